@@ -5,7 +5,7 @@
 //! them, and only tests may use them.
 
 use crate::metadata::{self, CargoDependency, CargoPackage, DependencyKind};
-use crate::rooms::{CratePurity, CrateRule, floor, room_of};
+use crate::rooms::{CratePurity, CrateRule, layer, rule_of};
 
 /// Crates from outside that pure rooms may be built from: none of them does I/O, and none of
 /// them is asked for its global random source, which [`crate::purity`] looks for.
@@ -29,7 +29,7 @@ fn breaches_of(package: &CargoPackage) -> Vec<String> {
         .dir()
         .parent()
         .is_some_and(|dir| dir.ends_with("crates"));
-    match room_of(&package.name) {
+    match rule_of(&package.name) {
         Some(room) if in_crates && package.dir().ends_with(room.dir) => package
             .dependencies
             .iter()
@@ -48,7 +48,7 @@ fn breach(room: &CrateRule, used: &CargoDependency) -> Option<String> {
     if !used.name.starts_with("tollgate") {
         return impure_library(room, used);
     }
-    let Some(used_room) = room_of(&used.name) else {
+    let Some(used_room) = rule_of(&used.name) else {
         if used.kind == Some(DependencyKind::Dev) {
             return None;
         }
@@ -56,7 +56,7 @@ fn breach(room: &CrateRule, used: &CargoDependency) -> Option<String> {
     };
     let allowed = match used.kind {
         None | Some(DependencyKind::Build) => room.may_use.contains(&used_room.dir),
-        Some(DependencyKind::Dev) => floor(used_room.dir) < floor(room.dir),
+        Some(DependencyKind::Dev) => layer(used_room.dir) < layer(room.dir),
     };
     (!allowed).then(|| {
         format!(

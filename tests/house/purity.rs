@@ -10,7 +10,7 @@ use proc_macro2::{Delimiter, Punct, Spacing, TokenStream, TokenTree};
 use walkdir::WalkDir;
 
 use crate::metadata;
-use crate::rooms::{CratePurity, room_of};
+use crate::rooms::{CratePurity, rule_of};
 
 /// Modules, functions and macros that reach outside. Naming one, or anything below it, is a
 /// breach.
@@ -132,7 +132,7 @@ fn breaches_under(sources: &Path) -> Vec<String> {
 fn pure_rooms_reach_for_nothing_outside() {
     let packages = metadata::workspace().packages;
     let pure = packages.iter().filter(|package| {
-        room_of(&package.name).is_some_and(|room| room.purity == CratePurity::Pure)
+        rule_of(&package.name).is_some_and(|room| room.purity == CratePurity::Pure)
     });
     let breaches: Vec<_> = pure
         .flat_map(|package| breaches_under(&package.dir().join("src")))

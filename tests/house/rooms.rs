@@ -22,16 +22,16 @@ pub(crate) enum CratePurity {
 use CratePurity::{Edge, Pure};
 
 /// Every room, those not built yet included. A room stands below all rooms that it may use.
-pub(crate) const ROOMS: &[CrateRule] = &[
-    room("model", &[], Pure),
-    room("policy", &["model"], Pure),
-    room("forecast", &["model"], Pure),
-    room("risk", &["model"], Pure),
-    room("gate", &["model", "policy", "forecast"], Pure),
-    room("federation", &["model", "policy"], Pure),
-    room("workload", &["model"], Edge),
-    room("engine", &["model"], Edge),
-    room(
+pub(crate) const CRATE_RULES: &[CrateRule] = &[
+    rule("model", &[], Pure),
+    rule("policy", &["model"], Pure),
+    rule("forecast", &["model"], Pure),
+    rule("risk", &["model"], Pure),
+    rule("gate", &["model", "policy", "forecast"], Pure),
+    rule("federation", &["model", "policy"], Pure),
+    rule("workload", &["model"], Edge),
+    rule("engine", &["model"], Edge),
+    rule(
         "sim",
         &[
             "model",
@@ -44,13 +44,13 @@ pub(crate) const ROOMS: &[CrateRule] = &[
         ],
         Edge,
     ),
-    room(
+    rule(
         "study",
         &["model", "risk", "workload", "sim", "engine"],
         Edge,
     ),
-    room("report", &["model", "risk", "forecast", "study"], Edge),
-    room(
+    rule("report", &["model", "risk", "forecast", "study"], Edge),
+    rule(
         "service",
         &[
             "model",
@@ -64,7 +64,7 @@ pub(crate) const ROOMS: &[CrateRule] = &[
         ],
         Edge,
     ),
-    room(
+    rule(
         "cli",
         &[
             "model",
@@ -84,7 +84,7 @@ pub(crate) const ROOMS: &[CrateRule] = &[
     ),
 ];
 
-const fn room(
+const fn rule(
     dir: &'static str,
     may_use: &'static [&'static str],
     purity: CratePurity,
@@ -97,21 +97,21 @@ const fn room(
 }
 
 /// The room that a package is, if it is one.
-pub(crate) fn room_of(package: &str) -> Option<&'static CrateRule> {
+pub(crate) fn rule_of(package: &str) -> Option<&'static CrateRule> {
     let dir = package.strip_prefix("tollgate-")?;
-    ROOMS.iter().find(|room| room.dir == dir)
+    CRATE_RULES.iter().find(|room| room.dir == dir)
 }
 
 /// How far down a room stands; the topmost is 0.
-pub(crate) fn floor(dir: &str) -> Option<usize> {
-    ROOMS.iter().position(|room| room.dir == dir)
+pub(crate) fn layer(dir: &str) -> Option<usize> {
+    CRATE_RULES.iter().position(|room| room.dir == dir)
 }
 
 #[test]
 fn every_room_uses_only_rooms_above_it() {
-    for (below, room) in ROOMS.iter().enumerate() {
+    for (below, room) in CRATE_RULES.iter().enumerate() {
         for used in room.may_use {
-            let above = floor(used).unwrap_or_else(|| panic!("{used} is no room"));
+            let above = layer(used).unwrap_or_else(|| panic!("{used} is no room"));
             assert!(above < below, "{} uses {used}, below it", room.dir);
         }
     }
@@ -119,9 +119,9 @@ fn every_room_uses_only_rooms_above_it() {
 
 #[test]
 fn pure_rooms_use_only_pure_rooms() {
-    for room in ROOMS.iter().filter(|room| room.purity == Pure) {
+    for room in CRATE_RULES.iter().filter(|room| room.purity == Pure) {
         for used in room.may_use {
-            let used = &ROOMS[floor(used).expect("a room")];
+            let used = &CRATE_RULES[layer(used).expect("a room")];
             assert!(used.purity == Pure, "{} uses {}", room.dir, used.dir);
         }
     }

@@ -66,7 +66,7 @@ pub(crate) fn parse(words: Vec<OsString>) -> Cli {
     let words = without_help_of_help(words);
     let matches = command().try_get_matches_from(&words);
     let parsed = matches.and_then(|matches| Cli::from_arg_matches(&matches));
-    parsed.unwrap_or_else(|error| with_near_tips(error, &words).exit())
+    parsed.unwrap_or_else(|error| with_similar_names(error, &words).exit())
 }
 
 /// Returns the command line as users see it.
@@ -121,7 +121,7 @@ fn without_help_of_help(mut words: Vec<OsString>) -> Vec<OsString> {
 
 /// Removes the parser's tips that differ from what was typed by more than a slip of the fingers, from
 /// the usage too.
-fn with_near_tips(mut error: clap::Error, words: &[OsString]) -> clap::Error {
+fn with_similar_names(mut error: clap::Error, words: &[OsString]) -> clap::Error {
     for (typed, tip) in [
         (ContextKind::InvalidArg, ContextKind::SuggestedArg),
         (
@@ -134,8 +134,8 @@ fn with_near_tips(mut error: clap::Error, words: &[OsString]) -> clap::Error {
             continue;
         };
         let is_near = match error.get(tip) {
-            Some(ContextValue::String(tip)) => is_near(typed, tip),
-            Some(ContextValue::Strings(tips)) => tips.iter().all(|tip| is_near(typed, tip)),
+            Some(ContextValue::String(tip)) => is_similar(typed, tip),
+            Some(ContextValue::Strings(tips)) => tips.iter().all(|tip| is_similar(typed, tip)),
             _ => true,
         };
         if !is_near {
@@ -165,7 +165,7 @@ fn usage(words: &[OsString]) -> StyledStr {
 
 /// Whether two words differ by at most one change in four letters; a change swaps two neighbours, or
 /// inserts, removes or replaces a letter.
-pub(crate) fn is_near(typed: &str, known: &str) -> bool {
+pub(crate) fn is_similar(typed: &str, known: &str) -> bool {
     let [typed, known] = [typed, known].map(|word| word.trim_start_matches('-'));
     let most = (typed.chars().count() / 4).max(1);
     strsim::osa_distance(typed, known) <= most
@@ -183,13 +183,13 @@ pub(crate) enum OutputFormat {
 }
 
 /// Reads a number that may be 0.
-pub(crate) fn whole<N: FromStr>(word: &str) -> Result<N, &'static str> {
+pub(crate) fn parse_integer<N: FromStr>(word: &str) -> Result<N, &'static str> {
     word.parse()
         .map_err(|_| "expected a whole number, at least 0")
 }
 
 /// Reads a count.
-pub(crate) fn count<N: FromStr>(word: &str) -> Result<N, &'static str> {
+pub(crate) fn parse_count<N: FromStr>(word: &str) -> Result<N, &'static str> {
     word.parse()
         .map_err(|_| "expected a whole number, at least 1")
 }
@@ -352,7 +352,7 @@ mod tests {
             ("polices", "policies"),
             ("--mm", "--mem"),
         ] {
-            assert!(is_near(typed, known), "{typed} {known}");
+            assert!(is_similar(typed, known), "{typed} {known}");
         }
         for (typed, known) in [
             ("--out", "--computers"),
@@ -360,7 +360,7 @@ mod tests {
             ("--start", "--estimates"),
             ("--queue", "--quiet"),
         ] {
-            assert!(!is_near(typed, known), "{typed} {known}");
+            assert!(!is_similar(typed, known), "{typed} {known}");
         }
     }
 

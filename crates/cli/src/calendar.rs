@@ -3,7 +3,7 @@
 use tollgate_model::Instant;
 
 /// An instant since the Unix epoch, as ISO 8601 writes it: `1998-04-24T07:12:56Z`.
-pub(crate) fn iso(at: Instant) -> String {
+pub(crate) fn format_iso(at: Instant) -> String {
     let secs = at.as_micros().div_euclid(1_000_000);
     let (days, of_day) = (secs.div_euclid(86_400), secs.rem_euclid(86_400));
     let (year, month, day) = date(days);
@@ -63,10 +63,10 @@ mod tests {
             (-1, "1969-12-31T23:59:59Z"),
             (4_107_542_399, "2100-02-28T23:59:59Z"),
         ] {
-            assert_eq!(iso(Instant::from_secs(secs)), written);
+            assert_eq!(format_iso(Instant::from_secs(secs)), written);
         }
         let month = month(Instant::from_secs(951_782_400));
         assert_eq!(month_name(month), "2000-02");
-        assert!(iso(Instant::MAX).ends_with('Z'));
+        assert!(format_iso(Instant::MAX).ends_with('Z'));
     }
 }

@@ -13,22 +13,22 @@ pub(crate) fn write<T: Serialize>(out: &mut impl Write, rows: &[T]) -> io::Resul
         if place == 0 {
             written.write_record(keys.keys())?;
         }
-        written.write_record(keys.values().map(cell))?;
+        written.write_record(keys.values().map(format_cell))?;
     }
     written.flush()
 }
 
 /// A value as it stands in a cell.
-pub(crate) fn cell(value: &Value) -> String {
+pub(crate) fn format_cell(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
         Value::Bool(_) | Value::Number(_) => value.to_string(),
-        Value::Array(values) => values.iter().map(cell).collect::<Vec<_>>().join(";"),
+        Value::Array(values) => values.iter().map(format_cell).collect::<Vec<_>>().join(";"),
         Value::Object(keys) => {
             let pairs = keys
                 .iter()
-                .map(|(key, value)| format!("{key}={}", cell(value)));
+                .map(|(key, value)| format!("{key}={}", format_cell(value)));
             pairs.collect::<Vec<_>>().join(";")
         }
     }

@@ -24,7 +24,7 @@ use std::error::Error;
 use std::fmt;
 use std::process::ExitCode;
 
-pub(crate) use shared::{CsvUnsupported, ParquetUnsupported, exit_of_input};
+pub(crate) use shared::{CsvUnsupported, ParquetUnsupported, input_exit};
 
 use crate::voice;
 
@@ -42,7 +42,7 @@ pub(crate) enum ExitKind {
     /// As a job that was waited for.
     Job(u8),
     /// As those end who call it know it; it is said as well.
-    Told(u8),
+    External(u8),
 }
 
 impl ExitKind {
@@ -52,14 +52,14 @@ impl ExitKind {
             Self::Failed => 1,
             Self::Usage => 2,
             Self::Rejected => 3,
-            Self::Job(code) | Self::Told(code) => code,
+            Self::Job(code) | Self::External(code) => code,
         }
     }
 
     /// Whether there is something left to say that the answer has not.
-    const fn is_to_be_said(self) -> bool {
+    const fn prints_error(self) -> bool {
         match self {
-            Self::Failed | Self::Usage | Self::Told(_) => true,
+            Self::Failed | Self::Usage | Self::External(_) => true,
             Self::Done | Self::Rejected | Self::Job(_) => false,
         }
     }
@@ -99,15 +99,15 @@ impl CliFailure {
 }
 
 /// Says what went wrong, if anything did, and ends.
-pub(crate) fn conclude(done: Result<(), CliFailure>) -> ExitCode {
+pub(crate) fn finish(done: Result<(), CliFailure>) -> ExitCode {
     let exit = match &done {
         Ok(()) => ExitKind::Done,
         Err(failure) => failure.exit(),
     };
     if let Err(CliFailure(complaint)) = done
-        && exit.is_to_be_said()
+        && exit.prints_error()
     {
-        voice::error(&complaint, complaint.hint().as_deref());
+        voice::print_error(&complaint, complaint.hint().as_deref());
     }
     ExitCode::from(exit.code())
 }

@@ -33,16 +33,16 @@ pub(crate) fn run(args: &ForecastArgs) -> Result<(), CliFailure> {
     if let Some(args::ForecastCommand::Evaluate(args)) = &args.command {
         return evaluate::run(args);
     }
-    let voice = voice(args.quiet);
-    let state = learn::state(args, voice)?;
+    let voice = verbosity(args.quiet);
+    let state = learn::load_and_learn(args, voice)?;
     if args.explain {
-        explain::answer(&state, &args.job, &args.levels, args.format)
+        explain::run(&state, &args.job, &args.levels, args.format)
     } else {
-        classes::answer(&state, args, voice)
+        classes::run(&state, args, voice)
     }
 }
 
-fn voice(quiet: bool) -> Verbosity {
+fn verbosity(quiet: bool) -> Verbosity {
     if quiet {
         Verbosity::Errors
     } else {

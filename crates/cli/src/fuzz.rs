@@ -10,5 +10,5 @@ pub fn scripts(data: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(data) else {
         return false;
     };
-    front::check_script(text) | script::check(text)
+    front::check_script(text) | script::parses(text)
 }

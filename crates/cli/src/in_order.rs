@@ -12,7 +12,7 @@ use std::thread;
 /// # Errors
 /// The error of the lowest number that failed, or the first of `sink`; what had not begun then
 /// is left undone.
-pub(crate) fn in_order<T: Send, E: Send>(
+pub(crate) fn run_in_order<T: Send, E: Send>(
     count: usize,
     threads: NonZeroUsize,
     work: impl Fn(usize) -> Result<T, E> + Sync,
@@ -38,7 +38,7 @@ pub(crate) fn in_order<T: Send, E: Send>(
             });
         }
         drop(sender);
-        let done = deliver(results.into_iter(), count, &mut sink);
+        let done = deliver_in_order(results.into_iter(), count, &mut sink);
         if done.is_err() {
             stop.store(true, Ordering::Relaxed);
         }
@@ -47,7 +47,7 @@ pub(crate) fn in_order<T: Send, E: Send>(
 }
 
 /// Hands on results that come in any order, in the order of their numbers.
-fn deliver<T, E>(
+fn deliver_in_order<T, E>(
     results: impl Iterator<Item = (usize, Result<T, E>)>,
     count: usize,
     sink: &mut impl FnMut(usize, T) -> Result<(), E>,
@@ -81,7 +81,7 @@ mod tests {
                 Ok(i * i)
             }
         };
-        let done = in_order(20, threads(n), work, |i, square| {
+        let done = run_in_order(20, threads(n), work, |i, square| {
             assert_eq!(square, i * i);
             seen.push(i);
             Ok(())
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn a_sink_that_fails_ends_it() {
-        let done = in_order(
+        let done = run_in_order(
             9,
             threads(3),
             Ok,

@@ -39,23 +39,31 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use crate::args::CliCommand;
-use crate::live::detach::DETACHED;
+use crate::live::detach::DETACHED_ARG;
 use crate::live::front::{self, FrontendTool};
 
 /// The program: does what the words of the process say, and ends with the exit code of the table.
 pub fn main() -> ExitCode {
     let mut words = env::args_os();
-    if let Some(tool) = words.next().as_deref().and_then(FrontendTool::called) {
+    if let Some(tool) = words
+        .next()
+        .as_deref()
+        .and_then(FrontendTool::from_program_name)
+    {
         let words: Vec<String> = words
             .map(|word| word.to_string_lossy().into_owned())
             .collect();
-        return exit::conclude(front::run(tool, &words));
+        return exit::finish(front::run(tool, &words));
     }
     let mut detached = false;
     match words.next() {
-        Some(word) if word == live::serve::RUNNER => return tollgate_engine::runner::main(words),
-        Some(word) if word == live::serve::STARTER => return tollgate_engine::starter::main(words),
-        Some(word) => detached = word == DETACHED,
+        Some(word) if word == live::serve::RUNNER_ARG => {
+            return tollgate_engine::runner::main(words);
+        }
+        Some(word) if word == live::serve::STARTER_ARG => {
+            return tollgate_engine::starter::main(words);
+        }
+        Some(word) => detached = word == DETACHED_ARG,
         None => {}
     }
     let mut words: Vec<OsString> = env::args_os().collect();
@@ -75,9 +83,9 @@ pub fn main() -> ExitCode {
         CliCommand::Jobs(args) => live::list::jobs(&args),
         CliCommand::Explain(args) => live::list::explain(&args),
         CliCommand::Wait(args) => live::act::wait(&args),
-        CliCommand::Cancel(args) => live::act::act(&args, "cancel"),
-        CliCommand::Hold(args) => live::act::act(&args, "hold"),
-        CliCommand::Release(args) => live::act::act(&args, "release"),
+        CliCommand::Cancel(args) => live::act::post_action(&args, "cancel"),
+        CliCommand::Hold(args) => live::act::post_action(&args, "hold"),
+        CliCommand::Release(args) => live::act::post_action(&args, "release"),
         CliCommand::Logs(args) => live::act::logs(&args),
         CliCommand::Ledger(args) => live::list::ledger(&args),
         CliCommand::Nodes(args) => live::figures::nodes(&args),
@@ -94,5 +102,5 @@ pub fn main() -> ExitCode {
         CliCommand::Qdel(args) => front::run(FrontendTool::Qdel, &args.words),
         CliCommand::Trace(args) => trace::run(&args),
     };
-    exit::conclude(done)
+    exit::finish(done)
 }

@@ -12,7 +12,7 @@ use tollgate_policy::named::REGISTRY;
 use tollgate_policy::registry::ParameterInfo;
 use tollgate_policy::{migrate, retry, select};
 
-use crate::args::{OutputFormat, is_near};
+use crate::args::{OutputFormat, is_similar};
 use crate::exit::{CliError, CliFailure, ExitKind};
 
 /// Where policies decide.
@@ -68,9 +68,9 @@ struct ParameterListing {
 pub(crate) fn run(args: &PoliciesArgs) -> Result<(), CliFailure> {
     let mut out = BufWriter::new(io::stdout().lock());
     let listed = match (args.world, args.names.as_slice()) {
-        (world, []) => of(world.unwrap_or(PolicyWorld::Cluster)),
-        (Some(world), names) => named(&of(world), names)?,
-        (None, names) => named(&PolicyWorld::ALL.map(of).concat(), names)?,
+        (world, []) => policies_of(world.unwrap_or(PolicyWorld::Cluster)),
+        (Some(world), names) => select_by_name(&policies_of(world), names)?,
+        (None, names) => select_by_name(&PolicyWorld::ALL.map(policies_of).concat(), names)?,
     };
     match (args.quiet, args.format) {
         (true, _) => listed
@@ -114,22 +114,25 @@ impl CliError for UnknownPolicy {
 }
 
 /// Every policy of a world.
-fn of(world: PolicyWorld) -> Vec<PolicyListing> {
+fn policies_of(world: PolicyWorld) -> Vec<PolicyListing> {
     match world {
-        PolicyWorld::Cluster => of_cluster(),
-        PolicyWorld::Campus => of_campus(),
-        PolicyWorld::Federation => of_federation(),
+        PolicyWorld::Cluster => cluster_policies(),
+        PolicyWorld::Campus => campus_policies(),
+        PolicyWorld::Federation => federation_policies(),
     }
 }
 
 /// The policies with these names or aliases, in the order of the names.
-fn named(listed: &[PolicyListing], names: &[String]) -> Result<Vec<PolicyListing>, UnknownPolicy> {
+fn select_by_name(
+    listed: &[PolicyListing],
+    names: &[String],
+) -> Result<Vec<PolicyListing>, UnknownPolicy> {
     let mut found = Vec::new();
     for name in names {
         let is_meant = |one: &&PolicyListing| one.policy == name || one.alias == Some(name);
         let meant: Vec<PolicyListing> = listed.iter().filter(is_meant).cloned().collect();
         if meant.is_empty() {
-            let near = listed.iter().find(|one| is_near(name, one.policy));
+            let near = listed.iter().find(|one| is_similar(name, one.policy));
             let hint = match near {
                 Some(near) => format!("`tollgate policies {}` shows that policy", near.policy),
                 None => "`tollgate policies --quiet` lists the names".to_owned(),
@@ -143,7 +146,7 @@ fn named(listed: &[PolicyListing], names: &[String]) -> Result<Vec<PolicyListing
 }
 
 /// Retry policies, then select policies. Their numbers stand behind the colon.
-fn of_campus() -> Vec<PolicyListing> {
+fn campus_policies() -> Vec<PolicyListing> {
     let retry = retry::REGISTRY.iter().map(|named| PolicyListing {
         policy: named.name,
         alias: Some(named.alias),
@@ -164,7 +167,7 @@ fn of_campus() -> Vec<PolicyListing> {
 }
 
 /// Migration policies: which pilot moves.
-fn of_federation() -> Vec<PolicyListing> {
+fn federation_policies() -> Vec<PolicyListing> {
     let listed = migrate::named::REGISTRY.iter().map(|named| {
         let choice = MigrationSpec::parse(named.name).expect("a name from the registry");
         PolicyListing {
@@ -179,7 +182,7 @@ fn of_federation() -> Vec<PolicyListing> {
     listed.collect()
 }
 
-fn of_cluster() -> Vec<PolicyListing> {
+fn cluster_policies() -> Vec<PolicyListing> {
     let listed = REGISTRY.iter().map(|named| PolicyListing {
         policy: named.name,
         alias: None,

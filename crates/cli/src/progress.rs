@@ -7,15 +7,15 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// Runs shorter than this show nothing.
-const LONG: Duration = Duration::from_millis(500);
+const MIN_DURATION: Duration = Duration::from_millis(500);
 
 /// Jobs between two looks at the clock.
-const STEP: u64 = 4096;
+const JOBS_PER_UPDATE: u64 = 4096;
 
 /// Counts jobs over all policies, and shows how many of them have arrived once the run has
 /// turned out to be long.
 pub(crate) struct ReplayProgress {
-    began: Instant,
+    started_at: Instant,
     jobs: u64,
     bar: OnceLock<ProgressBar>,
 }
@@ -24,14 +24,14 @@ impl ReplayProgress {
     /// None unless standard error is a terminal.
     pub(crate) fn on_terminal(jobs: u64) -> Option<Self> {
         stderr().is_terminal().then(|| Self {
-            began: Instant::now(),
+            started_at: Instant::now(),
             jobs,
             bar: OnceLock::new(),
         })
     }
 
     fn advance(&self, jobs: u64) {
-        if self.began.elapsed() >= LONG {
+        if self.started_at.elapsed() >= MIN_DURATION {
             self.bar.get_or_init(|| bar(self.jobs)).inc(jobs);
         }
     }
@@ -55,7 +55,7 @@ fn bar(jobs: u64) -> ProgressBar {
 pub(crate) struct ProgressIterator<'a, I> {
     jobs: I,
     progress: Option<&'a ReplayProgress>,
-    passed: u64,
+    n_passed: u64,
 }
 
 impl<'a, I> ProgressIterator<'a, I> {
@@ -64,7 +64,7 @@ impl<'a, I> ProgressIterator<'a, I> {
         Self {
             jobs,
             progress,
-            passed: 0,
+            n_passed: 0,
         }
     }
 }
@@ -74,9 +74,9 @@ impl<I: Iterator> Iterator for ProgressIterator<'_, I> {
 
     fn next(&mut self) -> Option<I::Item> {
         if let Some(progress) = self.progress {
-            self.passed += 1;
-            if self.passed.is_multiple_of(STEP) {
-                progress.advance(STEP);
+            self.n_passed += 1;
+            if self.n_passed.is_multiple_of(JOBS_PER_UPDATE) {
+                progress.advance(JOBS_PER_UPDATE);
             }
         }
         self.jobs.next()

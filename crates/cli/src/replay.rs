@@ -36,7 +36,7 @@ use input::ReplayInput;
 use plan::ReplayPlan;
 
 pub(crate) fn run(args: &ReplayArgs) -> Result<(), CliFailure> {
-    if let Some(failure) = campus::misplaced(args) {
+    if let Some(failure) = campus::misplaced_option(args) {
         return Err(failure.into());
     }
     match args.world {
@@ -48,13 +48,13 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<(), CliFailure> {
 fn cluster(args: &ReplayArgs) -> Result<(), CliFailure> {
     let plan = ReplayPlan::new(args)?;
     let input = ReplayInput::read(&plan)?;
-    input.say(&plan);
-    let answers = run::every_policy(&plan, &input)?;
+    input.print_notes(&plan);
+    let answers = run::run_all_policies(&plan, &input)?;
     if plan.is_checked() {
-        plan.voice
+        plan.verbosity
             .note("every schedule was verified after each event and at the end");
     }
     let mut out = BufWriter::new(stdout().lock());
-    print::answers(&mut out, &plan, &input, &answers)?;
+    print::write_answers(&mut out, &plan, &input, &answers)?;
     Ok(out.flush()?)
 }

@@ -19,7 +19,7 @@ mod run;
 use std::io::{self, Write};
 
 use clap::Subcommand;
-use tollgate_study::{BUILTINS, BuiltinExperiment, Experiment, StudyError};
+use tollgate_study::{BUILTIN_EXPERIMENTS, BuiltinExperiment, Experiment, StudyError};
 
 use crate::exit::CliFailure;
 
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &StudyArgs) -> Result<(), CliFailure> {
 
 fn list(quiet: bool) -> Result<(), CliFailure> {
     let mut text = String::new();
-    for builtin in BUILTINS {
+    for builtin in BUILTIN_EXPERIMENTS {
         text += builtin.name;
         text.push('\n');
         if !quiet {
@@ -80,7 +80,7 @@ fn list(quiet: bool) -> Result<(), CliFailure> {
 
 fn show(name: &str) -> Result<(), CliFailure> {
     let unknown = || StudyError::Unknown(name.to_owned());
-    let builtin = BuiltinExperiment::named(name).ok_or_else(unknown)?;
+    let builtin = BuiltinExperiment::find(name).ok_or_else(unknown)?;
     print_text(builtin.text)
 }
 

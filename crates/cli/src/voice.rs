@@ -14,34 +14,34 @@ pub(crate) enum Verbosity {
 
 impl Verbosity {
     /// Notes are said unless `quiet` was asked for.
-    pub(crate) const fn unless(quiet: bool) -> Self {
+    pub(crate) const fn from_quiet(quiet: bool) -> Self {
         if quiet { Self::Errors } else { Self::Notes }
     }
 
     /// Says something worth knowing about an answer.
     pub(crate) fn note(self, note: impl Display) {
         match self {
-            Self::Notes => say("note", note),
+            Self::Notes => print("note", note),
             Self::Errors => {}
         }
     }
 }
 
 /// Says why there is no answer, and what to try next.
-pub(crate) fn error(error: impl Display, hint: Option<&str>) {
-    say("error", error);
+pub(crate) fn print_error(error: impl Display, hint: Option<&str>) {
+    print("error", error);
     if let Some(hint) = hint {
-        say("hint", hint);
+        print("hint", hint);
     }
 }
 
 /// How many of something there are, in words: `1 node`, `2 nodes`.
-pub(crate) fn counted(count: usize, noun: &str) -> String {
+pub(crate) fn pluralise(count: usize, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {noun}{plural}")
 }
 
 /// Nobody is left to be told if standard error is closed.
-fn say(kind: &str, message: impl Display) {
+fn print(kind: &str, message: impl Display) {
     let _ = writeln!(stderr().lock(), "{kind}: {message}");
 }

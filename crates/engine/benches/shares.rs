@@ -57,11 +57,11 @@ fn measure(name: &str, control_groups: bool, tasks: &[ShareTask]) {
     let dir = tempfile::tempdir().expect("a folder");
     let runner = env!("CARGO_BIN_EXE_tollgate-runner");
     let mut settings = LocalEngineConfig::new(dir.path().join("runner"), [runner]);
-    settings.idle = Duration::ZERO;
+    settings.idle_timeout = Duration::ZERO;
     settings.control_groups = control_groups;
     let mut engine = LocalEngine::open(settings).expect("it opens");
     let capacity = engine.capacity().expect("known");
-    println!("{name}: {}", capacity.shares.words());
+    println!("{name}: {}", capacity.shares.describe());
     let needed = tasks.iter().flat_map(|task| task.nodes).max();
     if needed.is_some_and(|node| *node >= capacity.nodes) {
         return println!("  skipped: too few cores");

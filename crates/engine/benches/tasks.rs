@@ -84,7 +84,7 @@ fn engine(kind: LaunchVariant) -> Duration {
     let dir = tempfile::tempdir().expect("a folder");
     let runner = env!("CARGO_BIN_EXE_tollgate-runner");
     let mut settings = LocalEngineConfig::new(dir.path().join("runner"), [runner]);
-    settings.idle = Duration::ZERO;
+    settings.idle_timeout = Duration::ZERO;
     settings.control_groups = !matches!(kind, LaunchVariant::WithoutGroups);
     settings.other_users = matches!(kind, LaunchVariant::AsAnotherUser);
     let mut engine = LocalEngine::open(settings).expect("it opens");

@@ -99,11 +99,11 @@ pub enum TreeTracking {
 /// One sentence a line: what is enforced, and what can escape.
 impl fmt::Display for EngineCapacity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}", self.shares.words())?;
-        writeln!(f, "{}", self.pinning.words())?;
-        writeln!(f, "{}", self.memory.words())?;
-        writeln!(f, "{}", self.processes.words())?;
-        writeln!(f, "{}", self.tree.words())?;
+        writeln!(f, "{}", self.shares.describe())?;
+        writeln!(f, "{}", self.pinning.describe())?;
+        writeln!(f, "{}", self.memory.describe())?;
+        writeln!(f, "{}", self.processes.describe())?;
+        writeln!(f, "{}", self.tree.describe())?;
         f.write_str(match self.other_users {
             true => "jobs of other users run as those users",
             false => "only jobs of its own user can be run",
@@ -113,7 +113,7 @@ impl fmt::Display for EngineCapacity {
 
 impl ShareEnforcement {
     /// What is enforced, in words.
-    pub const fn words(self) -> &'static str {
+    pub const fn describe(self) -> &'static str {
         match self {
             Self::CgroupV2 => "shares are enforced by the kernel (cgroup v2 cpu.weight)",
             Self::CgroupV1 => "shares are enforced by the kernel (cgroup v1 cpu.shares)",
@@ -126,7 +126,7 @@ impl ShareEnforcement {
 
 impl CpuPinning {
     /// What is enforced, in words.
-    pub const fn words(self) -> &'static str {
+    pub const fn describe(self) -> &'static str {
         match self {
             Self::Cpuset => "tasks cannot leave their cores (cpuset)",
             Self::Affinity => "tasks start on their cores and can leave them (affinity)",
@@ -138,7 +138,7 @@ impl CpuPinning {
 
 impl MemoryEnforcement {
     /// What is enforced, in words.
-    pub const fn words(self) -> &'static str {
+    pub const fn describe(self) -> &'static str {
         match self {
             Self::Cgroup => "memory limits hold for a task as a whole (cgroup)",
             Self::AddressSpace => "memory limits hold for the address space of each process alone",
@@ -149,7 +149,7 @@ impl MemoryEnforcement {
 
 impl ProcessEnforcement {
     /// What is enforced, in words.
-    pub const fn words(self) -> &'static str {
+    pub const fn describe(self) -> &'static str {
         match self {
             Self::Cgroup => {
                 "a task has at most so many processes as the settings say (cgroup pids)"
@@ -161,7 +161,7 @@ impl ProcessEnforcement {
 
 impl TreeTracking {
     /// What is enforced, in words.
-    pub const fn words(self) -> &'static str {
+    pub const fn describe(self) -> &'static str {
         match self {
             Self::CgroupKill => "no process outlives its task (cgroup v2 cgroup.kill)",
             Self::Pids => "no process outlives its task (cgroup v1 pids)",

@@ -17,18 +17,18 @@ use crate::{
 pub fn run(open: &mut dyn FnMut() -> Box<dyn Engine>) {
     let mut subject = EngineUnderTest { open, jobs: 0 };
     let checks: &[fn(&mut EngineUnderTest<'_>)] = &[
-        capacity_is_said,
-        ends_are_told_apart,
-        what_cannot_be_started_ends,
-        nonsense_is_refused,
-        twice_handed_in_runs_once,
-        a_cancelled_attempt_ends,
-        a_stubborn_attempt_ends,
-        a_time_limit_ends,
+        capacity_is_reported,
+        exit_codes_and_signals_are_distinguished,
+        unstartable_attempt_ends_as_not_started,
+        invalid_launch_is_rejected,
+        attempt_started_twice_runs_once,
+        cancelled_attempt_ends,
+        attempt_that_ignores_sigterm_is_killed,
+        attempt_ends_at_its_time_limit,
         shares_can_be_set,
-        an_end_is_told_until_acknowledged,
+        end_is_reported_until_acknowledged,
         running_attempts_are_found_again,
-        unknown_attempts_are_no_error,
+        unknown_attempts_are_ignored,
     ];
     for check in checks {
         check(&mut subject);
@@ -36,7 +36,7 @@ pub fn run(open: &mut dyn FnMut() -> Box<dyn Engine>) {
 }
 
 /// How long the checks wait for something that must happen, and does at once if all is well.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 struct EngineUnderTest<'a> {
     open: &'a mut dyn FnMut() -> Box<dyn Engine>,
@@ -62,7 +62,7 @@ impl EngineUnderTest<'_> {
     }
 
     /// Runs one launch to its end, acknowledges it, and gives its end.
-    fn end_of(&mut self, launch: &LaunchSpec) -> AttemptOutcome {
+    fn run_to_end(&mut self, launch: &LaunchSpec) -> AttemptOutcome {
         let mut engine = self.open();
         engine
             .start(std::slice::from_ref(launch))
@@ -104,19 +104,19 @@ fn wait_for_start(engine: &mut dyn Engine, attempt: AttemptKey) {
 /// Polls in steps, until [`PATIENCE`] is over.
 fn poll(engine: &mut dyn Engine, waited: &mut Duration) -> Vec<AttemptReport> {
     const STEP: Duration = Duration::from_millis(100);
-    assert!(*waited < PATIENCE, "nothing came for {waited:?}");
+    assert!(*waited < TIMEOUT, "nothing came for {waited:?}");
     *waited += STEP;
     engine.poll(STEP).expect("it can be polled")
 }
 
-fn capacity_is_said(subject: &mut EngineUnderTest<'_>) {
+fn capacity_is_reported(subject: &mut EngineUnderTest<'_>) {
     let capacity = subject.open().capacity().expect("capacity is known");
     assert!(capacity.nodes > 0, "at least one node");
     assert!(capacity.memory_per_node > 0, "some memory");
     assert!(!capacity.to_string().is_empty(), "in words");
 }
 
-fn ends_are_told_apart(subject: &mut EngineUnderTest<'_>) {
+fn exit_codes_and_signals_are_distinguished(subject: &mut EngineUnderTest<'_>) {
     for (argv, status) in [
         (&["true"][..], AttemptStatus::Exited(0)),
         (&["false"], AttemptStatus::Exited(1)),
@@ -139,9 +139,9 @@ fn ends_are_told_apart(subject: &mut EngineUnderTest<'_>) {
     }
 }
 
-fn what_cannot_be_started_ends(subject: &mut EngineUnderTest<'_>) {
+fn unstartable_attempt_ends_as_not_started(subject: &mut EngineUnderTest<'_>) {
     let launch = subject.launch(&["no-such-program-anywhere"]);
-    let ended = subject.end_of(&launch);
+    let ended = subject.run_to_end(&launch);
     let AttemptStatus::NotStarted { step, reason } = &ended.status else {
         panic!("{:?} ran", launch.argv);
     };
@@ -150,7 +150,7 @@ fn what_cannot_be_started_ends(subject: &mut EngineUnderTest<'_>) {
     assert_eq!(ended.wall, Span::ZERO);
 }
 
-fn nonsense_is_refused(subject: &mut EngineUnderTest<'_>) {
+fn invalid_launch_is_rejected(subject: &mut EngineUnderTest<'_>) {
     let good = subject.launch(&["true"]);
     let mut bad = subject.launch(&["true"]);
     bad.nodes = vec![NodeId(u32::MAX)];
@@ -162,7 +162,7 @@ fn nonsense_is_refused(subject: &mut EngineUnderTest<'_>) {
         matches!(error, EngineError::Invalid { field: "nodes", .. }),
         "{error}"
     );
-    assert_eq!(error.retry(), Retryability::Never);
+    assert_eq!(error.retryability(), Retryability::Never);
     let known = engine.running().expect("it answers");
     assert!(
         known.iter().all(|running| running.attempt != good.attempt),
@@ -172,11 +172,11 @@ fn nonsense_is_refused(subject: &mut EngineUnderTest<'_>) {
         let error = engine
             .set_shares(&[(good.attempt, share)])
             .expect_err("no such share");
-        assert_eq!(error.retry(), Retryability::Never);
+        assert_eq!(error.retryability(), Retryability::Never);
     }
 }
 
-fn twice_handed_in_runs_once(subject: &mut EngineUnderTest<'_>) {
+fn attempt_started_twice_runs_once(subject: &mut EngineUnderTest<'_>) {
     let launch = subject.launch(&["sleep", "0.2"]);
     let twice = [launch.clone(), launch.clone()];
     let mut engine = subject.open();
@@ -197,7 +197,7 @@ fn twice_handed_in_runs_once(subject: &mut EngineUnderTest<'_>) {
         .expect("it is acknowledged");
 }
 
-fn a_cancelled_attempt_ends(subject: &mut EngineUnderTest<'_>) {
+fn cancelled_attempt_ends(subject: &mut EngineUnderTest<'_>) {
     let launch = subject.launch(&["sleep", "600"]);
     let mut engine = subject.open();
     engine
@@ -218,7 +218,7 @@ fn a_cancelled_attempt_ends(subject: &mut EngineUnderTest<'_>) {
         .expect("it is acknowledged");
 }
 
-fn a_stubborn_attempt_ends(subject: &mut EngineUnderTest<'_>) {
+fn attempt_that_ignores_sigterm_is_killed(subject: &mut EngineUnderTest<'_>) {
     let launch = subject.launch(&["sh", "-c", "trap '' TERM; sleep 600"]);
     let mut engine = subject.open();
     engine
@@ -240,10 +240,10 @@ fn a_stubborn_attempt_ends(subject: &mut EngineUnderTest<'_>) {
         .expect("it is acknowledged");
 }
 
-fn a_time_limit_ends(subject: &mut EngineUnderTest<'_>) {
+fn attempt_ends_at_its_time_limit(subject: &mut EngineUnderTest<'_>) {
     let mut launch = subject.launch(&["sleep", "600"]);
     launch.limits.wall = Some(Span::from_micros(300_000));
-    let ended = subject.end_of(&launch);
+    let ended = subject.run_to_end(&launch);
     assert_eq!(ended.status, AttemptStatus::Signalled(15));
     assert_eq!(ended.killed, Some(KillReason::TimeLimit));
     assert!(
@@ -274,7 +274,7 @@ fn shares_can_be_set(subject: &mut EngineUnderTest<'_>) {
         .expect("it is acknowledged");
 }
 
-fn an_end_is_told_until_acknowledged(subject: &mut EngineUnderTest<'_>) {
+fn end_is_reported_until_acknowledged(subject: &mut EngineUnderTest<'_>) {
     let launch = subject.launch(&["sh", "-c", "exit 7"]);
     let mut engine = subject.open();
     engine
@@ -323,7 +323,7 @@ fn running_attempts_are_found_again(subject: &mut EngineUnderTest<'_>) {
         .expect("it is acknowledged");
 }
 
-fn unknown_attempts_are_no_error(subject: &mut EngineUnderTest<'_>) {
+fn unknown_attempts_are_ignored(subject: &mut EngineUnderTest<'_>) {
     let unknown = subject.launch(&["true"]).attempt;
     let mut engine = subject.open();
     engine

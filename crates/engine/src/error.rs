@@ -80,7 +80,7 @@ pub enum Retryability {
 
 impl EngineError {
     /// Whether trying again can help.
-    pub const fn retry(&self) -> Retryability {
+    pub const fn retryability(&self) -> Retryability {
         match self {
             Self::Unreachable { .. } | Self::TimedOut { .. } => Retryability::Now,
             Self::Full { .. } | Self::Setup { .. } => Retryability::Later,

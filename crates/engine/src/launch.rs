@@ -122,8 +122,10 @@ impl LaunchSpec {
     ///
     /// # Errors
     /// [`EngineError::Invalid`] with the field that none could make sense of.
-    pub fn check(&self, nodes: u32) -> Result<(), EngineError> {
-        let problem = self.program().or_else(|| self.place(nodes));
+    pub fn validate(&self, nodes: u32) -> Result<(), EngineError> {
+        let problem = self
+            .invalid_program()
+            .or_else(|| self.invalid_placement(nodes));
         problem.map_or(Ok(()), |(field, expected)| {
             Err(EngineError::Invalid {
                 attempt: self.attempt,
@@ -141,7 +143,7 @@ impl LaunchSpec {
         }
     }
 
-    fn program(&self) -> Option<(&'static str, &'static str)> {
+    fn invalid_program(&self) -> Option<(&'static str, &'static str)> {
         let has_nul = |text: &OsString| text.as_encoded_bytes().contains(&0);
         let has_equals = |text: &OsString| text.as_encoded_bytes().contains(&b'=');
         if self.argv.first().is_none_or(|program| program.is_empty()) {
@@ -170,7 +172,7 @@ impl LaunchSpec {
         (!self.dir.is_absolute()).then_some(("dir", "an absolute path"))
     }
 
-    fn place(&self, nodes: u32) -> Option<(&'static str, &'static str)> {
+    fn invalid_placement(&self, nodes: u32) -> Option<(&'static str, &'static str)> {
         let mut sorted = self.nodes.clone();
         sorted.sort_unstable();
         sorted.dedup();
@@ -212,7 +214,7 @@ mod tests {
     fn field_of(change: impl FnOnce(&mut LaunchSpec)) -> Option<&'static str> {
         let mut launch = launch();
         change(&mut launch);
-        match launch.check(2) {
+        match launch.validate(2) {
             Ok(()) => None,
             Err(EngineError::Invalid { field, .. }) => Some(field),
             Err(other) => panic!("{other}"),

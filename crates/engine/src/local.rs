@@ -22,14 +22,14 @@ use crate::{
 };
 use connection::RunnerConnection;
 
-pub(crate) use connection::guard_of;
+pub(crate) use connection::read_guard;
 pub(crate) use process::RunnerProcess;
 
 /// How a [`LocalEngine`] is opened.
 #[derive(Clone, Debug)]
 pub struct LocalEngineConfig {
     /// The runner's folder; made if it is not there, with its parent folder there. Nobody else may enter it.
-    pub folder: PathBuf,
+    pub state_dir: PathBuf,
     /// The program and arguments that start a runner; the folder is added as the last one.
     pub runner: Vec<OsString>,
     /// Nodes to offer: so many of the cores that this process may run on. All of them if not said.
@@ -42,9 +42,9 @@ pub struct LocalEngineConfig {
     pub grace: Duration,
     /// How long a task may take from being begun until its program runs. A folder on a server that
     /// does not answer can hold it up for ever.
-    pub setup: Duration,
+    pub setup_timeout: Duration,
     /// How long a runner stays that nobody is connected to and that runs nothing.
-    pub idle: Duration,
+    pub idle_timeout: Duration,
     /// Whether what runs is under a lease, and how long the first one is, from the start of a runner
     /// in a new folder: once the lease has ended, what runs is ended with [`KillReason::Evicted`]. It is
     /// renewed by [`Engine::renew_lease`] alone. Without a lease what runs goes on for ever.
@@ -57,7 +57,7 @@ pub struct LocalEngineConfig {
     /// itself.
     pub starter: Option<StarterLink>,
     /// How long an answer is waited for, and a new runner.
-    pub patience: Duration,
+    pub call_timeout: Duration,
 }
 
 impl LocalEngineConfig {
@@ -67,31 +67,31 @@ impl LocalEngineConfig {
         runner: impl IntoIterator<Item = impl Into<OsString>>,
     ) -> Self {
         Self {
-            folder: folder.as_ref().to_owned(),
+            state_dir: folder.as_ref().to_owned(),
             runner: runner.into_iter().map(Into::into).collect(),
             nodes: None,
             slots_per_node: 8,
             other_users: false,
             grace: Duration::from_secs(5),
-            setup: Duration::from_secs(30),
-            idle: Duration::from_secs(10),
+            setup_timeout: Duration::from_secs(30),
+            idle_timeout: Duration::from_secs(10),
             lease: None,
             control_groups: true,
             log: LogSettings::default(),
             starter: None,
-            patience: Duration::from_secs(30),
+            call_timeout: Duration::from_secs(30),
         }
     }
 
-    fn for_runner(&self) -> RunnerConfig {
+    fn runner_config(&self) -> RunnerConfig {
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         RunnerConfig {
             nodes: self.nodes,
             slots_per_node: self.slots_per_node,
             other_users: self.other_users,
             grace_ms: millis(self.grace),
-            setup_ms: millis(self.setup),
-            idle_ms: millis(self.idle),
+            setup_ms: millis(self.setup_timeout),
+            idle_ms: millis(self.idle_timeout),
             lease_ms: self.lease.map(millis),
             control_groups: self.control_groups,
             log: self.log,
@@ -111,7 +111,7 @@ pub struct LocalEngine {
     capacity: EngineCapacity,
     mailbox: Arc<ReportMailbox>,
     runner: RunnerProcess,
-    calls: u64,
+    last_request_id: u64,
 }
 
 /// What has arrived from the runner, and whom to wake.
@@ -130,7 +130,7 @@ impl LocalEngine {
     /// [`EngineError::OtherVersion`] if a runner of another release is still busy there, or those of
     /// any call.
     pub fn open(settings: LocalEngineConfig) -> Result<Self, EngineError> {
-        let path = settings.folder.clone();
+        let path = settings.state_dir.clone();
         // Where there is a starter, the folder is its own.
         if settings.starter.is_none() {
             folder::make_private(&path).map_err(|source| EngineError::Setup {
@@ -139,14 +139,14 @@ impl LocalEngine {
                 source,
             })?;
         }
-        let runner = RunnerProcess::new(settings.folder.clone(), settings.runner.clone());
+        let runner = RunnerProcess::new(settings.state_dir.clone(), settings.runner.clone());
         let mut engine = Self {
             settings,
             connection: None,
-            capacity: NOTHING,
+            capacity: NO_CAPACITY,
             mailbox: Arc::default(),
             runner,
-            calls: 0,
+            last_request_id: 0,
         };
         engine.connect()?;
         Ok(engine)
@@ -158,7 +158,7 @@ impl LocalEngine {
             .connection
             .as_ref()
             .filter(|connection| connection.is_open());
-        open.map(RunnerConnection::runner)
+        open.map(RunnerConnection::runner_pid)
     }
 
     /// Connects anew, to a new runner if need be, and learns what it offers.
@@ -166,29 +166,31 @@ impl LocalEngine {
         self.connection = None;
         // What the last runner said and nobody took yet is said again by the next.
         self.mailbox.lock().clear();
-        let deadline = Instant::now() + self.settings.patience;
+        let deadline = Instant::now() + self.settings.call_timeout;
         let connection = loop {
-            if let Some(connection) = RunnerConnection::over(self.dial(deadline)?, &self.mailbox)? {
+            if let Some(connection) =
+                RunnerConnection::handshake(self.open_stream(deadline)?, &self.mailbox)?
+            {
                 break connection;
             }
             // It ended before it said hello.
             if Instant::now() >= deadline {
-                let folder = self.settings.folder.display();
+                let folder = self.settings.state_dir.display();
                 let reason = format!("no runner answers in {folder}");
                 return Err(EngineError::Unreachable { reason });
             }
             std::thread::sleep(Duration::from_millis(2));
         };
         self.connection = Some(connection);
-        if let RunnerResponse::Capacity(capacity) = self.ask_once(RunnerRequestKind::Capacity)? {
+        if let RunnerResponse::Capacity(capacity) = self.call_once(RunnerRequestKind::Capacity)? {
             self.capacity = capacity;
         }
         Ok(())
     }
 
     /// Connects to a runner, which may be about to end.
-    fn dial(&mut self, deadline: Instant) -> Result<UnixStream, EngineError> {
-        let settings = self.settings.for_runner();
+    fn open_stream(&mut self, deadline: Instant) -> Result<UnixStream, EngineError> {
+        let settings = self.settings.runner_config();
         match &self.settings.starter {
             Some(starter) => starter.connect(&settings),
             None => {
@@ -199,33 +201,33 @@ impl LocalEngine {
     }
 
     /// Asks the runner; if it has gone, asks the next one, once.
-    fn ask(&mut self, ask: impl Fn() -> RunnerRequestKind) -> Result<RunnerResponse, EngineError> {
+    fn call(&mut self, ask: impl Fn() -> RunnerRequestKind) -> Result<RunnerResponse, EngineError> {
         if self
             .connection
             .as_ref()
             .is_some_and(RunnerConnection::is_open)
         {
-            match self.ask_once(ask()) {
+            match self.call_once(ask()) {
                 Err(EngineError::Unreachable { .. }) => {}
                 result => return result,
             }
         }
         self.connect()?;
-        self.ask_once(ask())
+        self.call_once(ask())
     }
 
-    fn ask_once(&mut self, ask: RunnerRequestKind) -> Result<RunnerResponse, EngineError> {
-        self.calls += 1;
+    fn call_once(&mut self, ask: RunnerRequestKind) -> Result<RunnerResponse, EngineError> {
+        self.last_request_id += 1;
         let connection = self.connection.as_mut().ok_or_else(not_connected)?;
-        let answer = connection.ask(self.calls, ask, self.settings.patience);
+        let answer = connection.call(self.last_request_id, ask, self.settings.call_timeout);
         if answer.is_err() {
             self.connection = None;
         }
         answer
     }
 
-    fn check(&self, launch: &LaunchSpec) -> Result<(), EngineError> {
-        launch.check(self.capacity.nodes)?;
+    fn validate(&self, launch: &LaunchSpec) -> Result<(), EngineError> {
+        launch.validate(self.capacity.nodes)?;
         match &launch.user {
             Some(_) if !self.capacity.other_users => Err(EngineError::Invalid {
                 attempt: launch.attempt,
@@ -238,7 +240,7 @@ impl LocalEngine {
 }
 
 /// Launches as they are sent: of those with the same script the first brings its text.
-fn with_texts_once(launches: &[LaunchSpec]) -> Vec<LaunchSpec> {
+fn without_repeated_texts(launches: &[LaunchSpec]) -> Vec<LaunchSpec> {
     let mut sent = BTreeSet::new();
     let mut once = |launch: &LaunchSpec| {
         let script = launch.script.as_ref();
@@ -257,7 +259,7 @@ fn not_connected() -> EngineError {
 }
 
 /// Before a runner has said what it has.
-const NOTHING: EngineCapacity = EngineCapacity {
+const NO_CAPACITY: EngineCapacity = EngineCapacity {
     nodes: 0,
     memory_per_node: 0,
     shares: crate::capacity::ShareEnforcement::Unenforced,
@@ -282,22 +284,22 @@ impl Engine for LocalEngine {
 
     fn start(&mut self, launches: &[LaunchSpec]) -> Result<(), EngineError> {
         for launch in launches {
-            self.check(launch)?;
+            self.validate(launch)?;
         }
-        let launches = with_texts_once(launches);
-        self.ask(|| RunnerRequestKind::Start(launches.clone()))?
-            .done()
+        let launches = without_repeated_texts(launches);
+        self.call(|| RunnerRequestKind::Start(launches.clone()))?
+            .expect_done()
     }
 
     fn set_shares(&mut self, shares: &[(AttemptKey, f64)]) -> Result<(), EngineError> {
         check_shares(shares)?;
-        self.ask(|| RunnerRequestKind::SetShares(shares.to_vec()))?
-            .done()
+        self.call(|| RunnerRequestKind::SetShares(shares.to_vec()))?
+            .expect_done()
     }
 
     fn kill(&mut self, attempts: &[AttemptKey], why: KillReason) -> Result<(), EngineError> {
-        self.ask(|| RunnerRequestKind::Kill(attempts.to_vec(), why))?
-            .done()
+        self.call(|| RunnerRequestKind::Kill(attempts.to_vec(), why))?
+            .expect_done()
     }
 
     fn poll(&mut self, timeout: Duration) -> Result<Vec<AttemptReport>, EngineError> {
@@ -316,20 +318,20 @@ impl Engine for LocalEngine {
     }
 
     fn acknowledge(&mut self, attempts: &[AttemptKey]) -> Result<(), EngineError> {
-        self.ask(|| RunnerRequestKind::Acknowledge(attempts.to_vec()))?
-            .done()
+        self.call(|| RunnerRequestKind::Acknowledge(attempts.to_vec()))?
+            .expect_done()
     }
 
     fn renew_lease(&mut self, until: BootTime) -> Result<(), EngineError> {
         if self.settings.lease.is_none() {
             return Ok(());
         }
-        self.ask(|| RunnerRequestKind::RenewLease(until.as_micros()))?
-            .done()
+        self.call(|| RunnerRequestKind::RenewLease(until.as_micros()))?
+            .expect_done()
     }
 
     fn running(&mut self) -> Result<Vec<RunningAttempt>, EngineError> {
-        match self.ask(|| RunnerRequestKind::Running)? {
+        match self.call(|| RunnerRequestKind::Running)? {
             RunnerResponse::Running(running) => Ok(running),
             RunnerResponse::Done | RunnerResponse::Capacity(_) | RunnerResponse::Full(_) => {
                 Ok(Vec::new())
@@ -352,7 +354,7 @@ impl ReportMailbox {
     }
 
     /// Something arrived, or nothing will any more.
-    fn ring(&self) {
+    fn notify(&self) {
         self.arrived.notify_all();
         let wake = self
             .wake

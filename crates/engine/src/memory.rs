@@ -28,11 +28,11 @@ pub struct SimHost(Arc<Mutex<SimHostState>>);
 struct SimHostState {
     nodes: u32,
     memory_per_node: u64,
-    deed_of: Box<dyn Fn(&LaunchSpec) -> SimProgram + Send>,
-    world: SimMachine,
+    program_of: Box<dyn Fn(&LaunchSpec) -> SimProgram + Send>,
+    machine: SimMachine,
     faults: SimFaults,
     /// Reports under way, and when they arrive.
-    mail: Vec<(Instant, AttemptReport)>,
+    pending_reports: Vec<(Instant, AttemptReport)>,
     wake: Option<WakeCallback>,
 }
 
@@ -46,7 +46,7 @@ pub struct SimFaults {
     /// Every report comes twice.
     pub double_reports: bool,
     /// Reports arrive so much later.
-    pub late: Span,
+    pub report_delay: Span,
 }
 
 impl SimHost {
@@ -60,34 +60,34 @@ impl SimHost {
         Self(Arc::new(Mutex::new(SimHostState {
             nodes,
             memory_per_node,
-            deed_of: Box::new(deed_of),
-            world: SimMachine::default(),
+            program_of: Box::new(deed_of),
+            machine: SimMachine::default(),
             faults: SimFaults::default(),
-            mail: Vec::new(),
+            pending_reports: Vec::new(),
             wake: None,
         })))
     }
 
     /// The time there.
     pub fn now(&self) -> Instant {
-        self.lock().world.now
+        self.lock().machine.now
     }
 
     /// Lets time pass until `until`, with all that happens meanwhile. Never goes back.
     pub fn advance_to(&self, until: Instant) {
         let mut machine = self.lock();
-        machine.world.advance_to(until);
-        machine.dispatch();
+        machine.machine.advance_to(until);
+        machine.send_reports();
     }
 
     /// When the next attempt ends if nothing else happens; none if nothing runs.
     pub fn next_end(&self) -> Option<Instant> {
-        self.lock().world.next_end()
+        self.lock().machine.next_end()
     }
 
     /// What was handed in and has not ended, whoever has opened an engine here.
     pub fn running(&self) -> Vec<RunningAttempt> {
-        self.lock().world.running()
+        self.lock().machine.running()
     }
 
     /// Orders faults from now on.
@@ -96,10 +96,10 @@ impl SimHost {
     }
 
     /// Makes an attempt that has not ended vanish: it is reported as lost.
-    pub fn lose(&self, attempt: AttemptKey) {
+    pub fn mark_lost(&self, attempt: AttemptKey) {
         let mut machine = self.lock();
-        machine.world.lose(attempt);
-        machine.dispatch();
+        machine.machine.mark_lost(attempt);
+        machine.send_reports();
     }
 
     /// A panic elsewhere leaves nothing half done here that could not be gone on with.
@@ -110,15 +110,15 @@ impl SimHost {
 
 impl SimHostState {
     /// Sends off what happened.
-    fn dispatch(&mut self) {
-        let arrives = self.world.now + self.faults.late;
+    fn send_reports(&mut self) {
+        let arrives = self.machine.now + self.faults.report_delay;
         let copies = if self.faults.double_reports { 2 } else { 1 };
-        let happened = std::mem::take(&mut self.world.happened);
+        let happened = std::mem::take(&mut self.machine.reports);
         if happened.is_empty() {
             return;
         }
         for report in happened {
-            self.mail
+            self.pending_reports
                 .extend(std::iter::repeat_n((arrives, report), copies));
         }
         if let Some(wake) = &self.wake {
@@ -127,47 +127,52 @@ impl SimHostState {
     }
 
     /// Takes the reports that have arrived.
-    fn arrived(&mut self) -> Vec<AttemptReport> {
-        let now = self.world.now;
-        let (arrived, under_way) = std::mem::take(&mut self.mail)
+    fn take_arrived_reports(&mut self) -> Vec<AttemptReport> {
+        let now = self.machine.now;
+        let (arrived, under_way) = std::mem::take(&mut self.pending_reports)
             .into_iter()
             .partition::<Vec<_>, _>(|(at, _)| *at <= now);
-        self.mail = under_way;
+        self.pending_reports = under_way;
         arrived.into_iter().map(|(_, report)| report).collect()
     }
 
     /// Lets time pass until a report arrives, at the longest until `until`.
-    fn wait(&mut self, until: Instant) {
-        while self.mail.iter().all(|(at, _)| *at > self.world.now) && self.world.now < until {
-            let mail = self.mail.iter().map(|(at, _)| *at).min();
+    fn wait_for_report(&mut self, until: Instant) {
+        while self
+            .pending_reports
+            .iter()
+            .all(|(at, _)| *at > self.machine.now)
+            && self.machine.now < until
+        {
+            let mail = self.pending_reports.iter().map(|(at, _)| *at).min();
             let next = self
-                .world
+                .machine
                 .next_end()
                 .into_iter()
                 .chain(mail)
                 .fold(until, Instant::min);
-            self.world.advance_to(next);
-            self.dispatch();
+            self.machine.advance_to(next);
+            self.send_reports();
         }
     }
 }
 
 /// A caller's end of a [`SimHost`].
 pub struct SimEngine {
-    world: SimHost,
+    host: SimHost,
 }
 
 impl SimEngine {
     /// Opens the engine: whatever was not acknowledged is reported again.
     pub fn open(world: &SimHost) -> Self {
         let mut machine = world.lock();
-        machine.mail.clear();
+        machine.pending_reports.clear();
         machine.wake = None;
-        machine.world.tell_again();
-        machine.dispatch();
+        machine.machine.repeat_reports();
+        machine.send_reports();
         drop(machine);
         Self {
-            world: world.clone(),
+            host: world.clone(),
         }
     }
 
@@ -177,14 +182,14 @@ impl SimEngine {
         name: &'static str,
         call: impl FnOnce(&mut SimHostState) -> Result<T, EngineError>,
     ) -> Result<T, EngineError> {
-        let mut machine = self.world.lock();
+        let mut machine = self.host.lock();
         if machine.faults.fail_before > 0 {
             machine.faults.fail_before -= 1;
             let reason = "a fault was ordered".to_owned();
             return Err(EngineError::Unreachable { reason });
         }
         let answer = call(&mut machine);
-        machine.dispatch();
+        machine.send_reports();
         if machine.faults.fail_after > 0 {
             machine.faults.fail_after -= 1;
             let after = Duration::from_secs(10);
@@ -213,11 +218,11 @@ impl Engine for SimEngine {
     fn start(&mut self, launches: &[LaunchSpec]) -> Result<(), EngineError> {
         self.call("start", |machine| {
             for launch in launches {
-                launch.check(machine.nodes)?;
+                launch.validate(machine.nodes)?;
             }
             for launch in launches {
-                let deed = (machine.deed_of)(launch);
-                machine.world.start(launch, deed);
+                let deed = (machine.program_of)(launch);
+                machine.machine.start(launch, deed);
             }
             Ok(())
         })
@@ -227,7 +232,7 @@ impl Engine for SimEngine {
         self.call("set_shares", |machine| {
             check_shares(shares)?;
             for &(attempt, share) in shares {
-                machine.world.set_share(attempt, share);
+                machine.machine.set_share(attempt, share);
             }
             Ok(())
         })
@@ -236,7 +241,7 @@ impl Engine for SimEngine {
     fn kill(&mut self, attempts: &[AttemptKey], why: KillReason) -> Result<(), EngineError> {
         self.call("kill", |machine| {
             for &attempt in attempts {
-                machine.world.kill(attempt, why);
+                machine.machine.kill(attempt, why);
             }
             Ok(())
         })
@@ -249,10 +254,10 @@ impl Engine for SimEngine {
         let mut arrived = Vec::new();
         self.call("poll", |machine| {
             let span = i64::try_from(timeout.as_micros()).map_or(Span::MAX, Span::from_micros);
-            let until = machine.world.now + span;
-            machine.wait(until);
+            let until = machine.machine.now + span;
+            machine.wait_for_report(until);
             if machine.faults.fail_after == 0 {
-                arrived = machine.arrived();
+                arrived = machine.take_arrived_reports();
             }
             Ok(())
         })?;
@@ -262,9 +267,9 @@ impl Engine for SimEngine {
     fn acknowledge(&mut self, attempts: &[AttemptKey]) -> Result<(), EngineError> {
         self.call("acknowledge", |machine| {
             for &attempt in attempts {
-                machine.world.forget(attempt);
+                machine.machine.acknowledge(attempt);
             }
-            machine.mail.retain(|(_, report)| {
+            machine.pending_reports.retain(|(_, report)| {
                 matches!(report.event, AttemptEvent::Started(_))
                     || !attempts.contains(&report.attempt)
             });
@@ -276,17 +281,17 @@ impl Engine for SimEngine {
     fn renew_lease(&mut self, until: BootTime) -> Result<(), EngineError> {
         self.call("renew_lease", |machine| {
             let micros = i64::try_from(until.since_boot().as_micros()).unwrap_or(i64::MAX);
-            machine.world.renew_lease(Instant::from_micros(micros));
+            machine.machine.renew_lease(Instant::from_micros(micros));
             Ok(())
         })
     }
 
     fn running(&mut self) -> Result<Vec<RunningAttempt>, EngineError> {
-        self.call("running", |machine| Ok(machine.world.running()))
+        self.call("running", |machine| Ok(machine.machine.running()))
     }
 
     fn on_report(&mut self, wake: WakeCallback) {
-        self.world.lock().wake = Some(wake);
+        self.host.lock().wake = Some(wake);
     }
 }
 

@@ -104,7 +104,7 @@ pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
         ([folder], Some(settings)) => {
             run(Path::new(folder), settings).map_err(|error| error.to_string())
         }
-        ([folder, word], _) if word == watch::WORD => {
+        ([folder, word], _) if word == watch::WATCHER_FLAG => {
             watch::run(Path::new(folder)).map_err(|error| format!("its watcher: {error}"))
         }
         _ => {
@@ -124,14 +124,14 @@ pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
 /// Reads `data` as a journal, for the fuzz target: what can be read is written and read again as it was.
 /// False if there are other lines.
 pub(crate) fn check_journal(data: &[u8]) -> bool {
-    let entries = journal::check(data);
-    recall::tasks(&entries);
+    let entries = journal::parse_all(data);
+    recall::rebuild_tasks(&entries);
     let lines = data.split(|byte| *byte == b'\n');
     lines.filter(|line| !line.is_empty()).count() == entries.len()
 }
 
 fn run(path: &Path, settings: Result<RunnerConfig, EngineError>) -> Result<(), EngineError> {
-    fault::arm();
+    fault::init();
     let failed = |step| {
         move |source| EngineError::Setup {
             path: path.to_owned(),
@@ -140,7 +140,7 @@ fn run(path: &Path, settings: Result<RunnerConfig, EngineError>) -> Result<(), E
         }
     };
     // Before there are threads, so that each holds them back.
-    let signals = BlockedSignals::hold_back(&[Signal::TERM, Signal::INT, Signal::HUP])
+    let signals = BlockedSignals::block(&[Signal::TERM, Signal::INT, Signal::HUP])
         .map_err(failed("holding signals back"))?;
     // Its own session, so that no terminal and no process group of the service's ends it. It fails
     // if it has one already, and then nothing needs to be done.
@@ -148,14 +148,14 @@ fn run(path: &Path, settings: Result<RunnerConfig, EngineError>) -> Result<(), E
     let ours = Some(rustix::process::getpid());
     rustix::process::set_child_subreaper(ours)
         .map_err(|error| failed("becoming its tasks' reaper")(error.into()))?;
-    let Some(folder) = RunnerStateDir::take(path)? else {
+    let Some(folder) = RunnerStateDir::acquire(path)? else {
         return Ok(());
     };
     let settings = settings?;
-    let machine = RunnerHost::look(path, &settings).map_err(failed("looking at the machine"))?;
+    let machine = RunnerHost::probe(path, &settings).map_err(failed("looking at the machine"))?;
     let (journal, entries) = RunnerJournal::open(&folder.journal())?;
     let lease = settings.lease().map(|first| {
-        let path = folder.lease();
+        let path = folder.lease_path();
         RunnerLease::open(&path, &machine.boot, first).map_err(|source| EngineError::Setup {
             path,
             step: "writing the lease down",
@@ -166,60 +166,60 @@ fn run(path: &Path, settings: Result<RunnerConfig, EngineError>) -> Result<(), E
     let watcher = lease.as_ref().map(|_| LeaseWatcher::start());
     let watcher = watcher.transpose().map_err(failed("being watched"))?;
     let (to, happenings) = mpsc::channel();
-    tell_of_signals(signals, to.clone());
+    forward_signals(signals, to.clone());
     let most = settings.slots_per_node.max(1) as usize * machine.cpus.len();
     let end = lease
         .as_ref()
         .map_or_else(LeaseEnd::never, RunnerLease::end);
     let mut scripts = ScriptCache::open(path, machine.capacity.other_users)?;
-    let tasks = recall::tasks(&entries);
-    for task in tasks.values().filter(|task| !task.is_over()) {
+    let tasks = recall::rebuild_tasks(&entries);
+    for task in tasks.values().filter(|task| !task.is_finished()) {
         scripts
-            .hold(&task.launch, None)
+            .retain(&task.launch, None)
             .map_err(failed("counting scripts"))?;
     }
-    scripts.remove_others();
+    scripts.remove_unused();
     let mut client = EngineConnection::default();
     client.guard = settings.guard;
-    let mut slots = SlotPool::new(most, folder.attempts(), scripts.folders(), end, to.clone());
+    let mut slots = SlotPool::new(most, folder.attempts_fd(), scripts.dirs(), end, to.clone());
     slots.guard = settings.guard;
     let mut keeper = RunnerSupervisor {
         tasks,
         scripts,
-        folder,
+        state_dir: folder,
         settings,
-        machine,
+        host: machine,
         journal,
-        waiting: Default::default(),
+        queued: Default::default(),
         placed: Default::default(),
         slots,
         timers: Default::default(),
-        client,
+        connection: client,
         lease,
         watcher,
-        is_ending: false,
-        to: to.clone(),
-        unwritten: Vec::new(),
+        is_stopping: false,
+        events: to.clone(),
+        unflushed: Vec::new(),
     };
-    keeper.take_over(recall::is_of_boot(&entries, &keeper.machine.boot));
-    keeper.write_down();
+    keeper.recover_tasks(recall::is_same_boot(&entries, &keeper.host.boot));
+    keeper.flush_journal();
     let listener = keeper
-        .folder
+        .state_dir
         .listen()
         .map_err(failed("opening its socket"))?;
-    let nodes = keeper.machine.capacity.nodes;
+    let nodes = keeper.host.capacity.nodes;
     tracing::info!(pid = std::process::id(), nodes, "the runner has started");
-    door::accept(listener, to);
-    keeper.work(&happenings);
+    door::spawn_acceptor(listener, to);
+    keeper.run(&happenings);
     Ok(())
 }
 
 /// Passes on that the runner is asked to end. That a terminal is gone ends none of its tasks.
-fn tell_of_signals(signals: BlockedSignals, to: mpsc::Sender<RunnerEvent>) {
+fn forward_signals(signals: BlockedSignals, to: mpsc::Sender<RunnerEvent>) {
     std::thread::spawn(move || {
         loop {
             let is_hangup = signals.wait() == Signal::HUP.as_raw();
-            if !is_hangup && to.send(RunnerEvent::Asked).is_err() {
+            if !is_hangup && to.send(RunnerEvent::StopRequested).is_err() {
                 return;
             }
         }

@@ -73,9 +73,9 @@ struct ScriptOnWire {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 enum ScriptError {
     #[error("sha256: expected 64 small hexadecimal digits")]
-    Name,
+    InvalidHash,
     #[error("text: expected the text that has this SHA-256")]
-    OtherText,
+    HashMismatch,
     #[error("text: expected at most {MAX_SCRIPT_BYTES} bytes")]
     TooLong,
 }
@@ -86,14 +86,14 @@ impl TryFrom<ScriptOnWire> for LaunchScript {
     fn try_from(wire: ScriptOnWire) -> Result<Self, ScriptError> {
         let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
         if wire.sha256.len() != 2 * SHA256_OUTPUT_LEN || !wire.sha256.bytes().all(is_digit) {
-            return Err(ScriptError::Name);
+            return Err(ScriptError::InvalidHash);
         }
         if let Some(text) = &wire.text {
             if text.len() > MAX_SCRIPT_BYTES {
                 return Err(ScriptError::TooLong);
             }
             if sha256(text) != wire.sha256 {
-                return Err(ScriptError::OtherText);
+                return Err(ScriptError::HashMismatch);
             }
         }
         Ok(Self {

@@ -29,14 +29,14 @@ use rustix::net::{
 use serde::{Deserialize, Serialize};
 
 use crate::EngineError;
-use crate::local::{RunnerProcess, guard_of};
+use crate::local::{RunnerProcess, read_guard};
 use crate::runner::folder::make_private;
 use crate::runner::settings::RunnerConfig;
 
 /// How long the starter tries to reach a runner.
-const PATIENCE: Duration = Duration::from_secs(20);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long the service waits for the starter: longer than the starter tries.
-const PATIENCE_OF_CALLER: Duration = Duration::from_secs(30);
+const CALLER_TIMEOUT: Duration = Duration::from_secs(30);
 /// The longest request or answer, in bytes.
 const MAX_PACKET_BYTES: usize = 8 << 10;
 /// An answer that brings a connection. Any other is why there is none.
@@ -80,7 +80,7 @@ impl StarterLink {
         rustix::net::sockopt::set_socket_timeout(
             &ours,
             rustix::net::sockopt::Timeout::Recv,
-            Some(PATIENCE_OF_CALLER),
+            Some(CALLER_TIMEOUT),
         )?;
         let mut words = starter.iter();
         let program = words.next().cloned().unwrap_or_default();
@@ -107,7 +107,7 @@ impl StarterLink {
             return Err(unreachable("the starter has ended".to_owned()));
         };
         let sent = rustix::net::send(open, &request, SendFlags::NOSIGNAL);
-        match sent.and_then(|_| receive(open)) {
+        match sent.and_then(|_| receive_packet(open)) {
             Ok((answer, Some(stream))) if answer == CONNECTED => Ok(stream.into()),
             Ok((answer, None)) if !answer.is_empty() => {
                 Err(unreachable(String::from_utf8_lossy(&answer).into_owned()))
@@ -150,7 +150,7 @@ fn run(folder: &Path, guard: &[u8], runner: &[OsString]) -> Result<(), StarterEr
     make_private(folder)?;
     let mut runners = RunnerProcess::new(folder.to_owned(), runner.to_vec());
     loop {
-        let (request, _) = receive(&channel)?;
+        let (request, _) = receive_packet(&channel)?;
         if request.is_empty() {
             return Ok(());
         }
@@ -166,10 +166,10 @@ fn run(folder: &Path, guard: &[u8], runner: &[OsString]) -> Result<(), StarterEr
             Err(error) => Err(error.to_string()),
         };
         match connected {
-            Ok(stream) => answer(&channel, CONNECTED, Some(&stream))?,
+            Ok(stream) => send_packet(&channel, CONNECTED, Some(&stream))?,
             Err(why) => {
                 let why = why.as_bytes();
-                answer(&channel, &why[..why.len().min(MAX_PACKET_BYTES)], None)?;
+                send_packet(&channel, &why[..why.len().min(MAX_PACKET_BYTES)], None)?;
             }
         }
     }
@@ -182,10 +182,10 @@ fn connect(
     settings: &RunnerConfig,
     guard: LaunchGuard,
 ) -> Result<UnixStream, EngineError> {
-    let first = runners.connect(settings, PATIENCE)?;
-    match guard_of(&first) {
+    let first = runners.connect(settings, CONNECT_TIMEOUT)?;
+    match read_guard(&first) {
         // Only this process starts another one.
-        Some(found) if found == Some(guard) => runners.connect(settings, PATIENCE),
+        Some(found) if found == Some(guard) => runners.connect(settings, CONNECT_TIMEOUT),
         Some(_) => Err(EngineError::Unreachable {
             reason:
                 "the runner there was started for a service with other rights, and ends by itself \
@@ -209,7 +209,7 @@ enum StarterError {
     Channel(#[from] Errno),
 }
 
-fn answer(channel: &OwnedFd, words: &[u8], stream: Option<&UnixStream>) -> Result<(), Errno> {
+fn send_packet(channel: &OwnedFd, words: &[u8], stream: Option<&UnixStream>) -> Result<(), Errno> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     let descriptors: Vec<_> = stream.iter().map(|stream| stream.as_fd()).collect();
@@ -221,7 +221,7 @@ fn answer(channel: &OwnedFd, words: &[u8], stream: Option<&UnixStream>) -> Resul
 }
 
 /// A packet and the descriptor that came with it. An empty packet if the other end is gone.
-fn receive(channel: &OwnedFd) -> Result<(Vec<u8>, Option<OwnedFd>), Errno> {
+fn receive_packet(channel: &OwnedFd) -> Result<(Vec<u8>, Option<OwnedFd>), Errno> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let mut bytes = vec![0; MAX_PACKET_BYTES];

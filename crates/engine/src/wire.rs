@@ -85,7 +85,7 @@ pub(crate) enum RunnerResponse {
 
 impl RunnerResponse {
     /// `Done`, or the error that it is.
-    pub(crate) fn done(self) -> Result<(), EngineError> {
+    pub(crate) fn expect_done(self) -> Result<(), EngineError> {
         match self {
             Self::Full(reason) => Err(EngineError::Full { reason }),
             Self::Done | Self::Capacity(_) | Self::Running(_) => Ok(()),
@@ -94,7 +94,7 @@ impl RunnerResponse {
 }
 
 /// `value` as a line.
-pub(crate) fn line(value: &impl Serialize) -> Vec<u8> {
+pub(crate) fn encode_line(value: &impl Serialize) -> Vec<u8> {
     let mut line = serde_json::to_vec(value).expect("our own types are representable in JSON");
     line.push(b'\n');
     line

@@ -7,7 +7,9 @@ use std::cell::Cell;
 use std::fs;
 use std::time::Duration;
 
-use common::{EngineTestDir, command, fates, lives, script, signal, wait_for_start, wait_until};
+use common::{
+    EngineTestDir, command, is_alive, script, signal, wait_for_ends, wait_for_start, wait_until,
+};
 use rustix::process::Signal;
 use tollgate_engine::{
     AttemptEvent, AttemptOutcome, AttemptStatus, BootTime, Engine, KillReason, LaunchSpec,
@@ -18,7 +20,7 @@ use tollgate_engine::{
 const SOON: Duration = Duration::from_millis(500);
 
 /// A task that does not end when it is asked to.
-fn stubborn(job: u64) -> LaunchSpec {
+fn launch_ignoring_sigterm(job: u64) -> LaunchSpec {
     script(job, "trap '' TERM; while :; do sleep 1; done")
 }
 
@@ -29,7 +31,7 @@ fn start(engine: &mut LocalEngine, launch: &LaunchSpec) -> u32 {
 
 #[track_caller]
 fn ended(engine: &mut LocalEngine, launch: &LaunchSpec) -> AttemptOutcome {
-    match fates(engine, &[launch.attempt]).remove(0) {
+    match wait_for_ends(engine, &[launch.attempt]).remove(0) {
         AttemptEvent::Ended(ended) => ended,
         other @ (AttemptEvent::Started(_) | AttemptEvent::Lost { .. }) => panic!("{other:?}"),
     }
@@ -85,7 +87,7 @@ fn child_that_is_held_up_beyond_the_lease_does_not_become_its_program() {
     let mut engine = home.open();
     let launch = script(1, &format!("echo > {}/ran", home.path().display()));
     engine.start(std::slice::from_ref(&launch)).unwrap();
-    let file = home.settings.folder.join("attempts/1.0.1");
+    let file = home.settings.state_dir.join("attempts/1.0.1");
     let child = Cell::new(0);
     wait_until("the child stops", || {
         let text = fs::read_to_string(&file).unwrap_or_default();
@@ -113,11 +115,11 @@ fn task_of_a_killed_runner_ends_with_its_lease() {
         EngineTestDir::without_control_groups(),
     ] {
         let mut engine = home.open();
-        let task = start(&mut engine, &stubborn(1));
+        let task = start(&mut engine, &launch_ignoring_sigterm(1));
         engine.renew_lease(BootTime::now() + SOON).unwrap();
         signal(engine.runner_pid().unwrap(), Signal::KILL);
         drop(engine);
-        wait_until("the task is gone", || !lives(task));
+        wait_until("the task is gone", || !is_alive(task));
     }
 }
 
@@ -128,12 +130,12 @@ fn task_of_a_stopped_runner_ends_with_its_lease() {
         EngineTestDir::without_control_groups(),
     ] {
         let mut engine = home.open();
-        let launch = stubborn(1);
+        let launch = launch_ignoring_sigterm(1);
         let task = start(&mut engine, &launch);
         engine.renew_lease(BootTime::now() + SOON).unwrap();
         let runner = engine.runner_pid().unwrap();
         signal(runner, Signal::STOP);
-        wait_until("the task is gone", || !lives(task));
+        wait_until("the task is gone", || !is_alive(task));
         signal(runner, Signal::CONT);
         let end = ended(&mut engine, &launch);
         assert_eq!(end.status, AttemptStatus::Signalled(9));
@@ -145,7 +147,7 @@ fn task_of_a_stopped_runner_ends_with_its_lease() {
 fn watcher_that_is_killed_is_replaced() {
     let home = EngineTestDir::new();
     let mut engine = home.open();
-    let task = start(&mut engine, &stubborn(1));
+    let task = start(&mut engine, &launch_ignoring_sigterm(1));
     let runner = engine.runner_pid().unwrap();
     let first = watcher_of(runner).unwrap();
     signal(first, Signal::KILL);
@@ -154,7 +156,7 @@ fn watcher_that_is_killed_is_replaced() {
     });
     engine.renew_lease(BootTime::now() + SOON).unwrap();
     signal(runner, Signal::STOP);
-    wait_until("the task is gone", || !lives(task));
+    wait_until("the task is gone", || !is_alive(task));
     signal(runner, Signal::CONT);
 }
 
@@ -168,10 +170,10 @@ fn watcher_goes_when_its_runner_has_and_nothing_runs() {
     let watcher = watcher_of(runner).unwrap();
     signal(watcher, Signal::TERM);
     signal(runner, Signal::KILL);
-    wait_until("the runner is gone", || !lives(runner));
-    assert!(lives(watcher), "it watches what the runner has left");
+    wait_until("the runner is gone", || !is_alive(runner));
+    assert!(is_alive(watcher), "it watches what the runner has left");
     signal(task, Signal::KILL);
-    wait_until("the watcher is gone", || !lives(watcher));
+    wait_until("the watcher is gone", || !is_alive(watcher));
 }
 
 #[test]
@@ -186,12 +188,12 @@ fn next_runner_goes_on_with_the_lease_and_a_watcher_of_its_own() {
     let mut engine = home.open();
     assert_eq!(wait_for_start(&mut engine, launch.attempt), task);
     engine.renew_lease(BootTime::now() + 100 * SOON).unwrap();
-    wait_until("the first watcher is gone", || !lives(first));
-    assert!(lives(task));
+    wait_until("the first watcher is gone", || !is_alive(first));
+    assert!(is_alive(task));
     let runner = engine.runner_pid().unwrap();
     assert!(watcher_of(runner).is_some());
     engine.renew_lease(BootTime::now()).unwrap();
-    fates(&mut engine, &[launch.attempt]);
+    wait_for_ends(&mut engine, &[launch.attempt]);
 }
 
 #[test]
@@ -202,12 +204,12 @@ fn runner_that_is_asked_to_end_ends_its_tasks_and_goes() {
             home.settings.lease = None;
         }
         let mut engine = home.open();
-        let (gentle, stubborn) = (command(1, &["sleep", "600"]), stubborn(2));
+        let (gentle, stubborn) = (command(1, &["sleep", "600"]), launch_ignoring_sigterm(2));
         let tasks = [start(&mut engine, &gentle), start(&mut engine, &stubborn)];
         let runner = engine.runner_pid().unwrap();
         signal(runner, asked);
-        wait_until("the runner is gone", || !lives(runner));
-        assert!(!tasks.into_iter().any(lives), "it leaves nothing");
+        wait_until("the runner is gone", || !is_alive(runner));
+        assert!(!tasks.into_iter().any(is_alive), "it leaves nothing");
         // The next runner says how they ended.
         for (launch, signal) in [(gentle, 15), (stubborn, 9)] {
             let end = ended(&mut engine, &launch);
@@ -228,5 +230,5 @@ fn runner_whose_terminal_is_gone_goes_on() {
     engine.start(std::slice::from_ref(&next)).unwrap();
     assert_eq!(ended(&mut engine, &next).status, AttemptStatus::Exited(0));
     assert_eq!(engine.runner_pid(), Some(runner));
-    assert!(lives(task));
+    assert!(is_alive(task));
 }

@@ -5,23 +5,23 @@ mod common;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::{Home, command, fates, lives, script, wait_for_start, wait_until};
+use common::{EngineTestDir, command, is_alive, script, wait_for_ends, wait_for_start, wait_until};
 use rustix::process::Signal;
 use tollgate_engine::{Engine, KillReason, LocalEngine};
 
 /// The control groups that an attempt was started in, by its `started` file.
-fn groups_of(home: &Home, engine: &mut LocalEngine) -> Vec<PathBuf> {
+fn groups_of(home: &EngineTestDir, engine: &mut LocalEngine) -> Vec<PathBuf> {
     let launch = command(1, &["sleep", "600"]);
     engine.start(std::slice::from_ref(&launch)).unwrap();
     wait_for_start(engine, launch.attempt);
-    let file = home.settings.folder.join("attempts").join("1.0.1");
+    let file = home.settings.state_dir.join("attempts").join("1.0.1");
     let text = fs::read_to_string(file).unwrap();
     let header: serde_json::Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
     let groups = header["group"].as_object().unwrap();
     engine
         .kill(&[launch.attempt], KillReason::Cancelled)
         .unwrap();
-    fates(engine, &[launch.attempt]);
+    wait_for_ends(engine, &[launch.attempt]);
     engine.acknowledge(&[launch.attempt]).unwrap();
     let paths = groups.values().filter_map(|path| path.as_str());
     paths.map(PathBuf::from).collect()
@@ -34,7 +34,7 @@ fn none_is_left(groups: &[PathBuf]) -> bool {
 
 #[test]
 fn a_runner_that_ends_removes_its_control_groups() {
-    let home = Home::new();
+    let home = EngineTestDir::new();
     let mut engine = home.open();
     let groups = groups_of(&home, &mut engine);
     assert!(groups.iter().all(|group| group.exists()));
@@ -44,7 +44,7 @@ fn a_runner_that_ends_removes_its_control_groups() {
 
 #[test]
 fn the_control_groups_of_a_killed_runner_are_removed_by_the_next_one_anywhere() {
-    let home = Home::new();
+    let home = EngineTestDir::new();
     let mut engine = home.open();
     let groups = groups_of(&home, &mut engine);
     common::signal(engine.runner_pid().unwrap(), Signal::KILL);
@@ -52,22 +52,25 @@ fn the_control_groups_of_a_killed_runner_are_removed_by_the_next_one_anywhere() 
     drop(home);
     // The killed one has to be gone before the lock on its groups is free.
     wait_until("its control groups are gone", || {
-        drop(Home::new().open());
+        drop(EngineTestDir::new().open());
         none_is_left(&groups)
     });
 }
 
 #[test]
 fn without_its_folder_a_runner_ends_with_all_that_it_runs() {
-    for home in [Home::new(), Home::without_control_groups()] {
+    for home in [
+        EngineTestDir::new(),
+        EngineTestDir::without_control_groups(),
+    ] {
         let mut engine = home.open();
         let runner = engine.runner_pid().unwrap();
         let launch = script(1, "trap '' TERM; while :; do sleep 1; done");
         engine.start(std::slice::from_ref(&launch)).unwrap();
         let task = wait_for_start(&mut engine, launch.attempt);
-        fs::remove_dir_all(&home.settings.folder).unwrap();
-        wait_until("the task is gone", || !lives(task));
+        fs::remove_dir_all(&home.settings.state_dir).unwrap();
+        wait_until("the task is gone", || !is_alive(task));
         drop(engine);
-        wait_until("the runner is gone", || !lives(runner));
+        wait_until("the runner is gone", || !is_alive(runner));
     }
 }

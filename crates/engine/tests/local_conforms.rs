@@ -2,17 +2,17 @@
 
 mod common;
 
-use common::Home;
+use common::EngineTestDir;
 use tollgate_engine::conformance;
 
 #[test]
 fn it_conforms() {
-    let home = Home::new();
+    let home = EngineTestDir::new();
     conformance::run(&mut || Box::new(home.open()));
 }
 
 #[test]
 fn it_conforms_without_control_groups() {
-    let home = Home::without_control_groups();
+    let home = EngineTestDir::without_control_groups();
     conformance::run(&mut || Box::new(home.open()));
 }

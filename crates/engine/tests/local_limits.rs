@@ -5,7 +5,7 @@ mod common;
 use std::path::Path;
 use std::process::Command;
 
-use common::{Home, command, fates, run, script, wait_for_start};
+use common::{EngineTestDir, command, run, script, wait_for_ends, wait_for_start};
 use tollgate_engine::capacity::{MemoryEnforcement, ProcessEnforcement};
 use tollgate_engine::{
     AttemptEvent, AttemptKey, AttemptStatus, Engine, EngineError, KillReason, LocalEngine,
@@ -14,7 +14,10 @@ use tollgate_engine::{
 
 #[test]
 fn too_much_memory_is_not_to_be_had() {
-    for home in [Home::new(), Home::without_control_groups()] {
+    for home in [
+        EngineTestDir::new(),
+        EngineTestDir::without_control_groups(),
+    ] {
         let mut engine = home.open();
         let mut launch = script(
             1,
@@ -38,7 +41,7 @@ fn too_much_memory_is_not_to_be_had() {
 
 #[test]
 fn task_without_a_limit_of_its_own_has_its_nodes_share_of_memory() {
-    let home = Home::new();
+    let home = EngineTestDir::new();
     let mut engine = home.open();
     let capacity = engine.capacity().expect("known");
     if capacity.memory != MemoryEnforcement::Cgroup {
@@ -82,7 +85,7 @@ fn task_without_a_limit_of_its_own_has_its_nodes_share_of_memory() {
 
 #[test]
 fn task_has_at_most_so_many_processes_and_the_next_in_its_slot_as_many_as_it_says() {
-    let mut home = Home::new();
+    let mut home = EngineTestDir::new();
     home.settings.slots_per_node = 1;
     home.settings.nodes = Some(1);
     let mut engine = home.open();
@@ -105,7 +108,7 @@ fn task_has_at_most_so_many_processes_and_the_next_in_its_slot_as_many_as_it_say
 
 #[test]
 fn task_with_too_long_an_output_is_ended_and_one_that_writes_elsewhere_is_not() {
-    let home = Home::new();
+    let home = EngineTestDir::new();
     let mut engine = home.open();
     let mut launch = script(1, "while :; do head -c 100000 /dev/zero; done");
     launch.dir = home.path().to_owned();
@@ -123,7 +126,7 @@ fn task_with_too_long_an_output_is_ended_and_one_that_writes_elsewhere_is_not() 
 
 #[test]
 fn who_finds_no_slot_waits() {
-    let mut home = Home::new();
+    let mut home = EngineTestDir::new();
     home.settings.slots_per_node = 1;
     home.settings.nodes = Some(1);
     let mut engine = home.open();
@@ -145,7 +148,7 @@ fn who_finds_no_slot_waits() {
     engine
         .kill(&attempts[..1], KillReason::Cancelled)
         .expect("killed");
-    let statuses: Vec<_> = fates(&mut engine, &attempts)
+    let statuses: Vec<_> = wait_for_ends(&mut engine, &attempts)
         .into_iter()
         .map(|event| match event {
             AttemptEvent::Ended(ended) => (ended.status.to_string(), ended.killed),
@@ -169,7 +172,7 @@ fn who_finds_no_slot_waits() {
 #[test]
 fn ten_thousand_tasks_each_run_once() {
     const TASKS: u32 = 10_000;
-    let home = Home::new();
+    let home = EngineTestDir::new();
     let mut engine = home.open();
     let launch = |task| {
         let mut launch = command(1, &["true"]);
@@ -179,7 +182,7 @@ fn ten_thousand_tasks_each_run_once() {
     let launches: Vec<_> = (0..TASKS).map(launch).collect();
     let attempts: Vec<AttemptKey> = launches.iter().map(|launch| launch.attempt).collect();
     engine.start(&launches).expect("taken on");
-    let fates = fates(&mut engine, &attempts);
+    let fates = wait_for_ends(&mut engine, &attempts);
     let succeeded = fates.iter().filter(|fate| match fate {
         AttemptEvent::Ended(ended) => ended.status.is_success(),
         AttemptEvent::Started(_) | AttemptEvent::Lost { .. } => false,
@@ -211,13 +214,13 @@ impl Drop for SmallTestDisk {
 
 #[test]
 fn a_full_disk_loses_no_end() {
-    let mut home = Home::new();
+    let mut home = EngineTestDir::new();
     let disk = home.path().join("disk");
     let Some(_disk) = SmallTestDisk::mount(&disk) else {
         eprintln!("skipped: this user may not mount a file system");
         return;
     };
-    home.settings.folder = disk.join("runner");
+    home.settings.state_dir = disk.join("runner");
     let mut engine = home.open();
     let mut running = script(1, "while [ ! -e go ]; do sleep 0.01; done; exit 5");
     let mut fill = script(2, "cat /dev/zero > fill");
@@ -238,16 +241,16 @@ fn a_full_disk_loses_no_end() {
     match engine.start(std::slice::from_ref(&late)) {
         Err(error) => {
             assert!(matches!(error, EngineError::Full { .. }), "{error}");
-            assert_eq!(error.retry(), Retryability::Later);
+            assert_eq!(error.retryability(), Retryability::Later);
         }
         Ok(()) => {
-            let fate = fates(&mut engine, &[late.attempt]).remove(0);
+            let fate = wait_for_ends(&mut engine, &[late.attempt]).remove(0);
             assert!(matches!(fate, AttemptEvent::Ended(_)), "{fate:?}");
         }
     }
 
     std::fs::write(home.path().join("go"), "").expect("written elsewhere");
-    let fate = fates(&mut engine, &[running.attempt]).remove(0);
+    let fate = wait_for_ends(&mut engine, &[running.attempt]).remove(0);
     assert!(
         matches!(&fate, AttemptEvent::Ended(ended) if ended.status == AttemptStatus::Exited(5)),
         "{fate:?}"
@@ -257,7 +260,10 @@ fn a_full_disk_loses_no_end() {
     // The end outlives the runner too.
     std::fs::remove_file(disk.join("fill")).expect("removed");
     let mut engine: LocalEngine = home.open();
-    assert_eq!(fates(&mut engine, &[running.attempt]).remove(0), fate);
+    assert_eq!(
+        wait_for_ends(&mut engine, &[running.attempt]).remove(0),
+        fate
+    );
     assert_eq!(
         run(&mut engine, &command(4, &["true"])).status,
         AttemptStatus::Exited(0)

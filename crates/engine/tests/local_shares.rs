@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Home, poll_until, script, wait_until};
+use common::{EngineTestDir, poll_until, script, wait_until};
 use tollgate_engine::capacity::ShareEnforcement;
 use tollgate_engine::{Engine, KillReason, LaunchSpec, LocalEngine};
 use tollgate_model::{NodeId, Span};
@@ -11,7 +11,7 @@ use tollgate_model::{NodeId, Span};
 /// Runs two loops on node 0 until they have used a second of processor time together; how much
 /// more the first has used than the second.
 fn ratio(
-    home: &Home,
+    home: &EngineTestDir,
     shares: [f64; 2],
     change: impl FnOnce(&mut LocalEngine, &[LaunchSpec]),
 ) -> f64 {
@@ -50,13 +50,16 @@ fn ratio(
     engine
         .kill(&attempts, KillReason::Cancelled)
         .expect("killed");
-    common::fates(&mut engine, &attempts);
+    common::wait_for_ends(&mut engine, &attempts);
     first / second.max(Span::TICK.as_secs_f64())
 }
 
 #[test]
 fn shares_are_given() {
-    for home in [Home::new(), Home::without_control_groups()] {
+    for home in [
+        EngineTestDir::new(),
+        EngineTestDir::without_control_groups(),
+    ] {
         let ratio = ratio(&home, [0.75, 0.25], |_, _| ());
         assert!(ratio > 1.5, "3:1 came out as {ratio}:1");
     }
@@ -64,7 +67,7 @@ fn shares_are_given() {
 
 #[test]
 fn shares_are_changed() {
-    let home = Home::new();
+    let home = EngineTestDir::new();
     let capacity = home.open().capacity().expect("known");
     if capacity.shares == ShareEnforcement::Nice && !rustix::process::geteuid().is_root() {
         eprintln!("skipped: only root can make a task less nice again");

@@ -6,12 +6,12 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use common::{Home, command, fates, run, script, wait_until};
+use common::{EngineTestDir, command, run, script, wait_for_ends, wait_until};
 use tollgate_engine::{AttemptStatus, Engine, KillReason};
 use tollgate_model::{NodeId, Span};
 
 /// The output of a script, run to its success.
-fn output_of(home: &Home, text: &str) -> String {
+fn output_of(home: &EngineTestDir, text: &str) -> String {
     let mut launch = script(1, text);
     launch.output = Some(home.path().join("output"));
     let mut engine = home.open();
@@ -26,7 +26,7 @@ fn output_of(home: &Home, text: &str) -> String {
 
 #[test]
 fn the_environment_is_the_launch_and_nothing_else() {
-    let home = Home::new();
+    let home = EngineTestDir::new();
     let mut launch = command(4711, &["env"]);
     launch.attempt.task = 12;
     launch.env.push(("NAME".into(), "a value".into()));
@@ -57,7 +57,7 @@ fn the_environment_is_the_launch_and_nothing_else() {
 
 #[test]
 fn nothing_of_the_runner_is_inherited() {
-    let home = Home::new();
+    let home = EngineTestDir::new();
     let found = output_of(
         &home,
         "readlink /proc/self/fd/0; ls /proc/$$/fd; grep SigIgn /proc/self/status; umask; pwd",
@@ -71,7 +71,7 @@ fn nothing_of_the_runner_is_inherited() {
 
 #[test]
 fn a_task_stays_on_its_node() {
-    let home = Home::new();
+    let home = EngineTestDir::new();
     let found = output_of(&home, "grep Cpus_allowed_list /proc/self/status");
     let cpus = found.trim().split('\t').next_back().expect("a list");
     assert!(cpus.parse::<u32>().is_ok(), "one processor: {found}");
@@ -79,14 +79,14 @@ fn a_task_stays_on_its_node() {
 
 #[test]
 fn errors_come_to_the_output_and_output_is_made_anew() {
-    let home = Home::new();
+    let home = EngineTestDir::new();
     assert_eq!(output_of(&home, "echo out; echo err >&2"), "out\nerr\n");
     assert_eq!(output_of(&home, "true"), "");
 }
 
 #[test]
 fn what_keeps_a_program_from_running_is_said() {
-    let home = Home::new();
+    let home = EngineTestDir::new();
     let mut engine = home.open();
     let not_executable = home.path().join("not-executable");
     fs::write(&not_executable, "x").expect("written");
@@ -122,7 +122,7 @@ fn what_keeps_a_program_from_running_is_said() {
 
 #[test]
 fn output_directory_that_is_missing_is_made_with_the_umask_of_the_launch() {
-    let home = Home::new();
+    let home = EngineTestDir::new();
     let mut engine = home.open();
     let mut outputs = Vec::new();
     // The second task finds the directory that the first one made.
@@ -149,7 +149,7 @@ fn output_directory_that_is_missing_is_made_with_the_umask_of_the_launch() {
 }
 
 /// A task that leaves a process behind which has a session and a parent of its own.
-fn leave_a_daemon(home: &Home) -> u32 {
+fn start_daemon_in_task(home: &EngineTestDir) -> u32 {
     let pid_file = home.path().join("daemon");
     let text = format!(
         "setsid sh -c 'echo $$ > {}.new; mv {0}.new {0}; sleep 600' & while [ ! -e {0} ]; do sleep 0.01; done",
@@ -172,15 +172,21 @@ fn is_gone(pid: u32) -> bool {
 
 #[test]
 fn daemons_end_with_their_task() {
-    for home in [Home::new(), Home::without_control_groups()] {
-        let daemon = leave_a_daemon(&home);
+    for home in [
+        EngineTestDir::new(),
+        EngineTestDir::without_control_groups(),
+    ] {
+        let daemon = start_daemon_in_task(&home);
         wait_until("it is gone", || is_gone(daemon));
     }
 }
 
 #[test]
 fn who_is_asked_to_end_has_time_to_also_below_a_shell() {
-    for mut home in [Home::new(), Home::without_control_groups()] {
+    for mut home in [
+        EngineTestDir::new(),
+        EngineTestDir::without_control_groups(),
+    ] {
         home.settings.grace = std::time::Duration::from_secs(30);
         let inner = "trap 'sleep 0.2; echo saved > saved; exit 0' TERM; touch ready; \
                      while :; do sleep 0.01; done";
@@ -194,7 +200,7 @@ fn who_is_asked_to_end_has_time_to_also_below_a_shell() {
         engine
             .kill(&[launch.attempt], KillReason::Evicted)
             .expect("asked to end");
-        fates(&mut engine, &[launch.attempt]);
+        wait_for_ends(&mut engine, &[launch.attempt]);
         let saved = fs::read_to_string(home.path().join("saved"));
         assert_eq!(saved.expect("it had the time"), "saved\n");
     }
@@ -202,7 +208,7 @@ fn who_is_asked_to_end_has_time_to_also_below_a_shell() {
 
 #[test]
 fn what_a_task_used_is_told() {
-    let home = Home::new();
+    let home = EngineTestDir::new();
     let mut engine = home.open();
     let text = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; \
                 head -c 30000000 /dev/zero | tail -c 30000000 > /dev/null";
@@ -221,7 +227,7 @@ fn what_a_task_used_is_told() {
 #[test]
 fn programs_need_not_have_names_that_are_text() {
     use std::os::unix::ffi::OsStringExt;
-    let home = Home::new();
+    let home = EngineTestDir::new();
     let name = std::ffi::OsString::from_vec(b"odd \xff name".to_vec());
     let program = home.path().join(&name);
     std::os::unix::fs::symlink(find("true"), &program).expect("linked");
@@ -248,8 +254,8 @@ fn find(program: &str) -> String {
 fn files_of_the_runner_are_closed_to_others() {
     use std::os::unix::fs::MetadataExt;
 
-    let home = Home::new();
-    let folder = &home.settings.folder;
+    let home = EngineTestDir::new();
+    let folder = &home.settings.state_dir;
     let mut engine = home.open();
     run(&mut engine, &command(1, &["true"]));
     // As an earlier release has left them.

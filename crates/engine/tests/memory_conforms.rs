@@ -33,7 +33,7 @@ fn it_conforms_when_reports_come_late_and_twice() {
     let world = SimHost::new(2, GIB, SimProgram::of_command);
     world.set_faults(SimFaults {
         double_reports: true,
-        late: Span::from_micros(30_000),
+        report_delay: Span::from_micros(30_000),
         ..SimFaults::default()
     });
     conformance::run(&mut || Box::new(SimEngine::open(&world)));
@@ -97,7 +97,7 @@ fn what_vanishes_is_lost() {
     let mut engine = SimEngine::open(&world);
     let one = launch(1, "", 1.0);
     engine.start(std::slice::from_ref(&one)).expect("it starts");
-    world.lose(one.attempt);
+    world.mark_lost(one.attempt);
     let reports = engine.poll(Duration::ZERO).expect("it answers");
     let at = Instant::ZERO;
     assert_eq!(

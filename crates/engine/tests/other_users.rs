@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::Path;
 
-use common::{Home, command, run, script};
+use common::{EngineTestDir, command, run, script};
 use tollgate_engine::{AttemptStatus, Engine, EngineError, LaunchScript, LaunchSpec, LaunchUser};
 
 const UID: u32 = 54_321;
@@ -15,12 +15,12 @@ const GID: u32 = 54_322;
 const GROUP: u32 = 54_323;
 
 /// A home where other users are served, with a folder of that user's own in it.
-fn home() -> Option<Home> {
+fn home() -> Option<EngineTestDir> {
     if !rustix::process::geteuid().is_root() {
         eprintln!("skipped: only root can run tasks of other users");
         return None;
     }
-    let mut home = Home::new();
+    let mut home = EngineTestDir::new();
     home.settings.other_users = true;
     let own = home.path().join("own");
     fs::create_dir(&own).expect("made");
@@ -34,7 +34,7 @@ fn set_mode(path: &Path, mode: u32) {
 }
 
 /// `launch` as that user, in its own folder.
-fn theirs(home: &Home, mut launch: LaunchSpec) -> LaunchSpec {
+fn as_other_user(home: &EngineTestDir, mut launch: LaunchSpec) -> LaunchSpec {
     launch.user = Some(LaunchUser {
         uid: UID,
         gid: GID,
@@ -46,7 +46,7 @@ fn theirs(home: &Home, mut launch: LaunchSpec) -> LaunchSpec {
     launch
 }
 
-fn output(home: &Home) -> String {
+fn output(home: &EngineTestDir) -> String {
     fs::read_to_string(home.path().join("own/output")).expect("it has output")
 }
 
@@ -54,7 +54,7 @@ fn output(home: &Home) -> String {
 fn a_task_is_its_user_and_nobody_else() {
     let Some(home) = home() else { return };
     let text = "id -u; id -g; id -G; grep -E 'NoNewPrivs|CapEff|CapPrm' /proc/self/status; umask";
-    let launch = theirs(&home, script(1, text));
+    let launch = as_other_user(&home, script(1, text));
     let ended = run(&mut home.open(), &launch);
     assert_eq!(ended.status, AttemptStatus::Exited(0));
     assert_eq!(
@@ -79,7 +79,10 @@ fn an_output_that_leads_to_a_secret_is_not_written() {
     let mut engine = home.open();
 
     symlink(&secret, own.join("output")).expect("linked");
-    let ended = run(&mut engine, &theirs(&home, script(1, "echo overwritten")));
+    let ended = run(
+        &mut engine,
+        &as_other_user(&home, script(1, "echo overwritten")),
+    );
     assert_eq!(
         ended.status.to_string(),
         "not started: output: it is a symbolic link"
@@ -87,7 +90,7 @@ fn an_output_that_leads_to_a_secret_is_not_written() {
 
     // A folder on the way that is a link is followed, but only as the user.
     symlink(home.path(), own.join("up")).expect("linked");
-    let mut launch = theirs(&home, script(2, "echo overwritten"));
+    let mut launch = as_other_user(&home, script(2, "echo overwritten"));
     launch.output = Some("up/secret".into());
     let ended = run(&mut engine, &launch);
     assert_eq!(
@@ -95,7 +98,7 @@ fn an_output_that_leads_to_a_secret_is_not_written() {
         "not started: output: Permission denied"
     );
 
-    let mut launch = theirs(&home, script(3, "echo made"));
+    let mut launch = as_other_user(&home, script(3, "echo made"));
     launch.output = Some("up/new".into());
     let ended = run(&mut engine, &launch);
     assert_eq!(
@@ -110,7 +113,7 @@ fn an_output_that_leads_to_a_secret_is_not_written() {
 fn output_directory_is_made_as_the_user_and_only_where_the_user_may() {
     let Some(home) = home() else { return };
     let mut engine = home.open();
-    let mut launch = theirs(&home, script(1, "true"));
+    let mut launch = as_other_user(&home, script(1, "true"));
     launch.output = Some("made/output".into());
     assert_eq!(run(&mut engine, &launch).status, AttemptStatus::Exited(0));
     for name in ["own/made", "own/made/output"] {
@@ -123,7 +126,7 @@ fn output_directory_is_made_as_the_user_and_only_where_the_user_may() {
     symlink(home.path().join("target"), home.path().join("own/link")).expect("linked");
     let beside = home.path().join("beside/output");
     for (job, output) in [(2, beside.as_path()), (3, Path::new("link/output"))] {
-        let mut launch = theirs(&home, script(job, "true"));
+        let mut launch = as_other_user(&home, script(job, "true"));
         launch.output = Some(output.to_owned());
         let said = run(&mut engine, &launch).status.to_string();
         assert!(said.starts_with("not started: output: "), "{said}");
@@ -141,7 +144,7 @@ fn folders_and_programs_are_reached_as_the_user() {
     symlink("/bin/true", closed.join("program")).expect("linked");
     let mut engine = home.open();
 
-    let mut launch = theirs(&home, command(1, &["true"]));
+    let mut launch = as_other_user(&home, command(1, &["true"]));
     launch.dir = closed.clone();
     let ended = run(&mut engine, &launch);
     assert_eq!(
@@ -150,7 +153,7 @@ fn folders_and_programs_are_reached_as_the_user() {
     );
 
     let program = closed.join("program");
-    let launch = theirs(&home, command(2, &[program.to_str().expect("text")]));
+    let launch = as_other_user(&home, command(2, &[program.to_str().expect("text")]));
     let ended = run(&mut engine, &launch);
     assert_eq!(
         ended.status.to_string(),
@@ -158,13 +161,13 @@ fn folders_and_programs_are_reached_as_the_user() {
     );
 
     // Nor is the runner's folder open to it.
-    let runner = home.settings.folder.display().to_string();
-    let launch = theirs(&home, script(3, &format!("ls {runner} && exit 1; exit 0")));
+    let runner = home.settings.state_dir.display().to_string();
+    let launch = as_other_user(&home, script(3, &format!("ls {runner} && exit 1; exit 0")));
     assert_eq!(run(&mut engine, &launch).status, AttemptStatus::Exited(0));
 }
 
 /// A home whose runner is started with the umask of a service that keeps all to itself.
-fn closed_home() -> Option<Home> {
+fn closed_home() -> Option<EngineTestDir> {
     let mut home = home()?;
     let runner = env!("CARGO_BIN_EXE_tollgate-runner");
     let line = format!("umask 077; exec {runner} \"$0\"");
@@ -179,7 +182,7 @@ fn script_is_run_by_its_user_and_read_by_no_other() {
     let text =
         "#!/bin/sh\nid -u; chmod u+w \"$0\"; echo >> \"$0\"; rm -f \"$0\"\necho \"$0\" > name
         while [ ! -e go ]; do sleep 0.01; done\n";
-    let mut launch = theirs(&home, command(1, &["./job.sh"]));
+    let mut launch = as_other_user(&home, command(1, &["./job.sh"]));
     launch.script = Some(LaunchScript::new(text));
     engine
         .start(std::slice::from_ref(&launch))
@@ -203,7 +206,7 @@ fn script_is_run_by_its_user_and_read_by_no_other() {
     );
 
     // Another user knows the name, as everybody who lists processes does.
-    let mut other = theirs(&home, script(2, &format!("cat {name}")));
+    let mut other = as_other_user(&home, script(2, &format!("cat {name}")));
     let user = other.user.as_mut().expect("somebody");
     (user.uid, user.gid, user.groups) = (UID + 1, GID, vec![GID, GROUP]);
     other.dir = "/".into();
@@ -211,10 +214,10 @@ fn script_is_run_by_its_user_and_read_by_no_other() {
     assert_eq!(run(&mut engine, &other).status, AttemptStatus::Exited(1));
     let folder = copy.parent().expect("a folder").display().to_string();
     let list = script(3, &format!("ls {folder}"));
-    let list = theirs(&home, list);
+    let list = as_other_user(&home, list);
     assert_ne!(run(&mut engine, &list).status, AttemptStatus::Exited(0));
     fs::write(own.join("go"), "").expect("written");
-    let ended = common::fates(&mut engine, &[launch.attempt]).remove(0);
+    let ended = common::wait_for_ends(&mut engine, &[launch.attempt]).remove(0);
     assert!(
         matches!(&ended, tollgate_engine::AttemptEvent::Ended(ended) if ended.status == AttemptStatus::Exited(0)),
         "{ended:?}"
@@ -229,7 +232,10 @@ fn a_pipe_for_output_that_nobody_reads_holds_nobody_up() {
     let made = std::process::Command::new("mkfifo").arg(&pipe).status();
     assert!(made.expect("it runs").success());
     chown(&pipe, Some(UID), Some(GID)).expect("given away");
-    let ended = run(&mut home.open(), &theirs(&home, script(1, "echo text")));
+    let ended = run(
+        &mut home.open(),
+        &as_other_user(&home, script(1, "echo text")),
+    );
     assert_eq!(
         ended.status.to_string(),
         "not started: output: No such device or address"
@@ -238,7 +244,7 @@ fn a_pipe_for_output_that_nobody_reads_holds_nobody_up() {
 
 #[test]
 fn who_does_not_serve_others_refuses_them() {
-    let home = Home::new();
+    let home = EngineTestDir::new();
     let mut launch = command(1, &["true"]);
     launch.user = Some(LaunchUser {
         uid: UID,
@@ -254,8 +260,8 @@ fn who_does_not_serve_others_refuses_them() {
 
 #[test]
 fn a_folder_that_others_can_enter_is_refused() {
-    let home = Home::new();
-    let folder = &home.settings.folder;
+    let home = EngineTestDir::new();
+    let folder = &home.settings.state_dir;
     fs::create_dir(folder).expect("made");
     set_mode(folder, 0o755);
     let opened = tollgate_engine::LocalEngine::open(home.settings.clone());

@@ -7,11 +7,11 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use common::{Home, fates, poll_until, run, script, wait_for_start};
+use common::{EngineTestDir, poll_until, run, script, wait_for_ends, wait_for_start};
 use tollgate_engine::{AttemptEvent, AttemptKey, AttemptStatus, Engine, LaunchSpec, LocalEngine};
 
 /// A task that leaves a line and then ends with 7.
-fn witness(home: &Home, job: u64) -> (LaunchSpec, PathBuf) {
+fn witness(home: &EngineTestDir, job: u64) -> (LaunchSpec, PathBuf) {
     let file = home.path().join(format!("witness-{job}"));
     let mut launch = script(job, &format!("echo $$ >> {}; exit 7", file.display()));
     launch.output = Some(home.path().join(format!("output-{job}")));
@@ -56,7 +56,7 @@ fn killed_at_named_points_nothing_runs_twice_or_is_forgotten() {
         "over",
     ];
     for point in sure.into_iter().chain(unsure) {
-        let home = Home::new().with_fault(point);
+        let home = EngineTestDir::new().with_fault(point);
         let (launch, file) = witness(&home, 1);
         let mut engine = home.open();
         let first = engine.runner_pid();
@@ -64,7 +64,7 @@ fn killed_at_named_points_nothing_runs_twice_or_is_forgotten() {
         engine
             .start(std::slice::from_ref(&launch))
             .expect("taken on");
-        let fate = fates(&mut engine, &[launch.attempt]).remove(0);
+        let fate = wait_for_ends(&mut engine, &[launch.attempt]).remove(0);
         assert_ne!(engine.runner_pid(), first, "{point}: it was not killed");
         let ran = times_run(&file);
         assert!(ran <= 1, "{point}: it ran {ran} times");
@@ -80,7 +80,7 @@ fn killed_at_named_points_nothing_runs_twice_or_is_forgotten() {
 
 #[test]
 fn killed_while_it_forgets_it_has_nothing_to_tell() {
-    let home = Home::new().with_fault("forgotten");
+    let home = EngineTestDir::new().with_fault("forgotten");
     let (launch, _) = witness(&home, 1);
     let mut engine = home.open();
     let first = engine.runner_pid();
@@ -95,17 +95,17 @@ fn killed_while_it_forgets_it_has_nothing_to_tell() {
         engine.poll(Duration::from_millis(100)).expect("it answers"),
         []
     );
-    let left = fs::read_dir(home.settings.folder.join("attempts")).expect("a folder");
+    let left = fs::read_dir(home.settings.state_dir.join("attempts")).expect("a folder");
     assert_eq!(left.count(), 0, "the `started` file is gone too");
 }
 
 #[test]
 fn a_runner_that_cannot_begin_says_why() {
-    let home = Home::new();
+    let home = EngineTestDir::new();
     drop(home.open());
-    let journal = home.settings.folder.join("journal");
+    let journal = home.settings.state_dir.join("journal");
     common::wait_until("it has ended", || {
-        !home.settings.folder.join("socket").exists()
+        !home.settings.state_dir.join("socket").exists()
     });
     let newer = "{\"version\":99}";
     let line = format!("{:08x} {newer}\n", crc32fast::hash(newer.as_bytes()));
@@ -118,8 +118,8 @@ fn a_runner_that_cannot_begin_says_why() {
 
 #[test]
 fn a_child_that_is_held_up_before_its_program_runs_is_ended() {
-    let mut home = Home::new().with_fault("child-stopped");
-    home.settings.setup = Duration::from_millis(100);
+    let mut home = EngineTestDir::new().with_fault("child-stopped");
+    home.settings.setup_timeout = Duration::from_millis(100);
     let (launch, file) = witness(&home, 1);
     let ended = run(&mut home.open(), &launch);
     let said = ended.status.to_string();
@@ -129,7 +129,10 @@ fn a_child_that_is_held_up_before_its_program_runs_is_ended() {
 
 #[test]
 fn a_task_outlives_its_runner_and_its_end_is_known() {
-    for home in [Home::new(), Home::without_control_groups()] {
+    for home in [
+        EngineTestDir::new(),
+        EngineTestDir::without_control_groups(),
+    ] {
         let mut engine = home.open();
         let mut launch = script(1, "while [ ! -e go ]; do sleep 0.01; done; exit 7");
         launch.dir = home.path().to_owned();
@@ -150,7 +153,7 @@ fn a_task_outlives_its_runner_and_its_end_is_known() {
             .set_shares(&[(launch.attempt, 0.5)])
             .expect("it is still ours");
         fs::write(home.path().join("go"), "").expect("written");
-        let fate = fates(&mut engine, &[launch.attempt]).remove(0);
+        let fate = wait_for_ends(&mut engine, &[launch.attempt]).remove(0);
         let knows_exits = kernel_is_at_least(6, 15);
         assert_eq!(ended(&fate), knows_exits, "{fate:?}");
     }
@@ -158,7 +161,10 @@ fn a_task_outlives_its_runner_and_its_end_is_known() {
 
 #[test]
 fn a_task_of_an_earlier_runner_can_be_killed() {
-    for home in [Home::new(), Home::without_control_groups()] {
+    for home in [
+        EngineTestDir::new(),
+        EngineTestDir::without_control_groups(),
+    ] {
         let mut engine = home.open();
         let launch = script(1, "trap '' TERM; while :; do sleep 1; done");
         engine
@@ -170,7 +176,7 @@ fn a_task_of_an_earlier_runner_can_be_killed() {
         engine
             .kill(&[launch.attempt], why)
             .expect("the next runner is asked");
-        let fate = fates(&mut engine, &[launch.attempt]).remove(0);
+        let fate = wait_for_ends(&mut engine, &[launch.attempt]).remove(0);
         if let AttemptEvent::Ended(ended) = fate {
             assert_eq!(ended.status, AttemptStatus::Signalled(9));
             assert_eq!(ended.killed, Some(why));
@@ -184,7 +190,7 @@ fn a_task_of_an_earlier_runner_can_be_killed() {
 
 #[test]
 fn what_ends_while_no_runner_is_there_is_lost() {
-    let home = Home::new();
+    let home = EngineTestDir::new();
     let mut engine = home.open();
     let mut launch = script(1, "while [ ! -e go ]; do sleep 0.01; done");
     launch.dir = home.path().to_owned();
@@ -200,7 +206,7 @@ fn what_ends_while_no_runner_is_there_is_lost() {
         fs::read(&environ).unwrap_or_default().is_empty()
     });
     let mut engine = home.open();
-    let fate = fates(&mut engine, &[launch.attempt]).remove(0);
+    let fate = wait_for_ends(&mut engine, &[launch.attempt]).remove(0);
     assert!(matches!(fate, AttemptEvent::Lost { .. }), "{fate:?}");
     // Nor is it started again.
     engine
@@ -213,7 +219,7 @@ fn what_ends_while_no_runner_is_there_is_lost() {
 fn killed_at_any_point_under_load_nothing_runs_twice_or_is_forgotten() {
     const TASKS: u64 = 400;
     const KILLS: u64 = 25;
-    let home = Home::new();
+    let home = EngineTestDir::new();
     let (launches, witnesses): (Vec<LaunchSpec>, Vec<PathBuf>) =
         (1..=TASKS).map(|job| witness(&home, job)).unzip();
     let attempts: Vec<AttemptKey> = launches.iter().map(|launch| launch.attempt).collect();
@@ -229,7 +235,7 @@ fn killed_at_any_point_under_load_nothing_runs_twice_or_is_forgotten() {
     }
     drop(engine);
     let mut engine = home.open();
-    let fates = fates(&mut engine, &attempts);
+    let fates = wait_for_ends(&mut engine, &attempts);
     let lost = fates.iter().filter(|fate| !ended(fate)).count();
     let runs: Vec<usize> = witnesses.iter().map(times_run).collect();
     assert!(runs.iter().all(|runs| *runs <= 1), "some ran twice");

@@ -5,11 +5,11 @@ mod common;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::{Home, command, fates, poll_until, run, wait_until};
+use common::{EngineTestDir, command, poll_until, run, wait_for_ends, wait_until};
 use tollgate_engine::{AttemptEvent, AttemptKey, AttemptStatus, Engine, LaunchScript, LaunchSpec};
 
 /// A launch of a script that came as `./job.sh`, in a folder where there is no such file.
-fn launch(home: &Home, job: u64, text: &str) -> LaunchSpec {
+fn launch(home: &EngineTestDir, job: u64, text: &str) -> LaunchSpec {
     let mut launch = command(job, &["./job.sh", "word"]);
     launch.script = Some(LaunchScript::new(text));
     launch.dir = home.path().to_owned();
@@ -17,11 +17,11 @@ fn launch(home: &Home, job: u64, text: &str) -> LaunchSpec {
     launch
 }
 
-fn output(home: &Home, job: u64) -> String {
+fn output(home: &EngineTestDir, job: u64) -> String {
     fs::read_to_string(home.path().join(format!("output-{job}"))).unwrap_or_default()
 }
 
-fn copies(home: &Home) -> PathBuf {
+fn copies(home: &EngineTestDir) -> PathBuf {
     home.path().join("runner-scripts")
 }
 
@@ -30,14 +30,14 @@ fn entries(folder: &Path) -> usize {
 }
 
 /// Whether the runner keeps neither a copy nor a text.
-fn keeps_nothing(home: &Home) -> bool {
-    let texts = home.settings.folder.join("scripts");
+fn keeps_nothing(home: &EngineTestDir) -> bool {
+    let texts = home.settings.state_dir.join("scripts");
     entries(&copies(home)) == 0 && entries(&texts) == 0
 }
 
 #[test]
 fn script_runs_as_a_copy_with_its_words() {
-    let home = Home::new();
+    let home = EngineTestDir::new();
     let mut engine = home.open();
     for (job, interpreter) in [(1, "/bin/sh"), (2, "/usr/bin/env sh")] {
         let text = format!("#!{interpreter}\necho \"$0\"\necho $1; exit 7\n");
@@ -52,7 +52,7 @@ fn script_runs_as_a_copy_with_its_words() {
 
 #[test]
 fn script_without_an_interpreter_is_not_started() {
-    let home = Home::new();
+    let home = EngineTestDir::new();
     let ended = run(&mut home.open(), &launch(&home, 1, "echo no\n"));
     let said = ended.status.to_string();
     assert_eq!(said, "not started: program: Exec format error");
@@ -60,7 +60,7 @@ fn script_without_an_interpreter_is_not_started() {
 
 #[test]
 fn tasks_with_the_same_script_share_one_copy_until_the_last_is_over() {
-    let home = Home::new();
+    let home = EngineTestDir::new();
     let mut engine = home.open();
     let text = "#!/bin/sh\nwhile [ ! -e go-$TOLLGATE_JOB ]; do sleep 0.01; done\n";
     let launches = [1, 2, 3].map(|job| launch(&home, job, text));
@@ -75,7 +75,7 @@ fn tasks_with_the_same_script_share_one_copy_until_the_last_is_over() {
     for (job, attempt) in [1, 2, 3].into_iter().zip(launches.map(|l| l.attempt)) {
         assert!(!keeps_nothing(&home), "one that runs needs it");
         fs::write(home.path().join(format!("go-{job}")), "").expect("written");
-        fates(&mut engine, &[attempt]);
+        wait_for_ends(&mut engine, &[attempt]);
     }
     wait_until("it is removed", || keeps_nothing(&home));
 }
@@ -86,14 +86,14 @@ fn runner_killed_at_named_points_leaves_its_successor_the_script() {
     let sure = ["asked", "kept", "taken"];
     let unsure = ["child-copied", "child-ready", "started", "ended", "over"];
     for point in sure.into_iter().chain(unsure) {
-        let home = Home::new().with_fault(point);
+        let home = EngineTestDir::new().with_fault(point);
         let mut engine = home.open();
         let first = engine.runner_pid();
         let launch = launch(&home, 1, "#!/bin/sh\necho once >> witness; exit 7\n");
         engine
             .start(std::slice::from_ref(&launch))
             .expect("taken on");
-        let fate = fates(&mut engine, &[launch.attempt]).remove(0);
+        let fate = wait_for_ends(&mut engine, &[launch.attempt]).remove(0);
         assert_ne!(engine.runner_pid(), first, "{point}: it was not killed");
         let witness = fs::read_to_string(home.path().join("witness")).unwrap_or_default();
         assert!(witness.lines().count() <= 1, "{point}: {witness}");
@@ -110,7 +110,7 @@ fn runner_killed_at_named_points_leaves_its_successor_the_script() {
 
 #[test]
 fn waiting_script_is_run_by_the_next_runner_though_nobody_brings_it_again() {
-    let mut home = Home::new();
+    let mut home = EngineTestDir::new();
     home.settings.nodes = Some(1);
     home.settings.slots_per_node = 1;
     let mut engine = home.open();
@@ -130,7 +130,7 @@ fn waiting_script_is_run_by_the_next_runner_though_nobody_brings_it_again() {
     rustix::process::kill_process(runner, rustix::process::Signal::KILL).expect("killed");
     fs::write(home.path().join("go"), "").expect("written");
     let attempts: [AttemptKey; 2] = [first.attempt, second.attempt];
-    let fates = fates(&mut engine, &attempts);
+    let fates = wait_for_ends(&mut engine, &attempts);
     let AttemptEvent::Ended(ended) = &fates[1] else {
         panic!("{fates:?}");
     };
@@ -140,7 +140,7 @@ fn waiting_script_is_run_by_the_next_runner_though_nobody_brings_it_again() {
 
 #[test]
 fn copies_that_an_earlier_runner_left_are_removed() {
-    let home = Home::new();
+    let home = EngineTestDir::new();
     fs::create_dir(copies(&home)).expect("made");
     let name = format!("{}-{}", 7, LaunchScript::new("").sha256());
     for name in [&name, "half-1.0.1"] {

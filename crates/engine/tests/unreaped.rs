@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Home, command, fates, signal, wait_for_start};
+use common::{EngineTestDir, command, signal, wait_for_ends, wait_for_start};
 use rustix::process::{Signal, getpid, set_child_subreaper};
 use tollgate_engine::{AttemptEvent, AttemptStatus, Engine};
 
@@ -11,7 +11,10 @@ use tollgate_engine::{AttemptEvent, AttemptStatus, Engine};
 fn task_of_a_killed_runner_that_no_parent_waits_for_has_ended() {
     // Tasks whose runner is killed are this process's children, which waits for none.
     set_child_subreaper(Some(getpid())).unwrap();
-    for home in [Home::new(), Home::without_control_groups()] {
+    for home in [
+        EngineTestDir::new(),
+        EngineTestDir::without_control_groups(),
+    ] {
         let mut engine = home.open();
         let launch = command(1, &["sleep", "600"]);
         engine.start(std::slice::from_ref(&launch)).unwrap();
@@ -21,7 +24,7 @@ fn task_of_a_killed_runner_that_no_parent_waits_for_has_ended() {
         let mut engine = home.open();
         assert_eq!(wait_for_start(&mut engine, launch.attempt), task);
         signal(task, Signal::KILL);
-        match fates(&mut engine, &[launch.attempt]).remove(0) {
+        match wait_for_ends(&mut engine, &[launch.attempt]).remove(0) {
             AttemptEvent::Ended(ended) => assert_eq!(ended.status, AttemptStatus::Signalled(9)),
             other @ (AttemptEvent::Started(_) | AttemptEvent::Lost { .. }) => panic!("{other:?}"),
         }

@@ -86,13 +86,13 @@ impl PaperSite {
             SiteEvent::Measured(worth) => self.measured = worth,
             SiteEvent::Running(running) => self.running = running,
             SiteEvent::Written(_) => {}
-            SiteEvent::Due => self.due(now, effects),
-            SiteEvent::Received { from, message } => self.received(from, message, effects),
+            SiteEvent::Due => self.on_due(now, effects),
+            SiteEvent::Received { from, message } => self.on_message(from, message, effects),
         }
     }
 
     /// Steps 1 and 2: a new value, and a proposal, unless its last one is still open.
-    fn due(&mut self, now: Instant, effects: &mut Vec<SiteEffect>) {
+    fn on_due(&mut self, now: Instant, effects: &mut Vec<SiteEffect>) {
         if now < self.next_period {
             return;
         }
@@ -104,7 +104,7 @@ impl PaperSite {
     }
 
     fn propose(&mut self, effects: &mut Vec<SiteEffect>) {
-        let worth = self.worth();
+        let worth = self.current_value();
         self.answers = Some(BTreeMap::new());
         let message = SiteMessage::Propose {
             ballot: ROUND,
@@ -115,13 +115,13 @@ impl PaperSite {
         }
     }
 
-    fn received(&mut self, from: SiteId, message: SiteMessage, effects: &mut Vec<SiteEffect>) {
+    fn on_message(&mut self, from: SiteId, message: SiteMessage, effects: &mut Vec<SiteEffect>) {
         match message {
-            SiteMessage::Propose { worth, .. } => self.proposed(from, worth, effects),
+            SiteMessage::Propose { worth, .. } => self.on_propose(from, worth, effects),
             SiteMessage::Answer {
                 report: Ok(report), ..
-            } => self.answered(from, report.worth, effects),
-            SiteMessage::Request { .. } => self.requested(from, effects),
+            } => self.on_answer(from, report.worth, effects),
+            SiteMessage::Request { .. } => self.on_request(from, effects),
             SiteMessage::Given { .. } => {
                 // Step 8. Nothing tells a proxy that was asked for from one that comes again.
                 self.proxies += 1;
@@ -136,8 +136,8 @@ impl PaperSite {
     }
 
     /// Steps 3 and 5.
-    fn proposed(&mut self, from: SiteId, proposed: SiteValue, effects: &mut Vec<SiteEffect>) {
-        let worth = self.worth();
+    fn on_propose(&mut self, from: SiteId, proposed: SiteValue, effects: &mut Vec<SiteEffect>) {
+        let worth = self.current_value();
         let report = Ok(SiteReport {
             worth,
             pending: self.pending(),
@@ -153,8 +153,8 @@ impl PaperSite {
     }
 
     /// Steps 4 and 6.
-    fn answered(&mut self, from: SiteId, worth: SiteValue, effects: &mut Vec<SiteEffect>) {
-        let own = self.worth();
+    fn on_answer(&mut self, from: SiteId, worth: SiteValue, effects: &mut Vec<SiteEffect>) {
+        let own = self.current_value();
         let Some(answers) = &mut self.answers else {
             return;
         };
@@ -178,7 +178,7 @@ impl PaperSite {
     }
 
     /// Step 7.
-    fn requested(&mut self, from: SiteId, effects: &mut Vec<SiteEffect>) {
+    fn on_request(&mut self, from: SiteId, effects: &mut Vec<SiteEffect>) {
         let ballot = ROUND;
         let message = if self.pending() >= 2 {
             self.proxies -= 1;
@@ -190,7 +190,7 @@ impl PaperSite {
         effects.push(SiteEffect::Send { to: from, message });
     }
 
-    fn worth(&mut self) -> SiteValue {
+    fn current_value(&mut self) -> SiteValue {
         *self.frozen.get_or_insert(self.measured)
     }
 }

@@ -8,13 +8,13 @@ pub struct SessionTiming {
     /// How often a site looks whether a proxy should move; positive.
     pub period: Span,
     /// The longest that a message takes, unless it is lost; positive.
-    pub longest_delay: Span,
+    pub max_delay: Span,
 }
 
 impl SessionTiming {
     /// How long answers are waited for: four times the longest delay.
     pub const fn time_out(&self) -> Span {
-        Span::from_micros(self.longest_delay.as_micros().saturating_mul(4))
+        Span::from_micros(self.max_delay.as_micros().saturating_mul(4))
     }
 
     /// For how long a site that gave or received a proxy takes part in no further move, and one

@@ -20,7 +20,7 @@ fn main_benches(c: &mut Criterion) {
         let records = site(noise);
         let mut known = Forecaster::default();
         for record in &records {
-            known.learn_unforecast(record).expect("it ran");
+            known.learn_without_forecast(record).expect("it ran");
         }
         group.throughput(Throughput::Elements(1));
         group.bench_function(format!("forecast_and_learn/{name}"), |b| {

@@ -10,7 +10,7 @@ pub(crate) type ExpertForecasts = [Option<f64>; N_EXPERTS];
 /// How fast votes follow losses.
 const RATE: f64 = 2.0;
 /// A larger error than this, as a logarithm, costs no more: one anomaly must not decide.
-const WORST_LOSS: f64 = 2.0;
+const MAX_LOSS: f64 = 2.0;
 /// The part of all votes that is shared equally after each job, so that a method that was bad
 /// in the last mode can lead in the next (Herbster & Warmuth 1998).
 const SHARED: f64 = 0.05;
@@ -62,7 +62,7 @@ impl ExpertWeights {
     }
 
     /// The part of the votes that the expert at this place has.
-    pub(crate) fn of(&self, place: usize) -> f64 {
+    pub(crate) fn weight(&self, place: usize) -> f64 {
         self.0[place]
     }
 
@@ -73,7 +73,7 @@ impl ExpertWeights {
 }
 
 fn loss(opinion: f64, actual: f64) -> f64 {
-    (opinion - actual).abs().min(WORST_LOSS)
+    (opinion - actual).abs().min(MAX_LOSS)
 }
 
 #[cfg(test)]

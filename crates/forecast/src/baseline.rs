@@ -53,7 +53,7 @@ impl BaselineMethod {
 }
 
 /// The longest past that a model is chosen on.
-const PAST: usize = 100;
+const MAX_HISTORY: usize = 100;
 /// After how many jobs a model is chosen again. In between it only takes in what came.
 const CHOOSE_EVERY: usize = 20;
 
@@ -90,8 +90,8 @@ impl BaselineForecasters {
         BaselineMethod::ALL.map(|baseline| match baseline {
             BaselineMethod::Estimate => estimate.or_else(|| known?.last().map(span_of)),
             BaselineMethod::Tsafrir => known?.mean_of_two(),
-            BaselineMethod::AutoEts if self.models => known?.by_ets().map(span_of),
-            BaselineMethod::AutoArima if self.models => known?.by_arima().map(span_of),
+            BaselineMethod::AutoEts if self.models => known?.ets_forecast().map(span_of),
+            BaselineMethod::AutoArima if self.models => known?.arima_forecast().map(span_of),
             BaselineMethod::AutoEts | BaselineMethod::AutoArima => None,
         })
     }
@@ -107,7 +107,7 @@ impl BaselineForecasters {
 
 impl BaselineHistory {
     fn learn(&mut self, ln_run: f64, models: bool) {
-        if self.runs.len() == PAST {
+        if self.runs.len() == MAX_HISTORY {
             self.runs.remove(0);
         }
         self.runs.push(ln_run);
@@ -136,12 +136,12 @@ impl BaselineHistory {
         (!recent.is_empty()).then(|| Span::from_secs_f64(secs / recent.len() as f64))
     }
 
-    fn by_ets(&self) -> Option<f64> {
+    fn ets_forecast(&self) -> Option<f64> {
         let model = self.ets.as_ref();
         model.map_or_else(|| self.last(), |model| Some(model.forecast()))
     }
 
-    fn by_arima(&self) -> Option<f64> {
+    fn arima_forecast(&self) -> Option<f64> {
         let ahead = self
             .arima
             .as_ref()

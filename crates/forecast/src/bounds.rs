@@ -29,7 +29,7 @@ const FORGET: f64 = 0.02;
 const SHARPNESS: i32 = 4;
 /// What is added to every loss, as a logarithm of seconds, so that a source that was never wrong
 /// yet does not silence the others.
-const LEAST_LOSS: f64 = 1e-4;
+const MIN_LOSS: f64 = 1e-4;
 
 /// How well each source did at each level: the running mean of its pinball loss.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -46,7 +46,7 @@ impl SourceWeights {
             let (mut sum, mut total) = (0.0, 0.0);
             for (losses, proposal) in self.0.iter().zip(proposals) {
                 if let Some(proposal) = proposal {
-                    let loss = losses[level].unwrap_or(worst) + LEAST_LOSS;
+                    let loss = losses[level].unwrap_or(worst) + MIN_LOSS;
                     let weight = loss.powi(-SHARPNESS);
                     sum += weight * proposal[level];
                     total += weight;
@@ -81,7 +81,7 @@ fn pinball(bound: f64, actual: f64, level: f64) -> f64 {
 /// An offset moves at most this far, as a logarithm: without a limit, late feedback winds it up.
 /// With 1.5 two archived traces with the latest feedback are covered a point less, with 3 the sum of
 /// bounds of one of them doubles.
-const FARTHEST: f64 = 2.0;
+const MAX_OFFSET: f64 = 2.0;
 
 /// How far bounds are moved so that each is exceeded as often as its level says (adaptive
 /// conformal inference: Gibbs & Candès 2021, eq. 2, on the bound instead of the level).
@@ -101,7 +101,7 @@ impl ConformalOffsets {
         let missed = f64::from(!kept);
         let offset = &mut self.0[level_idx];
         *offset += step * (missed - (1.0 - LEVELS[level_idx].as_f64()));
-        *offset = offset.clamp(-FARTHEST, FARTHEST);
+        *offset = offset.clamp(-MAX_OFFSET, MAX_OFFSET);
     }
 }
 
@@ -144,6 +144,6 @@ mod tests {
         for _ in 0..10_000 {
             judge_all(&mut offsets, false);
         }
-        assert_eq!(offsets.0, [FARTHEST; N_LEVELS]);
+        assert_eq!(offsets.0, [MAX_OFFSET; N_LEVELS]);
     }
 }

@@ -79,7 +79,7 @@ impl ClassState {
         &self.judged
     }
 
-    pub(crate) fn learned(&self) -> u64 {
+    pub(crate) fn n_learned(&self) -> u64 {
         self.learned
     }
 
@@ -87,8 +87,8 @@ impl ClassState {
         self.champion.leader()
     }
 
-    pub(crate) fn say(&self, asked: JobFeatures, pool: &SitePrior) -> ForecastDetails {
-        self.champion.say(asked, self.stage(), pool)
+    pub(crate) fn forecast(&self, asked: JobFeatures, pool: &SitePrior) -> ForecastDetails {
+        self.champion.forecast(asked, self.stage(), pool)
     }
 
     /// Takes in whether the promise at the level of this index was kept.
@@ -114,23 +114,28 @@ impl ClassState {
         self.learned += 1;
         let event = match &mut self.challenger {
             Some(challenger) => challenger.compete(&self.champion, asked, ln_run, pool),
-            None => self.watch(triggers, said, ln_run),
+            None => self.check_alarm(triggers, said, ln_run),
         };
         self.champion.learn(asked, said, ln_run);
         match event {
             ClassEvent::Usual => {}
             ClassEvent::Alarm => {
-                let mut challenger = ChallengerModel::starting(submit);
+                let mut challenger = ChallengerModel::started_at(submit);
                 challenger.learn(asked, ln_run, pool);
                 self.challenger = Some(challenger);
             }
             ClassEvent::Anomaly => self.challenger = None,
-            ClassEvent::NewMode => self.hand_over(),
+            ClassEvent::NewMode => self.promote_challenger(),
         }
         event
     }
 
-    fn watch(&self, triggers: &AlarmTriggers, said: &ForecastDetails, ln_run: f64) -> ClassEvent {
+    fn check_alarm(
+        &self,
+        triggers: &AlarmTriggers,
+        said: &ForecastDetails,
+        ln_run: f64,
+    ) -> ClassEvent {
         let past = self.champion.history().runs().arrived();
         let usual = || self.champion.usual_error();
         if triggers.alarm(past, said.point, ln_run, usual) {
@@ -140,9 +145,9 @@ impl ClassState {
         }
     }
 
-    fn hand_over(&mut self) {
+    fn promote_challenger(&mut self) {
         if let Some(mut challenger) = self.challenger.take() {
-            challenger.model.take_debts(&self.champion);
+            challenger.model.inherit_offsets(&self.champion);
             self.champion = challenger.model;
             self.since = challenger.since;
             self.mode += 1;
@@ -152,7 +157,7 @@ impl ClassState {
 
 impl ChallengerModel {
     /// A challenger that has seen nothing yet; the odd job was handed in at `since`.
-    fn starting(since: Instant) -> Self {
+    fn started_at(since: Instant) -> Self {
         Self {
             since: since.as_micros(),
             ..Self::default()
@@ -167,10 +172,15 @@ impl ChallengerModel {
         ln_run: f64,
         pool: &SitePrior,
     ) -> ClassEvent {
-        let error = |model: &ModeModel| model.opinions(asked).1.map(|point| (point - ln_run).abs());
+        let error = |model: &ModeModel| {
+            model
+                .expert_forecasts(asked)
+                .1
+                .map(|point| (point - ln_run).abs())
+        };
         let errors = error(champion).zip(error(&self.model));
         self.learn(asked, ln_run, pool);
-        match self.contest.round(errors) {
+        match self.contest.record_errors(errors) {
             ContestOutcome::Open => ClassEvent::Usual,
             ContestOutcome::ChallengerWins => ClassEvent::NewMode,
             ContestOutcome::ChampionStays => ClassEvent::Anomaly,
@@ -179,7 +189,7 @@ impl ChallengerModel {
 
     fn learn(&mut self, asked: JobFeatures, ln_run: f64, pool: &SitePrior) {
         let stage = ClassStage::of(self.model.history().runs().len(), false);
-        let said = self.model.say(asked, stage, pool);
+        let said = self.model.forecast(asked, stage, pool);
         self.model.learn(asked, &said, ln_run);
     }
 }

@@ -22,10 +22,10 @@ pub enum FeedbackTiming {
 #[derive(Clone, Debug)]
 pub struct OnlineForecaster {
     forecaster: Forecaster,
-    setting: FeedbackTiming,
+    timing: FeedbackTiming,
     timed: bool,
     running: BinaryHeap<Reverse<(Instant, u64)>>,
-    said: BTreeMap<u64, (CompletedJob, Forecast)>,
+    forecasts: BTreeMap<u64, (CompletedJob, Forecast)>,
     due: BinaryHeap<Reverse<(Instant, u64, BoundPromise, bool)>>,
     submitted: u64,
 }
@@ -46,10 +46,10 @@ impl OnlineForecaster {
     pub fn new(forecaster: Forecaster, setting: FeedbackTiming) -> Self {
         Self {
             forecaster,
-            setting,
+            timing: setting,
             timed: true,
             running: BinaryHeap::new(),
-            said: BTreeMap::new(),
+            forecasts: BTreeMap::new(),
             due: BinaryHeap::new(),
             submitted: 0,
         }
@@ -79,12 +79,12 @@ impl OnlineForecaster {
         }
         self.advance(record.submit, &mut heard);
         let said = self.forecaster.forecast(&record.job);
-        self.take(record, &said, &mut heard);
+        self.track(record, &said, &mut heard);
         Ok(said)
     }
 
     /// Takes in a job that ran and was forecast just now.
-    pub(crate) fn take(
+    pub(crate) fn track(
         &mut self,
         record: &CompletedJob,
         said: &Forecast,
@@ -92,7 +92,7 @@ impl OnlineForecaster {
     ) {
         let nth = self.submitted;
         self.submitted += 1;
-        match self.setting {
+        match self.timing {
             FeedbackTiming::OneStep => {
                 let event = self.forecaster.learn(record, said);
                 heard(JobFeedback {
@@ -103,14 +103,14 @@ impl OnlineForecaster {
             }
             FeedbackTiming::Causal => {
                 self.running.push(Reverse((record.finish, nth)));
-                self.promise(record, said, nth);
-                self.said.insert(nth, (*record, said.clone()));
+                self.schedule_promises(record, said, nth);
+                self.forecasts.insert(nth, (*record, said.clone()));
             }
         }
     }
 
     /// Notes when each promise falls due, and whether it will turn out to have been kept.
-    fn promise(&mut self, record: &CompletedJob, said: &Forecast, nth: u64) {
+    fn schedule_promises(&mut self, record: &CompletedJob, said: &Forecast, nth: u64) {
         let start = record.finish - record.runtime;
         for (level_idx, bound) in said.distribution().quantiles().iter().enumerate() {
             let promise = said.promise(record.job.class, level_idx);
@@ -134,18 +134,18 @@ impl OnlineForecaster {
                 return;
             }
             if end == next {
-                self.end(heard);
+                self.finish_next_job(heard);
             } else if let Some(Reverse((_, _, promise, kept))) = self.due.pop() {
                 self.forecaster.judge(&promise, kept);
             }
         }
     }
 
-    fn end(&mut self, heard: &mut impl FnMut(JobFeedback)) {
+    fn finish_next_job(&mut self, heard: &mut impl FnMut(JobFeedback)) {
         let Some(Reverse((_, nth))) = self.running.pop() else {
             return;
         };
-        let Some((record, said)) = self.said.remove(&nth) else {
+        let Some((record, said)) = self.forecasts.remove(&nth) else {
             return;
         };
         let learned = self.forecaster.learn_run(&record, &said);

@@ -17,12 +17,12 @@ use crate::score::{LevelCoverage, LogErrorSums, MethodScore, PointErrors};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EvaluationConfig {
     /// What is known when a job is forecast.
-    pub setting: FeedbackTiming,
+    pub timing: FeedbackTiming,
     /// A class with at least so many jobs that ran is a series.
-    pub fewest: usize,
+    pub min_jobs: usize,
     /// Whether the baselines that search for a model are run too: they take longer than all the
     /// rest. Without them they say what all experts say together.
-    pub models: bool,
+    pub search_models: bool,
 }
 
 /// How forecasts did over a record.
@@ -63,15 +63,15 @@ impl EvaluationObserver for () {}
 
 impl ForecastEvaluation {
     /// The outcome of one method.
-    pub fn of(&self, method: ForecastMethod) -> &MethodScore {
-        &self.methods[method.place()]
+    pub fn method(&self, method: ForecastMethod) -> &MethodScore {
+        &self.methods[method.index()]
     }
 
     /// The part of the series in which the level of this index was kept within `tolerance`
     /// (a fraction); none without series.
     pub fn classes_within(&self, level_idx: usize, tolerance: f64) -> Option<f64> {
         let nominal = LEVELS[level_idx].as_f64();
-        self.part_of_classes(|figures| {
+        self.fraction_of_classes(|figures| {
             let coverage = figures.aggregate.levels[level_idx].coverage();
             coverage.is_some_and(|coverage| (coverage - nominal).abs() <= tolerance)
         })
@@ -80,14 +80,14 @@ impl ForecastEvaluation {
     /// The part of the series in which all experts together have a smaller mean |ln error| than
     /// `method` alone; none without series.
     pub fn classes_better_than(&self, method: ForecastMethod) -> Option<f64> {
-        self.part_of_classes(|figures| {
-            let alone = figures.mean_abs_ln[method.place()];
+        self.fraction_of_classes(|figures| {
+            let alone = figures.mean_abs_ln[method.index()];
             let together = figures.aggregate.score.mean_abs_ln;
             together.is_some_and(|together| together < alone)
         })
     }
 
-    fn part_of_classes(&self, holds: impl Fn(&ForecastMetrics) -> bool) -> Option<f64> {
+    fn fraction_of_classes(&self, holds: impl Fn(&ForecastMetrics) -> bool) -> Option<f64> {
         let n_classes = self.classes.len();
         let holding = self.classes.values().filter(|figures| holds(figures));
         (n_classes > 0).then(|| holding.count() as f64 / n_classes as f64)
@@ -113,8 +113,8 @@ pub fn evaluate(
     for record in &ran {
         *jobs_of.entry(record.job.class).or_default() += 1;
     }
-    let mut course = OnlineForecaster::new(forecaster, trial.setting);
-    let mut rivals = MethodComparison::new(trial.models);
+    let mut course = OnlineForecaster::new(forecaster, trial.timing);
+    let mut rivals = MethodComparison::new(trial.search_models);
     let mut tally = EvaluationTotals::default();
     for (nth, record) in (0..).zip(ran) {
         let mut ended = Vec::new();
@@ -125,7 +125,7 @@ pub fn evaluate(
         }
         let said = course.forecaster().forecast(&record.job);
         let points = rivals.forecast(record, &said);
-        let series = jobs_of[&record.job.class] >= trial.fewest;
+        let series = jobs_of[&record.job.class] >= trial.min_jobs;
         tally.count(
             record,
             &said,
@@ -135,8 +135,8 @@ pub fn evaluate(
             period(record.submit),
         );
         witness.forecast(nth, record, &said);
-        rivals.said.insert(nth, points);
-        course.take(record, &said, &mut |learned| {
+        rivals.predictions.insert(nth, points);
+        course.track(record, &said, &mut |learned| {
             rivals.learn(&learned);
             witness.learned(&learned);
         });
@@ -150,7 +150,7 @@ struct MethodComparison {
     baselines: BaselineForecasters,
     errors: NormalErrors,
     /// What each method said of the jobs that have not been learned yet.
-    said: BTreeMap<u64, [f64; N_METHODS]>,
+    predictions: BTreeMap<u64, [f64; N_METHODS]>,
 }
 
 impl MethodComparison {
@@ -158,7 +158,7 @@ impl MethodComparison {
         Self {
             baselines: BaselineForecasters::new(models),
             errors: NormalErrors::default(),
-            said: BTreeMap::new(),
+            predictions: BTreeMap::new(),
         }
     }
 
@@ -168,7 +168,7 @@ impl MethodComparison {
         let baselines = self.baselines.forecast(&record.job);
         ForecastMethod::all().map(|method| {
             let alone = match method {
-                ForecastMethod::Expert(expert) => said.opinion(expert),
+                ForecastMethod::Expert(expert) => said.expert_forecast(expert),
                 ForecastMethod::Baseline(baseline) => baselines[baseline as usize],
             };
             ln_secs(alone.unwrap_or(together)).unwrap_or(0.0)
@@ -177,9 +177,10 @@ impl MethodComparison {
 
     fn learn(&mut self, learned: &JobFeedback) {
         let record = &learned.record;
-        if let (Some(points), Some(ln_run)) =
-            (self.said.remove(&learned.nth), ln_secs(record.runtime))
-        {
+        if let (Some(points), Some(ln_run)) = (
+            self.predictions.remove(&learned.nth),
+            ln_secs(record.runtime),
+        ) {
             self.errors.learn(record.job.class, &points, ln_run);
         }
         self.baselines.learn(&record.job, record.runtime);
@@ -215,13 +216,13 @@ impl EvaluationTotals {
         let ln_run = ln_secs(actual).unwrap_or(0.0);
         let bounds = *said.distribution().quantiles();
         self.alone.resize_with(N_METHODS, Default::default);
-        hold(&mut self.together.1, &bounds, actual);
+        record_levels(&mut self.together.1, &bounds, actual);
         for (method, (alone, point)) in ForecastMethod::all()
             .into_iter()
             .zip(self.alone.iter_mut().zip(points))
         {
             let promised = errors.bounds(record.job.class, method, *point);
-            hold(&mut alone.1, &promised, actual);
+            record_levels(&mut alone.1, &promised, actual);
             if series {
                 alone.0.push(point.exp(), actual);
             }
@@ -232,7 +233,7 @@ impl EvaluationTotals {
             .chain([self.periods.entry(period).or_default()]);
         for part in parts {
             part.together.0.push(said.point().as_secs_f64(), actual);
-            hold(&mut part.together.1, &bounds, actual);
+            record_levels(&mut part.together.1, &bounds, actual);
             part.alone.push(points, ln_run);
         }
         if series {
@@ -262,7 +263,11 @@ impl EvaluationTotals {
     }
 }
 
-fn hold(levels: &mut [LevelCoverage; LEVELS.len()], bounds: &[Span; LEVELS.len()], actual: Span) {
+fn record_levels(
+    levels: &mut [LevelCoverage; LEVELS.len()],
+    bounds: &[Span; LEVELS.len()],
+    actual: Span,
+) {
     for (held, bound) in levels.iter_mut().zip(bounds) {
         held.push(*bound, actual);
     }

@@ -9,7 +9,7 @@ mod holt;
 mod smoothing;
 mod trend;
 
-pub use arma::{ArmaModel, ArmaOrder, FEWEST_POINTS};
+pub use arma::{ArmaModel, ArmaOrder, MIN_POINTS};
 pub(crate) use centre::median;
 pub use centre::{mean_of_last, median_of_last};
 pub use holt::holt;
@@ -143,8 +143,8 @@ impl Expert {
             Self::Autoregression => fits.autoregression.as_ref()?.forecast(runs),
             Self::MovingAverage => fits.moving_average.as_ref()?.forecast(runs),
             Self::Arma => fits.arma.as_ref()?.forecast(runs),
-            Self::LastAlike => history.alike(asked).next(),
-            Self::MedianAlike => median_of_first(history.alike(asked)),
+            Self::LastAlike => history.similar_jobs(asked).next(),
+            Self::MedianAlike => median_of_first(history.similar_jobs(asked)),
             Self::LastExecutable => history.same_executable(asked).next(),
             Self::MedianExecutable => median_of_first(history.same_executable(asked)),
             Self::Arima => fits.arima.as_ref()?.forecast_integrated(runs),
@@ -189,7 +189,7 @@ impl FittedModels {
     pub(crate) fn refresh(&mut self, history: &ClassHistory) {
         self.age += 1;
         let runs = history.runs().arrived();
-        if runs.len() < FEWEST_POINTS || self.age < REFIT_EVERY {
+        if runs.len() < MIN_POINTS || self.age < REFIT_EVERY {
             return;
         }
         let fit = |ar, ma| ArmaModel::fit(runs, ArmaOrder { ar, ma });

@@ -72,18 +72,18 @@ impl ClassTree {
         let (said, said_by, mode) = said;
         // What another model said says nothing about the experts of the present one.
         let other = said_by != part || mode != class.mode();
-        let present = other.then(|| class.say(asked, pool));
+        let present = other.then(|| class.forecast(asked, pool));
         let votes = present.as_ref().unwrap_or(said);
         let event = class.learn((asked, record.submit), votes, ln_run, (triggers, pool));
         if splitting {
-            self.divide(&record.job.context, ln_run);
+            self.split_or_merge(&record.job.context, ln_run);
         }
         event
     }
 
     /// Splits or merges if it is time to. A part begins as a copy of what it leaves, so that it is
     /// never a cold start.
-    fn divide(&mut self, context: &JobAttributes, ln_run: f64) {
+    fn split_or_merge(&mut self, context: &JobAttributes, ln_run: f64) {
         if self.splitter.learn(context, ln_run) {
             self.parts.clear();
         }
@@ -92,8 +92,8 @@ impl ClassTree {
             let whole = &self.whole;
             self.parts.entry(value).or_insert_with(|| whole.fork());
         }
-        if self.parts.len() > MOST_PARTS {
-            let least = self.parts.iter().min_by_key(|(_, class)| class.learned());
+        if self.parts.len() > MAX_PARTS {
+            let least = self.parts.iter().min_by_key(|(_, class)| class.n_learned());
             if let Some(value) = least.map(|(value, _)| *value) {
                 self.parts.remove(&value);
             }
@@ -102,4 +102,4 @@ impl ClassTree {
 }
 
 /// The most parts of a class; of more the least known one goes back to the rest.
-const MOST_PARTS: usize = 24;
+const MAX_PARTS: usize = 24;

@@ -76,7 +76,7 @@ impl Forecast {
     }
 
     /// What one expert alone said, if it had anything to say.
-    pub fn opinion(&self, expert: Expert) -> Option<Span> {
+    pub fn expert_forecast(&self, expert: Expert) -> Option<Span> {
         self.said.opinions[expert as usize].map(span_of)
     }
 }
@@ -110,13 +110,13 @@ impl Forecaster {
 
     /// How long `job` will take, by all that was learned so far.
     pub fn forecast(&self, job: &ForecastJob) -> Forecast {
-        self.forecast_asking(job.class, JobFeatures::of(job))
+        self.forecast_features(job.class, JobFeatures::of(job))
     }
 
-    fn forecast_asking(&self, job: ClassId, asked: JobFeatures) -> Forecast {
+    fn forecast_features(&self, job: ClassId, asked: JobFeatures) -> Forecast {
         let Some(family) = self.classes.get(&job) else {
             return Forecast {
-                said: ClassState::default().say(asked, &self.pool),
+                said: ClassState::default().forecast(asked, &self.pool),
                 stage: ClassStage::Unseen,
                 part: None,
                 mode: 0,
@@ -126,7 +126,7 @@ impl Forecaster {
         let part = family.part_of(asked.context());
         let class = family.part(part);
         Forecast {
-            said: class.say(asked, &self.pool),
+            said: class.forecast(asked, &self.pool),
             stage: class.stage(),
             part,
             mode: class.mode(),
@@ -191,14 +191,17 @@ impl Forecaster {
     ///
     /// # Errors
     /// As [`Self::learn`].
-    pub fn learn_unforecast(&mut self, record: &CompletedJob) -> Result<ClassEvent, LearnError> {
+    pub fn learn_without_forecast(
+        &mut self,
+        record: &CompletedJob,
+    ) -> Result<ClassEvent, LearnError> {
         let said = self.forecast(&record.job);
         self.learn(record, &said)
     }
 
     /// The same forecaster, but one that never splits a class.
     #[must_use]
-    pub fn whole(mut self) -> Self {
+    pub fn without_splitting(mut self) -> Self {
         self.whole = true;
         self
     }
@@ -211,9 +214,9 @@ impl Forecaster {
             return Vec::new();
         };
         let known = family.parts().filter_map(|(part, model)| {
-            let asked = model.model().history().last_asked()?;
+            let asked = model.model().history().last_features()?;
             let forecast = Forecast {
-                said: model.say(asked, &self.pool),
+                said: model.forecast(asked, &self.pool),
                 stage: model.stage(),
                 part,
                 mode: model.mode(),

@@ -6,7 +6,7 @@ use crate::record::{ForecastJob, JobAttributes, ln_secs};
 use crate::window::{RollingWindow, conformal};
 
 /// How many jobs are remembered.
-pub(crate) const REMEMBERED: usize = 100;
+pub(crate) const MAX_HISTORY: usize = 100;
 
 /// What a job asked for: jobs that ask for the same are look-alikes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,13 +32,13 @@ impl JobFeatures {
 }
 
 impl JobFeatures {
-    fn asks_as(self, other: Self) -> bool {
+    fn has_same_request(self, other: Self) -> bool {
         self.procs == other.procs
             && self.ln_request == other.ln_request
             && self.context.queue == other.context.queue
     }
 
-    fn runs_as(self, other: Self) -> bool {
+    fn has_same_executable(self, other: Self) -> bool {
         self.context.executable.is_some() && self.context.executable == other.context.executable
     }
 }
@@ -47,16 +47,16 @@ impl JobFeatures {
 /// seconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ClassHistory {
-    runs: RollingWindow<REMEMBERED>,
+    runs: RollingWindow<MAX_HISTORY>,
     /// What each of `runs` asked for.
     asked: Vec<JobFeatures>,
     /// Run time less request, of those that had a request.
-    ratios: RollingWindow<REMEMBERED>,
+    ratios: RollingWindow<MAX_HISTORY>,
 }
 
 impl ClassHistory {
     pub(crate) fn push(&mut self, asked: JobFeatures, ln_run: f64) {
-        if self.asked.len() == REMEMBERED {
+        if self.asked.len() == MAX_HISTORY {
             self.asked.remove(0);
         }
         self.asked.push(asked);
@@ -66,28 +66,28 @@ impl ClassHistory {
         }
     }
 
-    pub(crate) fn runs(&self) -> &RollingWindow<REMEMBERED> {
+    pub(crate) fn runs(&self) -> &RollingWindow<MAX_HISTORY> {
         &self.runs
     }
 
-    pub(crate) fn ratios(&self) -> &RollingWindow<REMEMBERED> {
+    pub(crate) fn ratios(&self) -> &RollingWindow<MAX_HISTORY> {
         &self.ratios
     }
 
     /// What the last job asked for.
-    pub(crate) fn last_asked(&self) -> Option<JobFeatures> {
+    pub(crate) fn last_features(&self) -> Option<JobFeatures> {
         self.asked.last().copied()
     }
 
     /// The run times of the jobs that asked for the same, the latest first.
-    pub(crate) fn alike(&self, asked: JobFeatures) -> impl Iterator<Item = f64> {
-        self.runs_of(move |known| known.asks_as(asked))
+    pub(crate) fn similar_jobs(&self, asked: JobFeatures) -> impl Iterator<Item = f64> {
+        self.runs_of(move |known| known.has_same_request(asked))
     }
 
     /// The run times of the jobs that ran the same executable, the latest first; none where it is
     /// not known.
     pub(crate) fn same_executable(&self, asked: JobFeatures) -> impl Iterator<Item = f64> {
-        self.runs_of(move |known| known.runs_as(asked))
+        self.runs_of(move |known| known.has_same_executable(asked))
     }
 
     fn runs_of(&self, wanted: impl Fn(JobFeatures) -> bool) -> impl Iterator<Item = f64> {
@@ -102,7 +102,7 @@ pub(crate) struct SimilarJobs(Vec<f64>);
 
 impl SimilarJobs {
     pub(crate) fn of(history: &ClassHistory, asked: JobFeatures) -> Self {
-        let mut sorted: Vec<f64> = history.alike(asked).collect();
+        let mut sorted: Vec<f64> = history.similar_jobs(asked).collect();
         sorted.sort_unstable_by(f64::total_cmp);
         Self(sorted)
     }

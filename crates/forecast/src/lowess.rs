@@ -37,7 +37,12 @@ fn local_line(y: &[f64], i: usize, window: std::ops::Range<usize>, robustness: &
     let x = i as f64;
     let radius = (x - window.start as f64).max(window.end as f64 - 1.0 - x);
     let weight = |j: usize| tricube((j as f64 - x).abs() / radius) * robustness[j];
-    if window.clone().filter(|j| weight(*j) > NOTHING).count() < 2 {
+    if window
+        .clone()
+        .filter(|j| weight(*j) > ZERO_TOLERANCE)
+        .count()
+        < 2
+    {
         return y[i];
     }
     let total: f64 = window.clone().map(weight).sum();
@@ -48,14 +53,14 @@ fn local_line(y: &[f64], i: usize, window: std::ops::Range<usize>, robustness: &
         .map(|j| weight(j) * spread(j).powi(2))
         .sum::<f64>()
         / total;
-    let slope = (x - centre) / variance.max(NOTHING);
+    let slope = (x - centre) / variance.max(ZERO_TOLERANCE);
     window
         .map(|j| weight(j) / total * (1.0 + slope * spread(j)) * y[j])
         .sum()
 }
 
 /// A weight or a variance (in squared steps) of this much or less is none.
-const NOTHING: f64 = 1e-12;
+const ZERO_TOLERANCE: f64 = 1e-12;
 
 fn tricube(distance: f64) -> f64 {
     (1.0 - distance.min(1.0).powi(3)).powi(3)

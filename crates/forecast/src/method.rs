@@ -31,7 +31,7 @@ impl ForecastMethod {
     }
 
     /// Its place in [`Self::all`].
-    pub const fn place(self) -> usize {
+    pub const fn index(self) -> usize {
         match self {
             Self::Expert(expert) => expert as usize,
             Self::Baseline(baseline) => N_EXPERTS + baseline as usize,
@@ -65,7 +65,7 @@ const NORMAL: [f64; N_LEVELS] = [
 /// How fast old errors are forgotten: about the last hundred count.
 const FORGET: f64 = 0.01;
 /// The fewest errors of a class that tell how large they are.
-const FEWEST: u32 = 10;
+const MIN_ERRORS: u32 = 10;
 
 /// How large the errors in ln time of each method have been.
 #[derive(Clone, Debug, Default)]
@@ -105,8 +105,10 @@ impl NormalErrors {
             return [span_of(point); N_LEVELS];
         }
         let own = self.classes.get(&class);
-        let known = own.filter(|own| own.jobs >= FEWEST).unwrap_or(&self.site);
-        let (mean, deviation) = known.of(method.place());
+        let known = own
+            .filter(|own| own.jobs >= MIN_ERRORS)
+            .unwrap_or(&self.site);
+        let (mean, deviation) = known.of(method.index());
         NORMAL.map(|z| span_of(point + mean + z * deviation))
     }
 
@@ -142,7 +144,7 @@ mod tests {
     #[test]
     fn a_method_stands_at_its_place() {
         for (place, method) in ForecastMethod::all().into_iter().enumerate() {
-            assert_eq!(method.place(), place);
+            assert_eq!(method.index(), place);
         }
         let mut keys = ForecastMethod::all().map(ForecastMethod::key).to_vec();
         keys.sort_unstable();

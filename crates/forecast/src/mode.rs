@@ -40,11 +40,11 @@ impl Default for AlarmTriggers {
 
 /// How far above the error that is usual a floating threshold lies. The usual error is exceeded by
 /// one job in ten; of a normal error, twice that by one in a thousand.
-const FLOAT: f64 = 2.0;
+const FLOATING_FACTOR: f64 = 2.0;
 /// How many past values are smoothed.
 const TRAILING: usize = 30;
 /// The fewest that tell what is usual.
-const FEWEST: usize = 10;
+const MIN_PAST_VALUES: usize = 10;
 /// The part of them that a local line sees.
 const FRACTION: f64 = 0.5;
 /// How often odd values are given less weight.
@@ -62,13 +62,13 @@ impl AlarmTriggers {
     ) -> bool {
         let error = (ln_run - forecast).abs();
         let (actual, forecast) = (ln_run.exp(), forecast.exp());
-        if past.len() < FEWEST || (actual - forecast).abs() / actual <= self.error {
+        if past.len() < MIN_PAST_VALUES || (actual - forecast).abs() / actual <= self.error {
             return false;
         }
         // What is usual takes a sort, which most jobs need not wait for.
         let floating = match self.threshold {
             AlarmThreshold::Fixed => 0.0,
-            AlarmThreshold::Floating => FLOAT * usual(),
+            AlarmThreshold::Floating => FLOATING_FACTOR * usual(),
         };
         if error <= floating {
             return false;
@@ -102,24 +102,24 @@ pub(crate) enum ContestOutcome {
 }
 
 /// The fewest jobs after which a challenger may take over.
-const SOONEST: u32 = 5;
+const MIN_CONTEST_JOBS: u32 = 5;
 /// After so many jobs a challenger that is not better is dropped.
-const LATEST: u32 = 15;
+const MAX_CONTEST_JOBS: u32 = 15;
 /// A challenger is better if its error is below this part of the champion's.
-const BETTER: f64 = 0.8;
+const WINNING_RATIO: f64 = 0.8;
 
 impl ModelContest {
     /// Takes in one job and the absolute errors of both; none if the challenger knows too little
     /// to say anything.
-    pub(crate) fn round(&mut self, errors: Option<(f64, f64)>) -> ContestOutcome {
+    pub(crate) fn record_errors(&mut self, errors: Option<(f64, f64)>) -> ContestOutcome {
         self.jobs += 1;
         if let Some((champion, challenger)) = errors {
             self.champion += champion;
             self.challenger += challenger;
         }
-        if self.jobs >= SOONEST && self.challenger < BETTER * self.champion {
+        if self.jobs >= MIN_CONTEST_JOBS && self.challenger < WINNING_RATIO * self.champion {
             ContestOutcome::ChallengerWins
-        } else if self.jobs >= LATEST {
+        } else if self.jobs >= MAX_CONTEST_JOBS {
             ContestOutcome::ChampionStays
         } else {
             ContestOutcome::Open
@@ -162,13 +162,16 @@ mod tests {
     fn a_contest_is_decided_between_5_and_15_jobs() {
         let mut won = ModelContest::default();
         for _ in 0..4 {
-            assert_eq!(won.round(Some((1.0, 0.1))), ContestOutcome::Open);
+            assert_eq!(won.record_errors(Some((1.0, 0.1))), ContestOutcome::Open);
         }
-        assert_eq!(won.round(Some((1.0, 0.1))), ContestOutcome::ChallengerWins);
+        assert_eq!(
+            won.record_errors(Some((1.0, 0.1))),
+            ContestOutcome::ChallengerWins
+        );
         let mut lost = ModelContest::default();
         for _ in 0..14 {
-            assert_eq!(lost.round(Some((1.0, 0.9))), ContestOutcome::Open);
+            assert_eq!(lost.record_errors(Some((1.0, 0.9))), ContestOutcome::Open);
         }
-        assert_eq!(lost.round(None), ContestOutcome::ChampionStays);
+        assert_eq!(lost.record_errors(None), ContestOutcome::ChampionStays);
     }
 }

@@ -13,7 +13,7 @@ use crate::window::{RollingWindow, conformal};
 /// How many residuals are remembered.
 const RESIDUALS: usize = 100;
 /// From how many look-alikes on they propose quantiles.
-const FEWEST_ALIKE: usize = 5;
+const MIN_SIMILAR_JOBS: usize = 5;
 /// How far above the longest recent run time a proposal may lie, as a logarithm: 5 %.
 const HEADROOM: f64 = 0.05;
 /// The level of the recent sizes of error up to which an error is usual.
@@ -48,7 +48,7 @@ impl ModeModel {
     }
 
     /// The experts' opinions on a job that asked for `asked`, and their weighted median.
-    pub(crate) fn opinions(&self, asked: JobFeatures) -> (ExpertForecasts, Option<f64>) {
+    pub(crate) fn expert_forecasts(&self, asked: JobFeatures) -> (ExpertForecasts, Option<f64>) {
         let opinions = Expert::ALL.map(|expert| expert.forecast(&self.history, &self.fits, asked));
         let point = self.votes.median(&opinions);
         (opinions, point)
@@ -76,18 +76,18 @@ impl ModeModel {
     }
 
     /// The part of the votes that the leader has.
-    pub(crate) fn most_votes(&self) -> f64 {
-        self.votes.of(self.votes.leader())
+    pub(crate) fn leader_weight(&self) -> f64 {
+        self.votes.weight(self.votes.leader())
     }
 
     /// What is to be said of a job that asked for `asked`, at this `stage` of its class.
-    pub(crate) fn say(
+    pub(crate) fn forecast(
         &self,
         asked: JobFeatures,
         stage: ClassStage,
         pool: &SitePrior,
     ) -> ForecastDetails {
-        let (opinions, point) = self.opinions(asked);
+        let (opinions, point) = self.expert_forecasts(asked);
         let point = point.unwrap_or_else(|| pool.prior(asked));
         let proposals = self.proposals(asked, point, stage, pool);
         let trust = if stage.is_cold() {
@@ -97,7 +97,7 @@ impl ModeModel {
         };
         let mut bounds = trust.blend(&proposals).unwrap_or([point; _]);
         self.offsets.shift(&mut bounds);
-        pool.finish(&mut bounds, stage, asked);
+        pool.adjust(&mut bounds, stage, asked);
         ForecastDetails {
             opinions,
             point,
@@ -122,23 +122,24 @@ impl ModeModel {
             } else {
                 self.residuals.quantile(level)
             };
-            own.or_else(|| pool.residual(stage, level)).map(around)
+            own.or_else(|| pool.residual_quantile(stage, level))
+                .map(around)
         };
         let run = |level| {
             if cold {
-                pool.run(level)
+                pool.runtime_quantile(level)
             } else {
                 self.history.runs().quantile(level)
             }
         };
         let similar = |level| {
-            (alike.len() >= FEWEST_ALIKE)
+            (alike.len() >= MIN_SIMILAR_JOBS)
                 .then(|| alike.quantile(level))
                 .flatten()
         };
         let asked_for = |level| {
             let ratio = if cold {
-                pool.ratio(level)
+                pool.ratio_quantile(level)
             } else {
                 self.history.ratios().quantile(level)
             };
@@ -170,7 +171,7 @@ impl ModeModel {
 
     /// Goes on with what `other` has learned about misses: a class must be covered as often as is
     /// said across its modes, not in each from zero.
-    pub(crate) fn take_debts(&mut self, other: &Self) {
+    pub(crate) fn inherit_offsets(&mut self, other: &Self) {
         self.offsets = other.offsets;
     }
 

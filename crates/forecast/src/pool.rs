@@ -11,7 +11,7 @@ use crate::stage::{ClassStage, N_STAGES};
 use crate::window::RollingWindow;
 
 /// How many jobs of the whole site are remembered.
-const SITE: usize = 1000;
+const MAX_SITE_JOBS: usize = 1000;
 /// How many residuals of a stage are remembered.
 const RESIDUALS: usize = 300;
 /// How far the offsets of a stage move after a miss: less than those of a class, because
@@ -19,21 +19,21 @@ const RESIDUALS: usize = 300;
 const STEP: f64 = 0.005;
 
 /// A site with fewer ratios than this has not shown whether it enforces requests.
-const FEWEST_RATIOS: usize = 100;
+const MIN_RATIOS: usize = 100;
 /// The level at which run time / request is looked at to tell whether requests are enforced.
 const ENFORCED_LEVEL: f64 = 0.99;
 /// Requests are enforced if at that level jobs exceed them by at most this, as a logarithm.
 const ENFORCED_EXCESS: f64 = 0.1;
 
 /// What one says of a job of which nothing is known, on a site of which nothing is known.
-const IGNORANCE: tollgate_model::Span = tollgate_model::Span::from_secs(3600);
+const DEFAULT_RUNTIME: tollgate_model::Span = tollgate_model::Span::from_secs(3600);
 
 /// The whole site; times are logarithms of seconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SitePrior {
-    runs: RollingWindow<SITE>,
+    runs: RollingWindow<MAX_SITE_JOBS>,
     /// Run time less request.
-    ratios: RollingWindow<SITE>,
+    ratios: RollingWindow<MAX_SITE_JOBS>,
     stages: [StageCalibration; N_STAGES],
 }
 
@@ -50,22 +50,22 @@ impl SitePrior {
     pub(crate) fn prior(&self, asked: JobFeatures) -> f64 {
         let by_request = asked
             .ln_request
-            .map(|request| request + self.ratio(0.5).unwrap_or(0.0));
+            .map(|request| request + self.ratio_quantile(0.5).unwrap_or(0.0));
         by_request
-            .or_else(|| self.run(0.5))
-            .or_else(|| ln_secs(IGNORANCE))
+            .or_else(|| self.runtime_quantile(0.5))
+            .or_else(|| ln_secs(DEFAULT_RUNTIME))
             .unwrap_or(0.0)
     }
 
-    pub(crate) fn run(&self, level: f64) -> Option<f64> {
+    pub(crate) fn runtime_quantile(&self, level: f64) -> Option<f64> {
         self.runs.quantile(level)
     }
 
-    pub(crate) fn ratio(&self, level: f64) -> Option<f64> {
+    pub(crate) fn ratio_quantile(&self, level: f64) -> Option<f64> {
         self.ratios.quantile(level)
     }
 
-    pub(crate) fn residual(&self, stage: ClassStage, level: f64) -> Option<f64> {
+    pub(crate) fn residual_quantile(&self, stage: ClassStage, level: f64) -> Option<f64> {
         self.stages[stage as usize].residuals.quantile(level)
     }
 
@@ -79,7 +79,7 @@ impl SitePrior {
     }
 
     /// Moves `bounds` by what was missed at this stage, and below what the site lets a job run.
-    pub(crate) fn finish(&self, bounds: &mut QuantileTable, stage: ClassStage, asked: JobFeatures) {
+    pub(crate) fn adjust(&self, bounds: &mut QuantileTable, stage: ClassStage, asked: JobFeatures) {
         self.stages[stage as usize].offsets.shift(bounds);
         if let Some(limit) = self.limit(asked) {
             for bound in bounds.iter_mut() {
@@ -95,7 +95,7 @@ impl SitePrior {
 
     /// How long the site lets a job run, if it has been seen to enforce requests.
     fn limit(&self, asked: JobFeatures) -> Option<f64> {
-        if self.ratios.len() < FEWEST_RATIOS {
+        if self.ratios.len() < MIN_RATIOS {
             return None;
         }
         let excess = self.ratios.quantile(ENFORCED_LEVEL)?;

@@ -50,20 +50,20 @@ pub struct CompletedJob {
 
 /// The shortest time that is told apart, in seconds: logarithms of less say little about a job
 /// and much about the clock.
-const SHORTEST_SECS: f64 = 1.0;
+const MIN_SECS: f64 = 1.0;
 /// The longest, in seconds: a hundred years. Longer ones are errors of a record.
-const LONGEST_SECS: f64 = 3.2e9;
+const MAX_SECS: f64 = 3.2e9;
 
 /// The logarithm of a positive span in seconds, with spans below a second taken as a second and
 /// those above a hundred years as a hundred years; none if it is not positive.
 pub(crate) fn ln_secs(span: Span) -> Option<f64> {
     let secs = span.as_secs_f64();
-    (secs > 0.0).then(|| secs.clamp(SHORTEST_SECS, LONGEST_SECS).ln())
+    (secs > 0.0).then(|| secs.clamp(MIN_SECS, MAX_SECS).ln())
 }
 
 /// The span with this logarithm, between a second and a hundred years.
 pub(crate) fn span_of(ln: f64) -> Span {
-    Span::from_secs_f64(ln.exp().clamp(SHORTEST_SECS, LONGEST_SECS))
+    Span::from_secs_f64(ln.exp().clamp(MIN_SECS, MAX_SECS))
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ pub struct SnapshotVersionError {
 ///
 /// # Errors
 /// [`SnapshotVersionError`] if it does not.
-pub const fn readable(version: u32) -> Result<(), SnapshotVersionError> {
+pub const fn check_version(version: u32) -> Result<(), SnapshotVersionError> {
     match version {
         VERSION => Ok(()),
         found => Err(SnapshotVersionError { found }),
@@ -48,7 +48,7 @@ impl TryFrom<ForecasterSnapshot> for Forecaster {
     type Error = SnapshotVersionError;
 
     fn try_from(saved: ForecasterSnapshot) -> Result<Self, SnapshotVersionError> {
-        readable(saved.version)?;
+        check_version(saved.version)?;
         Ok(saved.forecaster)
     }
 }

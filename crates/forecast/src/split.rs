@@ -48,21 +48,21 @@ impl fmt::Display for SplitAspect {
 }
 
 /// How many values of an aspect are watched; of more the one not seen for longest is forgotten.
-const MOST_VALUES: usize = 24;
+const MAX_VALUES: usize = 24;
 /// How many run times of each are remembered.
-const REMEMBERED: usize = 5;
+const MAX_RUNS: usize = 5;
 /// The fewest run times of a value that it is forecast by.
-const FEWEST_KNOWN: usize = 3;
+const MIN_RUNS: usize = 3;
 /// The fewest jobs of a value that make it a part of its own: fewer starve.
-const FEWEST_OF_PART: u32 = 30;
+const MIN_PART_JOBS: u32 = 30;
 /// The fewest comparisons before a class is split.
-const FEWEST_COMPARED: u32 = 60;
+const MIN_COMPARISONS: u32 = 60;
 /// How fast old errors are forgotten: about the last fifty count.
 const FORGET: f64 = 0.02;
 /// A split pays if it leaves less than this part of the error,
-const PAYS: f64 = 0.75;
+const SPLIT_RATIO: f64 = 0.75;
 /// and is undone once it leaves more than this: in between nothing changes to and fro.
-const IN_VAIN: f64 = 0.95;
+const MERGE_RATIO: f64 = 0.95;
 
 /// Compares, on every job of a class, the median of the last five of the class with that of the last
 /// five of each value of each aspect.
@@ -99,13 +99,13 @@ impl ClassSplitter {
     pub(crate) fn is_part(&self, value: u32) -> bool {
         let watched = self.split.map(|aspect| &self.watches[aspect as usize]);
         let seen = watched.and_then(|watch| watch.values.get(&value));
-        seen.is_some_and(|seen| seen.jobs >= FEWEST_OF_PART)
+        seen.is_some_and(|seen| seen.jobs >= MIN_PART_JOBS)
     }
 
     /// Takes in a job; whether the split has changed.
     pub(crate) fn learn(&mut self, context: &JobAttributes, ln_run: f64) -> bool {
         self.learned += 1;
-        let coarse = median_of_last(&self.whole, REMEMBERED);
+        let coarse = median_of_last(&self.whole, MAX_RUNS);
         for (watch, aspect) in self.watches.iter_mut().zip(SplitAspect::ALL) {
             if let Some(value) = aspect.of(context) {
                 watch.learn(value, self.learned, coarse, ln_run);
@@ -114,7 +114,7 @@ impl ClassSplitter {
         remember(&mut self.whole, ln_run);
         let before = self.split;
         self.split = match before {
-            Some(aspect) if self.watches[aspect as usize].ratio() > IN_VAIN => None,
+            Some(aspect) if self.watches[aspect as usize].ratio() > MERGE_RATIO => None,
             Some(aspect) => Some(aspect),
             None => self.best(),
         };
@@ -124,7 +124,7 @@ impl ClassSplitter {
     fn best(&self) -> Option<SplitAspect> {
         let paying = SplitAspect::ALL.into_iter().filter(|aspect| {
             let watch = &self.watches[*aspect as usize];
-            watch.compared >= FEWEST_COMPARED && watch.ratio() < PAYS
+            watch.compared >= MIN_COMPARISONS && watch.ratio() < SPLIT_RATIO
         });
         paying.min_by(|a, b| {
             let ratio = |aspect: &SplitAspect| self.watches[*aspect as usize].ratio();
@@ -144,16 +144,16 @@ impl AspectErrors {
     }
 
     fn learn(&mut self, value: u32, now: u64, coarse: Option<f64>, ln_run: f64) {
-        if !self.values.contains_key(&value) && self.values.len() == MOST_VALUES {
+        if !self.values.contains_key(&value) && self.values.len() == MAX_VALUES {
             let oldest = self.values.iter().min_by_key(|(_, seen)| seen.last);
             if let Some(oldest) = oldest.map(|(value, _)| *value) {
                 self.values.remove(&oldest);
             }
         }
         let seen = self.values.entry(value).or_default();
-        let known = seen.runs.len() >= FEWEST_KNOWN;
+        let known = seen.runs.len() >= MIN_RUNS;
         let fine = known
-            .then(|| median_of_last(&seen.runs, REMEMBERED))
+            .then(|| median_of_last(&seen.runs, MAX_RUNS))
             .flatten();
         if let Some((fine, coarse)) = fine.zip(coarse) {
             self.compared = self.compared.saturating_add(1);
@@ -167,7 +167,7 @@ impl AspectErrors {
 }
 
 fn remember(runs: &mut Vec<f64>, ln_run: f64) {
-    if runs.len() == REMEMBERED {
+    if runs.len() == MAX_RUNS {
         runs.remove(0);
     }
     runs.push(ln_run);
@@ -205,6 +205,6 @@ mod tests {
         for job in 0..500_u32 {
             assert!(!splitter.learn(&context(job), f64::from(job % 5)));
         }
-        assert!(splitter.watches[0].values.len() <= MOST_VALUES);
+        assert!(splitter.watches[0].values.len() <= MAX_VALUES);
     }
 }

@@ -57,12 +57,12 @@ pub enum ClassBehaviour {
 }
 
 /// The fewest jobs that tell how a class behaves.
-const FEWEST: usize = 10;
+const MIN_JOBS: usize = 10;
 
 impl ClassBehaviour {
     fn of(n_known: usize, factor: f64) -> Self {
         match factor {
-            _ if n_known < FEWEST => Self::Unknown,
+            _ if n_known < MIN_JOBS => Self::Unknown,
             ..1.01 => Self::Constant,
             ..1.1 => Self::Steady,
             ..1.5 => Self::Varied,
@@ -72,7 +72,7 @@ impl ClassBehaviour {
     }
 
     /// The behaviour as it stands in tables and machine-readable output.
-    pub const fn word(self) -> &'static str {
+    pub const fn key(self) -> &'static str {
         match self {
             Self::Unknown => "unknown",
             Self::Constant => "constant",
@@ -92,12 +92,12 @@ impl ClassSummary {
         Self {
             split,
             part,
-            jobs: class.learned(),
+            jobs: class.n_learned(),
             stage: class.stage(),
             mode: class.mode(),
             since: class.since(),
             leader: class.leader(),
-            votes: model.most_votes(),
+            votes: model.leader_weight(),
             median: span_of(runs.quantile(0.5).unwrap_or(0.0)),
             behaviour: ClassBehaviour::of(runs.len(), usual_factor),
             usual_factor,

@@ -13,14 +13,14 @@ use tollgate_model::distribution::LEVELS;
 /// The indices of the levels 0.90 and 0.95.
 const PROMISED: [usize; 2] = [9, 10];
 /// The fewest jobs of a class whose coverage is looked at alone.
-const FEWEST: usize = 160;
+const MIN_JOBS: usize = 160;
 const TRACE: &str = "SDSC-SP2-1998-4.2-cln.swf.gz";
 
 fn evaluation(setting: FeedbackTiming, models: bool) -> Option<ForecastEvaluation> {
     let trial = EvaluationConfig {
-        setting,
-        fewest: FEWEST,
-        models,
+        timing: setting,
+        min_jobs: MIN_JOBS,
+        search_models: models,
     };
     let records = archive::records(TRACE)?;
     let forecaster = Forecaster::default();
@@ -68,7 +68,7 @@ fn forecasts_over_sdsc_sp2_beat_the_baselines() {
             let better = evaluation.classes_better_than(method).unwrap();
             println!("better than {} in {better:.2} of the classes", method.key());
             assert!(better >= 0.85, "{}: {better}", method.key());
-            let alone = evaluation.of(method).score;
+            let alone = evaluation.method(method).score;
             assert!(together.mdape_pct < alone.mdape_pct, "{}", method.key());
             assert!(together.mean_abs_ln < alone.mean_abs_ln, "{}", method.key());
         }

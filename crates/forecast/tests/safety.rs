@@ -7,7 +7,7 @@ use tollgate_forecast::{
 };
 use tollgate_model::{Instant, Span};
 
-const LONGEST: Span = Span::from_secs(3_200_000_000);
+const MAX_SPAN: Span = Span::from_secs(3_200_000_000);
 
 fn span() -> impl Strategy<Value = Span> {
     prop_oneof![
@@ -47,7 +47,7 @@ fn learn_all(records: &[CompletedJob]) -> Result<Forecaster, TestCaseError> {
         let quantiles = *said.distribution().quantiles();
         prop_assert!(quantiles.is_sorted());
         for span in quantiles.into_iter().chain([said.point()]) {
-            prop_assert!(span >= Span::from_secs(1) && span <= LONGEST);
+            prop_assert!(span >= Span::from_secs(1) && span <= MAX_SPAN);
         }
         let learned = forecaster.learn(record, &said);
         prop_assert_eq!(learned.is_err(), record.runtime <= Span::ZERO);
@@ -78,9 +78,9 @@ proptest! {
 
     #[test]
     fn time_may_run_backwards(records in prop::collection::vec(record(), 0..60)) {
-        for setting in [FeedbackTiming::OneStep, FeedbackTiming::Causal] {
+        for timing in [FeedbackTiming::OneStep, FeedbackTiming::Causal] {
             let ran = records.iter().filter(|r| r.runtime > Span::ZERO).count();
-            let trial = EvaluationConfig { setting, fewest: 1, models: true };
+            let trial = EvaluationConfig { timing, min_jobs: 1, search_models: true };
             let forecaster = Forecaster::default();
             let evaluation = evaluate(forecaster, &records, trial, |_| 0, &mut ());
             prop_assert_eq!(evaluation.aggregate.score.jobs, ran);
@@ -106,7 +106,7 @@ fn ended(class: u32, runtime: Span) -> CompletedJob {
 fn a_job_that_never_ran_is_refused_and_changes_nothing() {
     let mut forecaster = Forecaster::default();
     let record = ended(0, Span::ZERO);
-    let refused = forecaster.learn_unforecast(&record);
+    let refused = forecaster.learn_without_forecast(&record);
     assert_eq!(refused, Err(LearnError::NeverRan(Span::ZERO)));
     assert_eq!(forecaster, Forecaster::default());
     assert!(forecaster.summaries(ClassId(0)).is_empty());
@@ -117,7 +117,7 @@ fn an_unknown_user_is_answered_from_the_site() {
     let mut forecaster = Forecaster::default();
     for secs in 100..300 {
         let record = ended(secs as u32 % 9, Span::from_secs(secs));
-        forecaster.learn_unforecast(&record).unwrap();
+        forecaster.learn_without_forecast(&record).unwrap();
     }
     let said = forecaster.forecast(&ended(77, Span::TICK).job);
     assert_eq!((said.stage(), said.leader()), (ClassStage::Unseen, None));
@@ -130,7 +130,7 @@ fn a_constant_class_is_forecast_as_it_is() {
     let mut forecaster = Forecaster::default();
     let record = ended(0, Span::from_secs(500));
     for _ in 0..300 {
-        forecaster.learn_unforecast(&record).unwrap();
+        forecaster.learn_without_forecast(&record).unwrap();
     }
     let said = forecaster.forecast(&record.job);
     assert_eq!(said.stage(), ClassStage::Settled);
@@ -146,7 +146,7 @@ fn memory_is_constant_a_class() {
         for job in 0..3000 {
             let secs = 100 + (job * 7919 + round as i64) % 1000;
             forecaster
-                .learn_unforecast(&ended(0, Span::from_secs(secs)))
+                .learn_without_forecast(&ended(0, Span::from_secs(secs)))
                 .unwrap();
         }
         *size = serde_json::to_vec(&forecaster).unwrap().len();

@@ -72,7 +72,11 @@ fn exponential_smoothing_agrees_and_its_constants_fit_as_well() {
             trend: slope,
         };
         let (found, states) = model.smooth(&series);
-        assert_near(&[found, model.ahead(states)], &[squares, ahead], 1e-8);
+        assert_near(
+            &[found, model.forecast_next(states)],
+            &[squares, ahead],
+            1e-8,
+        );
         let form = match (trend as u8, damped as u8) {
             (0, _) => EtsForm::Level,
             (_, 0) => EtsForm::Trend,

@@ -17,13 +17,13 @@ pub struct Gate {
     state: ClusterState,
     policy: Box<dyn Policy>,
     market: Market,
-    clock: PolicyAlarms,
+    alarms: PolicyAlarms,
     workers: IncarnationTable,
     /// By slot: whether the job may be tried again.
-    retries: Vec<OnEviction>,
+    on_eviction: Vec<OnEviction>,
     scratch: ProbeScratch,
     /// Slots of jobs that are over are recycled once their pass is done.
-    settled: bool,
+    pass_done: bool,
 }
 
 type Effects = Vec<Effect>;
@@ -35,25 +35,25 @@ impl Gate {
             state: ClusterState::default(),
             policy,
             market,
-            clock: PolicyAlarms::default(),
+            alarms: PolicyAlarms::default(),
             workers: IncarnationTable::default(),
-            retries: Vec::new(),
+            on_eviction: Vec::new(),
             scratch: ProbeScratch::default(),
-            settled: false,
+            pass_done: false,
         }
     }
 
     /// From now on verifies after each input what is too dear to verify always; see
     /// [`Gate::check`].
-    pub fn start_checking(&mut self) {
-        self.clock.checking = true;
+    pub fn enable_checks(&mut self) {
+        self.alarms.checking = true;
     }
 
     /// From now on lets at most so many tasks share a node, if there is a limit; at least 1. What
     /// has no deadline waits until there is room, and leaves the last place to what has one; that is
     /// kept out if there is no room.
-    pub fn limit_tasks(&mut self, most: Option<u32>) {
-        self.state.limit_tasks(most);
+    pub fn set_task_limit(&mut self, most: Option<u32>) {
+        self.state.set_task_limit(most);
     }
 
     /// Takes note of what happened outside; what follows from it at once is among the effects.
@@ -68,9 +68,9 @@ impl Gate {
         input: GateInput,
         effects: &mut Effects,
     ) -> Result<InputAck, InputError> {
-        if self.settled {
+        if self.pass_done {
             self.state.recycle();
-            self.settled = false;
+            self.pass_done = false;
         }
         self.tick(now, effects);
         let answer = self.dispatch(now, &input, effects);
@@ -79,19 +79,19 @@ impl Gate {
     }
 
     /// One scheduling pass: starts what can be started.
-    pub fn settle(&mut self, now: Instant, effects: &mut Effects) {
-        self.clock.pass = None;
-        let mut cx = PolicyContext::new(&mut self.state, &mut self.clock, effects, now);
+    pub fn run_pass(&mut self, now: Instant, effects: &mut Effects) {
+        self.alarms.pass = None;
+        let mut cx = PolicyContext::new(&mut self.state, &mut self.alarms, effects, now);
         self.policy.pass(&mut cx);
-        self.settled = true;
+        self.pass_done = true;
         self.verify(now);
     }
 
     /// When to send [`GateInput::Tick`] and settle at the latest although nothing happens outside: an
     /// estimate is used up, a deadline passes, a planned start is due.
     pub fn next_wake(&self) -> Option<Instant> {
-        let node = self.clock.nodes.next();
-        node.into_iter().chain(self.clock.pass).min()
+        let node = self.alarms.nodes.next();
+        node.into_iter().chain(self.alarms.pass).min()
     }
 
     /// What a job handed in at `now`, of which this is forecast, would be told. Binds nothing and
@@ -123,8 +123,8 @@ impl Gate {
     }
 
     /// When passes happen under this policy.
-    pub fn discipline(&self) -> PassTrigger {
-        self.policy.discipline()
+    pub fn pass_trigger(&self) -> PassTrigger {
+        self.policy.pass_trigger()
     }
 
     /// Whether state and index are sound, and nothing wrong was found while checking.
@@ -132,7 +132,7 @@ impl Gate {
     /// # Errors
     /// The first thing that is wrong.
     pub fn check(&self, now: Instant) -> Result<(), InvariantViolation> {
-        if let Some(violation) = &self.clock.violation {
+        if let Some(violation) = &self.alarms.violation {
             return Err(violation.clone());
         }
         self.state.check()?;
@@ -149,7 +149,7 @@ impl Gate {
     /// what is returned decide alike from here on, to the last bit.
     pub fn save(&mut self, now: Instant) -> GateSnapshot {
         self.state.recycle();
-        self.settled = false;
+        self.pass_done = false;
         self.rebuild(now);
         self.saved()
     }
@@ -164,11 +164,11 @@ impl Gate {
         let mut gate = Self {
             state: saved.state,
             workers: saved.workers,
-            retries: saved.retries,
+            on_eviction: saved.on_eviction,
             ..Self::new(policy, market)
         };
-        gate.clock.nodes = saved.alarms;
-        gate.clock.pass = saved.pass;
+        gate.alarms.nodes = saved.alarms;
+        gate.alarms.pass = saved.pass;
         gate.rebuild(now);
         gate
     }
@@ -177,73 +177,73 @@ impl Gate {
     pub fn fork(&self) -> Self {
         Self {
             state: self.state.clone(),
-            policy: self.policy.duplicate(),
+            policy: self.policy.clone_box(),
             market: self.market,
-            clock: PolicyAlarms {
-                nodes: self.clock.nodes.clone(),
-                pass: self.clock.pass,
+            alarms: PolicyAlarms {
+                nodes: self.alarms.nodes.clone(),
+                pass: self.alarms.pass,
                 ..PolicyAlarms::default()
             },
             // Nothing comes or goes in a future.
             workers: IncarnationTable::default(),
-            retries: self.retries.clone(),
+            on_eviction: self.on_eviction.clone(),
             scratch: ProbeScratch::default(),
-            settled: self.settled,
+            pass_done: self.pass_done,
         }
     }
 
     /// How each node is shared, if that is all that matters to a job with this wish.
-    pub(crate) fn sharing(&self, sla: &Sla) -> Option<&dyn NodeSharing> {
-        self.policy.sharing(sla)
+    pub(crate) fn node_sharing(&self, sla: &Sla) -> Option<&dyn NodeSharing> {
+        self.policy.node_sharing(sla)
     }
 
     /// When the shares of a node must be set anew.
     pub(crate) fn alarm(&self, node: NodeId) -> Option<Instant> {
-        self.clock.nodes.at(node.index())
+        self.alarms.nodes.at(node.index())
     }
 
     /// How many jobs and nodes a pass looks at, about.
-    pub(crate) fn pass_looks(&self) -> usize {
-        self.policy.pass_looks()
+    pub(crate) fn pass_cost(&self) -> usize {
+        self.policy.pass_cost()
     }
 
     /// How many slots there are, used or not, and nodes.
     pub(crate) fn n_slots(&self) -> usize {
-        self.retries.len() + self.state.n_nodes() as usize
+        self.on_eviction.len() + self.state.n_nodes() as usize
     }
 
     fn saved(&self) -> GateSnapshot {
         GateSnapshot {
             state: self.state.clone(),
-            alarms: self.clock.nodes.clone(),
-            pass: self.clock.pass,
+            alarms: self.alarms.nodes.clone(),
+            pass: self.alarms.pass,
             workers: self.workers.clone(),
-            retries: self.retries.clone(),
+            on_eviction: self.on_eviction.clone(),
         }
     }
 
     fn verify(&mut self, now: Instant) {
-        if self.clock.checking {
-            self.clock.violation = self.check(now).err();
+        if self.alarms.checking {
+            self.alarms.violation = self.check(now).err();
         }
     }
 
-    fn cx<'a>(&'a mut self, now: Instant, effects: &'a mut Effects) -> PolicyContext<'a> {
-        PolicyContext::new(&mut self.state, &mut self.clock, effects, now)
+    fn context<'a>(&'a mut self, now: Instant, effects: &'a mut Effects) -> PolicyContext<'a> {
+        PolicyContext::new(&mut self.state, &mut self.alarms, effects, now)
     }
 
     /// Sets shares anew wherever an estimate was used up or a deadline passed. Instants of such
     /// events are rounded up to the next microsecond, so one that is at most that far away has
     /// come.
     fn tick(&mut self, now: Instant, effects: &mut Effects) {
-        while let Some(node) = self.clock.nodes.due(now + Span::TICK) {
-            self.refresh(now, NodeId(node as u32), effects);
+        while let Some(node) = self.alarms.nodes.due(now + Span::TICK) {
+            self.update_shares(now, NodeId(node as u32), effects);
         }
     }
 
-    fn refresh(&mut self, now: Instant, node: NodeId, effects: &mut Effects) {
-        let mut cx = PolicyContext::new(&mut self.state, &mut self.clock, effects, now);
-        self.policy.refresh(&mut cx, node);
+    fn update_shares(&mut self, now: Instant, node: NodeId, effects: &mut Effects) {
+        let mut cx = PolicyContext::new(&mut self.state, &mut self.alarms, effects, now);
+        self.policy.update_shares(&mut cx, node);
     }
 
     fn dispatch(
@@ -255,7 +255,7 @@ impl Gate {
         match *input {
             GateInput::Submitted {
                 spec,
-                retry,
+                on_eviction: retry,
                 ref forecast,
             } => self.submit(now, spec, retry, forecast.as_ref(), effects),
             GateInput::Ended { job, attempt } => {
@@ -274,13 +274,14 @@ impl Gate {
             }
             GateInput::WorkerUp {
                 worker,
-                epoch,
+                incarnation: epoch,
                 nodes,
                 memory,
             } => self.worker_up(now, worker, epoch, (nodes, memory)),
-            GateInput::WorkerGone { worker, epoch } => {
-                self.worker_gone(now, worker, epoch, effects)
-            }
+            GateInput::WorkerLost {
+                worker,
+                incarnation: epoch,
+            } => self.worker_lost(now, worker, epoch, effects),
             GateInput::Cancel { job } => self.cancel(now, job, effects),
             GateInput::Hold { job } => self.hold(now, job),
             GateInput::Release { job } => self.release(now, job),
@@ -302,16 +303,16 @@ impl Gate {
         }
         let mut scratch = std::mem::take(&mut self.scratch);
         let verdict = self.quote(now, &spec, forecast, &mut scratch);
-        let job = self.state.submit(spec);
+        let job = self.state.insert(spec);
         if let Some(forecast) = forecast {
             self.state.set_forecast(job, *forecast);
         }
-        self.set_retry(job, retry);
-        let mut cx = self.cx(now, effects);
+        self.set_on_eviction(job, retry);
+        let mut cx = self.context(now, effects);
         match verdict {
             AdmissionDecision::Reject(reason) => cx.reject(job, reason),
             AdmissionDecision::Queue => {
-                cx.say(job, Notice::Queued);
+                cx.notify(job, Notice::Queued);
                 self.policy.queued(View::new(&self.state, now), job);
             }
             AdmissionDecision::Promise { price } => {
@@ -321,7 +322,7 @@ impl Gate {
             AdmissionDecision::Run { price } => {
                 cx.start_shared(job, &scratch.nodes, price);
                 for &node in &scratch.nodes {
-                    self.refresh(now, node, effects);
+                    self.update_shares(now, node, effects);
                 }
             }
         }
@@ -329,11 +330,11 @@ impl Gate {
         Ok(InputAck::Job(job))
     }
 
-    fn set_retry(&mut self, job: JobId, retry: OnEviction) {
-        if job.index() >= self.retries.len() {
-            self.retries.resize(job.index() + 1, OnEviction::Never);
+    fn set_on_eviction(&mut self, job: JobId, retry: OnEviction) {
+        if job.index() >= self.on_eviction.len() {
+            self.on_eviction.resize(job.index() + 1, OnEviction::Fail);
         }
-        self.retries[job.index()] = retry;
+        self.on_eviction[job.index()] = retry;
     }
 
     /// The job of a report, if the report is about the try that is under way.
@@ -352,11 +353,11 @@ impl Gate {
         node: NodeId,
         effects: &mut Effects,
     ) -> Result<InputAck, InputError> {
-        if !self.state.shares(job, node) {
+        if !self.state.is_shared_on(job, node) {
             return Err(InputError::NoSuchTask);
         }
         let last = self.state.end_task(job, node, now);
-        self.refresh(now, node, effects);
+        self.update_shares(now, node, effects);
         if last {
             self.finish(now, job, effects);
         }
@@ -370,12 +371,12 @@ impl Gate {
         } else {
             JobEnding::Finished
         };
-        self.leave_nodes(now, id, effects);
+        self.unplace(now, id, effects);
         let job = self.state.job(id);
         for (entry, amount) in ledger::entries(self.market, job, now) {
             effects.push(Effect::Book {
                 job: id,
-                entry,
+                kind: entry,
                 amount,
             });
         }
@@ -384,41 +385,41 @@ impl Gate {
 
     /// Takes a job off its nodes: it queues again if it may, else it is lost.
     fn evict(&mut self, now: Instant, id: JobId, effects: &mut Effects) {
-        self.leave_nodes(now, id, effects);
+        self.unplace(now, id, effects);
         let cancelling = self.state.job(id).cancelling;
-        match self.retries[id.index()] {
+        match self.on_eviction[id.index()] {
             _ if cancelling => self.close(id, JobEnding::Cancelled, effects),
-            OnEviction::Never => {
+            OnEviction::Fail => {
                 let booked = ledger::loss(self.market, self.state.job(id), now);
                 effects.extend(booked.map(|(entry, amount)| Effect::Book {
                     job: id,
-                    entry,
+                    kind: entry,
                     amount,
                 }));
                 self.close(id, JobEnding::Lost, effects);
             }
             OnEviction::Requeue => {
-                self.state.restart(id);
-                effects.push(Effect::Verdict {
+                self.state.reset_attempt(id);
+                effects.push(Effect::Notify {
                     job: id,
-                    said: Notice::Queued,
+                    notice: Notice::Queued,
                 });
                 self.policy.queued(View::new(&self.state, now), id);
             }
         }
     }
 
-    fn leave_nodes(&mut self, now: Instant, id: JobId, effects: &mut Effects) {
-        let nodes = self.state.stop(id, now);
+    fn unplace(&mut self, now: Instant, id: JobId, effects: &mut Effects) {
+        let nodes = self.state.unplace(id, now);
         self.policy.ended(View::new(&self.state, now), id);
         for node in nodes {
-            self.refresh(now, node, effects);
+            self.update_shares(now, node, effects);
         }
     }
 
     fn close(&mut self, job: JobId, ending: JobEnding, effects: &mut Effects) {
         self.state.close(job);
-        effects.push(Effect::Over { job, ending });
+        effects.push(Effect::Closed { job, ending });
     }
 
     fn worker_up(
@@ -429,7 +430,7 @@ impl Gate {
         (nodes, memory): (u32, Option<u64>),
     ) -> Result<InputAck, InputError> {
         let known = self.workers.get(id);
-        if known.is_some_and(|worker| worker.up || epoch <= worker.epoch) {
+        if known.is_some_and(|worker| worker.up || epoch <= worker.number) {
             return Err(InputError::StaleWorker);
         }
         if nodes == 0 {
@@ -444,20 +445,20 @@ impl Gate {
             None => self.state.add_nodes(nodes),
         };
         self.state.set_memory(nodes, memory);
-        self.clock.nodes.grow(self.state.n_nodes() as usize);
+        self.alarms.nodes.grow(self.state.n_nodes() as usize);
         self.workers.set(
             id,
             WorkerIncarnation {
-                epoch,
+                number: epoch,
                 nodes,
                 up: true,
             },
         );
-        self.policy.resized(View::new(&self.state, now));
+        self.policy.nodes_changed(View::new(&self.state, now));
         Ok(InputAck::Nodes(nodes))
     }
 
-    fn worker_gone(
+    fn worker_lost(
         &mut self,
         now: Instant,
         id: WorkerId,
@@ -465,7 +466,7 @@ impl Gate {
         effects: &mut Effects,
     ) -> Result<InputAck, InputError> {
         let worker = self.workers.get(id).ok_or(InputError::StaleWorker)?;
-        if !worker.up || worker.epoch != epoch {
+        if !worker.up || worker.number != epoch {
             return Err(InputError::StaleWorker);
         }
         for job in self.jobs_on(worker.nodes) {
@@ -482,7 +483,7 @@ impl Gate {
                 ..worker
             },
         );
-        self.policy.resized(View::new(&self.state, now));
+        self.policy.nodes_changed(View::new(&self.state, now));
         Ok(InputAck::Done)
     }
 
@@ -509,9 +510,9 @@ impl Gate {
         let job = self.state.find_job(id).ok_or(InputError::UnknownJob)?;
         let attempt = job.attempt;
         match job.phase {
-            JobPhase::Vacant | JobPhase::Over => return Err(InputError::UnknownJob),
+            JobPhase::Vacant | JobPhase::Closed => return Err(InputError::UnknownJob),
             JobPhase::Queued => {
-                self.policy.withdrawn(View::new(&self.state, now), id);
+                self.policy.dequeued(View::new(&self.state, now), id);
                 self.close(id, JobEnding::Cancelled, effects);
             }
             JobPhase::Held => self.close(id, JobEnding::Cancelled, effects),
@@ -529,7 +530,7 @@ impl Gate {
         if job.phase != JobPhase::Queued {
             return Err(InputError::NotQueued);
         }
-        self.policy.withdrawn(View::new(&self.state, now), id);
+        self.policy.dequeued(View::new(&self.state, now), id);
         self.state.set_held(id, true);
         Ok(InputAck::Done)
     }

@@ -13,7 +13,7 @@ pub enum OnEviction {
     /// It queues again.
     Requeue,
     /// It is lost.
-    Never,
+    Fail,
 }
 
 /// Something that happened outside.
@@ -24,7 +24,7 @@ pub enum GateInput {
         /// What the user wants.
         spec: JobSpec,
         /// Whether it may be tried again.
-        retry: OnEviction,
+        on_eviction: OnEviction,
         /// How long it may run, where somebody forecasts.
         forecast: Option<Distribution>,
     },
@@ -56,18 +56,18 @@ pub enum GateInput {
         /// Which worker.
         worker: WorkerId,
         /// Which of its lives; each is higher than the last.
-        epoch: u32,
+        incarnation: u32,
         /// How many nodes it offers; at least 1.
         nodes: u32,
         /// Bytes of memory that the tasks of each of them may hold together, where there is a limit.
         memory: Option<u64>,
     },
     /// A worker vanished, and all that ran on it.
-    WorkerGone {
+    WorkerLost {
         /// Which worker.
         worker: WorkerId,
         /// Which of its lives.
-        epoch: u32,
+        incarnation: u32,
     },
     /// Its user takes a job back.
     Cancel {

@@ -32,7 +32,7 @@ mod workers;
 pub use gate::Gate;
 pub use input::{GateInput, InputAck, InputError, OnEviction, WorkerId};
 pub use look_ahead::{JobTrajectory, LookAhead, LookAheadHorizon, LookAheadSubject};
-pub use next_end::next_end;
+pub use next_end::next_completion;
 pub use saved::GateSnapshot;
 pub use tollgate_policy::{
     AdmissionDecision, BookingKind, Effect, InvariantViolation, JobEnding, Notice, PassTrigger,

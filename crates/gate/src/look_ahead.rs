@@ -27,7 +27,7 @@ use whole::FullSimulation;
 
 /// What is looked at, event by event, is counted in looks at a job or a node; besides, each event
 /// counts as so many of them, which is about what it takes.
-const LOOKS_AN_EVENT: u64 = 64;
+const STEPS_PER_EVENT: u64 = 64;
 
 /// Which job is looked at.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,7 @@ pub enum LookAheadSubject<'a> {
     /// One that is handed in now, and what is forecast of it.
     New(&'a JobSpec, Option<&'a Distribution>),
     /// One that is there.
-    Known(JobId),
+    Existing(JobId),
 }
 
 /// Looks ahead from one instant, for one job or for several that are weighed against each other,
@@ -47,11 +47,11 @@ pub struct LookAhead<'a> {
     /// already ends next.
     expected: &'a dyn Fn(JobId) -> Span,
     scratch: ProbeScratch,
-    looks_left: u64,
+    steps_left: u64,
 }
 
 /// The slot of a job that is not there.
-const NOBODY: JobId = JobId(u32::MAX);
+const NO_JOB: JobId = JobId(u32::MAX);
 
 impl<'a> LookAhead<'a> {
     /// From `now` on, with at most `looks` looks at a job or a node. `expected` says how long each
@@ -67,53 +67,59 @@ impl<'a> LookAhead<'a> {
             now,
             expected,
             scratch: ProbeScratch::default(),
-            looks_left: looks,
+            steps_left: looks,
         }
     }
 
     /// How many looks are left; none if it was cut short, and may have seen too little.
-    pub fn looks_left(&self) -> u64 {
-        self.looks_left
+    pub fn steps_left(&self) -> u64 {
+        self.steps_left
     }
 
     /// When the job starts and how it gets on, as far as the horizon. None if it is not let in, or
     /// does not start within the looks that are left.
-    pub fn course(
+    pub fn trajectory(
         &mut self,
         whom: LookAheadSubject<'_>,
         horizon: &LookAheadHorizon,
     ) -> Option<JobTrajectory> {
         match whom {
-            LookAheadSubject::Known(job) => self.of_known(job, horizon),
-            LookAheadSubject::New(spec, forecast) => self.of_new(spec, forecast, horizon),
+            LookAheadSubject::Existing(job) => self.trajectory_of_existing(job, horizon),
+            LookAheadSubject::New(spec, forecast) => {
+                self.trajectory_of_new(spec, forecast, horizon)
+            }
         }
     }
 
-    fn of_known(&mut self, id: JobId, horizon: &LookAheadHorizon) -> Option<JobTrajectory> {
+    fn trajectory_of_existing(
+        &mut self,
+        id: JobId,
+        horizon: &LookAheadHorizon,
+    ) -> Option<JobTrajectory> {
         let view = self.gate.view(self.now);
         let job = view.find_job(id)?;
         let Some(start) = job.start.filter(|_| job.phase == JobPhase::Running) else {
-            return self.on_copy(LookAheadSubject::Known(id), horizon);
+            return self.simulate_copy(LookAheadSubject::Existing(id), horizon);
         };
         let all = job.placement().iter().flat_map(|range| range.nodes());
-        let nodes: Vec<NodeId> = all.filter(|&node| view.shares(id, node)).collect();
+        let nodes: Vec<NodeId> = all.filter(|&node| view.is_shared_on(id, node)).collect();
         if nodes.is_empty() {
-            return Some(JobTrajectory::alone(start, self.now));
+            return Some(JobTrajectory::exclusive(start, self.now));
         }
-        let Some(sharing) = self.gate.sharing(&job.spec.sla) else {
-            return self.on_copy(LookAheadSubject::Known(id), horizon);
+        let Some(sharing) = self.gate.node_sharing(&job.spec.sla) else {
+            return self.simulate_copy(LookAheadSubject::Existing(id), horizon);
         };
         let known = |job| (&view.job(job).spec, view.forecast(job));
         let mut tasks = Vec::with_capacity(nodes.len());
         for node in nodes {
             let alarm = self.gate.alarm(node);
             let ahead = self.node_ahead(view.node(node).clone(), id, alarm);
-            tasks.push(ahead.follow(sharing, &known, horizon, &mut self.looks_left));
+            tasks.push(ahead.follow(sharing, &known, horizon, &mut self.steps_left));
         }
         Some(JobTrajectory::shared(start, self.now, tasks))
     }
 
-    fn of_new(
+    fn trajectory_of_new(
         &mut self,
         spec: &JobSpec,
         forecast: Option<&Distribution>,
@@ -125,23 +131,23 @@ impl<'a> LookAhead<'a> {
             AdmissionDecision::Queue | AdmissionDecision::Promise { .. } => false,
             AdmissionDecision::Run { .. } => true,
         };
-        let sharing = self.gate.sharing(&spec.sla).filter(|_| starts);
+        let sharing = self.gate.node_sharing(&spec.sla).filter(|_| starts);
         let Some(sharing) = sharing else {
-            return self.on_copy(LookAheadSubject::New(spec, forecast), horizon);
+            return self.simulate_copy(LookAheadSubject::New(spec, forecast), horizon);
         };
         let view = self.gate.view(self.now);
         let known = |job| match job {
-            NOBODY => (spec, forecast),
+            NO_JOB => (spec, forecast),
             job => (&view.job(job).spec, view.forecast(job)),
         };
         let nodes = std::mem::take(&mut self.scratch.nodes);
         let mut tasks = Vec::with_capacity(nodes.len());
         for &id in &nodes {
             let mut node = view.node(id).clone();
-            node.begin(NOBODY, spec, self.now);
+            node.add_task(NO_JOB, spec, self.now);
             let alarm = sharing.set_shares(&mut node, self.now, &known);
-            let ahead = self.node_ahead(node, NOBODY, alarm);
-            tasks.push(ahead.follow(sharing, &known, horizon, &mut self.looks_left));
+            let ahead = self.node_ahead(node, NO_JOB, alarm);
+            tasks.push(ahead.follow(sharing, &known, horizon, &mut self.steps_left));
         }
         self.scratch.nodes = nodes;
         Some(JobTrajectory::shared(self.now, self.now, tasks))
@@ -152,7 +158,7 @@ impl<'a> LookAhead<'a> {
         NodeTrajectory::new(node, me, self.now, alarm, self.expected)
     }
 
-    fn on_copy(
+    fn simulate_copy(
         &mut self,
         whom: LookAheadSubject<'_>,
         horizon: &LookAheadHorizon,
@@ -162,7 +168,7 @@ impl<'a> LookAhead<'a> {
             self.now,
             whom,
             self.expected,
-            &mut self.looks_left,
+            &mut self.steps_left,
         )?;
         whole.follow(horizon)
     }
@@ -176,14 +182,14 @@ fn end_of(node: &Node, task: &tollgate_policy::NodeTask, work_s: f64, now: Insta
 }
 
 /// Takes `looks` from those that are left; false if there are not so many.
-fn spend(looks_left: &mut u64, looks: u64) -> bool {
+fn spend_steps(looks_left: &mut u64, looks: u64) -> bool {
     let left = looks_left.checked_sub(looks);
     *looks_left = left.unwrap_or(0);
     left.is_some()
 }
 
 /// How the task of a job gets on, on a node that was just shared out.
-fn note(progress: &mut TaskProgress, node: &Node, me: JobId) {
+fn record_rate(progress: &mut TaskProgress, node: &Node, me: JobId) {
     if let Some(task) = node.tasks().iter().find(|task| task.job == me) {
         progress.push(node.since(), task.work, task.rate);
     }

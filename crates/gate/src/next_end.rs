@@ -9,7 +9,7 @@ use crate::input::GateInput;
 /// The earliest end of a job on its own nodes, or of a task on a shared one, and the report of it;
 /// ties by node and by slot. `work` says how long each job takes in all, alone on its nodes; one
 /// that has done more than that already ends at `now`.
-pub fn next_end(
+pub fn next_completion(
     gate: &Gate,
     now: Instant,
     work: impl Fn(JobId) -> Span,

@@ -17,5 +17,5 @@ pub struct GateSnapshot {
     /// When the next pass is wanted at the latest.
     pub(crate) pass: Option<Instant>,
     pub(crate) workers: IncarnationTable,
-    pub(crate) retries: Vec<OnEviction>,
+    pub(crate) on_eviction: Vec<OnEviction>,
 }

@@ -11,7 +11,7 @@ use crate::input::WorkerId;
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct WorkerIncarnation {
     /// Which of its lives.
-    pub epoch: u32,
+    pub number: u32,
     /// What it offers, or offered.
     pub nodes: NodeRange,
     /// Whether it is there.

@@ -17,7 +17,7 @@ impl GateFixture {
     fn new(policy: &str, nodes: u32, memory: Option<u64>) -> Self {
         let choice = PolicySpec::named(policy).expect("a policy");
         let mut gate = Gate::new(choice.build(Market::None), Market::None);
-        gate.limit_tasks(Some(4));
+        gate.set_task_limit(Some(4));
         let mut site = Self {
             gate,
             now: Instant::ZERO,
@@ -25,7 +25,7 @@ impl GateFixture {
         };
         site.input(GateInput::WorkerUp {
             worker: WorkerId(0),
-            epoch: 1,
+            incarnation: 1,
             nodes,
             memory,
         });
@@ -34,7 +34,7 @@ impl GateFixture {
 
     fn input(&mut self, input: GateInput) -> InputAck {
         let answer = self.gate.handle(self.now, input, &mut self.effects);
-        self.gate.settle(self.now, &mut self.effects);
+        self.gate.run_pass(self.now, &mut self.effects);
         answer.expect("no stale input")
     }
 
@@ -44,7 +44,7 @@ impl GateFixture {
             deadline: deadline_s.map(Span::from_secs),
             ..Sla::default()
         };
-        self.hand_in(procs, memory, sla)
+        self.submit_with_sla(procs, memory, sla)
     }
 
     fn submit_for(&mut self, budget: Option<Credits>) -> (JobId, Notice) {
@@ -52,10 +52,10 @@ impl GateFixture {
             budget,
             ..Sla::default()
         };
-        self.hand_in(1, 0, sla)
+        self.submit_with_sla(1, 0, sla)
     }
 
-    fn hand_in(&mut self, procs: u32, memory: u64, sla: Sla) -> (JobId, Notice) {
+    fn submit_with_sla(&mut self, procs: u32, memory: u64, sla: Sla) -> (JobId, Notice) {
         self.effects.clear();
         let answer = self.input(GateInput::Submitted {
             spec: JobSpec {
@@ -65,20 +65,23 @@ impl GateFixture {
                 memory,
                 sla,
             },
-            retry: OnEviction::Never,
+            on_eviction: OnEviction::Fail,
             forecast: None,
         });
         let InputAck::Job(job) = answer else {
             panic!("a job gets a slot: {answer:?}");
         };
-        let said = self.told(job).expect("a job is told something");
+        let said = self.notice_for(job).expect("a job is told something");
         (job, said)
     }
 
     /// The first thing that a job was told by what happened last.
-    fn told(&self, job: JobId) -> Option<Notice> {
+    fn notice_for(&self, job: JobId) -> Option<Notice> {
         self.effects.iter().find_map(|&effect| {
-            if let Effect::Verdict { job: whom, said } = effect
+            if let Effect::Notify {
+                job: whom,
+                notice: said,
+            } = effect
                 && whom == job
             {
                 return Some(said);
@@ -225,10 +228,10 @@ fn who_waits_and_could_never_pay_is_told_so() {
     let choice = PolicySpec::named("libra-dollar").expect("a policy");
     let mut site = GateFixture::new("libra", 1, None);
     site.gate = Gate::new(choice.build(Market::Commodity), Market::Commodity);
-    site.gate.limit_tasks(Some(4));
+    site.gate.set_task_limit(Some(4));
     site.input(GateInput::WorkerUp {
         worker: WorkerId(0),
-        epoch: 1,
+        incarnation: 1,
         nodes: 1,
         memory: None,
     });
@@ -242,6 +245,6 @@ fn who_waits_and_could_never_pay_is_told_so() {
     assert_eq!(said, Notice::Queued);
     site.effects.clear();
     site.end(first);
-    let told = site.told(poor);
+    let told = site.notice_for(poor);
     assert_eq!(told, Some(Notice::Rejected(Reason::PriceOverBudget)));
 }

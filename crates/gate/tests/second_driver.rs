@@ -17,9 +17,9 @@ use tollgate_policy::registry::REGISTRY;
 use tollgate_policy::{JobPhase, PolicySpec};
 
 const WORKERS: u32 = 3;
-const NODES_A_WORKER: u32 = 2;
+const NODES_PER_WORKER: u32 = 2;
 /// Where nodes have limits: tasks and bytes of memory that each may hold.
-const MOST_TASKS: u32 = 2;
+const MAX_TASKS: u32 = 2;
 const MEMORY: u64 = 10;
 
 /// One thing that the driver does. Numbers choose among what there is at that moment.
@@ -32,13 +32,13 @@ enum DriverStep {
     Evict(usize),
     RepeatReport(usize),
     WorkerUp(u32),
-    WorkerGone(u32),
-    RepeatGone(u32),
+    WorkerLost(u32),
+    RepeatLost(u32),
     Cancel(usize),
     Hold(usize),
     Release(usize),
     Quote(DriverJobDraft),
-    Settle,
+    RunPass,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -87,13 +87,13 @@ fn step() -> impl Strategy<Value = DriverStep> {
         1 => any::<usize>().prop_map(DriverStep::Evict),
         2 => any::<usize>().prop_map(DriverStep::RepeatReport),
         1 => (0..WORKERS).prop_map(DriverStep::WorkerUp),
-        1 => (0..WORKERS).prop_map(DriverStep::WorkerGone),
-        1 => (0..WORKERS).prop_map(DriverStep::RepeatGone),
+        1 => (0..WORKERS).prop_map(DriverStep::WorkerLost),
+        1 => (0..WORKERS).prop_map(DriverStep::RepeatLost),
         1 => any::<usize>().prop_map(DriverStep::Cancel),
         1 => any::<usize>().prop_map(DriverStep::Hold),
         1 => any::<usize>().prop_map(DriverStep::Release),
         2 => draft().prop_map(DriverStep::Quote),
-        5 => Just(DriverStep::Settle),
+        5 => Just(DriverStep::RunPass),
     ]
 }
 
@@ -102,14 +102,14 @@ struct AdversarialDriver {
     now: Instant,
     effects: Vec<Effect>,
     /// Every effect there ever was.
-    story: Vec<Effect>,
+    history: Vec<Effect>,
     /// Jobs that are not over, with the attempt that runs, if one does.
-    live: BTreeMap<JobId, Option<u32>>,
+    active: BTreeMap<JobId, Option<u32>>,
     /// Every attempt that was ever started.
     started: BTreeSet<(JobId, u32)>,
     /// Reports that were delivered.
     delivered: Vec<GateInput>,
-    epochs: [u32; WORKERS as usize],
+    incarnations: [u32; WORKERS as usize],
     up: [bool; WORKERS as usize],
     rebuilds: bool,
     limited: bool,
@@ -118,17 +118,17 @@ struct AdversarialDriver {
 impl AdversarialDriver {
     fn new(choice: &PolicySpec, market: Market, rebuilds: bool, limited: bool) -> Self {
         let mut gate = Gate::new(choice.build(market), market);
-        gate.start_checking();
-        gate.limit_tasks(limited.then_some(MOST_TASKS));
+        gate.enable_checks();
+        gate.set_task_limit(limited.then_some(MAX_TASKS));
         let mut driver = Self {
             gate,
             now: Instant::ZERO,
             effects: Vec::new(),
-            story: Vec::new(),
-            live: BTreeMap::new(),
+            history: Vec::new(),
+            active: BTreeMap::new(),
             started: BTreeSet::new(),
             delivered: Vec::new(),
-            epochs: [0; WORKERS as usize],
+            incarnations: [0; WORKERS as usize],
             up: [false; WORKERS as usize],
             rebuilds,
             limited,
@@ -158,7 +158,7 @@ impl AdversarialDriver {
         wanted: impl Fn(&Option<u32>) -> bool,
     ) -> Option<(JobId, Option<u32>)> {
         let jobs: Vec<_> = self
-            .live
+            .active
             .iter()
             .filter(|(_, attempt)| wanted(attempt))
             .collect();
@@ -166,7 +166,7 @@ impl AdversarialDriver {
         Some((job, attempt))
     }
 
-    fn take(&mut self, step: &DriverStep) {
+    fn apply(&mut self, step: &DriverStep) {
         match *step {
             DriverStep::Wait(micros) => {
                 self.now += Span::from_micros(micros);
@@ -180,13 +180,16 @@ impl AdversarialDriver {
             DriverStep::Evict(n) => {
                 self.report(n, |job, attempt| GateInput::Evicted { job, attempt })
             }
-            DriverStep::RepeatReport(n) => self.repeat(n),
+            DriverStep::RepeatReport(n) => self.repeat_report(n),
             DriverStep::WorkerUp(worker) => self.worker_up(worker),
-            DriverStep::WorkerGone(worker) => self.worker_gone(worker),
-            DriverStep::RepeatGone(worker) => {
-                let epoch = self.epochs[worker as usize].wrapping_sub(1);
+            DriverStep::WorkerLost(worker) => self.worker_lost(worker),
+            DriverStep::RepeatLost(worker) => {
+                let epoch = self.incarnations[worker as usize].wrapping_sub(1);
                 let worker = WorkerId(worker);
-                self.must_be_ignored(GateInput::WorkerGone { worker, epoch });
+                self.send_stale(GateInput::WorkerLost {
+                    worker,
+                    incarnation: epoch,
+                });
             }
             DriverStep::Cancel(n) => {
                 if let Some((job, _)) = self.pick(n, |_| true) {
@@ -208,7 +211,7 @@ impl AdversarialDriver {
                 }
             }
             DriverStep::Quote(draft) => self.quote(draft),
-            DriverStep::Settle => self.settle(),
+            DriverStep::RunPass => self.run_pass(),
         }
         if self.rebuilds {
             self.gate.rebuild(self.now);
@@ -217,17 +220,17 @@ impl AdversarialDriver {
             panic!("{violation} after {step:?}");
         }
         if self.limited {
-            self.must_keep_limits();
+            self.check_limits();
         }
     }
 
-    fn must_keep_limits(&self) {
+    fn check_limits(&self) {
         let view = self.gate.view(self.now);
         for node in (0..view.n_nodes()).map(NodeId) {
             let tasks = view.node(node).tasks();
             let memory = tasks.iter().map(|task| view.job(task.job).spec.memory);
             assert!(memory.sum::<u64>() <= MEMORY, "{node:?}: {tasks:?}");
-            assert!(tasks.len() as u32 <= MOST_TASKS, "{node:?}: {tasks:?}");
+            assert!(tasks.len() as u32 <= MAX_TASKS, "{node:?}: {tasks:?}");
         }
     }
 
@@ -239,19 +242,19 @@ impl AdversarialDriver {
         let retry = if draft.requeue {
             OnEviction::Requeue
         } else {
-            OnEviction::Never
+            OnEviction::Fail
         };
         let submitted = GateInput::Submitted {
             spec: self.spec(draft),
-            retry,
+            on_eviction: retry,
             forecast: forecast(draft),
         };
         let answer = self.gate.handle(self.now, submitted, &mut self.effects);
         let Ok(InputAck::Job(job)) = answer else {
             panic!("a well-formed job gets a slot: {answer:?}");
         };
-        assert!(self.live.insert(job, None).is_none(), "{job:?} is in use");
-        self.digest();
+        assert!(self.active.insert(job, None).is_none(), "{job:?} is in use");
+        self.check_effects();
     }
 
     fn report(&mut self, n: usize, input: impl Fn(JobId, u32) -> GateInput) {
@@ -264,27 +267,27 @@ impl AdversarialDriver {
 
     fn end_task(&mut self, n: usize, node: NodeId) {
         if let Some((job, Some(attempt))) = self.pick(n, Option::is_some) {
-            let there = self.gate.view(self.now).shares(job, node);
+            let there = self.gate.view(self.now).is_shared_on(job, node);
             let input = GateInput::TaskEnded { job, attempt, node };
             if there {
                 self.send(input).expect("the task runs there");
                 self.delivered.push(input);
             } else {
-                self.must_be_ignored(input);
+                self.send_stale(input);
             }
         }
     }
 
-    fn repeat(&mut self, n: usize) {
+    fn repeat_report(&mut self, n: usize) {
         let Some(at) = n.checked_rem(self.delivered.len()) else {
             return;
         };
-        self.must_be_ignored(self.delivered[at]);
+        self.send_stale(self.delivered[at]);
     }
 
     /// Sends a stale input, which must change nothing; a tick goes first, since the first input
     /// after a pass recycles slots.
-    fn must_be_ignored(&mut self, input: GateInput) {
+    fn send_stale(&mut self, input: GateInput) {
         self.send(GateInput::Tick).expect("time may always pass");
         let before = format!("{:?}", self.gate);
         let answer = self.gate.handle(self.now, input, &mut self.effects);
@@ -322,73 +325,73 @@ impl AdversarialDriver {
         let at = worker as usize;
         let input = |epoch| GateInput::WorkerUp {
             worker: WorkerId(worker),
-            epoch,
-            nodes: NODES_A_WORKER,
+            incarnation: epoch,
+            nodes: NODES_PER_WORKER,
             memory: self.limited.then_some(MEMORY),
         };
         if self.up[at] {
-            return self.must_be_ignored(input(self.epochs[at]));
+            return self.send_stale(input(self.incarnations[at]));
         }
-        self.epochs[at] += 1;
+        self.incarnations[at] += 1;
         self.up[at] = true;
-        self.send(input(self.epochs[at]))
+        self.send(input(self.incarnations[at]))
             .expect("a new life of the worker");
     }
 
-    fn worker_gone(&mut self, worker: u32) {
+    fn worker_lost(&mut self, worker: u32) {
         let at = worker as usize;
-        let input = GateInput::WorkerGone {
+        let input = GateInput::WorkerLost {
             worker: WorkerId(worker),
-            epoch: self.epochs[at],
+            incarnation: self.incarnations[at],
         };
         if !self.up[at] {
-            return self.must_be_ignored(input);
+            return self.send_stale(input);
         }
         self.up[at] = false;
         self.send(input).expect("the worker was up");
     }
 
-    fn settle(&mut self) {
-        self.gate.settle(self.now, &mut self.effects);
-        self.digest();
+    fn run_pass(&mut self) {
+        self.gate.run_pass(self.now, &mut self.effects);
+        self.check_effects();
     }
 
     fn send(&mut self, input: GateInput) -> Result<InputAck, tollgate_gate::InputError> {
         let answer = self.gate.handle(self.now, input, &mut self.effects);
-        self.digest();
+        self.check_effects();
         answer
     }
 
     /// Believes the effects, and checks that they tell a story that can be.
-    fn digest(&mut self) {
-        self.story.extend(&self.effects);
+    fn check_effects(&mut self) {
+        self.history.extend(&self.effects);
         for effect in std::mem::take(&mut self.effects) {
             match effect {
                 Effect::Start { job, attempt } => {
                     assert!(self.started.insert((job, attempt)), "{effect:?} twice");
-                    let running = self.live.get_mut(&job).expect("only a live job starts");
+                    let running = self.active.get_mut(&job).expect("only a live job starts");
                     *running = Some(attempt);
                 }
-                Effect::Verdict {
+                Effect::Notify {
                     job,
-                    said: Notice::Rejected(_),
+                    notice: Notice::Rejected(_),
                 } => {
-                    let running = self.live.remove(&job);
+                    let running = self.active.remove(&job);
                     assert!(
                         !matches!(running, Some(Some(_))),
                         "{effect:?} while it runs"
                     );
                 }
-                Effect::Verdict {
+                Effect::Notify {
                     job,
-                    said: Notice::Queued,
+                    notice: Notice::Queued,
                 } => {
-                    if let Some(running) = self.live.get_mut(&job) {
+                    if let Some(running) = self.active.get_mut(&job) {
                         *running = None;
                     }
                 }
-                Effect::Over { job, ending } => {
-                    let running = self.live.remove(&job).expect("over once");
+                Effect::Closed { job, ending } => {
+                    let running = self.active.remove(&job).expect("over once");
                     let ran = running.is_some();
                     assert!(
                         ran || ending == JobEnding::Cancelled,
@@ -396,10 +399,10 @@ impl AdversarialDriver {
                     );
                 }
                 Effect::Kill { job, attempt } => {
-                    assert_eq!(self.live[&job], Some(attempt), "only what runs is killed");
+                    assert_eq!(self.active[&job], Some(attempt), "only what runs is killed");
                 }
-                Effect::Verdict {
-                    said: Notice::Accepted { .. },
+                Effect::Notify {
+                    notice: Notice::Accepted { .. },
                     ..
                 }
                 | Effect::SharesChanged { .. }
@@ -421,17 +424,17 @@ impl AdversarialDriver {
                     .expect("it is held");
             }
             self.report(0, |job, attempt| GateInput::Ended { job, attempt });
-            self.settle();
+            self.run_pass();
             self.now += Span::from_secs(1);
-            if self.live.is_empty() {
+            if self.active.is_empty() {
                 return;
             }
         }
-        panic!("left behind: {:?}", self.live);
+        panic!("left behind: {:?}", self.active);
     }
 
     fn held(&self) -> Vec<JobId> {
-        let jobs = self.live.keys().copied();
+        let jobs = self.active.keys().copied();
         jobs.filter(|&job| self.phase(job) == JobPhase::Held)
             .collect()
     }
@@ -445,10 +448,10 @@ fn tell(
 ) -> Vec<Effect> {
     let mut driver = AdversarialDriver::new(choice, market, rebuilds, limited);
     for step in steps {
-        driver.take(step);
+        driver.apply(step);
     }
     driver.drain();
-    driver.story
+    driver.history
 }
 
 proptest! {

@@ -34,14 +34,14 @@ fn busy(policy: &mut dyn Policy) -> ClusterState {
         (ClusterState::default(), PolicyAlarms::default(), Vec::new());
     state.add_nodes(NODES);
     clock.nodes.grow(NODES as usize);
-    policy.resized(View::new(&state, Instant::ZERO));
+    policy.nodes_changed(View::new(&state, Instant::ZERO));
     for n in 0..NODES * TASKS {
         let node = NodeId(n % NODES);
         let estimate = 500 + i64::from(n * 7919 % 1000);
-        let job = state.submit(spec(estimate, estimate * 11 + i64::from(n % 13), 1));
+        let job = state.insert(spec(estimate, estimate * 11 + i64::from(n % 13), 1));
         let mut cx = PolicyContext::new(&mut state, &mut clock, &mut effects, Instant::ZERO);
         cx.start_shared(job, &[node], Credits::ZERO);
-        policy.refresh(&mut cx, node);
+        policy.update_shares(&mut cx, node);
         effects.clear();
     }
     state

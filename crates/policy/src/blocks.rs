@@ -122,15 +122,15 @@ impl<E: BlockEntry> BlockedList<E> {
 
     /// Whether there is an entry with this key.
     pub(crate) fn contains(&self, key: E::Key) -> bool {
-        self.place_of(key).is_some()
+        self.find_key(key).is_some()
     }
 
     /// Takes out the entry with this key, if there is one.
     pub(crate) fn remove(&mut self, key: E::Key) -> Option<E> {
-        self.place_of(key).map(|place| self.remove_at(place))
+        self.find_key(key).map(|place| self.remove_at(place))
     }
 
-    fn place_of(&self, key: E::Key) -> Option<BlockCursor> {
+    fn find_key(&self, key: E::Key) -> Option<BlockCursor> {
         let block = self.block_of(key);
         let entries = self.blocks.get(block)?;
         let entry = entries.binary_search_by_key(&key, BlockEntry::key).ok()?;

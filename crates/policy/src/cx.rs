@@ -12,11 +12,11 @@ use crate::timers::TimerTree;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Effect {
     /// The job is told where it stands.
-    Verdict {
+    Notify {
         /// Whom it concerns.
         job: JobId,
         /// What it is told.
-        said: Notice,
+        notice: Notice,
     },
     /// Run the job on [`crate::JobSlot::placement`].
     Start {
@@ -42,12 +42,12 @@ pub enum Effect {
         /// Whom it concerns.
         job: JobId,
         /// What for.
-        entry: BookingKind,
+        kind: BookingKind,
         /// How much the provider gets; negative where it pays.
         amount: Credits,
     },
     /// Nothing more will happen to the job; its slot is recycled after the pass.
-    Over {
+    Closed {
         /// Whom it concerns.
         job: JobId,
         /// How it ended.
@@ -101,7 +101,7 @@ pub struct InvariantViolation(pub String);
 #[derive(Debug)]
 pub struct PolicyContext<'a> {
     state: &'a mut ClusterState,
-    clock: &'a mut PolicyAlarms,
+    alarms: &'a mut PolicyAlarms,
     effects: &'a mut Vec<Effect>,
     now: Instant,
 }
@@ -129,7 +129,7 @@ impl<'a> PolicyContext<'a> {
     ) -> Self {
         Self {
             state,
-            clock,
+            alarms: clock,
             effects,
             now,
         }
@@ -148,18 +148,18 @@ impl<'a> PolicyContext<'a> {
     /// Lets a queued job in that will start later.
     pub fn accept(&mut self, job: JobId, price: Credits) {
         self.state.accept(job, self.now, price);
-        self.say(job, Notice::Accepted { price });
+        self.notify(job, Notice::Accepted { price });
     }
 
     /// Keeps a queued job out.
     pub fn reject(&mut self, job: JobId, reason: Reason) {
         self.state.close(job);
-        self.say(job, Notice::Rejected(reason));
+        self.notify(job, Notice::Rejected(reason));
     }
 
     /// Tells a job where it stands.
-    pub fn say(&mut self, job: JobId, said: Notice) {
-        self.effects.push(Effect::Verdict { job, said });
+    pub fn notify(&mut self, job: JobId, said: Notice) {
+        self.effects.push(Effect::Notify { job, notice: said });
     }
 
     /// Starts a queued job on the lowest idle nodes, all to itself, and lets it in at `price` if
@@ -176,7 +176,7 @@ impl<'a> PolicyContext<'a> {
         let entry = self.state.job(job);
         let (new, spec) = (entry.accepted.is_none(), entry.spec);
         for &node in nodes {
-            assert!(self.state.has_room(node, &spec), "{node:?} has no room");
+            assert!(self.state.has_capacity(node, &spec), "{node:?} has no room");
         }
         self.state.start_shared(job, nodes, self.now, price);
         self.announce_start(job, price, new);
@@ -184,7 +184,7 @@ impl<'a> PolicyContext<'a> {
 
     fn announce_start(&mut self, job: JobId, price: Credits, new: bool) {
         if new {
-            self.say(job, Notice::Accepted { price });
+            self.notify(job, Notice::Accepted { price });
         }
         let attempt = self.state.job(job).attempt;
         self.effects.push(Effect::Start { job, attempt });
@@ -199,25 +199,25 @@ impl<'a> PolicyContext<'a> {
         mark: impl Fn(&NodeTask) -> f64,
     ) {
         let next = self.state.set_shares(node, self.now, share, mark);
-        self.clock.nodes.set(node.index(), next);
+        self.alarms.nodes.set(node.index(), next);
         self.effects.push(Effect::SharesChanged { node });
     }
 
     /// Notes for when processors are reserved for a queued job.
-    pub fn plan(&mut self, job: JobId, at: Instant) {
-        self.state.plan(job, at);
+    pub fn note_reservation(&mut self, job: JobId, at: Instant) {
+        self.state.set_planned_start(job, at);
     }
 
     /// Asks for a pass at `at`, which is later than now, although nothing may happen then.
-    pub fn wake_at(&mut self, at: Instant) {
+    pub fn request_pass_at(&mut self, at: Instant) {
         assert!(at > self.now, "a wake at {at} is asked for at {}", self.now);
-        self.clock.pass = Some(self.clock.pass.map_or(at, |pass| pass.min(at)));
+        self.alarms.pass = Some(self.alarms.pass.map_or(at, |pass| pass.min(at)));
     }
 
     /// Verifies what is too dear to verify always; the first violation is kept for the gate.
     pub fn verify(&mut self, check: impl FnOnce(View<'_>) -> Result<(), InvariantViolation>) {
-        if self.clock.checking && self.clock.violation.is_none() {
-            self.clock.violation = check(View::new(self.state, self.now)).err();
+        if self.alarms.checking && self.alarms.violation.is_none() {
+            self.alarms.violation = check(View::new(self.state, self.now)).err();
         }
     }
 }

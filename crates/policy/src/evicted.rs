@@ -14,7 +14,7 @@ use crate::state::{JobPhase, JobSlot, View};
 pub(crate) struct Waitlist {
     jobs: BTreeSet<(u64, JobId)>,
     /// How many of them have a deadline.
-    due: usize,
+    n_with_deadline: usize,
 }
 
 impl Waitlist {
@@ -32,34 +32,34 @@ impl Waitlist {
     pub(crate) fn insert(&mut self, view: View<'_>, job: JobId) {
         let JobSlot { sequence, spec, .. } = view.job(job);
         if self.jobs.insert((*sequence, job)) {
-            self.due += usize::from(spec.sla.deadline.is_some());
+            self.n_with_deadline += usize::from(spec.sla.deadline.is_some());
         }
     }
 
     pub(crate) fn remove(&mut self, view: View<'_>, job: JobId) {
         let JobSlot { sequence, spec, .. } = view.job(job);
         if self.jobs.remove(&(*sequence, job)) {
-            self.due -= usize::from(spec.sla.deadline.is_some());
+            self.n_with_deadline -= usize::from(spec.sla.deadline.is_some());
         }
     }
 
     /// Whether none of them can make a difference to a job with this wish. One without a deadline
     /// has no share: where it starts beside a job that has one, shares are set anew a little
     /// earlier than without it, and that is all, as long as the job is not late.
-    pub(crate) fn spares(&self, sla: &Sla) -> bool {
-        self.jobs.is_empty() || self.due == 0 && sla.deadline.is_some()
+    pub(crate) fn cannot_affect(&self, sla: &Sla) -> bool {
+        self.jobs.is_empty() || self.n_with_deadline == 0 && sla.deadline.is_some()
     }
 
     /// What a job is told at the door. One without a deadline waits for room, and behind those that
     /// wait for it; to one with a deadline nothing can be promised then.
-    pub(crate) fn at_the_door(
+    pub(crate) fn decide_arrival(
         &self,
         view: View<'_>,
         spec: &JobSpec,
         admitted: Result<Credits, Reason>,
     ) -> AdmissionDecision {
         let may_wait = spec.sla.deadline.is_none();
-        let line = view.is_limited() && self.jobs.len() > self.due;
+        let line = view.is_limited() && self.jobs.len() > self.n_with_deadline;
         match admitted {
             Ok(_) if may_wait && line => AdmissionDecision::Queue,
             Ok(price) => AdmissionDecision::Run { price },
@@ -73,14 +73,14 @@ impl Waitlist {
     }
 
     /// All of them, in order.
-    pub(crate) fn all(&self) -> Vec<JobId> {
+    pub(crate) fn jobs(&self) -> Vec<JobId> {
         self.jobs.iter().map(|&(_, job)| job).collect()
     }
 }
 
 /// Whether a job that waits will not be let in however long it waits, because of what it would
 /// cost, by the reason for which it cannot start now.
-pub(crate) fn is_hopeless(job: &JobSlot, reason: Reason) -> bool {
+pub(crate) fn can_never_start(job: &JobSlot, reason: Reason) -> bool {
     let too_dear = matches!(reason, Reason::OverBudget | Reason::PriceOverBudget);
     too_dear && job.accepted.is_none()
 }
@@ -89,24 +89,24 @@ pub(crate) fn is_hopeless(job: &JobSlot, reason: Reason) -> bool {
 /// a wide job would wait for ever.
 #[derive(Debug, Default)]
 pub(crate) struct HeadOfLine {
-    held_up: bool,
+    blocked: bool,
 }
 
 impl HeadOfLine {
     /// Whether somebody before this job found no room.
-    pub(crate) fn is_held_up(&self, spec: &JobSpec) -> bool {
-        self.held_up && spec.sla.deadline.is_none()
+    pub(crate) fn is_blocked(&self, spec: &JobSpec) -> bool {
+        self.blocked && spec.sla.deadline.is_none()
     }
 
     /// Takes note of why a job could not start.
-    pub(crate) fn note(&mut self, spec: &JobSpec, reason: Reason) {
-        self.held_up |= reason == Reason::NodeFull && spec.sla.deadline.is_none();
+    pub(crate) fn note_rejection(&mut self, spec: &JobSpec, reason: Reason) {
+        self.blocked |= reason == Reason::NodeFull && spec.sla.deadline.is_none();
     }
 }
 
 /// The job as it would be handed in at `now` to be run from its start: with the time that is left to
 /// its deadline, or without a deadline once that has passed. One that was let in keeps its price.
-pub(crate) fn what_is_left(job: &JobSlot, now: Instant) -> JobSpec {
+pub(crate) fn remaining_spec(job: &JobSlot, now: Instant) -> JobSpec {
     let spec = &job.spec;
     let left = spec.due().map(|due| due.since(now));
     let sla = Sla {

@@ -13,7 +13,7 @@ pub(crate) fn fits_machine(view: View<'_>, spec: &JobSpec) -> Result<(), Reason>
     if spec.procs > view.n_nodes() {
         return Err(Reason::TooManyProcs);
     }
-    match view.least_memory() {
+    match view.min_memory() {
         Some(memory) if spec.memory > memory => Err(Reason::NoMemory),
         Some(_) | None => Ok(()),
     }

@@ -32,7 +32,7 @@ pub struct ProbeScratch {
     /// Where a job with [`AdmissionDecision::Run`] would run.
     pub nodes: Vec<NodeId>,
     /// Nodes that suit, by fill.
-    pub(crate) fills: Vec<(i64, NodeId)>,
+    pub(crate) candidates: Vec<(i64, NodeId)>,
     /// Remaining deadlines and shares on one node.
     pub(crate) promises: Vec<(f64, f64)>,
 }
@@ -82,17 +82,17 @@ pub trait Policy: Debug + Send {
     fn queued(&mut self, view: View<'_>, job: JobId);
 
     /// A queued job left the queue without the policy's doing: cancelled or held back.
-    fn withdrawn(&mut self, view: View<'_>, job: JobId);
+    fn dequeued(&mut self, view: View<'_>, job: JobId);
 
     /// A running job ended or was evicted. Its entry in the state still tells what it was.
     fn ended(&mut self, view: View<'_>, job: JobId);
 
     /// Nodes came or went.
-    fn resized(&mut self, view: View<'_>);
+    fn nodes_changed(&mut self, view: View<'_>);
 
     /// The tasks of a node changed, or one of them outlived its estimate or its deadline: set
     /// the node's shares.
-    fn refresh(&mut self, cx: &mut PolicyContext<'_>, node: NodeId);
+    fn update_shares(&mut self, cx: &mut PolicyContext<'_>, node: NodeId);
 
     /// Start what can be started, drop what is hopeless.
     fn pass(&mut self, cx: &mut PolicyContext<'_>);
@@ -109,18 +109,18 @@ pub trait Policy: Debug + Send {
     /// How each node is shared, if what becomes of a job with this wish depends on the nodes that it
     /// runs on alone: jobs share nodes, and none waits for a start that could change anything for
     /// it.
-    fn sharing(&self, _: &Sla) -> Option<&dyn NodeSharing> {
+    fn node_sharing(&self, _: &Sla) -> Option<&dyn NodeSharing> {
         None
     }
 
     /// The policy with its index, to decide on a copy of the state.
-    fn duplicate(&self) -> Box<dyn Policy>;
+    fn clone_box(&self) -> Box<dyn Policy>;
 
     /// How many jobs and nodes a pass looks at, about: what a look-ahead bounds its work by.
-    fn pass_looks(&self) -> usize;
+    fn pass_cost(&self) -> usize;
 
     /// When passes happen.
-    fn discipline(&self) -> PassTrigger {
+    fn pass_trigger(&self) -> PassTrigger {
         PassTrigger::Instant
     }
 }

@@ -39,7 +39,7 @@ pub use waiting::DropRule;
 pub struct QueuePolicy {
     settings: QueueParams,
     market: Market,
-    waiting: BlockedList<QueuedJob>,
+    queue: BlockedList<QueuedJob>,
     /// What the last complete scan found, while nothing but arrivals has happened since.
     blocked: Option<BlockedQueue>,
     penalties: PenaltyTotals,
@@ -51,7 +51,7 @@ struct BlockedQueue {
     head: QueuedJob,
     shadow: HeadReservation,
     /// Who arrived since: only they can be candidates, for time alone makes nobody fit.
-    fresh: Vec<QueuedJob>,
+    arrivals: Vec<QueuedJob>,
 }
 
 /// Sums of the penalty rates of accepted jobs that are not over.
@@ -67,7 +67,7 @@ impl QueuePolicy {
         Self {
             settings,
             market,
-            waiting: BlockedList::default(),
+            queue: BlockedList::default(),
             blocked: None,
             penalties: PenaltyTotals::default(),
         }
@@ -84,7 +84,7 @@ impl QueuePolicy {
                     PenaltyScope::All => self.penalties.waiting + self.penalties.running,
                     PenaltyScope::Waiting => self.penalties.waiting,
                 };
-                self.settings.slack.admit(spec, others)?;
+                self.settings.slack.check_slack(spec, others)?;
                 Ok(AdmissionDecision::Promise { price })
             }
         }
@@ -94,7 +94,7 @@ impl QueuePolicy {
     fn price(&self, spec: &JobSpec) -> Credits {
         let price = price::flat(self.market, spec);
         match spec.sla.budget {
-            Some(budget) if self.settings.keeps_nobody_out() => price.min(budget),
+            Some(budget) if self.settings.admits_all() => price.min(budget),
             Some(_) | None => price,
         }
     }
@@ -127,17 +127,17 @@ impl QueuePolicy {
     /// Starts or drops jobs from the head on, until one does not fit now.
     fn start_heads(&mut self, cx: &mut PolicyContext<'_>) -> Option<QueuedJob> {
         let test = self.settings.test;
-        while let Some(&head) = self.waiting.first() {
+        while let Some(&head) = self.queue.first() {
             let fits = head.procs <= cx.n_idle();
             let dropped = if fits {
-                test.at_start(&head, cx.now())
+                test.drop_at_start(&head, cx.now())
             } else {
-                test.on_sight(&head, cx.now())
+                test.drop_on_scan(&head, cx.now())
             };
             if !fits && dropped.is_none() {
                 return Some(head);
             }
-            self.waiting.remove(head.key());
+            self.queue.remove(head.key());
             match dropped {
                 Some(reason) => cx.reject(head.id, reason),
                 None => self.start(cx, head.id),
@@ -149,7 +149,7 @@ impl QueuePolicy {
     /// The pass with at most one reservation.
     fn shadow_pass(&mut self, cx: &mut PolicyContext<'_>) {
         if self.only_arrivals(cx.now()) {
-            return self.backfill_fresh(cx);
+            return self.backfill_arrivals(cx);
         }
         self.blocked = None;
         let Some(head) = self.start_heads(cx) else {
@@ -161,14 +161,14 @@ impl QueuePolicy {
         };
         if self.settings.depth != ReservationDepth::AtMost(0) {
             shadow = HeadReservation::of(cx.view(), head.procs);
-            cx.plan(head.id, shadow.at);
+            cx.note_reservation(head.id, shadow.at);
             self.limit_extra(&mut shadow);
             self.backfill(cx, &head, &mut shadow);
         }
         self.blocked = Some(BlockedQueue {
             head,
             shadow,
-            fresh: Vec::new(),
+            arrivals: Vec::new(),
         });
     }
 
@@ -191,22 +191,22 @@ impl QueuePolicy {
         blocked.is_some_and(|blocked| !drops_on_sight && blocked.shadow.at >= now)
     }
 
-    fn backfill_fresh(&mut self, cx: &mut PolicyContext<'_>) {
+    fn backfill_arrivals(&mut self, cx: &mut PolicyContext<'_>) {
         let Some(mut blocked) = self.blocked.take() else {
             return;
         };
         if self.settings.depth != ReservationDepth::AtMost(0) {
-            blocked.fresh.sort_unstable_by_key(BlockEntry::key);
-            for job in &blocked.fresh {
-                if blocked.shadow.room(cx.now(), cx.n_idle()).fits(job) {
-                    self.waiting.remove(job.key());
+            blocked.arrivals.sort_unstable_by_key(BlockEntry::key);
+            for job in &blocked.arrivals {
+                if blocked.shadow.window(cx.now(), cx.n_idle()).fits(job) {
+                    self.queue.remove(job.key());
                     self.start_candidate(cx, job, &mut blocked.shadow);
                     let (head, at) = (blocked.head, blocked.shadow.at);
-                    cx.verify(|view| shadow_stays(view, head.procs, at));
+                    cx.verify(|view| check_reservation_unmoved(view, head.procs, at));
                 }
             }
         }
-        blocked.fresh.clear();
+        blocked.arrivals.clear();
         self.blocked = Some(blocked);
     }
 
@@ -220,22 +220,22 @@ impl QueuePolicy {
         let (test, now) = (self.settings.test, cx.now());
         let mut cursor = BlockCursor::default().next();
         while cx.n_idle() > 0 {
-            let room = shadow.room(now, cx.n_idle());
-            let found = self.waiting.find(
+            let room = shadow.window(now, cx.n_idle());
+            let found = self.queue.find(
                 cursor,
-                |least| room.may_fit(least) || test.may_drop_on_sight(least, now),
-                |job| room.fits(job) || test.on_sight(job, now).is_some(),
+                |least| room.may_fit(least) || test.may_drop_on_scan(least, now),
+                |job| room.fits(job) || test.drop_on_scan(job, now).is_some(),
             );
             let Some((at, job)) = found else {
                 return;
             };
-            self.waiting.remove_at(at);
+            self.queue.remove_at(at);
             cursor = at;
-            match test.on_sight(&job, now) {
+            match test.drop_on_scan(&job, now) {
                 Some(reason) => cx.reject(job.id, reason),
                 None => self.start_candidate(cx, &job, shadow),
             }
-            cx.verify(|view| shadow_stays(view, head.procs, shadow.at));
+            cx.verify(|view| check_reservation_unmoved(view, head.procs, shadow.at));
         }
     }
 
@@ -246,7 +246,7 @@ impl QueuePolicy {
         job: &QueuedJob,
         shadow: &mut HeadReservation,
     ) {
-        match self.settings.test.at_start(job, cx.now()) {
+        match self.settings.test.drop_at_start(job, cx.now()) {
             Some(reason) => cx.reject(job.id, reason),
             None => {
                 self.start(cx, job.id);
@@ -262,21 +262,21 @@ impl QueuePolicy {
         let mut profile = CapacityProfile::of(cx.view());
         let mut reserved = 0;
         let mut first_reserved = Instant::MAX;
-        let jobs: Vec<QueuedJob> = self.waiting.iter().copied().collect();
+        let jobs: Vec<QueuedJob> = self.queue.iter().copied().collect();
         for job in jobs {
             let at = self.hole(cx, &profile, &job);
             let starts =
                 at == Some(now) && (self.settings.extra || now + job.estimate <= first_reserved);
             let dropped = if starts {
-                test.at_start(&job, now)
+                test.drop_at_start(&job, now)
             } else {
-                test.on_sight(&job, now)
+                test.drop_on_scan(&job, now)
             };
             if let Some(reason) = dropped {
-                self.waiting.remove(job.key());
+                self.queue.remove(job.key());
                 cx.reject(job.id, reason);
             } else if starts {
-                self.waiting.remove(job.key());
+                self.queue.remove(job.key());
                 profile.reserve(now, job.procs, job.estimate);
                 self.start(cx, job.id);
             } else if self.settings.depth.covers(reserved)
@@ -285,7 +285,7 @@ impl QueuePolicy {
                 reserved += 1;
                 first_reserved = first_reserved.min(at);
                 profile.reserve(at, job.procs, job.estimate);
-                self.plan(cx, job.id, at);
+                self.note_reservation(cx, job.id, at);
             }
         }
     }
@@ -293,10 +293,10 @@ impl QueuePolicy {
     /// Notes a reservation. One that is made anew at every pass begins when some job ends, so a
     /// pass comes by itself; one that is kept may begin when nothing else happens. The end of a
     /// job past its estimate cannot be waited for.
-    fn plan(&self, cx: &mut PolicyContext<'_>, job: JobId, at: Instant) {
-        cx.plan(job, at);
+    fn note_reservation(&self, cx: &mut PolicyContext<'_>, job: JobId, at: Instant) {
+        cx.note_reservation(job, at);
         if !self.settings.compress && at > cx.now() + Span::TICK {
-            cx.wake_at(at);
+            cx.request_pass_at(at);
         }
     }
 
@@ -318,7 +318,11 @@ impl QueuePolicy {
 }
 
 /// No backfill of a pass may move the shadow time that was computed in it.
-fn shadow_stays(view: View<'_>, head_procs: u32, at: Instant) -> Result<(), InvariantViolation> {
+fn check_reservation_unmoved(
+    view: View<'_>,
+    head_procs: u32,
+    at: Instant,
+) -> Result<(), InvariantViolation> {
     let moved = HeadReservation::of(view, head_procs).at;
     if moved <= at {
         return Ok(());
@@ -344,20 +348,20 @@ impl Policy for QueuePolicy {
     fn queued(&mut self, view: View<'_>, id: JobId) {
         let job = view.job(id);
         let entry = self.entry(view, id);
-        self.waiting.insert(entry);
+        self.queue.insert(entry);
         if job.accepted.is_some() {
             self.penalties.waiting = self.penalties.waiting + job.spec.sla.penalty;
         }
         match &mut self.blocked {
-            Some(blocked) if blocked.head.key() < entry.key() => blocked.fresh.push(entry),
+            Some(blocked) if blocked.head.key() < entry.key() => blocked.arrivals.push(entry),
             Some(_) | None => self.blocked = None,
         }
     }
 
-    fn withdrawn(&mut self, view: View<'_>, id: JobId) {
+    fn dequeued(&mut self, view: View<'_>, id: JobId) {
         let job = view.job(id);
         let key = self.key(job);
-        self.waiting.remove(key);
+        self.queue.remove(key);
         if job.accepted.is_some() {
             self.penalties.waiting = self.penalties.waiting - job.spec.sla.penalty;
         }
@@ -370,11 +374,11 @@ impl Policy for QueuePolicy {
         self.blocked = None;
     }
 
-    fn resized(&mut self, _: View<'_>) {
+    fn nodes_changed(&mut self, _: View<'_>) {
         self.blocked = None;
     }
 
-    fn refresh(&mut self, _: &mut PolicyContext<'_>, _: NodeId) {}
+    fn update_shares(&mut self, _: &mut PolicyContext<'_>, _: NodeId) {}
 
     fn pass(&mut self, cx: &mut PolicyContext<'_>) {
         match self.settings.depth {
@@ -393,22 +397,22 @@ impl Policy for QueuePolicy {
             };
             match job.phase {
                 JobPhase::Queued => {
-                    fresh.waiting.insert(fresh.entry(view, id));
+                    fresh.queue.insert(fresh.entry(view, id));
                     fresh.penalties.waiting = fresh.penalties.waiting + penalty;
                 }
                 JobPhase::Running => fresh.penalties.running = fresh.penalties.running + penalty,
-                JobPhase::Vacant | JobPhase::Held | JobPhase::Over => {}
+                JobPhase::Vacant | JobPhase::Held | JobPhase::Closed => {}
             }
         }
         *self = fresh;
     }
 
-    fn duplicate(&self) -> Box<dyn Policy> {
+    fn clone_box(&self) -> Box<dyn Policy> {
         Box::new(self.clone())
     }
 
-    fn pass_looks(&self) -> usize {
-        let waiting = self.waiting.len();
+    fn pass_cost(&self) -> usize {
+        let waiting = self.queue.len();
         match self.settings.depth {
             // One a block, and some in it.
             ReservationDepth::AtMost(0 | 1) => waiting.div_ceil(8),
@@ -420,7 +424,7 @@ impl Policy for QueuePolicy {
     fn check(&self, view: View<'_>) -> Result<(), InvariantViolation> {
         let mut rebuilt = self.clone();
         rebuilt.rebuild(view);
-        if !self.waiting.iter().eq(rebuilt.waiting.iter()) {
+        if !self.queue.iter().eq(rebuilt.queue.iter()) {
             return Err(InvariantViolation(
                 "the queue's index has drifted".to_owned(),
             ));
@@ -433,7 +437,7 @@ impl Policy for QueuePolicy {
         Ok(())
     }
 
-    fn discipline(&self) -> PassTrigger {
+    fn pass_trigger(&self) -> PassTrigger {
         self.settings.pass
     }
 }

@@ -152,7 +152,7 @@ impl PolicySpec {
     /// to weigh.
     pub fn runs_in(&self, market: Market) -> bool {
         match (&self.settings, market) {
-            (FamilyParams::Queue(settings), Market::None) => !settings.rewards(),
+            (FamilyParams::Queue(settings), Market::None) => !settings.uses_rewards(),
             (FamilyParams::Queue(_), Market::Commodity | Market::Bid)
             | (FamilyParams::Share(_) | FamilyParams::Tail(_), _) => true,
         }

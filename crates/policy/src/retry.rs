@@ -29,7 +29,7 @@ use crate::draw::RandomSource;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetryDecision {
     /// It goes to the back of the queue.
-    Again,
+    Requeue,
     /// It goes to the dedicated computers, and runs from its beginning.
     Dedicate,
     /// It is ended.
@@ -42,32 +42,32 @@ pub struct DedicatedPool {
     /// How many; at least 1.
     pub computers: u32,
     /// How long a task may run there before it is ended; positive.
-    pub longest: Span,
+    pub max_attempt: Span,
     /// What a task does while all of them are taken.
-    pub full: WhenFull,
+    pub when_full: WhenFull,
 }
 
 /// What a task does that is sent to dedicated computers and finds all of them taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhenFull {
     /// It waits for one.
-    Waits,
+    Wait,
     /// It is tried again elsewhere; should it be evicted once more, it is sent here once more.
-    GoesBack,
+    Requeue,
 }
 
 /// A policy: rules, and what happens to a task of which one has had enough.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RetryPolicy {
     rules: Vec<RetryRule>,
-    longest_attempt: Option<Span>,
+    max_attempt: Option<Span>,
     dedicated: Option<DedicatedPool>,
 }
 
 impl RetryPolicy {
     /// What becomes of a task that was just evicted, of which `seen` is all that is known, while
     /// so many dedicated computers are free.
-    pub fn verdict(
+    pub fn decide(
         &self,
         seen: &TaskHistory,
         free: u32,
@@ -76,29 +76,29 @@ impl RetryPolicy {
         // Every rule is asked, so that how much is drawn does not depend on the answers.
         let mut enough = false;
         for rule in &self.rules {
-            enough |= rule.has_had_enough(seen, draw);
+            enough |= rule.is_exceeded(seen, draw);
         }
         match enough {
-            true => self.end(free),
-            false => RetryDecision::Again,
+            true => self.decide_on_timeout(free),
+            false => RetryDecision::Requeue,
         }
     }
 
     /// What becomes of a task that ran longer than [`RetryPolicy::longest_attempt`].
-    pub const fn end(&self, free: u32) -> RetryDecision {
+    pub const fn decide_on_timeout(&self, free: u32) -> RetryDecision {
         match self.dedicated {
             Some(DedicatedPool {
-                full: WhenFull::GoesBack,
+                when_full: WhenFull::Requeue,
                 ..
-            }) if free == 0 => RetryDecision::Again,
+            }) if free == 0 => RetryDecision::Requeue,
             Some(_) => RetryDecision::Dedicate,
             None => RetryDecision::Abandon,
         }
     }
 
     /// How long a single attempt may take, if there is a limit.
-    pub const fn longest_attempt(&self) -> Option<Span> {
-        self.longest_attempt
+    pub const fn max_attempt(&self) -> Option<Span> {
+        self.max_attempt
     }
 
     /// The dedicated computers, if it has some.
@@ -113,7 +113,7 @@ impl RetryPolicy {
 
     /// Whether it compares tasks with those that finished earlier, and so has to be told of them
     /// by [`RetryPolicy::learn`]. Until then it keeps trying.
-    pub fn compares(&self) -> bool {
+    pub fn needs_finished_tasks(&self) -> bool {
         self.rules
             .iter()
             .any(|rule| matches!(rule, RetryRule::Percentile { .. }))

@@ -16,16 +16,16 @@ pub(crate) struct PolicyParameter<S: 'static> {
 
 /// A choice among a few words.
 pub(crate) trait ParameterEnum: Copy + PartialEq + 'static {
-    const WORDS: &'static [(&'static str, Self)];
+    const KEYWORDS: &'static [(&'static str, Self)];
 
-    fn word(self) -> String {
-        let pair = Self::WORDS.iter().find(|(_, value)| *value == self);
+    fn keyword(self) -> String {
+        let pair = Self::KEYWORDS.iter().find(|(_, value)| *value == self);
         pair.expect("every value has a word").0.to_owned()
     }
 
     /// Sets `place` to what `word` means; false if it means nothing.
     fn read(place: &mut Self, word: &str) -> bool {
-        match Self::WORDS.iter().find(|(known, _)| *known == word) {
+        match Self::KEYWORDS.iter().find(|(known, _)| *known == word) {
             Some(&(_, value)) => {
                 *place = value;
                 true
@@ -36,7 +36,7 @@ pub(crate) trait ParameterEnum: Copy + PartialEq + 'static {
 }
 
 impl ParameterEnum for bool {
-    const WORDS: &'static [(&'static str, Self)] = &[("true", true), ("false", false)];
+    const KEYWORDS: &'static [(&'static str, Self)] = &[("true", true), ("false", false)];
 }
 
 /// Sets `place` to a number that is not negative; false if `word` is none.

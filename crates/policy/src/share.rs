@@ -34,7 +34,7 @@ pub struct SharePolicy {
     settings: ShareParams,
     market: Market,
     loads: NodeLoads,
-    evicted: Waitlist,
+    waitlist: Waitlist,
 }
 
 /// What is asked of each node for one job.
@@ -55,7 +55,7 @@ impl SharePolicy {
             settings,
             market,
             loads: NodeLoads::default(),
-            evicted: Waitlist::default(),
+            waitlist: Waitlist::default(),
         }
     }
 
@@ -135,7 +135,7 @@ impl SharePolicy {
     ) -> Result<(), Reason> {
         let ProbeScratch {
             nodes,
-            fills,
+            candidates: fills,
             promises,
         } = scratch;
         let wanted = request.spec.procs as usize;
@@ -147,14 +147,14 @@ impl SharePolicy {
             if !request.view.is_up(node) || !self.suits(request, node, total, promises) {
                 continue;
             }
-            if !request.view.has_room(node, request.spec) {
+            if !request.view.has_capacity(node, request.spec) {
                 crowded += 1;
                 continue;
             }
             // The fullest first, by totals rounded to 1e-9; ties by lowest index.
             let promised = request.deadline.is_finite();
             let rank = match self.settings.fit {
-                _ if !promised => emptiness(request.view, node, total),
+                _ if !promised => idle_rank(request.view, node, total),
                 FitStrategy::First => 0,
                 FitStrategy::Best => -((total * 1e9 + 0.5) as i64),
             };
@@ -185,7 +185,7 @@ impl SharePolicy {
 
     /// The total share of a node at the present instant.
     fn total(&self, view: View<'_>, node: NodeId) -> f64 {
-        if self.loads.marks(node).odd {
+        if self.loads.marks(node).nonlinear {
             return total_by_tasks(&self.settings, view.node(node), view.now);
         }
         self.loads.total(node, view.now)
@@ -203,25 +203,25 @@ impl SharePolicy {
             ShareAdmissionTest::Share => with_job <= request.capacity,
             ShareAdmissionTest::Risk => {
                 let marks = self.loads.marks(node);
-                let calm = with_job <= risk::CALM || marks.tasks == 0;
+                let calm = with_job <= risk::RISK_FREE_SHARE || marks.tasks == 0;
                 !marks.expired
                     && (calm
-                        || !self.surely_risky(request, node, with_job)
-                            && self.riskless(request, node, promises))
+                        || !self.is_surely_risky(request, node, with_job)
+                            && self.is_riskless(request, node, promises))
             }
         }
     }
 
     /// Whether a bound already tells that the risk is above zero on a node where the job does not
     /// fit.
-    fn surely_risky(&self, request: &ShareRequest<'_>, node: NodeId, with_job: f64) -> bool {
+    fn is_surely_risky(&self, request: &ShareRequest<'_>, node: NodeId, with_job: f64) -> bool {
         let job = (request.deadline, request.share);
-        !self.loads.marks(node).odd
+        !self.loads.marks(node).nonlinear
             && self.loads.delay_gap(node, request.view.now, with_job, job) > risk::RISKY_GAP
     }
 
     /// Whether the risk of deadline delay is zero with the job on a node where it does not fit.
-    fn riskless(
+    fn is_riskless(
         &self,
         request: &ShareRequest<'_>,
         id: NodeId,
@@ -242,7 +242,7 @@ impl SharePolicy {
 /// The rank of a node for a job without a deadline, which has no share of its own and runs on what
 /// promises leave: the least promised node first, then the one with the fewest tasks, then the
 /// last one, where promised work comes last.
-fn emptiness(view: View<'_>, id: NodeId, total: f64) -> i64 {
+fn idle_rank(view: View<'_>, id: NodeId, total: f64) -> i64 {
     const TASKS_BITS: u32 = 12;
     const NODE_BITS: u32 = 24;
     let promised = ((total * 1e6 + 0.5) as i64).min(1 << 24);
@@ -254,7 +254,7 @@ fn emptiness(view: View<'_>, id: NodeId, total: f64) -> i64 {
 /// Whether a task of a node is about to outlive its estimate or its deadline: asked within a few
 /// microseconds of it, the task itself knows before the node's alarm rings and its row is written
 /// anew.
-fn on_the_verge(view: View<'_>, id: NodeId) -> bool {
+fn needs_update(view: View<'_>, id: NodeId) -> bool {
     let node = view.node(id);
     let left = |task: &NodeTask| task.estimate - node.work_at(task, view.now);
     let due = |task: &NodeTask| (0.0..=2.0 * TOLERANCE_S).contains(&task.time_left(view.now));
@@ -270,7 +270,7 @@ impl NodeSharing for SharePolicy {
         _: &dyn Fn(JobId) -> JobInfo<'a>,
     ) -> Option<Instant> {
         let share = |task: &NodeTask| rules::share(&self.settings, task, task.work, now);
-        node.share_out(now, share, |task| task.estimate)
+        node.set_rates(now, share, |task| task.estimate)
     }
 }
 
@@ -283,24 +283,24 @@ impl Policy for SharePolicy {
         scratch: &mut ProbeScratch,
     ) -> AdmissionDecision {
         let admitted = self.admit(view, spec, scratch);
-        self.evicted.at_the_door(view, spec, admitted)
+        self.waitlist.decide_arrival(view, spec, admitted)
     }
 
     fn queued(&mut self, view: View<'_>, job: JobId) {
-        self.evicted.insert(view, job);
+        self.waitlist.insert(view, job);
     }
 
-    fn withdrawn(&mut self, view: View<'_>, job: JobId) {
-        self.evicted.remove(view, job);
+    fn dequeued(&mut self, view: View<'_>, job: JobId) {
+        self.waitlist.remove(view, job);
     }
 
     fn ended(&mut self, _: View<'_>, _: JobId) {}
 
-    fn resized(&mut self, view: View<'_>) {
+    fn nodes_changed(&mut self, view: View<'_>) {
         self.loads.resize(view.n_nodes() as usize);
     }
 
-    fn refresh(&mut self, cx: &mut PolicyContext<'_>, node: NodeId) {
+    fn update_shares(&mut self, cx: &mut PolicyContext<'_>, node: NodeId) {
         let (settings, now) = (self.settings, cx.now());
         cx.set_shares(
             node,
@@ -313,33 +313,33 @@ impl Policy for SharePolicy {
     fn pass(&mut self, cx: &mut PolicyContext<'_>) {
         let mut scratch = ProbeScratch::default();
         let mut line = HeadOfLine::default();
-        for job in self.evicted.all() {
-            let rest = evicted::what_is_left(cx.job(job), cx.now());
-            if line.is_held_up(&rest) {
+        for job in self.waitlist.jobs() {
+            let rest = evicted::remaining_spec(cx.job(job), cx.now());
+            if line.is_blocked(&rest) {
                 continue;
             }
             let price = match self.admit(cx.view(), &rest, &mut scratch) {
                 Ok(price) => price,
-                Err(reason) if evicted::is_hopeless(cx.job(job), reason) => {
-                    self.evicted.remove(cx.view(), job);
+                Err(reason) if evicted::can_never_start(cx.job(job), reason) => {
+                    self.waitlist.remove(cx.view(), job);
                     cx.reject(job, reason);
                     continue;
                 }
                 Err(reason) => {
-                    line.note(&rest, reason);
+                    line.note_rejection(&rest, reason);
                     continue;
                 }
             };
-            self.evicted.remove(cx.view(), job);
+            self.waitlist.remove(cx.view(), job);
             cx.start_shared(job, &scratch.nodes, price);
             for &node in &scratch.nodes {
-                self.refresh(cx, node);
+                self.update_shares(cx, node);
             }
         }
     }
 
     fn rebuild(&mut self, view: View<'_>) {
-        self.evicted = Waitlist::of(view);
+        self.waitlist = Waitlist::of(view);
         self.loads = NodeLoads::default();
         self.loads.resize(view.n_nodes() as usize);
         for node in (0..view.n_nodes()).map(NodeId) {
@@ -347,21 +347,21 @@ impl Policy for SharePolicy {
         }
     }
 
-    fn sharing(&self, sla: &Sla) -> Option<&dyn NodeSharing> {
-        self.evicted.spares(sla).then_some(self)
+    fn node_sharing(&self, sla: &Sla) -> Option<&dyn NodeSharing> {
+        self.waitlist.cannot_affect(sla).then_some(self)
     }
 
-    fn duplicate(&self) -> Box<dyn Policy> {
+    fn clone_box(&self) -> Box<dyn Policy> {
         Box::new(self.clone())
     }
 
-    fn pass_looks(&self) -> usize {
-        self.evicted.len() * self.loads.n_nodes()
+    fn pass_cost(&self) -> usize {
+        self.waitlist.len() * self.loads.n_nodes()
     }
 
     fn check(&self, view: View<'_>) -> Result<(), InvariantViolation> {
         for id in (0..view.n_nodes()).map(NodeId) {
-            if on_the_verge(view, id) {
+            if needs_update(view, id) {
                 continue;
             }
             let walked = total_by_tasks(&self.settings, view.node(id), view.now);

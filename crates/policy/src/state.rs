@@ -29,7 +29,7 @@ pub enum JobPhase {
     /// At least one task of it runs.
     Running,
     /// It was rejected, cancelled, lost or has finished; the slot is recycled after the pass.
-    Over,
+    Closed,
 }
 
 /// What a job was promised.
@@ -131,7 +131,7 @@ pub struct ClusterState {
     n_nodes: u32,
     nodes: Vec<Node>,
     limits: NodeLimits,
-    runners: BlockedList<RunningJob>,
+    running_jobs: BlockedList<RunningJob>,
 }
 
 /// A [`ClusterState`] at an instant, to read.
@@ -216,13 +216,13 @@ impl ClusterState {
     }
 
     /// Bytes of memory of the node that has the least, where that is known.
-    pub fn least_memory(&self) -> Option<u64> {
+    pub fn min_memory(&self) -> Option<u64> {
         self.limits.least_memory
     }
 
     /// Whether a task of such a job may be on a node beside those that are there. One without a
     /// deadline leaves the last place to those that are promised something.
-    pub fn has_room(&self, id: NodeId, spec: &JobSpec) -> bool {
+    pub fn has_capacity(&self, id: NodeId, spec: &JobSpec) -> bool {
         if !self.is_limited() {
             return true;
         }
@@ -242,7 +242,7 @@ impl ClusterState {
     }
 
     /// Whether a job has a task on a node that it shares, or could share, with others.
-    pub fn shares(&self, job: JobId, node: NodeId) -> bool {
+    pub fn is_shared_on(&self, job: JobId, node: NodeId) -> bool {
         let node = self.nodes.get(node.index());
         node.is_some_and(|node| node.tasks.iter().any(|task| task.job == job))
     }
@@ -251,24 +251,24 @@ impl ClusterState {
     pub fn runs_on(&self, id: JobId, node: NodeId) -> bool {
         let job = self.job(id);
         let placed = job.placement.iter().any(|range| range.contains(node));
-        placed && (self.shares(id, node) || self.is_exclusive(job))
+        placed && (self.is_shared_on(id, node) || self.is_exclusive(job))
     }
 
     /// Whether a running job has its nodes to itself.
     fn is_exclusive(&self, job: &JobSlot) -> bool {
-        self.runners.contains(job.runner().key())
+        self.running_jobs.contains(job.running_job().key())
     }
 
     /// Space-shared jobs that run, in blocks by estimated end, with each block's processors.
-    pub(crate) fn runners(&self) -> &BlockedList<RunningJob> {
-        &self.runners
+    pub(crate) fn running_jobs(&self) -> &BlockedList<RunningJob> {
+        &self.running_jobs
     }
 }
 
 /// Jobs in and out.
 impl ClusterState {
     /// Puts a job into a slot, queued.
-    pub fn submit(&mut self, spec: JobSpec) -> JobId {
+    pub fn insert(&mut self, spec: JobSpec) -> JobId {
         let sequence = self.submitted;
         self.submitted += 1;
         if let Some(id) = self.vacant.pop() {
@@ -314,7 +314,7 @@ impl ClusterState {
     }
 
     /// Sets when a policy means to start a queued job.
-    pub fn plan(&mut self, id: JobId, at: Instant) {
+    pub fn set_planned_start(&mut self, id: JobId, at: Instant) {
         self.jobs[id.index()].planned = Some(at);
     }
 
@@ -343,7 +343,7 @@ impl ClusterState {
             "{id:?} is {:?} and cannot be closed",
             job.phase
         );
-        job.phase = JobPhase::Over;
+        job.phase = JobPhase::Closed;
         self.over.push(id);
     }
 
@@ -369,7 +369,7 @@ impl ClusterState {
 impl ClusterState {
     /// Lets at most so many tasks share a node, if there is a limit; at least 1. Those that are
     /// there stay.
-    pub fn limit_tasks(&mut self, most: Option<u32>) {
+    pub fn set_task_limit(&mut self, most: Option<u32>) {
         self.limits.tasks = most;
     }
 
@@ -417,9 +417,9 @@ impl ClusterState {
         let job = &mut self.jobs[id.index()];
         assert_eq!(job.phase, JobPhase::Queued, "{id:?}");
         self.idle.take_lowest(job.spec.procs, &mut job.placement);
-        job.begin(now, price);
-        let runner = job.runner();
-        self.runners.insert(runner);
+        job.begin_attempt(now, price);
+        let runner = job.running_job();
+        self.running_jobs.insert(runner);
     }
 
     /// Starts a queued job on these nodes, beside what runs there. Shares must be set on each of
@@ -428,11 +428,11 @@ impl ClusterState {
         let job = &mut self.jobs[id.index()];
         assert_eq!(job.phase, JobPhase::Queued, "{id:?}");
         assert_eq!(nodes.len(), job.spec.procs as usize, "{id:?}");
-        job.begin(now, price);
+        job.begin_attempt(now, price);
         for &node in nodes {
             assert!(self.up.contains(node), "{node:?} is down");
             self.idle.remove(node);
-            self.nodes[node.index()].begin(id, &job.spec, now);
+            self.nodes[node.index()].add_task(id, &job.spec, now);
         }
         job.placement = ranges(nodes);
     }
@@ -442,7 +442,7 @@ impl ClusterState {
     pub fn end_task(&mut self, id: JobId, node_id: NodeId, now: Instant) -> bool {
         let node = &mut self.nodes[node_id.index()];
         let at = node.tasks.iter().position(|task| task.job == id);
-        node.end(at.expect("the job has a task on this node"), now);
+        node.remove_task(at.expect("the job has a task on this node"), now);
         if node.tasks.is_empty() {
             self.idle.insert(node_id);
         }
@@ -453,11 +453,11 @@ impl ClusterState {
 
     /// Takes a running job off all its nodes and queues it; for a shared job the nodes that held
     /// a task of it are returned, for shares to be set there.
-    pub fn stop(&mut self, id: JobId, now: Instant) -> Vec<NodeId> {
+    pub fn unplace(&mut self, id: JobId, now: Instant) -> Vec<NodeId> {
         let job = &mut self.jobs[id.index()];
         assert_eq!(job.phase, JobPhase::Running, "{id:?}");
         job.phase = JobPhase::Queued;
-        if self.runners.remove(job.runner().key()).is_some() {
+        if self.running_jobs.remove(job.running_job().key()).is_some() {
             for &range in &job.placement {
                 self.idle.insert_range(range);
             }
@@ -467,7 +467,7 @@ impl ClusterState {
         let nodes: Vec<NodeId> = placement
             .iter()
             .flat_map(|range| range.nodes())
-            .filter(|&node| self.shares(id, node))
+            .filter(|&node| self.is_shared_on(id, node))
             .collect();
         for &node in &nodes {
             self.end_task(id, node, now);
@@ -476,7 +476,7 @@ impl ClusterState {
     }
 
     /// Forgets the attempt of a job that [`ClusterState::stop`] queued, so that it can start afresh.
-    pub fn restart(&mut self, id: JobId) {
+    pub fn reset_attempt(&mut self, id: JobId) {
         let job = &mut self.jobs[id.index()];
         assert_eq!(job.phase, JobPhase::Queued, "{id:?}");
         job.start = None;
@@ -493,12 +493,12 @@ impl ClusterState {
         share: impl Fn(&NodeTask) -> f64,
         mark: impl Fn(&NodeTask) -> f64,
     ) -> Option<Instant> {
-        self.nodes[node.index()].share_out(now, share, mark)
+        self.nodes[node.index()].set_rates(now, share, mark)
     }
 }
 
 impl JobSlot {
-    fn begin(&mut self, now: Instant, price: Credits) {
+    fn begin_attempt(&mut self, now: Instant, price: Credits) {
         self.phase = JobPhase::Running;
         self.attempt += 1;
         self.accepted.get_or_insert(Admission { at: now, price });
@@ -506,7 +506,7 @@ impl JobSlot {
         self.tasks_left = self.spec.procs;
     }
 
-    fn runner(&self) -> RunningJob {
+    fn running_job(&self) -> RunningJob {
         RunningJob {
             end: self.estimated_end().unwrap_or(Instant::MAX),
             sequence: self.sequence,

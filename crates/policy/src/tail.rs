@@ -35,7 +35,7 @@ pub struct TailPolicy {
     market: Market,
     /// By node: what is promised there.
     demands: Vec<NodeDemand>,
-    evicted: Waitlist,
+    waitlist: Waitlist,
 }
 
 impl TailPolicy {
@@ -45,7 +45,7 @@ impl TailPolicy {
             settings,
             market,
             demands: Vec::new(),
-            evicted: Waitlist::default(),
+            waitlist: Waitlist::default(),
         }
     }
 
@@ -64,16 +64,20 @@ impl TailPolicy {
         price::within_budget(self.market, spec, price)?;
         let belief = RuntimeModel::of(spec, forecast);
         let due = spec.due().unwrap_or(Instant::MAX);
-        let need_s = belief.need_s(0.0, spec.sla.deadline, &self.settings);
-        let ProbeScratch { nodes, fills, .. } = scratch;
+        let need_s = belief.required_work_s(0.0, spec.sla.deadline, &self.settings);
+        let ProbeScratch {
+            nodes,
+            candidates: fills,
+            ..
+        } = scratch;
         nodes.clear();
         fills.clear();
         let mut crowded = 0;
         for (id, demand) in (0..).map(NodeId).zip(&self.demands) {
             if view.is_up(id)
-                && let Some(load_s) = demand.with(due, need_s, view.now)
+                && let Some(load_s) = demand.load_with_task_s(due, need_s, view.now)
             {
-                if !view.has_room(id, spec) {
+                if !view.has_capacity(id, spec) {
                     crowded += 1;
                     continue;
                 }
@@ -103,8 +107,8 @@ impl TailPolicy {
     ) -> Option<(JobId, f64)> {
         let task = demand::first(node, now)?;
         let (spec, forecast) = known(task.job);
-        let mark_s =
-            RuntimeModel::of(spec, forecast).mark_s(node.work_at(task, now), &self.settings);
+        let mark_s = RuntimeModel::of(spec, forecast)
+            .next_quantile_s(node.work_at(task, now), &self.settings);
         Some((task.job, mark_s))
     }
 
@@ -122,7 +126,7 @@ impl NodeSharing for TailPolicy {
     ) -> Option<Instant> {
         let first = self.first(node, now, known);
         let (share, mark) = all_to(first);
-        node.share_out(now, share, mark)
+        node.set_rates(now, share, mark)
     }
 }
 
@@ -144,27 +148,27 @@ impl Policy for TailPolicy {
         scratch: &mut ProbeScratch,
     ) -> AdmissionDecision {
         let admitted = self.admit(view, spec, forecast, scratch);
-        self.evicted.at_the_door(view, spec, admitted)
+        self.waitlist.decide_arrival(view, spec, admitted)
     }
 
     fn queued(&mut self, view: View<'_>, job: JobId) {
-        self.evicted.insert(view, job);
+        self.waitlist.insert(view, job);
     }
 
-    fn withdrawn(&mut self, view: View<'_>, job: JobId) {
-        self.evicted.remove(view, job);
+    fn dequeued(&mut self, view: View<'_>, job: JobId) {
+        self.waitlist.remove(view, job);
     }
 
     fn ended(&mut self, _: View<'_>, _: JobId) {}
 
-    fn resized(&mut self, view: View<'_>) {
+    fn nodes_changed(&mut self, view: View<'_>) {
         let nodes = view.n_nodes() as usize;
         self.demands.resize_with(nodes, NodeDemand::default);
     }
 
     /// Gives the node to the task that is due first, until a deadline passes or that task
     /// outlives a quantile of its distribution.
-    fn refresh(&mut self, cx: &mut PolicyContext<'_>, id: NodeId) {
+    fn update_shares(&mut self, cx: &mut PolicyContext<'_>, id: NodeId) {
         let view = cx.view();
         let known = |job| (&view.job(job).spec, view.forecast(job));
         let first = self.first(view.node(id), view.now, &known);
@@ -177,48 +181,48 @@ impl Policy for TailPolicy {
     fn pass(&mut self, cx: &mut PolicyContext<'_>) {
         let mut scratch = ProbeScratch::default();
         let mut line = HeadOfLine::default();
-        for job in self.evicted.all() {
-            let rest = evicted::what_is_left(cx.job(job), cx.now());
-            if line.is_held_up(&rest) {
+        for job in self.waitlist.jobs() {
+            let rest = evicted::remaining_spec(cx.job(job), cx.now());
+            if line.is_blocked(&rest) {
                 continue;
             }
             let forecast = cx.forecast(job);
             let price = match self.admit(cx.view(), &rest, forecast, &mut scratch) {
                 Ok(price) => price,
-                Err(reason) if evicted::is_hopeless(cx.job(job), reason) => {
-                    self.evicted.remove(cx.view(), job);
+                Err(reason) if evicted::can_never_start(cx.job(job), reason) => {
+                    self.waitlist.remove(cx.view(), job);
                     cx.reject(job, reason);
                     continue;
                 }
                 Err(reason) => {
-                    line.note(&rest, reason);
+                    line.note_rejection(&rest, reason);
                     continue;
                 }
             };
-            self.evicted.remove(cx.view(), job);
+            self.waitlist.remove(cx.view(), job);
             cx.start_shared(job, &scratch.nodes, price);
             for &node in &scratch.nodes {
-                self.refresh(cx, node);
+                self.update_shares(cx, node);
             }
         }
     }
 
     fn rebuild(&mut self, view: View<'_>) {
-        self.evicted = Waitlist::of(view);
+        self.waitlist = Waitlist::of(view);
         let nodes = (0..view.n_nodes()).map(NodeId);
         self.demands = nodes.map(|node| self.demand(view, node)).collect();
     }
 
-    fn sharing(&self, sla: &Sla) -> Option<&dyn NodeSharing> {
-        self.evicted.spares(sla).then_some(self)
+    fn node_sharing(&self, sla: &Sla) -> Option<&dyn NodeSharing> {
+        self.waitlist.cannot_affect(sla).then_some(self)
     }
 
-    fn duplicate(&self) -> Box<dyn Policy> {
+    fn clone_box(&self) -> Box<dyn Policy> {
         Box::new(self.clone())
     }
 
-    fn pass_looks(&self) -> usize {
-        self.evicted.len() * self.demands.len()
+    fn pass_cost(&self) -> usize {
+        self.waitlist.len() * self.demands.len()
     }
 
     fn check(&self, view: View<'_>) -> Result<(), InvariantViolation> {

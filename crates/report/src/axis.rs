@@ -82,12 +82,12 @@ impl AxisScale {
     }
 
     /// The same scale between two pixels; the first may be the larger one.
-    pub(crate) fn between(self, from: f64, to: f64) -> Self {
+    pub(crate) fn with_pixels(self, from: f64, to: f64) -> Self {
         Self { from, to, ..self }
     }
 
     /// Where a value lies.
-    pub(crate) fn place(&self, value: f64) -> f64 {
+    pub(crate) fn position(&self, value: f64) -> f64 {
         let part = (value - self.low) / (self.high - self.low);
         self.from + part * (self.to - self.from)
     }
@@ -97,7 +97,7 @@ impl AxisScale {
         let values = self.step.within(self.low, self.high);
         values
             .into_iter()
-            .map(|value| (self.place(value), self.step.label(value)))
+            .map(|value| (self.position(value), self.step.label(value)))
     }
 
     /// A value as the marks are labelled, but a hundred times finer.
@@ -139,8 +139,8 @@ mod tests {
     #[test]
     fn a_scale_may_run_downwards() {
         let scale =
-            AxisScale::of(AxisExtent::Fitted, [0.0, 10.0].into_iter(), 6).between(200.0, 0.0);
-        assert_eq!(scale.place(2.5), 150.0);
+            AxisScale::of(AxisExtent::Fitted, [0.0, 10.0].into_iter(), 6).with_pixels(200.0, 0.0);
+        assert_eq!(scale.position(2.5), 150.0);
         assert_eq!(scale.marks().next(), Some((200.0, "0".to_owned())));
     }
 }

@@ -76,17 +76,21 @@ impl ForecastChart {
             let times = [step.actual_s, step.forecast_s, step.bound_s];
             times.map(|secs| (f64::from(nth), log(secs)))
         });
-        let (mut svg, frame) = PlotArea::begin(&around, corners);
+        let (mut svg, frame) = PlotArea::start(&around, corners);
         self.draw_modes(&mut svg, &frame);
         self.draw_forecasts(&mut svg, &frame);
         self.draw_jobs(&mut svg, &frame);
         svg.finish()
     }
 
-    fn places(&self, frame: &PlotArea, secs: impl Fn(&ForecastChartJob) -> f64) -> Vec<(f64, f64)> {
+    fn positions(
+        &self,
+        frame: &PlotArea,
+        secs: impl Fn(&ForecastChartJob) -> f64,
+    ) -> Vec<(f64, f64)> {
         let places = (1..).zip(&self.steps);
         places
-            .filter_map(|(nth, step)| frame.place((f64::from(nth), log(secs(step)))))
+            .filter_map(|(nth, step)| frame.position((f64::from(nth), log(secs(step)))))
             .collect()
     }
 
@@ -97,8 +101,8 @@ impl ForecastChart {
             .filter(|(_, step)| step.sign == ModeMarker::NewMode);
         let lines: String = new
             .filter_map(|(nth, _)| {
-                let from = frame.place((f64::from(nth), low))?;
-                let to = frame.place((f64::from(nth), high))?;
+                let from = frame.position((f64::from(nth), low))?;
+                let to = frame.position((f64::from(nth), high))?;
                 Some(format!(
                     "M{} {}V{}",
                     PixelNumber(from.0),
@@ -120,8 +124,8 @@ impl ForecastChart {
     }
 
     fn draw_forecasts(&self, svg: &mut SvgBuilder, frame: &PlotArea) {
-        let forecast = self.places(frame, |step| step.forecast_s);
-        let bound = self.places(frame, |step| step.bound_s);
+        let forecast = self.positions(frame, |step| step.forecast_s);
+        let bound = self.positions(frame, |step| step.bound_s);
         if forecast.is_empty() {
             return;
         }
@@ -139,7 +143,7 @@ impl ForecastChart {
 
     fn draw_jobs(&self, svg: &mut SvgBuilder, frame: &PlotArea) {
         let dots: String = self
-            .places(frame, |step| step.actual_s)
+            .positions(frame, |step| step.actual_s)
             .into_iter()
             .map(|(x, y)| format!("M{} {}h0", PixelNumber(x), PixelNumber(y)))
             .collect();
@@ -153,7 +157,7 @@ impl ForecastChart {
         svg.open(ALARM.group());
         for (nth, step) in (1..).zip(&self.steps) {
             if step.sign == ModeMarker::Alarm
-                && let Some(place) = frame.place((f64::from(nth), log(step.actual_s)))
+                && let Some(place) = frame.position((f64::from(nth), log(step.actual_s)))
             {
                 let words = format!("alarm at job {nth}: {:.0} s", step.actual_s);
                 draw_mark(svg, ALARM, place, 0, Some(&words));

@@ -10,10 +10,10 @@ use crate::page::ReportPage;
 use crate::png::{self, PngError};
 
 /// The name of the page in its folder.
-pub const PAGE: &str = "report.html";
+pub const PAGE_FILE: &str = "report.html";
 
 /// The folder of the pictures, in that of the page.
-pub const PICTURES: &str = "figures";
+pub const PICTURES_DIR: &str = "figures";
 
 /// PNG files have two pixels for each of the SVG: sharp on screens and in print at half a
 /// column.
@@ -46,7 +46,7 @@ pub enum PageWriteError {
 /// # Errors
 /// [`PageWriteError`] at the first file that cannot be written.
 pub fn write(page: &ReportPage, folder: &Path) -> Result<(), PageWriteError> {
-    let pictures = folder.join(PICTURES);
+    let pictures = folder.join(PICTURES_DIR);
     fs::create_dir_all(&pictures).map_err(|error| failed(&pictures, error))?;
     for (name, svg) in page.pictures() {
         let png = png::from_svg(svg, SCALE).map_err(|error| PageWriteError::Png {
@@ -56,7 +56,7 @@ pub fn write(page: &ReportPage, folder: &Path) -> Result<(), PageWriteError> {
         write_file(&pictures.join(format!("{name}.svg")), svg.as_bytes())?;
         write_file(&pictures.join(format!("{name}.png")), &png)?;
     }
-    write_file(&folder.join(PAGE), page.to_html().as_bytes())
+    write_file(&folder.join(PAGE_FILE), page.to_html().as_bytes())
 }
 
 fn write_file(file: &Path, bytes: &[u8]) -> Result<(), PageWriteError> {

@@ -36,7 +36,7 @@ pub(crate) fn width(text: &str, size: f64) -> f64 {
 }
 
 /// `text`, or as much of its beginning as `room` pixels hold with an ellipsis after it.
-pub(crate) fn shortened(text: &str, size: f64, room: f64) -> Cow<'_, str> {
+pub(crate) fn truncated(text: &str, size: f64, room: f64) -> Cow<'_, str> {
     if width(text, size) <= room {
         return Cow::Borrowed(text);
     }
@@ -65,13 +65,13 @@ mod tests {
 
     #[test]
     fn a_text_is_cut_to_the_room_there_is() {
-        assert_eq!(shortened("short", 12.0, 100.0), "short");
-        let cut = shortened("a title that goes on and on", 12.0, 60.0);
+        assert_eq!(truncated("short", 12.0, 100.0), "short");
+        let cut = truncated("a title that goes on and on", 12.0, 60.0);
         assert!(
             cut.starts_with("a title") && cut.ends_with('\u{2026}'),
             "{cut}"
         );
         assert!(width(&cut, 12.0) <= 60.0);
-        assert_eq!(shortened("wide", 12.0, 0.0), "\u{2026}");
+        assert_eq!(truncated("wide", 12.0, 0.0), "\u{2026}");
     }
 }

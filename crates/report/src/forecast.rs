@@ -26,19 +26,19 @@ pub struct ForecastReport<'a> {
     /// The series of the causal evaluation by name, in order.
     pub classes: &'a [String],
     /// Pictures of single series.
-    pub courses: &'a [ForecastChart],
+    pub charts: &'a [ForecastChart],
 }
 
 /// The indices of the levels that are looked at: 0.90 and 0.95.
-const SHOWN: [usize; 2] = [9, 10];
+const SHOWN_LEVELS: [usize; 2] = [9, 10];
 
 /// The page.
 pub fn page(forecasts: &ForecastReport<'_>) -> ReportPage {
     let mut sections = vec![methods(forecasts), reliability(forecasts)];
     sections.push(over_time(forecasts));
     sections.push(by_class(forecasts));
-    if !forecasts.courses.is_empty() {
-        sections.push(courses(forecasts.courses));
+    if !forecasts.charts.is_empty() {
+        sections.push(class_charts(forecasts.charts));
     }
     ReportPage {
         title: "How good forecasts would have been".to_owned(),
@@ -71,7 +71,7 @@ fn methods(forecasts: &ForecastReport<'_>) -> PageSection {
             .filter(|method| forecasts.methods.contains(method));
         rows.extend(compared.chain(others).map(|method| {
             let better = evaluation.classes_better_than(*method);
-            row(method.key(), evaluation.of(*method), better)
+            row(method.key(), evaluation.method(*method), better)
         }));
         let head = [
             "method",
@@ -79,7 +79,7 @@ fn methods(forecasts: &ForecastReport<'_>) -> PageSection {
             "mean |ln error|",
             "beaten in (%)",
         ];
-        let bounds = SHOWN.iter().flat_map(|level| {
+        let bounds = SHOWN_LEVELS.iter().flat_map(|level| {
             let level = LEVELS[*level].as_f64();
             [
                 format!("kept at {level} (%)"),
@@ -89,9 +89,9 @@ fn methods(forecasts: &ForecastReport<'_>) -> PageSection {
         blocks.push(PageBlock::Table(PageTable {
             caption: name.to_owned(),
             head: head
-                .map(PageCell::words)
+                .map(PageCell::text)
                 .into_iter()
-                .chain(bounds.map(PageCell::words))
+                .chain(bounds.map(PageCell::text))
                 .collect(),
             rows,
         }));
@@ -117,12 +117,12 @@ fn settings<'a>(forecasts: &ForecastReport<'a>) -> [(&'static str, &'a ForecastE
 
 fn row(name: &str, outcome: &MethodScore, better: Option<f64>) -> Vec<PageCell> {
     let mut cells = vec![
-        PageCell::words(name),
+        PageCell::text(name),
         number(outcome.score.mdape_pct, 1),
         number(outcome.score.mean_abs_ln, 3),
         number(better.map(|part| 100.0 * part), 0),
     ];
-    for level in SHOWN {
+    for level in SHOWN_LEVELS {
         let held = outcome.levels[level];
         cells.push(number(held.coverage().map(|part| 100.0 * part), 1));
         cells.push(number(held.bound_ratio(), 2));
@@ -138,8 +138,8 @@ fn number(value: Option<f64>, decimals: usize) -> PageCell {
 fn reliability(forecasts: &ForecastReport<'_>) -> PageSection {
     let line = |name: &str, look, evaluation: &ForecastEvaluation| LineSeries {
         name: name.to_owned(),
-        look: SeriesStyle(look),
-        joined: LineInterpolation::Marked,
+        style: SeriesStyle(look),
+        interpolation: LineInterpolation::Marked,
         labels: Vec::new(),
         points: LEVELS
             .iter()
@@ -163,8 +163,8 @@ fn reliability(forecasts: &ForecastReport<'_>) -> PageSection {
         series: vec![
             LineSeries {
                 name: "as promised".to_owned(),
-                look: SeriesStyle(7),
-                joined: LineInterpolation::Plain,
+                style: SeriesStyle(7),
+                interpolation: LineInterpolation::Plain,
                 labels: Vec::new(),
                 points: exact.to_vec(),
             },
@@ -172,7 +172,7 @@ fn reliability(forecasts: &ForecastReport<'_>) -> PageSection {
             line("one step", 1, forecasts.one_step),
         ],
     };
-    figures(
+    figure_section(
         "Reliability",
         vec![PageFigure::new("reliability", chart.to_svg())],
     )
@@ -189,7 +189,7 @@ fn percent(label: &str) -> ChartAxis {
     }
 }
 
-fn figures(heading: &str, figures: Vec<PageFigure>) -> PageSection {
+fn figure_section(heading: &str, figures: Vec<PageFigure>) -> PageSection {
     PageSection {
         heading: heading.to_owned(),
         blocks: vec![PageBlock::Figures { figures }],
@@ -198,13 +198,13 @@ fn figures(heading: &str, figures: Vec<PageFigure>) -> PageSection {
 
 fn over_time(forecasts: &ForecastReport<'_>) -> PageSection {
     let periods = || forecasts.causal.periods.values();
-    let series = SHOWN
+    let series = SHOWN_LEVELS
         .into_iter()
         .enumerate()
         .map(|(look, level)| LineSeries {
             name: format!("kept at {}", LEVELS[level].as_f64()),
-            look: SeriesStyle(look),
-            joined: LineInterpolation::Marked,
+            style: SeriesStyle(look),
+            interpolation: LineInterpolation::Marked,
             labels: Vec::new(),
             points: (1..)
                 .zip(periods())
@@ -240,19 +240,19 @@ fn over_time(forecasts: &ForecastReport<'_>) -> PageSection {
         .zip(periods())
         .map(|(name, figures)| {
             let mut cells = vec![
-                PageCell::words(name),
+                PageCell::text(name),
                 PageCell::number(figures.aggregate.levels[0].jobs().to_string()),
             ];
             cells.extend(row("", &figures.aggregate, None).into_iter().skip(1));
             cells
         });
-    let mut section = figures(
+    let mut section = figure_section(
         "Over time",
         vec![PageFigure::new("over-time", chart.to_svg())],
     );
     section
         .blocks
-        .push(PageBlock::Table(parts("period", rows.collect())));
+        .push(PageBlock::Table(breakdown_table("period", rows.collect())));
     section
 }
 
@@ -263,7 +263,7 @@ fn by_class(forecasts: &ForecastReport<'_>) -> PageSection {
         .zip(forecasts.causal.classes.values());
     let rows = rows.map(|(name, figures)| {
         let mut cells = vec![
-            PageCell::words(name),
+            PageCell::text(name),
             PageCell::number(figures.aggregate.score.jobs.to_string()),
         ];
         cells.extend(row("", &figures.aggregate, None).into_iter().skip(1));
@@ -271,18 +271,18 @@ fn by_class(forecasts: &ForecastReport<'_>) -> PageSection {
     });
     PageSection {
         heading: "Series".to_owned(),
-        blocks: vec![PageBlock::Table(parts("series", rows.collect()))],
+        blocks: vec![PageBlock::Table(breakdown_table("series", rows.collect()))],
     }
 }
 
 /// A table of periods or series; the column of methods beaten has no meaning there.
-fn parts(what: &str, mut rows: Vec<Vec<PageCell>>) -> PageTable {
+fn breakdown_table(what: &str, mut rows: Vec<Vec<PageCell>>) -> PageTable {
     for row in &mut rows {
         row.remove(4);
     }
     let mut head = vec![what.to_owned(), "jobs".to_owned()];
     head.extend(["median error (%)", "mean |ln error|"].map(String::from));
-    for level in SHOWN {
+    for level in SHOWN_LEVELS {
         let level = LEVELS[level].as_f64();
         head.extend([
             format!("kept at {level} (%)"),
@@ -291,16 +291,16 @@ fn parts(what: &str, mut rows: Vec<Vec<PageCell>>) -> PageTable {
     }
     PageTable {
         caption: "Causal".to_owned(),
-        head: head.into_iter().map(PageCell::words).collect(),
+        head: head.into_iter().map(PageCell::text).collect(),
         rows,
     }
 }
 
-fn courses(courses: &[ForecastChart]) -> PageSection {
+fn class_charts(courses: &[ForecastChart]) -> PageSection {
     let named = (1..).zip(courses);
     let figures =
         named.map(|(nth, course)| PageFigure::new(&format!("series-{nth:02}"), course.to_svg()));
-    let mut section = self::figures("What was said and what came", figures.collect());
+    let mut section = self::figure_section("What was said and what came", figures.collect());
     section.blocks.insert(
         0,
         PageBlock::Text {

@@ -22,8 +22,8 @@ const MARK_SIZE: f64 = 11.0;
 /// The length of a mark on an axis.
 const TICK: f64 = 4.0;
 /// How many marks the axes have at most.
-const MOST_X: usize = 7;
-const MOST_Y: usize = 6;
+const MAX_X_TICKS: usize = 7;
+const MAX_Y_TICKS: usize = 6;
 
 /// What a chart has around its data.
 pub(crate) struct ChartDecor<'a> {
@@ -50,12 +50,16 @@ struct PixelRect {
 
 impl PlotArea {
     /// Begins a picture for these points, given as values of both axes.
-    pub(crate) fn begin(
+    pub(crate) fn start(
         around: &ChartDecor<'_>,
         points: impl Iterator<Item = (f64, f64)> + Clone,
     ) -> (SvgBuilder, Self) {
-        let x = AxisScale::of(around.x.extent, points.clone().map(|point| point.0), MOST_X);
-        let y = AxisScale::of(around.y.extent, points.map(|point| point.1), MOST_Y);
+        let x = AxisScale::of(
+            around.x.extent,
+            points.clone().map(|point| point.0),
+            MAX_X_TICKS,
+        );
+        let y = AxisScale::of(around.y.extent, points.map(|point| point.1), MAX_Y_TICKS);
         let legend = ChartLegend::arranged(around.names.iter().copied(), WIDTH - 2.0 * EDGE);
         let top = 2.0 * EDGE + TITLE_SIZE + legend.height() + 4.0;
         let area = PixelRect {
@@ -66,19 +70,19 @@ impl PlotArea {
         };
         let height = area.bottom + TICK + 1.6 * EDGE + MARK_SIZE + LABEL_SIZE;
         let frame = Self {
-            x: x.between(area.left + INSET, area.right - INSET),
-            y: y.between(area.bottom - INSET, area.top + INSET),
+            x: x.with_pixels(area.left + INSET, area.right - INSET),
+            y: y.with_pixels(area.bottom - INSET, area.top + INSET),
         };
         let mut svg = SvgBuilder::new(WIDTH, height, around.title);
         frame.draw_grid(&mut svg, area);
-        frame.draw_words(&mut svg, area, around, height);
+        frame.draw_text(&mut svg, area, around, height);
         legend.draw(&mut svg, (EDGE, EDGE + TITLE_SIZE + 6.0));
         (svg, frame)
     }
 
     /// Where a point lies, if it can be drawn at all.
-    pub(crate) fn place(&self, (x, y): (f64, f64)) -> Option<(f64, f64)> {
-        (drawable(x) && drawable(y)).then(|| (self.x.place(x), self.y.place(y)))
+    pub(crate) fn position(&self, (x, y): (f64, f64)) -> Option<(f64, f64)> {
+        (drawable(x) && drawable(y)).then(|| (self.x.position(x), self.y.position(y)))
     }
 
     fn draw_grid(&self, svg: &mut SvgBuilder, area: PixelRect) {
@@ -115,7 +119,7 @@ impl PlotArea {
         svg.close();
     }
 
-    fn draw_words(
+    fn draw_text(
         &self,
         svg: &mut SvgBuilder,
         area: PixelRect,
@@ -123,7 +127,7 @@ impl PlotArea {
         height: f64,
     ) {
         svg.open("class=\"ink\" color=\"#222222\" fill=\"currentColor\"");
-        let title = font::shortened(around.title, TITLE_SIZE, WIDTH - 2.0 * EDGE);
+        let title = font::truncated(around.title, TITLE_SIZE, WIDTH - 2.0 * EDGE);
         svg.text(
             (EDGE, EDGE + TITLE_SIZE * 0.8),
             TextAnchor::Start,
@@ -143,8 +147,8 @@ impl PlotArea {
             f64::midpoint(area.top, area.bottom),
         );
         let (caption_x, caption_y) = (around.x.caption(), around.y.caption());
-        let caption_x = font::shortened(&caption_x, LABEL_SIZE, area.right - area.left);
-        let caption_y = font::shortened(&caption_y, LABEL_SIZE, PLOT_HEIGHT + 20.0);
+        let caption_x = font::truncated(&caption_x, LABEL_SIZE, area.right - area.left);
+        let caption_y = font::truncated(&caption_y, LABEL_SIZE, PLOT_HEIGHT + 20.0);
         svg.text(
             (middle_x, height - EDGE),
             TextAnchor::Middle,

@@ -25,7 +25,7 @@ const TOP: f64 = 62.0;
 /// About as many jobs a line can hold and still be told apart.
 const JOBS_PER_LINE: usize = 500;
 /// More lines than this make a chart that nobody scrolls through.
-const MOST_LINES: i64 = 16;
+const MAX_LINES: i64 = 16;
 
 /// A chart of a schedule: nodes down, time across. A long one is broken into lines, as a text
 /// is, so that jobs stay wide enough to be seen.
@@ -101,7 +101,7 @@ impl GanttChart<'_> {
 
     fn draw_title(&self, svg: &mut SvgBuilder) {
         svg.open("class=\"ink\" color=\"#222222\" fill=\"currentColor\"");
-        let title = font::shortened(self.title, TITLE_SIZE, WIDTH - 20.0);
+        let title = font::truncated(self.title, TITLE_SIZE, WIDTH - 20.0);
         svg.text((10.0, 24.0), TextAnchor::Start, TITLE_SIZE, &title);
         svg.close();
     }
@@ -125,7 +125,7 @@ impl GanttChart<'_> {
         let start = instants().min().unwrap_or(Instant::ZERO);
         let end = instants().max().unwrap_or(start);
         let total = end.since(start).max(Span::from_secs(1));
-        let wanted = (self.jobs.len().div_ceil(JOBS_PER_LINE) as i64).clamp(1, MOST_LINES);
+        let wanted = (self.jobs.len().div_ceil(JOBS_PER_LINE) as i64).clamp(1, MAX_LINES);
         let least = Span::from_micros((total.as_micros() - 1) / wanted + 1);
         let step = TimeTickStep::dividing(least);
         let span = if wanted == 1 {
@@ -166,13 +166,13 @@ impl GanttWindow {
     }
 
     /// Where an instant lies, moved to the nearer edge if it is outside.
-    fn place(&self, instant: Instant) -> f64 {
+    fn position(&self, instant: Instant) -> f64 {
         let part = instant.since(self.from).as_secs_f64() / self.span.as_secs_f64();
         LEFT + part.clamp(0.0, 1.0) * (WIDTH - LEFT - RIGHT)
     }
 
     /// Whether an instant lies within; the end of the last line counts as its own.
-    fn holds(&self, instant: Instant) -> bool {
+    fn contains(&self, instant: Instant) -> bool {
         self.from <= instant && instant < self.to()
     }
 }

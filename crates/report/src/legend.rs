@@ -23,7 +23,7 @@ pub(crate) struct ChartLegend<'a> {
 
 struct LegendEntry<'a> {
     name: &'a str,
-    look: SeriesStyle,
+    style: SeriesStyle,
     x: f64,
     row: usize,
 }
@@ -42,7 +42,12 @@ impl<'a> ChartLegend<'a> {
             if x > 0.0 && x + needed > width {
                 (x, row) = (0.0, row + 1);
             }
-            entries.push(LegendEntry { name, look, x, row });
+            entries.push(LegendEntry {
+                name,
+                style: look,
+                x,
+                row,
+            });
             x += needed + SPACE;
         }
         let rows = entries.last().map_or(0, |entry| entry.row + 1);
@@ -59,10 +64,10 @@ impl<'a> ChartLegend<'a> {
         for (order, entry) in self.entries.iter().enumerate() {
             let x = left + entry.x;
             let y = top + (entry.row as f64 + 0.5) * ROW;
-            svg.open(entry.look.group());
+            svg.open(entry.style.group());
             draw_line(
                 svg,
-                entry.look,
+                entry.style,
                 &format!(
                     "M{} {}h{}",
                     PixelNumber(x),
@@ -70,7 +75,7 @@ impl<'a> ChartLegend<'a> {
                     PixelNumber(SAMPLE)
                 ),
             );
-            draw_mark(svg, entry.look, (x + SAMPLE / 2.0, y), order, None);
+            draw_mark(svg, entry.style, (x + SAMPLE / 2.0, y), order, None);
             svg.close();
             svg.open("class=\"ink\" color=\"#222222\" fill=\"currentColor\"");
             let base = y + SIZE * 0.35;
@@ -107,14 +112,14 @@ pub(crate) fn draw_mark(
 ) {
     const ATTRIBUTES: &str = "fill=\"currentColor\" fill-opacity=\"0.25\" \
                               stroke=\"currentColor\" stroke-width=\"1.3\"";
-    let radius = (LARGEST_MARK - 0.55 * order as f64).max(SMALLEST_MARK);
+    let radius = (MAX_MARK_RADIUS - 0.55 * order as f64).max(MIN_MARK_RADIUS);
     svg.path(ATTRIBUTES, &look.mark(at, radius), title);
 }
 
 /// The radius of the marks of the first series, in pixels.
-const LARGEST_MARK: f64 = 4.6;
+const MAX_MARK_RADIUS: f64 = 4.6;
 /// The radius below which a mark cannot be made out.
-const SMALLEST_MARK: f64 = 2.6;
+const MIN_MARK_RADIUS: f64 = 2.6;
 
 #[cfg(test)]
 mod tests {

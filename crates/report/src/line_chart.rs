@@ -30,9 +30,9 @@ pub struct LineSeries {
     /// Its name in the legend.
     pub name: String,
     /// Its colour, marks and dashes.
-    pub look: SeriesStyle,
+    pub style: SeriesStyle,
     /// How its points are joined.
-    pub joined: LineInterpolation,
+    pub interpolation: LineInterpolation,
     /// Its points in the order in which the line joins them.
     pub points: Vec<LinePoint>,
     /// Words beside the marks, in their order; none where there are fewer.
@@ -74,18 +74,18 @@ impl LineChart {
             names: self
                 .series
                 .iter()
-                .map(|s| (s.name.as_str(), s.look))
+                .map(|s| (s.name.as_str(), s.style))
                 .collect(),
         };
         let points = self.series.iter().flat_map(|series| &series.points);
-        let (mut svg, frame) = PlotArea::begin(&around, points.flat_map(LinePoint::corners));
+        let (mut svg, frame) = PlotArea::start(&around, points.flat_map(LinePoint::corners));
         for series in &self.series {
-            svg.open(series.look.group());
+            svg.open(series.style.group());
             series.draw_band(&mut svg, &frame);
             svg.close();
         }
         for (order, series) in self.series.iter().enumerate() {
-            svg.open(series.look.group());
+            svg.open(series.style.group());
             series.draw_line(&mut svg, &frame, order);
             svg.close();
         }
@@ -97,32 +97,32 @@ impl LineSeries {
     fn draw_band(&self, svg: &mut SvgBuilder, frame: &PlotArea) {
         let ends = |point: &LinePoint| {
             let interval = point.interval?;
-            let low = frame.place((point.x, interval.low))?;
-            let high = frame.place((point.x, interval.high))?;
+            let low = frame.position((point.x, interval.low))?;
+            let high = frame.position((point.x, interval.high))?;
             Some((low, high))
         };
         let places: Vec<_> = self.points.iter().map(ends).collect();
-        let band: String = runs(&places).map(band_around).collect();
+        let band: String = contiguous_runs(&places).map(band_around).collect();
         if !band.is_empty() {
             svg.path("fill=\"currentColor\" fill-opacity=\"0.16\"", &band, None);
         }
     }
 
     fn draw_line(&self, svg: &mut SvgBuilder, frame: &PlotArea, order: usize) {
-        let place = |point: &LinePoint| frame.place((point.x, point.y?));
+        let place = |point: &LinePoint| frame.position((point.x, point.y?));
         let places: Vec<_> = self.points.iter().map(place).collect();
-        let joined = runs(&places).filter(|run| run.len() > 1);
-        let path = |run: Vec<(f64, f64)>| match self.joined {
+        let joined = contiguous_runs(&places).filter(|run| run.len() > 1);
+        let path = |run: Vec<(f64, f64)>| match self.interpolation {
             LineInterpolation::Marked | LineInterpolation::Plain => polyline(run.into_iter()),
-            LineInterpolation::Steps => polyline(stairs(&run)),
+            LineInterpolation::Steps => polyline(step_corners(&run)),
             LineInterpolation::Apart => String::new(),
         };
         let line: String = joined.map(path).collect();
         if !line.is_empty() {
-            draw_line(svg, self.look, &line);
+            draw_line(svg, self.style, &line);
         }
         if matches!(
-            self.joined,
+            self.interpolation,
             LineInterpolation::Plain | LineInterpolation::Steps
         ) {
             return;
@@ -132,7 +132,7 @@ impl LineSeries {
             if let &Some(place) = place {
                 draw_mark(
                     svg,
-                    self.look,
+                    self.style,
                     place,
                     order,
                     Some(&self.describe(point, frame)),
@@ -172,7 +172,7 @@ impl LinePoint {
 }
 
 /// The stretches of places without a gap.
-fn runs<T>(places: &[Option<T>]) -> impl Iterator<Item = Vec<T>>
+fn contiguous_runs<T>(places: &[Option<T>]) -> impl Iterator<Item = Vec<T>>
 where
     T: Copy,
 {
@@ -183,7 +183,7 @@ where
 }
 
 /// Places with a corner between any two: the height changes where the next one stands.
-fn stairs(places: &[(f64, f64)]) -> impl Iterator<Item = (f64, f64)> {
+fn step_corners(places: &[(f64, f64)]) -> impl Iterator<Item = (f64, f64)> {
     let corners = places.windows(2).flat_map(|pair| {
         let [(_, height), (next, _)] = [pair[0], pair[1]];
         [pair[0], (next, height)]

@@ -44,7 +44,7 @@ impl SeriesStyle {
     /// How many looks there are.
     pub const COUNT: usize = 8;
 
-    fn style(self) -> StyleEntry {
+    fn entry(self) -> StyleEntry {
         STYLES[self.0 % Self::COUNT]
     }
 
@@ -56,7 +56,7 @@ impl SeriesStyle {
 
     /// The attribute that makes a line dashed; empty for a solid one.
     pub(crate) fn dashes(self) -> String {
-        match self.style().2 {
+        match self.entry().2 {
             "" => String::new(),
             dashes => format!(" stroke-dasharray=\"{dashes}\""),
         }
@@ -65,7 +65,7 @@ impl SeriesStyle {
     /// The path of a mark of this look around a point, about `radius` in each direction.
     pub(crate) fn mark(self, (x, y): (f64, f64), radius: f64) -> String {
         let r = radius;
-        match self.style().1 {
+        match self.entry().1 {
             MarkShape::Circle => circle((x, y), r),
             MarkShape::Square => {
                 let r = r * 0.88;
@@ -115,7 +115,7 @@ struct ColourGroup(SeriesStyle);
 impl Display for ColourGroup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let index = self.0.0 % SeriesStyle::COUNT;
-        let colour = self.0.style().0;
+        let colour = self.0.entry().0;
         write!(f, "class=\"s{index}\" color=\"{colour}\"")
     }
 }

@@ -133,7 +133,7 @@ impl PageFigure {
 
 impl PageCell {
     /// A cell of words.
-    pub fn words(text: impl Into<String>) -> Self {
+    pub fn text(text: impl Into<String>) -> Self {
         Self::of(CellRole::Words, text)
     }
 

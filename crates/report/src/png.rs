@@ -9,7 +9,7 @@ use thiserror::Error;
 use crate::font::{ARIMO, FAMILY};
 
 /// The most pixels a picture may have: 64 million, which take 256 MB on the way.
-const MOST_PIXELS: f64 = 64e6;
+const MAX_PIXELS: f64 = 64e6;
 
 /// A picture that cannot be rendered.
 #[derive(Debug, Error)]
@@ -63,7 +63,7 @@ pub fn from_svg(svg: &str, scale: f32) -> Result<Vec<u8>, PngError> {
 
 fn canvas(width: f64, height: f64) -> Result<Pixmap, PngError> {
     let size = PngError::Size { width, height };
-    let drawable = width >= 1.0 && height >= 1.0 && width * height <= MOST_PIXELS;
+    let drawable = width >= 1.0 && height >= 1.0 && width * height <= MAX_PIXELS;
     if !drawable {
         return Err(size);
     }

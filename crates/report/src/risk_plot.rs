@@ -27,7 +27,7 @@ pub struct RiskSeries {
     /// Its name in the legend.
     pub name: String,
     /// Its colour, marks and dashes.
-    pub look: SeriesStyle,
+    pub style: SeriesStyle,
     /// Its points, in any order.
     pub points: Vec<RiskPoint>,
 }
@@ -65,14 +65,14 @@ impl RiskPlot {
             names: self
                 .series
                 .iter()
-                .map(|s| (s.name.as_str(), s.look))
+                .map(|s| (s.name.as_str(), s.style))
                 .collect(),
         };
         let points = self.series.iter().flat_map(|series| &series.points);
         let values = points.map(|point| (point.risk.volatility, point.risk.performance));
-        let (mut svg, frame) = PlotArea::begin(&around, values);
+        let (mut svg, frame) = PlotArea::start(&around, values);
         for (order, series) in self.series.iter().enumerate() {
-            svg.open(series.look.group());
+            svg.open(series.style.group());
             series.draw(&mut svg, &frame, order);
             svg.close();
         }
@@ -84,11 +84,11 @@ impl RiskSeries {
     fn draw(&self, svg: &mut SvgBuilder, frame: &PlotArea, order: usize) {
         let risks: Vec<Risk> = self.points.iter().map(|point| point.risk).collect();
         if let Some(ends) = trend(&risks, frame.y.ends()) {
-            let places = ends.into_iter().filter_map(|end| frame.place(end));
-            draw_line(svg, self.look, &polyline(places));
+            let places = ends.into_iter().filter_map(|end| frame.position(end));
+            draw_line(svg, self.style, &polyline(places));
         }
         for (place, words) in self.marks(frame) {
-            draw_mark(svg, self.look, place, order, Some(&words));
+            draw_mark(svg, self.style, place, order, Some(&words));
         }
     }
 
@@ -100,7 +100,7 @@ impl RiskSeries {
                 performance,
                 volatility,
             } = point.risk;
-            let Some(place) = frame.place((volatility, performance)) else {
+            let Some(place) = frame.position((volatility, performance)) else {
                 continue;
             };
             match marks.iter_mut().find(|(other, _)| *other == place) {

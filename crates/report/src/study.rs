@@ -89,13 +89,13 @@ impl PolicyStyles {
         Self(policies)
     }
 
-    fn look(&self, policy: &str) -> SeriesStyle {
+    fn style(&self, policy: &str) -> SeriesStyle {
         SeriesStyle(self.0.iter().position(|known| known == policy).unwrap_or(0))
     }
 }
 
 /// A market and a set by name, as far as there is more than one of them.
-fn place(experiment: &Experiment, set: usize, market: usize) -> String {
+fn set_and_market(experiment: &Experiment, set: usize, market: usize) -> String {
     let market = (experiment.markets.len() > 1)
         .then(|| format!("{} market", experiment.markets[market].name));
     let set = (experiment.sets.len() > 1).then(|| format!("set {}", experiment.sets[set].name));

@@ -64,7 +64,7 @@ impl Objectives {
         for outcome in outcomes {
             tally.count(outcome);
         }
-        tally.conclude(nodes, market)
+        tally.into_objectives(nodes, market)
     }
 }
 
@@ -127,7 +127,7 @@ impl ObjectiveTotals {
         }
     }
 
-    fn conclude(mut self, nodes: u32, market: Market) -> Objectives {
+    fn into_objectives(mut self, nodes: u32, market: Market) -> Objectives {
         let utility = match market {
             Market::None => None,
             Market::Commodity | Market::Bid => Some(self.utility),

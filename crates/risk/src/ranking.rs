@@ -35,7 +35,7 @@ impl Ranking {
     pub const ALL: [Self; 2] = [Self::BestPerformance, Self::BestVolatility];
 
     /// The places of policies, best first; those that share a rank in the order given.
-    pub fn places(self, profiles: &[Profile]) -> Vec<PolicyRank> {
+    pub fn ranks(self, profiles: &[Profile]) -> Vec<PolicyRank> {
         let mut order: Vec<usize> = (0..profiles.len()).collect();
         order.sort_by(|&a, &b| self.compare(&profiles[a], &profiles[b]));
         let mut places: Vec<PolicyRank> = Vec::with_capacity(order.len());

@@ -59,7 +59,7 @@ proptest! {
     fn a_rank_is_one_more_than_the_number_of_preferred_policies(policies in policies()) {
         let profiles = profiles(&policies);
         for ranking in Ranking::ALL {
-            for place in ranking.places(&profiles) {
+            for place in ranking.ranks(&profiles) {
                 let own = &profiles[place.policy];
                 let better = profiles.iter().filter(|other| preferred(ranking, other, own));
                 prop_assert_eq!(place.rank, better.count() + 1);
@@ -71,7 +71,7 @@ proptest! {
     fn every_policy_has_one_place_and_ties_keep_the_order_given(policies in policies()) {
         let profiles = profiles(&policies);
         for ranking in Ranking::ALL {
-            let places = ranking.places(&profiles);
+            let places = ranking.ranks(&profiles);
             prop_assert!(places.is_sorted());
             let mut placed: Vec<_> = places.iter().map(|place| place.policy).collect();
             placed.sort_unstable();
@@ -87,8 +87,8 @@ proptest! {
             .collect();
         for ranking in Ranking::ALL {
             prop_assert_eq!(
-                ranking.places(&profiles(&policies)),
-                ranking.places(&profiles(&reversed))
+                ranking.ranks(&profiles(&policies)),
+                ranking.ranks(&profiles(&reversed))
             );
         }
     }
@@ -103,7 +103,7 @@ fn equal_policies_share_a_rank() {
         }]
     };
     let profiles = profiles(&[point(0.3), point(0.8), point(0.1 + 0.2), point(0.1)]);
-    let places = Ranking::BestPerformance.places(&profiles);
+    let places = Ranking::BestPerformance.ranks(&profiles);
     let place = |rank, policy| PolicyRank { rank, policy };
     assert_eq!(places, [place(1, 1), place(2, 0), place(2, 2), place(4, 3)]);
 }

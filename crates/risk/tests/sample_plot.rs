@@ -104,7 +104,7 @@ fn profiles() -> Vec<Profile> {
 
 /// The policies from rank 1 to rank 8, none of which is shared.
 fn ranked(ranking: Ranking) -> String {
-    let places = ranking.places(&profiles());
+    let places = ranking.ranks(&profiles());
     let ranks: Vec<_> = places.iter().map(|place| place.rank).collect();
     assert_eq!(ranks, [1, 2, 3, 4, 5, 6, 7, 8]);
     places

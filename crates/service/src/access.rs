@@ -64,7 +64,7 @@ pub enum TaskMemory {
 
 impl ServiceLimits {
     /// What a task may use, but for what its job says.
-    pub fn of_tasks(&self) -> tollgate_engine::LaunchLimits {
+    pub fn task_limits(&self) -> tollgate_engine::LaunchLimits {
         tollgate_engine::LaunchLimits {
             share_of_memory: self.task_memory == TaskMemory::Share,
             processes: Some(self.task_processes),
@@ -96,7 +96,7 @@ impl Default for ServiceLimits {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct AccessRules {
     /// Whom it is for.
-    pub users: UserScope,
+    pub scope: UserScope,
     /// Whether root may hand in jobs where everybody may.
     pub root_jobs: bool,
     /// How much one user may have of it.
@@ -111,11 +111,11 @@ pub struct Peer {
     /// Whether it may see and change everybody's jobs.
     pub operator: bool,
     /// Why it may not hand in jobs, if it may not.
-    pub barred: Option<AccessDenied>,
+    pub denied: Option<AccessDenied>,
     /// What it is let in for.
     pub role: AccessRole,
     /// How it came in.
-    pub way: AuthMethod,
+    pub auth_method: AuthMethod,
 }
 
 /// What somebody is let in for.
@@ -145,7 +145,7 @@ pub enum AuthMethod {
 pub enum AccessDenied {
     /// The service is not for them.
     #[error("only the service's own user may submit jobs here")]
-    NotTheirs,
+    OtherUser,
     /// They would run as root.
     #[error("jobs of root are not allowed here")]
     Root,
@@ -154,17 +154,17 @@ pub enum AccessDenied {
     OwnAccount,
     /// Jobs could not run as this user.
     #[error(transparent)]
-    NoAccount(#[from] UserLookupError),
+    UserLookup(#[from] UserLookupError),
 }
 
 impl AccessDenied {
     /// What to do about it.
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::NotTheirs => "start a service of your own with `tollgate serve`",
+            Self::OtherUser => "start a service of your own with `tollgate serve`",
             Self::Root => "submit the job as another user, or set `root_jobs = true`",
             Self::OwnAccount => "submit the job as another user",
-            Self::NoAccount(_) => "`getent passwd` shows the users of the system",
+            Self::UserLookup(_) => "`getent passwd` shows the users of the system",
         }
     }
 }
@@ -172,20 +172,20 @@ impl AccessDenied {
 impl AccessRules {
     /// Whom a connection of `user` over the socket is let be. May wait for the system's name
     /// service.
-    pub fn admit(&self, user: u32) -> Peer {
+    pub fn peer_of(&self, user: u32) -> Peer {
         let own = rustix::process::geteuid().as_raw();
-        let barred = match self.users {
-            UserScope::Own => (user != own).then_some(AccessDenied::NotTheirs),
+        let barred = match self.scope {
+            UserScope::Own => (user != own).then_some(AccessDenied::OtherUser),
             UserScope::All if user == 0 => (!self.root_jobs).then_some(AccessDenied::Root),
             UserScope::All if user == own && own != 0 => Some(AccessDenied::OwnAccount),
-            UserScope::All => accounts::any(user).err().map(AccessDenied::NoAccount),
+            UserScope::All => accounts::any_user(user).err().map(AccessDenied::UserLookup),
         };
         Peer {
             user,
             operator: user == own || user == 0,
-            barred,
+            denied: barred,
             role: AccessRole::User,
-            way: AuthMethod::Socket,
+            auth_method: AuthMethod::Socket,
         }
     }
 }
@@ -195,42 +195,44 @@ mod tests {
     use super::*;
 
     /// A number that no system gives to anybody.
-    const NOBODY: u32 = u32::MAX - 7;
+    const UNUSED_UID: u32 = u32::MAX - 7;
 
     #[test]
     fn an_own_service_takes_jobs_of_its_user_only() {
         let access = AccessRules::default();
         let own = rustix::process::geteuid().as_raw();
-        assert_eq!(access.admit(own).barred, None);
-        let other = access.admit(NOBODY);
-        assert_eq!(other.barred, Some(AccessDenied::NotTheirs));
+        assert_eq!(access.peer_of(own).denied, None);
+        let other = access.peer_of(UNUSED_UID);
+        assert_eq!(other.denied, Some(AccessDenied::OtherUser));
         assert!(!other.operator);
     }
 
     #[test]
     fn a_service_for_all_takes_no_jobs_of_root_unless_told_to() {
         let access = AccessRules {
-            users: UserScope::All,
+            scope: UserScope::All,
             ..AccessRules::default()
         };
-        assert_eq!(access.admit(0).barred, Some(AccessDenied::Root));
+        assert_eq!(access.peer_of(0).denied, Some(AccessDenied::Root));
         let generous = AccessRules {
             root_jobs: true,
             ..access
         };
-        assert_eq!(generous.admit(0).barred, None);
+        assert_eq!(generous.peer_of(0).denied, None);
     }
 
     #[test]
     fn a_user_whom_the_system_does_not_know_hands_in_nothing() {
         let access = AccessRules {
-            users: UserScope::All,
+            scope: UserScope::All,
             ..AccessRules::default()
         };
-        let barred = access.admit(NOBODY).barred;
+        let barred = access.peer_of(UNUSED_UID).denied;
         assert_eq!(
             barred,
-            Some(AccessDenied::NoAccount(UserLookupError::Unknown(NOBODY)))
+            Some(AccessDenied::UserLookup(UserLookupError::Unknown(
+                UNUSED_UID
+            )))
         );
     }
 }

@@ -44,7 +44,7 @@ pub type RunAsResult = Result<Option<LaunchUser>, UserLookupError>;
 pub type RunAsResolver = Box<dyn FnMut(u32) -> Option<RunAsResult> + Send>;
 
 /// For how long an account is taken to be as it was.
-const FRESH: Duration = Duration::from_secs(60);
+const CACHE_TTL: Duration = Duration::from_secs(60);
 
 /// What a thread has looked up, and when.
 type LookupCache = Arc<Mutex<BTreeMap<u32, (Instant, RunAsResult)>>>;
@@ -54,11 +54,11 @@ type LookupCache = Arc<Mutex<BTreeMap<u32, (Instant, RunAsResult)>>>;
 ///
 /// # Errors
 /// If there is no thread to be had.
-pub fn looked_up_aside() -> io::Result<RunAsResolver> {
-    aside(any)
+pub fn background_resolver() -> io::Result<RunAsResolver> {
+    spawn_resolver(any_user)
 }
 
-fn aside(look_up: fn(u32) -> RunAsResult) -> io::Result<RunAsResolver> {
+fn spawn_resolver(look_up: fn(u32) -> RunAsResult) -> io::Result<RunAsResolver> {
     let known = LookupCache::default();
     let (asks, asked) = mpsc::channel::<u32>();
     let answers = Arc::clone(&known);
@@ -75,8 +75,10 @@ fn aside(look_up: fn(u32) -> RunAsResult) -> io::Result<RunAsResolver> {
     Ok(Box::new(move |user| {
         let known = known.lock().unwrap_or_else(PoisonError::into_inner);
         let found = known.get(&user);
-        let fresh = found.is_some_and(|(at, _)| at.elapsed() < FRESH);
-        let asked = pending.get(&user).is_some_and(|at| at.elapsed() < FRESH);
+        let fresh = found.is_some_and(|(at, _)| at.elapsed() < CACHE_TTL);
+        let asked = pending
+            .get(&user)
+            .is_some_and(|at| at.elapsed() < CACHE_TTL);
         if !fresh && !asked {
             pending.insert(user, Instant::now());
             // The thread listens for as long as there is this.
@@ -93,7 +95,7 @@ fn aside(look_up: fn(u32) -> RunAsResult) -> io::Result<RunAsResolver> {
 ///
 /// # Errors
 /// If it is anybody else.
-pub fn own(user: u32) -> RunAsResult {
+pub fn own_user(user: u32) -> RunAsResult {
     let own = rustix::process::geteuid().as_raw();
     if user == own {
         return Ok(None);
@@ -105,8 +107,8 @@ pub fn own(user: u32) -> RunAsResult {
 ///
 /// # Errors
 /// If the system has no account for it, or cannot say.
-pub fn any(user: u32) -> RunAsResult {
-    own(user).or_else(|_| look_up(user).map(Some))
+pub fn any_user(user: u32) -> RunAsResult {
+    own_user(user).or_else(|_| look_up(user).map(Some))
 }
 
 /// What a user is called; as a number has different owners on different hosts, a name is what tells
@@ -162,7 +164,7 @@ mod tests {
     use super::*;
 
     /// A number that no system gives to anybody: the last before "nobody in particular".
-    const NOBODY: u32 = u32::MAX - 7;
+    const UNUSED_UID: u32 = u32::MAX - 7;
 
     #[test]
     fn users_have_the_groups_of_the_system() {
@@ -186,27 +188,33 @@ mod tests {
     fn nobody_waits_for_the_name_service() {
         fn slow(user: u32) -> RunAsResult {
             // It answers once somebody has been told that it does not.
-            TOLD.wait();
+            LOOKUP_MAY_END.wait();
             Err(UserLookupError::Unknown(user))
         }
-        static TOLD: std::sync::Barrier = std::sync::Barrier::new(2);
-        let mut run_as = aside(slow).unwrap();
+        static LOOKUP_MAY_END: std::sync::Barrier = std::sync::Barrier::new(2);
+        let mut run_as = spawn_resolver(slow).unwrap();
         assert_eq!(run_as(7), None);
-        TOLD.wait();
+        LOOKUP_MAY_END.wait();
         let answer = std::iter::repeat_with(|| run_as(7)).find_map(|answer| answer);
         assert_eq!(answer, Some(Err(UserLookupError::Unknown(7))));
     }
 
     #[test]
     fn a_number_without_an_account_is_no_user() {
-        assert_eq!(any(NOBODY), Err(UserLookupError::Unknown(NOBODY)));
+        assert_eq!(
+            any_user(UNUSED_UID),
+            Err(UserLookupError::Unknown(UNUSED_UID))
+        );
     }
 
     #[test]
     fn the_service_s_own_user_needs_no_account() {
         let me = rustix::process::geteuid().as_raw();
-        assert_eq!(own(me), Ok(None));
-        assert_eq!(any(me), Ok(None));
-        assert!(matches!(own(NOBODY), Err(UserLookupError::Foreign { .. })));
+        assert_eq!(own_user(me), Ok(None));
+        assert_eq!(any_user(me), Ok(None));
+        assert!(matches!(
+            own_user(UNUSED_UID),
+            Err(UserLookupError::Foreign { .. })
+        ));
     }
 }

@@ -32,4 +32,4 @@ mod work;
 
 pub(crate) use reply::ApiError;
 
-pub use instant::{BadInstant, iso, read_iso};
+pub use instant::{BadInstant, format_iso, parse_iso};

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::fleet::replace;
+use crate::fleet::replace_private_file;
 use crate::folder::{self, DataDir};
 use crate::store::{self, CheckedRows, StoreError, VERSION};
 
@@ -22,7 +22,7 @@ const MANIFEST: &str = "backup.json";
 const SETTINGS: &str = "config.toml";
 
 /// The files that are copied as they are; any of them may be missing.
-const COPIED: &[&str] = &[
+const COPIED_FILES: &[&str] = &[
     SETTINGS,
     "identity",
     "tokens.toml",
@@ -109,7 +109,7 @@ pub fn back_up(data: &Path, to: &Path, made_at: String) -> Result<CheckedRows, B
     }
     create_empty_dir(to)?;
     let checked = store::copy(&store, &folder::store(to))?;
-    for name in COPIED {
+    for name in COPIED_FILES {
         copy_file(&data.join(name), &to.join(name))?;
     }
     let manifest = BackupManifest {
@@ -119,7 +119,7 @@ pub fn back_up(data: &Path, to: &Path, made_at: String) -> Result<CheckedRows, B
     };
     let path = to.join(MANIFEST);
     let text = serde_json::to_vec_pretty(&manifest).map_err(io::Error::from);
-    text.and_then(|text| replace(&path, &text))
+    text.and_then(|text| replace_private_file(&path, &text))
         .map_err(failed(&path, "cannot be written"))?;
     Ok(checked)
 }
@@ -146,7 +146,7 @@ pub fn restore(from: &Path, to: &DataDir) -> Result<(BackupManifest, CheckedRows
     ] {
         remove(&to.path().join(name))?;
     }
-    for &name in COPIED {
+    for &name in COPIED_FILES {
         let target = to.path().join(name);
         if name != SETTINGS {
             remove(&target)?;
@@ -155,9 +155,9 @@ pub fn restore(from: &Path, to: &DataDir) -> Result<(BackupManifest, CheckedRows
         }
         copy_file(&from.join(name), &target)?;
     }
-    let marker = to.restored();
+    let marker = to.restored_marker();
     let text = format!("{}\n", manifest.made_at);
-    replace(&marker, text.as_bytes()).map_err(failed(&marker, "cannot be written"))?;
+    replace_private_file(&marker, text.as_bytes()).map_err(failed(&marker, "cannot be written"))?;
     // The store last: without it no service starts in a directory with an identity.
     let new = to.path().join("tollgate.db.new");
     remove(&new)?;

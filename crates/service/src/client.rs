@@ -64,7 +64,7 @@ pub enum ClientError {
     },
     /// It answers in words of another version.
     #[error("the answer of the service cannot be read by this version: {0}")]
-    Nonsense(#[from] serde_json::Error),
+    InvalidResponse(#[from] serde_json::Error),
     /// The request cannot be made.
     #[error("the request cannot be made: {0}")]
     Request(#[from] hyper::http::Error),
@@ -88,7 +88,7 @@ impl ApiClient {
         let stream = runtime
             .block_on(UnixStream::connect(socket))
             .map_err(failed)?;
-        Self::talk(runtime, stream, HeaderValue::from_static("localhost"), None)
+        Self::handshake(runtime, stream, HeaderValue::from_static("localhost"), None)
     }
 
     /// Connects to a service elsewhere.
@@ -108,10 +108,10 @@ impl ApiClient {
         let authorization = authorization.map_err(hyper::http::Error::from)?;
         let runtime = runtime()?;
         let stream = runtime.block_on(remote.connect())?;
-        Self::talk(runtime, stream, host, authorization)
+        Self::handshake(runtime, stream, host, authorization)
     }
 
-    fn talk(
+    fn handshake(
         runtime: Runtime,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         host: HeaderValue,

@@ -82,9 +82,9 @@ pub struct ServeOptions {
     /// Where to listen besides the socket.
     pub listen: Option<TcpListenOptions>,
     /// Whom tokens and certificates stand for.
-    pub keys: Vec<Credential>,
+    pub credentials: Vec<Credential>,
     /// How long workers are waited for.
-    pub terms: LeaseTimings,
+    pub lease: LeaseTimings,
     /// The certificate that the settings name, if it was read already: root may, and the account that it
     /// becomes may not.
     pub certificate: Option<TlsCertificate>,
@@ -144,7 +144,7 @@ impl Default for WorkerConfig {
 
 impl WorkerConfig {
     fn terms(self) -> Result<LeaseTimings, ConfigError> {
-        let allowed = terms::SHORTEST.as_secs_f64()..=terms::LONGEST.as_secs_f64();
+        let allowed = terms::MIN_GRACE.as_secs_f64()..=terms::MAX_GRACE.as_secs_f64();
         if allowed.contains(&self.grace_s) {
             let grace = Duration::from_secs_f64(self.grace_s);
             return Ok(LeaseTimings { grace });
@@ -206,7 +206,7 @@ pub enum ConfigError {
     Open(#[from] DataDirError),
     /// A token or a certificate is named wrongly.
     #[error("{list}: {place}: {what}")]
-    Key {
+    Credential {
         /// Tokens or certificates.
         list: &'static str,
         /// Which one, from 1.
@@ -271,7 +271,7 @@ impl ServiceConfig {
             .map_err(failed)?;
         folder::check_file(&file, path, FilePermissions::Public)?;
         let folder = path.parent().unwrap_or(path);
-        folder::check_place(folder)?;
+        folder::check_parent_dir(folder)?;
         let mut text = String::new();
         file.read_to_string(&mut text).map_err(failed)?;
         let config: Self = toml::from_str(&text).map_err(|error| ConfigError::Parse {
@@ -288,16 +288,16 @@ impl ServiceConfig {
     ///
     /// # Errors
     /// The first setting that means nothing.
-    pub fn doors(&self) -> Result<ServeOptions, ConfigError> {
+    pub fn serve_options(&self) -> Result<ServeOptions, ConfigError> {
         let access = self.access()?;
         let listen = self.listen.as_ref();
         Ok(ServeOptions {
             access,
             listen: listen
-                .map(|listen| listen.checked(&self.folder))
+                .map(|listen| listen.resolve(&self.folder))
                 .transpose()?,
-            keys: listen::keys(&self.tokens, &self.certificates, access)?,
-            terms: self.workers.terms()?,
+            credentials: listen::keys(&self.tokens, &self.certificates, access)?,
+            lease: self.workers.terms()?,
             certificate: None,
         })
     }
@@ -308,8 +308,8 @@ impl ServiceConfig {
     /// The first setting that is no format or level.
     pub fn log(&self) -> Result<LogSettings, ConfigError> {
         Ok(LogSettings {
-            format: log_word("log.format", &self.log.format)?,
-            level: log_word("log.level", &self.log.level)?,
+            format: parse_log_setting("log.format", &self.log.format)?,
+            level: parse_log_setting("log.level", &self.log.level)?,
         })
     }
 
@@ -335,8 +335,8 @@ impl ServiceConfig {
                 "default_estimate_s",
                 self.default_estimate_s,
             )?),
-            level: self.level()?,
-            confidence: self.least()?,
+            level: self.estimate_level()?,
+            confidence: self.min_confidence()?,
             max_resident: {
                 at_least_one("max_resident", u64::from(self.max_resident))?;
                 self.max_resident
@@ -367,13 +367,13 @@ impl ServiceConfig {
             });
         }
         Ok(AccessRules {
-            users: self.users,
+            scope: self.users,
             root_jobs: self.root_jobs,
             limits,
         })
     }
 
-    fn least(&self) -> Result<u32, ConfigError> {
+    fn min_confidence(&self) -> Result<u32, ConfigError> {
         if (0.0..=1.0).contains(&self.confidence) {
             return Ok((self.confidence * 1e6).round() as u32);
         }
@@ -384,7 +384,7 @@ impl ServiceConfig {
         })
     }
 
-    fn level(&self) -> Result<Probability, ConfigError> {
+    fn estimate_level(&self) -> Result<Probability, ConfigError> {
         let level = Some(self.estimate_level).filter(|&level| level > 0.0 && level < 1.0);
         level.and_then(Probability::new).ok_or(ConfigError::Range {
             key: "estimate_level",
@@ -411,7 +411,7 @@ fn one_policy(key: &'static str, words: &str, market: Market) -> Result<PolicySp
     })
 }
 
-fn log_word<T: FromStr<Err = UnknownLogSetting>>(
+fn parse_log_setting<T: FromStr<Err = UnknownLogSetting>>(
     key: &'static str,
     word: &str,
 ) -> Result<T, ConfigError> {

@@ -60,7 +60,7 @@ use shadow::ShadowPolicy;
 pub use shadow::{PolicyComparison, ShadowTotals};
 
 /// The most quotes that are held for one user at a time: each keeps room from others.
-const MOST_HOLDS: usize = 16;
+const MAX_RESERVATIONS: usize = 16;
 
 /// The state of the service.
 #[derive(Debug)]
@@ -74,10 +74,10 @@ pub struct Core {
     effects: Vec<Effect>,
     scratch: ProbeScratch,
     /// In a step: jobs that need not wait any more, and are to be decided about.
-    ready: Vec<u64>,
+    released: Vec<u64>,
     /// In a step: jobs that are over, and ended as those that wait for them need it.
-    ended_well: BTreeSet<u64>,
-    ahead: LookAheadCache,
+    succeeded: BTreeSet<u64>,
+    look_ahead: LookAheadCache,
     /// It follows each step, and nothing here looks at it.
     shadow: Option<Box<ShadowPolicy>>,
 }
@@ -97,7 +97,7 @@ impl Core {
     /// A service that has seen nothing yet.
     pub fn new(rules: AdmissionRules) -> Self {
         let mut gate = Gate::new(rules.policy.build(rules.market), rules.market);
-        gate.limit_tasks(Some(rules.max_resident));
+        gate.set_task_limit(Some(rules.max_resident));
         let mut core = Self {
             gate,
             rules,
@@ -107,12 +107,12 @@ impl Core {
             now: Instant::ZERO,
             effects: Vec::new(),
             scratch: ProbeScratch::default(),
-            ready: Vec::new(),
-            ended_well: BTreeSet::new(),
-            ahead: LookAheadCache::default(),
+            released: Vec::new(),
+            succeeded: BTreeSet::new(),
+            look_ahead: LookAheadCache::default(),
             shadow: None,
         };
-        core.begin_shadow();
+        core.start_shadow();
         core
     }
 
@@ -121,7 +121,7 @@ impl Core {
     pub fn step(&mut self, at: Instant, commands: &[ServiceCommand]) -> StepOutput {
         let step = self.decide(at, commands);
         if let Some(mut shadow) = self.shadow.take() {
-            shadow.follow(self, commands, &step);
+            shadow.observe_step(self, commands, &step);
             self.shadow = Some(shadow);
         }
         step
@@ -130,10 +130,10 @@ impl Core {
     fn decide(&mut self, at: Instant, commands: &[ServiceCommand]) -> StepOutput {
         self.now = self.now.max(at);
         let mut step = StepOutput::default();
-        self.lapse_due(&mut step);
+        self.expire_due(&mut step);
         // Jobs are asked about before they are handed in: by shares as they are, not as they were set.
         if self.gate.next_wake().is_some_and(|due| due <= self.now) {
-            let _ = self.input(GateInput::Tick, &mut step);
+            let _ = self.apply_input(GateInput::Tick, &mut step);
         }
         let mut replies: Vec<Option<CommandResult>> = vec![None; commands.len()];
         for reports in [true, false] {
@@ -142,27 +142,27 @@ impl Core {
                     continue;
                 }
                 *reply = Some(self.handle(command, &mut step));
-                if self.gate.discipline() == PassTrigger::Event {
-                    self.settle(&mut step);
+                if self.gate.pass_trigger() == PassTrigger::Event {
+                    self.run_passes(&mut step);
                 }
             }
         }
-        self.settle(&mut step);
-        self.tally_up(&mut step);
-        self.ended_well.clear();
-        step.replies = replies.into_iter().flatten().collect();
+        self.run_passes(&mut step);
+        self.report_counts(&mut step);
+        self.succeeded.clear();
+        step.results = replies.into_iter().flatten().collect();
         step
     }
 
     /// What a job handed in at `at` would be told. Binds nothing and changes nothing.
     pub fn quote(&mut self, at: Instant, submission: &Submission) -> SubmitOutcome {
         let at = self.now.max(at);
-        self.answer(at, submission)
+        self.evaluate(at, submission)
     }
 
     /// When to step at the latest although nothing happens outside.
     pub fn next_wake(&self) -> Option<Instant> {
-        let lapse = self.jobs.next_lapse().map(|(lapses, _)| lapses);
+        let lapse = self.jobs.next_expiry().map(|(lapses, _)| lapses);
         self.gate.next_wake().into_iter().chain(lapse).min()
     }
 
@@ -198,7 +198,7 @@ impl Core {
     pub fn restore(saved: CoreSnapshot, rules: AdmissionRules) -> Self {
         let policy = rules.policy.build(rules.market);
         let mut gate = Gate::restore(saved.gate, policy, rules.market, saved.now);
-        gate.limit_tasks(Some(rules.max_resident));
+        gate.set_task_limit(Some(rules.max_resident));
         let known = saved.shadow.zip(rules.shadow.as_ref());
         let known = known.and_then(|(saved, policy)| ShadowPolicy::restore(saved, policy, &rules));
         let mut core = Self {
@@ -211,14 +211,14 @@ impl Core {
             ..Self::new(rules)
         };
         if core.shadow.is_none() {
-            core.begin_shadow();
+            core.start_shadow();
         }
         core
     }
 
-    fn begin_shadow(&mut self) {
+    fn start_shadow(&mut self) {
         let policy = self.rules.shadow.clone();
-        self.shadow = policy.map(|policy| Box::new(ShadowPolicy::begin(&policy, self)));
+        self.shadow = policy.map(|policy| Box::new(ShadowPolicy::start(&policy, self)));
     }
 
     /// What the policy on paper would have done by `at`, beside what was done; none if there is no
@@ -231,7 +231,10 @@ impl Core {
     fn handle(&mut self, command: &ServiceCommand, step: &mut StepOutput) -> CommandResult {
         let done = match command {
             ServiceCommand::Submit(submission) => return self.submit(submission, step),
-            ServiceCommand::Report { attempt, fate } => self.report(*attempt, fate, step),
+            ServiceCommand::Report {
+                attempt,
+                progress: fate,
+            } => self.report(*attempt, fate, step),
             ServiceCommand::Claim { job } => self.claim(*job, step),
             ServiceCommand::Cancel { job, tasks } => self.cancel(*job, tasks.as_ref(), step),
             ServiceCommand::Hold { job, tasks } => {
@@ -242,20 +245,23 @@ impl Core {
             }
             &ServiceCommand::WorkerUp {
                 worker,
-                epoch,
+                incarnation: epoch,
                 nodes,
                 memory,
-            } => self.input(
+            } => self.apply_input(
                 GateInput::WorkerUp {
                     worker,
-                    epoch,
+                    incarnation: epoch,
                     nodes,
                     memory,
                 },
                 step,
             ),
-            &ServiceCommand::WorkerGone { worker, epoch } => self.lose_worker(worker, epoch, step),
-            ServiceCommand::Tick => self.input(GateInput::Tick, step),
+            &ServiceCommand::WorkerLost {
+                worker,
+                incarnation: epoch,
+            } => self.lose_worker(worker, epoch, step),
+            ServiceCommand::Tick => self.apply_input(GateInput::Tick, step),
         };
         match done {
             Ok(()) => CommandResult::Done,
@@ -269,28 +275,33 @@ impl Core {
         fate: &AttemptProgress,
         step: &mut StepOutput,
     ) -> Result<(), CommandError> {
-        let live = self.jobs.get_mut(key.of()).filter(|live| live.is_at(key));
+        let live = self
+            .jobs
+            .get_mut(key.task())
+            .filter(|live| live.is_current_attempt(key));
         let live = live.ok_or(CommandError::Gate(tollgate_gate::InputError::StaleAttempt))?;
         let (job, attempt) = (live.slot, live.gate_attempt);
         if let AttemptProgress::Ended { status, .. } = fate {
-            live.code = Some(status.code());
+            live.exit_code = Some(status.shell_code());
         }
-        step.changes.push(RowChange::Fate {
+        step.changes.push(RowChange::AttemptProgressed {
             attempt: key,
-            fate: fate.clone(),
+            progress: fate.clone(),
         });
         match *fate {
             AttemptProgress::Started { .. } => Ok(()),
             AttemptProgress::Ended { wall, .. } => {
-                self.learn(key.of(), wall);
-                self.input(GateInput::Ended { job, attempt }, step)
+                self.observe_runtime(key.task(), wall);
+                self.apply_input(GateInput::Ended { job, attempt }, step)
             }
-            AttemptProgress::Lost { .. } => self.input(GateInput::Evicted { job, attempt }, step),
+            AttemptProgress::Lost { .. } => {
+                self.apply_input(GateInput::Evicted { job, attempt }, step)
+            }
         }
     }
 
     /// A job that its user took back says nothing about how long such jobs take.
-    fn learn(&mut self, task: TaskKey, runtime: Span) {
+    fn observe_runtime(&mut self, task: TaskKey, runtime: Span) {
         let Some(live) = self.jobs.get(task) else {
             return;
         };
@@ -298,7 +309,7 @@ impl Core {
             return;
         }
         let record = tollgate_forecast::CompletedJob {
-            job: live.asked(),
+            job: live.forecast_features(),
             submit: live.spec.submit,
             finish: self.now,
             runtime,
@@ -307,19 +318,19 @@ impl Core {
         let _ = self.forecaster.learn(&record, live.forecast.forecast());
     }
 
-    fn input(&mut self, input: GateInput, step: &mut StepOutput) -> Result<(), CommandError> {
+    fn apply_input(&mut self, input: GateInput, step: &mut StepOutput) -> Result<(), CommandError> {
         let answer = self.gate.handle(self.now, input, &mut self.effects);
-        self.carry_out(step);
+        self.apply_effects(step);
         answer.map(|_| ()).map_err(CommandError::Gate)
     }
 
     /// What is put before the gate for what a pass did may be started in another one.
-    fn settle(&mut self, step: &mut StepOutput) {
+    fn run_passes(&mut self, step: &mut StepOutput) {
         loop {
-            self.gate.settle(self.now, &mut self.effects);
-            self.carry_out(step);
-            let decided = self.decide_ready(step);
-            if !self.feed(step) && !decided {
+            self.gate.run_pass(self.now, &mut self.effects);
+            self.apply_effects(step);
+            let decided = self.decide_released(step);
+            if !self.materialise_tasks(step) && !decided {
                 return;
             }
         }

@@ -6,7 +6,7 @@ use tollgate_model::{Instant, Span};
 use crate::core::{AttemptExit, AttemptProgress, KillCause, ServiceCommand, TaskAttemptKey};
 
 /// The engine's name of an attempt.
-pub(crate) fn key(attempt: TaskAttemptKey) -> tollgate_engine::AttemptKey {
+pub(crate) fn engine_key(attempt: TaskAttemptKey) -> tollgate_engine::AttemptKey {
     tollgate_engine::AttemptKey {
         job: attempt.job,
         task: attempt.task,
@@ -15,7 +15,7 @@ pub(crate) fn key(attempt: TaskAttemptKey) -> tollgate_engine::AttemptKey {
 }
 
 /// Our name of an attempt.
-pub(crate) fn key_of(attempt: tollgate_engine::AttemptKey) -> TaskAttemptKey {
+pub(crate) fn from_engine_key(attempt: tollgate_engine::AttemptKey) -> TaskAttemptKey {
     TaskAttemptKey {
         job: attempt.job,
         task: attempt.task,
@@ -24,7 +24,7 @@ pub(crate) fn key_of(attempt: tollgate_engine::AttemptKey) -> TaskAttemptKey {
 }
 
 /// A report as a command.
-pub(crate) fn command(report: &AttemptReport) -> ServiceCommand {
+pub(crate) fn report_command(report: &AttemptReport) -> ServiceCommand {
     let fate = match &report.event {
         AttemptEvent::Started(start) => AttemptProgress::Started {
             pid: start.pid,
@@ -39,7 +39,7 @@ pub(crate) fn command(report: &AttemptReport) -> ServiceCommand {
                     reason: reason.clone(),
                 },
             },
-            killed: ended.killed.map(killed),
+            killed: ended.killed.map(kill_cause),
             at: ended.at,
             wall: ended.wall,
             cpu: ended.cpu,
@@ -48,12 +48,12 @@ pub(crate) fn command(report: &AttemptReport) -> ServiceCommand {
         AttemptEvent::Lost { at } => AttemptProgress::Lost { at: *at },
     };
     ServiceCommand::Report {
-        attempt: key_of(report.attempt),
-        fate,
+        attempt: from_engine_key(report.attempt),
+        progress: fate,
     }
 }
 
-fn killed(why: KillReason) -> KillCause {
+fn kill_cause(why: KillReason) -> KillCause {
     match why {
         KillReason::Cancelled => KillCause::Cancelled,
         KillReason::TimeLimit => KillCause::TimeLimit,
@@ -72,7 +72,7 @@ pub(crate) fn is_end(report: &AttemptReport) -> bool {
 }
 
 /// The end of an attempt that no engine is asked to start, for what could not be done.
-pub(crate) fn unfit(
+pub(crate) fn not_started_report(
     attempt: tollgate_engine::AttemptKey,
     step: &str,
     reason: String,

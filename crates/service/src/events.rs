@@ -13,7 +13,7 @@ use tollgate_model::Instant;
 use crate::core::{AdmissionState, RowChange};
 
 /// How many events are remembered. Some hundred bytes each.
-const MOST: usize = 16_384;
+const MAX_EVENTS: usize = 16_384;
 
 /// The name of an event: which batch of the store it was committed with, and its place among what
 /// followed from that. They grow, over restarts too.
@@ -22,7 +22,7 @@ pub struct EventId {
     /// The number of the batch.
     pub batch: i64,
     /// From 0.
-    pub place: u32,
+    pub index: u32,
 }
 
 /// Words that name no event.
@@ -83,7 +83,7 @@ pub struct LogPosition {
 struct EventRing {
     events: VecDeque<EventEntry>,
     /// The last one that was forgotten, or may have been.
-    forgotten: EventId,
+    last_dropped: EventId,
 }
 
 impl EventLog {
@@ -91,7 +91,7 @@ impl EventLog {
     pub fn after_batch(batch: i64) -> Self {
         let forgotten = EventId {
             batch,
-            place: u32::MAX,
+            index: u32::MAX,
         };
         let latest = LogPosition {
             id: forgotten,
@@ -100,7 +100,7 @@ impl EventLog {
         Self {
             ring: Arc::new(Mutex::new(EventRing {
                 events: VecDeque::new(),
-                forgotten,
+                last_dropped: forgotten,
             })),
             latest: watch::Sender::new(latest),
         }
@@ -111,8 +111,11 @@ impl EventLog {
         let mut last = None;
         {
             let mut ring = self.ring();
-            for (event, place) in changes.iter().filter_map(event).zip(0..) {
-                let id = EventId { batch, place };
+            for (event, place) in changes.iter().filter_map(event_of).zip(0..) {
+                let id = EventId {
+                    batch,
+                    index: place,
+                };
                 ring.push(EventEntry { id, at, ..event });
                 last = Some(id);
             }
@@ -143,10 +146,13 @@ impl EventLog {
     ///
     /// # Errors
     /// If one of them is not remembered any more, or the id is none of ours.
-    pub fn after(&self, id: EventId, most: usize) -> Result<Vec<EventEntry>, EventGap> {
+    pub fn events_after(&self, id: EventId, most: usize) -> Result<Vec<EventEntry>, EventGap> {
         let ring = self.ring();
-        let latest = ring.events.back().map_or(ring.forgotten, |event| event.id);
-        if id < ring.forgotten || id > latest {
+        let latest = ring
+            .events
+            .back()
+            .map_or(ring.last_dropped, |event| event.id);
+        if id < ring.last_dropped || id > latest {
             return Err(EventGap { from: latest });
         }
         let begin = ring.events.partition_point(|event| event.id <= id);
@@ -161,36 +167,36 @@ impl EventLog {
 
 impl EventRing {
     fn push(&mut self, event: EventEntry) {
-        if self.events.len() == MOST
+        if self.events.len() == MAX_EVENTS
             && let Some(oldest) = self.events.pop_front()
         {
-            self.forgotten = oldest.id;
+            self.last_dropped = oldest.id;
         }
         self.events.push_back(event);
     }
 }
 
 /// What a change is to those who are told; none if they need not know. Its name comes later.
-fn event(change: &RowChange) -> Option<EventEntry> {
+fn event_of(change: &RowChange) -> Option<EventEntry> {
     let whole = |kind, job| (kind, job, None);
     let (kind, job, tasks) = match change {
         RowChange::Submitted { job, answer, .. } | RowChange::Decided { job, answer } => {
-            let reserved = answer.held_until.is_some();
+            let reserved = answer.reserved_until.is_some();
             whole(
                 if reserved {
                     "reserved"
                 } else {
-                    standing(&answer.standing)
+                    admission_key(&answer.admission)
                 },
                 *job,
             )
         }
         RowChange::Deferred { job, held } => whole(if *held { "held" } else { "deferred" }, *job),
-        RowChange::Forsaken { job, .. } => whole("cancelled", *job),
-        RowChange::Dropped {
+        RowChange::DependencyFailed { job, .. } => whole("cancelled", *job),
+        RowChange::TasksDropped {
             job,
             tasks,
-            refusals,
+            reasons: refusals,
         } => {
             let kind = if refusals.is_empty() {
                 "cancelled"
@@ -204,8 +210,8 @@ fn event(change: &RowChange) -> Option<EventEntry> {
             *job,
             Some(EventTasks::Some(tasks.to_string().into())),
         ),
-        RowChange::TaskOver { attempt, ending } => (
-            ended(*ending),
+        RowChange::TaskEnded { attempt, ending } => (
+            ending_key(*ending),
             attempt.job,
             Some(EventTasks::One(attempt.task)),
         ),
@@ -219,15 +225,15 @@ fn event(change: &RowChange) -> Option<EventEntry> {
             let task = of_array.then_some(EventTasks::One(attempt.task));
             ("started", attempt.job, task)
         }
-        RowChange::Over { job, ending } => whole(ended(*ending), *job),
-        RowChange::Tally { .. }
-        | RowChange::Fate { .. }
+        RowChange::JobEnded { job, ending } => whole(ending_key(*ending), *job),
+        RowChange::ArrayCounts { .. }
+        | RowChange::AttemptProgressed { .. }
         | RowChange::WorkerLost { .. }
         | RowChange::Booked { .. } => return None,
     };
     let ends = ["finished", "cancelled", "lost", "rejected", "expired"];
     Some(EventEntry {
-        id: EventId { batch: 0, place: 0 },
+        id: EventId { batch: 0, index: 0 },
         at: Instant::ZERO,
         kind,
         job,
@@ -236,7 +242,7 @@ fn event(change: &RowChange) -> Option<EventEntry> {
     })
 }
 
-fn standing(standing: &AdmissionState) -> &'static str {
+fn admission_key(standing: &AdmissionState) -> &'static str {
     match standing {
         AdmissionState::Accepted { .. } => "accepted",
         AdmissionState::Queued => "queued",
@@ -245,7 +251,7 @@ fn standing(standing: &AdmissionState) -> &'static str {
     }
 }
 
-fn ended(ending: JobEnding) -> &'static str {
+fn ending_key(ending: JobEnding) -> &'static str {
     match ending {
         JobEnding::Finished => "finished",
         JobEnding::Cancelled => "cancelled",
@@ -255,7 +261,7 @@ fn ended(ending: JobEnding) -> &'static str {
 
 impl fmt::Display for EventId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}-{}", self.batch, self.place)
+        write!(f, "{}-{}", self.batch, self.index)
     }
 }
 
@@ -266,7 +272,7 @@ impl FromStr for EventId {
         let (batch, place) = words.split_once('-').ok_or(BadEventId)?;
         Ok(Self {
             batch: batch.parse().map_err(|_| BadEventId)?,
-            place: place.parse().map_err(|_| BadEventId)?,
+            index: place.parse().map_err(|_| BadEventId)?,
         })
     }
 }
@@ -289,7 +295,10 @@ mod tests {
     }
 
     fn id(batch: i64, place: u32) -> EventId {
-        EventId { batch, place }
+        EventId {
+            batch,
+            index: place,
+        }
     }
 
     #[test]
@@ -302,7 +311,7 @@ mod tests {
         log.publish(10, Instant::ZERO, &queued(4..5));
         assert!(watch.has_changed().unwrap());
         let jobs = |from| -> Vec<u64> {
-            let events = log.after(from, 3).unwrap();
+            let events = log.events_after(from, 3).unwrap();
             events.iter().map(|event| event.job).collect()
         };
         assert_eq!(jobs(begin), [1, 2, 3]);
@@ -314,14 +323,17 @@ mod tests {
     fn what_is_not_known_is_a_gap() {
         let log = EventLog::after_batch(7);
         // Of batch 7 there may have been more events than were read before the restart.
-        let gap = log.after(id(7, 3), 10);
+        let gap = log.events_after(id(7, 3), 10);
         assert!(gap.is_err());
-        log.publish(8, Instant::ZERO, &queued(0..MOST as u64 + 2));
-        let latest = id(8, MOST as u32 + 1);
-        assert_eq!(log.after(id(8, 0), 10), Err(EventGap { from: latest }));
-        assert_eq!(log.after(id(8, 1), 1).unwrap()[0].id, id(8, 2));
+        log.publish(8, Instant::ZERO, &queued(0..MAX_EVENTS as u64 + 2));
+        let latest = id(8, MAX_EVENTS as u32 + 1);
         assert_eq!(
-            log.after(id(9, 0), 10),
+            log.events_after(id(8, 0), 10),
+            Err(EventGap { from: latest })
+        );
+        assert_eq!(log.events_after(id(8, 1), 1).unwrap()[0].id, id(8, 2));
+        assert_eq!(
+            log.events_after(id(9, 0), 10),
             Err(EventGap { from: latest }),
             "it is yet to come"
         );

@@ -10,15 +10,15 @@ pub enum ServiceFailpoint {
     /// It is on disk, and nobody was told.
     Committed,
     /// Who asked was answered, and the engine was told nothing.
-    Answered,
+    Responded,
     /// The engine was told what to do.
-    Ordered,
+    Dispatched,
     /// The engine may forget what ended, or will be told so soon.
     Acknowledged,
     /// A snapshot is about to be written.
-    Resting,
+    SnapshotStarting,
     /// A snapshot was written.
-    Rested,
+    SnapshotWritten,
 }
 
 impl ServiceFailpoint {
@@ -26,11 +26,11 @@ impl ServiceFailpoint {
     pub const ALL: [Self; 7] = [
         Self::Decided,
         Self::Committed,
-        Self::Answered,
-        Self::Ordered,
+        Self::Responded,
+        Self::Dispatched,
         Self::Acknowledged,
-        Self::Resting,
-        Self::Rested,
+        Self::SnapshotStarting,
+        Self::SnapshotWritten,
     ];
 
     /// What it is called in [`VARIABLE`].
@@ -38,11 +38,11 @@ impl ServiceFailpoint {
         match self {
             Self::Decided => "decided",
             Self::Committed => "committed",
-            Self::Answered => "answered",
+            Self::Responded => "answered",
             Self::Acknowledged => "acknowledged",
-            Self::Ordered => "ordered",
-            Self::Resting => "resting",
-            Self::Rested => "rested",
+            Self::Dispatched => "ordered",
+            Self::SnapshotStarting => "resting",
+            Self::SnapshotWritten => "rested",
         }
     }
 }

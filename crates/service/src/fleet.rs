@@ -47,6 +47,6 @@ pub use hand::{AgentConfig, AgentPersistentState, DisconnectReason, WorkerAgent}
 pub use muster::{JobOwners, MonotonicClock, WorkerPool, WorkerPoolConfig};
 pub(crate) use post::WorkerSnapshot;
 pub use post::{ConnectionEvent, ConnectionEventKind, FrameSink, WorkerInfo, WorkerState};
-pub(crate) use roster::replace;
+pub(crate) use roster::replace_private_file;
 pub use route::WorkerTransport;
 pub use terms::LeaseTimings;

@@ -10,13 +10,13 @@ use crate::fleet;
 use crate::net::certificate::CertificateFiles;
 
 /// The longest path of a Unix socket, in bytes: the system's, less the NUL.
-const LONGEST_SOCKET: usize = 107;
+const MAX_SOCKET_PATH_LEN: usize = 107;
 
 /// The settings in a data folder.
 pub const SETTINGS: &str = "config.toml";
 /// The permission bits of a data folder of root's that an account writes to, by its group. The account may rename
 /// and delete its own files alone (sticky); others pass through.
-pub(crate) const TAKEN_OVER: u32 = 0o1771;
+pub(crate) const ACCOUNT_DIR_MODE: u32 = 0o1771;
 
 /// Who may read a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +55,7 @@ pub enum DataDirError {
     },
     /// Others may write to it.
     #[error("{}: mode {mode:03o}: expected a directory that others cannot write to", path.display())]
-    Open {
+    WritableByOthers {
         /// The folder.
         path: PathBuf,
         /// Its permission bits.
@@ -66,7 +66,7 @@ pub enum DataDirError {
     NotRoot(u32),
     /// Others cannot get at it, or could put another in its place.
     #[error("{}: mode {mode:03o}: expected a directory that others can pass through but not write to", path.display())]
-    Way {
+    UnsafePath {
         /// The folder, or one that it is in.
         path: PathBuf,
         /// Its permission bits.
@@ -87,7 +87,7 @@ pub enum DataDirError {
         me: u32,
     },
     /// The path of the socket in it would be too long for the system.
-    #[error("{}: the path is too long for the socket: expected at most {LONGEST_SOCKET} bytes", .0.display())]
+    #[error("{}: the path is too long for the socket: expected at most {MAX_SOCKET_PATH_LEN} bytes", .0.display())]
     TooLong(PathBuf),
     /// The system says no.
     #[error("{}: {action}: {error}", path.display())]
@@ -111,12 +111,14 @@ impl DataDirError {
             Self::Foreign { .. } | Self::TooLong(_) => {
                 Some("choose another directory with `--data`")
             }
-            Self::Open { .. } => Some("remove the permissions with `chmod go-w`"),
+            Self::WritableByOthers { .. } => Some("remove the permissions with `chmod go-w`"),
             Self::File { .. } => Some("change the mode with `chmod`, or the owner with `chown`"),
             Self::NotRoot(_) => {
                 Some("set `users = \"own\"`: each user can run a service of their own")
             }
-            Self::Way { .. } => Some("choose a directory such as /var/lib/tollgate with `--data`"),
+            Self::UnsafePath { .. } => {
+                Some("choose a directory such as /var/lib/tollgate with `--data`")
+            }
             Self::System { .. } => None,
         }
     }
@@ -145,7 +147,7 @@ impl DataDir {
         let me = rustix::process::geteuid().as_raw();
         let mode = metadata.mode() & 0o7777;
         let is_ours = metadata.gid() == rustix::process::getegid().as_raw();
-        let is_taken_over = me != 0 && metadata.uid() == 0 && is_ours && mode == TAKEN_OVER;
+        let is_taken_over = me != 0 && metadata.uid() == 0 && is_ours && mode == ACCOUNT_DIR_MODE;
         if metadata.uid() != me && !is_taken_over {
             return Err(DataDirError::Foreign {
                 path: path.clone(),
@@ -154,12 +156,12 @@ impl DataDir {
             });
         }
         if mode & 0o022 != 0 && !is_taken_over {
-            return Err(DataDirError::Open {
+            return Err(DataDirError::WritableByOthers {
                 path: path.clone(),
                 mode: mode & 0o777,
             });
         }
-        if socket(path).as_os_str().len() > LONGEST_SOCKET {
+        if socket(path).as_os_str().len() > MAX_SOCKET_PATH_LEN {
             return Err(DataDirError::TooLong(socket(path)));
         }
         let lock = OpenOptions::new()
@@ -176,7 +178,7 @@ impl DataDir {
                     is_taken_over,
                     lock,
                 };
-                folder.close_files()?;
+                folder.close_private_files()?;
                 Ok(folder)
             }
             Err(TryLockError::WouldBlock) => Err(DataDirError::InUse(path.clone())),
@@ -189,7 +191,7 @@ impl DataDir {
     /// # Errors
     /// If this is not root, and root has not prepared it, or the way here cannot be gone by others, or could
     /// be bent by them.
-    pub fn share(&self) -> Result<(), DataDirError> {
+    pub fn open_to_users(&self) -> Result<(), DataDirError> {
         if self.is_taken_over {
             return Ok(());
         }
@@ -197,12 +199,12 @@ impl DataDir {
         if !me.is_root() {
             return Err(DataDirError::NotRoot(me.as_raw()));
         }
-        check_way(&self.path)?;
+        check_parents(&self.path)?;
         set_mode(&self.path, 0o711).map_err(self.failed("cannot be opened to others"))
     }
 
     /// What is in it is nobody else's to read, whoever may pass through.
-    fn close_files(&self) -> Result<(), DataDirError> {
+    fn close_private_files(&self) -> Result<(), DataDirError> {
         let failed = || self.failed("cannot be closed to others");
         // Where root has prepared the folder, its own files are root's matter.
         let me = rustix::process::geteuid().as_raw();
@@ -238,7 +240,7 @@ impl DataDir {
     }
 
     /// Returns the file that marks a restored store until a service has started with it.
-    pub fn restored(&self) -> PathBuf {
+    pub fn restored_marker(&self) -> PathBuf {
         self.path.join("restored")
     }
 
@@ -273,8 +275,8 @@ impl DataDir {
     }
 
     /// Where the engine keeps its own.
-    pub fn engine(&self) -> PathBuf {
-        engine_folder(&self.path)
+    pub fn engine_dir(&self) -> PathBuf {
+        engine_dir_in(&self.path)
     }
 
     /// What tells the service of this folder from every other; drawn when it is first asked for.
@@ -285,8 +287,8 @@ impl DataDir {
         let path = self.path.join("identity");
         match fs::read_to_string(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let drawn = fleet::worker::draw()?;
-                fleet::replace(&path, drawn.as_bytes())?;
+                let drawn = fleet::worker::random_identity()?;
+                fleet::replace_private_file(&path, drawn.as_bytes())?;
                 Ok(drawn)
             }
             read => read,
@@ -308,7 +310,7 @@ impl DataDir {
 ///
 /// # Errors
 /// If one of those that it is in is not so.
-pub(crate) fn check_way(folder: &Path) -> Result<(), DataDirError> {
+pub(crate) fn check_parents(folder: &Path) -> Result<(), DataDirError> {
     for above in folder.ancestors().skip(1) {
         let metadata = fs::metadata(above).map_err(|error| DataDirError::System {
             path: above.to_owned(),
@@ -319,14 +321,14 @@ pub(crate) fn check_way(folder: &Path) -> Result<(), DataDirError> {
         let ours_stays = mode & 0o022 == 0 || mode & 0o1000 != 0;
         if metadata.uid() != 0 || mode & 0o001 == 0 || !ours_stays {
             let path = above.to_owned();
-            return Err(DataDirError::Way { path, mode });
+            return Err(DataDirError::UnsafePath { path, mode });
         }
     }
     Ok(())
 }
 
 /// Where the engine of a data folder keeps its own.
-pub(crate) fn engine_folder(folder: &Path) -> PathBuf {
+pub(crate) fn engine_dir_in(folder: &Path) -> PathBuf {
     folder.join("runner")
 }
 
@@ -364,7 +366,7 @@ pub fn check_file(file: &File, path: &Path, secrecy: FilePermissions) -> Result<
 ///
 /// # Errors
 /// If it is somebody else's, or others may change it.
-pub fn check_place(folder: &Path) -> Result<(), DataDirError> {
+pub fn check_parent_dir(folder: &Path) -> Result<(), DataDirError> {
     let failed = |error| DataDirError::System {
         path: folder.to_owned(),
         action: "cannot be looked at",

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use crate::api::fuzz::check_job;
 use crate::api::types::{JobRequest, TokenRequest};
 use crate::core::TaskRanges;
-use crate::fleet::words::{ServerMessage, WorkerFrame, WorkerMessage, line};
+use crate::fleet::words::{ServerMessage, WorkerFrame, WorkerMessage, encode_line};
 
 /// The most numbers of a range that is read again as it is written.
 const MAX_NUMBERS: u64 = 10_000_000;
@@ -43,7 +43,7 @@ fn frame<T: DeserializeOwned + Serialize + PartialEq + std::fmt::Debug>(bytes: &
     let Ok(frame) = serde_json::from_slice::<WorkerFrame<T>>(bytes) else {
         return false;
     };
-    let again = serde_json::from_slice(&line(&frame)).expect("what was written");
+    let again = serde_json::from_slice(&encode_line(&frame)).expect("what was written");
     assert_eq!(frame, again);
     true
 }

@@ -35,7 +35,7 @@ pub use owner::{Controller, WallClock};
 use queue::RequestQueue;
 
 /// How long to sleep at most although nothing is due: clocks can be set.
-const LONGEST_SLEEP: Duration = Duration::from_secs(60);
+const MAX_SLEEP: Duration = Duration::from_secs(60);
 
 /// A way to ask the keeper. Clones ask the same one.
 #[derive(Clone, Debug)]
@@ -44,14 +44,14 @@ pub struct ControllerHandle(Sender<ControllerRequest>);
 impl ControllerHandle {
     /// A door with nobody behind it: what is asked comes out of the other end.
     #[cfg(test)]
-    pub(crate) fn unattended() -> (Self, Receiver<ControllerRequest>) {
+    pub(crate) fn detached() -> (Self, Receiver<ControllerRequest>) {
         let (sender, asks) = channel();
         (Self(sender), asks)
     }
 
     /// Puts something before the keeper; it is answered through what is in it. Nothing happens if
     /// the keeper has stopped: then the answer never comes, and waiting for it ends.
-    pub fn ask(&self, ask: ControllerRequest) {
+    pub fn send(&self, ask: ControllerRequest) {
         let _ = self.0.send(ask);
     }
 }
@@ -66,9 +66,9 @@ pub fn start<E: Engine + 'static>(
     let (sender, asks) = channel();
     let wake = sender.clone();
     keeper.on_report(Arc::new(move || {
-        let _ = wake.send(ControllerRequest::Wake);
+        let _ = wake.send(ControllerRequest::EngineReady);
     }));
-    keeper.begin()?;
+    keeper.reconcile()?;
     let thread = std::thread::Builder::new()
         .name("keeper".to_owned())
         .spawn(move || run(keeper, &asks))
@@ -80,7 +80,7 @@ fn run<E: Engine>(mut keeper: Controller<E>, asks: &Receiver<ControllerRequest>)
     let mut queue = RequestQueue::default();
     loop {
         if queue.is_empty() {
-            match asks.recv_timeout(sleep(&mut keeper)) {
+            match asks.recv_timeout(idle_time(&mut keeper)) {
                 Ok(ask) => queue.add(ask),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
@@ -89,19 +89,19 @@ fn run<E: Engine>(mut keeper: Controller<E>, asks: &Receiver<ControllerRequest>)
         for ask in asks.try_iter() {
             queue.add(ask);
         }
-        let asked = queue.next_turn();
+        let asked = queue.next_batch();
         let stop = asked
             .iter()
             .any(|ask| matches!(ask, ControllerRequest::Stop));
-        keeper.turn(asked);
+        keeper.tick(asked);
         if stop {
-            keeper.rest();
+            keeper.write_snapshot();
             return;
         }
     }
 }
 
-fn sleep<E: Engine>(keeper: &mut Controller<E>) -> Duration {
+fn idle_time<E: Engine>(keeper: &mut Controller<E>) -> Duration {
     let now = keeper.now();
     let until = keeper.next_wake().map(|at: Instant| at.since(now));
     let until = until.map(|span| {
@@ -109,9 +109,9 @@ fn sleep<E: Engine>(keeper: &mut Controller<E>) -> Duration {
         let micros = u64::try_from(span.as_micros()).unwrap_or(0);
         Duration::from_micros(micros)
     });
-    let workers = keeper.patience();
+    let workers = keeper.max_idle();
     until
         .into_iter()
         .chain(workers)
-        .fold(LONGEST_SLEEP, Duration::min)
+        .fold(MAX_SLEEP, Duration::min)
 }

@@ -16,7 +16,7 @@ use nix::unistd;
 use rustix::thread::{Gid, Uid};
 use tollgate_engine::starter::{LaunchGuard, StarterLink};
 
-use crate::folder::{DataDirError, SETTINGS, TAKEN_OVER, check_way, engine_folder};
+use crate::folder::{ACCOUNT_DIR_MODE, DataDirError, SETTINGS, check_parents, engine_dir_in};
 
 /// The account that a service of root's becomes where the settings name no other.
 pub const ACCOUNT: &str = "tollgate";
@@ -116,7 +116,7 @@ impl ServiceAccount {
     ///
     /// # Errors
     /// If the folder cannot be one of this account's, or the system says no.
-    pub fn become_it(
+    pub fn switch_to(
         &self,
         folder: &Path,
         root_jobs: bool,
@@ -128,10 +128,10 @@ impl ServiceAccount {
             account: self.uid,
             root_jobs,
         };
-        let started = StarterLink::start(starter, &engine_folder(&folder), guard, runner);
+        let started = StarterLink::start(starter, &engine_dir_in(&folder), guard, runner);
         let (starter, process) = started.map_err(system("the starter cannot be started"))?;
         self.give_up_root()?;
-        end_with(process).map_err(system("no thread can be started"))?;
+        exit_with_starter(process).map_err(system("no thread can be started"))?;
         Ok(PrivilegeDrop { starter, took_over })
     }
 
@@ -153,10 +153,10 @@ impl ServiceAccount {
             .create(path)
             .map_err(failed("cannot be made"))?;
         let path = fs::canonicalize(path).map_err(failed("cannot be found"))?;
-        check_way(&path)?;
+        check_parents(&path)?;
         let metadata = fs::metadata(&path).map_err(failed("cannot be looked at"))?;
         let (owner, mode) = (metadata.uid(), metadata.mode() & 0o7777);
-        let is_ours = owner == 0 && metadata.gid() == self.gid && mode == TAKEN_OVER;
+        let is_ours = owner == 0 && metadata.gid() == self.gid && mode == ACCOUNT_DIR_MODE;
         if is_ours {
             self.take_socket(&path)
                 .map_err(failed("cannot be given to the account"))?;
@@ -167,7 +167,7 @@ impl ServiceAccount {
             return Err(DataDirError::Foreign { path, owner, me: 0 }.into());
         }
         if mode & 0o022 != 0 {
-            return Err(DataDirError::Open { path, mode }.into());
+            return Err(DataDirError::WritableByOthers { path, mode }.into());
         }
         // Nobody but root could write to a folder of root's so far, so that what is in it is what root made.
         if owner == 0 {
@@ -175,7 +175,7 @@ impl ServiceAccount {
                 .map_err(failed("cannot be given to the account"))?;
         }
         lchown(&path, Some(0), Some(self.gid)).map_err(failed("cannot be given to the account"))?;
-        fs::set_permissions(&path, fs::Permissions::from_mode(TAKEN_OVER))
+        fs::set_permissions(&path, fs::Permissions::from_mode(ACCOUNT_DIR_MODE))
             .map_err(failed("cannot be opened to the account"))?;
         close_settings(&path).map_err(failed("cannot be closed to others"))?;
         Ok((path, true))
@@ -241,7 +241,7 @@ fn close_settings(folder: &Path) -> io::Result<()> {
 
 /// Without a starter no runner can be started any more: then this process exits as one that failed, so that a
 /// service manager starts it again as root. As after a crash nothing is lost, and jobs go on.
-fn end_with(mut starter: Child) -> io::Result<()> {
+fn exit_with_starter(mut starter: Child) -> io::Result<()> {
     let watching = move || {
         let ended = starter.wait();
         let ended = ended.map_or_else(|error| error.to_string(), |status| status.to_string());

@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Debug)]
 pub struct KeyedSemaphore<K: Ord + Copy> {
     counts: Arc<Mutex<BTreeMap<K, u32>>>,
-    most: u32,
+    max: u32,
 }
 
 /// A place; it is given back in the end.
 #[derive(Debug)]
 pub struct KeyedPermit<K: Ord + Copy> {
-    seats: KeyedSemaphore<K>,
-    whose: K,
+    semaphore: KeyedSemaphore<K>,
+    key: K,
 }
 
 impl<K: Ord + Copy> KeyedSemaphore<K> {
@@ -22,21 +22,21 @@ impl<K: Ord + Copy> KeyedSemaphore<K> {
     pub fn new(most: u32) -> Self {
         Self {
             counts: Arc::default(),
-            most,
+            max: most,
         }
     }
 
     /// One of them; none if all are taken.
-    pub fn take(&self, whose: K) -> Option<KeyedPermit<K>> {
+    pub fn try_acquire(&self, whose: K) -> Option<KeyedPermit<K>> {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let count = counts.get(&whose).copied().unwrap_or(0);
-        if count >= self.most {
+        if count >= self.max {
             return None;
         }
         counts.insert(whose, count + 1);
         Some(KeyedPermit {
-            seats: self.clone(),
-            whose,
+            semaphore: self.clone(),
+            key: whose,
         })
     }
 }
@@ -45,19 +45,19 @@ impl<K: Ord + Copy> Clone for KeyedSemaphore<K> {
     fn clone(&self) -> Self {
         Self {
             counts: Arc::clone(&self.counts),
-            most: self.most,
+            max: self.max,
         }
     }
 }
 
 impl<K: Ord + Copy> Drop for KeyedPermit<K> {
     fn drop(&mut self) {
-        let counts = &self.seats.counts;
+        let counts = &self.semaphore.counts;
         let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = counts.get_mut(&self.whose) {
+        if let Some(count) = counts.get_mut(&self.key) {
             *count -= 1;
             if *count == 0 {
-                counts.remove(&self.whose);
+                counts.remove(&self.key);
             }
         }
     }
@@ -70,12 +70,12 @@ mod tests {
     #[test]
     fn each_has_their_own_places_and_gives_them_back() {
         let seats = KeyedSemaphore::new(2);
-        let taken = [seats.take(1), seats.take(1)];
+        let taken = [seats.try_acquire(1), seats.try_acquire(1)];
         assert!(taken.iter().all(Option::is_some));
-        assert!(seats.take(1).is_none());
-        assert!(seats.clone().take(2).is_some());
+        assert!(seats.try_acquire(1).is_none());
+        assert!(seats.clone().try_acquire(2).is_some());
         drop(taken);
-        assert!(seats.take(1).is_some());
+        assert!(seats.try_acquire(1).is_some());
         assert!(
             seats.counts.lock().unwrap().is_empty(),
             "nobody is remembered"

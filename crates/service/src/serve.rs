@@ -34,7 +34,7 @@ use crate::{accounts, backup};
 const LARGE_STORE: u64 = 256 << 20;
 
 /// How often the service verifies that its data directory exists.
-const FOLDER_INTERVAL: Duration = Duration::from_secs(5);
+const DATA_DIR_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Why a service cannot run.
 #[derive(Debug, thiserror::Error)]
@@ -61,16 +61,16 @@ pub enum ServeError {
     Tls(#[from] rustls::Error),
     /// Nobody knows whom tokens stand for.
     #[error(transparent)]
-    Keyring(#[from] CredentialFileError),
+    Credentials(#[from] CredentialFileError),
     /// The store is missing, and the data directory had one.
     #[error("{}: the store is missing or empty, and a service has run in this directory before", .0.display())]
     StoreGone(PathBuf),
     /// The data directory was deleted while the service ran.
     #[error("{}: the data directory is gone: the service ends, and so do its jobs", .0.display())]
-    FolderGone(PathBuf),
+    DataDirGone(PathBuf),
     /// The engine was opened for one user, and the service is for all.
     #[error("the runner was started for a single user and still has running jobs")]
-    OneUser,
+    SingleUserRunner,
     /// The system lacks something else.
     #[error("{action}: {error}")]
     System {
@@ -90,8 +90,10 @@ impl ServeError {
             Self::StoreGone(_) => Some(
                 "`tollgate restore BACKUP` brings it back; to begin with an empty store, remove the file `identity`",
             ),
-            Self::FolderGone(_) => Some("`tollgate restore BACKUP` brings back what was backed up"),
-            Self::OneUser => Some(
+            Self::DataDirGone(_) => {
+                Some("`tollgate restore BACKUP` brings back what was backed up")
+            }
+            Self::SingleUserRunner => Some(
                 "wait for these jobs or cancel them: the runner then exits, and a new one is started",
             ),
             Self::Certificate(CertificateError::Open(error)) => error.hint(),
@@ -99,7 +101,7 @@ impl ServeError {
             | Self::Listen { .. }
             | Self::Certificate(_)
             | Self::Tls(_)
-            | Self::Keyring(_)
+            | Self::Credentials(_)
             | Self::System { .. } => None,
         }
     }
@@ -127,15 +129,15 @@ pub fn serve<E: Engine + 'static>(
     ready: impl FnOnce(Option<BoundAddress>),
 ) -> Result<(), ServeError> {
     let access = doors.access;
-    if access.users == UserScope::All {
-        folder.share()?;
+    if access.scope == UserScope::All {
+        folder.open_to_users()?;
         if !engine.capacity().map_err(StartError::from)?.other_users {
-            return Err(ServeError::OneUser);
+            return Err(ServeError::SingleUserRunner);
         }
     }
     // Whatever is made from here on, the store and what it grows by, is nobody else's to read.
     rustix::process::umask(Mode::RWXG | Mode::RWXO);
-    let keyring = Arc::new(CredentialStore::open(folder.tokens(), doors.keys)?);
+    let keyring = Arc::new(CredentialStore::open(folder.tokens(), doors.credentials)?);
     if folder.has_served() && !backup::has_bytes(&folder.store()) {
         return Err(ServeError::StoreGone(folder.store()));
     }
@@ -148,43 +150,43 @@ pub fn serve<E: Engine + 'static>(
     let reader = store.reader().map_err(StartError::from)?;
     let mut keeper =
         Controller::new(store, engine, rules, Box::new(now)).map_err(StartError::from)?;
-    if access.users == UserScope::All {
-        let aside = accounts::looked_up_aside().map_err(StartError::Thread)?;
-        keeper.run_as(aside);
+    if access.scope == UserScope::All {
+        let aside = accounts::background_resolver().map_err(StartError::Thread)?;
+        keeper.set_run_as(aside);
     }
     keeper.limit_jobs(access.limits.jobs);
     keeper.limit_stored_bytes(access.limits.stored_bytes);
-    keeper.limit_tasks(access.limits.of_tasks());
+    keeper.limit_tasks(access.limits.task_limits());
     let began = std::time::Instant::now();
     keeper
-        .open_to_workers(
-            house(folder, access, doors.terms)?,
+        .accept_workers(
+            worker_pool_config(folder, access, doors.lease)?,
             Box::new(move || began.elapsed()),
         )
-        .map_err(unread)?;
+        .map_err(registry_error)?;
     report_restored_as_lost(folder, &mut keeper)?;
     let log = keeper.log();
     let (door, thread) = keeper::start(keeper)?;
     let service = ApiState {
         door: door.clone(),
         reader: Arc::new(Mutex::new(reader)),
-        about: Arc::new(ServiceInfo {
+        info: Arc::new(ServiceInfo {
             policy: rules.policy.to_string(),
             market: rules.market.to_string(),
             since: now(),
         }),
         clock: now,
         access,
-        keyring,
-        porch: WorkerAcceptor::new(door.clone()),
+        credentials: keyring,
+        worker_acceptor: WorkerAcceptor::new(door.clone()),
         log,
-        streams: KeyedSemaphore::new(access.limits.streams),
+        stream_permits: KeyedSemaphore::new(access.limits.streams),
         metrics: Arc::default(),
     };
     let checked = check_large_store(folder, is_large);
     let (tcp, certificate) = (doors.listen, doors.certificate);
     let served = runtime()?.block_on(listen(folder, service, tcp, certificate, ready, checked));
-    door.ask(ControllerRequest::Stop);
+    door.send(ControllerRequest::Stop);
     // It panics only where it has said why already.
     let _ = thread.join();
     served
@@ -218,7 +220,7 @@ fn report_restored_as_lost<E: Engine>(
     folder: &DataDir,
     keeper: &mut Controller<E>,
 ) -> Result<(), ServeError> {
-    let marker = folder.restored();
+    let marker = folder.restored_marker();
     if !marker.exists() {
         return Ok(());
     }
@@ -234,26 +236,26 @@ fn report_restored_as_lost<E: Engine>(
 }
 
 /// What workers are told about this service.
-fn house(
+fn worker_pool_config(
     folder: &DataDir,
     access: AccessRules,
     terms: LeaseTimings,
 ) -> Result<WorkerPoolConfig, ServeError> {
     let own = rustix::process::geteuid().as_raw();
     Ok(WorkerPoolConfig {
-        service: folder.identity().map_err(unread)?,
-        whose: match access.users {
+        service: folder.identity().map_err(registry_error)?,
+        owners: match access.scope {
             // Without a name, no worker has the same.
             UserScope::Own => JobOwners::Own(accounts::name(own).unwrap_or_default()),
             UserScope::All => JobOwners::All,
         },
-        terms,
-        roster: folder.workers(),
+        lease: terms,
+        registry: folder.workers(),
         name_of: accounts::name,
     })
 }
 
-fn unread(error: io::Error) -> ServeError {
+fn registry_error(error: io::Error) -> ServeError {
     ServeError::System {
         action: "what is known of workers cannot be read",
         error,
@@ -280,14 +282,14 @@ async fn listen(
     checked: impl Future<Output = Result<(), StoreError>>,
 ) -> Result<(), ServeError> {
     let socket = folder.socket();
-    let listener = listen_unix(folder, service.access.users)?;
+    let listener = listen_unix(folder, service.access.scope)?;
     let network = match &tcp {
-        Some(tcp) => Some(listen_tcp(folder, tcp, certificate, &service.keyring).await?),
+        Some(tcp) => Some(listen_tcp(folder, tcp, certificate, &service.credentials).await?),
         None => None,
     };
     let access = service.access;
     let seats = KeyedSemaphore::new(access.limits.connections);
-    let keyring = Arc::clone(&service.keyring);
+    let keyring = Arc::clone(&service.credentials);
     let clock = service.clock;
     let log = service.log.clone();
     let router = router(service);
@@ -309,16 +311,16 @@ async fn listen(
         let network = TcpContext {
             tls,
             hosts: tcp.map(|tcp| tcp.hosts).unwrap_or_default(),
-            keyring,
+            credentials: keyring,
             access,
-            seats,
+            permits: seats,
             clock,
         };
         serving.push(tokio::spawn(serve_tls(listener, router, network, stopped)));
     }
     let asked = tokio::select! {
         asked = stop_signal() => asked,
-        gone = folder_gone(folder) => Err(gone),
+        gone = data_dir_gone(folder) => Err(gone),
         Err(damaged) = checked => Err(StartError::from(damaged).into()),
     };
     log.close();
@@ -358,7 +360,7 @@ async fn listen_tcp(
         (None, Some(files)) => TlsCertificate::read(files)?,
         (None, None) => {
             let files = folder.certificate();
-            TlsCertificate::read_or_make(&files, &tcp.hosts.names, tcp.address.ip())?
+            TlsCertificate::read_or_create(&files, &tcp.hosts.names, tcp.address.ip())?
         }
     };
     let fingerprint = certificate.fingerprint()?;
@@ -368,7 +370,7 @@ async fn listen_tcp(
     };
     let listener = TcpListener::bind(tcp.address).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
-    let tls = tls::server(certificate, keyring.has_certificates())?;
+    let tls = tls::server_config(certificate, keyring.has_certificates())?;
     Ok((
         listener,
         tls,
@@ -380,12 +382,12 @@ async fn listen_tcp(
 }
 
 /// Returns once the data directory is gone.
-async fn folder_gone(folder: &DataDir) -> ServeError {
-    let mut interval = tokio::time::interval(FOLDER_INTERVAL);
+async fn data_dir_gone(folder: &DataDir) -> ServeError {
+    let mut interval = tokio::time::interval(DATA_DIR_CHECK_INTERVAL);
     while !folder.is_gone() {
         interval.tick().await;
     }
-    ServeError::FolderGone(folder.path().to_owned())
+    ServeError::DataDirGone(folder.path().to_owned())
 }
 
 async fn stop_signal() -> Result<(), ServeError> {

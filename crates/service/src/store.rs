@@ -60,7 +60,7 @@ pub struct Store {
     batch: i64,
     /// Batches since the last snapshot.
     since_snapshot: u32,
-    reserve: DiskReserve,
+    disk_reserve: DiskReserve,
 }
 
 /// Why the store cannot be used.
@@ -226,7 +226,7 @@ impl Store {
             path: path.to_owned(),
             batch,
             since_snapshot: 0,
-            reserve: DiskReserve::beside(path),
+            disk_reserve: DiskReserve::for_store(path),
         })
     }
 
@@ -240,12 +240,12 @@ impl Store {
 
     /// Keeps room on the disk for the ends of jobs; false if there is none to be had.
     pub fn keep_reserve(&self) -> bool {
-        self.reserve.take()
+        self.disk_reserve.acquire()
     }
 
     /// Gives that room up, so that what must be written can be; false if there is none left.
-    pub fn give_up_reserve(&self) -> bool {
-        self.reserve.give_up()
+    pub fn release_reserve(&self) -> bool {
+        self.disk_reserve.release()
     }
 
     /// What a job runs; none if it was rejected, or there is no such job.

@@ -11,22 +11,25 @@ use tollgate_service::keeper::{ControllerRequest, RequestError};
 use common::{TestCluster, submission};
 
 fn after(jobs: &[u64], need: DependencyCondition) -> SubmissionOptions {
-    let after = jobs.iter().map(|&job| JobDependency { job, need });
+    let after = jobs.iter().map(|&job| JobDependency {
+        job,
+        condition: need,
+    });
     SubmissionOptions {
-        after: after.collect(),
+        dependencies: after.collect(),
         ..SubmissionOptions::default()
     }
 }
 
 fn work(plan: SubmissionOptions) -> Submission {
     Submission {
-        plan,
+        options: plan,
         ..submission("work", 10)
     }
 }
 
 fn act(site: &mut TestCluster, command: ServiceCommand) -> Result<(), RequestError> {
-    site.ask(|reply| ControllerRequest::Act {
+    site.request(|reply| ControllerRequest::Command {
         user: None,
         command,
         reply,
@@ -43,15 +46,15 @@ fn it_starts_when_all_that_it_waits_for_have_ended_well() {
     let first = site.submit(&["work", "10"], 10).unwrap().job;
     let second = site.submit(&["work", "20"], 20).unwrap().job;
     let plan = after(&[first, second], DependencyCondition::Success);
-    let third = site.hand_in(work(plan), &["work", "10"]).unwrap();
-    assert_eq!(third.answer.standing, AdmissionState::Deferred);
+    let third = site.submit_job(work(plan), &["work", "10"]).unwrap();
+    assert_eq!(third.answer.admission, AdmissionState::Deferred);
     assert_eq!(state(&site, third.job), "dependent");
     assert_eq!(site.row(third.job).after, [first, second]);
-    site.pass(15);
+    site.advance(15);
     site.restart();
     assert_eq!(state(&site, first), "finished");
     assert_eq!(state(&site, third.job), "dependent");
-    site.pass(10);
+    site.advance(10);
     assert_eq!(state(&site, third.job), "running");
     // Its deadline counts from when it was handed in.
     assert_eq!(
@@ -62,7 +65,7 @@ fn it_starts_when_all_that_it_waits_for_have_ended_well() {
             .as_secs_f64(),
         100.0
     );
-    site.pass(15);
+    site.advance(15);
     assert_eq!(state(&site, third.job), "finished");
 }
 
@@ -71,13 +74,13 @@ fn it_is_decided_about_when_its_turn_comes() {
     let mut site = TestCluster::new("libra");
     let first = site.submit(&["work", "90"], 90).unwrap().job;
     let longer = Submission {
-        plan: after(&[first], DependencyCondition::Success),
+        options: after(&[first], DependencyCondition::Success),
         ..submission("work", 20)
     };
     // It would have been let in at once, and 100 s are too short in the end.
-    let second = site.hand_in(longer, &["work", "20"]);
+    let second = site.submit_job(longer, &["work", "20"]);
     let second = second.unwrap().job;
-    site.pass(101);
+    site.advance(101);
     assert_eq!(state(&site, second), "rejected");
 }
 
@@ -88,19 +91,19 @@ fn after_a_failure_it_never_starts_unless_any_end_will_do() {
         held: true,
         ..SubmissionOptions::default()
     });
-    let failing = site.hand_in(held, &["sh", "-c", "exit 3"]).unwrap();
-    let vain = site.hand_in(
+    let failing = site.submit_job(held, &["sh", "-c", "exit 3"]).unwrap();
+    let vain = site.submit_job(
         work(after(&[failing.job], DependencyCondition::Success)),
         &["work", "1"],
     );
     let vain = vain.unwrap().job;
-    let chain = site.hand_in(
+    let chain = site.submit_job(
         work(after(&[vain], DependencyCondition::Success)),
         &["work", "1"],
     );
     let chain = chain.unwrap().job;
-    let anyhow = site.hand_in(
-        work(after(&[failing.job, chain], DependencyCondition::End)),
+    let anyhow = site.submit_job(
+        work(after(&[failing.job, chain], DependencyCondition::AnyEnd)),
         &["work", "1"],
     );
     let anyhow = anyhow.unwrap().job;
@@ -109,24 +112,24 @@ fn after_a_failure_it_never_starts_unless_any_end_will_do() {
         tasks: None,
     };
     act(&mut site, release).unwrap();
-    site.pass(2);
+    site.advance(2);
     for (job, by) in [(vain, failing.job), (chain, vain)] {
         assert_eq!(state(&site, job), "cancelled");
         assert_eq!(site.row(job).reasons, [format!("after:{by}")]);
     }
     assert_eq!(state(&site, anyhow), "finished");
     // What is over is not waited for, and what failed is in vain.
-    let late = site.hand_in(
+    let late = site.submit_job(
         work(after(&[failing.job], DependencyCondition::Success)),
         &["work", "1"],
     );
-    assert_eq!(late, Err(RequestError::InVain(failing.job)));
-    let late = site.hand_in(
-        work(after(&[failing.job], DependencyCondition::End)),
+    assert_eq!(late, Err(RequestError::DependencyFailed(failing.job)));
+    let late = site.submit_job(
+        work(after(&[failing.job], DependencyCondition::AnyEnd)),
         &["work", "1"],
     );
     assert!(matches!(
-        late.unwrap().answer.standing,
+        late.unwrap().answer.admission,
         AdmissionState::Accepted { .. }
     ));
 }
@@ -137,16 +140,16 @@ fn only_jobs_of_the_same_user_can_be_waited_for() {
     let own = site.submit(&["work", "10"], 10).unwrap().job;
     let stranger = Submission {
         user: submission("work", 1).user + 1,
-        ..work(after(&[own], DependencyCondition::End))
+        ..work(after(&[own], DependencyCondition::AnyEnd))
     };
-    let foreign = site.hand_in(stranger.clone(), &["work", "1"]);
-    assert_eq!(foreign, Err(RequestError::NoPredecessor(own)));
+    let foreign = site.submit_job(stranger.clone(), &["work", "1"]);
+    assert_eq!(foreign, Err(RequestError::UnknownDependency(own)));
     let unknown = Submission {
-        plan: after(&[99], DependencyCondition::End),
+        options: after(&[99], DependencyCondition::AnyEnd),
         ..stranger
     };
-    let unknown = site.hand_in(unknown, &["work", "1"]);
-    assert_eq!(unknown, Err(RequestError::NoPredecessor(99)));
+    let unknown = site.submit_job(unknown, &["work", "1"]);
+    assert_eq!(unknown, Err(RequestError::UnknownDependency(99)));
 }
 
 #[test]
@@ -154,18 +157,21 @@ fn an_array_is_over_when_all_of_its_tasks_are() {
     let mut site = TestCluster::new("easy");
     let tasks = TaskRanges::new(1, 3);
     let array = work(SubmissionOptions {
-        array: Some(ArraySpec { tasks, most: None }),
+        array: Some(ArraySpec {
+            tasks,
+            max_at_once: None,
+        }),
         ..SubmissionOptions::default()
     });
-    let array = site.hand_in(array, &["work", "10"]).unwrap().job;
-    let next = site.hand_in(
+    let array = site.submit_job(array, &["work", "10"]).unwrap().job;
+    let next = site.submit_job(
         work(after(&[array], DependencyCondition::Success)),
         &["work", "10"],
     );
     let next = next.unwrap().job;
-    site.pass(12);
+    site.advance(12);
     assert_eq!(state(&site, next), "dependent");
-    site.pass(9);
+    site.advance(9);
     assert_eq!(
         (state(&site, array), state(&site, next)),
         ("finished".into(), "running".into())
@@ -181,9 +187,9 @@ fn a_job_that_is_held_waits_for_its_user() {
             ..SubmissionOptions::default()
         })
     };
-    let job = site.hand_in(held(), &["work", "1"]).unwrap().job;
-    let other = site.hand_in(held(), &["work", "1"]).unwrap().job;
-    site.pass(10);
+    let job = site.submit_job(held(), &["work", "1"]).unwrap().job;
+    let other = site.submit_job(held(), &["work", "1"]).unwrap().job;
+    site.advance(10);
     site.restart();
     assert_eq!(state(&site, job), "held");
     let release = || ServiceCommand::Release { job, tasks: None };
@@ -196,5 +202,5 @@ fn a_job_that_is_held_waits_for_its_user() {
     };
     act(&mut site, cancel).unwrap();
     assert_eq!(state(&site, other), "cancelled");
-    assert!(!site.keeper().core().jobs().contains_key(&other));
+    assert!(!site.controller().core().jobs().contains_key(&other));
 }

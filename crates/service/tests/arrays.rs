@@ -10,12 +10,15 @@ use tollgate_service::core::{
 };
 use tollgate_service::keeper::{ControllerRequest, RequestError, SubmittedJob};
 
-use common::{Site, submission};
+use common::{TestCluster, submission};
 
 fn array(tasks: &str, most: Option<u32>) -> SubmissionOptions {
     let tasks = tasks.parse().unwrap();
     SubmissionOptions {
-        array: Some(ArraySpec { tasks, most }),
+        array: Some(ArraySpec {
+            tasks,
+            max_at_once: most,
+        }),
         ..SubmissionOptions::default()
     }
 }
@@ -24,14 +27,14 @@ fn whenever(secs: i64, plan: SubmissionOptions) -> Submission {
     Submission {
         deadline: None,
         budget: None,
-        plan,
+        options: plan,
         ..submission("work", secs)
     }
 }
 
 fn parts(answer: &SubmitOutcome) -> Vec<String> {
     let part = |part: &tollgate_service::core::TaskGroupOutcome| {
-        let standing = match &part.standing {
+        let standing = match &part.admission {
             AdmissionState::Accepted { .. } => "accepted".to_owned(),
             AdmissionState::Queued => "queued".to_owned(),
             AdmissionState::Deferred => "deferred".to_owned(),
@@ -42,15 +45,15 @@ fn parts(answer: &SubmitOutcome) -> Vec<String> {
         };
         format!("{} {standing}", part.tasks)
     };
-    answer.parts.iter().map(part).collect()
+    answer.groups.iter().map(part).collect()
 }
 
-fn tally(site: &mut Site, job: u64) -> TaskCounts {
-    site.keeper().core().array(job).unwrap().tally()
+fn tally(site: &mut TestCluster, job: u64) -> TaskCounts {
+    site.controller().core().array(job).unwrap().counts()
 }
 
-fn act(site: &mut Site, command: ServiceCommand) -> Result<(), RequestError> {
-    site.ask(|reply| ControllerRequest::Act {
+fn act(site: &mut TestCluster, command: ServiceCommand) -> Result<(), RequestError> {
+    site.request(|reply| ControllerRequest::Command {
         user: None,
         command,
         reply,
@@ -58,25 +61,25 @@ fn act(site: &mut Site, command: ServiceCommand) -> Result<(), RequestError> {
 }
 
 /// Every task is over, whatever becomes of it.
-fn drain(site: &mut Site) {
+fn drain(site: &mut TestCluster) {
     for _ in 0..1_000 {
-        if site.keeper().core().jobs().is_empty() {
+        if site.controller().core().jobs().is_empty() {
             return;
         }
-        site.pass(1);
+        site.advance(1);
     }
-    panic!("these never end: {:?}", site.keeper().core().jobs());
+    panic!("these never end: {:?}", site.controller().core().jobs());
 }
 
 #[test]
 fn tasks_with_a_deadline_are_promised_or_refused_in_ranges() {
-    let mut site = Site::new("libra");
+    let mut site = TestCluster::new("libra");
     // Two nodes, 100 s, 30 s each: three of them fit on each node.
     let asked = Submission {
-        plan: array("1-100", None),
+        options: array("1-100", None),
         ..submission("work", 30)
     };
-    let verdict = site.hand_in(asked, &["work", "30"]).unwrap();
+    let verdict = site.submit_job(asked, &["work", "30"]).unwrap();
     assert_eq!(
         parts(&verdict.answer),
         ["1-6 accepted", "7-100 rejected insufficient_share"]
@@ -95,16 +98,16 @@ fn tasks_with_a_deadline_are_promised_or_refused_in_ranges() {
 fn an_array_works_under_every_policy() {
     for named in REGISTRY {
         for &market in named.markets {
-            let mut site = Site::in_market(named.name, market);
+            let mut site = TestCluster::in_market(named.name, market);
             let asked = Submission {
                 budget: (market != Market::None).then_some(submission("work", 1).budget.unwrap()),
                 ..whenever(1, array("1-80", None))
             };
-            let verdict = site.hand_in(asked, &["work", "1"]).unwrap();
-            let alive = site.keeper().core().tasks().count();
+            let verdict = site.submit_job(asked, &["work", "1"]).unwrap();
+            let alive = site.controller().core().tasks().count();
             assert!(alive <= 20, "{} has {alive} tasks at once", named.name);
             drain(&mut site);
-            site.keeper().core().check().unwrap();
+            site.controller().core().check_invariants().unwrap();
             let row = site.row(verdict.job);
             let array = row.array.unwrap();
             let told = array.finished + array.rejected;
@@ -116,10 +119,10 @@ fn an_array_works_under_every_policy() {
 
 #[test]
 fn a_restart_takes_an_array_up_where_it_was() {
-    let mut site = Site::new("easy");
-    let verdict = site.hand_in(whenever(10, array("0-19", None)), &["work", "10"]);
+    let mut site = TestCluster::new("easy");
+    let verdict = site.submit_job(whenever(10, array("0-19", None)), &["work", "10"]);
     let job = verdict.unwrap().job;
-    site.pass(25);
+    site.advance(25);
     let before = tally(&mut site, job);
     assert_eq!((before.finished, before.running), (4, 2));
     site.restart();
@@ -132,15 +135,15 @@ fn a_restart_takes_an_array_up_where_it_was() {
 #[test]
 fn no_more_tasks_run_at_a_time_than_their_user_wants() {
     for policy in ["easy", "libra-risk", "edf-bf"] {
-        let mut site = Site::new(policy);
+        let mut site = TestCluster::new(policy);
         let asked = Submission {
-            plan: array("1-9", Some(1)),
+            options: array("1-9", Some(1)),
             ..submission("work", 5)
         };
-        let job = site.hand_in(asked, &["work", "5"]).unwrap().job;
+        let job = site.submit_job(asked, &["work", "5"]).unwrap().job;
         for _ in 0..30 {
             assert!(tally(&mut site, job).running <= 1, "{policy}");
-            site.pass(1);
+            site.advance(1);
         }
         drain(&mut site);
         assert_eq!(site.row(job).array.unwrap().finished, 9, "{policy}");
@@ -149,9 +152,9 @@ fn no_more_tasks_run_at_a_time_than_their_user_wants() {
 
 #[test]
 fn tasks_are_cancelled_held_and_released_in_ranges() {
-    let mut site = Site::new("easy");
+    let mut site = TestCluster::new("easy");
     let asked = whenever(10, array("1-100", None));
-    let job = site.hand_in(asked, &["work", "10"]).unwrap().job;
+    let job = site.submit_job(asked, &["work", "10"]).unwrap().job;
     let tasks = |words: &str| Some(words.parse::<TaskRanges>().unwrap());
     let cancel = |words| ServiceCommand::Cancel {
         job,
@@ -164,7 +167,7 @@ fn tasks_are_cancelled_held_and_released_in_ranges() {
     act(&mut site, ServiceCommand::Hold { job, tasks: None }).unwrap();
     let held = tally(&mut site, job);
     assert_eq!((held.running, held.queued, held.held), (2, 0, 67));
-    site.pass(100);
+    site.advance(100);
     assert_eq!(tally(&mut site, job).finished, 2);
     let release = ServiceCommand::Release {
         job,
@@ -172,7 +175,7 @@ fn tasks_are_cancelled_held_and_released_in_ranges() {
     };
     act(&mut site, release).unwrap();
     site.restart();
-    site.pass(100);
+    site.advance(100);
     assert_eq!(tally(&mut site, job).finished, 8);
     let reader = site.reader();
     let state = |task| {
@@ -186,26 +189,26 @@ fn tasks_are_cancelled_held_and_released_in_ranges() {
     );
     act(&mut site, ServiceCommand::Cancel { job, tasks: None }).unwrap();
     assert_eq!(site.row(job).state, "cancelled");
-    assert_eq!(site.keeper().core().n_tasks(), 0);
+    assert_eq!(site.controller().core().n_tasks(), 0);
 }
 
 #[test]
 fn a_user_has_room_for_so_many_tasks() {
-    let mut site = Site::new("easy");
-    site.keeper().limit_jobs(100);
-    let hand_in = |site: &mut Site, tasks: &str| -> Result<SubmittedJob, RequestError> {
-        site.hand_in(whenever(10, array(tasks, None)), &["work", "10"])
+    let mut site = TestCluster::new("easy");
+    site.controller().limit_jobs(100);
+    let hand_in = |site: &mut TestCluster, tasks: &str| -> Result<SubmittedJob, RequestError> {
+        site.submit_job(whenever(10, array(tasks, None)), &["work", "10"])
     };
     hand_in(&mut site, "1-90").unwrap();
-    assert_eq!(hand_in(&mut site, "1-11"), Err(RequestError::TooMany(100)));
+    assert_eq!(hand_in(&mut site, "1-11"), Err(RequestError::JobLimit(100)));
     hand_in(&mut site, "1-10").unwrap();
 }
 
 #[test]
 fn the_worst_exit_code_is_the_array_s() {
-    let mut site = Site::new("easy");
+    let mut site = TestCluster::new("easy");
     let job = site
-        .hand_in(whenever(1, array("1-3", None)), &["sh", "-c", "exit 3"])
+        .submit_job(whenever(1, array("1-3", None)), &["sh", "-c", "exit 3"])
         .unwrap()
         .job;
     drain(&mut site);

@@ -23,32 +23,32 @@ struct StoreSample {
     path: PathBuf,
 }
 
-fn written() -> StoreSample {
+fn store_sample() -> StoreSample {
     let mut site = TestCluster::new("libra");
     for n in 0..6 {
         site.submit(&["sleep", "3"], 5 + n).unwrap();
-        site.pass(2);
+        site.advance(2);
     }
     let plan = SubmissionOptions {
         array: Some(ArraySpec {
             tasks: "1-4".parse().unwrap(),
-            most: Some(2),
+            max_at_once: Some(2),
         }),
         ..SubmissionOptions::default()
     };
     let array = Submission {
-        plan,
+        options: plan,
         ..submission("array", 4)
     };
-    site.hand_in(array, &["sleep", "2"]).unwrap();
-    site.pass(10);
+    site.submit_job(array, &["sleep", "2"]).unwrap();
+    site.advance(10);
     let late = Submission {
         budget: None,
         ..submission("late", 4_000)
     };
-    site.hand_in(late, &["sleep", "1"]).unwrap();
+    site.submit_job(late, &["sleep", "1"]).unwrap();
     site.submit(&["sleep", "60"], 70).unwrap();
-    site.keeper().rest();
+    site.controller().write_snapshot();
     site.submit(&["sleep", "50"], 60).unwrap();
     site.keeper = None;
     let path = site.store();
@@ -75,7 +75,7 @@ fn answers(path: &Path) -> Result<String, StoreError> {
     };
     let own = JobFilter {
         user: Some(rustix::process::geteuid().as_raw()),
-        live: true,
+        unfinished: true,
         ..all.clone()
     };
     let jobs = reader.jobs(&all)?;
@@ -85,7 +85,7 @@ fn answers(path: &Path) -> Result<String, StoreError> {
         let tasks = reader.tasks(job.id, None, 100)?;
         text += &format!("{attempts:?} {tasks:?} {:?}\n", store.program(job.id)?);
     }
-    let sums = (reader.figures(None)?, reader.calibration(None)?);
+    let sums = (reader.objective_sums(None)?, reader.calibration(None)?);
     text += &format!(
         "{:?} {sums:?} {:?}\n",
         reader.ledger(None)?,
@@ -112,7 +112,7 @@ fn change(path: &Path, sql: &str) {
 
 #[test]
 fn rows_that_are_changed_or_deleted_by_hand_are_noticed() {
-    let store = written();
+    let store = store_sample();
     let sound = fs::read(&store.path).unwrap();
     assert!(Store::open(&store.path).is_ok());
     let change_ledger = ["ledger_sum_of_updated", "ledger_is_never_changed"];
@@ -178,7 +178,7 @@ fn text_of(path: &Path, trigger: &str) -> String {
 
 #[test]
 fn store_of_another_version_by_number_alone_is_refused_clearly() {
-    let store = written();
+    let store = store_sample();
     let set = |version: u32| change(&store.path, &format!("PRAGMA user_version = {version}"));
     set(VERSION - 1);
     let said = damaged(&store.path);
@@ -208,7 +208,7 @@ fn n_flips() -> usize {
 
 #[test]
 fn flipped_bit_is_refused_or_changes_no_answer() {
-    let store = written();
+    let store = store_sample();
     let expected = answers(&store.path).unwrap();
     let sound = fs::read(&store.path).unwrap();
     let folder = store.folder.path();
@@ -274,7 +274,7 @@ fn stores_of_earlier_versions_are_brought_up_to_date_with_all_that_is_in_them() 
         );
         assert_eq!(jobs[4].status.as_deref(), Some("exit 3"));
         assert_eq!(jobs[2].array.as_ref().unwrap().finished, 3);
-        let figures = reader.figures(None).unwrap();
+        let figures = reader.objective_sums(None).unwrap();
         assert_eq!((figures.submitted, figures.accepted), (6, 5));
         let accounts = reader.ledger(None).unwrap();
         let charges: Vec<f64> = accounts.iter().map(|day| day.charges.as_f64()).collect();

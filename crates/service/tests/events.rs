@@ -6,7 +6,7 @@ mod common;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 
-use common::open::{Open, rest};
+use common::open::{TestService, read_to_close};
 use tollgate_service::ApiClient;
 use tollgate_service::access::ServiceLimits;
 use tollgate_service::api::types::{JobDetails, JobRef, JobRequest, SubmitResponse};
@@ -20,7 +20,7 @@ struct EventReader {
 /// One event: its name, its kind, and what it says.
 type ReceivedEvent = (String, String, serde_json::Value);
 
-impl Open {
+impl TestService {
     fn events(&self, path: &str, last: Option<&str>) -> EventReader {
         let mut stream = self.connect();
         let seen = last.map_or_else(String::new, |id| format!("last-event-id: {id}\r\n"));
@@ -89,7 +89,7 @@ impl EventReader {
 
 #[test]
 fn all_that_happens_is_told_in_order() {
-    let open = Open::new(ServiceLimits::default());
+    let open = TestService::new(ServiceLimits::default());
     let mut events = open.events("/v1/events", None);
     assert!(
         events.head.contains("content-type: text/event-stream"),
@@ -114,7 +114,7 @@ fn all_that_happens_is_told_in_order() {
 
 #[test]
 fn what_is_not_remembered_is_said_to_be_missing() {
-    let open = Open::new(ServiceLimits::default());
+    let open = TestService::new(ServiceLimits::default());
     let id = open.job();
     for before in ["0-0", "999999-0"] {
         let mut events = open.events("/v1/events", Some(before));
@@ -134,7 +134,7 @@ fn what_is_not_remembered_is_said_to_be_missing() {
 
 #[test]
 fn a_job_is_told_of_until_it_is_over() {
-    let open = Open::new(ServiceLimits::default());
+    let open = TestService::new(ServiceLimits::default());
     let request = JobRequest {
         command: vec!["sleep".to_owned(), "60".to_owned()],
         procs: 1,
@@ -173,7 +173,7 @@ fn a_job_is_told_of_until_it_is_over() {
 
 #[test]
 fn a_user_has_only_so_many_streams_and_gets_them_back() {
-    let open = Open::new(ServiceLimits {
+    let open = TestService::new(ServiceLimits {
         streams: 2,
         ..ServiceLimits::default()
     });
@@ -190,7 +190,7 @@ fn a_user_has_only_so_many_streams_and_gets_them_back() {
 
 #[test]
 fn who_does_not_read_is_hung_up_on_and_nothing_is_kept_for_them() {
-    let open = Open::new(ServiceLimits {
+    let open = TestService::new(ServiceLimits {
         streams: 1,
         request_s: 0.2,
         ..ServiceLimits::default()
@@ -226,8 +226,8 @@ fn who_does_not_read_is_hung_up_on_and_nothing_is_kept_for_them() {
 
 #[test]
 fn streams_end_with_the_service() {
-    let open = Open::new(ServiceLimits::default());
+    let open = TestService::new(ServiceLimits::default());
     let events = open.events("/v1/events", None);
     drop(open);
-    assert!(rest(events.lines).ends_with("0\r\n\r\n"));
+    assert!(read_to_close(events.lines).ends_with("0\r\n\r\n"));
 }

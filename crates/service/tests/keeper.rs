@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Site, submission};
+use common::{TestCluster, submission};
 use tokio::sync::oneshot;
 use tollgate_model::{Credits, Instant};
 use tollgate_service::core::{AdmissionState, ServiceCommand, Submission};
@@ -12,10 +12,10 @@ use tollgate_service::store::{JobFilter, Store};
 
 #[test]
 fn a_job_runs_ends_and_is_charged_once() {
-    let mut site = Site::new("libra");
+    let mut site = TestCluster::new("libra");
     let verdict = site.submit(&["sleep", "5"], 10).unwrap();
     assert!(matches!(
-        verdict.answer.standing,
+        verdict.answer.admission,
         AdmissionState::Accepted { .. }
     ));
     assert_eq!(site.state(1).0, "running");
@@ -39,13 +39,13 @@ fn a_job_runs_ends_and_is_charged_once() {
 
 #[test]
 fn a_job_whose_end_nobody_heard_is_told_after_the_restart() {
-    let mut site = Site::new("libra-risk");
+    let mut site = TestCluster::new("libra-risk");
     site.submit(&["sleep", "5"], 10).unwrap();
     site.keeper = None;
     site.world.advance_to(Instant::from_secs(6));
     *site.clock.lock().unwrap() = Instant::from_secs(6);
     site.restart();
-    site.turn(Vec::new());
+    site.tick(Vec::new());
     assert_eq!(
         site.state(1),
         ("finished".to_owned(), Some("exit 0".to_owned()))
@@ -54,13 +54,13 @@ fn a_job_whose_end_nobody_heard_is_told_after_the_restart() {
 
 #[test]
 fn what_is_cancelled_ends_and_what_waits_follows() {
-    let mut site = Site::new("fcfs");
+    let mut site = TestCluster::new("fcfs");
     for _ in 0..3 {
         site.submit(&["sleep", "50"], 60).unwrap();
     }
     assert_eq!(site.state(3).0, "queued");
     let (reply, mut answer) = oneshot::channel();
-    site.turn(vec![ControllerRequest::Act {
+    site.tick(vec![ControllerRequest::Command {
         user: None,
         command: ServiceCommand::Cancel {
             job: 1,
@@ -74,7 +74,7 @@ fn what_is_cancelled_ends_and_what_waits_follows() {
     assert_eq!(site.state(3).0, "running");
     let (reply, mut answer) = oneshot::channel();
     let somebody_else = Some(rustix::process::geteuid().as_raw() + 1);
-    site.turn(vec![ControllerRequest::Act {
+    site.tick(vec![ControllerRequest::Command {
         user: somebody_else,
         command: ServiceCommand::Cancel {
             job: 2,
@@ -90,7 +90,7 @@ fn what_is_cancelled_ends_and_what_waits_follows() {
 
 #[test]
 fn jobs_teach_the_forecaster_how_long_such_jobs_take() {
-    let mut site = Site::new("libra");
+    let mut site = TestCluster::new("libra");
     for n in 0..8 {
         site.submit(&["sleep", "5"], 10).unwrap();
         site.wait_until(6 * (n + 1));
@@ -108,7 +108,7 @@ fn jobs_teach_the_forecaster_how_long_such_jobs_take() {
 
 #[test]
 fn a_quote_changes_nothing_and_agrees_with_the_submission() {
-    let mut site = Site::new("libra-risk");
+    let mut site = TestCluster::new("libra-risk");
     site.submit(&["sleep", "50"], 60).unwrap();
     let quoted = site.quote(submission("sleep", 60));
     let store = Store::open(&site.folder.path().join("tollgate.db")).unwrap();
@@ -123,14 +123,14 @@ fn a_quote_changes_nothing_and_agrees_with_the_submission() {
 
 #[test]
 fn a_job_whose_user_the_system_does_not_know_ends_without_having_run() {
-    let mut site = Site::new("fcfs");
+    let mut site = TestCluster::new("fcfs");
     let user = u32::MAX - 7;
     let submission = Submission {
         user,
         ..submission("sleep", 50)
     };
-    site.hand_in(submission, &["sleep", "50"]).unwrap();
-    site.turn(Vec::new());
+    site.submit_job(submission, &["sleep", "50"]).unwrap();
+    site.tick(Vec::new());
     let (state, status) = site.state(1);
     assert_eq!(state, "finished");
     let status = status.unwrap();

@@ -5,7 +5,7 @@ mod common;
 use std::io::Write;
 use std::path::Path;
 
-use common::open::{Open, rest};
+use common::open::{TestService, read_to_close};
 use tollgate_service::access::ServiceLimits;
 use tollgate_service::api::types::{ErrorResponse, JobRequest, ServiceStatus, SubmitResponse};
 use tollgate_service::{ApiClient, ClientError};
@@ -18,7 +18,7 @@ fn answers(socket: &Path) {
     assert_eq!(status.nodes, 2);
 }
 
-fn hasty() -> ServiceLimits {
+fn short_timeouts() -> ServiceLimits {
     ServiceLimits {
         request_s: 0.2,
         ..ServiceLimits::default()
@@ -31,7 +31,7 @@ fn post(head: &str, body: &str) -> Vec<u8> {
 
 #[test]
 fn a_request_that_is_too_long_is_refused_before_it_is_read() {
-    let open = Open::new(ServiceLimits {
+    let open = TestService::new(ServiceLimits {
         body_bytes: 100,
         ..ServiceLimits::default()
     });
@@ -59,7 +59,7 @@ fn a_request_that_is_too_long_is_refused_before_it_is_read() {
 
 #[test]
 fn whoever_dawdles_is_hung_up_on() {
-    let open = Open::new(hasty());
+    let open = TestService::new(short_timeouts());
     let silent = open.connect();
     let mut slow_head = open.connect();
     slow_head
@@ -69,20 +69,20 @@ fn whoever_dawdles_is_hung_up_on() {
     let mut slow_body = open.connect();
     slow_body.write_all(&post(head, "{")).unwrap();
     answers(&open.socket());
-    assert_eq!(rest(silent), "");
-    let answer = rest(slow_head);
+    assert_eq!(read_to_close(silent), "");
+    let answer = read_to_close(slow_head);
     assert!(
         answer.is_empty() || answer.starts_with("HTTP/1.1 408"),
         "{answer}"
     );
-    let answer = rest(slow_body);
+    let answer = read_to_close(slow_body);
     assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
     answers(&open.socket());
 }
 
 #[test]
 fn connections_beyond_the_limit_are_closed_and_seats_are_given_back() {
-    let open = Open::new(ServiceLimits {
+    let open = TestService::new(ServiceLimits {
         connections: 3,
         ..ServiceLimits::default()
     });
@@ -93,7 +93,7 @@ fn connections_beyond_the_limit_are_closed_and_seats_are_given_back() {
             client
         })
         .collect();
-    assert_eq!(rest(open.connect()), "");
+    assert_eq!(read_to_close(open.connect()), "");
     drop(taken);
     let answered = |_| {
         let client = ApiClient::connect(&open.socket());
@@ -105,7 +105,7 @@ fn connections_beyond_the_limit_are_closed_and_seats_are_given_back() {
 
 #[test]
 fn nonsense_is_answered_and_harms_nobody() {
-    let open = Open::new(hasty());
+    let open = TestService::new(short_timeouts());
     let deep = "[".repeat(100_000);
     let json = "content-type: application/json\r\nconnection: close\r\n";
     let with_length = |body: &str| {
@@ -149,7 +149,7 @@ fn nonsense_is_answered_and_harms_nobody() {
 
 #[test]
 fn a_user_has_only_so_many_jobs() {
-    let open = Open::new(ServiceLimits {
+    let open = TestService::new(ServiceLimits {
         jobs: 3,
         ..ServiceLimits::default()
     });
@@ -178,7 +178,7 @@ fn a_user_has_only_so_many_jobs() {
 
 #[test]
 fn request_with_two_lengths_is_refused_and_its_connection_closes() {
-    let open = Open::new(ServiceLimits::default());
+    let open = TestService::new(ServiceLimits::default());
     let json = "content-type: application/json\r\n";
     for head in [
         "content-length: 5\r\ntransfer-encoding: chunked\r\n",
@@ -199,7 +199,7 @@ fn request_with_two_lengths_is_refused_and_its_connection_closes() {
 
 #[test]
 fn request_of_a_foreign_page_is_refused_at_the_socket() {
-    let open = Open::new(ServiceLimits::default());
+    let open = TestService::new(ServiceLimits::default());
     let cancel = |head: &str| {
         let request = format!("POST /v1/jobs/1/cancel HTTP/1.1\r\nconnection: close\r\n{head}\r\n");
         open.answer_to(request.as_bytes())
@@ -229,7 +229,7 @@ fn request_of_a_foreign_page_is_refused_at_the_socket() {
 
 #[test]
 fn problems_are_answered_in_json_wherever_they_are_found() {
-    let open = Open::new(ServiceLimits::default());
+    let open = TestService::new(ServiceLimits::default());
     for (line, status, words) in [
         ("GET /v1/jobs/%ff", "400", "UTF-8"),
         ("GET /v1/jobs/99999999999999999999", "404", "no such job"),
@@ -263,7 +263,7 @@ fn problems_are_answered_in_json_wherever_they_are_found() {
 
 #[test]
 fn user_stores_at_most_so_many_bytes_until_jobs_are_over() {
-    let open = Open::new(ServiceLimits {
+    let open = TestService::new(ServiceLimits {
         stored_bytes: 10_000,
         ..ServiceLimits::default()
     });

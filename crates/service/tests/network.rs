@@ -9,7 +9,7 @@ use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use common::open::{NOW, TestService, rest};
+use common::open::{NOW, TestService, read_to_close};
 use rcgen::{CertificateParams, KeyPair, PublicKeyData};
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 use tollgate_model::{Instant, Span};
@@ -55,7 +55,7 @@ impl TestService {
     }
 
     fn make(&self, role: AccessRole, expires: Option<Instant>) -> String {
-        let made = self.keyring.make(me(), role, expires, NOW).unwrap();
+        let made = self.keyring.create_token(me(), role, expires, NOW).unwrap();
         made.0.reveal().to_owned()
     }
 
@@ -121,7 +121,7 @@ fn whether_anybody_is_there_is_said_to_everybody_and_nothing_else() {
     let mut client = open.client(None);
     let health = client.get::<()>("/healthz");
     assert!(
-        matches!(health, Err(ClientError::Nonsense(_))),
+        matches!(health, Err(ClientError::InvalidResponse(_))),
         "it is no JSON: {health:?}"
     );
     for path in ["/v1/status", "/v1/nodes", "/v1/nothing", "/", "/healthz/x"] {
@@ -226,7 +226,7 @@ fn a_token_makes_no_tokens() {
     let made = client.post::<serde_json::Value>("/v1/tokens", &serde_json::json!({}));
     assert_eq!(refused(made).0, 403);
     assert_eq!(refused(client.get::<TokenList>("/v1/tokens")).0, 403);
-    let name = &open.keyring.keys()[0].fingerprint.short();
+    let name = &open.keyring.credentials()[0].fingerprint.short();
     let revoked = client.post::<TokenList>(&format!("/v1/tokens/{name}/revoke"), &());
     assert_eq!(refused(revoked).0, 403);
 }
@@ -275,7 +275,7 @@ fn strangers_keep_nobody_from_it() {
     // They say nothing, and there is all the time in the world.
     let crowd: Vec<TcpStream> = (0..4).map(|_| open.stranger(crowded)).collect();
     for _ in 0..50 {
-        assert_eq!(rest(open.stranger(crowded)), "", "one too many");
+        assert_eq!(read_to_close(open.stranger(crowded)), "", "one too many");
     }
     let _: ServiceStatus = early.get("/v1/status").unwrap();
     let _: ServiceStatus = open.status(Some(&token)).unwrap();
@@ -295,8 +295,8 @@ fn who_dawdles_in_the_handshake_is_hung_up_on() {
     let mut slow = open.stranger(Ipv4Addr::LOCALHOST);
     // The head of a record of 512 bytes, which never come.
     slow.write_all(&[22, 3, 1, 2, 0]).unwrap();
-    assert_eq!(rest(open.stranger(Ipv4Addr::LOCALHOST)), "");
-    assert_eq!(rest(slow), "");
+    assert_eq!(read_to_close(open.stranger(Ipv4Addr::LOCALHOST)), "");
+    assert_eq!(read_to_close(slow), "");
     let token = open.make(AccessRole::User, None);
     let _: ServiceStatus = open.status(Some(&token)).unwrap();
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Site, submission};
+use common::{TestCluster, submission};
 use tollgate_model::outcome::{RunInterval, delay};
 use tollgate_model::{Credits, CreditsPerSecond, Decision, Market, Outcome, Reason, Span};
 use tollgate_risk::Objectives;
@@ -74,10 +74,10 @@ fn live_objectives_are_those_of_a_study_over_the_same_jobs() {
         ("libra-risk", Market::Bid),
         ("edf-bf", Market::Commodity),
     ] {
-        let mut site = Site::in_market(policy, market);
+        let mut site = TestCluster::in_market(policy, market);
         for (at, (asked, secs)) in (0..).zip(jobs()) {
             site.wait_until(5 * at);
-            site.hand_in(asked, &["sleep", secs]).unwrap();
+            site.submit_job(asked, &["sleep", secs]).unwrap();
         }
         for secs in (40..2_000).step_by(5) {
             site.wait_until(secs);
@@ -87,7 +87,7 @@ fn live_objectives_are_those_of_a_study_over_the_same_jobs() {
             .collect();
         let studied = Objectives::of(&outcomes, NODES, market);
         let reader = Store::open(&site.store()).unwrap().reader().unwrap();
-        let live = reader.figures(None).unwrap();
+        let live = reader.objective_sums(None).unwrap();
         assert_eq!(live.submitted, studied.submitted, "{policy}");
         assert_eq!(live.accepted, studied.accepted, "{policy}");
         assert_eq!(live.fulfilled, studied.fulfilled, "{policy}");

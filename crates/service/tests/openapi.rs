@@ -4,12 +4,12 @@ mod common;
 
 use std::io::Write;
 
-use common::open::{Open, rest};
+use common::open::{TestService, read_to_close};
 use serde_json::{Value, json};
 use tollgate_service::access::ServiceLimits;
 use tollgate_service::api::openapi::document;
 
-impl Open {
+impl TestService {
     /// The status, the head and the body of an answer.
     fn answer(&self, method: &str, path: &str, body: &Value) -> (u16, String, String) {
         let body = if body.is_null() {
@@ -25,7 +25,7 @@ impl Open {
             body.len()
         )
         .unwrap();
-        let answer = rest(stream);
+        let answer = read_to_close(stream);
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
         (status, head.to_owned(), body.to_owned())
@@ -57,7 +57,7 @@ fn check(document: &Value, answer: &Value, said: &str) {
 
 #[test]
 fn every_answer_is_as_described() {
-    let open = Open::new(ServiceLimits::default());
+    let open = TestService::new(ServiceLimits::default());
     let document = document();
     let job = json!({"command": ["sleep", "60"], "procs": 2, "dir": "/", "estimate_s": 60.0});
     let many = json!({"command": ["true"], "procs": 1, "dir": "/", "array": "1-20"});
@@ -195,7 +195,7 @@ fn every_answer_is_as_described() {
 
 #[test]
 fn a_quote_that_is_held_is_as_described() {
-    let open = Open::deciding("libra");
+    let open = TestService::with_policy("libra");
     let document = document();
     let held = json!({"procs": 1, "estimate_s": 60.0, "hold_s": 60.0});
     let job = json!({"command": ["true"], "procs": 1, "dir": "/"});
@@ -224,7 +224,7 @@ fn what_is_asked_for_is_described_by_types_that_are_there() {
 
 #[test]
 fn figures_are_of_everybody_and_of_nobody_in_particular() {
-    let open = Open::new(ServiceLimits::default());
+    let open = TestService::new(ServiceLimits::default());
     let job = json!({"command": ["true"], "procs": 1, "dir": "/", "name": "very-secret"});
     let huge = json!({"command": ["true"], "procs": 100, "dir": "/"});
     open.answer("POST", "/v1/jobs", &job);
@@ -270,7 +270,7 @@ fn body_schema(document: &Value, path: &str) -> Value {
 
 #[test]
 fn body_is_accepted_by_the_description_if_and_only_if_by_the_service() {
-    let open = Open::new(ServiceLimits::default());
+    let open = TestService::new(ServiceLimits::default());
     let document = document();
     let soon = "1971-01-01T00:00:00Z";
     let long = "x".repeat(129);

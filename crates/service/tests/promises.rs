@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Site, program, submission};
+use common::{TestCluster, program, submission};
 use tollgate_model::{Credits, CreditsPerSecond, Instant, Market, Probability, Reason, Span};
 use tollgate_policy::registry::REGISTRY;
 use tollgate_service::core::{
@@ -14,7 +14,7 @@ use tollgate_service::keeper::{ControllerRequest, RequestError};
 use tollgate_service::store::Store;
 
 fn refusals(answer: &SubmitOutcome) -> &[RejectReason] {
-    match &answer.standing {
+    match &answer.admission {
         AdmissionState::Rejected(refusals) => refusals,
         AdmissionState::Accepted { .. } | AdmissionState::Queued | AdmissionState::Deferred => {
             panic!("expected a refusal: {answer:?}")
@@ -42,7 +42,7 @@ fn taken(asked: &Submission, offer: &CounterOffer) -> Submission {
 
 #[test]
 fn a_refusal_names_every_reason_and_what_would_be_let_in() {
-    let mut site = Site::new("libra");
+    let mut site = TestCluster::new("libra");
     for _ in 0..2 {
         site.submit(&["sleep", "90"], 90).unwrap();
     }
@@ -67,9 +67,9 @@ fn a_refusal_names_every_reason_and_what_would_be_let_in() {
     let secs = later.deadline.unwrap().as_secs_f64();
     assert!((500.0..=520.0).contains(&secs), "{secs} s");
     let verdict = site
-        .hand_in(taken(&asked, &later), &["sleep", "1"])
+        .submit_job(taken(&asked, &later), &["sleep", "1"])
         .unwrap();
-    match verdict.answer.standing {
+    match verdict.answer.admission {
         AdmissionState::Accepted { price } => assert_eq!(Some(price), later.price),
         AdmissionState::Queued | AdmissionState::Deferred | AdmissionState::Rejected(_) => {
             panic!("{later:?} was refused")
@@ -79,7 +79,7 @@ fn a_refusal_names_every_reason_and_what_would_be_let_in() {
 
 #[test]
 fn fewer_processors_and_a_higher_budget_are_offered() {
-    let mut site = Site::new("libra");
+    let mut site = TestCluster::new("libra");
     let wide = Submission {
         procs: 5,
         ..submission("sleep", 10)
@@ -131,7 +131,7 @@ fn fewer_processors_and_a_higher_budget_are_offered() {
 fn whatever_any_policy_offers_would_be_let_in() {
     for named in REGISTRY {
         for &market in named.markets {
-            let mut site = Site::in_market(named.name, market);
+            let mut site = TestCluster::in_market(named.name, market);
             site.rules.confidence = 400_000;
             site.restart();
             for n in 0..30 {
@@ -146,13 +146,13 @@ fn whatever_any_policy_offers_would_be_let_in() {
                 for offer in &answer.offers {
                     let again = site.quote(taken(&asked, offer));
                     assert!(
-                        !matches!(again.standing, AdmissionState::Rejected(_)),
+                        !matches!(again.admission, AdmissionState::Rejected(_)),
                         "{} in {market}: {asked:?}: {offer:?}: {:?}",
                         named.name,
-                        again.standing
+                        again.admission
                     );
                 }
-                site.hand_in(asked, &["sleep", "20"]).unwrap();
+                site.submit_job(asked, &["sleep", "20"]).unwrap();
             }
         }
     }
@@ -167,16 +167,22 @@ fn what_is_hardly_kept_is_not_promised() {
         budget: None,
         ..submission("sleep", 2_000)
     };
-    let mut site = Site::new("libra-risk");
+    let mut site = TestCluster::new("libra-risk");
     let answer = site.quote(impossible.clone());
     assert!(
-        matches!(answer.standing, AdmissionState::Accepted { .. }),
+        matches!(answer.admission, AdmissionState::Accepted { .. }),
         "{answer:?}"
     );
     site.rules.confidence = 500_000;
     site.restart();
     let answer = site.quote(impossible.clone());
-    let [RejectReason::Confidence { probability, floor }] = refusals(&answer) else {
+    let [
+        RejectReason::Confidence {
+            probability,
+            threshold: floor,
+        },
+    ] = refusals(&answer)
+    else {
         panic!("{answer:?}");
     };
     assert!(probability.as_f64() < 0.5);
@@ -197,7 +203,7 @@ fn what_is_hardly_kept_is_not_promised() {
 #[test]
 fn a_probability_is_that_of_being_fast_enough() {
     // Half a node is left: a job must be twice as fast as its deadline is far away.
-    let mut site = Site::new("libra");
+    let mut site = TestCluster::new("libra");
     for _ in 0..2 {
         site.submit(&["sleep", "50"], 50).unwrap();
     }
@@ -205,7 +211,7 @@ fn a_probability_is_that_of_being_fast_enough() {
         deadline: Some(Span::from_secs(60)),
         ..submission("other", 20)
     };
-    let prospect = site.quote(asked).prospect.expect("a prospect");
+    let prospect = site.quote(asked).prediction.expect("a prospect");
     let probability = prospect.probability.expect("a deadline").as_f64();
     assert!(probability > 0.0 && probability < 1.0, "{probability}");
     assert!(prospect.earliest < prospect.latest);
@@ -213,7 +219,7 @@ fn a_probability_is_that_of_being_fast_enough() {
 
 #[test]
 fn one_short_job_says_nothing_of_jobs_that_are_not_like_it() {
-    let mut site = Site::new("libra-risk");
+    let mut site = TestCluster::new("libra-risk");
     site.rules.confidence = 500_000;
     site.restart();
     site.submit(&["sleep", "1"], 1).unwrap();
@@ -234,12 +240,12 @@ fn one_short_job_says_nothing_of_jobs_that_are_not_like_it() {
     );
 }
 
-fn hold(site: &mut Site, secs: i64) -> (Option<u64>, SubmitOutcome) {
+fn hold(site: &mut TestCluster, secs: i64) -> (Option<u64>, SubmitOutcome) {
     let submission = Submission {
-        hold: Some(Span::from_secs(secs)),
+        reserve_for: Some(Span::from_secs(secs)),
         ..submission("sleep", 20)
     };
-    site.ask(|reply| ControllerRequest::Hold {
+    site.request(|reply| ControllerRequest::Reserve {
         submission,
         due: None,
         reply,
@@ -247,10 +253,10 @@ fn hold(site: &mut Site, secs: i64) -> (Option<u64>, SubmitOutcome) {
     .unwrap()
 }
 
-fn claim(site: &mut Site, job: u64) -> Result<(), RequestError> {
+fn claim(site: &mut TestCluster, job: u64) -> Result<(), RequestError> {
     let user = rustix::process::geteuid().as_raw();
     let program = Box::new(program(&["sleep", "5"]));
-    site.ask(|reply| ControllerRequest::Claim {
+    site.request(|reply| ControllerRequest::Claim {
         user,
         job,
         program,
@@ -260,13 +266,13 @@ fn claim(site: &mut Site, job: u64) -> Result<(), RequestError> {
 
 #[test]
 fn a_held_quote_keeps_its_room_and_lapses() {
-    let mut site = Site::new("libra");
+    let mut site = TestCluster::new("libra");
     let (job, answer) = hold(&mut site, 60);
     assert_eq!(job, Some(1));
-    assert_eq!(answer.held_until, Some(Instant::from_secs(60)));
+    assert_eq!(answer.reserved_until, Some(Instant::from_secs(60)));
     assert_eq!(site.state(1).0, "reserved");
     assert!(
-        site.keeper().core().running().is_empty(),
+        site.controller().core().running_actions().is_empty(),
         "nothing runs for it"
     );
     // Its 20 s of work, and the 60 s that it may start later, leave a fifth of one node.
@@ -281,13 +287,13 @@ fn a_held_quote_keeps_its_room_and_lapses() {
     site.restart();
     site.wait_until(59);
     assert_eq!(site.state(1).0, "reserved");
-    assert_eq!(site.keeper().next_wake(), Some(Instant::from_secs(60)));
+    assert_eq!(site.controller().next_wake(), Some(Instant::from_secs(60)));
     site.wait_until(60);
     assert_eq!(site.state(1).0, "expired");
     let gone = Err(RequestError::Ignored(CommandError::UnknownJob));
     assert_eq!(claim(&mut site, 1), gone);
     assert!(matches!(
-        site.quote(wide).standing,
+        site.quote(wide).admission,
         AdmissionState::Accepted { .. }
     ));
     let store = Store::open(&site.store()).unwrap();
@@ -296,7 +302,7 @@ fn a_held_quote_keeps_its_room_and_lapses() {
 
 #[test]
 fn a_held_quote_that_is_taken_up_runs_once_and_keeps_its_deadline() {
-    let mut site = Site::new("libra");
+    let mut site = TestCluster::new("libra");
     hold(&mut site, 60);
     site.wait_until(50);
     assert_eq!(claim(&mut site, 1), Ok(()));
@@ -312,11 +318,11 @@ fn a_held_quote_that_is_taken_up_runs_once_and_keeps_its_deadline() {
 
 #[test]
 fn a_quote_that_would_be_refused_or_promised_nothing_is_not_held() {
-    let mut site = Site::new("edf");
+    let mut site = TestCluster::new("edf");
     let (job, answer) = hold(&mut site, 60);
-    assert_eq!((job, answer.held_until), (None, None));
-    assert_eq!(answer.standing, AdmissionState::Queued);
-    let mut site = Site::new("libra");
+    assert_eq!((job, answer.reserved_until), (None, None));
+    assert_eq!(answer.admission, AdmissionState::Queued);
+    let mut site = TestCluster::new("libra");
     for _ in 0..2 {
         site.submit(&["sleep", "90"], 90).unwrap();
     }
@@ -327,20 +333,23 @@ fn a_quote_that_would_be_refused_or_promised_nothing_is_not_held() {
 
 #[test]
 fn nobody_holds_more_than_their_part() {
-    let mut site = Site::new("libra-risk");
+    let mut site = TestCluster::new("libra-risk");
     for _ in 0..16 {
         let (job, answer) = hold(&mut site, 1);
         assert!(job.is_some(), "{answer:?}");
     }
     let (job, answer) = hold(&mut site, 1);
-    assert_eq!((job, refusals(&answer)), (None, &[RejectReason::Holds][..]));
+    assert_eq!(
+        (job, refusals(&answer)),
+        (None, &[RejectReason::ReservationLimit][..])
+    );
     // One is given back.
     let command = ServiceCommand::Cancel {
         job: 3,
         tasks: None,
     };
     let user = None;
-    site.ask(|reply| ControllerRequest::Act {
+    site.request(|reply| ControllerRequest::Command {
         user,
         command,
         reply,
@@ -352,19 +361,19 @@ fn nobody_holds_more_than_their_part() {
 
 #[test]
 fn a_lost_job_costs_the_provider_what_its_repetition_would_be_late_by() {
-    let mut site = Site::in_market("libra", Market::Bid);
+    let mut site = TestCluster::in_market("libra", Market::Bid);
     let asked = Submission {
         penalty: CreditsPerSecond::from_f64(0.5),
         ..submission("sleep", 80)
     };
-    site.hand_in(asked, &["sleep", "80"]).unwrap();
+    site.submit_job(asked, &["sleep", "80"]).unwrap();
     site.wait_until(50);
     let attempt = tollgate_engine::AttemptKey {
         job: 1,
         task: 0,
         attempt: 1,
     };
-    site.world.lose(attempt);
+    site.world.mark_lost(attempt);
     site.wait_until(50);
     assert_eq!(site.state(1).0, "lost");
     let store = Store::open(&site.store()).unwrap();
@@ -377,13 +386,13 @@ fn a_lost_job_costs_the_provider_what_its_repetition_would_be_late_by() {
 #[test]
 fn a_job_without_a_deadline_takes_what_is_idle() {
     for policy in ["libra", "libra-risk"] {
-        let mut site = Site::new(policy);
+        let mut site = TestCluster::new(policy);
         site.submit(&["sleep", "50"], 50).unwrap();
         let whenever = Submission {
             deadline: None,
             ..submission("sleep", 20)
         };
-        let prospect = site.quote(whenever).prospect.expect("a prospect");
+        let prospect = site.quote(whenever).prediction.expect("a prospect");
         let quick = Instant::from_secs(50);
         assert!(prospect.finish < quick, "{policy}: {prospect:?}");
     }
@@ -392,21 +401,21 @@ fn a_job_without_a_deadline_takes_what_is_idle() {
 #[test]
 fn a_node_holds_so_many_tasks_and_no_more() {
     for policy in ["libra", "libra-risk", "tail-risk"] {
-        let mut site = Site::new(policy);
+        let mut site = TestCluster::new(policy);
         let whenever = Submission {
             deadline: None,
             ..submission("sleep", 20)
         };
         for _ in 0..100 {
-            site.hand_in(whenever.clone(), &["sleep", "20"]).unwrap();
+            site.submit_job(whenever.clone(), &["sleep", "20"]).unwrap();
         }
-        let running = site.keeper().core().running().len();
+        let running = site.controller().core().running_actions().len();
         assert_eq!(
             running, 14,
             "{policy}: the last place of each node is left free"
         );
         assert_eq!(
-            site.quote(whenever).standing,
+            site.quote(whenever).admission,
             AdmissionState::Queued,
             "{policy}"
         );
@@ -421,14 +430,18 @@ fn a_node_holds_so_many_tasks_and_no_more() {
             "{policy}"
         );
         site.restart();
-        assert_eq!(site.keeper().core().running().len(), 16, "{policy}");
+        assert_eq!(
+            site.controller().core().running_actions().len(),
+            16,
+            "{policy}"
+        );
     }
 }
 
 #[test]
 fn a_job_holds_as_many_nodes_as_its_memory_fills() {
     for policy in ["libra-risk", "easy"] {
-        let mut site = Site::new(policy);
+        let mut site = TestCluster::new(policy);
         let memory = 1 << 30;
         let asked = |memory| Submission {
             memory: Some(memory),

@@ -64,18 +64,21 @@ fn plan((tasks, most, after, held): OptionSample) -> SubmissionOptions {
     SubmissionOptions {
         array: tasks.map(|last| ArraySpec {
             tasks: TaskRanges::new(0, last),
-            most,
+            max_at_once: most,
         }),
-        after: after
-            .map(|job| JobDependency { job, need })
+        dependencies: after
+            .map(|job| JobDependency {
+                job,
+                condition: need,
+            })
             .into_iter()
             .collect(),
         held,
-        since: None,
+        submitted: None,
     }
 }
 
-fn doing() -> impl Strategy<Value = RecoveryAction> {
+fn action() -> impl Strategy<Value = RecoveryAction> {
     let submit = (
         0u32..3,
         1u32..4,
@@ -104,7 +107,7 @@ fn doing() -> impl Strategy<Value = RecoveryAction> {
 fn step() -> impl Strategy<Value = RecoveryStep> {
     prop_oneof![
         4 => (0i64..20_000_000).prop_map(RecoveryStep::Wait),
-        6 => prop::collection::vec(doing(), 1..5).prop_map(RecoveryStep::Batch),
+        6 => prop::collection::vec(action(), 1..5).prop_map(RecoveryStep::Batch),
         1 => Just(RecoveryStep::Look),
         1 => Just(RecoveryStep::Snapshot),
         1 => Just(RecoveryStep::Crash),
@@ -151,7 +154,7 @@ impl RecoveryService {
             EngineAction::SetShare { .. } | EngineAction::Kill { .. } => None,
         };
         self.core
-            .running()
+            .running_actions()
             .into_iter()
             .filter_map(attempt)
             .collect()
@@ -160,7 +163,10 @@ impl RecoveryService {
     fn commands(&mut self, doing: RecoveryAction) -> Vec<ServiceCommand> {
         let running = self.running();
         let pick = |n: usize| (!running.is_empty()).then(|| running[n % running.len()]);
-        let report = |attempt, fate| ServiceCommand::Report { attempt, fate };
+        let report = |attempt, fate| ServiceCommand::Report {
+            attempt,
+            progress: fate,
+        };
         match doing {
             RecoveryAction::Submit {
                 user,
@@ -184,12 +190,12 @@ impl RecoveryService {
                 retry: if requeue {
                     OnEviction::Requeue
                 } else {
-                    OnEviction::Never
+                    OnEviction::Fail
                 },
-                hold: hold_s
+                reserve_for: hold_s
                     .map(Span::from_secs)
                     .filter(|_| plan(planned) == SubmissionOptions::default()),
-                plan: plan(planned),
+                options: plan(planned),
             })],
             RecoveryAction::End(n, secs) => pick(n)
                 .map(|attempt| {
@@ -215,14 +221,14 @@ impl RecoveryService {
             RecoveryAction::Release(job) => vec![ServiceCommand::Release { job, tasks: None }],
             RecoveryAction::Restart => {
                 let worker = WorkerId(0);
-                let gone = ServiceCommand::WorkerGone {
+                let gone = ServiceCommand::WorkerLost {
                     worker,
-                    epoch: self.epoch,
+                    incarnation: self.epoch,
                 };
                 self.epoch += 1;
                 let up = ServiceCommand::WorkerUp {
                     worker,
-                    epoch: self.epoch,
+                    incarnation: self.epoch,
                     nodes: 3,
                     memory: Some(100),
                 };
@@ -255,7 +261,7 @@ impl RecoveryService {
                 programs: &(0..100).map(|job| (job, program.clone())).collect(),
             })
             .unwrap();
-        self.core.check().unwrap();
+        self.core.check_invariants().unwrap();
     }
 
     /// The state, as bytes.
@@ -290,7 +296,7 @@ proptest! {
                 RecoveryStep::Crash => service.core = service.store.recover(&rules).unwrap(),
             }
             let recovered = service.store.recover(&rules).unwrap();
-            prop_assert_eq!(format!("{:?}", recovered.running()), format!("{:?}", service.core.running()));
+            prop_assert_eq!(format!("{:?}", recovered.running_actions()), format!("{:?}", service.core.running_actions()));
         }
         // Whoever looks sees on paper what the next step does there.
         service.commit(vec![RecoveryAction::Tick]);

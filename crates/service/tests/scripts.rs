@@ -7,15 +7,15 @@ use tollgate_service::core::{ArraySpec, ServiceCommand, Submission, SubmissionOp
 use tollgate_service::keeper::{ControllerRequest, SubmittedJob};
 use tollgate_service::store::Store;
 
-use common::{Site, program, submission};
+use common::{TestCluster, program, submission};
 
 const TEXT: &str = "#!/bin/sh\nexit 0\n";
 
-fn hand_in(site: &mut Site, submission: Submission, text: &str) -> SubmittedJob {
+fn submit_script(site: &mut TestCluster, submission: Submission, text: &str) -> SubmittedJob {
     let mut program = program(&["work", "10"]);
     program.script = Some(LaunchScript::new(text));
     let program = Box::new(program);
-    site.ask(|reply| ControllerRequest::Submit {
+    site.request(|reply| ControllerRequest::Submit {
         submission,
         due: None,
         program,
@@ -25,15 +25,15 @@ fn hand_in(site: &mut Site, submission: Submission, text: &str) -> SubmittedJob 
 }
 
 /// The text that the store has for a script.
-fn stored(site: &Site, text: &str) -> Option<String> {
+fn stored(site: &TestCluster, text: &str) -> Option<String> {
     let store = Store::open(&site.store()).unwrap();
     store.script(LaunchScript::new(text).sha256()).unwrap()
 }
 
-fn cancel(site: &mut Site, job: u64) {
+fn cancel(site: &mut TestCluster, job: u64) {
     let command = ServiceCommand::Cancel { job, tasks: None };
     let user = None;
-    site.ask(|reply| ControllerRequest::Act {
+    site.request(|reply| ControllerRequest::Command {
         user,
         command,
         reply,
@@ -43,22 +43,22 @@ fn cancel(site: &mut Site, job: u64) {
 
 #[test]
 fn script_is_stored_until_the_last_job_with_it_is_over() {
-    let mut site = Site::new("easy");
+    let mut site = TestCluster::new("easy");
     let held = SubmissionOptions {
         held: true,
         ..SubmissionOptions::default()
     };
     let held = Submission {
-        plan: held,
+        options: held,
         ..submission("work", 10)
     };
-    let first = hand_in(&mut site, submission("work", 10), TEXT).job;
-    let second = hand_in(&mut site, held, TEXT).job;
-    hand_in(&mut site, submission("work", 10), "another");
+    let first = submit_script(&mut site, submission("work", 10), TEXT).job;
+    let second = submit_script(&mut site, held, TEXT).job;
+    submit_script(&mut site, submission("work", 10), "another");
     // The row of a job names the script, and does not repeat it.
     let script = site.row(first).program.unwrap().script.unwrap();
     assert_eq!(script, LaunchScript::new(TEXT).without_text());
-    site.pass(20);
+    site.advance(20);
     assert_eq!(site.state(first).0, "finished");
     assert_eq!(stored(&site, TEXT).as_deref(), Some(TEXT));
     assert_eq!(stored(&site, "another"), None);
@@ -68,36 +68,36 @@ fn script_is_stored_until_the_last_job_with_it_is_over() {
 
 #[test]
 fn script_of_a_rejected_job_is_not_stored() {
-    let mut site = Site::new("easy");
+    let mut site = TestCluster::new("easy");
     let impossible = Submission {
         procs: 1_000,
         ..submission("work", 10)
     };
-    let rejected = hand_in(&mut site, impossible, TEXT).job;
+    let rejected = submit_script(&mut site, impossible, TEXT).job;
     assert_eq!(site.state(rejected).0, "rejected");
     assert_eq!(stored(&site, TEXT), None);
 }
 
 #[test]
 fn tasks_of_an_array_run_the_script_after_a_restart_too() {
-    let mut site = Site::new("easy");
+    let mut site = TestCluster::new("easy");
     let array = ArraySpec {
         tasks: "1-6".parse().unwrap(),
-        most: None,
+        max_at_once: None,
     };
     let plan = SubmissionOptions {
         array: Some(array),
         ..SubmissionOptions::default()
     };
     let work = Submission {
-        plan,
+        options: plan,
         ..submission("work", 10)
     };
-    let job = hand_in(&mut site, work, TEXT).job;
-    site.pass(5);
+    let job = submit_script(&mut site, work, TEXT).job;
+    site.advance(5);
     site.restart();
     assert_eq!(stored(&site, TEXT).as_deref(), Some(TEXT));
-    site.pass(60);
+    site.advance(60);
     assert_eq!(
         site.state(job),
         ("finished".to_owned(), Some("exit 0".to_owned()))
@@ -107,13 +107,14 @@ fn tasks_of_an_array_run_the_script_after_a_restart_too() {
 
 #[test]
 fn job_whose_script_was_changed_in_the_store_is_not_started() {
-    let mut site = Site::new("fcfs");
+    let mut site = TestCluster::new("fcfs");
     let blocking = Submission {
         procs: 2,
         ..submission("work", 10)
     };
-    site.hand_in(blocking, &["work", "10"]).unwrap();
-    let jobs = ["one", "two"].map(|text| hand_in(&mut site, submission("work", 10), text).job);
+    site.submit_job(blocking, &["work", "10"]).unwrap();
+    let jobs =
+        ["one", "two"].map(|text| submit_script(&mut site, submission("work", 10), text).job);
     // A store that is opened after the damage is refused.
     let reader = site.reader();
     let connection = rusqlite::Connection::open(site.store()).unwrap();
@@ -138,7 +139,7 @@ fn job_whose_script_was_changed_in_the_store_is_not_started() {
         1
     );
     connection.execute_batch(&triggers.join(";")).unwrap();
-    site.pass(30);
+    site.advance(30);
     for job in jobs {
         let status = reader.job(job).unwrap().unwrap().status.unwrap();
         assert!(

@@ -23,10 +23,10 @@ struct CoreDriver {
     core: Core,
     now: Instant,
     runtimes: BTreeMap<u64, Span>,
-    ends: BTreeSet<(Instant, TaskAttemptKey)>,
+    scheduled_ends: BTreeSet<(Instant, TaskAttemptKey)>,
     started: BTreeMap<TaskAttemptKey, Instant>,
     /// Everything that was decided, in words.
-    said: Vec<String>,
+    decisions: Vec<String>,
 }
 
 impl CoreDriver {
@@ -35,13 +35,13 @@ impl CoreDriver {
             core: Core::new(rules.clone()),
             now: Instant::from_secs(1_000),
             runtimes: BTreeMap::new(),
-            ends: BTreeSet::new(),
+            scheduled_ends: BTreeSet::new(),
             started: BTreeMap::new(),
-            said: Vec::new(),
+            decisions: Vec::new(),
         };
         world.step(&[ServiceCommand::WorkerUp {
             worker: WorkerId(0),
-            epoch: 1,
+            incarnation: 1,
             nodes: 3,
             memory: None,
         }]);
@@ -50,38 +50,42 @@ impl CoreDriver {
 
     fn step(&mut self, commands: &[ServiceCommand]) -> StepOutput {
         let step = self.core.step(self.now, commands);
-        self.said.push(format!("{} {step:?}", self.now));
-        for order in &step.orders {
+        self.decisions.push(format!("{} {step:?}", self.now));
+        for order in &step.actions {
             match order {
                 EngineAction::Start { attempt, .. } => {
                     self.started.insert(*attempt, self.now);
                     let runtime = self.runtimes.get(&attempt.job);
                     let end = self.now + runtime.copied().unwrap_or(Span::from_secs(1));
-                    self.ends.insert((end, *attempt));
+                    self.scheduled_ends.insert((end, *attempt));
                 }
                 EngineAction::SetShare { .. } => {}
                 EngineAction::Kill { attempt } => {
-                    self.ends.retain(|(_, other)| other != attempt);
-                    self.ends.insert((self.now, *attempt));
+                    self.scheduled_ends.retain(|(_, other)| other != attempt);
+                    self.scheduled_ends.insert((self.now, *attempt));
                 }
             }
         }
-        self.core.check().unwrap();
+        self.core.check_invariants().unwrap();
         step
     }
 
     /// Lets everything happen that happens by `until`.
     fn run(&mut self, until: Instant) {
         loop {
-            let end = self.ends.first().map(|(at, _)| *at);
+            let end = self.scheduled_ends.first().map(|(at, _)| *at);
             let next = end.into_iter().chain(self.core.next_wake()).min();
             let Some(at) = next.filter(|&at| at <= until) else {
                 break;
             };
             self.now = self.now.max(at);
             let mut commands = vec![ServiceCommand::Tick];
-            while let Some(&(at, attempt)) = self.ends.first().filter(|(at, _)| *at <= self.now) {
-                self.ends.remove(&(at, attempt));
+            while let Some(&(at, attempt)) = self
+                .scheduled_ends
+                .first()
+                .filter(|(at, _)| *at <= self.now)
+            {
+                self.scheduled_ends.remove(&(at, attempt));
                 commands.push(self.ended(attempt));
             }
             self.step(&commands);
@@ -92,7 +96,7 @@ impl CoreDriver {
     fn ended(&self, attempt: TaskAttemptKey) -> ServiceCommand {
         ServiceCommand::Report {
             attempt,
-            fate: AttemptProgress::Ended {
+            progress: AttemptProgress::Ended {
                 status: AttemptExit::Code(0),
                 killed: None,
                 at: self.now,
@@ -130,7 +134,7 @@ struct UserAction {
     then: u32,
 }
 
-fn deed() -> impl Strategy<Value = UserAction> {
+fn user_action() -> impl Strategy<Value = UserAction> {
     (
         0i64..20,
         1u32..4,
@@ -160,13 +164,16 @@ fn plan(deed: &UserAction, job: u64) -> SubmissionOptions {
     let tasks = (deed.then == 3).then(|| TaskRanges::new(0, deed.procs + 3));
     let after = (deed.then == 4 && job > 1).then_some(JobDependency {
         job: job / 2,
-        need: DependencyCondition::End,
+        condition: DependencyCondition::AnyEnd,
     });
     SubmissionOptions {
-        array: tasks.map(|tasks| ArraySpec { tasks, most: None }),
-        after: after.into_iter().collect(),
+        array: tasks.map(|tasks| ArraySpec {
+            tasks,
+            max_at_once: None,
+        }),
+        dependencies: after.into_iter().collect(),
         held: deed.then == 5,
-        since: None,
+        submitted: None,
     }
 }
 
@@ -176,7 +183,7 @@ fn play(world: &mut CoreDriver, deeds: &[UserAction], takes_back: bool) {
         let submission = Submission {
             procs: deed.procs,
             deadline: deed.deadline_s.map(Span::from_secs),
-            plan: if takes_back {
+            options: if takes_back {
                 plan(deed, job)
             } else {
                 SubmissionOptions::default()
@@ -209,7 +216,7 @@ proptest! {
 
     #[test]
     fn the_policy_that_decides_never_notices(
-        deeds in prop::collection::vec(deed(), 1..30),
+        deeds in prop::collection::vec(user_action(), 1..30),
         policy in 0..REGISTRY.len(),
         shadow in 0..REGISTRY.len(),
     ) {
@@ -221,7 +228,7 @@ proptest! {
         play(&mut one, &deeds, true);
         let mut other = CoreDriver::new(&with_shadow(&alone, shadow.name));
         play(&mut other, &deeds, true);
-        prop_assert_eq!(&one.said, &other.said);
+        prop_assert_eq!(&one.decisions, &other.decisions);
         // Nothing is left but what is held back, or waits behind it.
         let live = other.core.n_tasks();
         prop_assert!(other.comparison().undecided <= live);
@@ -229,7 +236,7 @@ proptest! {
 
     #[test]
     fn a_policy_does_on_paper_what_it_does(
-        deeds in prop::collection::vec(deed(), 1..40),
+        deeds in prop::collection::vec(user_action(), 1..40),
         policy in prop::sample::select(vec![
             "fcfs", "easy", "conservative", "edf", "fcfs-bf", "sjf-bf", "edf-bf", "first-reward",
         ]),
@@ -280,7 +287,7 @@ fn a_job_that_was_taken_back_counts_under_neither() {
 fn a_quote_is_handed_in_on_paper_once_it_is_taken_up() {
     let mut world = CoreDriver::new(&with_shadow(&rules("libra", Market::None), "fcfs"));
     let held = Submission {
-        hold: Some(Span::from_secs(60)),
+        reserve_for: Some(Span::from_secs(60)),
         ..submission("work", 10)
     };
     world.submit(1, held, 10);
@@ -321,10 +328,10 @@ fn one_that_begins_late_takes_over_the_jobs_that_are_there() {
 fn every_task_of_an_array_is_one_and_a_job_that_waits_comes_when_it_need_not() {
     let mut world = CoreDriver::new(&with_shadow(&rules("easy", Market::None), "fcfs"));
     let array = Submission {
-        plan: SubmissionOptions {
+        options: SubmissionOptions {
             array: Some(ArraySpec {
                 tasks: TaskRanges::new(0, 9),
-                most: None,
+                max_at_once: None,
             }),
             ..SubmissionOptions::default()
         },
@@ -333,10 +340,10 @@ fn every_task_of_an_array_is_one_and_a_job_that_waits_comes_when_it_need_not() {
     };
     world.submit(1, array, 10);
     let after = Submission {
-        plan: SubmissionOptions {
-            after: vec![JobDependency {
+        options: SubmissionOptions {
+            dependencies: vec![JobDependency {
                 job: 1,
-                need: DependencyCondition::End,
+                condition: DependencyCondition::AnyEnd,
             }],
             ..SubmissionOptions::default()
         },

@@ -10,7 +10,7 @@ use std::process::{Command as Program, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use common::{Site, rules, submission};
+use common::{TestCluster, rules, submission};
 use tollgate_engine::{SimEngine, SimHost, memory::SimProgram};
 use tollgate_model::{Instant, Market};
 use tollgate_policy::PolicySpec;
@@ -22,29 +22,35 @@ use tollgate_service::{DataDir, DataDirError};
 
 #[test]
 fn a_full_disk_takes_nothing_new_and_records_what_ends() {
-    let mut site = Site::new("libra");
+    let mut site = TestCluster::new("libra");
     site.submit(&["sleep", "5"], 10).unwrap();
     let reserve = site.folder.path().join("reserve");
     assert!(reserve.is_file(), "room is kept");
     // As long as that room is taken up there is none.
     let watched = reserve.clone();
-    site.keeper().sabotage(Box::new(move |moment| {
+    site.controller().inject_faults(Box::new(move |moment| {
         let full = watched.is_file() && moment == ServiceFailpoint::Decided;
         if full {
             return Err(io::ErrorKind::StorageFull.into());
         }
         Ok(())
     }));
-    assert_eq!(site.submit(&["sleep", "5"], 10), Err(RequestError::Full));
+    assert_eq!(
+        site.submit(&["sleep", "5"], 10),
+        Err(RequestError::DiskFull)
+    );
     assert!(!reserve.exists(), "the room was given up");
     // Nobody else may have it either: then it cannot be taken up again.
     fs::create_dir(&reserve).unwrap();
-    assert_eq!(site.submit(&["sleep", "5"], 10), Err(RequestError::Full));
+    assert_eq!(
+        site.submit(&["sleep", "5"], 10),
+        Err(RequestError::DiskFull)
+    );
     site.wait_until(6);
     assert_eq!(site.state(1).0, "finished");
     // There is room again.
     fs::remove_dir(&reserve).unwrap();
-    site.keeper().sabotage(Box::new(|_| Ok(())));
+    site.controller().inject_faults(Box::new(|_| Ok(())));
     let verdict = site.submit(&["sleep", "5"], 10).unwrap();
     assert_eq!(
         verdict.job, 2,
@@ -103,13 +109,13 @@ fn a_disk_that_is_really_full_loses_nothing() {
     });
     let engine = SimEngine::open(&world);
     let mut keeper = Controller::new(store, engine, &rules("libra", Market::None), now).unwrap();
-    keeper.begin().unwrap();
+    keeper.reconcile().unwrap();
     let hand_in = |keeper: &mut Controller<SimEngine>| {
         let (reply, mut answer) = tokio::sync::oneshot::channel();
         let mut program = common::program(&["sleep", "5"]);
         program.argv.push("x".repeat(50_000));
         program.argv.truncate(2);
-        keeper.turn(vec![ControllerRequest::Submit {
+        keeper.tick(vec![ControllerRequest::Submit {
             submission: submission("sleep", 10),
             due: None,
             program: Box::new(program),
@@ -128,9 +134,9 @@ fn a_disk_that_is_really_full_loses_nothing() {
         }
         Err(failed) => Some(failed),
     });
-    assert_eq!(refused, Some(RequestError::Full));
+    assert_eq!(refused, Some(RequestError::DiskFull));
     world.advance_to(Instant::from_secs(6));
-    keeper.turn(Vec::new());
+    keeper.tick(Vec::new());
     let reader = Store::open(&path).unwrap().reader().unwrap();
     assert_eq!(reader.job(1).unwrap().unwrap().state, "finished");
     let all = JobFilter {
@@ -138,7 +144,7 @@ fn a_disk_that_is_really_full_loses_nothing() {
         ..JobFilter::default()
     };
     assert_eq!(reader.jobs(&all).unwrap().len() as u64, accepted);
-    assert_eq!(hand_in(&mut keeper), Err(RequestError::Full));
+    assert_eq!(hand_in(&mut keeper), Err(RequestError::DiskFull));
     fs::remove_file(ballast).unwrap();
     hand_in(&mut keeper).unwrap();
 }
@@ -162,20 +168,20 @@ fn store_on_a_full_disk_is_refused_as_full() {
 
 #[test]
 fn a_clock_that_is_set_back_stands_still() {
-    let mut site = Site::new("libra-risk");
+    let mut site = TestCluster::new("libra-risk");
     *site.clock.lock().unwrap() = Instant::from_secs(1_000);
     site.world.advance_to(Instant::from_secs(1_000));
     site.submit(&["sleep", "50"], 60).unwrap();
     // An hour back, and everything goes on.
     *site.clock.lock().unwrap() = Instant::from_secs(10);
-    assert_eq!(site.keeper().now(), Instant::from_secs(1_000));
+    assert_eq!(site.controller().now(), Instant::from_secs(1_000));
     let verdict = site.submit(&["sleep", "5"], 10).unwrap();
     assert_eq!(verdict.answer.spec.submit, Instant::from_secs(1_000));
     site.world.advance_to(Instant::from_secs(1_051));
-    site.turn(Vec::new());
+    site.tick(Vec::new());
     site.restart();
-    assert_eq!(site.keeper().now(), Instant::from_secs(1_000));
-    site.turn(Vec::new());
+    assert_eq!(site.controller().now(), Instant::from_secs(1_000));
+    site.tick(Vec::new());
     for job in [1, 2] {
         let row = site.row(job);
         assert_eq!(row.state, "finished");
@@ -184,8 +190,8 @@ fn a_clock_that_is_set_back_stands_still() {
     // A year ahead: whatever was promised is late, and nothing else goes wrong.
     site.submit(&["sleep", "50"], 60).unwrap();
     *site.clock.lock().unwrap() = Instant::from_secs(365 * 86_400);
-    site.turn(Vec::new());
-    site.keeper().core().check().unwrap();
+    site.tick(Vec::new());
+    site.controller().core().check_invariants().unwrap();
     assert_eq!(site.state(3).0, "running");
 }
 
@@ -202,13 +208,13 @@ fn a_folder_is_used_by_one_service_at_a_time() {
 }
 
 /// A store with some jobs in it, the state that follows from it, and its rules.
-fn with_jobs(policy: &str) -> Site {
-    let mut site = Site::new(policy);
+fn with_jobs(policy: &str) -> TestCluster {
+    let mut site = TestCluster::new(policy);
     for n in 0..20 {
         site.submit(&["sleep", "30"], 5 + n).unwrap();
         site.wait_until(n);
         if n == 10 {
-            site.keeper().rest();
+            site.controller().write_snapshot();
         }
     }
     site
@@ -253,7 +259,7 @@ fn what_another_version_left_unfinished_is_not_guessed_at() {
     // Stopped in order it leaves nothing to be guessed.
     set(env!("CARGO_PKG_VERSION"));
     site.restart();
-    site.keeper().rest();
+    site.controller().write_snapshot();
     site.keeper = None;
     set("0.0.1");
     let core = recover(&site.store(), "libra").unwrap();
@@ -271,19 +277,19 @@ fn rules_are_not_changed_under_jobs_that_were_promised_something() {
     let known = recover(&site.store(), "libra").unwrap();
     site.rules.confidence = 900_000;
     site.restart();
-    let changed = site.keeper().core();
+    let changed = site.controller().core();
     assert_eq!(
-        format!("{:?}", changed.running()),
-        format!("{:?}", known.running())
+        format!("{:?}", changed.running_actions()),
+        format!("{:?}", known.running_actions())
     );
     assert_eq!(changed.rules().confidence, 900_000);
     // Once they are over, so can everything.
     site.wait_until(5_000);
-    assert_eq!(site.keeper().core().jobs().len(), 0);
+    assert_eq!(site.controller().core().jobs().len(), 0);
     site.rules.policy = PolicySpec::named("fcfs").unwrap();
     site.restart();
     let verdict = site.submit(&["sleep", "30"], 10).unwrap();
-    assert_eq!(verdict.answer.standing, AdmissionState::Queued);
+    assert_eq!(verdict.answer.admission, AdmissionState::Queued);
 }
 
 #[test]
@@ -330,10 +336,10 @@ fn a_damaged_page_is_noticed_or_does_not_matter() {
 
 #[test]
 fn what_could_not_be_written_was_not_decided() {
-    let mut site = Site::new("libra");
+    let mut site = TestCluster::new("libra");
     let fails = Arc::new(AtomicBool::new(true));
     let broken = Arc::clone(&fails);
-    site.keeper().sabotage(Box::new(move |moment| {
+    site.controller().inject_faults(Box::new(move |moment| {
         if moment == ServiceFailpoint::Decided && broken.load(Ordering::Relaxed) {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
@@ -341,7 +347,7 @@ fn what_could_not_be_written_was_not_decided() {
     }));
     let failed = site.submit(&["sleep", "5"], 10).unwrap_err();
     assert!(matches!(failed, RequestError::Store(_)), "{failed}");
-    assert_eq!(site.keeper().core().jobs().len(), 0);
+    assert_eq!(site.controller().core().jobs().len(), 0);
     fails.store(false, Ordering::Relaxed);
     assert_eq!(site.submit(&["sleep", "5"], 10).unwrap().job, 1);
     // Nor is what ended while nothing could be written forgotten.
@@ -356,7 +362,7 @@ fn what_could_not_be_written_was_not_decided() {
         tasks: None,
     };
     let user = None;
-    let over = site.ask(|reply| ControllerRequest::Act {
+    let over = site.request(|reply| ControllerRequest::Command {
         user,
         command,
         reply,

@@ -3,7 +3,7 @@
 //! `cargo bench -p tollgate-sim --bench campus`.
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use tollgate_sim::campus::{CampusConfig, CampusEnvironment, CampusPolicies, year};
+use tollgate_sim::campus::{CampusConfig, CampusEnvironment, CampusPolicies, run_campus};
 
 fn years(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("campus");
@@ -21,7 +21,7 @@ fn years(criterion: &mut Criterion) {
                 select: select.parse().expect("a select policy"),
             };
             group.bench_function(format!("{name}/{retry}/{select}"), |bencher| {
-                bencher.iter(|| year(&campus, &policies));
+                bencher.iter(|| run_campus(&campus, &policies));
             });
         }
     }

@@ -16,7 +16,7 @@ fn run(choice: &PolicySpec, arrivals: &[JobArrival], nodes: u32, market: Market)
     let settings = ReplayConfig {
         nodes,
         market,
-        record: RecordLevel::Outcomes,
+        record_level: RecordLevel::Outcomes,
     };
     replay(arrivals.iter().copied(), choice.build(market), &settings).expect("nothing is checked");
 }

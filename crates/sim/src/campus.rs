@@ -40,4 +40,4 @@ pub use settings::{CampusConfig, CampusConfigError};
 pub use tally::CampusMetrics;
 pub use tasks::{CampusTask, TaskFate, TaskTruth};
 pub use tollgate_policy::{retry, select};
-pub use year::{CampusPolicies, CampusRun, year};
+pub use year::{CampusPolicies, CampusRun, run_campus};

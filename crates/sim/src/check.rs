@@ -16,12 +16,12 @@ use crate::cluster::{ReplayConfig, ReplayResult};
 /// The first thing that is wrong.
 pub fn schedule(replay: &ReplayResult, settings: &ReplayConfig) -> Result<(), InvariantViolation> {
     for (job, outcome) in replay.outcomes.iter().enumerate() {
-        story(outcome).map_err(|what| InvariantViolation(format!("job {job} {what}")))?;
+        check_outcome(outcome).map_err(|what| InvariantViolation(format!("job {job} {what}")))?;
     }
     capacity(replay, settings)
 }
 
-fn story(outcome: &Outcome) -> Result<(), &'static str> {
+fn check_outcome(outcome: &Outcome) -> Result<(), &'static str> {
     match (outcome.decision, outcome.ran) {
         (Decision::Accepted, Some(ran)) if ran.start < outcome.submit => {
             Err("started before it was submitted")

@@ -30,7 +30,7 @@ pub struct ReplayConfig {
     /// Who pays.
     pub market: Market,
     /// What is recorded and verified besides the outcomes.
-    pub record: RecordLevel,
+    pub record_level: RecordLevel,
 }
 
 /// What a replay records and verifies besides the outcomes.
@@ -121,7 +121,7 @@ pub fn replay_with(
     let mut world = ClusterSim::new(arrivals.len(), policy, settings, teller);
     world.run(&mut arrivals);
     let replay = world.into_replay()?;
-    if settings.record == RecordLevel::Checked {
+    if settings.record_level == RecordLevel::Checked {
         check::schedule(&replay, settings)?;
     }
     Ok(replay)
@@ -163,8 +163,8 @@ impl<'a> ClusterSim<'a> {
         teller: EstimateProvider<'a>,
     ) -> Self {
         let mut gate = Gate::new(policy, settings.market);
-        if settings.record == RecordLevel::Checked {
-            gate.start_checking();
+        if settings.record_level == RecordLevel::Checked {
+            gate.enable_checks();
         }
         let mut world = Self {
             gate,
@@ -174,14 +174,14 @@ impl<'a> ClusterSim<'a> {
             ends: BinaryHeap::new(),
             node_ends: TimerTree::new(settings.nodes as usize),
             outcomes: Vec::with_capacity(jobs),
-            placements: (settings.record != RecordLevel::Outcomes)
+            placements: (settings.record_level != RecordLevel::Outcomes)
                 .then(|| JobPlacements::new(jobs)),
             arrived: 0,
-            checking: settings.record == RecordLevel::Checked,
+            checking: settings.record_level == RecordLevel::Checked,
         };
         let up = GateInput::WorkerUp {
             worker: WorkerId(0),
-            epoch: 1,
+            incarnation: 1,
             nodes: settings.nodes,
             memory: None,
         };
@@ -193,7 +193,7 @@ impl<'a> ClusterSim<'a> {
     /// and not in the crate that calls it.
     fn run(&mut self, arrivals: &mut dyn Iterator<Item = JobArrival>) {
         let mut arrivals = arrivals.peekable();
-        let discipline = self.gate.discipline();
+        let discipline = self.gate.pass_trigger();
         loop {
             let arrival = arrivals.peek().map(|arrival| arrival.spec.submit);
             let event = self.next_event();
@@ -207,20 +207,20 @@ impl<'a> ClusterSim<'a> {
                     while let Some(arrival) = arrivals.next_if(|a| a.spec.submit == next) {
                         self.arrive(arrival);
                     }
-                    self.settle(next);
+                    self.run_pass(next);
                 }
                 PassTrigger::Event => {
                     while let Some(arrival) = arrivals.next_if(|a| a.spec.submit == next) {
                         self.arrive(arrival);
-                        self.settle(next);
+                        self.run_pass(next);
                     }
                     while let Some((job, attempt)) = self.pop_end(next) {
                         self.input(next, GateInput::Ended { job, attempt });
-                        self.settle(next);
+                        self.run_pass(next);
                     }
                     self.end_tasks(next);
                     self.input(next, GateInput::Tick);
-                    self.settle(next);
+                    self.run_pass(next);
                 }
             }
         }
@@ -267,7 +267,7 @@ impl<'a> ClusterSim<'a> {
                 Some((job, attempt)) => {
                     self.input(now, GateInput::TaskEnded { job, attempt, node })
                 }
-                None => self.watch_node(now, node),
+                None => self.update_node_end(now, node),
             }
         }
     }
@@ -286,10 +286,10 @@ impl<'a> ClusterSim<'a> {
         };
         self.arrived += 1;
         self.outcomes.push(None);
-        let told = self.teller.tell(truth.index, &arrival);
+        let told = self.teller.estimate(truth.index, &arrival);
         let submitted = GateInput::Submitted {
             spec: told.spec,
-            retry: OnEviction::Never,
+            on_eviction: OnEviction::Fail,
             forecast: told.forecast,
         };
         let answer = self.gate.handle(now, submitted, &mut self.effects);
@@ -300,43 +300,43 @@ impl<'a> ClusterSim<'a> {
             self.truths.resize(job.index() + 1, truth);
         }
         self.truths[job.index()] = truth;
-        self.carry_out(now);
+        self.apply_effects(now);
     }
 
     fn input(&mut self, now: Instant, input: GateInput) {
         let answer = self.gate.handle(now, input, &mut self.effects);
         debug_assert!(answer.is_ok(), "the world reports what is true: {answer:?}");
-        self.carry_out(now);
+        self.apply_effects(now);
     }
 
-    fn settle(&mut self, now: Instant) {
-        self.gate.settle(now, &mut self.effects);
-        self.carry_out(now);
+    fn run_pass(&mut self, now: Instant) {
+        self.gate.run_pass(now, &mut self.effects);
+        self.apply_effects(now);
     }
 
-    fn carry_out(&mut self, now: Instant) {
+    fn apply_effects(&mut self, now: Instant) {
         let mut effects = std::mem::take(&mut self.effects);
         for effect in effects.drain(..) {
             match effect {
                 Effect::Start { job, attempt } => self.start(now, job, attempt),
-                Effect::SharesChanged { node } => self.watch_node(now, node),
+                Effect::SharesChanged { node } => self.update_node_end(now, node),
                 Effect::Book { job, amount, .. } => {
                     self.truths[job.index()].utility += amount;
                 }
-                Effect::Verdict {
+                Effect::Notify {
                     job,
-                    said: Notice::Rejected(reason),
-                } => self.conclude(now, job, Decision::Rejected(reason)),
-                Effect::Over {
+                    notice: Notice::Rejected(reason),
+                } => self.record_outcome(now, job, Decision::Rejected(reason)),
+                Effect::Closed {
                     job,
                     ending: JobEnding::Finished,
-                } => self.conclude(now, job, Decision::Accepted),
-                Effect::Verdict {
-                    said: Notice::Accepted { .. } | Notice::Queued,
+                } => self.record_outcome(now, job, Decision::Accepted),
+                Effect::Notify {
+                    notice: Notice::Accepted { .. } | Notice::Queued,
                     ..
                 } => {}
                 Effect::Kill { .. }
-                | Effect::Over {
+                | Effect::Closed {
                     ending: JobEnding::Cancelled | JobEnding::Lost,
                     ..
                 } => unreachable!("nobody cancels, nothing vanishes here: {effect:?}"),
@@ -360,7 +360,7 @@ impl<'a> ClusterSim<'a> {
     /// Finds out when the first task on a shared node will really end. On a dedicated node work
     /// is done at exactly the rates that the gate gives, so its record of work done is the truth;
     /// how much work there is only the world knows.
-    fn watch_node(&mut self, now: Instant, id: NodeId) {
+    fn update_node_end(&mut self, now: Instant, id: NodeId) {
         let view = self.gate.view(now);
         let node = view.node(id);
         let mut first_s = f64::INFINITY;
@@ -380,7 +380,7 @@ impl<'a> ClusterSim<'a> {
     }
 
     /// Writes down what became of a job.
-    fn conclude(&mut self, now: Instant, id: JobId, decision: Decision) {
+    fn record_outcome(&mut self, now: Instant, id: JobId, decision: Decision) {
         let truth = self.truths[id.index()];
         let view = self.gate.view(now);
         let job = view.job(id);
@@ -388,9 +388,10 @@ impl<'a> ClusterSim<'a> {
         match decision {
             Decision::Accepted => {
                 let submit = job.spec.submit;
-                self.teller.learn(truth.index, submit, truth.runtime, now);
+                self.teller
+                    .observe_completion(truth.index, submit, truth.runtime, now);
             }
-            Decision::Rejected(_) => self.teller.forget(truth.index),
+            Decision::Rejected(_) => self.teller.discard(truth.index),
         }
         self.outcomes[truth.index] = Some(Outcome {
             submit: job.spec.submit,

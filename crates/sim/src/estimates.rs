@@ -34,7 +34,7 @@ pub struct EstimateOriginError(pub String);
 
 impl EstimateOrigin {
     /// Whether anything is forecast.
-    pub const fn are_forecast(self) -> bool {
+    pub const fn uses_forecast(self) -> bool {
         match self {
             Self::User | Self::True => false,
             Self::Forecast(_) | Self::Larger(_) => true,
@@ -81,7 +81,7 @@ pub struct JobContext {
     pub context: JobAttributes,
     /// Whether its user gave the estimate. Where not, it is the run time, which no forecaster may
     /// see.
-    pub estimated: bool,
+    pub has_user_estimate: bool,
 }
 
 /// A job of which nothing is known but what a policy sees.
@@ -90,7 +90,7 @@ impl Default for JobContext {
         Self {
             class: ClassId(0),
             context: JobAttributes::default(),
-            estimated: true,
+            has_user_estimate: true,
         }
     }
 }
@@ -105,28 +105,28 @@ pub(crate) struct JobEstimate {
 
 /// Tells estimates, and learns from the jobs that have ended in the run, as they end.
 pub(crate) struct EstimateProvider<'a> {
-    estimates: EstimateOrigin,
-    known: &'a [JobContext],
+    origin: EstimateOrigin,
+    contexts: &'a [JobContext],
     forecaster: Forecaster,
     /// What was said of the jobs that have not ended yet, by place in the order of arrival.
-    said: BTreeMap<usize, (ForecastJob, Forecast)>,
+    issued: BTreeMap<usize, (ForecastJob, Forecast)>,
 }
 
 impl<'a> EstimateProvider<'a> {
     /// `known` has a row a job, in order of arrival; for jobs beyond it the default stands.
     pub(crate) fn new(estimates: EstimateOrigin, known: &'a [JobContext]) -> Self {
         Self {
-            estimates,
-            known,
+            origin: estimates,
+            contexts: known,
             forecaster: Forecaster::default(),
-            said: BTreeMap::new(),
+            issued: BTreeMap::new(),
         }
     }
 
     /// What is told of the job that arrives as the `index`-th.
-    pub(crate) fn tell(&mut self, index: usize, arrival: &JobArrival) -> JobEstimate {
+    pub(crate) fn estimate(&mut self, index: usize, arrival: &JobArrival) -> JobEstimate {
         let user = arrival.spec.estimate;
-        let (estimate, forecast) = match self.estimates {
+        let (estimate, forecast) = match self.origin {
             EstimateOrigin::User => (user, None),
             EstimateOrigin::True => (arrival.runtime, None),
             EstimateOrigin::Forecast(level) => {
@@ -136,7 +136,7 @@ impl<'a> EstimateProvider<'a> {
             EstimateOrigin::Larger(level) => {
                 let forecast = self.forecast(index, &arrival.spec);
                 let bound = forecast.quantile(level);
-                let said = self.known(index).estimated.then_some(user);
+                let said = self.context(index).has_user_estimate.then_some(user);
                 (said.map_or(bound, |said| said.max(bound)), Some(forecast))
             }
         };
@@ -149,27 +149,33 @@ impl<'a> EstimateProvider<'a> {
         }
     }
 
-    fn known(&self, index: usize) -> JobContext {
-        self.known.get(index).copied().unwrap_or_default()
+    fn context(&self, index: usize) -> JobContext {
+        self.contexts.get(index).copied().unwrap_or_default()
     }
 
     fn forecast(&mut self, index: usize, spec: &JobSpec) -> Distribution {
-        let known = self.known(index);
+        let known = self.context(index);
         let job = ForecastJob {
             class: known.class,
             procs: spec.procs,
-            request: known.estimated.then_some(spec.estimate),
+            request: known.has_user_estimate.then_some(spec.estimate),
             context: known.context,
         };
         let forecast = self.forecaster.forecast(&job);
         let distribution = forecast.distribution();
-        self.said.insert(index, (job, forecast));
+        self.issued.insert(index, (job, forecast));
         distribution
     }
 
     /// Learns that the `index`-th job, handed in at `submit`, has run for `runtime` and ended.
-    pub(crate) fn learn(&mut self, index: usize, submit: Instant, runtime: Span, finish: Instant) {
-        if let Some((job, said)) = self.said.remove(&index) {
+    pub(crate) fn observe_completion(
+        &mut self,
+        index: usize,
+        submit: Instant,
+        runtime: Span,
+        finish: Instant,
+    ) {
+        if let Some((job, said)) = self.issued.remove(&index) {
             let record = CompletedJob {
                 job,
                 submit,
@@ -182,8 +188,8 @@ impl<'a> EstimateProvider<'a> {
     }
 
     /// The `index`-th job was kept out: it never runs, and nothing is learned from it.
-    pub(crate) fn forget(&mut self, index: usize) {
-        self.said.remove(&index);
+    pub(crate) fn discard(&mut self, index: usize) {
+        self.issued.remove(&index);
     }
 }
 
@@ -227,20 +233,23 @@ mod tests {
     fn only_jobs_that_ended_are_learned_from() {
         let level = Probability::new(0.9).unwrap();
         let mut teller = EstimateProvider::new(EstimateOrigin::Forecast(level), &[]);
-        let before = teller.tell(0, &arrival(10_000, 50)).spec.estimate;
+        let before = teller.estimate(0, &arrival(10_000, 50)).spec.estimate;
         for job in 1..50 {
-            teller.tell(job, &arrival(10_000, 50));
+            teller.estimate(job, &arrival(10_000, 50));
         }
-        assert_eq!(teller.tell(50, &arrival(10_000, 50)).spec.estimate, before);
+        assert_eq!(
+            teller.estimate(50, &arrival(10_000, 50)).spec.estimate,
+            before
+        );
         for job in 0..50 {
-            teller.learn(
+            teller.observe_completion(
                 job,
                 Instant::ZERO,
                 Span::from_secs(50),
                 Instant::from_secs(50),
             );
         }
-        let after = teller.tell(51, &arrival(10_000, 50));
+        let after = teller.estimate(51, &arrival(10_000, 50));
         assert!(
             after.spec.estimate.as_secs_f64() < before.as_secs_f64() / 10.0,
             "{}",
@@ -253,7 +262,7 @@ mod tests {
     fn an_estimate_that_no_user_gave_is_kept_from_the_forecaster() {
         let level = Probability::new(0.9).unwrap();
         let known = [JobContext {
-            estimated: false,
+            has_user_estimate: false,
             ..JobContext::default()
         }; 2];
         let told = |job, runtime| {
@@ -263,7 +272,10 @@ mod tests {
             ]
             .map(|estimates| {
                 let mut teller = EstimateProvider::new(estimates, &known);
-                teller.tell(job, &arrival(runtime, runtime)).spec.estimate
+                teller
+                    .estimate(job, &arrival(runtime, runtime))
+                    .spec
+                    .estimate
             })
         };
         assert_eq!(told(0, 5), told(1, 500_000));
@@ -274,15 +286,15 @@ mod tests {
         let level = Probability::new(0.9).unwrap();
         let mut teller = EstimateProvider::new(EstimateOrigin::Larger(level), &[]);
         for job in 0..50 {
-            teller.tell(job, &arrival(10_000, 50));
-            teller.learn(
+            teller.estimate(job, &arrival(10_000, 50));
+            teller.observe_completion(
                 job,
                 Instant::ZERO,
                 Span::from_secs(50),
                 Instant::from_secs(50),
             );
         }
-        let told = teller.tell(50, &arrival(10_000, 50));
+        let told = teller.estimate(50, &arrival(10_000, 50));
         assert_eq!(told.spec.estimate, Span::from_secs(10_000));
         assert!(told.forecast.unwrap().quantile(level) < Span::from_secs(5_000));
     }

@@ -31,7 +31,7 @@ fn a_rebid_schedule_is_that_of_a_replay() {
     let settings = ReplayConfig {
         nodes: 128,
         market: Market::Bid,
-        record: RecordLevel::Outcomes,
+        record_level: RecordLevel::Outcomes,
     };
     let blind: Vec<PolicySpec> = REGISTRY
         .iter()

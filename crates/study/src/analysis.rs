@@ -44,7 +44,7 @@ pub struct RankedPolicy {
     pub profile: Profile,
     /// Whether it cannot be told from the next one; unknown with a single seed, and for the
     /// last.
-    pub like_next: Option<bool>,
+    pub indistinguishable_from_next: Option<bool>,
 }
 
 impl RiskAnalysis {
@@ -59,7 +59,7 @@ impl RiskAnalysis {
         let experiment = results.experiment();
         let name = &experiment.sets[set].name;
         let scenarios: Vec<usize> = (0..experiment.scenarios.len())
-            .filter(|&scenario| experiment.scenarios[scenario].is_in(name))
+            .filter(|&scenario| experiment.scenarios[scenario].runs_in(name))
             .collect();
         let policies = experiment.markets[market].policies.clone();
         let seeds = experiment.seeds as usize;
@@ -179,24 +179,24 @@ impl RiskAnalysis {
         let profiles: Vec<Profile> = (0..self.policies.len())
             .map(|policy| self.profile(policy, weights))
             .collect::<Result<_, _>>()?;
-        let places = by.places(&profiles);
+        let places = by.ranks(&profiles);
         let mut ranked = Vec::with_capacity(places.len());
         for (at, place) in places.iter().enumerate() {
             let like_next = match places.get(at + 1) {
-                Some(next) => self.alike(by, weights, place.policy, next.policy)?,
+                Some(next) => self.indistinguishable(by, weights, place.policy, next.policy)?,
                 None => None,
             };
             ranked.push(RankedPolicy {
                 rank: place.rank,
                 policy: place.policy,
                 profile: profiles[place.policy],
-                like_next,
+                indistinguishable_from_next: like_next,
             });
         }
         Ok(ranked)
     }
 
-    fn alike(
+    fn indistinguishable(
         &self,
         by: Ranking,
         weights: &Weights,
@@ -208,7 +208,7 @@ impl RiskAnalysis {
             let figures = |policy| -> Result<[f64; 5], WeightsError> {
                 let points = self.points_of_seed(policy, seed, weights)?;
                 let profile = Profile::of(&points).expect("a set has at least one scenario");
-                Ok(figures(by, &profile))
+                Ok(ranking_metrics(by, &profile))
             };
             pairs.push((figures(one)?, figures(other)?));
         }
@@ -230,7 +230,7 @@ impl RiskAnalysis {
 
 /// The figures of a ranking in the order in which they count, the gradient left out: it is a
 /// direction, of which there is no difference.
-fn figures(by: Ranking, profile: &Profile) -> [f64; 5] {
+fn ranking_metrics(by: Ranking, profile: &Profile) -> [f64; 5] {
     let (performance, volatility) = (profile.max_performance, profile.min_volatility);
     let (less, more) = (
         profile.performance_difference(),
@@ -278,7 +278,7 @@ impl MarketResults<'_> {
                 policy,
             };
             let row = self.results.seeds(at).get(seed)?;
-            row.figures.objective(objective)
+            row.measurements.objective(objective)
         })
     }
 

@@ -10,7 +10,7 @@ pub struct BuiltinExperiment {
 }
 
 /// Every experiment that comes with tollgate, the oldest first.
-pub const BUILTINS: &[BuiltinExperiment] = &[
+pub const BUILTIN_EXPERIMENTS: &[BuiltinExperiment] = &[
     BuiltinExperiment {
         name: "libra-risk-2006",
         text: include_str!("../../../studies/libra-risk-2006.toml"),
@@ -31,8 +31,10 @@ pub const BUILTINS: &[BuiltinExperiment] = &[
 
 impl BuiltinExperiment {
     /// The experiment of that name.
-    pub fn named(name: &str) -> Option<&'static Self> {
-        BUILTINS.iter().find(|builtin| builtin.name == name)
+    pub fn find(name: &str) -> Option<&'static Self> {
+        BUILTIN_EXPERIMENTS
+            .iter()
+            .find(|builtin| builtin.name == name)
     }
 }
 
@@ -44,14 +46,14 @@ mod tests {
 
     #[test]
     fn every_builtin_is_an_experiment_of_its_name() {
-        for builtin in BUILTINS {
+        for builtin in BUILTIN_EXPERIMENTS {
             let experiment = Experiment::parse(builtin.name, builtin.text);
             assert_eq!(experiment.unwrap().name, builtin.name);
         }
     }
 
     fn planned(name: &str) -> (usize, usize) {
-        let text = BuiltinExperiment::named(name).unwrap().text;
+        let text = BuiltinExperiment::find(name).unwrap().text;
         let mut experiment = Experiment::parse(name, text).unwrap();
         experiment.seeds = 1;
         let plan = RunPlan::of(&experiment);

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The file of the folder of results that holds them.
-pub const CHARTS: &str = "charts.json";
+pub const CHARTS_FILE: &str = "charts.json";
 
 /// A picture: lines, steps or points over two axes. `report` draws it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -29,47 +29,49 @@ type ValidationResult = Result<(), ValidationError>;
 pub(crate) fn check(experiment: &Experiment) -> ValidationResult {
     let Experiment { seeds, world, .. } = experiment;
     at_least_one(TomlPath::key("seeds"), *seeds)?;
-    fit(experiment)?;
+    check_world(experiment)?;
     if let Some(nodes) = world.nodes {
-        let place = || TomlPath::key("world").then("nodes");
+        let place = || TomlPath::key("world").child("nodes");
         at_least_one(place(), nodes.into())?;
         if nodes > MAX_NODES {
-            return fault(place(), format!("expected at most {MAX_NODES}"));
+            return invalid(place(), format!("expected at most {MAX_NODES}"));
         }
     }
     if let Some(last) = experiment.workload.last {
-        at_least_one(TomlPath::key("workload").then("last"), last as u64)?;
+        at_least_one(TomlPath::key("workload").child("last"), last as u64)?;
     }
     overrides(&TomlPath::key("base"), world.kind.0, &experiment.base)?;
     markets(experiment)?;
     sets(experiment)?;
     scenarios(experiment)?;
-    size(experiment)?;
+    check_size(experiment)?;
     pictures(experiment)?;
     claims::check(experiment)
 }
 
 /// That nothing is said of one world that means something in another only.
-fn fit(experiment: &Experiment) -> ValidationResult {
+fn check_world(experiment: &Experiment) -> ValidationResult {
     let Experiment {
         world, workload, ..
     } = experiment;
     let place = TomlPath::key("world");
     let lacking = |place: TomlPath, what: &str| {
         let message = format!("the world `{}` has no {what}", world.kind);
-        fault(place, message)
+        invalid(place, message)
     };
     match world.kind.0.model() {
-        None if world.scale.is_some() => lacking(place.then("scale"), "scale: see `workload.last`"),
+        None if world.scale.is_some() => {
+            lacking(place.child("scale"), "scale: see `workload.last`")
+        }
         None => Ok(()),
-        Some(_) if world.nodes.is_some() => lacking(place.then("nodes"), "nodes"),
+        Some(_) if world.nodes.is_some() => lacking(place.child("nodes"), "nodes"),
         Some(_) if *workload != Default::default() => {
             lacking(TomlPath::key("workload"), "workload")
         }
         Some(_) => match world.scale {
-            Some(scale) if !(scale > 0.0 && scale <= MOST_SCALE) => fault(
-                place.then("scale"),
-                format!("expected a positive number up to {MOST_SCALE}"),
+            Some(scale) if !(scale > 0.0 && scale <= MAX_SCALE) => invalid(
+                place.child("scale"),
+                format!("expected a positive number up to {MAX_SCALE}"),
             ),
             Some(_) | None => Ok(()),
         },
@@ -77,7 +79,7 @@ fn fit(experiment: &Experiment) -> ValidationResult {
 }
 
 /// That the results fit into memory.
-fn size(experiment: &Experiment) -> ValidationResult {
+fn check_size(experiment: &Experiment) -> ValidationResult {
     let rows = RunPlan::rows_of(experiment);
     if rows <= MAX_ROWS {
         return Ok(());
@@ -86,13 +88,13 @@ fn size(experiment: &Experiment) -> ValidationResult {
         "{} seeds give {rows} rows of results: expected at most {MAX_ROWS}",
         experiment.seeds
     );
-    fault(TomlPath::key("seeds"), message)
+    invalid(TomlPath::key("seeds"), message)
 }
 
 /// How much larger than full size a world may be.
-pub(crate) const MOST_SCALE: f64 = 100.0;
+pub(crate) const MAX_SCALE: f64 = 100.0;
 
-fn fault(place: TomlPath, message: impl Into<String>) -> ValidationResult {
+fn invalid(place: TomlPath, message: impl Into<String>) -> ValidationResult {
     Err(ValidationError {
         place,
         message: message.into(),
@@ -101,14 +103,14 @@ fn fault(place: TomlPath, message: impl Into<String>) -> ValidationResult {
 
 fn at_least_one(place: TomlPath, count: u64) -> ValidationResult {
     if count == 0 {
-        return fault(place, "expected at least 1");
+        return invalid(place, "expected at least 1");
     }
     Ok(())
 }
 
 fn not_empty<T>(place: TomlPath, list: &[T]) -> ValidationResult {
     if list.is_empty() {
-        return fault(place, "expected at least one");
+        return invalid(place, "expected at least one");
     }
     Ok(())
 }
@@ -117,23 +119,23 @@ fn not_empty<T>(place: TomlPath, list: &[T]) -> ValidationResult {
 fn names<'a>(list: &TomlPath, key: &str, names: impl Iterator<Item = &'a str>) -> ValidationResult {
     let mut seen = BTreeSet::new();
     for (at, name) in names.enumerate() {
-        let place = list.item(at).then(key);
+        let place = list.item(at).child(key);
         let plain = |c: char| c.is_ascii_alphanumeric() || ['-', '_', '.'].contains(&c);
         if name.is_empty() || !name.chars().all(plain) {
-            return fault(
+            return invalid(
                 place,
                 format!("`{name}` is no name: expected letters, digits, `-`, `_` and `.`"),
             );
         }
         if !seen.insert(name) {
-            return fault(place, format!("there is another `{name}`"));
+            return invalid(place, format!("there is another `{name}`"));
         }
     }
     Ok(())
 }
 
 /// That `name` is one of `known`; `lacking` is the beginning of the message if it is not.
-fn known<'a>(
+fn check_known<'a>(
     place: TomlPath,
     lacking: &str,
     name: &str,
@@ -147,7 +149,7 @@ fn known<'a>(
         .unwrap_or_default();
     let listed: Vec<&str> = known.collect();
     let listed = listed.join(", ");
-    fault(
+    invalid(
         place,
         format!("{lacking} `{name}`: expected one of {listed}{meant}"),
     )
@@ -155,7 +157,7 @@ fn known<'a>(
 
 fn overrides(place: &TomlPath, world: WorldKind, overrides: &SettingOverrides) -> ValidationResult {
     for (key, value) in &overrides.0 {
-        let place = place.then(key);
+        let place = place.child(key);
         setting(place.clone(), world, key)?;
         in_range(place, world, key, *value)?;
     }
@@ -164,13 +166,13 @@ fn overrides(place: &TomlPath, world: WorldKind, overrides: &SettingOverrides) -
 
 /// That the world has a setting of that name.
 fn setting(place: TomlPath, world: WorldKind, key: &str) -> ValidationResult {
-    word(place, "a setting", key, &world.settings())
+    check_keyword(place, "a setting", key, &world.settings())
 }
 
 fn in_range(place: TomlPath, world: WorldKind, key: &str, value: f64) -> ValidationResult {
     match world.check_setting(key, value) {
         Ok(()) => Ok(()),
-        Err(message) => fault(place, message),
+        Err(message) => invalid(place, message),
     }
 }
 
@@ -181,13 +183,13 @@ fn measure(
     name: &MetricName,
 ) -> Result<StudyMetric, ValidationError> {
     let measures = experiment.world.kind.0.measures();
-    let words: Vec<&str> = measures.iter().map(|measure| measure.word()).collect();
-    word(place, "a measure", &name.0, &words)?;
+    let words: Vec<&str> = measures.iter().map(|measure| measure.key()).collect();
+    check_keyword(place, "a measure", &name.0, &words)?;
     Ok(experiment.measure(name).expect("it is one of them"))
 }
 
 /// That `named` is one of `words`, which are of that kind.
-fn word(place: TomlPath, kind: &str, named: &str, words: &[&str]) -> ValidationResult {
+fn check_keyword(place: TomlPath, kind: &str, named: &str, words: &[&str]) -> ValidationResult {
     if words.contains(&named) {
         return Ok(());
     }
@@ -195,7 +197,7 @@ fn word(place: TomlPath, kind: &str, named: &str, words: &[&str]) -> ValidationR
         .map(|meant| format!("; did you mean `{meant}`?"))
         .unwrap_or_default();
     let listed = words.join(", ");
-    fault(
+    invalid(
         place,
         format!("`{named}` is not {kind}: expected one of {listed}{meant}"),
     )
@@ -204,22 +206,25 @@ fn word(place: TomlPath, kind: &str, named: &str, words: &[&str]) -> ValidationR
 fn markets(experiment: &Experiment) -> ValidationResult {
     let list = TomlPath::key("market");
     not_empty(list.clone(), &experiment.markets)?;
-    let words = experiment.markets.iter().map(|market| market.name.0.word());
+    let words = experiment
+        .markets
+        .iter()
+        .map(|market| market.name.0.keyword());
     names(&list, "name", words)?;
     for (at, market) in experiment.markets.iter().enumerate() {
         let world = experiment.world.kind;
         if world.0.model().is_some() && market.name.0 != Market::None {
             let message = format!("the world `{world}` has no prices: expected none");
-            return fault(list.item(at).then("name"), message);
+            return invalid(list.item(at).child("name"), message);
         }
-        let place = list.item(at).then("policies");
+        let place = list.item(at).child("policies");
         not_empty(place.clone(), &market.policies)?;
         let mut seen = BTreeSet::new();
         for (at, words) in market.policies.iter().enumerate() {
             let place = place.item(at);
             policy(place.clone(), experiment.world.kind, words, market.name)?;
             if !seen.insert(words) {
-                return fault(place, format!("there is another `{words}`"));
+                return invalid(place, format!("there is another `{words}`"));
             }
         }
     }
@@ -235,19 +240,19 @@ fn policy(
     if let Some(model) = world.0.model() {
         return match model.check_policy(words) {
             Ok(()) => Ok(()),
-            Err(message) => fault(place, message),
+            Err(message) => invalid(place, message),
         };
     }
     match PolicySpec::parse_list(words).as_deref() {
         Ok([choice]) if choice.runs_in(market.0) => Ok(()),
-        Ok([_]) => fault(
+        Ok([_]) => invalid(
             place,
             format!(
                 "`{words}` weighs what jobs would pay: it does not run in the market `{market}`"
             ),
         ),
-        Ok(_) => fault(place, "expected one policy an item"),
-        Err(error) => fault(place, error.to_string()),
+        Ok(_) => invalid(place, "expected one policy an item"),
+        Err(error) => invalid(place, error.to_string()),
     }
 }
 
@@ -258,7 +263,7 @@ fn sets(experiment: &Experiment) -> ValidationResult {
     names(&list, "name", sets.iter().map(|set| set.name.as_str()))?;
     for (at, set) in sets.iter().enumerate() {
         let world = experiment.world.kind.0;
-        overrides(&list.item(at).then("settings"), world, &set.settings)?;
+        overrides(&list.item(at).child("settings"), world, &set.settings)?;
     }
     Ok(())
 }
@@ -271,43 +276,47 @@ fn scenarios(experiment: &Experiment) -> ValidationResult {
     for (at, scenario) in scenarios.iter().enumerate() {
         let place = list.item(at);
         let world = experiment.world.kind.0;
-        overrides(&place.then("settings"), world, &scenario.settings)?;
-        setting(place.then("vary"), world, &scenario.vary.0)?;
-        values(&place.then("values"), world, scenario)?;
+        overrides(&place.child("settings"), world, &scenario.settings)?;
+        setting(place.child("vary"), world, &scenario.vary.0)?;
+        values(&place.child("values"), world, scenario)?;
         for (at, name) in scenario.sets.iter().enumerate() {
-            set(place.then("sets").item(at), experiment, name)?;
+            set(place.child("sets").item(at), experiment, name)?;
         }
         if experiment.world.kind.0.model().is_none() && !scenario.policies.is_empty() {
             // Risk analysis compares policies over all scenarios.
             let message = "every policy of this world is run in every scenario: expected none";
-            return fault(place.then("policies"), message);
+            return invalid(place.child("policies"), message);
         }
         for (at, words) in scenario.policies.iter().enumerate() {
             let markets = experiment.markets.iter();
             let there = markets.flat_map(|market| market.policies.iter().map(String::as_str));
-            known(
-                place.then("policies").item(at),
+            check_known(
+                place.child("policies").item(at),
                 "no market has a policy",
                 words,
                 there,
             )?;
         }
-        together(&place, experiment, scenario)?;
+        check_combinations(&place, experiment, scenario)?;
     }
     Ok(())
 }
 
 /// That the settings of each run go together.
-fn together(place: &TomlPath, experiment: &Experiment, scenario: &Scenario) -> ValidationResult {
+fn check_combinations(
+    place: &TomlPath,
+    experiment: &Experiment,
+    scenario: &Scenario,
+) -> ValidationResult {
     let Some(model) = experiment.world.kind.0.model() else {
         return Ok(());
     };
     let sets = experiment.sets.iter();
-    for set in sets.filter(|set| scenario.is_in(&set.name)) {
+    for set in sets.filter(|set| scenario.runs_in(&set.name)) {
         for (at, value) in scenario.values.iter().enumerate() {
             let values = experiment.values(model, set, scenario, *value);
             if let Err(message) = model.check_settings(&values) {
-                return fault(place.then("values").item(at), message);
+                return invalid(place.child("values").item(at), message);
             }
         }
     }
@@ -321,7 +330,7 @@ fn values(place: &TomlPath, world: WorldKind, scenario: &Scenario) -> Validation
         let SettingKey(key) = &scenario.vary;
         in_range(place.clone(), world, key, *value)?;
         if scenario.values[..at].contains(value) {
-            return fault(place, format!("there is another {value}"));
+            return invalid(place, format!("there is another {value}"));
         }
     }
     Ok(())
@@ -332,10 +341,10 @@ fn pictures(experiment: &Experiment) -> ValidationResult {
     names(&list, "id", experiment.curves.iter().map(|p| p.id.as_str()))?;
     for (at, curves) in experiment.curves.iter().enumerate() {
         let place = list.item(at);
-        set(place.then("set"), experiment, &curves.set)?;
+        set(place.child("set"), experiment, &curves.set)?;
         market(&place, experiment, curves.market)?;
         scenario(
-            place.then("scenario"),
+            place.child("scenario"),
             experiment,
             &curves.scenario,
             &curves.set,
@@ -345,15 +354,15 @@ fn pictures(experiment: &Experiment) -> ValidationResult {
             .markets
             .iter()
             .flat_map(|market| &market.policies);
-        let run = run.filter(|words| shown.is_some_and(|scenario| scenario.has(words)));
+        let run = run.filter(|words| shown.is_some_and(|scenario| scenario.runs_policy(words)));
         for (at, words) in curves.policies.iter().enumerate() {
-            let place = place.then("policies").item(at);
+            let place = place.child("policies").item(at);
             let run = run.clone().map(String::as_str);
-            known(place, "that scenario has no policy", words, run)?;
+            check_known(place, "that scenario has no policy", words, run)?;
         }
-        let at = place.then("measure");
+        let at = place.child("measure");
         if let StudyMetric::Risk(_) = measure(at.clone(), experiment, &curves.measure)? {
-            return fault(
+            return invalid(
                 at,
                 format!("`{}` has no value at a single setting", curves.measure),
             );
@@ -362,7 +371,7 @@ fn pictures(experiment: &Experiment) -> ValidationResult {
     let list = TomlPath::key("risk-plot");
     if experiment.world.kind.0.model().is_some() && !experiment.risk_plots.is_empty() {
         let message = format!("the world `{}` has no objectives", experiment.world.kind);
-        return fault(list, message);
+        return invalid(list, message);
     }
     names(
         &list,
@@ -371,9 +380,9 @@ fn pictures(experiment: &Experiment) -> ValidationResult {
     )?;
     for (at, plot) in experiment.risk_plots.iter().enumerate() {
         let place = list.item(at);
-        set(place.then("set"), experiment, &plot.set)?;
+        set(place.child("set"), experiment, &plot.set)?;
         market(&place, experiment, plot.market)?;
-        objectives(place.then("objectives"), &plot.objectives)?;
+        objectives(place.child("objectives"), &plot.objectives)?;
     }
     Ok(())
 }
@@ -382,21 +391,21 @@ fn objectives<T: PartialEq>(place: TomlPath, objectives: &[T]) -> ValidationResu
     not_empty(place.clone(), objectives)?;
     let twice = (1..objectives.len()).find(|&at| objectives[..at].contains(&objectives[at]));
     match twice {
-        Some(at) => fault(place.item(at), "it is named twice"),
+        Some(at) => invalid(place.item(at), "it is named twice"),
         None => Ok(()),
     }
 }
 
 fn set(place: TomlPath, experiment: &Experiment, name: &str) -> ValidationResult {
     let sets = experiment.sets.iter().map(|set| set.name.as_str());
-    known(place, "there is no set", name, sets)
+    check_known(place, "there is no set", name, sets)
 }
 
 /// That `name` is a scenario that is run in `set`.
 fn scenario(place: TomlPath, experiment: &Experiment, name: &str, set: &str) -> ValidationResult {
-    let scenarios = experiment.scenarios.iter().filter(|s| s.is_in(set));
+    let scenarios = experiment.scenarios.iter().filter(|s| s.runs_in(set));
     let lacking = format!("set `{set}` has no scenario");
-    known(place, &lacking, name, scenarios.map(|s| s.name.as_str()))
+    check_known(place, &lacking, name, scenarios.map(|s| s.name.as_str()))
 }
 
 fn market(
@@ -408,11 +417,11 @@ fn market(
         return Ok(());
     }
     match name {
-        Some(name) => fault(
-            place.then("market"),
+        Some(name) => invalid(
+            place.child("market"),
             format!("the experiment has no market `{name}`"),
         ),
-        None => fault(
+        None => invalid(
             place.clone(),
             "there are several markets: expected `market = ..` to say which is meant",
         ),

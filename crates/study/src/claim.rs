@@ -116,7 +116,7 @@ pub enum ClaimRelation {
 
 impl ClaimRelation {
     /// Whether it is about the course of a curve rather than about its height.
-    pub const fn is_course(self) -> bool {
+    pub const fn is_trend(self) -> bool {
         match self {
             Self::Rising | Self::Falling | Self::Level | Self::Crosses => true,
             Self::Greater | Self::Less | Self::Is => false,
@@ -131,7 +131,7 @@ impl KeywordEnum for ClaimExpectation {
         vec![Self::Holds, Self::Fails]
     }
 
-    fn word(self) -> &'static str {
+    fn keyword(self) -> &'static str {
         match self {
             Self::Holds => "holds",
             Self::Fails => "fails",
@@ -154,7 +154,7 @@ impl KeywordEnum for ClaimRelation {
         ]
     }
 
-    fn word(self) -> &'static str {
+    fn keyword(self) -> &'static str {
         match self {
             Self::Greater => "greater",
             Self::Less => "less",

@@ -41,7 +41,7 @@ impl SeedMean {
 /// The random stream of a figure.
 fn stream(what: &str) -> Pcg64 {
     let mut key = InputFingerprint::default();
-    key.text(what);
+    key.add_text(what);
     Pcg64::seed_from_u64(key.get())
 }
 

@@ -261,12 +261,12 @@ impl Experiment {
 
 impl Scenario {
     /// Whether it is run in the set of that name.
-    pub fn is_in(&self, set: &str) -> bool {
+    pub fn runs_in(&self, set: &str) -> bool {
         self.sets.is_empty() || self.sets.iter().any(|name| name == set)
     }
 
     /// Whether the policy of these words is run in it.
-    pub fn has(&self, policy: &str) -> bool {
+    pub fn runs_policy(&self, policy: &str) -> bool {
         self.policies.is_empty() || self.policies.iter().any(|words| words == policy)
     }
 }

@@ -15,13 +15,13 @@ impl Default for InputFingerprint {
 
 impl InputFingerprint {
     /// Puts in a number.
-    pub fn number(&mut self, number: u64) {
+    pub fn add_number(&mut self, number: u64) {
         self.bytes(&number.to_le_bytes());
     }
 
     /// Puts in a text and its length.
-    pub fn text(&mut self, text: &str) {
-        self.number(text.len() as u64);
+    pub fn add_text(&mut self, text: &str) {
+        self.add_number(text.len() as u64);
         self.bytes(text.as_bytes());
     }
 

@@ -41,13 +41,13 @@ impl RunJournal {
         options.set_len(length)?;
         let mut journal = Self(options);
         if length == 0 {
-            journal.line(&head(study))?;
+            journal.line(&header(study))?;
         }
         Ok(Some((journal, finished)))
     }
 
     /// Notes a run.
-    pub(crate) fn note(&mut self, run: RunId, figures: &RunMeasurements) -> io::Result<()> {
+    pub(crate) fn append(&mut self, run: RunId, figures: &RunMeasurements) -> io::Result<()> {
         let cells = columns::cells(figures).join(",");
         self.line(&format!("{},{},{cells}", run.batch, run.policy))
     }
@@ -81,7 +81,7 @@ fn parse(text: &str, plan: &RunPlan, study: InputFingerprint) -> JournalContents
             break;
         };
         if length == 0 {
-            if whole != head(study) {
+            if whole != header(study) {
                 return JournalContents::Foreign;
             }
         } else {
@@ -95,7 +95,7 @@ fn parse(text: &str, plan: &RunPlan, study: InputFingerprint) -> JournalContents
     JournalContents::Runs(finished, length)
 }
 
-fn head(study: InputFingerprint) -> String {
+fn header(study: InputFingerprint) -> String {
     format!("{FORMAT} {study}")
 }
 

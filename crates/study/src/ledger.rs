@@ -64,7 +64,7 @@ impl ClaimResults {
     }
 
     /// The claims that were expected to hold and do not.
-    pub fn broken(&self) -> impl Iterator<Item = &ClaimResult> {
+    pub fn unexpected_failures(&self) -> impl Iterator<Item = &ClaimResult> {
         self.entries.iter().filter(|entry| {
             entry.claim.expected.0 == ClaimExpectation::Holds
                 && entry.verdict != ClaimVerdict::Holds

@@ -50,7 +50,7 @@ pub mod words;
 pub mod world;
 
 pub use analysis::RiskAnalysis;
-pub use builtin::{BUILTINS, BuiltinExperiment};
+pub use builtin::{BUILTIN_EXPERIMENTS, BuiltinExperiment};
 pub use claim::Claim;
 pub use experiment::Experiment;
 pub use files::OutputDir;

@@ -49,7 +49,7 @@ pub enum RunMetric {
     /// From the first submission to the last finish, in seconds.
     Makespan,
     /// What a world other than the cluster measures.
-    Quantity(&'static WorldMetric),
+    World(&'static WorldMetric),
 }
 
 /// A figure of a policy's points in a risk analysis plot, one point a scenario.
@@ -94,7 +94,7 @@ impl RiskMetric {
         Self::RankVolatility,
     ];
 
-    const fn word(self) -> &'static str {
+    const fn key(self) -> &'static str {
         match self {
             Self::Performance => "performance",
             Self::Volatility => "volatility",
@@ -113,10 +113,10 @@ impl RiskMetric {
 
 impl StudyMetric {
     /// Its name in files.
-    pub const fn word(self) -> &'static str {
+    pub const fn key(self) -> &'static str {
         match self {
-            Self::Run(measure) => measure.word(),
-            Self::Risk(measure) => measure.word(),
+            Self::Run(measure) => measure.key(),
+            Self::Risk(measure) => measure.key(),
         }
     }
 }
@@ -138,7 +138,7 @@ impl RunMetric {
         Self::Makespan,
     ];
 
-    const fn word(self) -> &'static str {
+    const fn key(self) -> &'static str {
         match self {
             Self::Wait => "wait_s",
             Self::Sla => "sla_pct",
@@ -152,7 +152,7 @@ impl RunMetric {
             Self::BoundedSlowdown => "mean_bounded_slowdown",
             Self::Utilisation => "utilisation",
             Self::Makespan => "makespan_s",
-            Self::Quantity(quantity) => quantity.name,
+            Self::World(quantity) => quantity.name,
         }
     }
 
@@ -162,7 +162,7 @@ impl RunMetric {
             RunMeasurements::Cluster(objectives) => self.of_objectives(objectives),
             RunMeasurements::Quantities(world, values) => {
                 let known = world.model()?.quantities().iter();
-                let place = known.map(Self::Quantity).position(|known| known == self)?;
+                let place = known.map(Self::World).position(|known| known == self)?;
                 *values.get(place)?
             }
         }
@@ -184,7 +184,7 @@ impl RunMetric {
             Self::BoundedSlowdown => run.mean_bounded_slowdown,
             Self::Utilisation => run.utilisation,
             Self::Makespan => run.makespan.map(Span::as_secs_f64),
-            Self::Quantity(_) => None,
+            Self::World(_) => None,
         }
     }
 }
@@ -213,8 +213,8 @@ impl JsonSchema for MetricName {
         let worlds = WorldKind::all().into_iter();
         let mut words: Vec<&str> = Vec::new();
         for measure in worlds.flat_map(WorldKind::measures) {
-            if !words.contains(&measure.word()) {
-                words.push(measure.word());
+            if !words.contains(&measure.key()) {
+                words.push(measure.key());
             }
         }
         json_schema!({ "type": "string", "enum": words })

@@ -18,11 +18,11 @@ enum TomlPathSegment {
 impl TomlPath {
     /// The value of a top-level key.
     pub(crate) fn key(key: &str) -> Self {
-        Self::default().then(key)
+        Self::default().child(key)
     }
 
     /// The value of a key of the table that stands here.
-    pub(crate) fn then(&self, key: &str) -> Self {
+    pub(crate) fn child(&self, key: &str) -> Self {
         let mut steps = self.0.clone();
         steps.push(TomlPathSegment::Key(key.to_owned()));
         Self(steps)
@@ -101,9 +101,9 @@ mod tests {
         let items = TomlPath::key("b");
         for (place, name, line) in [
             (TomlPath::key("a"), "a", 1),
-            (items.item(0).then("c").item(1), "b[0].c[1]", 5),
-            (items.item(1).then("c"), "b[1].c", 8),
-            (items.item(1).then("missing"), "b[1].missing", 7),
+            (items.item(0).child("c").item(1), "b[0].c[1]", 5),
+            (items.item(1).child("c"), "b[1].c", 8),
+            (items.item(1).child("missing"), "b[1].missing", 7),
             (TomlPath::key("missing"), "missing", 1),
         ] {
             assert_eq!((place.to_string().as_str(), place.line(TEXT)), (name, line));

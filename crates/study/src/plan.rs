@@ -69,7 +69,7 @@ pub enum BatchWork {
     /// Jobs meet policies on a cluster.
     Cluster(ClusterBatch),
     /// Policies decide in another world.
-    Model(WorldBatch),
+    World(WorldBatch),
 }
 
 /// Jobs and the policies that meet them.
@@ -103,7 +103,7 @@ impl RunBatch {
     pub fn policies(&self) -> usize {
         match &self.work {
             BatchWork::Cluster(jobs) => jobs.policies.len(),
-            BatchWork::Model(trial) => trial.policies.len(),
+            BatchWork::World(trial) => trial.policies.len(),
         }
     }
 
@@ -111,7 +111,7 @@ impl RunBatch {
     pub const fn world(&self) -> WorldKind {
         match &self.work {
             BatchWork::Cluster(_) => WorldKind::Cluster,
-            BatchWork::Model(trial) => trial.world,
+            BatchWork::World(trial) => trial.world,
         }
     }
 }
@@ -143,11 +143,11 @@ impl RunPlan {
         let sets = experiment.sets.iter();
         let cases = sets.flat_map(|set| {
             let scenarios = experiment.scenarios.iter();
-            let scenarios = scenarios.filter(|scenario| scenario.is_in(&set.name));
+            let scenarios = scenarios.filter(|scenario| scenario.runs_in(&set.name));
             scenarios.flat_map(|scenario| {
                 experiment.markets.iter().map(|market| {
                     let policies = market.policies.iter();
-                    let policies = policies.filter(|words| scenario.has(words));
+                    let policies = policies.filter(|words| scenario.runs_policy(words));
                     policies.count() as u64 * scenario.values.len() as u64
                 })
             })
@@ -183,11 +183,11 @@ impl RunPlanner<'_> {
         let experiment = self.experiment;
         let name = &experiment.sets[set].name;
         let scenarios = experiment.scenarios.iter().enumerate();
-        for (scenario, varied) in scenarios.filter(|(_, scenario)| scenario.is_in(name)) {
+        for (scenario, varied) in scenarios.filter(|(_, scenario)| scenario.runs_in(name)) {
             for value in 0..varied.values.len() {
                 let batches = self.batches(&experiment.sets[set], market, varied, value);
                 let policies = experiment.markets[market].policies.iter().enumerate();
-                for (policy, _) in policies.filter(|(_, words)| varied.has(words)) {
+                for (policy, _) in policies.filter(|(_, words)| varied.runs_policy(words)) {
                     for &batch in &batches {
                         let batch = &mut self.plan.batches[batch as usize];
                         batch.wanted.insert(policy as u32);
@@ -225,23 +225,23 @@ impl RunPlanner<'_> {
             None => {
                 let settings = experiment.settings(set, scenario, value);
                 seeds
-                    .map(|seed| self.jobs(market, WorkloadConfig { seed, ..settings }))
+                    .map(|seed| self.cluster_batch(market, WorkloadConfig { seed, ..settings }))
                     .collect()
             }
             Some(model) => {
                 let values = experiment.values(model, set, scenario, value);
                 seeds
-                    .map(|seed| self.trial(market, model, &values, seed))
+                    .map(|seed| self.world_batch(market, model, &values, seed))
                     .collect()
             }
         }
     }
 
-    fn jobs(&mut self, market: usize, settings: WorkloadConfig) -> u32 {
+    fn cluster_batch(&mut self, market: usize, settings: WorkloadConfig) -> u32 {
         let plan = &self.experiment.markets[market];
         let name = plan.name.0;
         let settings = relevant(settings, name);
-        let family = key(&but_for_bids(settings, name));
+        let family = key(&without_bids(settings, name));
         let work = || {
             BatchWork::Cluster(ClusterBatch {
                 market: name,
@@ -252,7 +252,7 @@ impl RunPlanner<'_> {
         self.batch(name, key(&settings), family, work)
     }
 
-    fn trial(
+    fn world_batch(
         &mut self,
         market: usize,
         model: &dyn WorldModel,
@@ -266,7 +266,7 @@ impl RunPlanner<'_> {
         };
         let family = with_seed(values.key(model, true));
         let work = || {
-            BatchWork::Model(WorldBatch {
+            BatchWork::World(WorldBatch {
                 world: self.experiment.world.kind.0,
                 scale: self.experiment.world.scale.unwrap_or(1.0),
                 values: values.clone(),
@@ -318,7 +318,7 @@ fn relevant(mut settings: WorkloadConfig, market: Market) -> WorkloadConfig {
 
 /// The settings that decide when jobs come and what they are, whatever their users bid. In the
 /// commodity market budgets decide who is let in: they are no mere bids.
-fn but_for_bids(settings: WorkloadConfig, market: Market) -> WorkloadConfig {
+fn without_bids(settings: WorkloadConfig, market: Market) -> WorkloadConfig {
     match market {
         Market::None | Market::Commodity => settings,
         Market::Bid => relevant(settings, Market::None),

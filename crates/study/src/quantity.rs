@@ -85,7 +85,7 @@ impl<'r> ClaimMetrics<'r> {
 
     fn of_case(&self, claim: &Claim, case: &ClaimCase, seed: usize) -> Option<f64> {
         let measured = measure_of(self.results.experiment(), claim);
-        if let (StudyMetric::Run(measure), true) = (measured, claim.relation.0.is_course()) {
+        if let (StudyMetric::Run(measure), true) = (measured, claim.relation.0.is_trend()) {
             let curve = self.curve(case, measure, seed)?;
             return match claim.relation.0 {
                 ClaimRelation::Crosses => crossing(&curve),
@@ -179,7 +179,7 @@ impl<'r> ClaimMetrics<'r> {
                 policy,
             };
             let row = self.results.seeds(at).get(seed);
-            (x, row.and_then(|row| measure.of(&row.figures)))
+            (x, row.and_then(|row| measure.of(&row.measurements)))
         })
     }
 
@@ -196,7 +196,7 @@ impl<'r> ClaimMetrics<'r> {
             let points = analysis.points_of_seed(policy, seed, weights).ok()?;
             let named = analysis.scenarios().iter().zip(points);
             let wanted = named
-                .filter(|(s, _)| field.has(**s))
+                .filter(|(s, _)| field.includes(**s))
                 .map(|(_, point)| point);
             Some(wanted.collect::<Vec<Risk>>())
         };
@@ -208,7 +208,7 @@ impl<'r> ClaimMetrics<'r> {
             let profiles: Vec<Profile> = (0..analysis.policies().len())
                 .map(|policy| Profile::of(&points_of(policy)?))
                 .collect::<Option<_>>()?;
-            let places = by.places(&profiles);
+            let places = by.ranks(&profiles);
             let place = places.into_iter().find(|place| place.policy == policy)?;
             Some(place.rank as f64)
         };
@@ -220,9 +220,11 @@ impl<'r> ClaimMetrics<'r> {
             RiskMetric::MaxVolatility => Some(profile.max_volatility),
             RiskMetric::MinVolatility => Some(profile.min_volatility),
             RiskMetric::Slope => Gradient::slope(&points),
-            RiskMetric::Distance => mean_of(to_ideal),
+            RiskMetric::Distance => mean_of(distance_to_ideal),
             RiskMetric::OffIdeal => {
-                let off = points.iter().filter(|point| to_ideal(point) > OFF_IDEAL);
+                let off = points
+                    .iter()
+                    .filter(|point| distance_to_ideal(point) > OFF_IDEAL);
                 Some(off.count() as f64)
             }
             RiskMetric::RankPerformance => rank(Ranking::BestPerformance),
@@ -246,11 +248,16 @@ fn cases(experiment: &Experiment, claim: &Claim) -> Vec<ClaimCase> {
     let mut cases = Vec::new();
     for here in fields(experiment, claim, market) {
         for policy in claim.policies.iter().map(place) {
-            cases.extend(others.iter().map(|&than| ClaimCase {
-                policy,
-                than,
-                there: claim.against.as_ref().map(|at| here.moved(experiment, at)),
-                here: here.clone(),
+            cases.extend(others.iter().map(|&than| {
+                ClaimCase {
+                    policy,
+                    than,
+                    there: claim
+                        .against
+                        .as_ref()
+                        .map(|at| here.with_baseline(experiment, at)),
+                    here: here.clone(),
+                }
             }));
         }
     }
@@ -293,7 +300,7 @@ fn fields(experiment: &Experiment, claim: &Claim, market: usize) -> Vec<ClaimSco
 
 impl ClaimScope {
     /// The field with what `against` changes.
-    fn moved(&self, experiment: &Experiment, against: &ClaimBaseline) -> Self {
+    fn with_baseline(&self, experiment: &Experiment, against: &ClaimBaseline) -> Self {
         let mut field = self.clone();
         if let Some(set) = &against.set {
             field.set = place_of_set(experiment, set);
@@ -311,7 +318,7 @@ impl ClaimScope {
         field
     }
 
-    fn has(&self, scenario: usize) -> bool {
+    fn includes(&self, scenario: usize) -> bool {
         self.scenarios.is_empty() || self.scenarios.contains(&scenario)
     }
 }
@@ -346,7 +353,7 @@ fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-fn to_ideal(point: &Risk) -> f64 {
+fn distance_to_ideal(point: &Risk) -> f64 {
     (1.0 - point.performance).hypot(point.volatility)
 }
 

@@ -12,7 +12,7 @@ use crate::plan::{PlannedRow, RunPlan};
 use crate::world::WorldKind;
 
 /// The columns that say which run a row is about, in order, before [`columns::COLUMNS`].
-pub const KEYS: [ResultColumn; 7] = [
+pub const KEY_COLUMNS: [ResultColumn; 7] = [
     key("set", "the variant of the experiment"),
     key("market", "none, commodity or bid"),
     key("scenario", "what is varied"),
@@ -81,7 +81,7 @@ pub struct ResultRow {
     /// Which run it is about.
     pub planned: PlannedRow,
     /// What came out.
-    pub figures: RunMeasurements,
+    pub measurements: RunMeasurements,
 }
 
 /// A table that does not hold the results of an experiment.
@@ -125,7 +125,7 @@ impl StudyResults {
             .zip(figures)
             .map(|(planned, figures)| ResultRow {
                 planned: planned.clone(),
-                figures,
+                measurements: figures,
             })
             .collect();
         let first_seeds = rows
@@ -133,7 +133,9 @@ impl StudyResults {
             .enumerate()
             .filter(|(_, row)| row.planned.seed == 1);
         Self {
-            index: first_seeds.map(|(n, row)| (row.planned.at(), n)).collect(),
+            index: first_seeds
+                .map(|(n, row)| (row.planned.point(), n))
+                .collect(),
             experiment,
             rows,
         }
@@ -161,7 +163,7 @@ impl StudyResults {
     /// A measure at one place, a value a seed; empty if nothing is run there.
     pub fn values(&self, at: ExperimentPoint, measure: RunMetric) -> Vec<Option<f64>> {
         let rows = self.seeds(at).iter();
-        rows.map(|row| measure.of(&row.figures)).collect()
+        rows.map(|row| measure.of(&row.measurements)).collect()
     }
 
     /// Writes the table: CSV with a header, columns [`KEYS`], then those of the world: of the
@@ -174,7 +176,7 @@ impl StudyResults {
         table.write_record(header(self.experiment.world.kind.0))?;
         for row in &self.rows {
             let mut cells = self.name(&row.planned);
-            cells.extend(columns::cells(&row.figures));
+            cells.extend(columns::cells(&row.measurements));
             table.write_record(&cells)?;
         }
         table.flush().map_err(csv::Error::from)?;
@@ -195,8 +197,8 @@ impl StudyResults {
                 break;
             };
             let expected = name(&experiment, planned);
-            let named = line.iter().take(KEYS.len()).eq(expected.iter());
-            let cells = line.iter().skip(KEYS.len());
+            let named = line.iter().take(KEY_COLUMNS.len()).eq(expected.iter());
+            let cells = line.iter().skip(KEY_COLUMNS.len());
             let read = columns::parse(experiment.world.kind.0, cells).filter(|_| named);
             figures.push(read.ok_or_else(|| ResultsError::Line {
                 line: at + 2,
@@ -219,7 +221,7 @@ impl StudyResults {
 
 impl PlannedRow {
     /// Its place, whatever the seed.
-    pub const fn at(&self) -> ExperimentPoint {
+    pub const fn point(&self) -> ExperimentPoint {
         ExperimentPoint {
             set: self.set,
             market: self.market,
@@ -231,7 +233,7 @@ impl PlannedRow {
 }
 
 fn header(world: WorldKind) -> Vec<String> {
-    let keys = KEYS.iter().map(|column| column.name.to_owned());
+    let keys = KEY_COLUMNS.iter().map(|column| column.name.to_owned());
     keys.chain(columns::names(world)).collect()
 }
 

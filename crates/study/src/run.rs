@@ -132,8 +132,8 @@ impl<F: FnMut(RunId, RunMeasurements) -> Result<(), E>, E> RunThreads<'_, F, E> 
             let mut environment = None;
             for runs in runs.chunk_by(|a, b| a.batch == b.batch) {
                 let going_on = match &self.plan.batches[runs[0].batch as usize].work {
-                    BatchWork::Cluster(jobs) => self.jobs(jobs, runs, &mut schedules),
-                    BatchWork::Model(trial) => self.trial(trial, runs, &mut environment),
+                    BatchWork::Cluster(jobs) => self.run_cluster_batch(jobs, runs, &mut schedules),
+                    BatchWork::World(trial) => self.run_world_batch(trial, runs, &mut environment),
                 };
                 if !going_on {
                     return;
@@ -143,7 +143,12 @@ impl<F: FnMut(RunId, RunMeasurements) -> Result<(), E>, E> RunThreads<'_, F, E> 
     }
 
     /// False if everything is to end.
-    fn jobs(&self, jobs: &ClusterBatch, runs: &[RunId], schedules: &mut ScheduleCache) -> bool {
+    fn run_cluster_batch(
+        &self,
+        jobs: &ClusterBatch,
+        runs: &[RunId],
+        schedules: &mut ScheduleCache,
+    ) -> bool {
         let source = self.source.expect("the cluster world has jobs");
         let arrivals = arrivals(jobs, source);
         for &run in runs {
@@ -158,7 +163,7 @@ impl<F: FnMut(RunId, RunMeasurements) -> Result<(), E>, E> RunThreads<'_, F, E> 
     }
 
     /// False if everything is to end. The environment is made once for all batches of a family.
-    fn trial(
+    fn run_world_batch(
         &self,
         trial: &WorldBatch,
         runs: &[RunId],
@@ -234,7 +239,7 @@ fn simulate(
     let settings = tollgate_sim::ReplayConfig {
         nodes,
         market,
-        record: RecordLevel::Outcomes,
+        record_level: RecordLevel::Outcomes,
     };
     let replay = replay(arrivals.iter().copied(), policy.build(market), &settings)
         .expect("the gate gives every job an outcome");

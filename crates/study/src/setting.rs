@@ -67,15 +67,15 @@ impl WorkloadParameter {
     /// Gives it `value`, in its unit on the command line. Nothing is checked: see
     /// [`Settings::validate`].
     pub fn apply(self, settings: &mut WorkloadConfig, value: f64) {
-        *self.place(settings) = value;
+        *self.value_mut(settings) = value;
     }
 
-    fn place(self, settings: &mut WorkloadConfig) -> &mut f64 {
+    fn value_mut(self, settings: &mut WorkloadConfig) -> &mut f64 {
         match self {
             Self::HighUrgency => &mut settings.high_urgency,
             Self::ArrivalFactor => &mut settings.arrival_factor,
             Self::Inaccuracy => &mut settings.inaccuracy,
-            Self::Factor(part, number) => number.place(part.factor(settings)),
+            Self::Factor(part, number) => number.value_mut(part.factor(settings)),
         }
     }
 }
@@ -91,7 +91,7 @@ impl SlaPart {
 }
 
 impl FactorField {
-    fn place(self, factor: &mut SlaFactor) -> &mut f64 {
+    fn value_mut(self, factor: &mut SlaFactor) -> &mut f64 {
         match self {
             Self::Low => &mut factor.low,
             Self::Ratio => &mut factor.ratio,
@@ -107,7 +107,7 @@ impl KeywordEnum for WorkloadParameter {
         Self::ALL.to_vec()
     }
 
-    fn word(self) -> &'static str {
+    fn keyword(self) -> &'static str {
         match self {
             Self::HighUrgency => "high-urgency",
             Self::ArrivalFactor => "arrival-factor",
@@ -236,7 +236,7 @@ mod tests {
     fn every_key_names_the_setting_that_it_sets() {
         for setting in WorkloadParameter::ALL {
             let error = check(setting, f64::NAN).unwrap_err();
-            assert_eq!(error.setting, setting.word());
+            assert_eq!(error.setting, setting.keyword());
         }
     }
 

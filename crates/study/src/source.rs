@@ -64,7 +64,7 @@ impl StudyWorkload {
     /// Tells these jobs on this machine from others.
     pub fn fingerprint(&self) -> InputFingerprint {
         let mut fingerprint = InputFingerprint::default();
-        fingerprint.number(self.nodes.into());
+        fingerprint.add_number(self.nodes.into());
         for job in &self.trace.jobs {
             let times = [
                 job.submit.as_micros(),
@@ -73,11 +73,11 @@ impl StudyWorkload {
                 job.procs.into(),
             ];
             for time in times {
-                fingerprint.number(time.cast_unsigned());
+                fingerprint.add_number(time.cast_unsigned());
             }
         }
         for sla in self.trace.slas.iter().flatten() {
-            fingerprint.text(&format!("{sla:?}"));
+            fingerprint.add_text(&format!("{sla:?}"));
         }
         fingerprint
     }

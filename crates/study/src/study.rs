@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use tollgate_sim::MAX_RECORD_NODES;
 use tollgate_workload::OpenError;
 
-use crate::builtin::{BUILTINS, BuiltinExperiment};
-use crate::chart::{self, CHARTS};
-use crate::check::MOST_SCALE;
+use crate::builtin::{BUILTIN_EXPERIMENTS, BuiltinExperiment};
+use crate::chart::{self, CHARTS_FILE};
+use crate::check::MAX_SCALE;
 use crate::experiment::Experiment;
 use crate::files::OutputDir;
 use crate::fingerprint::InputFingerprint;
@@ -122,7 +122,10 @@ impl StudyError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Unknown(_) => {
-                let names: Vec<&str> = BUILTINS.iter().map(|builtin| builtin.name).collect();
+                let names: Vec<&str> = BUILTIN_EXPERIMENTS
+                    .iter()
+                    .map(|builtin| builtin.name)
+                    .collect();
                 Some(format!("built in are {}", names.join(", ")))
             }
             Self::Experiment(error) => error.hint(),
@@ -145,7 +148,7 @@ impl Study {
     /// # Errors
     /// If there is none, if it makes no sense, or if its jobs cannot be read.
     pub fn open(name_or_file: &str, changes: &ExperimentOverrides) -> Result<Self, StudyError> {
-        let (experiment, text) = match BuiltinExperiment::named(name_or_file) {
+        let (experiment, text) = match BuiltinExperiment::find(name_or_file) {
             Some(builtin) => {
                 let experiment = Experiment::parse(builtin.name, builtin.text)?;
                 (experiment, builtin.text.to_owned())
@@ -199,8 +202,8 @@ impl Study {
         let source = self.source.as_ref();
         let mut fingerprint =
             source.map_or_else(InputFingerprint::default, StudyWorkload::fingerprint);
-        fingerprint.text(env!("CARGO_PKG_VERSION"));
-        fingerprint.text(&format!("{:?}", self.experiment.runs_only()));
+        fingerprint.add_text(env!("CARGO_PKG_VERSION"));
+        fingerprint.add_text(&format!("{:?}", self.experiment.runs_only()));
         fingerprint
     }
 
@@ -218,7 +221,7 @@ impl Study {
     ) -> Result<(StudyResults, ClaimResults), StudyError> {
         let path = folder.path("journal.csv");
         match earlier {
-            OnExistingResults::Refuse => self.must_be_free(folder)?,
+            OnExistingResults::Refuse => self.ensure_unoccupied(folder)?,
             OnExistingResults::Resume => {
                 if let Some(results) = self.results_in(folder)? {
                     let ledger = self.write(folder, &results)?;
@@ -229,7 +232,7 @@ impl Study {
         let finished = self.finish(folder, &path, StudyChunk::WHOLE, threads, progress)?;
         let results = self.results(finished);
         let ledger = self.write(folder, &results)?;
-        fs::remove_file(&path).map_err(at(&path))?;
+        fs::remove_file(&path).map_err(file_error(&path))?;
         Ok((results, ledger))
     }
 
@@ -259,7 +262,7 @@ impl Study {
         if summary::fingerprint(&summary) != Some(self.fingerprint().to_string()) {
             return Err(StudyError::Foreign(path));
         }
-        let table = fs::File::open(&path).map_err(at(&path))?;
+        let table = fs::File::open(&path).map_err(file_error(&path))?;
         let results = StudyResults::read(self.experiment.clone(), table);
         results
             .map(Some)
@@ -275,7 +278,8 @@ impl Study {
         threads: NonZeroUsize,
         mut progress: impl FnMut(StudyProgress) + Send,
     ) -> Result<FinishedRuns, StudyError> {
-        let opened = RunJournal::open(path, &self.plan, self.fingerprint()).map_err(at(path))?;
+        let opened =
+            RunJournal::open(path, &self.plan, self.fingerprint()).map_err(file_error(path))?;
         let (mut journal, mut finished) =
             opened.ok_or_else(|| StudyError::Foreign(path.to_owned()))?;
         finished.extend(self.pieces(folder)?);
@@ -284,7 +288,7 @@ impl Study {
         let before = all - runs.len();
         let mut done = before;
         let hear = |run, figures| {
-            journal.note(run, &figures).map_err(at(path))?;
+            journal.append(run, &figures).map_err(file_error(path))?;
             finished.insert(run, figures);
             done += 1;
             progress(StudyProgress { done, before, all });
@@ -296,9 +300,11 @@ impl Study {
 
     fn pieces(&self, folder: &OutputDir) -> Result<FinishedRuns, StudyError> {
         let mut finished = FinishedRuns::new();
-        let pieces = folder.pieces().map_err(at(&folder.path("")))?;
+        let pieces = folder.pieces().map_err(file_error(&folder.path("")))?;
         for path in pieces {
-            match journal::contents(&path, &self.plan, self.fingerprint()).map_err(at(&path))? {
+            match journal::contents(&path, &self.plan, self.fingerprint())
+                .map_err(file_error(&path))?
+            {
                 JournalContents::Runs(runs, _) => finished.extend(runs),
                 JournalContents::Foreign => return Err(StudyError::Foreign(path)),
             }
@@ -310,12 +316,12 @@ impl Study {
     ///
     /// # Errors
     /// [`StudyError::Occupied`] with what is there.
-    pub fn must_be_free(&self, folder: &OutputDir) -> Result<(), StudyError> {
+    pub fn ensure_unoccupied(&self, folder: &OutputDir) -> Result<(), StudyError> {
         let taken = ["journal.csv", "results.csv"].map(|name| folder.path(name));
         let taken = taken.into_iter().find(|path| path.exists());
         let piece = folder
             .pieces()
-            .map_err(at(&folder.path("")))?
+            .map_err(file_error(&folder.path("")))?
             .into_iter()
             .next();
         match taken.or(piece) {
@@ -337,7 +343,7 @@ impl Study {
         let ledger = ClaimResults::of(results);
         let put = |name: &str, bytes: &[u8]| {
             let file = folder.path(name);
-            folder.write(name, bytes).map_err(at(&file))
+            folder.write(name, bytes).map_err(file_error(&file))
         };
         let table = |name: &str, write: &dyn Fn(&mut Vec<u8>) -> Result<(), ResultsError>| {
             let mut bytes = Vec::new();
@@ -350,7 +356,10 @@ impl Study {
         table("risk.csv", &|out| tables::risk(results, out))?;
         table("rankings.csv", &|out| tables::rankings(results, out))?;
         if let Some(model) = self.experiment.world.kind.0.model() {
-            put(CHARTS, chart::to_json(&model.charts(results)).as_bytes())?;
+            put(
+                CHARTS_FILE,
+                chart::to_json(&model.charts(results)).as_bytes(),
+            )?;
         }
         put("summary.json", summary::of(self, &ledger).as_bytes())?;
         table("results.csv", &|out| results.write(out))?;
@@ -399,7 +408,7 @@ impl ExperimentOverrides {
         }
         if let (Some(_), Some(scale)) = (world.0.model(), self.scale) {
             let scale = scale * experiment.world.scale.unwrap_or(1.0);
-            if scale > MOST_SCALE {
+            if scale > MAX_SCALE {
                 return Err(wrong("the scale", scale.to_string(), "at most 100"));
             }
             experiment.world.scale = Some(scale);
@@ -423,7 +432,7 @@ impl ExperimentOverrides {
     }
 }
 
-fn at(file: &Path) -> impl Fn(io::Error) -> StudyError {
+fn file_error(file: &Path) -> impl Fn(io::Error) -> StudyError {
     let file = file.to_owned();
     move |error| StudyError::File {
         file: file.clone(),

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::columns;
 use crate::ledger::{ClaimResults, ClaimVerdict};
-use crate::results::KEYS;
+use crate::results::KEY_COLUMNS;
 use crate::source::StudyWorkload;
 use crate::study::Study;
 
@@ -12,7 +12,7 @@ use crate::study::Study;
 pub(crate) fn of(study: &Study, ledger: &ClaimResults) -> String {
     let experiment = study.experiment();
     let world = columns::of(experiment.world.kind.0);
-    let meanings = KEYS.iter().chain(&world);
+    let meanings = KEY_COLUMNS.iter().chain(&world);
     let columns: serde_json::Map<String, Value> = meanings
         .map(|column| (column.name.to_owned(), column.meaning.into()))
         .collect();
@@ -38,7 +38,7 @@ pub(crate) fn of(study: &Study, ledger: &ClaimResults) -> String {
             "holds": ledger.count(ClaimVerdict::Holds),
             "fails": ledger.count(ClaimVerdict::Fails),
             "undecided": ledger.count(ClaimVerdict::Undecided),
-            "broken": ledger.broken().count(),
+            "broken": ledger.unexpected_failures().count(),
         },
         "columns": columns,
         "experiment": experiment,

@@ -99,7 +99,7 @@ pub(crate) fn rankings(results: &StudyResults, out: impl Write) -> Result<(), Re
                     profile.gradient.to_string(),
                     profile.mean_distance.to_string(),
                     policy
-                        .like_next
+                        .indistinguishable_from_next
                         .map(|like| like.to_string())
                         .unwrap_or_default(),
                 ]);

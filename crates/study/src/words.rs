@@ -22,7 +22,7 @@ pub trait KeywordEnum: Copy + PartialEq + 'static {
     fn all() -> Vec<Self>;
 
     /// Its word.
-    fn word(self) -> &'static str;
+    fn keyword(self) -> &'static str;
 }
 
 /// A value that a file writes as a word.
@@ -36,10 +36,10 @@ impl<T: KeywordEnum> Keyword<T> {
     /// One line that lists the words there are and, if one is near, the one that was meant.
     pub fn parse(word: &str) -> Result<Self, String> {
         let all = T::all();
-        if let Some(value) = all.iter().find(|value| value.word() == word) {
+        if let Some(value) = all.iter().find(|value| value.keyword() == word) {
             return Ok(Self(*value));
         }
-        let words: Vec<&str> = all.into_iter().map(T::word).collect();
+        let words: Vec<&str> = all.into_iter().map(T::keyword).collect();
         let meant = nearest(word, words.iter().copied())
             .map(|meant| format!("; did you mean `{meant}`?"))
             .unwrap_or_default();
@@ -53,13 +53,13 @@ impl<T: KeywordEnum> Keyword<T> {
 
 impl<T: KeywordEnum> fmt::Display for Keyword<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0.word())
+        f.write_str(self.0.keyword())
     }
 }
 
 impl<T: KeywordEnum> Serialize for Keyword<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.0.word())
+        serializer.serialize_str(self.0.keyword())
     }
 }
 
@@ -93,7 +93,7 @@ impl<T: KeywordEnum> JsonSchema for Keyword<T> {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let words: Vec<&str> = T::all().into_iter().map(T::word).collect();
+        let words: Vec<&str> = T::all().into_iter().map(T::keyword).collect();
         json_schema!({ "type": "string", "enum": words })
     }
 }
@@ -105,7 +105,7 @@ impl KeywordEnum for Market {
         Self::ALL.to_vec()
     }
 
-    fn word(self) -> &'static str {
+    fn keyword(self) -> &'static str {
         self.name()
     }
 }
@@ -117,7 +117,7 @@ impl KeywordEnum for Objective {
         Self::ALL.to_vec()
     }
 
-    fn word(self) -> &'static str {
+    fn keyword(self) -> &'static str {
         self.name()
     }
 }
@@ -129,7 +129,7 @@ impl KeywordEnum for Normalisation {
         Self::ALL.to_vec()
     }
 
-    fn word(self) -> &'static str {
+    fn keyword(self) -> &'static str {
         self.name()
     }
 }
@@ -141,7 +141,7 @@ impl KeywordEnum for NeverRanHandling {
         vec![Self::Drop, Self::One]
     }
 
-    fn word(self) -> &'static str {
+    fn keyword(self) -> &'static str {
         self.name()
     }
 }
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn words_are_read_back() {
         for objective in Objective::all() {
-            assert_eq!(Keyword::parse(objective.word()), Ok(Keyword(objective)));
+            assert_eq!(Keyword::parse(objective.keyword()), Ok(Keyword(objective)));
         }
     }
 }

@@ -161,7 +161,7 @@ impl WorldKind {
         match self.model() {
             None => WorkloadParameter::ALL
                 .iter()
-                .map(|setting| setting.word())
+                .map(|setting| setting.keyword())
                 .collect(),
             Some(model) => model.settings().iter().map(|knob| knob.key).collect(),
         }
@@ -207,7 +207,7 @@ impl WorldKind {
             Some(model) => {
                 let quantities = model.quantities().iter();
                 quantities
-                    .map(|quantity| StudyMetric::Run(RunMetric::Quantity(quantity)))
+                    .map(|quantity| StudyMetric::Run(RunMetric::World(quantity)))
                     .collect()
             }
         }
@@ -216,7 +216,7 @@ impl WorldKind {
     /// The measure of that name.
     pub fn measure(self, name: &str) -> Option<StudyMetric> {
         let mut measures = self.measures().into_iter();
-        measures.find(|measure| measure.word() == name)
+        measures.find(|measure| measure.key() == name)
     }
 }
 
@@ -227,7 +227,7 @@ impl KeywordEnum for WorldKind {
         vec![Self::Cluster, Self::Federation, Self::Campus]
     }
 
-    fn word(self) -> &'static str {
+    fn keyword(self) -> &'static str {
         match self {
             Self::Cluster => "cluster",
             Self::Federation => "federation",

@@ -32,7 +32,7 @@ impl AnonymiserKey {
     }
 
     /// A key from any bytes, such as those of a file: as good as they are secret.
-    pub fn of_bytes(bytes: &[u8]) -> Self {
+    pub fn from_bytes(bytes: &[u8]) -> Self {
         let mut hasher = SipHasher24::new();
         hasher.write(bytes);
         Self::new(hasher.finish128().as_u128())
@@ -81,7 +81,7 @@ impl TraceAnonymiser {
     /// `batch` with tokens for names, and without the comments of its header and the name of
     /// its source, which may hold anything.
     #[must_use]
-    pub fn anonymous(&mut self, batch: &Trace) -> Trace {
+    pub fn anonymise(&mut self, batch: &Trace) -> Trace {
         // Only what is named here comes through.
         Trace {
             jobs: batch.jobs.clone(),
@@ -221,8 +221,8 @@ mod tests {
     #[test]
     fn keys_of_bytes_differ_and_are_not_shown() {
         let (one, two) = (
-            AnonymiserKey::of_bytes(b"one"),
-            AnonymiserKey::of_bytes(b"two"),
+            AnonymiserKey::from_bytes(b"one"),
+            AnonymiserKey::from_bytes(b"two"),
         );
         assert_ne!((one.0, one.1), (two.0, two.1));
         assert_eq!(format!("{one:?}"), "Key(..)");

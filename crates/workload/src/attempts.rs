@@ -93,7 +93,7 @@ impl AttemptColumn {
     }
 
     /// Moves everything to a later time.
-    pub(crate) fn delay(&mut self, later: Span) {
+    pub(crate) fn shift(&mut self, later: Span) {
         for attempt in &mut self.attempts {
             attempt.start += later;
             attempt.end += later;

@@ -15,7 +15,7 @@ use crate::trace::{Trace, TraceMetadata};
 
 /// As many jobs are handed over at a time, or findings that are kept one by one: some two
 /// mebibytes.
-const BATCH: usize = 1 << 14;
+const BATCH_LEN: usize = 1 << 14;
 
 /// Why reading stopped before the end.
 #[derive(Debug)]
@@ -88,7 +88,7 @@ pub fn read_in_batches<E>(
         }
     };
     let bytes = StoppableReader { bytes, stop: &stop };
-    let outlet = &mut TraceSink::to(&mut hand_over);
+    let outlet = &mut TraceSink::visiting(&mut hand_over);
     let outcome = open::read_with(name, bytes, |name, bytes| {
         open::read_text(name, bytes, options, outlet)
     });
@@ -122,14 +122,14 @@ pub(crate) struct TraceSink<'a> {
 
 impl<'a> TraceSink<'a> {
     /// Everything stays in the trace.
-    pub(crate) const fn keep() -> Self {
+    pub(crate) const fn collecting() -> Self {
         Self {
             visit: None,
             handed_over: 0,
         }
     }
 
-    fn to(visit: &'a mut dyn FnMut(&Trace)) -> Self {
+    fn visiting(visit: &'a mut dyn FnMut(&Trace)) -> Self {
         Self {
             visit: Some(visit),
             handed_over: 0,
@@ -137,10 +137,10 @@ impl<'a> TraceSink<'a> {
     }
 
     /// A trace without jobs, ready for a reader.
-    pub(crate) fn trace(&self, source: &str, options: ReadOptions) -> Trace {
-        let mut trace = Trace::keeping(options.columns, source);
+    pub(crate) fn new_trace(&self, source: &str, options: ReadOptions) -> Trace {
+        let mut trace = Trace::with_columns(options.columns, source);
         if self.visit.is_some() {
-            trace.diagnostics.keep_each();
+            trace.diagnostics.enable_occurrences();
         }
         trace
     }
@@ -148,15 +148,15 @@ impl<'a> TraceSink<'a> {
     /// What a reader calls before it adds anything of a job: hands the jobs before it over if
     /// there are enough.
     pub(crate) fn before_job(&mut self, trace: &mut Trace) {
-        if trace.jobs.len() >= BATCH {
-            self.hand_over(trace);
+        if trace.jobs.len() >= BATCH_LEN {
+            self.flush(trace);
         }
     }
 
     /// What a reader calls after each line: hands the findings over if there are enough. The
     /// jobs stay, because the next line may say more about the last of them.
     pub(crate) fn after_line(&mut self, trace: &mut Trace) {
-        if trace.diagnostics.each().len() < BATCH {
+        if trace.diagnostics.occurrences().len() < BATCH_LEN {
             return;
         }
         if let Some(visit) = &mut self.visit {
@@ -164,14 +164,14 @@ impl<'a> TraceSink<'a> {
             std::mem::swap(&mut batch.diagnostics, &mut trace.diagnostics);
             visit(&batch);
             trace.diagnostics = batch.diagnostics;
-            trace.diagnostics.forget_each();
+            trace.diagnostics.clear_occurrences();
         }
     }
 
     /// What a reader ends with: the trace, if it has, or had, any job. The rest is handed over.
     pub(crate) fn finish(&mut self, mut trace: Trace) -> Result<Trace, ReadError> {
         let jobs = trace.jobs.len() as u64 + self.handed_over;
-        self.hand_over(&mut trace);
+        self.flush(&mut trace);
         if jobs == 0 {
             return Err(ReadError::NoUsableLine {
                 diagnostics: trace.diagnostics,
@@ -180,7 +180,7 @@ impl<'a> TraceSink<'a> {
         Ok(trace)
     }
 
-    fn hand_over(&mut self, trace: &mut Trace) {
+    fn flush(&mut self, trace: &mut Trace) {
         let Some(visit) = &mut self.visit else {
             return;
         };
@@ -189,6 +189,6 @@ impl<'a> TraceSink<'a> {
         trace.drop_first(trace.jobs.len());
         // Names would be kept otherwise, and some records have one of its own for every job.
         trace.metadata = trace.metadata.take().map(|_| TraceMetadata::default());
-        trace.diagnostics.forget_each();
+        trace.diagnostics.clear_occurrences();
     }
 }

@@ -14,7 +14,7 @@ const SECONDS_PER_DAY: i64 = 86_400;
 /// If `text` is neither, or before 1970.
 pub(crate) fn instant(text: &[u8], field: RecordField) -> Result<Instant, Finding> {
     if text.iter().all(u8::is_ascii_digit) {
-        return unix(text, field);
+        return unix_seconds(text, field);
     }
     let seconds = civil_seconds(text).ok_or(Finding::NotATime(field))?;
     since_epoch(Span::from_secs(seconds), field)
@@ -24,7 +24,7 @@ pub(crate) fn instant(text: &[u8], field: RecordField) -> Result<Instant, Findin
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ZoneOrigin {
     /// It is UTC.
-    Said,
+    Explicit,
     /// It was taken as UTC.
     Assumed,
 }
@@ -34,12 +34,12 @@ pub(crate) enum ZoneOrigin {
 ///
 /// # Errors
 /// If `text` is neither, or before 1970.
-pub(crate) fn stamp(text: &[u8], field: RecordField) -> Result<(Instant, ZoneOrigin), Finding> {
-    if let Ok(instant) = unix(text, field) {
-        return Ok((instant, ZoneOrigin::Said));
+pub(crate) fn timestamp(text: &[u8], field: RecordField) -> Result<(Instant, ZoneOrigin), Finding> {
+    if let Ok(instant) = unix_seconds(text, field) {
+        return Ok((instant, ZoneOrigin::Explicit));
     }
     let (text, zone) = match text.strip_suffix(b"Z") {
-        Some(text) => (text, ZoneOrigin::Said),
+        Some(text) => (text, ZoneOrigin::Explicit),
         None => (text, ZoneOrigin::Assumed),
     };
     let point = memchr::memchr(b'.', text).unwrap_or(text.len());
@@ -59,7 +59,7 @@ pub(crate) fn stamp(text: &[u8], field: RecordField) -> Result<(Instant, ZoneOri
 ///
 /// # Errors
 /// If `text` is no number, or negative.
-pub(crate) fn unix(text: &[u8], field: RecordField) -> Result<Instant, Finding> {
+pub(crate) fn unix_seconds(text: &[u8], field: RecordField) -> Result<Instant, Finding> {
     since_epoch(field::span(text, field)?, field)
 }
 

@@ -23,7 +23,7 @@ pub enum FindingAction {
 
 impl FindingAction {
     /// The action as it stands in messages and machine-readable output.
-    pub const fn word(self) -> &'static str {
+    pub const fn key(self) -> &'static str {
         match self {
             Self::Skipped => "skipped",
             Self::Folded => "folded",
@@ -136,7 +136,7 @@ pub enum Finding {
     /// A line of more than a mebibyte: skipped.
     LineTooLong,
     /// The header of a table once more, as when files were put together: skipped.
-    HeaderAgain,
+    RepeatedHeader,
     /// Text where a number belongs: skipped.
     NotANumber(RecordField),
     /// A fraction where a whole number belongs: skipped.
@@ -158,7 +158,7 @@ pub enum Finding {
     /// An event of a job whose submission is not in the file: skipped.
     NotSubmitted,
     /// A file of a folder that is of no known format, or has no job: skipped.
-    UselessFile,
+    UnusableFile,
     /// A step of a job, or a task of a parallel one: folded into the job's own record.
     PartOfJob,
     /// A submit time before that of an earlier line: the job takes its place by submit time
@@ -196,7 +196,7 @@ pub enum Finding {
     /// A known header directive without a whole number after it.
     DirectiveNotANumber,
     /// A header directive that contradicts an earlier one: the first counts.
-    DirectiveAgain,
+    ConflictingDirective,
 }
 
 impl Finding {
@@ -207,7 +207,7 @@ impl Finding {
             | Self::FieldCount
             | Self::OpenQuote
             | Self::LineTooLong
-            | Self::HeaderAgain
+            | Self::RepeatedHeader
             | Self::NotANumber(_)
             | Self::NotWhole(_)
             | Self::OutOfRange(_)
@@ -218,7 +218,7 @@ impl Finding {
             | Self::UnknownState
             | Self::Malformed
             | Self::NotSubmitted
-            | Self::UselessFile => FindingAction::Skipped,
+            | Self::UnusableFile => FindingAction::Skipped,
             Self::PartOfJob => FindingAction::Folded,
             Self::OutOfOrder | Self::NegativeRunTime | Self::TimeWentBack | Self::NameNotUtf8 => {
                 FindingAction::Repaired
@@ -234,7 +234,7 @@ impl Finding {
             | Self::Expression(_)
             | Self::AssumedYear
             | Self::AssumedNumber => FindingAction::Defaulted,
-            Self::DirectiveNotANumber | Self::DirectiveAgain => FindingAction::Ignored,
+            Self::DirectiveNotANumber | Self::ConflictingDirective => FindingAction::Ignored,
         }
     }
 }
@@ -259,13 +259,13 @@ impl Finding {
             | Self::FieldCount
             | Self::OpenQuote
             | Self::LineTooLong
-            | Self::HeaderAgain
+            | Self::RepeatedHeader
             | Self::ShortRecord
             | Self::NotEnded
             | Self::UnknownState
             | Self::Malformed
             | Self::NotSubmitted
-            | Self::UselessFile
+            | Self::UnusableFile
             | Self::TimeWentBack
             | Self::AssumedYear
             | Self::PartOfJob
@@ -273,7 +273,7 @@ impl Finding {
             | Self::AssumedOrder
             | Self::AssumedUtc
             | Self::DirectiveNotANumber
-            | Self::DirectiveAgain => None,
+            | Self::ConflictingDirective => None,
         }
     }
 }
@@ -288,7 +288,7 @@ impl fmt::Display for Finding {
                 f.write_str("a quotation mark that is not closed takes the lines after it along")
             }
             Self::LineTooLong => f.write_str("longer than 1 MiB"),
-            Self::HeaderAgain => f.write_str("the header once more"),
+            Self::RepeatedHeader => f.write_str("the header once more"),
             Self::NotANumber(field) => write!(f, "{} is not a number", field.name()),
             Self::NotWhole(field) => write!(f, "{} is not a whole number", field.name()),
             Self::OutOfRange(field) => {
@@ -306,7 +306,7 @@ impl fmt::Display for Finding {
             Self::UnknownState => f.write_str("unknown state"),
             Self::Malformed => f.write_str("not in the notation of the format"),
             Self::NotSubmitted => f.write_str("an event of a job that was not submitted before"),
-            Self::UselessFile => f.write_str("a file of no known format, or without a job"),
+            Self::UnusableFile => f.write_str("a file of no known format, or without a job"),
             Self::PartOfJob => f.write_str("a part of a job with a record of its own"),
             Self::OutOfOrder => f.write_str("submit times out of order, jobs sorted by them"),
             Self::NegativeRunTime => f.write_str("negative run time, taken as never run"),
@@ -331,7 +331,9 @@ impl fmt::Display for Finding {
             Self::AssumedYear => f.write_str("the year 2000 and those after it for lack of one"),
             Self::AssumedNumber => f.write_str("the place in the file for lack of a job number"),
             Self::DirectiveNotANumber => f.write_str("no number in a header directive"),
-            Self::DirectiveAgain => f.write_str("a header directive contradicts an earlier one"),
+            Self::ConflictingDirective => {
+                f.write_str("a header directive contradicts an earlier one")
+            }
         }
     }
 }
@@ -390,17 +392,17 @@ impl Diagnostics {
 
     /// Each finding, in the order in which they were made, where a trace is read in batches:
     /// those since the batch before. None otherwise.
-    pub fn each(&self) -> &[FindingOccurrence] {
+    pub fn occurrences(&self) -> &[FindingOccurrence] {
         self.each.as_deref().unwrap_or_default()
     }
 
     /// From now on each finding is kept.
-    pub(crate) fn keep_each(&mut self) {
+    pub(crate) fn enable_occurrences(&mut self) {
         self.each.get_or_insert_default();
     }
 
     /// Forgets each finding; the tallies stay.
-    pub(crate) fn forget_each(&mut self) {
+    pub(crate) fn clear_occurrences(&mut self) {
         if let Some(each) = &mut self.each {
             each.clear();
         }
@@ -413,7 +415,7 @@ impl Diagnostics {
     }
 
     /// Adds what was found in one of several files.
-    pub(crate) fn absorb(&mut self, other: &Self, file: &str) {
+    pub(crate) fn merge_file(&mut self, other: &Self, file: &str) {
         for (finding, tally) in other.iter() {
             let whole = self.tallies.entry(finding).or_default();
             whole.add(tally.count, &tally.lines, file);
@@ -421,7 +423,7 @@ impl Diagnostics {
     }
 
     /// Leaves out what makes no difference to a reader.
-    pub fn forget(&mut self, finding: Finding) {
+    pub fn remove(&mut self, finding: Finding) {
         self.tallies.remove(&finding);
     }
 
@@ -467,7 +469,7 @@ impl fmt::Display for Diagnostics {
 
 fn write_tally(f: &mut fmt::Formatter<'_>, finding: Finding, tally: &FindingTally) -> fmt::Result {
     let plural = if tally.count == 1 { "" } else { "s" };
-    let action = finding.action().word();
+    let action = finding.action().key();
     let word = if tally.files.is_empty() {
         format!("line{plural} ")
     } else {

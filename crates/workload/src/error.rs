@@ -185,7 +185,7 @@ impl ReadError {
 
 impl ReadError {
     /// Whether what is wrong is what the stream holds, not that it could not be read whole.
-    pub const fn is_of_content(&self) -> bool {
+    pub const fn is_content_error(&self) -> bool {
         match self {
             Self::Io { .. }
             | Self::Open(_)

@@ -25,7 +25,7 @@ const MAX_MEMORY: u64 = 1 << 44;
 
 /// How traces write an unknown time: -1 second. Kept as the run time of jobs that never ran,
 /// because the published mean run times count it.
-const UNKNOWN: Span = Span::from_secs(-1);
+const UNKNOWN_SPAN: Span = Span::from_secs(-1);
 
 /// The public number of a job.
 pub(crate) fn job_number(text: &[u8]) -> Result<u64, Finding> {
@@ -82,21 +82,21 @@ pub(crate) fn is_positive_span(text: Option<&[u8]>, field: RecordField) -> bool 
 
 /// A run time and an estimate that a job can have, from those that were read; notes what had
 /// to be assumed. No estimate gives the run time; a negative run time becomes the unknown.
-pub(crate) fn settle_times(
+pub(crate) fn resolve_times(
     runtime: Option<Span>,
     estimate: Option<Span>,
     line: u64,
     notes: &mut Diagnostics,
 ) -> (Span, Span) {
     let runtime = match runtime {
-        Some(runtime) if runtime >= Span::ZERO || runtime == UNKNOWN => runtime,
+        Some(runtime) if runtime >= Span::ZERO || runtime == UNKNOWN_SPAN => runtime,
         Some(_) => {
             notes.record(Finding::NegativeRunTime, line);
-            UNKNOWN
+            UNKNOWN_SPAN
         }
         None => {
             notes.record(Finding::NoRunTime, line);
-            UNKNOWN
+            UNKNOWN_SPAN
         }
     };
     match estimate {
@@ -140,7 +140,7 @@ pub(crate) fn usable<T>(
 }
 
 /// What of `usage` a job on `procs` processors can have; notes what is left out.
-pub(crate) fn settle_usage(usage: TraceUsage, procs: u32, notes: &mut Vec<Finding>) -> TraceUsage {
+pub(crate) fn resolve_usage(usage: TraceUsage, procs: u32, notes: &mut Vec<Finding>) -> TraceUsage {
     let procs = u64::from(procs);
     let most_cpu = MAX_MICROS.saturating_mul(procs as i64).min(MAX_CPU_MICROS);
     let most_cpu = Span::from_micros(most_cpu);

@@ -31,7 +31,7 @@ pub(crate) fn read(path: &Path, options: ReadOptions) -> Result<Trace, OpenError
     for file in files {
         match open(&file, options) {
             Ok(trace) => traces.push(trace),
-            Err(error) if error.cause.is_of_content() => useless.push(error),
+            Err(error) if error.cause.is_content_error() => useless.push(error),
             Err(error) => return Err(error),
         }
     }
@@ -48,7 +48,7 @@ pub(crate) fn read(path: &Path, options: ReadOptions) -> Result<Trace, OpenError
     }
     let mut trace = Trace::merged(&source, traces);
     for error in useless {
-        let finding = Finding::UselessFile;
+        let finding = Finding::UnusableFile;
         trace.diagnostics.record_in(finding, 1, &error.file);
     }
     Ok(trace)
@@ -96,7 +96,9 @@ impl Trace {
         merged.max_procs = traces.iter().filter_map(|trace| trace.max_procs).max();
         merged.max_nodes = traces.iter().filter_map(|trace| trace.max_nodes).max();
         for trace in &traces {
-            merged.diagnostics.absorb(&trace.diagnostics, &trace.source);
+            merged
+                .diagnostics
+                .merge_file(&trace.diagnostics, &trace.source);
         }
         let order = order(&traces);
         merged.jobs = order
@@ -136,7 +138,7 @@ fn align(traces: &mut [Trace]) -> Option<Instant> {
             .as_mut()
             .and_then(|names| names.attempts.as_mut())
         {
-            attempts.delay(later);
+            attempts.shift(later);
         }
     }
     Some(earliest)

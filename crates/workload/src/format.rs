@@ -12,7 +12,7 @@ use crate::trace::Trace;
 use crate::{condor, gwf, logins, lsf, pbs, sge, slurm, swf, table};
 
 /// How many characters of an unknown line a message shows.
-const SHOWN: usize = 40;
+const MAX_EXCERPT_CHARS: usize = 40;
 
 /// A format of records of jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -98,7 +98,7 @@ impl TraceFormat {
 
     /// The format of a file that begins with `prefix`.
     pub(crate) fn of(prefix: &[u8]) -> Result<Self, ReadError> {
-        if crate::rrd::starts_like(prefix) {
+        if crate::rrd::matches_format(prefix) {
             let found = NonJobRecords::Rrd;
             return Err(ReadError::NotJobs { found });
         }
@@ -113,7 +113,7 @@ impl TraceFormat {
         if let Some(format) = Self::of_start(first, prefix) {
             return Ok(format);
         }
-        if logins::starts_like(first) {
+        if logins::matches_format(first) {
             let found = NonJobRecords::Logins;
             return Err(ReadError::NotJobs { found });
         }
@@ -123,7 +123,7 @@ impl TraceFormat {
         {
             return Ok(format);
         }
-        if swf::starts_like(first) || lines.any(|(_, line)| swf::is_record(line)) {
+        if swf::matches_format(first) || lines.any(|(_, line)| swf::is_record(line)) {
             return Ok(Self::Swf);
         }
         Err(ReadError::UnknownFormat {
@@ -137,8 +137,8 @@ impl TraceFormat {
         let first_byte = first.trim_ascii_start().first();
         match first_byte {
             Some(b';') => Some(Self::Swf),
-            Some(b'[' | b'{') if condor::json::starts_like(prefix) => Some(Self::CondorJson),
-            Some(b'{') if slurm::json::starts_like(prefix) => Some(Self::SlurmJson),
+            Some(b'[' | b'{') if condor::json::matches_format(prefix) => Some(Self::CondorJson),
+            Some(b'{') if slurm::json::matches_format(prefix) => Some(Self::SlurmJson),
             _ if looks_like_table(first) => Some(Self::Table),
             _ => None,
         }
@@ -149,13 +149,13 @@ impl TraceFormat {
         let line = line.trim_ascii();
         let known = [
             (sge::is_record as fn(&[u8]) -> bool, Self::GridEngine),
-            (slurm::starts_like, Self::Slurm),
+            (slurm::matches_format, Self::Slurm),
             (pbs::begins_record, Self::Pbs),
             (lsf::begins_record, Self::Lsf),
             (slurm::events::is_event, Self::SlurmEvents),
             (condor::events::begins_event, Self::CondorEvents),
             (condor::history::is_attribute, Self::CondorHistory),
-            (gwf::starts_like, Self::Gwf),
+            (gwf::matches_format, Self::Gwf),
         ];
         known
             .into_iter()
@@ -212,7 +212,7 @@ pub(crate) fn unquoted(cell: &[u8]) -> &[u8] {
 }
 
 /// Whether `text` holds `part`.
-pub(crate) fn holds(text: &[u8], part: &[u8]) -> bool {
+pub(crate) fn contains(text: &[u8], part: &[u8]) -> bool {
     memmem::find(text, part).is_some()
 }
 
@@ -221,9 +221,9 @@ pub(crate) fn excerpt(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(line.trim_ascii());
     let shown = text
         .chars()
-        .take(SHOWN)
+        .take(MAX_EXCERPT_CHARS)
         .map(|c| if c.is_control() { '?' } else { c });
-    let dots = if text.chars().count() > SHOWN {
+    let dots = if text.chars().count() > MAX_EXCERPT_CHARS {
         ".."
     } else {
         ""

@@ -16,62 +16,62 @@ const OPTIONS: ReadOptions = ReadOptions {
 
 /// Reads `data` as SWF: whatever it is, there is an error or a sound trace.
 pub fn swf(data: &[u8]) {
-    judge(swf::read("fuzz", data, OPTIONS));
+    check_result(swf::read("fuzz", data, OPTIONS));
 }
 
 /// Reads `data` as GWF, in either notation: whatever it is, there is an error or a sound trace.
 pub fn gwf(data: &[u8]) {
-    judge(gwf::read("fuzz", data, OPTIONS));
+    check_result(gwf::read("fuzz", data, OPTIONS));
 }
 
 /// Reads `data` as Grid Engine's `accounting`: whatever it is, there is an error or a sound trace.
 pub fn sge(data: &[u8]) {
-    judge(sge::read("fuzz", data, OPTIONS));
+    check_result(sge::read("fuzz", data, OPTIONS));
 }
 
 /// Reads `data` as the output of `sacct -P`: whatever it is, there is an error or a sound trace.
 pub fn slurm(data: &[u8]) {
-    judge(slurm::read("fuzz", data, OPTIONS));
+    check_result(slurm::read("fuzz", data, OPTIONS));
 }
 
 /// Reads `data` as the output of `sacct --json`: whatever it is, there is an error or a sound trace.
 pub fn slurm_json(data: &[u8]) {
-    judge(slurm::json::read("fuzz", data, OPTIONS));
+    check_result(slurm::json::read("fuzz", data, OPTIONS));
 }
 
 /// Reads `data` as events of Slurm's simulator: whatever it is, there is an error or a sound trace.
 pub fn slurm_events(data: &[u8]) {
-    judge(slurm::events::read("fuzz", data, OPTIONS));
+    check_result(slurm::events::read("fuzz", data, OPTIONS));
 }
 
 /// Reads `data` as accounting records of PBS: whatever it is, there is an error or a sound trace.
 pub fn pbs(data: &[u8]) {
-    judge(pbs::read("fuzz", data, OPTIONS));
+    check_result(pbs::read("fuzz", data, OPTIONS));
 }
 
 /// Reads `data` as LSF's `lsb.acct`: whatever it is, there is an error or a sound trace.
 pub fn lsf(data: &[u8]) {
-    judge(lsf::read("fuzz", data, OPTIONS));
+    check_result(lsf::read("fuzz", data, OPTIONS));
 }
 
 /// Reads `data` as HTCondor's job ads: whatever it is, there is an error or a sound trace.
 pub fn condor_history(data: &[u8]) {
-    judge(condor::history::read("fuzz", data, OPTIONS));
+    check_result(condor::history::read("fuzz", data, OPTIONS));
 }
 
 /// Reads `data` as HTCondor's job ads in JSON: whatever it is, there is an error or a sound trace.
 pub fn condor_json(data: &[u8]) {
-    judge(condor::json::read("fuzz", data, OPTIONS));
+    check_result(condor::json::read("fuzz", data, OPTIONS));
 }
 
 /// Reads `data` as HTCondor's job event log: whatever it is, there is an error or a sound trace.
 pub fn condor_events(data: &[u8]) {
-    judge(condor::events::read("fuzz", data, OPTIONS));
+    check_result(condor::events::read("fuzz", data, OPTIONS));
 }
 
 /// Reads `data` as a job table: whatever it is, there is an error or a sound trace.
 pub fn table(data: &[u8]) {
-    judge(table::read("fuzz", data, OPTIONS));
+    check_result(table::read("fuzz", data, OPTIONS));
 }
 
 /// Reads `data` as a round-robin database: there is an error or a sound database.
@@ -81,7 +81,7 @@ pub fn rrd(data: &[u8]) {
     };
     for archive in &database.archives {
         assert_eq!(archive.rows().count(), archive.len());
-        assert!(archive.known() <= archive.len() * database.sources.len());
+        assert!(archive.n_known() <= archive.len() * database.sources.len());
     }
 }
 
@@ -105,7 +105,7 @@ pub fn open(data: &[u8]) {
     }
 }
 
-fn judge(read: Result<Trace, ReadError>) {
+fn check_result(read: Result<Trace, ReadError>) {
     if let Ok(trace) = read {
         check(&trace);
         write_and_read_back(&trace);

@@ -54,7 +54,7 @@ impl WorkloadGenerator {
     /// The trace, in order of submission. Its clock starts on a Monday at midnight; the times
     /// are whole seconds, as in the archive.
     pub fn trace(&self) -> Trace {
-        let mut drafts = self.drafts();
+        let mut drafts = self.session_jobs();
         drafts.sort_by_key(|draft| draft.submit_s);
         drafts.truncate(self.jobs);
         let mut trace = Trace::empty("the embedded workload");
@@ -72,7 +72,7 @@ impl WorkloadGenerator {
     }
 
     /// At least as many jobs as are wanted, by session.
-    fn drafts(&self) -> Vec<GeneratedJob> {
+    fn session_jobs(&self) -> Vec<GeneratedJob> {
         let sessions = self.sessions();
         let span_s = MEAN_INTERARRIVAL_S * self.jobs as f64;
         let calendar = SubmissionCalendar::new(self.seed, span_s);

@@ -41,7 +41,7 @@ const REQUIRED: [&[u8]; 4] = [b"JobID", b"SubmitTime", b"RunTime", b"NProcs"];
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no line was a job.
 pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<Trace, ReadError> {
-    read_to(&mut TraceSink::keep(), source, reader, options)
+    read_to(&mut TraceSink::collecting(), source, reader, options)
 }
 
 /// As [`read`], through `outlet`.
@@ -55,7 +55,7 @@ pub(crate) fn read_to(
 }
 
 /// Whether `line` is a header with commas, or a record with blanks.
-pub(crate) fn starts_like(line: &[u8]) -> bool {
+pub(crate) fn matches_format(line: &[u8]) -> bool {
     GwfHeader::of(line).is_some() || is_record(line)
 }
 
@@ -77,7 +77,7 @@ impl RecordFormat for GwfFormat {
         true
     }
 
-    fn draft<'a>(
+    fn parse<'a>(
         &mut self,
         text: &'a [u8],
         keep: ColumnSelection,
@@ -87,7 +87,7 @@ impl RecordFormat for GwfFormat {
         }
         if let Some(header) = GwfHeader::of(text) {
             return match self.header.replace(header) {
-                Some(_) => Err(Finding::HeaderAgain),
+                Some(_) => Err(Finding::RepeatedHeader),
                 None => Ok(None),
             };
         }
@@ -98,11 +98,11 @@ impl RecordFormat for GwfFormat {
                 BlankSeparatedFields(text).nth(FIELDS - 1),
             ),
         };
-        draft(&record, project, keep).map(Some)
+        parse_record(&record, project, keep).map(Some)
     }
 }
 
-fn draft<'a>(
+fn parse_record<'a>(
     record: &SwfRecord<'a>,
     project: Option<&'a [u8]>,
     keep: ColumnSelection,
@@ -205,11 +205,11 @@ mod tests {
 
     #[test]
     fn both_notations_are_told_from_swf() {
-        assert!(starts_like(BLANKS.as_bytes()) && starts_like(COMMAS.as_bytes()));
-        assert!(!starts_like(
+        assert!(matches_format(BLANKS.as_bytes()) && matches_format(COMMAS.as_bytes()));
+        assert!(!matches_format(
             b"1 0 5 40 4 35 1000 4 900 2000 1 7 2 11 3 -1 -1 -1 {1,2} q 1:ppn=4"
         ));
-        assert!(!starts_like(b"job_id,submit_s,runtime_s,procs"));
+        assert!(!matches_format(b"job_id,submit_s,runtime_s,procs"));
     }
 
     #[test]
@@ -238,7 +238,7 @@ mod tests {
         assert_eq!(trace.jobs.len(), 2);
         assert_eq!(trace.jobs[0].runtime, Span::from_secs(11));
         assert_eq!(trace.jobs[1].procs, 3);
-        assert_eq!(trace.diagnostics.count(Finding::HeaderAgain), 1);
+        assert_eq!(trace.diagnostics.count(Finding::RepeatedHeader), 1);
         assert_eq!(trace.diagnostics.count(Finding::FieldCount), 1);
     }
 }

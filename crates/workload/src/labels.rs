@@ -26,11 +26,11 @@ pub struct NameColumn {
 impl NameColumn {
     /// The name of the job in `row`, if it is known.
     pub fn get(&self, row: usize) -> Option<&str> {
-        self.label(row).map(|label| self.name(label))
+        self.id(row).map(|label| self.name(label))
     }
 
     /// The label of the job in `row`, if it is known.
-    pub fn label(&self, row: usize) -> Option<NameId> {
+    pub fn id(&self, row: usize) -> Option<NameId> {
         self.rows.get(row).copied().flatten()
     }
 
@@ -98,7 +98,7 @@ mod tests {
         }
         assert_eq!(users.names().collect::<Vec<_>>(), ["ann", "bob"]);
         assert_eq!(users.get(1), None);
-        assert_eq!(users.label(0), users.label(3));
+        assert_eq!(users.id(0), users.id(3));
         users.drop_first(2);
         assert_eq!((users.len(), users.get(0)), (2, Some("bob")));
     }

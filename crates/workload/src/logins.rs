@@ -90,7 +90,7 @@ impl LoginTrace {
         presence: ComputerPresence,
     ) {
         self.places.push(Some(place));
-        if let Some(place) = self.places.label(self.places.len() - 1) {
+        if let Some(place) = self.places.id(self.places.len() - 1) {
             self.sessions.push(LoginSession {
                 place,
                 from,
@@ -118,7 +118,7 @@ pub fn read(name: &str, bytes: impl Read) -> Result<LoginTrace, OpenError> {
 }
 
 /// Whether `line` is the header of a file of log-ins.
-pub(crate) fn starts_like(line: &[u8]) -> bool {
+pub(crate) fn matches_format(line: &[u8]) -> bool {
     fta::is_header(line) || sheet::LoginHeader::of_line(line).is_some()
 }
 
@@ -131,7 +131,7 @@ fn from_reader(name: &str, mut bytes: Box<dyn Read + '_>) -> Result<LoginTrace, 
     let (line, first) = lines
         .find(|(_, line)| !line.trim_ascii().is_empty() && !line.starts_with(b"#"))
         .ok_or(ReadError::Empty)?;
-    let (is_fta, is_sheet) = (fta::is_header(first), starts_like(first));
+    let (is_fta, is_sheet) = (fta::is_header(first), matches_format(first));
     let found = excerpt(first);
     let reader = BufReader::new(Cursor::new(prefix).chain(bytes));
     let mut logins = if is_fta {

@@ -43,14 +43,14 @@ const DONE: u64 = 0x40;
 const RUN_LIMIT: [&[u8]; 2] = [b"5", b"6"];
 const MEMORY_LIMIT: &[u8] = b"16";
 const PREEMPTED: &[u8] = b"1";
-const BY_SOMEBODY: [&[u8]; 4] = [b"8", b"9", b"14", b"15"];
+const CANCELLED_BY_USER_OR_ADMIN: [&[u8]; 4] = [b"8", b"9", b"14", b"15"];
 
 /// Reads every record of `reader`; records that are no jobs are counted and left out.
 ///
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no record was a job.
 pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<Trace, ReadError> {
-    read_to(&mut TraceSink::keep(), source, reader, options)
+    read_to(&mut TraceSink::collecting(), source, reader, options)
 }
 
 /// As [`read`], through `outlet`.
@@ -91,7 +91,7 @@ impl RecordFormat for LsfFormat {
         record.extend_from_slice(line);
     }
 
-    fn draft<'a>(
+    fn parse<'a>(
         &mut self,
         text: &'a [u8],
         keep: ColumnSelection,
@@ -102,25 +102,28 @@ impl RecordFormat for LsfFormat {
                 false => Err(Finding::Malformed),
             };
         }
-        draft(&LsfRecord::split(text)?, keep).map(Some)
+        parse_record(&LsfRecord::split(text)?, keep).map(Some)
     }
 }
 
-fn draft<'a>(record: &LsfRecord<'a>, keep: ColumnSelection) -> Result<ParsedRecord<'a>, Finding> {
+fn parse_record<'a>(
+    record: &LsfRecord<'a>,
+    keep: ColumnSelection,
+) -> Result<ParsedRecord<'a>, Finding> {
     let mut notes = Vec::new();
     let number = field::job_number(record.number)?;
     if !matches!(record.index, b"0" | b"") {
         notes.push(Finding::SharedNumber);
     }
-    let submit = clock::unix(record.submit, RecordField::Submit)?;
-    let start = clock::unix(record.start, RecordField::Start)?;
-    let end = clock::unix(record.end, RecordField::End)?;
+    let submit = clock::unix_seconds(record.submit, RecordField::Submit)?;
+    let start = clock::unix_seconds(record.start, RecordField::Start)?;
+    let end = clock::unix_seconds(record.end, RecordField::End)?;
     let start = (start > Instant::ZERO).then_some(start);
     let requested = field::procs(record.procs)?;
     Ok(ParsedRecord {
         number,
         submit,
-        runtime: start.map_or(NEVER_RAN, |start| records::ran(start, end, &mut notes)),
+        runtime: start.map_or(NEVER_RAN, |start| records::run_time(start, end, &mut notes)),
         estimate: estimate(record)?,
         allocated: record.slots,
         requested,
@@ -132,7 +135,7 @@ fn draft<'a>(record: &LsfRecord<'a>, keep: ColumnSelection) -> Result<ParsedReco
             queue: record.queue,
         },
         usage: keep.usage(|| TraceUsage {
-            wait: start.and_then(|start| records::waited(submit, start, &mut notes)),
+            wait: start.and_then(|start| records::wait_time(submit, start, &mut notes)),
             ..usage(record, &mut notes)
         }),
         attempts: None,
@@ -177,7 +180,7 @@ fn usage(record: &LsfRecord<'_>, notes: &mut Vec<Finding>) -> TraceUsage {
     };
     let peak_memory = memory(record.max_memory, KIBI, RecordField::PeakMemory);
     let requested = memory(
-        reserved(record.requirement),
+        reserved_memory(record.requirement),
         MEBI,
         RecordField::RequestedMemory,
     );
@@ -199,13 +202,13 @@ fn status(record: &LsfRecord<'_>) -> TraceStatus {
         reason if RUN_LIMIT.contains(&reason) => TraceStatus::TimedOut,
         MEMORY_LIMIT => TraceStatus::OutOfMemory,
         PREEMPTED => TraceStatus::Preempted,
-        reason if BY_SOMEBODY.contains(&reason) => TraceStatus::Cancelled,
+        reason if CANCELLED_BY_USER_OR_ADMIN.contains(&reason) => TraceStatus::Cancelled,
         _ => TraceStatus::Failed,
     }
 }
 
 /// The memory in `select[..] rusage[mem=1000.00,swp=100]`.
-fn reserved(requirement: &[u8]) -> &[u8] {
+fn reserved_memory(requirement: &[u8]) -> &[u8] {
     let at = memchr::memmem::find(requirement, b"rusage[");
     let inner = at.map_or(&[][..], |at| &requirement[at + b"rusage[".len()..]);
     let inner = inner.split(|&byte| byte == b']').next().unwrap_or_default();

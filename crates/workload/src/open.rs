@@ -71,7 +71,7 @@ pub fn open(path: &Path, options: ReadOptions) -> Result<Trace, OpenError> {
     if path.is_dir() {
         return folder::read(path, options);
     }
-    let outlet = &mut TraceSink::keep();
+    let outlet = &mut TraceSink::collecting();
     open_with(path, |name, bytes| read_text(name, bytes, options, outlet))
 }
 
@@ -80,7 +80,7 @@ pub fn open(path: &Path, options: ReadOptions) -> Result<Trace, OpenError> {
 /// # Errors
 /// As [`open`].
 pub fn read(name: &str, bytes: impl Read, options: ReadOptions) -> Result<Trace, OpenError> {
-    let outlet = &mut TraceSink::keep();
+    let outlet = &mut TraceSink::collecting();
     read_with(name, bytes, |name, bytes| {
         read_text(name, bytes, options, outlet)
     })
@@ -126,7 +126,7 @@ pub(crate) fn read_with<T>(
             if gzip {
                 max_decompressed().and_then(|most| {
                     let text = LimitedReader::new(MultiGzDecoder::new(whole), most);
-                    read(name, Box::new(text)).map_err(blame_gzip)
+                    read(name, Box::new(text)).map_err(gzip_error)
                 })
             } else {
                 read(name, Box::new(whole))
@@ -224,7 +224,7 @@ pub(crate) fn read_text(
 }
 
 /// The decompressor reports damage as an error of reading.
-fn blame_gzip(cause: ReadError) -> ReadError {
+fn gzip_error(cause: ReadError) -> ReadError {
     let ReadError::Io { line, error } = cause else {
         return cause;
     };
@@ -252,7 +252,7 @@ mod tests {
             let mut all = Vec::new();
             let bytes = vec![7; length];
             let outcome = LimitedReader::new(bytes.as_slice(), most).read_to_end(&mut all);
-            outcome.map_err(|error| blame_gzip(ReadError::Io { line: 3, error }).to_string())
+            outcome.map_err(|error| gzip_error(ReadError::Io { line: 3, error }).to_string())
         };
         assert_eq!(read(100, 100), Ok(100));
         assert_eq!(read(0, 0), Ok(0));

@@ -55,7 +55,7 @@ const ATTRIBUTES: [&[u8]; 16] = [
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no record was a job.
 pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<Trace, ReadError> {
-    read_to(&mut TraceSink::keep(), source, reader, options)
+    read_to(&mut TraceSink::collecting(), source, reader, options)
 }
 
 /// As [`read`], through `outlet`.
@@ -91,7 +91,7 @@ impl RecordFormat for PbsFormat {
         record.extend_from_slice(line);
     }
 
-    fn draft<'a>(
+    fn parse<'a>(
         &mut self,
         text: &'a [u8],
         keep: ColumnSelection,
@@ -103,11 +103,11 @@ impl RecordFormat for PbsFormat {
             return Ok(None);
         }
         let (id, attributes) = (part()?, PbsAttributes(part()?));
-        draft(id, attributes, keep).map(Some)
+        parse_record(id, attributes, keep).map(Some)
     }
 }
 
-fn draft<'a>(
+fn parse_record<'a>(
     id: &[u8],
     attributes: PbsAttributes<'a>,
     keep: ColumnSelection,
@@ -118,7 +118,7 @@ fn draft<'a>(
     let submit = records::required(submit, RecordField::Submit)?;
     let limit = attributes.get(b"Resource_List.walltime");
     let name = |name| attributes.get(name).unwrap_or_default();
-    let submit = clock::unix(submit, RecordField::Submit)?;
+    let submit = clock::unix_seconds(submit, RecordField::Submit)?;
     let start = start(attributes)?;
     Ok(ParsedRecord {
         number,
@@ -148,7 +148,7 @@ fn draft<'a>(
 fn start(attributes: PbsAttributes<'_>) -> Result<Option<Instant>, Finding> {
     let text = attributes.get(b"start");
     let start = text
-        .map(|text| clock::unix(text, RecordField::Start))
+        .map(|text| clock::unix_seconds(text, RecordField::Start))
         .transpose()?;
     Ok(start.filter(|&start| start > Instant::ZERO))
 }
@@ -162,9 +162,9 @@ fn runtime(
         return Ok(NEVER_RAN);
     };
     let end = records::required(attributes.get(b"end"), RecordField::End)?;
-    Ok(records::ran(
+    Ok(records::run_time(
         start,
-        clock::unix(end, RecordField::End)?,
+        clock::unix_seconds(end, RecordField::End)?,
         notes,
     ))
 }
@@ -188,7 +188,7 @@ fn usage(
             b"Resource_List.mem".as_slice(),
             RecordField::RequestedMemory,
         ),
-        wait: start.and_then(|start| records::waited(submit, start, notes)),
+        wait: start.and_then(|start| records::wait_time(submit, start, notes)),
         cpu_time,
         status: status(attributes),
     }
@@ -287,7 +287,7 @@ mod tests {
     }
 
     fn with(old: &str, new: &str) -> Result<Option<ParsedRecord<'static>>, Finding> {
-        PbsFormat.draft(
+        PbsFormat.parse(
             RECORD.replace(old, new).leak().as_bytes(),
             ColumnSelection::All,
         )
@@ -361,7 +361,7 @@ mod tests {
             Err(Finding::NotANumber(RecordField::JobNumber))
         );
         assert_eq!(
-            PbsFormat.draft(b"12/21/2009 15:27:00;E", ColumnSelection::All),
+            PbsFormat.parse(b"12/21/2009 15:27:00;E", ColumnSelection::All),
             Err(Finding::ShortRecord)
         );
     }

@@ -60,14 +60,14 @@ pub(crate) trait RecordFormat {
     ///
     /// # Errors
     /// What makes the record useless.
-    fn draft<'a>(
+    fn parse<'a>(
         &mut self,
         text: &'a [u8],
         keep: ColumnSelection,
     ) -> Result<Option<ParsedRecord<'a>>, Finding>;
 
     /// What `text`, a part of a job, tells of how the job went whose draft came last.
-    fn part(&self, _text: &[u8]) -> Option<TraceUsage> {
+    fn parse_part(&self, _text: &[u8]) -> Option<TraceUsage> {
         None
     }
 }
@@ -83,7 +83,7 @@ pub(crate) fn read<F: RecordFormat>(
     reader: impl BufRead,
     options: ReadOptions,
 ) -> Result<Trace, ReadError> {
-    let mut trace = outlet.trace(source, options);
+    let mut trace = outlet.new_trace(source, options);
     trace.unix_start = F::ORIGIN;
     let mut log = RecordReader {
         format,
@@ -149,9 +149,9 @@ impl<F: RecordFormat> RecordReader<'_, '_, F> {
         if text.trim_ascii().is_empty() {
             return Ok(());
         }
-        let draft = self.format.draft(text, self.keep);
+        let draft = self.format.parse(text, self.keep);
         if draft == Err(Finding::PartOfJob) {
-            self.part(text);
+            self.merge_part(text);
         }
         if let Some(draft) = draft? {
             // Not before: the parts of a job come behind it.
@@ -161,11 +161,11 @@ impl<F: RecordFormat> RecordReader<'_, '_, F> {
         Ok(())
     }
 
-    fn part(&mut self, text: &[u8]) {
+    fn merge_part(&mut self, text: &[u8]) {
         let metadata = self.trace.metadata.as_mut();
         let whole = metadata.and_then(|metadata| metadata.usage.last_mut());
-        if let Some((whole, part)) = whole.zip(self.format.part(text)) {
-            whole.take_part(part);
+        if let Some((whole, part)) = whole.zip(self.format.parse_part(text)) {
+            whole.merge_part(part);
         }
     }
 }
@@ -179,7 +179,7 @@ pub(crate) fn push(
 ) {
     let job = job(trace, &draft, line);
     if let Some(metadata) = &mut trace.metadata {
-        let usage = field::settle_usage(draft.usage, job.procs, &mut draft.notes);
+        let usage = field::resolve_usage(draft.usage, job.procs, &mut draft.notes);
         let estimated = draft.estimate.is_some_and(|estimate| estimate > Span::ZERO);
         if metadata.push(draft.names, usage, estimated) {
             draft.notes.push(Finding::NameNotUtf8);
@@ -196,7 +196,8 @@ pub(crate) fn push(
 
 fn job(trace: &mut Trace, draft: &ParsedRecord<'_>, line: u64) -> TraceJob {
     let notes = &mut trace.diagnostics;
-    let (runtime, estimate) = field::settle_times(Some(draft.runtime), draft.estimate, line, notes);
+    let (runtime, estimate) =
+        field::resolve_times(Some(draft.runtime), draft.estimate, line, notes);
     let procs = draft.allocated.unwrap_or_else(|| {
         let assumed = match draft.requested {
             Some(_) => Finding::RequestedProcs,
@@ -216,7 +217,7 @@ fn job(trace: &mut Trace, draft: &ParsedRecord<'_>, line: u64) -> TraceJob {
 
 /// How long a job ran from `start` to `end`; an end before the start is noted, and the job
 /// taken as one that never ran.
-pub(crate) fn ran(start: Instant, end: Instant, notes: &mut Vec<Finding>) -> Span {
+pub(crate) fn run_time(start: Instant, end: Instant, notes: &mut Vec<Finding>) -> Span {
     if end < start {
         notes.push(Finding::NegativeRunTime);
         return NEVER_RAN;
@@ -225,7 +226,7 @@ pub(crate) fn ran(start: Instant, end: Instant, notes: &mut Vec<Finding>) -> Spa
 }
 
 /// How long a job waited from `submit` to `start`; a start before the submission is noted.
-pub(crate) fn waited(submit: Instant, start: Instant, notes: &mut Vec<Finding>) -> Option<Span> {
+pub(crate) fn wait_time(submit: Instant, start: Instant, notes: &mut Vec<Finding>) -> Option<Span> {
     let wait = start.since(submit);
     let sound = (wait >= Span::ZERO).then_some(wait);
     field::usable(

@@ -13,7 +13,7 @@ use std::path::Path;
 use tollgate_model::{Instant, Span};
 
 use crate::error::{OpenError, ReadError};
-use crate::format::holds;
+use crate::format::contains;
 use crate::open::open_with;
 
 /// More bytes than this no database of measurements has; they are read into memory.
@@ -88,7 +88,7 @@ impl RrdArchive {
     }
 
     /// How many values are known, of all sources together.
-    pub fn known(&self) -> usize {
+    pub fn n_known(&self) -> usize {
         self.values.iter().filter(|value| !value.is_nan()).count()
     }
 }
@@ -144,9 +144,9 @@ pub fn open(path: &Path) -> Result<RrdDatabase, OpenError> {
 /// # Errors
 /// [`RrdError`] if these are none, cut off, or of another version.
 pub fn parse(bytes: &[u8]) -> Result<RrdDatabase, RrdError> {
-    if binary::starts_like(bytes) {
+    if binary::matches_format(bytes) {
         binary::parse(bytes)
-    } else if starts_like(bytes) {
+    } else if matches_format(bytes) {
         xml::parse(bytes)
     } else {
         Err(RrdError::NotRrd)
@@ -154,9 +154,10 @@ pub fn parse(bytes: &[u8]) -> Result<RrdDatabase, RrdError> {
 }
 
 /// Whether a file that begins with `prefix` is a database, or a dump of one.
-pub(crate) fn starts_like(prefix: &[u8]) -> bool {
+pub(crate) fn matches_format(prefix: &[u8]) -> bool {
     let is_xml = prefix.trim_ascii_start().starts_with(b"<");
-    binary::starts_like(prefix) || is_xml && (holds(prefix, b"<rrd>") || holds(prefix, b"<rrd "))
+    binary::matches_format(prefix)
+        || is_xml && (contains(prefix, b"<rrd>") || contains(prefix, b"<rrd "))
 }
 
 fn from_reader(_name: &str, reader: Box<dyn Read + '_>) -> Result<RrdDatabase, ReadError> {

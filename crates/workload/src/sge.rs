@@ -37,7 +37,7 @@ const MILLISECONDS_FROM: i64 = 100_000_000_000;
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no record was a job.
 pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<Trace, ReadError> {
-    read_to(&mut TraceSink::keep(), source, reader, options)
+    read_to(&mut TraceSink::collecting(), source, reader, options)
 }
 
 /// As [`read`], through `outlet`.
@@ -65,7 +65,7 @@ impl RecordFormat for GridEngineFormat {
         true
     }
 
-    fn draft<'a>(
+    fn parse<'a>(
         &mut self,
         text: &'a [u8],
         keep: ColumnSelection,
@@ -105,7 +105,7 @@ fn runtime(record: &GridEngineRecord<'_>, notes: &mut Vec<Finding>) -> Result<Sp
     if start == Instant::ZERO {
         return Ok(NEVER_RAN);
     }
-    Ok(records::ran(start, end, notes))
+    Ok(records::run_time(start, end, notes))
 }
 
 fn usage(
@@ -115,7 +115,7 @@ fn usage(
     notes: &mut Vec<Finding>,
 ) -> TraceUsage {
     let start = instant(record.start, RecordField::Start).unwrap_or(Instant::ZERO);
-    let wait = (start > Instant::ZERO).then(|| records::waited(submit, start, notes));
+    let wait = (start > Instant::ZERO).then(|| records::wait_time(submit, start, notes));
     let cpu_time = field::known_span(record.cpu, RecordField::CpuTime);
     let peak = record.max_rss.unwrap_or(record.max_vmem);
     let peak = field::bytes(peak, 1, RecordField::PeakMemory);
@@ -248,7 +248,7 @@ mod tests {
     }
 
     fn draft(text: &str) -> Result<Option<ParsedRecord<'_>>, Finding> {
-        GridEngineFormat.draft(text.as_bytes(), ColumnSelection::All)
+        GridEngineFormat.parse(text.as_bytes(), ColumnSelection::All)
     }
 
     #[test]

@@ -74,7 +74,7 @@ impl SlaModel {
             UrgencyClass::High => self.deadline.low(),
             UrgencyClass::Low => self.deadline.high(),
         };
-        let factor = self.deadline.biased(mean, job, self.length(runtime));
+        let factor = self.deadline.biased(mean, job, self.runtime_class(runtime));
         Span::from_secs_f64(factor * runtime.as_secs_f64()).max(runtime)
     }
 
@@ -95,10 +95,10 @@ impl SlaModel {
             UrgencyClass::High => parameter.high(),
             UrgencyClass::Low => parameter.low(),
         };
-        parameter.biased(mean, job, self.length(runtime))
+        parameter.biased(mean, job, self.runtime_class(runtime))
     }
 
-    fn length(&self, runtime: Span) -> RuntimeClass {
+    fn runtime_class(&self, runtime: Span) -> RuntimeClass {
         if runtime.as_secs_f64() > self.mean_runtime_s {
             RuntimeClass::Longer
         } else {

@@ -41,7 +41,7 @@ use columns::{SacctColumn, SacctHeader};
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no record was a job.
 pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<Trace, ReadError> {
-    read_to(&mut TraceSink::keep(), source, reader, options)
+    read_to(&mut TraceSink::collecting(), source, reader, options)
 }
 
 /// As [`read`], through `outlet`.
@@ -55,7 +55,7 @@ pub(crate) fn read_to(
 }
 
 /// Whether `line` is a header, or a record in a known order.
-pub(crate) fn starts_like(line: &[u8]) -> bool {
+pub(crate) fn matches_format(line: &[u8]) -> bool {
     // Every line of every trace is asked this until one tells: most are answered by one look.
     memchr(b'|', line).is_some()
         && (SacctHeader::of_header(line).is_some() || SacctHeader::known_order(line).is_some())
@@ -67,7 +67,7 @@ struct SlurmFormat {
     /// The identifier of the last job.
     last: Vec<u8>,
     /// What is to be said of the whole file, with its first job.
-    unsaid: Vec<Finding>,
+    pending_notes: Vec<Finding>,
     zone_noted: bool,
 }
 
@@ -76,24 +76,24 @@ impl RecordFormat for SlurmFormat {
         true
     }
 
-    fn draft<'a>(
+    fn parse<'a>(
         &mut self,
         text: &'a [u8],
         keep: Keep,
     ) -> Result<Option<ParsedRecord<'a>>, Finding> {
         if let Some(header) = SacctHeader::of_header(text) {
             return match self.columns.replace(header) {
-                Some(_) => Err(Finding::HeaderAgain),
+                Some(_) => Err(Finding::RepeatedHeader),
                 None => Ok(None),
             };
         }
         if self.columns.is_none() {
             self.columns = Some(SacctHeader::known_order(text).ok_or(Finding::FieldCount)?);
-            self.unsaid.push(Finding::AssumedOrder);
+            self.pending_notes.push(Finding::AssumedOrder);
         }
         let columns = self.columns.as_ref().ok_or(Finding::FieldCount)?;
         let record = columns.split(text)?;
-        let mut draft = draft(&record, keep)?;
+        let mut draft = parse_record(&record, keep)?;
         self.last.clear();
         self.last
             .extend(record.get(SacctColumn::JobId).unwrap_or_default());
@@ -101,11 +101,11 @@ impl RecordFormat for SlurmFormat {
             self.zone_noted = true;
             draft.notes.push(Finding::AssumedUtc);
         }
-        draft.notes.append(&mut self.unsaid);
+        draft.notes.append(&mut self.pending_notes);
         Ok(Some(draft))
     }
 
-    fn part(&self, text: &[u8]) -> Option<TraceUsage> {
+    fn parse_part(&self, text: &[u8]) -> Option<TraceUsage> {
         let step = self.columns.as_ref()?.split(text).ok()?;
         let id = step.get(SacctColumn::JobId)?;
         let of_last = id.strip_prefix(self.last.as_slice())?.starts_with(b".");
@@ -113,12 +113,15 @@ impl RecordFormat for SlurmFormat {
     }
 }
 
-fn draft<'a>(record: &columns::SacctRecord<'a>, keep: Keep) -> Result<ParsedRecord<'a>, Finding> {
+fn parse_record<'a>(
+    record: &columns::SacctRecord<'a>,
+    keep: Keep,
+) -> Result<ParsedRecord<'a>, Finding> {
     let mut notes = Vec::new();
     let number = number(record, &mut notes)?;
     let status = record
         .get(SacctColumn::State)
-        .map(state::ended)
+        .map(state::end_status)
         .transpose()?;
     let submit = records::required(record.get(SacctColumn::Submit), RecordField::Submit)?;
     let submit = clock::instant(submit, RecordField::Submit)?;
@@ -142,7 +145,7 @@ fn draft<'a>(record: &columns::SacctRecord<'a>, keep: Keep) -> Result<ParsedReco
             queue: name(SacctColumn::Partition),
         },
         usage: keep.usage(|| TraceUsage {
-            wait: start.and_then(|start| records::waited(submit, start, &mut notes)),
+            wait: start.and_then(|start| records::wait_time(submit, start, &mut notes)),
             status: status.unwrap_or_default(),
             ..usage::of_job(record, &mut notes)
         }),
@@ -185,7 +188,7 @@ fn runtime(
         return clock::span(elapsed, RecordField::RunTime);
     }
     let end = instant(record, SacctColumn::End, RecordField::End)?.ok_or(Finding::NotEnded)?;
-    Ok(records::ran(start, end, notes))
+    Ok(records::run_time(start, end, notes))
 }
 
 fn is_unknown(time: &[u8]) -> bool {
@@ -265,7 +268,7 @@ mod tests {
             Finding::NotATime(RecordField::Estimate),
             Finding::NotANumber(RecordField::JobNumber),
             Finding::NotATime(RecordField::Start),
-            Finding::HeaderAgain,
+            Finding::RepeatedHeader,
             Finding::FieldCount,
         ] {
             assert_eq!(trace.diagnostics.count(finding), 1, "{finding}");

@@ -39,7 +39,7 @@ pub(crate) use record::{BlankSeparatedFields, SwfRecord};
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no line was a job.
 pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<Trace, ReadError> {
-    read_to(&mut TraceSink::keep(), source, reader, options)
+    read_to(&mut TraceSink::collecting(), source, reader, options)
 }
 
 /// As [`read`], through `outlet`.
@@ -50,7 +50,7 @@ pub(crate) fn read_to(
     options: ReadOptions,
 ) -> Result<Trace, ReadError> {
     let mut swf = SwfReader {
-        trace: outlet.trace(source, options),
+        trace: outlet.new_trace(source, options),
         outlet,
         latest: Instant::ZERO,
         comments: MAX_LINE,
@@ -62,7 +62,7 @@ pub(crate) fn read_to(
 
 /// Whether `line` may be the first of such a file: a comment, or a number and then perhaps
 /// more. What is wrong with it otherwise is the reader's business.
-pub(crate) fn starts_like(line: &[u8]) -> bool {
+pub(crate) fn matches_format(line: &[u8]) -> bool {
     let first = BlankSeparatedFields(line).next().unwrap_or_default();
     first.starts_with(b";") || millionths(first).is_ok()
 }
@@ -157,7 +157,7 @@ impl SwfReader<'_, '_> {
 
         // The line is a job: only now may something be said about what was assumed.
         let notes = &mut self.trace.diagnostics;
-        let (runtime, estimate) = field::settle_times(Some(runtime), estimate, line, notes);
+        let (runtime, estimate) = field::resolve_times(Some(runtime), estimate, line, notes);
         let procs = allocated.unwrap_or_else(|| {
             let assumed = match requested {
                 Some(_) => Finding::RequestedProcs,
@@ -198,7 +198,7 @@ fn first_number(text: &[u8]) -> Option<i64> {
 
 fn keep_first<T: Copy + PartialEq>(kept: &mut Option<T>, value: T) -> Result<(), Finding> {
     match *kept {
-        Some(first) if first != value => Err(Finding::DirectiveAgain),
+        Some(first) if first != value => Err(Finding::ConflictingDirective),
         Some(_) => Ok(()),
         None => {
             *kept = Some(value);

@@ -238,7 +238,7 @@ impl Trace {
     }
 
     /// A trace without jobs, ready for a reader that keeps `columns`.
-    pub(crate) fn keeping(columns: ColumnSelection, source: &str) -> Self {
+    pub(crate) fn with_columns(columns: ColumnSelection, source: &str) -> Self {
         let mut trace = Self::empty(source);
         trace.metadata = match columns {
             ColumnSelection::Core => None,

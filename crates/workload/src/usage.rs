@@ -22,7 +22,7 @@ pub struct TraceUsage {
 impl TraceUsage {
     /// Adds what a part of the job tells: the job's own record counts first, and the peak of the
     /// job is at least that of each part.
-    pub(crate) fn take_part(&mut self, part: Self) {
+    pub(crate) fn merge_part(&mut self, part: Self) {
         self.cpu_time = self.cpu_time.or(part.cpu_time);
         self.peak_memory = self.peak_memory.max(part.peak_memory);
     }
@@ -64,7 +64,7 @@ impl TraceStatus {
     ];
 
     /// The status as it stands in tables and machine-readable output.
-    pub const fn word(self) -> &'static str {
+    pub const fn key(self) -> &'static str {
         match self {
             Self::Unknown => "unknown",
             Self::Completed => "completed",
@@ -78,16 +78,16 @@ impl TraceStatus {
     }
 
     /// The status that `word` stands for.
-    pub fn of_word(word: &[u8]) -> Option<Self> {
+    pub fn from_key(word: &[u8]) -> Option<Self> {
         Self::ALL
             .into_iter()
-            .find(|status| status.word().as_bytes() == word)
+            .find(|status| status.key().as_bytes() == word)
     }
 }
 
 impl fmt::Display for TraceStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.word())
+        f.pad(self.key())
     }
 }
 
@@ -98,9 +98,9 @@ mod tests {
     #[test]
     fn every_status_has_a_word_of_its_own() {
         for status in TraceStatus::ALL {
-            assert_eq!(TraceStatus::of_word(status.word().as_bytes()), Some(status));
+            assert_eq!(TraceStatus::from_key(status.key().as_bytes()), Some(status));
         }
-        assert_eq!(TraceStatus::of_word(b"finished"), None);
+        assert_eq!(TraceStatus::from_key(b"finished"), None);
     }
 
     #[test]

@@ -65,7 +65,7 @@ impl Workload {
         Ok(Self {
             origin: first_submit(&trace),
             model: SlaModel::new(&settings, mean_runtime.unwrap_or_default()),
-            drawn: drawn(&trace, &rows, market),
+            drawn: count_synthesised(&trace, &rows, market),
             mean_runtime,
             trace,
             settings,
@@ -150,7 +150,7 @@ impl Workload {
     }
 
     /// What had to be drawn at random.
-    pub const fn drawn(&self) -> SynthesisedSlas {
+    pub const fn synthesised(&self) -> SynthesisedSlas {
         self.drawn
     }
 
@@ -179,7 +179,7 @@ impl Workload {
 
     /// What the trace carries is used as it is; the rest is drawn.
     fn sla(&self, row: usize, runtime: Span) -> Sla {
-        let carried = carried(&self.trace, row);
+        let carried = traced_sla(&self.trace, row);
         let job = row as u64;
         let deadline = carried
             .deadline
@@ -223,7 +223,7 @@ fn runtime_of(job: &TraceJob) -> Span {
     }
 }
 
-fn carried(trace: &Trace, row: usize) -> TraceSla {
+fn traced_sla(trace: &Trace, row: usize) -> TraceSla {
     trace
         .slas
         .as_ref()
@@ -245,10 +245,10 @@ fn mean_runtime(trace: &Trace, rows: &RowSelection) -> Option<f64> {
     (rows.len() > 0).then(|| micros as f64 / 1e6 / rows.len() as f64)
 }
 
-fn drawn(trace: &Trace, rows: &RowSelection, market: Market) -> SynthesisedSlas {
+fn count_synthesised(trace: &Trace, rows: &RowSelection, market: Market) -> SynthesisedSlas {
     let missing = |part: fn(&TraceSla) -> bool| {
         rows.iter()
-            .filter(|&row| part(&carried(trace, row)))
+            .filter(|&row| part(&traced_sla(trace, row)))
             .count()
     };
     let deadlines = missing(|sla| sla.deadline.is_none());

@@ -27,7 +27,7 @@ impl VisitedBatches {
     fn take(&mut self, batch: &Trace) {
         self.batches += 1;
         self.rows.extend(rows(batch));
-        self.each.extend_from_slice(batch.diagnostics.each());
+        self.each.extend_from_slice(batch.diagnostics.occurrences());
     }
 }
 
@@ -144,7 +144,7 @@ fn lines_that_are_no_jobs_are_listed_all_the_same() {
     }
     let mut each = 0;
     let outcome = read_in_batches("bad", text.as_bytes(), OPTIONS, |batch| {
-        each += batch.diagnostics.each().len();
+        each += batch.diagnostics.occurrences().len();
         Ok::<(), ()>(())
     });
     assert_eq!(each, JOBS);

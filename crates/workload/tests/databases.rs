@@ -239,7 +239,7 @@ fn every_machine_writes_the_same_database() {
     assert_eq!(rows[1].0, Instant::from_secs(920_806_200));
     assert_eq!(rows[1].1, [110.25, 111.25, 112.25]);
     assert!(rows[0].1[1].is_nan());
-    assert_eq!(coarse.known(), 8);
+    assert_eq!(coarse.n_known(), 8);
 }
 
 #[test]

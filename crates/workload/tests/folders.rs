@@ -64,7 +64,7 @@ fn jobs_come_in_order_of_submission_with_all_their_columns() {
     let metadata = trace.metadata.as_ref().unwrap();
     let users: Vec<_> = (0..4).map(|row| metadata.user.get(row)).collect();
     assert_eq!(users, [Some("ann"), None, Some("ann"), Some("bob")]);
-    assert_eq!(metadata.usage[2].status.word(), "completed");
+    assert_eq!(metadata.usage[2].status.key(), "completed");
     assert_eq!(
         trace.slas.as_ref().unwrap()[3].budget.unwrap().as_f64(),
         5.0
@@ -72,7 +72,7 @@ fn jobs_come_in_order_of_submission_with_all_their_columns() {
     let extra = trace.extra.as_ref().unwrap();
     assert_eq!(extra.names(), ["note", "site"]);
     assert_eq!(extra.row(2).collect::<Vec<_>>(), ["", "x"]);
-    assert_eq!(trace.diagnostics.count(Finding::UselessFile), 1);
+    assert_eq!(trace.diagnostics.count(Finding::UnusableFile), 1);
     let said = trace.diagnostics.to_string();
     let file = |name| folder.path().join(name).display().to_string();
     assert!(said.contains(&format!("({}:3)", file("b"))), "{said}");

@@ -121,7 +121,7 @@ fn users_come_by_day_and_in_sessions() {
     let users = &trace.metadata.as_ref().unwrap().user;
     let repeats = (1..5000).filter(|&row| {
         let before = &trace.jobs[row - 1];
-        let same_user = users.label(row) == users.label(row - 1);
+        let same_user = users.id(row) == users.id(row - 1);
         same_user
             && before.procs == trace.jobs[row].procs
             && before.estimate == trace.jobs[row].estimate

@@ -211,7 +211,7 @@ fn the_shares_of_a_processor_add_up() {
     let database = rrd::open(&path).unwrap();
     assert_eq!(database.last_update, Instant::from_secs(1_379_590_515));
     for archive in &database.archives {
-        assert!(archive.known() > 0);
+        assert!(archive.n_known() > 0);
         let mut sums = Vec::new();
         for (end, row) in archive.rows() {
             assert_eq!(end.as_micros() % archive.resolution.as_micros(), 0);

@@ -141,7 +141,7 @@ fn slas_of_the_trace_are_used_and_missing_parts_are_drawn() {
     assert_eq!(first.penalty, drawn.arrival(0).spec.sla.penalty);
     assert_eq!(run.arrival(1), drawn.arrival(1));
     assert_eq!(
-        run.drawn(),
+        run.synthesised(),
         SynthesisedSlas {
             deadlines: 2,
             budgets: 2,
@@ -151,7 +151,7 @@ fn slas_of_the_trace_are_used_and_missing_parts_are_drawn() {
 
     let free = workload(trace, Market::None, |_| ());
     assert_eq!(
-        free.drawn(),
+        free.synthesised(),
         SynthesisedSlas {
             deadlines: 2,
             budgets: 0,

@@ -10,7 +10,7 @@ use crate::share::{OracleShareRule, OracleShareSettings};
 use crate::{OracleJob, OracleOutcome, queue, share};
 
 /// Finish times are written with a few decimals.
-const CLOSE: Span = Span::from_micros(100);
+const FINISH_TOLERANCE: Span = Span::from_micros(100);
 
 /// One worked example.
 #[derive(Clone, Debug, Deserialize)]
@@ -225,7 +225,7 @@ impl ExpectedOutcome {
 
 fn is_close(expected_s: f64, instant: Instant) -> bool {
     let apart = instant.since(Instant::ZERO + Span::from_secs_f64(expected_s));
-    apart <= CLOSE && -apart <= CLOSE
+    apart <= FINISH_TOLERANCE && -apart <= FINISH_TOLERANCE
 }
 
 fn rule(name: &Option<String>) -> Option<OracleShareRule> {

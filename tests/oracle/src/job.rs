@@ -4,7 +4,7 @@ use tollgate_model::outcome::RunInterval;
 use tollgate_model::{Credits, Decision, Instant, JobSpec, Market, NodeId, Reason, Span};
 
 /// A delay of at most a millisecond is none.
-const FORGIVEN: Span = Span::from_micros(1_000);
+const DELAY_TOLERANCE: Span = Span::from_micros(1_000);
 
 /// A job with the truth about its run time. Its place in the list is its job order.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,7 +47,7 @@ impl OracleJob {
     /// most a millisecond is no delay.
     pub fn delay(&self, finish: Instant) -> Span {
         match self.spec.due() {
-            Some(due) if finish.since(due) > FORGIVEN => finish.since(due),
+            Some(due) if finish.since(due) > DELAY_TOLERANCE => finish.since(due),
             Some(_) | None => Span::ZERO,
         }
     }

@@ -28,7 +28,7 @@ pub fn run(jobs: &[OracleJob], nodes: u32, settings: &OracleQueueSettings) -> Ve
         settings: *settings,
         nodes,
         now: Instant::ZERO,
-        coming: (0..jobs.len()).collect(),
+        upcoming: (0..jobs.len()).collect(),
         queue: Vec::new(),
         running: Vec::new(),
         free: (0..nodes).collect(),
@@ -36,8 +36,8 @@ pub fn run(jobs: &[OracleJob], nodes: u32, settings: &OracleQueueSettings) -> Ve
         ended_early: false,
         outcomes: vec![None; jobs.len()],
     };
-    cluster.coming.sort_by_key(|&job| jobs[job].spec.submit);
-    cluster.coming.reverse();
+    cluster.upcoming.sort_by_key(|&job| jobs[job].spec.submit);
+    cluster.upcoming.reverse();
     while let Some(next) = cluster.next_instant() {
         cluster.now = next;
         cluster.instant();
@@ -63,7 +63,7 @@ struct OracleCluster<'a> {
     nodes: u32,
     now: Instant,
     /// Jobs not yet handed in, the next one last.
-    coming: Vec<usize>,
+    upcoming: Vec<usize>,
     queue: Vec<usize>,
     running: Vec<OracleRunningJob>,
     free: BTreeSet<u32>,
@@ -76,7 +76,7 @@ struct OracleCluster<'a> {
 
 impl OracleCluster<'_> {
     fn next_instant(&self) -> Option<Instant> {
-        let arrival = self.coming.last().map(|&job| self.jobs[job].spec.submit);
+        let arrival = self.upcoming.last().map(|&job| self.jobs[job].spec.submit);
         let end = self.running.iter().map(|running| running.end).min();
         let reservation = self.next_reservation();
         [arrival, end, reservation].into_iter().flatten().min()
@@ -101,7 +101,7 @@ impl OracleCluster<'_> {
             let over = self.running.remove(place);
             self.free.extend(over.nodes.iter().map(|node| node.0));
             self.ended_early |= over.end < over.estimated_end;
-            self.pass_if_each_event_has_one();
+            self.pass_after_event();
         }
     }
 
@@ -112,20 +112,20 @@ impl OracleCluster<'_> {
     }
 
     fn arrivals(&mut self) {
-        while let Some(&job) = self.coming.last() {
+        while let Some(&job) = self.upcoming.last() {
             if self.jobs[job].spec.submit > self.now {
                 return;
             }
-            self.coming.pop();
+            self.upcoming.pop();
             match self.refusal(job) {
                 Some(reason) => self.reject(job, reason),
                 None => self.queue.push(job),
             }
-            self.pass_if_each_event_has_one();
+            self.pass_after_event();
         }
     }
 
-    fn pass_if_each_event_has_one(&mut self) {
+    fn pass_after_event(&mut self) {
         match self.settings.pass {
             OraclePassTrigger::Instant => {}
             OraclePassTrigger::Event => self.pass(),

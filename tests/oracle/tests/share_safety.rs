@@ -31,7 +31,7 @@ fn settings() -> impl Strategy<Value = OracleShareSettings> {
 }
 
 /// Alone on its nodes a job takes its run time, and no job is faster.
-fn is_possible(job: &OracleJob, took: Span) -> bool {
+fn is_plausible(job: &OracleJob, took: Span) -> bool {
     took + Span::from_micros(2) >= job.runtime
 }
 
@@ -45,7 +45,7 @@ proptest! {
                 continue;
             };
             prop_assert_eq!(ran.start, job.spec.submit);
-            prop_assert!(is_possible(job, ran.finish.since(ran.start)));
+            prop_assert!(is_plausible(job, ran.finish.since(ran.start)));
             prop_assert_eq!(outcome.nodes.len(), job.spec.procs as usize);
             prop_assert!(outcome.nodes.is_sorted());
         }

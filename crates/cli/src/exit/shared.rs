@@ -9,19 +9,19 @@ use super::{CliError, CliFailure, ExitKind};
 
 impl CliFailure {
     /// A flag's words that mean nothing.
-    pub(crate) fn flag(flag: &'static str, message: impl Into<String>) -> Self {
+    pub(crate) fn invalid_flag(flag: &'static str, message: impl Into<String>) -> Self {
         let message = message.into();
         FlagError { flag, message }.into()
     }
 
     /// A file that cannot be read.
-    pub(crate) fn read(file: impl Into<String>, error: io::Error) -> Self {
+    pub(crate) fn read_failed(file: impl Into<String>, error: io::Error) -> Self {
         let file = file.into();
         FileReadError { file, error }.into()
     }
 
     /// A file that cannot be written.
-    pub(crate) fn write(file: impl Into<String>, error: io::Error) -> Self {
+    pub(crate) fn write_failed(file: impl Into<String>, error: io::Error) -> Self {
         let file = file.into();
         FileWriteError { file, error }.into()
     }
@@ -118,7 +118,7 @@ impl CliError for CsvUnsupported {
 
 impl CliError for OpenError {
     fn exit(&self) -> ExitKind {
-        exit_of_input(&self.cause)
+        input_exit(&self.cause)
     }
 
     fn hint(&self) -> Option<Cow<'_, str>> {
@@ -128,7 +128,7 @@ impl CliError for OpenError {
 
 /// A file that nothing can be read from is wrong usage; one that breaks off has failed: half an
 /// answer would look like a whole one.
-pub(crate) fn exit_of_input(cause: &ReadError) -> ExitKind {
+pub(crate) fn input_exit(cause: &ReadError) -> ExitKind {
     match cause {
         ReadError::Open(_)
         | ReadError::Binary { .. }

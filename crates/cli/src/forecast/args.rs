@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use tollgate_model::Span;
 
-use super::words::{ClassKey, ConfidenceLevel, span};
-use crate::args::{OutputFormat, count};
+use super::words::{ClassKey, ConfidenceLevel, parse_span};
+use crate::args::{OutputFormat, parse_count};
 
 /// Forecast run times from records of finished jobs, with probabilities.
 ///
@@ -26,12 +26,12 @@ pub(crate) struct ForecastArgs {
     pub(super) records: Vec<PathBuf>,
 
     #[command(flatten)]
-    pub(super) by: ClassKeyArgs,
+    pub(super) class_keys: ClassKeyArgs,
 
     /// Probabilities of the upper bounds
     #[arg(
         long = "level", value_name = "P,..", value_delimiter = ',',
-        default_values_t = [ConfidenceLevel::NINE_IN_TEN, ConfidenceLevel::NINETEEN_IN_TWENTY],
+        default_values_t = [ConfidenceLevel::P90, ConfidenceLevel::P95],
         allow_negative_numbers = true,
     )]
     pub(super) levels: Vec<ConfidenceLevel>,
@@ -70,21 +70,21 @@ pub(super) struct ClassKeyArgs {
 }
 
 /// The heading of the options about that job.
-const JOB: &str = "Job to explain";
+const JOB_HEADING: &str = "Job to explain";
 
 /// The job that `--explain` is about.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct ExplainedJobArgs {
     /// User of the job
-    #[arg(long, value_name = "NAME", requires = "explain", help_heading = JOB)]
+    #[arg(long, value_name = "NAME", requires = "explain", help_heading = JOB_HEADING)]
     pub(super) user: Option<String>,
 
     /// Group of the user
-    #[arg(long, value_name = "NAME", requires = "explain", help_heading = JOB)]
+    #[arg(long, value_name = "NAME", requires = "explain", help_heading = JOB_HEADING)]
     pub(super) group: Option<String>,
 
     /// Account of the job
-    #[arg(long, value_name = "NAME", requires = "explain", help_heading = JOB)]
+    #[arg(long, value_name = "NAME", requires = "explain", help_heading = JOB_HEADING)]
     pub(super) account: Option<String>,
 
     /// Executable of the job
@@ -93,23 +93,23 @@ pub(super) struct ExplainedJobArgs {
         visible_alias = "executable",
         value_name = "NAME",
         requires = "explain",
-        help_heading = JOB
+        help_heading = JOB_HEADING
     )]
     pub(super) executable: Option<String>,
 
     /// Queue of the job
-    #[arg(long, value_name = "NAME", requires = "explain", help_heading = JOB)]
+    #[arg(long, value_name = "NAME", requires = "explain", help_heading = JOB_HEADING)]
     pub(super) queue: Option<String>,
 
     /// Number of processors of the job
     #[arg(
-        long, value_name = "N", default_value = "1", requires = "explain", help_heading = JOB,
-        value_parser = count::<NonZeroU32>, allow_negative_numbers = true,
+        long, value_name = "N", default_value = "1", requires = "explain", help_heading = JOB_HEADING,
+        value_parser = parse_count::<NonZeroU32>, allow_negative_numbers = true,
     )]
     pub(super) procs: NonZeroU32,
 
     /// User's estimate, as in 90, 30m, 2h or 1-12:00:00
-    #[arg(long, value_name = "TIME", requires = "explain", value_parser = span, help_heading = JOB)]
+    #[arg(long, value_name = "TIME", requires = "explain", value_parser = parse_span, help_heading = JOB_HEADING)]
     pub(super) estimate: Option<Span>,
 }
 
@@ -126,12 +126,12 @@ pub(super) struct ForecastEvaluateArgs {
     pub(super) records: Vec<PathBuf>,
 
     #[command(flatten)]
-    pub(super) by: ClassKeyArgs,
+    pub(super) class_keys: ClassKeyArgs,
 
     /// Minimum number of jobs of a class to count its errors
     #[arg(
         long, value_name = "N", default_value = "160",
-        value_parser = count::<NonZeroUsize>, allow_negative_numbers = true,
+        value_parser = parse_count::<NonZeroUsize>, allow_negative_numbers = true,
     )]
     pub(super) series: NonZeroUsize,
 

@@ -11,9 +11,9 @@ use tollgate_model::distribution::LEVELS;
 
 use super::args::ForecastArgs;
 use super::state::ForecastState;
-use super::words::{ConfidenceLevel, percent, said, said_bytes};
+use super::words::{ConfidenceLevel, format_bytes, format_percent, format_span};
 use crate::args::OutputFormat;
-use crate::calendar::iso;
+use crate::calendar::format_iso;
 use crate::exit::CliFailure;
 use crate::voice::Verbosity;
 
@@ -59,7 +59,7 @@ struct ClassesAnswer<'a> {
 
 const MEBI: f64 = 1_048_576.0;
 
-pub(super) fn answer(
+pub(super) fn run(
     state: &ForecastState,
     args: &ForecastArgs,
     voice: Verbosity,
@@ -67,15 +67,10 @@ pub(super) fn answer(
     let rows = rows(state, &args.levels);
     let mut out = BufWriter::new(io::stdout().lock());
     match args.format {
-        OutputFormat::Table => out.write_all(table(&rows, &args.levels).as_bytes())?,
+        OutputFormat::Table => out.write_all(render_table(&rows, &args.levels).as_bytes())?,
         OutputFormat::Json => {
             let answer = ClassesAnswer {
-                by: state
-                    .naming
-                    .keys()
-                    .iter()
-                    .map(ToString::to_string)
-                    .collect(),
+                by: state.names.keys().iter().map(ToString::to_string).collect(),
                 jobs: state.jobs,
                 levels: args
                     .levels
@@ -124,7 +119,7 @@ fn row(
     levels: &[ConfidenceLevel],
 ) -> ClassRow {
     let resource = |forecaster: &Forecaster, unit: f64| {
-        let forecast = of_part(forecaster, class, summary)?;
+        let forecast = part_forecast(forecaster, class, summary)?;
         let point = forecast.point().as_secs_f64() * unit;
         Some((point, quantiles(&forecast, levels, unit)))
     };
@@ -132,16 +127,16 @@ fn row(
     let (memory_point_bytes, memory_quantiles_bytes) = resource(&state.memory, MEBI).unzip();
     let judged = levels
         .iter()
-        .filter_map(|level| Some((level, judged(summary, *level)?)));
+        .filter_map(|level| Some((level, due_and_kept(summary, *level)?)));
     let judged: Vec<(&ConfidenceLevel, (u64, u64))> = judged.collect();
     ClassRow {
-        class: state.naming.rule(class, summary.split, summary.part),
+        class: state.names.rule(class, summary.split, summary.part),
         jobs: summary.jobs,
-        behaviour: summary.behaviour.word(),
+        behaviour: summary.behaviour.key(),
         predictable: summary.behaviour != ClassBehaviour::Unpredictable,
         known_from: summary.stage.to_string(),
         mode: summary.mode,
-        mode_since: state.dated.then(|| iso(summary.since)),
+        mode_since: state.has_calendar.then(|| format_iso(summary.since)),
         mode_since_s: summary.since.as_secs_f64(),
         median_s: summary.median.as_secs_f64(),
         usual_factor: summary.usual_factor,
@@ -167,7 +162,7 @@ fn row(
 
 /// The forecast of another resource for the same part of a class, if it is split alike there, else
 /// for the class.
-fn of_part(forecaster: &Forecaster, class: ClassId, like: &ClassSummary) -> Option<Forecast> {
+fn part_forecast(forecaster: &Forecaster, class: ClassId, like: &ClassSummary) -> Option<Forecast> {
     let parts = forecaster.summaries(class);
     let same = |(summary, _): &&(ClassSummary, Forecast)| {
         summary.split == like.split && summary.part == like.part
@@ -187,14 +182,14 @@ fn quantiles(forecast: &Forecast, levels: &[ConfidenceLevel], unit: f64) -> BTre
 }
 
 /// How many promises fell due and were kept at a level, if such are counted.
-pub(super) fn judged(summary: &ClassSummary, level: ConfidenceLevel) -> Option<(u64, u64)> {
+pub(super) fn due_and_kept(summary: &ClassSummary, level: ConfidenceLevel) -> Option<(u64, u64)> {
     let place = LEVELS
         .iter()
         .position(|known| *known == level.probability())?;
     Some(summary.judged[place])
 }
 
-fn table(rows: &[ClassRow], levels: &[ConfidenceLevel]) -> String {
+fn render_table(rows: &[ClassRow], levels: &[ConfidenceLevel]) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     let with_cpu = rows.iter().any(|row| row.cpu_point_s.is_some());
@@ -219,12 +214,12 @@ fn table(rows: &[ClassRow], levels: &[ConfidenceLevel]) -> String {
     }
     table.set_header(head);
     for row in rows {
-        let secs = |secs: f64| said(tollgate_model::Span::from_secs_f64(secs));
+        let secs = |secs: f64| format_span(tollgate_model::Span::from_secs_f64(secs));
         let mut cells = vec![
             row.class.clone(),
             row.jobs.to_string(),
             row.behaviour.to_owned(),
-            since(row),
+            render_since(row),
             secs(row.point_s),
         ];
         cells.extend(
@@ -236,7 +231,7 @@ fn table(rows: &[ClassRow], levels: &[ConfidenceLevel]) -> String {
         cells.extend(levels.iter().map(|level| {
             row.kept
                 .get(&level.to_string())
-                .map_or_else(|| "-".to_owned(), |kept| percent(*kept))
+                .map_or_else(|| "-".to_owned(), |kept| format_percent(*kept))
         }));
         let last = levels.last().map(ToString::to_string).unwrap_or_default();
         let bound =
@@ -246,7 +241,7 @@ fn table(rows: &[ClassRow], levels: &[ConfidenceLevel]) -> String {
         }
         if with_memory {
             let memory = bound(&row.memory_quantiles_bytes);
-            cells.push(memory.map_or_else(|| "-".to_owned(), said_bytes));
+            cells.push(memory.map_or_else(|| "-".to_owned(), format_bytes));
         }
         table.add_row(cells);
     }
@@ -267,7 +262,7 @@ fn table(rows: &[ClassRow], levels: &[ConfidenceLevel]) -> String {
 }
 
 /// When the present mode began: the day, or the day counted from the first job.
-fn since(row: &ClassRow) -> String {
+fn render_since(row: &ClassRow) -> String {
     let began = match &row.mode_since {
         Some(date) => date.chars().take(10).collect(),
         None => format!("day {:.1}", row.mode_since_s / 86_400.0),
@@ -279,9 +274,9 @@ fn since(row: &ClassRow) -> String {
 }
 
 /// The instant in words, for other answers.
-pub(super) fn when(state: &ForecastState, at: Instant) -> String {
-    if state.dated {
-        iso(at)
+pub(super) fn render_instant(state: &ForecastState, at: Instant) -> String {
+    if state.has_calendar {
+        format_iso(at)
     } else {
         format!("{} s after the record began", at)
     }

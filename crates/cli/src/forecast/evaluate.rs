@@ -17,7 +17,7 @@ use self::series::SeriesRecorder;
 use super::args::ForecastEvaluateArgs;
 use super::naming::ForecastNames;
 use super::records::{self, ForecastJobs};
-use super::voice;
+use super::verbosity;
 use crate::calendar::month;
 use crate::exit::CliFailure;
 
@@ -25,11 +25,11 @@ use crate::exit::CliFailure;
 pub(super) struct EvaluationPair {
     pub(super) one_step: ForecastEvaluation,
     pub(super) causal: ForecastEvaluation,
-    pub(super) paths: SeriesRecorder,
-    pub(super) naming: ForecastNames,
+    pub(super) series: SeriesRecorder,
+    pub(super) names: ForecastNames,
     pub(super) jobs: ForecastJobs,
     /// A class with at least so many jobs is a series.
-    pub(super) fewest: usize,
+    pub(super) min_jobs: usize,
     /// The methods that were run.
     pub(super) methods: Vec<ForecastMethod>,
 }
@@ -38,19 +38,19 @@ pub(super) struct EvaluationPair {
 pub(super) const PERIOD_DAYS: i64 = 30;
 
 pub(super) fn run(args: &ForecastEvaluateArgs) -> Result<(), CliFailure> {
-    let voice = voice(args.quiet);
-    let mut naming = ForecastNames::new(&args.by.by);
+    let voice = verbosity(args.quiet);
+    let mut naming = ForecastNames::new(&args.class_keys.by);
     let jobs = records::read(&args.records, &mut naming, None, voice)?;
     let records: Vec<CompletedJob> = jobs.entries.iter().map(|entry| entry.record).collect();
-    let fewest = series(&records, args.series.get());
+    let fewest = min_jobs_per_series(&records, args.series.get());
     if fewest < args.series.get() {
         voice.note(format_args!(
             "no class has {} jobs: errors are counted over all of them",
             args.series
         ));
     }
-    let evaluated = both(&records, args, fewest, naming, jobs);
-    print::answer(&evaluated, args.format)?;
+    let evaluated = evaluate_both(&records, args, fewest, naming, jobs);
+    print::write_answer(&evaluated, args.format)?;
     if let Some(folder) = &args.out {
         files::write(&evaluated, folder)?;
         voice.note(format_args!(
@@ -62,7 +62,7 @@ pub(super) fn run(args: &ForecastEvaluateArgs) -> Result<(), CliFailure> {
 }
 
 /// How many jobs make a series: as asked for, or any number if no class has as many.
-fn series(records: &[CompletedJob], asked: usize) -> usize {
+fn min_jobs_per_series(records: &[CompletedJob], asked: usize) -> usize {
     let mut jobs_of = std::collections::BTreeMap::<ClassId, usize>::new();
     for record in records {
         *jobs_of.entry(record.job.class).or_default() += 1;
@@ -74,7 +74,7 @@ fn series(records: &[CompletedJob], asked: usize) -> usize {
     }
 }
 
-fn both(
+fn evaluate_both(
     records: &[CompletedJob],
     args: &ForecastEvaluateArgs,
     fewest: usize,
@@ -82,18 +82,18 @@ fn both(
     jobs: ForecastJobs,
 ) -> EvaluationPair {
     let forecaster = || {
-        if args.by.by.is_empty() {
+        if args.class_keys.by.is_empty() {
             Forecaster::default()
         } else {
-            Forecaster::default().whole()
+            Forecaster::default().without_splitting()
         }
     };
     let trial = |setting| EvaluationConfig {
-        setting,
-        fewest,
-        models: !args.no_models,
+        timing: setting,
+        min_jobs: fewest,
+        search_models: !args.no_models,
     };
-    let dated = jobs.dated;
+    let dated = jobs.has_calendar;
     let period = move |at: Instant| {
         if dated {
             month(at)
@@ -126,10 +126,10 @@ fn both(
     EvaluationPair {
         one_step: one_step.unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
         causal,
-        paths,
-        naming,
+        series: paths,
+        names: naming,
         jobs,
-        fewest,
+        min_jobs: fewest,
         methods: methods
             .filter(|method| !args.no_models || !models.contains(method))
             .collect(),

@@ -10,12 +10,12 @@ use tollgate_forecast::{
 use tollgate_model::distribution::LEVELS;
 
 use super::args::ExplainedJobArgs;
-use super::classes::{judged, when};
+use super::classes::{due_and_kept, render_instant};
 use super::state::ForecastState;
-use super::words::{ClassKey, ConfidenceLevel, percent, said};
+use super::words::{ClassKey, ConfidenceLevel, format_percent, format_span};
 use crate::args::OutputFormat;
 use crate::exit::CliFailure;
-use crate::voice::counted;
+use crate::voice::pluralise;
 
 /// The answer.
 #[derive(Serialize)]
@@ -43,25 +43,25 @@ struct JobForecastAnswer {
     kept: BTreeMap<String, f64>,
 }
 
-pub(super) fn answer(
+pub(super) fn run(
     state: &ForecastState,
     args: &ExplainedJobArgs,
     levels: &[ConfidenceLevel],
     format: OutputFormat,
 ) -> Result<(), CliFailure> {
     let values: Vec<Option<String>> = state
-        .naming
+        .names
         .keys()
         .iter()
         .map(|key| value(*key, args))
         .collect();
-    let class = state.naming.classes.find(&values);
+    let class = state.names.classes.find(&values);
     // A number that no class has stands for one that is not known.
     let class = ClassId(class.unwrap_or(u32::MAX));
     let number = |name: &Option<String>, all: &super::naming::NameIds<String>| {
         name.as_ref().map(|name| all.find(name).unwrap_or(u32::MAX))
     };
-    let naming = &state.naming;
+    let naming = &state.names;
     let job = ForecastJob {
         class,
         procs: args.procs.get(),
@@ -81,9 +81,8 @@ pub(super) fn answer(
     let explained = explained(state, class, &job, &forecast, summary, levels);
     let mut out = BufWriter::new(io::stdout().lock());
     match format {
-        OutputFormat::Table => {
-            out.write_all(text(state, args, &explained, summary, levels, &values).as_bytes())?
-        }
+        OutputFormat::Table => out
+            .write_all(render_text(state, args, &explained, summary, levels, &values).as_bytes())?,
         OutputFormat::Json => {
             serde_json::to_writer_pretty(&mut out, &explained).map_err(io::Error::from)?;
             writeln!(out)?;
@@ -116,26 +115,31 @@ fn explained(
 ) -> JobForecastAnswer {
     let distribution = forecast.distribution();
     let opinions = Expert::ALL.into_iter();
-    let opinions =
-        opinions.filter_map(|expert| Some((expert.key(), forecast.opinion(expert)?.as_secs_f64())));
+    let opinions = opinions.filter_map(|expert| {
+        Some((
+            expert.key(),
+            forecast.expert_forecast(expert)?.as_secs_f64(),
+        ))
+    });
     let all = levels
         .iter()
         .map(|level| (level.to_string(), level.probability()));
     let usual = LEVELS
         .iter()
         .map(|level| (level.as_f64().to_string(), *level));
-    let promised = |level: &ConfidenceLevel| Some((level.to_string(), judged(summary?, *level)?));
+    let promised =
+        |level: &ConfidenceLevel| Some((level.to_string(), due_and_kept(summary?, *level)?));
     let judged: Vec<(String, (u64, u64))> = levels.iter().filter_map(promised).collect();
     JobForecastAnswer {
-        class: summary.map(|summary| state.naming.rule(class, summary.split, summary.part)),
+        class: summary.map(|summary| state.names.rule(class, summary.split, summary.part)),
         jobs_of_class: summary.map_or(0, |summary| summary.jobs),
         jobs_of_site: state.jobs,
         known_from: forecast.stage().to_string(),
         behaviour: summary
             .map_or(ClassBehaviour::Unknown, |summary| summary.behaviour)
-            .word(),
+            .key(),
         mode: summary.map_or(0, |summary| summary.mode),
-        mode_since: summary.map(|summary| when(state, summary.since)),
+        mode_since: summary.map(|summary| render_instant(state, summary.since)),
         point_s: forecast.point().as_secs_f64(),
         quantiles_s: usual
             .chain(all)
@@ -161,7 +165,7 @@ fn explained(
     }
 }
 
-fn text(
+fn render_text(
     state: &ForecastState,
     args: &ExplainedJobArgs,
     explained: &JobForecastAnswer,
@@ -169,27 +173,27 @@ fn text(
     levels: &[ConfidenceLevel],
     values: &[Option<String>],
 ) -> String {
-    let secs = |secs: f64| said(tollgate_model::Span::from_secs_f64(secs));
-    let procs = counted(args.procs.get() as usize, "processor");
+    let secs = |secs: f64| format_span(tollgate_model::Span::from_secs_f64(secs));
+    let procs = pluralise(args.procs.get() as usize, "processor");
     let estimate = args.estimate.map_or_else(
         || "no estimate".to_owned(),
-        |estimate| format!("an estimate of {}", said(estimate)),
+        |estimate| format!("an estimate of {}", format_span(estimate)),
     );
     let mut lines = vec![format!("The job asks for {procs}, with {estimate}.")];
     match (&explained.class, summary) {
         (Some(class), Some(summary)) => lines.push(format!(
             "It belongs to the class `{class}` of {}, in its mode since {} ({}).",
-            counted(summary.jobs as usize, "job"),
-            when(state, summary.since),
+            pluralise(summary.jobs as usize, "job"),
+            render_instant(state, summary.since),
             match summary.mode {
                 0 => "the first".to_owned(),
-                earlier => format!("after {}", counted(earlier as usize, "other")),
+                earlier => format!("after {}", pluralise(earlier as usize, "other")),
             }
         )),
         _ => lines.push(format!(
             "No job with {} has ended yet: the answer comes from the whole site, {}.",
-            unknown(state, values),
-            counted(state.jobs as usize, "job")
+            render_unknown_values(state, values),
+            pluralise(state.jobs as usize, "job")
         )),
     }
     lines.push(String::new());
@@ -220,7 +224,7 @@ fn text(
     if let (Some(leader), Some(votes)) = (explained.leader, explained.leader_votes) {
         lines.push(format!(
             "The method `{leader}` leads with {} of the votes and says {}.",
-            percent(votes),
+            format_percent(votes),
             explained
                 .opinions_s
                 .get(leader)
@@ -233,7 +237,7 @@ fn text(
     if let (Some(least), Some(most)) = (opinions.first(), opinions.last()) {
         lines.push(format!(
             "{} say between {} (`{}`) and {} (`{}`).",
-            counted(opinions.len(), "method"),
+            pluralise(opinions.len(), "method"),
             secs(least.1),
             least.0,
             secs(most.1),
@@ -241,19 +245,19 @@ fn text(
         ));
     }
     if let Some(summary) = summary {
-        lines.push(sure(summary));
+        lines.push(render_reliability(summary));
         for (level, kept) in &explained.kept {
             lines.push(format!(
                 "Of {} that were quoted at {level} in this class, {} were kept.",
-                counted(explained.promises[level] as usize, "promise"),
-                percent(*kept)
+                pluralise(explained.promises[level] as usize, "promise"),
+                format_percent(*kept)
             ));
         }
     }
     lines.join("\n") + "\n"
 }
 
-fn sure(summary: &ClassSummary) -> String {
+fn render_reliability(summary: &ClassSummary) -> String {
     let off = match summary.behaviour {
         ClassBehaviour::Unknown => {
             return "The class is too young to say how sure that is.".to_owned();
@@ -266,7 +270,7 @@ fn sure(summary: &ClassSummary) -> String {
             format!("by more than a factor of {:.2}", summary.usual_factor)
         }
     };
-    let word = summary.behaviour.word();
+    let word = summary.behaviour.key();
     match summary.behaviour {
         ClassBehaviour::Unpredictable => format!(
             "The class is {word}: half of its recent forecasts were off {off}. Trust the bounds, not the middle."
@@ -282,8 +286,8 @@ fn sure(summary: &ClassSummary) -> String {
 }
 
 /// What the class would have been.
-fn unknown(state: &ForecastState, values: &[Option<String>]) -> String {
-    let keys = state.naming.keys().iter().zip(values);
+fn render_unknown_values(state: &ForecastState, values: &[Option<String>]) -> String {
+    let keys = state.names.keys().iter().zip(values);
     let words: Vec<String> = keys
         .map(|(key, value)| match value {
             Some(value) => format!("{key} `{value}`"),

@@ -10,10 +10,13 @@ use super::state::{ForecastState, ForecastStateError, cpu_job, memory_job};
 use super::words::ClassKey;
 use crate::exit::CliFailure;
 use crate::progress::{ProgressIterator, ReplayProgress};
-use crate::voice::{Verbosity, counted};
+use crate::voice::{Verbosity, pluralise};
 
 /// What is known after the records, and after the state that is to be gone on with.
-pub(super) fn state(args: &ForecastArgs, voice: Verbosity) -> Result<ForecastState, CliFailure> {
+pub(super) fn load_and_learn(
+    args: &ForecastArgs,
+    voice: Verbosity,
+) -> Result<ForecastState, CliFailure> {
     let known = match &args.state {
         Some(file) => ForecastState::load(file)?,
         None => None,
@@ -22,14 +25,14 @@ pub(super) fn state(args: &ForecastArgs, voice: Verbosity) -> Result<ForecastSta
         return Err(ForecastError::NoRecords.into());
     }
     let mut state = match known {
-        Some(state) => checked(state, args)?,
-        None => ForecastState::new(&args.by.by),
+        Some(state) => check_keys(state, args)?,
+        None => ForecastState::new(&args.class_keys.by),
     };
     if let (Some(file), true) = (&args.state, state.jobs > 0) {
-        let jobs = counted(state.jobs as usize, "job");
+        let jobs = pluralise(state.jobs as usize, "job");
         voice.note(format_args!("{}: {jobs} learned before", file.display()));
     }
-    let jobs = records::read(&args.records, &mut state.naming, state.until, voice)?;
+    let jobs = records::read(&args.records, &mut state.names, state.until, voice)?;
     let fresh = !jobs.entries.is_empty();
     learn(&mut state, &jobs);
     if let (Some(file), true) = (&args.state, fresh) {
@@ -39,8 +42,11 @@ pub(super) fn state(args: &ForecastArgs, voice: Verbosity) -> Result<ForecastSta
 }
 
 /// The state, unless its classes are others than are asked for.
-fn checked(state: ForecastState, args: &ForecastArgs) -> Result<ForecastState, ForecastStateError> {
-    if args.by.by.is_empty() || args.by.by == state.naming.by {
+fn check_keys(
+    state: ForecastState,
+    args: &ForecastArgs,
+) -> Result<ForecastState, ForecastStateError> {
+    if args.class_keys.by.is_empty() || args.class_keys.by == state.names.by {
         return Ok(state);
     }
     let words = |keys: &[ClassKey]| {
@@ -50,8 +56,8 @@ fn checked(state: ForecastState, args: &ForecastArgs) -> Result<ForecastState, F
     let file = args.state.as_ref();
     Err(ForecastStateError::Keys {
         file: file.map_or_else(String::new, |file| file.display().to_string()),
-        found: words(state.naming.keys()),
-        asked: words(&args.by.by),
+        found: words(state.names.keys()),
+        asked: words(&args.class_keys.by),
     })
 }
 
@@ -59,19 +65,19 @@ fn checked(state: ForecastState, args: &ForecastArgs) -> Result<ForecastState, F
 fn learn(state: &mut ForecastState, jobs: &ForecastJobs) {
     let progress = ReplayProgress::on_terminal(jobs.entries.len() as u64);
     let entries = ProgressIterator::new(jobs.entries.iter(), progress.as_ref());
-    let mut runtime = course(&mut state.runtime);
-    let mut cpu_time = course(&mut state.cpu_time).of_resource();
-    let mut memory = course(&mut state.memory).of_resource();
+    let mut runtime = online_evaluation(&mut state.runtime);
+    let mut cpu_time = online_evaluation(&mut state.cpu_time).of_resource();
+    let mut memory = online_evaluation(&mut state.memory).of_resource();
     for entry in entries {
         let record = entry.record;
         submit(&mut runtime, &record);
         state.until = state.until.max(Some(record.finish));
         if let Some(used) = entry.cpu_time {
-            submit(&mut cpu_time, &used_by(entry, cpu_job(entry), used));
+            submit(&mut cpu_time, &usage_record(entry, cpu_job(entry), used));
         }
         if let Some(used) = entry.memory {
             let used = Span::from_secs_f64(used);
-            submit(&mut memory, &used_by(entry, memory_job(entry), used));
+            submit(&mut memory, &usage_record(entry, memory_job(entry), used));
         }
     }
     if let Some(progress) = &progress {
@@ -79,14 +85,14 @@ fn learn(state: &mut ForecastState, jobs: &ForecastJobs) {
     }
     state.jobs += jobs.entries.len() as u64;
     if !jobs.entries.is_empty() {
-        state.dated = jobs.dated;
+        state.has_calendar = jobs.has_calendar;
     }
     state.runtime = runtime.finish(|_| ());
     state.cpu_time = cpu_time.finish(|_| ());
     state.memory = memory.finish(|_| ());
 }
 
-fn course(forecaster: &mut Forecaster) -> OnlineForecaster {
+fn online_evaluation(forecaster: &mut Forecaster) -> OnlineForecaster {
     OnlineForecaster::new(std::mem::take(forecaster), FeedbackTiming::Causal)
 }
 
@@ -97,7 +103,7 @@ fn submit(course: &mut OnlineForecaster, record: &CompletedJob) {
 
 /// A job whose use of a resource stands where its run time would. It becomes known when the job
 /// ends, and so do its promises.
-fn used_by(
+fn usage_record(
     entry: &JobUsageRecord,
     job: tollgate_forecast::ForecastJob,
     used: Span,

@@ -16,7 +16,7 @@ pub(super) struct NameIds<T: Ord + Clone> {
 }
 
 impl<T: Ord + Clone> NameIds<T> {
-    pub(super) fn number(&mut self, name: T) -> u32 {
+    pub(super) fn id_for(&mut self, name: T) -> u32 {
         if let Some(&number) = self.numbers.get(&name) {
             return number;
         }
@@ -42,7 +42,7 @@ impl<T: Ord + Clone> From<Vec<T>> for NameIds<T> {
             numbers: BTreeMap::new(),
         };
         for name in names {
-            numbered.number(name);
+            numbered.id_for(name);
         }
         numbered
     }

@@ -14,7 +14,7 @@ use super::error::ForecastError;
 use super::naming::{ForecastNames, NameIds};
 use super::words::ClassKey;
 use crate::exit::CliFailure;
-use crate::voice::{Verbosity, counted};
+use crate::voice::{Verbosity, pluralise};
 
 /// A job that ran, and what else it used.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,7 @@ pub(super) struct ForecastJobs {
     pub(super) entries: Vec<JobUsageRecord>,
     pub(super) sources: Vec<String>,
     /// Whether instants are those of a calendar.
-    pub(super) dated: bool,
+    pub(super) has_calendar: bool,
     tally: RecordTally,
 }
 
@@ -50,7 +50,7 @@ struct RecordTally {
 }
 
 /// Instants later than this, in seconds, are taken as those of a calendar: 3 March 1973.
-const CALENDAR: i64 = 100_000_000;
+const MIN_CALENDAR_S: i64 = 100_000_000;
 
 /// Reads the jobs of all files, numbers their names in `naming`, and leaves out what had ended
 /// by `until`: it was learned before.
@@ -64,17 +64,17 @@ pub(super) fn read(
     voice: Verbosity,
 ) -> Result<ForecastJobs, CliFailure> {
     let mut jobs = ForecastJobs {
-        dated: true,
+        has_calendar: true,
         ..ForecastJobs::default()
     };
     let mut all = 0;
     for file in files {
-        let trace = open_all(file)?;
-        for finding in found(&trace).to_string().lines() {
+        let trace = open_all_columns(file)?;
+        for finding in data_quality_findings(&trace).to_string().lines() {
             voice.note(format_args!("{}: {finding}", trace.source));
         }
         all += trace.jobs.len();
-        jobs.take(&trace, naming, until);
+        jobs.add_trace(&trace, naming, until);
         jobs.sources.push(trace.source);
     }
     let sources = jobs.sources.join(", ");
@@ -87,19 +87,19 @@ pub(super) fn read(
     }
     jobs.entries.sort_by_key(|entry| entry.record.submit);
     if !files.is_empty() {
-        jobs.say(&sources, naming, voice);
+        jobs.print_notes(&sources, naming, voice);
     }
     Ok(jobs)
 }
 
 /// What was wrong with the records, but that estimates are missing: none is made up here.
-fn found(trace: &Trace) -> Diagnostics {
+fn data_quality_findings(trace: &Trace) -> Diagnostics {
     let mut found = trace.diagnostics.clone();
-    found.forget(Finding::RunTimeAsEstimate);
+    found.remove(Finding::RunTimeAsEstimate);
     found
 }
 
-fn open_all(file: &Path) -> Result<Trace, CliFailure> {
+fn open_all_columns(file: &Path) -> Result<Trace, CliFailure> {
     let options = ReadOptions {
         columns: ColumnSelection::All,
     };
@@ -107,7 +107,7 @@ fn open_all(file: &Path) -> Result<Trace, CliFailure> {
 }
 
 impl ForecastJobs {
-    fn take(&mut self, trace: &Trace, naming: &mut ForecastNames, until: Option<Instant>) {
+    fn add_trace(&mut self, trace: &Trace, naming: &mut ForecastNames, until: Option<Instant>) {
         let nameless = TraceMetadata::default();
         let names = trace.metadata.as_ref().unwrap_or(&nameless);
         let origin = trace
@@ -118,7 +118,7 @@ impl ForecastJobs {
             .jobs
             .first()
             .map_or(Instant::ZERO, |job| job.submit + origin);
-        self.dated &= first >= Instant::from_secs(CALENDAR);
+        self.has_calendar &= first >= Instant::from_secs(MIN_CALENDAR_S);
         // The tasks of an array share their number and may well share the rest.
         let arrays = trace.diagnostics.count(Finding::SharedNumber) > 0;
         let mut known = HashSet::new();
@@ -160,7 +160,7 @@ impl ForecastJobs {
         }
     }
 
-    fn say(&self, sources: &str, naming: &ForecastNames, voice: Verbosity) {
+    fn print_notes(&self, sources: &str, naming: &ForecastNames, voice: Verbosity) {
         let jobs = self.entries.len();
         let RecordTally {
             never_ran,
@@ -175,31 +175,31 @@ impl ForecastJobs {
         };
         voice.note(format_args!(
             "{} from {sources}{left_out}",
-            counted(jobs, "job")
+            pluralise(jobs, "job")
         ));
         if duplicates > 0 {
             voice.note(format_args!(
                 "{} left out: the same job number, times, processors and class as another one",
-                counted(duplicates, "record")
+                pluralise(duplicates, "record")
             ));
         }
         if late > 0 {
             voice.note(format_args!(
                 "{} left out: they ended by the end of the last one that the state has learned",
-                counted(late, "record")
+                pluralise(late, "record")
             ));
         }
         if no_wait > 0 {
             voice.note(format_args!(
                 "the wait of {} is not known: taken to have started at submission",
-                counted(no_wait, "job")
+                pluralise(no_wait, "job")
             ));
         }
         if no_class > 0 {
             let keys: Vec<String> = naming.keys().iter().map(ClassKey::to_string).collect();
             voice.note(format_args!(
                 "{} of unknown {}: taken as a class of their own",
-                counted(no_class, "job"),
+                pluralise(no_class, "job"),
                 keys.join(" or ")
             ));
         }
@@ -227,7 +227,7 @@ impl<'a> TraceColumns<'a> {
         let names = self.names;
         let user = names
             .user
-            .label(row)
+            .id(row)
             .filter(|_| naming.keys() == [ClassKey::User]);
         if let Some(label) = user {
             if self.users.len() <= label.index() {
@@ -248,7 +248,7 @@ impl<'a> TraceColumns<'a> {
             ClassKey::Estimate => self.estimate(row, job).map(|estimate| estimate.to_string()),
         });
         let values = values.collect();
-        let class = ClassId(naming.classes.number(values));
+        let class = ClassId(naming.classes.id_for(values));
         if let Some(label) = user {
             self.users[label.index()] = Some(class);
         }
@@ -292,10 +292,10 @@ fn number(
     numbers: &mut Vec<Option<u32>>,
     all: &mut NameIds<String>,
 ) -> Option<u32> {
-    let label = labels.label(row)?;
+    let label = labels.id(row)?;
     if numbers.len() <= label.index() {
         numbers.resize(label.index() + 1, None);
     }
     let number = &mut numbers[label.index()];
-    Some(*number.get_or_insert_with(|| all.number(labels.name(label).to_owned())))
+    Some(*number.get_or_insert_with(|| all.id_for(labels.name(label).to_owned())))
 }

@@ -17,11 +17,11 @@ use crate::exit::{CliError, ExitKind};
 /// What is known of a site.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ForecastState {
-    pub(super) naming: ForecastNames,
+    pub(super) names: ForecastNames,
     /// When the last job ended that was learned.
     pub(super) until: Option<Instant>,
     /// Whether instants are those of a calendar.
-    pub(super) dated: bool,
+    pub(super) has_calendar: bool,
     pub(super) jobs: u64,
     pub(super) runtime: Forecaster,
     pub(super) cpu_time: Forecaster,
@@ -106,11 +106,11 @@ impl ForecastState {
             if by.is_empty() {
                 Forecaster::default()
             } else {
-                Forecaster::default().whole()
+                Forecaster::default().without_splitting()
             }
         };
         Self {
-            naming: ForecastNames::new(by),
+            names: ForecastNames::new(by),
             runtime: forecaster(),
             cpu_time: forecaster(),
             memory: forecaster(),
@@ -147,7 +147,7 @@ impl ForecastState {
         };
         // Another version may have another shape: that is looked at first.
         if let Some(found) = version(&text) {
-            saved::readable(found).map_err(|error| ForecastStateError::Version {
+            saved::check_version(found).map_err(|error| ForecastStateError::Version {
                 file: name(),
                 error,
             })?;
@@ -160,9 +160,9 @@ impl ForecastState {
             })
         };
         Ok(Some(Self {
-            naming: stored.naming,
+            names: stored.naming,
             until: stored.until_us.map(Instant::from_micros),
-            dated: stored.dated,
+            has_calendar: stored.dated,
             jobs: stored.jobs,
             runtime: forecaster(stored.runtime)?,
             cpu_time: forecaster(stored.cpu_time)?,
@@ -178,15 +178,15 @@ impl ForecastState {
     pub(super) fn save(&self, file: &Path) -> Result<(), ForecastStateError> {
         let stored = StoredForecastState {
             about: ABOUT.to_owned(),
-            naming: self.naming.clone(),
+            naming: self.names.clone(),
             until_us: self.until.map(Instant::as_micros),
-            dated: self.dated,
+            dated: self.has_calendar,
             jobs: self.jobs,
             runtime: self.runtime.clone().into(),
             cpu_time: self.cpu_time.clone().into(),
             memory: self.memory.clone().into(),
         };
-        let beside = beside(file);
+        let beside = temporary_path(file);
         let written = File::create(&beside).and_then(|created| {
             let mut out = BufWriter::new(created);
             serde_json::to_writer(&mut out, &stored)?;
@@ -201,7 +201,7 @@ impl ForecastState {
     }
 }
 
-fn beside(file: &Path) -> PathBuf {
+fn temporary_path(file: &Path) -> PathBuf {
     let mut name = file.as_os_str().to_owned();
     name.push(".new");
     PathBuf::from(name)

@@ -47,8 +47,8 @@ impl fmt::Display for ClassKey {
 pub(crate) struct ConfidenceLevel(f64);
 
 impl ConfidenceLevel {
-    pub(super) const NINE_IN_TEN: Self = Self(0.9);
-    pub(super) const NINETEEN_IN_TWENTY: Self = Self(0.95);
+    pub(super) const P90: Self = Self(0.9);
+    pub(super) const P95: Self = Self(0.95);
 
     pub(super) fn probability(self) -> Probability {
         Probability::new(self.0).expect("between 0 and 1")
@@ -73,23 +73,25 @@ impl fmt::Display for ConfidenceLevel {
     }
 }
 
-const EXPECTED: &str =
+const EXPECTED_SPAN: &str =
     "expected a time above zero, such as 90 (seconds), 30m, 2h, 1d, 12:30:00 or 1-12:00:00";
 
 /// Reads a span: seconds, a number with a unit, or `[days-]hours:minutes[:seconds]`.
-pub(super) fn span(word: &str) -> Result<Span, &'static str> {
+pub(super) fn parse_span(word: &str) -> Result<Span, &'static str> {
     let word = word.trim();
-    let secs = clock(word).or_else(|| measured(word)).ok_or(EXPECTED)?;
+    let secs = parse_clock(word)
+        .or_else(|| parse_with_unit(word))
+        .ok_or(EXPECTED_SPAN)?;
     let span = Span::from_secs_f64(secs);
     if secs.is_finite() && span > Span::ZERO && span < Span::MAX {
         Ok(span)
     } else {
-        Err(EXPECTED)
+        Err(EXPECTED_SPAN)
     }
 }
 
 /// A number with a unit, or without one for seconds.
-fn measured(word: &str) -> Option<f64> {
+fn parse_with_unit(word: &str) -> Option<f64> {
     let digits = word.find(|c: char| c != '.' && !c.is_ascii_digit());
     let (number, unit) = word.split_at(digits.unwrap_or(word.len()));
     let secs = match unit.trim() {
@@ -102,7 +104,7 @@ fn measured(word: &str) -> Option<f64> {
     number.parse::<f64>().ok().map(|number| number * secs)
 }
 
-fn clock(word: &str) -> Option<f64> {
+fn parse_clock(word: &str) -> Option<f64> {
     let (days, time) = match word.split_once('-') {
         Some((days, time)) => (days.parse::<u32>().ok()?, time),
         None => (0, word),
@@ -121,7 +123,7 @@ fn clock(word: &str) -> Option<f64> {
 }
 
 /// A span in the unit that makes it a number of one to three digits.
-pub(super) fn said(span: Span) -> String {
+pub(super) fn format_span(span: Span) -> String {
     let secs = span.as_secs_f64();
     match secs {
         ..120.0 => format!("{secs:.0} s"),
@@ -133,7 +135,7 @@ pub(super) fn said(span: Span) -> String {
 }
 
 /// An amount of memory in the unit that makes it a number of one to four digits.
-pub(super) fn said_bytes(bytes: f64) -> String {
+pub(super) fn format_bytes(bytes: f64) -> String {
     const MEBI: f64 = 1_048_576.0;
     match bytes / MEBI {
         mebi @ ..2_048.0 => format!("{mebi:.0} MiB"),
@@ -143,7 +145,7 @@ pub(super) fn said_bytes(bytes: f64) -> String {
 }
 
 /// A fraction in percent, with one decimal.
-pub(super) fn percent(fraction: f64) -> String {
+pub(super) fn format_percent(fraction: f64) -> String {
     format!("{:.1} %", 100.0 * fraction)
 }
 
@@ -161,7 +163,7 @@ mod tests {
             ("12:30", 45_000),
             ("1-12:00:00", 129_600),
         ] {
-            assert_eq!(span(word), Ok(Span::from_secs(secs)), "{word}");
+            assert_eq!(parse_span(word), Ok(Span::from_secs(secs)), "{word}");
         }
         for word in [
             "",
@@ -174,13 +176,13 @@ mod tests {
             "1e400",
             "2h30",
         ] {
-            assert_eq!(span(word), Err(EXPECTED), "{word}");
+            assert_eq!(parse_span(word), Err(EXPECTED_SPAN), "{word}");
         }
     }
 
     #[test]
     fn times_are_said_with_few_digits() {
-        let said = [5, 300, 86_400, 864_000].map(|secs| said(Span::from_secs(secs)));
+        let said = [5, 300, 86_400, 864_000].map(|secs| format_span(Span::from_secs(secs)));
         assert_eq!(said, ["5 s", "5.0 min", "24.0 h", "10.0 d"]);
     }
 

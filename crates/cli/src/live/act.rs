@@ -12,13 +12,13 @@ use crate::args::OutputFormat;
 use crate::exit::{CliFailure, CsvUnsupported};
 
 /// The most files that are shown at once.
-const MOST_LOGS: u32 = 10_000;
+const MAX_LOGS: u32 = 10_000;
 
 /// Which job is meant.
 #[derive(Debug, clap::Args)]
 pub(crate) struct JobActionArgs {
     /// Number of the job, or of tasks, as in 7_3 or 7_1-5,9
-    #[arg(value_parser = words::job)]
+    #[arg(value_parser = words::parse_job_id)]
     id: String,
     #[command(flatten)]
     address: ServiceAddressArgs,
@@ -44,7 +44,7 @@ pub(crate) struct WaitArgs {
 }
 
 /// `tollgate cancel`, `hold`, `release`.
-pub(crate) fn act(args: &JobActionArgs, verb: &str) -> Result<(), CliFailure> {
+pub(crate) fn post_action(args: &JobActionArgs, verb: &str) -> Result<(), CliFailure> {
     let path = format!("/v1/jobs/{}/{verb}", args.id);
     let _: JobRef = args.address.connect()?.post(&path, &())?;
     Ok(())
@@ -58,7 +58,7 @@ pub(crate) fn wait(args: &WaitArgs) -> Result<(), CliFailure> {
     let mut out = io::stdout().lock();
     match (args.quiet, args.format) {
         (true, _) => {}
-        (false, OutputFormat::Json) => print::json(&mut out, &job)?,
+        (false, OutputFormat::Json) => print::write_json(&mut out, &job)?,
         (false, OutputFormat::Csv) => return Err(CsvUnsupported.into()),
         (false, OutputFormat::Table) => {
             let status = job.status.as_deref().unwrap_or("");
@@ -67,7 +67,7 @@ pub(crate) fn wait(args: &WaitArgs) -> Result<(), CliFailure> {
                 true => status.to_owned(),
                 false => format!("{} {status}", job.state),
             };
-            writeln!(out, "job {}: {end}", print::name(&job))?;
+            writeln!(out, "job {}: {end}", print::format_job_id(&job))?;
         }
     }
     let kept_out = matches!(job.state.as_str(), "rejected" | "cancelled" | "lost");
@@ -89,12 +89,12 @@ pub(crate) fn logs(args: &JobActionArgs) -> Result<(), CliFailure> {
     let jobs = match job.array {
         None if tasks.is_empty() => vec![job],
         Some(_) | None => {
-            let path = format!("/v1/jobs/{}/tasks?limit={MOST_LOGS}", args.id);
+            let path = format!("/v1/jobs/{}/tasks?limit={MAX_LOGS}", args.id);
             client.get::<JobList>(&path)?.jobs
         }
     };
     let alone = jobs.len() == 1;
-    let elsewhere = args.address.is_elsewhere()?;
+    let elsewhere = args.address.is_remote()?;
     for job in jobs {
         let Some(file) = job.output else {
             let id = args.id.clone();
@@ -104,9 +104,10 @@ pub(crate) fn logs(args: &JobActionArgs) -> Result<(), CliFailure> {
             continue;
         }
         if elsewhere {
-            return Err(ClientCommandError::OutputElsewhere { file }.into());
+            return Err(ClientCommandError::OutputOnAnotherHost { file }.into());
         }
-        let mut log = File::open(&file).map_err(|error| CliFailure::read(file.clone(), error))?;
+        let mut log =
+            File::open(&file).map_err(|error| CliFailure::read_failed(file.clone(), error))?;
         io::copy(&mut log, &mut io::stdout().lock())?;
     }
     Ok(())

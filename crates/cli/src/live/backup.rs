@@ -18,7 +18,7 @@ pub(crate) struct BackupArgs {
     #[arg(value_name = "DIR")]
     to: PathBuf,
     #[command(flatten)]
-    place: DataDirArgs,
+    data_dir: DataDirArgs,
 }
 
 /// Restore a backup to a data directory without a store.
@@ -28,26 +28,26 @@ pub(crate) struct RestoreArgs {
     #[arg(value_name = "DIR")]
     from: PathBuf,
     #[command(flatten)]
-    place: DataDirArgs,
+    data_dir: DataDirArgs,
 }
 
 /// Verify all data of a stopped service; change nothing.
 #[derive(Debug, clap::Args)]
 pub(crate) struct StoreCheckArgs {
     #[command(flatten)]
-    place: DataDirArgs,
+    data_dir: DataDirArgs,
 }
 
 /// `tollgate backup`.
 pub(crate) fn back_up(args: &BackupArgs) -> Result<(), CliFailure> {
     let now = Timestamp::now().to_string();
-    let checked = backup::back_up(&args.place.folder()?, &args.to, now)?;
+    let checked = backup::back_up(&args.data_dir.data_dir()?, &args.to, now)?;
     print_checked(&format!("backup in {}", args.to.display()), checked)
 }
 
 /// `tollgate restore`.
 pub(crate) fn restore(args: &RestoreArgs) -> Result<(), CliFailure> {
-    let folder = DataDir::lock(&args.place.folder()?)?;
+    let folder = DataDir::lock(&args.data_dir.data_dir()?)?;
     let (manifest, checked) = backup::restore(&args.from, &folder)?;
     let made_at = manifest.made_at;
     print_checked(
@@ -58,7 +58,7 @@ pub(crate) fn restore(args: &RestoreArgs) -> Result<(), CliFailure> {
 
 /// `tollgate check`.
 pub(crate) fn check(args: &StoreCheckArgs) -> Result<(), CliFailure> {
-    let path = args.place.folder()?;
+    let path = args.data_dir.data_dir()?;
     // A lock would create the directory.
     if !path.is_dir() {
         return Err(BackupError::NoStore(path).into());

@@ -10,7 +10,7 @@ use tollgate_engine::{AttemptEvent, Engine, KillReason};
 use tollgate_service::api::types::{JobDecision, JobDetails, JobRequest, SubmitResponse};
 use tollgate_service::{ApiClient, DataDir, ServiceConfig, UserScope, folder};
 
-use super::serve::{local, run_in};
+use super::serve::{open_local_engine, run_in};
 use crate::exit::CliFailure;
 use crate::voice::{self, Verbosity};
 
@@ -26,9 +26,9 @@ pub(crate) struct DemoArgs {
 }
 
 /// How often it is looked whether jobs that were told to end have.
-const ROUNDS: u32 = 100;
+const MAX_POLLS: u32 = 100;
 /// For how long each time, at most.
-const ROUND: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// What the sample jobs show: name, command, processors, estimate and deadline in seconds.
 const SAMPLES: &[(&str, &str, u32, f64, Option<f64>)] = &[
@@ -68,8 +68,8 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), CliFailure> {
     log::start(log);
     let done = run_in(&folder, &ServiceConfig::default(), log, || {
         thread::spawn(move || {
-            if let Err(failure) = play(&data, once) {
-                voice::error(&failure, None);
+            if let Err(failure) = submit_samples(&data, once) {
+                voice::print_error(&failure, None);
             }
             if once {
                 // The service is this very process; it knows this as the wish to stop.
@@ -89,14 +89,14 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), CliFailure> {
 
 /// Ends what still runs, with its folder gone nobody would hear of it.
 fn end_jobs(folder: &DataDir) -> Result<(), CliFailure> {
-    let mut engine = local(folder, UserScope::Own, LogSettings::default(), None)?;
-    for _ in 0..ROUNDS {
+    let mut engine = open_local_engine(folder, UserScope::Own, LogSettings::default(), None)?;
+    for _ in 0..MAX_POLLS {
         let running: Vec<_> = engine.running()?.iter().map(|one| one.attempt).collect();
         if running.is_empty() {
             break;
         }
         engine.kill(&running, KillReason::Cancelled)?;
-        let reports = engine.poll(ROUND)?;
+        let reports = engine.poll(POLL_INTERVAL)?;
         let ends = reports.iter().filter(|report| is_end(&report.event));
         let ended: Vec<_> = ends.map(|report| report.attempt).collect();
         engine.acknowledge(&ended)?;
@@ -114,14 +114,14 @@ fn is_end(event: &AttemptEvent) -> bool {
 fn remove(path: &Path) -> Result<(), CliFailure> {
     match fs::remove_dir_all(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(CliFailure::write(path.display().to_string(), error))
+            Err(CliFailure::write_failed(path.display().to_string(), error))
         }
         Ok(()) | Err(_) => Ok(()),
     }
 }
 
 /// Hands the sample jobs in and says what they are told; with `to_end` waits for them.
-fn play(data: &Path, to_end: bool) -> Result<(), CliFailure> {
+fn submit_samples(data: &Path, to_end: bool) -> Result<(), CliFailure> {
     let mut client = ApiClient::connect(&folder::socket(data))?;
     let mut let_in = Vec::new();
     for &(name, script, procs, estimate_s, deadline_s) in SAMPLES {
@@ -137,7 +137,7 @@ fn play(data: &Path, to_end: bool) -> Result<(), CliFailure> {
             ..JobRequest::default()
         };
         let answer: SubmitResponse = client.post("/v1/jobs", &request)?;
-        Verbosity::Notes.note(format_args!("{name}: {}", words(&answer)));
+        Verbosity::Notes.note(format_args!("{name}: {}", describe_answer(&answer)));
         if answer.decision != JobDecision::Rejected {
             let_in.extend(answer.id);
         }
@@ -157,7 +157,7 @@ fn play(data: &Path, to_end: bool) -> Result<(), CliFailure> {
     Ok(())
 }
 
-fn words(answer: &SubmitResponse) -> String {
+fn describe_answer(answer: &SubmitResponse) -> String {
     let id = answer
         .id
         .map_or_else(String::new, |id| format!("job {id} "));

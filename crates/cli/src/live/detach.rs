@@ -19,7 +19,7 @@ use crate::exit::{CliError, CliFailure, ExitKind};
 use crate::voice::Verbosity;
 
 /// The word behind which the program runs in a session of its own.
-pub(crate) const DETACHED: &str = "__detached";
+pub(crate) const DETACHED_ARG: &str = "__detached";
 
 /// Where a detached service writes its messages, in the data directory.
 const LOG_FILE: &str = "service.log";
@@ -63,7 +63,7 @@ pub(crate) fn leave_session() {
 /// If the service ends, as on a data directory in use, or does not answer within two minutes.
 pub(super) fn detach(data: &Path) -> Result<(), CliFailure> {
     let log = data.join(LOG_FILE);
-    let failed = |error| CliFailure::write(log.display().to_string(), error);
+    let failed = |error| CliFailure::write_failed(log.display().to_string(), error);
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)
@@ -71,9 +71,9 @@ pub(super) fn detach(data: &Path) -> Result<(), CliFailure> {
         .map_err(failed)?;
     let (child, length) = start(&log).map_err(failed)?;
     let pid = child.id();
-    wait_until_it_answers(child, data, &log, length)?;
+    wait_until_ready(child, data, &log, length)?;
     let notes = Verbosity::Notes;
-    for line in said_since(&log, length).map_err(failed)?.lines() {
+    for line in log_since(&log, length).map_err(failed)?.lines() {
         notes.note(line);
     }
     notes.note(format_args!(
@@ -92,7 +92,7 @@ fn start(log: &Path) -> io::Result<(Child, u64)> {
         .open(log)?;
     let length = file.metadata()?.len();
     let arguments = env::args_os().skip(1).filter(|word| word != "--detach");
-    let arguments = [OsString::from(DETACHED)].into_iter().chain(arguments);
+    let arguments = [OsString::from(DETACHED_ARG)].into_iter().chain(arguments);
     let child = Command::new(env::current_exe()?)
         .args(arguments)
         .stdin(Stdio::null())
@@ -102,7 +102,7 @@ fn start(log: &Path) -> io::Result<(Child, u64)> {
     Ok((child, length))
 }
 
-fn wait_until_it_answers(
+fn wait_until_ready(
     mut child: Child,
     data: &Path,
     log: &Path,
@@ -112,12 +112,12 @@ fn wait_until_it_answers(
     loop {
         let ended = child.try_wait();
         if let Some(status) =
-            ended.map_err(|error| CliFailure::read("the service".to_owned(), error))?
+            ended.map_err(|error| CliFailure::read_failed("the service".to_owned(), error))?
         {
-            let messages = said_since(log, length).unwrap_or_default();
+            let messages = log_since(log, length).unwrap_or_default();
             return Err(DetachError::Ended { status, messages }.into());
         }
-        if answers(data, Pid::from_child(&child)) {
+        if is_ready(data, Pid::from_child(&child)) {
             return Ok(());
         }
         if began.elapsed() > MAX_STARTUP {
@@ -133,7 +133,7 @@ fn wait_until_it_answers(
 }
 
 /// Whether this very process answers at the socket in `data`: another service may have the directory.
-fn answers(data: &Path, own: Pid) -> bool {
+fn is_ready(data: &Path, own: Pid) -> bool {
     let socket = folder::socket(data);
     let listener = UnixStream::connect(&socket).and_then(|stream| Ok(socket_peercred(&stream)?));
     let is_ours = listener.is_ok_and(|listener| listener.pid == own);
@@ -142,7 +142,7 @@ fn answers(data: &Path, own: Pid) -> bool {
 }
 
 /// What was written to the log behind its first `length` bytes.
-fn said_since(log: &Path, length: u64) -> io::Result<String> {
+fn log_since(log: &Path, length: u64) -> io::Result<String> {
     let mut file = File::open(log)?;
     file.seek(SeekFrom::Start(length))?;
     let mut said = String::new();

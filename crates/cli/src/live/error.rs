@@ -19,7 +19,7 @@ const UNPROCESSABLE: u16 = 422;
 pub(crate) enum ClientCommandError {
     /// A script that is too long to be copied, or no text.
     #[error("{file}: the script cannot be copied: expected UTF-8 of at most 700 kB")]
-    NotCopied { file: String },
+    ScriptNotReadable { file: String },
     /// What a script says of itself is not understood.
     #[error("{file}:{line}: #TOLLGATE: {message}")]
     ScriptLine {
@@ -32,10 +32,10 @@ pub(crate) enum ClientCommandError {
     NoData,
     /// A setting of the environment that is no text.
     #[error("{variable}: expected text")]
-    NoText { variable: &'static str },
+    NonUtf8Variable { variable: &'static str },
     /// A job whose output is on another host.
     #[error("{file}: the file is on the host of the service, which serves no files")]
-    OutputElsewhere { file: String },
+    OutputOnAnotherHost { file: String },
     /// A job whose output was thrown away.
     #[error("job {id} has no output: it was discarded")]
     NoOutput { id: String },
@@ -50,11 +50,11 @@ pub(crate) enum ClientCommandError {
 impl CliError for ClientCommandError {
     fn exit(&self) -> ExitKind {
         match self {
-            Self::NotCopied { .. }
+            Self::ScriptNotReadable { .. }
             | Self::ScriptLine { .. }
             | Self::NoData
-            | Self::NoText { .. } => ExitKind::Usage,
-            Self::NoOutput { .. } | Self::OutputElsewhere { .. } => ExitKind::Failed,
+            | Self::NonUtf8Variable { .. } => ExitKind::Usage,
+            Self::NoOutput { .. } | Self::OutputOnAnotherHost { .. } => ExitKind::Failed,
             Self::Rejected => ExitKind::Rejected,
             Self::JobStatus(code) => ExitKind::Job(*code),
         }
@@ -62,14 +62,14 @@ impl CliError for ClientCommandError {
 
     fn hint(&self) -> Option<Cow<'_, str>> {
         let hint = match self {
-            Self::NotCopied { .. } => {
+            Self::ScriptNotReadable { .. } => {
                 "name the interpreter, as in `-- bash ./job.sh`, to run it without a copy"
             }
             Self::ScriptLine { .. } => "`tollgate submit --help` lists the options",
-            Self::OutputElsewhere { .. } => "read the file there, as in `ssh HOST cat FILE`",
+            Self::OutputOnAnotherHost { .. } => "read the file there, as in `ssh HOST cat FILE`",
             Self::NoData
             | Self::NoOutput { .. }
-            | Self::NoText { .. }
+            | Self::NonUtf8Variable { .. }
             | Self::Rejected
             | Self::JobStatus(_) => {
                 return None;
@@ -90,7 +90,7 @@ impl CliError for ClientError {
             | Self::Connect { .. }
             | Self::Broken(_)
             | Self::Refused { .. }
-            | Self::Nonsense(_)
+            | Self::InvalidResponse(_)
             | Self::Request(_) => ExitKind::Failed,
         }
     }
@@ -105,7 +105,7 @@ impl CliError for ClientError {
             Self::Connect { .. }
             | Self::Runtime(_)
             | Self::Broken(_)
-            | Self::Nonsense(_)
+            | Self::InvalidResponse(_)
             | Self::Request(_) => None,
         }
     }
@@ -161,7 +161,7 @@ impl CliError for ConfigError {
             Self::Open(error) => error.hint().map(Cow::Borrowed),
             Self::Read { .. }
             | Self::Parse { .. }
-            | Self::Key { .. }
+            | Self::Credential { .. }
             | Self::Policy { .. }
             | Self::Policies { .. }
             | Self::WrongMarket { .. }

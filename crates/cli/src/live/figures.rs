@@ -39,17 +39,17 @@ pub(crate) fn nodes(args: &ServiceQueryArgs) -> Result<(), CliFailure> {
     let nodes: NodeList = args.address.connect()?.get("/v1/nodes")?;
     let mut out = io::stdout().lock();
     match args.format {
-        OutputFormat::Json => print::json(&mut out, &nodes)?,
+        OutputFormat::Json => print::write_json(&mut out, &nodes)?,
         OutputFormat::Csv => return Err(CsvUnsupported.into()),
         OutputFormat::Table => {
-            write_nodes(&mut out, &nodes)?;
+            render_nodes(&mut out, &nodes)?;
         }
     }
     Ok(())
 }
 
 /// Nodes, then what is enforced on them; workers only where there are any.
-fn write_nodes(out: &mut impl Write, nodes: &NodeList) -> io::Result<()> {
+fn render_nodes(out: &mut impl Write, nodes: &NodeList) -> io::Result<()> {
     let has_workers = !nodes.workers.is_empty();
     let header = ["node", "state", "tasks", "worker"];
     let columns = if has_workers { 4 } else { 3 };
@@ -98,7 +98,7 @@ pub(crate) fn calibration(args: &ServiceQueryArgs) -> Result<(), CliFailure> {
     let calibration: CalibrationReport = args.address.connect()?.get("/v1/calibration")?;
     let mut out = io::stdout().lock();
     match args.format {
-        OutputFormat::Json => print::json(&mut out, &calibration)?,
+        OutputFormat::Json => print::write_json(&mut out, &calibration)?,
         OutputFormat::Csv => return Err(CsvUnsupported.into()),
         OutputFormat::Table if calibration.bins.is_empty() => {
             writeln!(out, "no job with a promised deadline is over yet")?;
@@ -120,7 +120,7 @@ pub(crate) fn calibration(args: &ServiceQueryArgs) -> Result<(), CliFailure> {
 }
 
 /// The objectives in a line; nothing as long as no job is over.
-pub(super) fn write_objectives(
+pub(super) fn render_objectives(
     out: &mut impl Write,
     objectives: &ServiceObjectives,
 ) -> io::Result<()> {
@@ -140,7 +140,7 @@ pub(super) fn write_objectives(
     let pct = |name: &str, value: Option<f64>| value.map(|pct| format!("{name} {pct:.1} %"));
     let wait = objectives
         .wait_s
-        .map(|secs| format!("wait {}", print::span(secs)));
+        .map(|secs| format!("wait {}", print::format_span(secs)));
     let parts = [
         wait,
         pct("SLA", objectives.sla_pct),
@@ -152,7 +152,7 @@ pub(super) fn write_objectives(
 }
 
 /// Two policies side by side.
-pub(super) fn write_shadow(
+pub(super) fn render_shadow(
     out: &mut impl Write,
     policy: &str,
     shadow: &ShadowStatus,
@@ -161,7 +161,7 @@ pub(super) fn write_shadow(
     let ShadowStatus {
         running, queued, ..
     } = shadow;
-    let since = print::local(&shadow.since_at, now);
+    let since = print::format_local_time(&shadow.since_at, now);
     writeln!(out)?;
     writeln!(
         out,
@@ -173,7 +173,7 @@ pub(super) fn write_shadow(
         let mut table = table(&["", policy, &format!("{} on paper", shadow.policy)]);
         let count = |value: u64| value.to_string();
         let pct = |value: Option<f64>| value.map_or_else(String::new, |pct| format!("{pct:.1} %"));
-        let wait = |value: Option<f64>| value.map_or_else(String::new, print::span);
+        let wait = |value: Option<f64>| value.map_or_else(String::new, print::format_span);
         for (name, cell) in [
             (
                 "jobs over under both",

@@ -84,7 +84,7 @@ impl FrontendTool {
     }
 
     /// The one that the program was called by the name of.
-    pub(crate) fn called(program: &OsStr) -> Option<Self> {
+    pub(crate) fn from_program_name(program: &OsStr) -> Option<Self> {
         let name = Path::new(program).file_name()?;
         Self::ALL.into_iter().find(|tool| name == tool.name())
     }
@@ -92,7 +92,7 @@ impl FrontendTool {
 
 /// Does what the tool does.
 pub(crate) fn run(tool: FrontendTool, words: &[String]) -> Result<(), CliFailure> {
-    if help::is_asked(words) {
+    if help::is_requested(words) {
         return help::print(tool);
     }
     let address = ServiceAddressArgs::default();
@@ -105,7 +105,7 @@ pub(crate) fn run(tool: FrontendTool, words: &[String]) -> Result<(), CliFailure
 
 impl FrontendDialect {
     /// What the environment says: `TOLLGATE_STYLE`, else Grid Engine where its tools are set up.
-    fn of_environment() -> Option<Self> {
+    fn from_env() -> Option<Self> {
         let said = env::var("TOLLGATE_STYLE").unwrap_or_default();
         match said.as_str() {
             "pbs" => Some(Self::Pbs),

@@ -18,7 +18,7 @@ use crate::exit::CliFailure;
 #[derive(Debug, clap::Args)]
 pub(crate) struct GenerateArgs {
     #[command(subcommand)]
-    what: GenerateCommand,
+    command: GenerateCommand,
 }
 
 /// The dialect of front ends.
@@ -69,14 +69,12 @@ enum GenerateCommand {
 
 /// `tollgate generate`.
 pub(crate) fn run(args: &GenerateArgs) -> Result<(), CliFailure> {
-    match &args.what {
-        GenerateCommand::Man { out } => {
-            man(out).map_err(|error| CliFailure::write(out.display().to_string(), error))
-        }
-        GenerateCommand::Schemas { out } => {
-            schemas::write(out).map_err(|error| CliFailure::write(out.display().to_string(), error))
-        }
-        GenerateCommand::Frontends { out, style } => frontends(out, *style),
+    match &args.command {
+        GenerateCommand::Man { out } => write_man_pages(out)
+            .map_err(|error| CliFailure::write_failed(out.display().to_string(), error)),
+        GenerateCommand::Schemas { out } => schemas::write(out)
+            .map_err(|error| CliFailure::write_failed(out.display().to_string(), error)),
+        GenerateCommand::Frontends { out, style } => write_frontends(out, *style),
         GenerateCommand::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(*shell, &mut command(), "tollgate", &mut text);
@@ -84,16 +82,16 @@ pub(crate) fn run(args: &GenerateArgs) -> Result<(), CliFailure> {
         }
         GenerateCommand::Systemd { place } => {
             let program = std::env::current_exe()
-                .map_err(|error| CliFailure::read("the program itself".to_owned(), error))?;
-            let data = std::path::absolute(place.folder()?);
-            let data = data.map_err(|error| CliFailure::flag("data", error.to_string()))?;
-            let unit = unit(&quoted(&program)?, &quoted(&data)?);
+                .map_err(|error| CliFailure::read_failed("the program itself".to_owned(), error))?;
+            let data = std::path::absolute(place.data_dir()?);
+            let data = data.map_err(|error| CliFailure::invalid_flag("data", error.to_string()))?;
+            let unit = systemd_unit(&quote_for_unit(&program)?, &quote_for_unit(&data)?);
             Ok(io::stdout().lock().write_all(unit.as_bytes())?)
         }
     }
 }
 
-fn man(out: &Path) -> io::Result<()> {
+fn write_man_pages(out: &Path) -> io::Result<()> {
     fs::create_dir_all(out)?;
     clap_mangen::generate_to(with_every_option(command()), out)
 }
@@ -105,10 +103,10 @@ fn with_every_option(command: Command) -> Command {
 }
 
 /// Links to the program for PBS, which it knows by its name; for Grid Engine scripts that say so.
-fn frontends(out: &Path, style: DialectArg) -> Result<(), CliFailure> {
+fn write_frontends(out: &Path, style: DialectArg) -> Result<(), CliFailure> {
     let program = std::env::current_exe();
-    let program = program.map_err(|error| CliFailure::read("the program itself", error))?;
-    let failed = |path: &Path, error| CliFailure::write(path.display().to_string(), error);
+    let program = program.map_err(|error| CliFailure::read_failed("the program itself", error))?;
+    let failed = |path: &Path, error| CliFailure::write_failed(path.display().to_string(), error);
     fs::create_dir_all(out).map_err(|error| failed(out, error))?;
     for tool in FrontendTool::ALL {
         let path = out.join(tool.name());
@@ -119,14 +117,14 @@ fn frontends(out: &Path, style: DialectArg) -> Result<(), CliFailure> {
         }
         let made = match style {
             DialectArg::Pbs => symlink(&program, &path),
-            DialectArg::Sge => wrapper(&program, tool, &path),
+            DialectArg::Sge => write_wrapper(&program, tool, &path),
         };
         made.map_err(|error| failed(&path, error))?;
     }
     Ok(())
 }
 
-fn wrapper(program: &Path, tool: FrontendTool, path: &Path) -> io::Result<()> {
+fn write_wrapper(program: &Path, tool: FrontendTool, path: &Path) -> io::Result<()> {
     let program = program.display().to_string().replace('\'', "'\\''");
     let name = tool.name();
     let text = format!("#!/bin/sh\nTOLLGATE_STYLE=sge exec '{program}' {name} \"$@\"\n");
@@ -139,7 +137,7 @@ fn wrapper(program: &Path, tool: FrontendTool, path: &Path) -> io::Result<()> {
     file.write_all(text.as_bytes())
 }
 
-fn unit(program: &str, data: &str) -> String {
+fn systemd_unit(program: &str, data: &str) -> String {
     format!(
         "[Unit]
 Description=Tollgate: decides which jobs to promise to finish, and runs them
@@ -161,13 +159,13 @@ WantedBy=default.target
 }
 
 /// A path as a unit says it: `%` and `$` mean something there.
-fn quoted(path: &Path) -> Result<String, CliFailure> {
+fn quote_for_unit(path: &Path) -> Result<String, CliFailure> {
     let text = path
         .to_str()
         .filter(|text| !text.contains(char::is_control));
     let text = text.ok_or_else(|| {
         let expected = "expected a name in UTF-8 without control characters";
-        CliFailure::flag("data", format!("{expected}, got `{}`", path.display()))
+        CliFailure::invalid_flag("data", format!("{expected}, got `{}`", path.display()))
     })?;
     let mut quoted = String::from("\"");
     for letter in text.chars() {
@@ -187,7 +185,7 @@ mod tests {
 
     #[test]
     fn what_means_something_in_a_unit_is_escaped() {
-        let quoted = |path| quoted(Path::new(path));
+        let quoted = |path| quote_for_unit(Path::new(path));
         assert_eq!(quoted("/srv/a b").unwrap(), r#""/srv/a b""#);
         assert_eq!(quoted(r#"/50%/$x/"\"#).unwrap(), r#""/50%%/$$x/\"\\""#);
         assert!(quoted("/a\nExecStart=evil").is_err());
@@ -195,6 +193,6 @@ mod tests {
 
     #[test]
     fn the_unit_lets_jobs_go_on() {
-        insta::assert_snapshot!(unit("\"/usr/bin/tollgate\"", "\"/srv/tollgate\""));
+        insta::assert_snapshot!(systemd_unit("\"/usr/bin/tollgate\"", "\"/srv/tollgate\""));
     }
 }

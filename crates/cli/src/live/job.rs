@@ -9,32 +9,32 @@ use tollgate_service::api::types::JobRequest;
 
 use super::script::JobScript;
 use super::words::{self, TimeSpec};
-use crate::args::count;
+use crate::args::parse_count;
 use crate::exit::CliFailure;
 
 /// What of the environment a job gets unless more is asked for.
-const USUAL_ENV: &[&str] = &[
+const DEFAULT_ENV: &[&str] = &[
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ",
 ];
 
 /// Where its output goes unless it is said.
-const USUAL_OUTPUT: &str = "tollgate-%j.out";
+const DEFAULT_OUTPUT: &str = "tollgate-%j.out";
 /// The same of an array: a file a task, in a directory of the array's own.
-const USUAL_OUTPUTS: &str = "tollgate-%j/%a.out";
+const DEFAULT_ARRAY_OUTPUT: &str = "tollgate-%j/%a.out";
 
 /// A job as it is typed: on the command line, or in the `#TOLLGATE` lines of a script.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct JobArgs {
     /// Number of processors [default: 1]
-    #[arg(long, short = 'n', value_name = "N", value_parser = count::<u32>)]
+    #[arg(long, short = 'n', value_name = "N", value_parser = parse_count::<u32>)]
     pub(super) procs: Option<u32>,
 
     /// Maximum memory, as in 2G or 500M
-    #[arg(long, value_name = "SIZE", value_parser = words::memory)]
+    #[arg(long, value_name = "SIZE", value_parser = words::parse_memory)]
     pub(super) mem: Option<u64>,
 
     /// Expected run time, as in 90s, 1h30m, 1-12:00:00 [default: a forecast]
-    #[arg(long, short = 'e', value_name = "SPAN", value_parser = words::span)]
+    #[arg(long, short = 'e', value_name = "SPAN", value_parser = words::parse_span)]
     pub(super) estimate: Option<f64>,
 
     /// Latest finish, as in +2h, 17:00 or `fri 9am`
@@ -49,7 +49,7 @@ pub(crate) struct JobArgs {
     pub(super) budget: Option<f64>,
 
     /// Cost of lateness to the provider, as in 0.1/s or 360/h
-    #[arg(long, value_name = "RATE", value_parser = words::rate)]
+    #[arg(long, value_name = "RATE", value_parser = words::parse_rate)]
     pub(super) penalty: Option<f64>,
 
     /// Minimum probability of meeting the deadline; reject the job below
@@ -106,15 +106,15 @@ pub(crate) struct JobArgs {
 impl JobArgs {
     /// The job as it is sent: what is typed here goes over what a script says of itself.
     pub(super) fn request(&self, now: &Zoned) -> Result<JobRequest, CliFailure> {
-        let Some(script) = JobScript::named_by(&self.command)? else {
+        let Some(script) = JobScript::from_command(&self.command)? else {
             return self.clone().build(None, now);
         };
-        let job = self.clone().over(script.wishes()?);
+        let job = self.clone().override_defaults(script.directives()?);
         job.build(Some(script.text), now)
     }
 
     /// This where it says something, else what `below` says.
-    pub(super) fn over(mut self, below: Self) -> Self {
+    pub(super) fn override_defaults(mut self, below: Self) -> Self {
         let mut env = below.env;
         env.append(&mut self.env);
         Self {
@@ -146,17 +146,19 @@ impl JobArgs {
         now: &Zoned,
     ) -> Result<JobRequest, CliFailure> {
         let usual = match self.array {
-            Some(_) => USUAL_OUTPUTS,
-            None => USUAL_OUTPUT,
+            Some(_) => DEFAULT_ARRAY_OUTPUT,
+            None => DEFAULT_OUTPUT,
         };
         let output = self.output.as_deref().unwrap_or(usual);
         let deadline = self.deadline.as_deref();
-        let deadline = deadline.map(|words| words::moment(words, now)).transpose();
-        let deadline = deadline.map_err(|message| CliFailure::flag("deadline", message))?;
+        let deadline = deadline
+            .map(|words| words::parse_time(words, now))
+            .transpose();
+        let deadline = deadline.map_err(|message| CliFailure::invalid_flag("deadline", message))?;
         // The service's clock says when a span from now is over, whatever the clock here says.
         let (deadline_s, deadline_at) = match deadline {
-            Some(TimeSpec::After(secs)) => (Some(secs), None),
-            Some(TimeSpec::At(at)) => (None, Some(at.to_string())),
+            Some(TimeSpec::Relative(secs)) => (Some(secs), None),
+            Some(TimeSpec::Absolute(at)) => (None, Some(at.to_string())),
             None => (None, None),
         };
         Ok(JobRequest {
@@ -177,14 +179,14 @@ impl JobArgs {
             after: self.after.clone(),
             held: false,
             env: self.environment()?,
-            dir: self.folder()?,
+            dir: self.working_dir()?,
             output: (output != "none").then(|| output.to_owned()),
             umask: umask(),
         })
     }
 
     fn environment(&self) -> Result<BTreeMap<String, String>, CliFailure> {
-        let mut given: BTreeMap<String, String> = USUAL_ENV
+        let mut given: BTreeMap<String, String> = DEFAULT_ENV
             .iter()
             .filter_map(|&name| Some((name.to_owned(), env::var(name).ok()?)))
             .collect();
@@ -201,7 +203,10 @@ impl JobArgs {
                 }
                 None => {
                     let value = env::var(word).map_err(|_| {
-                        CliFailure::flag("env", format!("there is no variable `{word}` to give on"))
+                        CliFailure::invalid_flag(
+                            "env",
+                            format!("there is no variable `{word}` to give on"),
+                        )
                     })?;
                     given.insert(word.clone(), value);
                 }
@@ -210,9 +215,10 @@ impl JobArgs {
         Ok(given)
     }
 
-    fn folder(&self) -> Result<String, CliFailure> {
-        let here =
-            || env::current_dir().map_err(|error| CliFailure::flag("dir", error.to_string()));
+    fn working_dir(&self) -> Result<String, CliFailure> {
+        let here = || {
+            env::current_dir().map_err(|error| CliFailure::invalid_flag("dir", error.to_string()))
+        };
         let dir = match &self.dir {
             Some(dir) if dir.is_absolute() => dir.clone(),
             Some(dir) => here()?.join(dir),
@@ -220,7 +226,7 @@ impl JobArgs {
         };
         dir.into_os_string().into_string().map_err(|dir| {
             let dir = dir.to_string_lossy();
-            CliFailure::flag("dir", format!("expected a name in UTF-8, got `{dir}`"))
+            CliFailure::invalid_flag("dir", format!("expected a name in UTF-8, got `{dir}`"))
         })
     }
 }

@@ -30,7 +30,7 @@ pub(crate) struct StatusArgs {
 #[derive(Debug, clap::Args)]
 pub(crate) struct JobsArgs {
     /// Array whose tasks to list, as in 7 or 7_1-5,9
-    #[arg(value_parser = words::job, conflicts_with_all = ["all", "state"])]
+    #[arg(value_parser = words::parse_job_id, conflicts_with_all = ["all", "state"])]
     array: Option<String>,
     #[command(flatten)]
     address: ServiceAddressArgs,
@@ -57,7 +57,7 @@ pub(crate) struct JobsArgs {
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExplainArgs {
     /// Number of the job, or of an array's task, as in 7_3
-    #[arg(value_parser = words::job)]
+    #[arg(value_parser = words::parse_job_id)]
     id: String,
     #[command(flatten)]
     address: ServiceAddressArgs,
@@ -85,11 +85,11 @@ pub(crate) fn status(args: &StatusArgs) -> Result<(), CliFailure> {
     let status = &standing.status;
     let mut out = io::stdout().lock();
     match args.format {
-        OutputFormat::Json => print::json(&mut out, &standing)?,
+        OutputFormat::Json => print::write_json(&mut out, &standing)?,
         OutputFormat::Csv => return Err(CsvUnsupported.into()),
         OutputFormat::Table => {
             let now = print::now();
-            let since = print::local(&status.up_since_at, &now);
+            let since = print::format_local_time(&status.up_since_at, &now);
             let ServiceStatus {
                 version,
                 pid,
@@ -119,9 +119,9 @@ pub(crate) fn status(args: &StatusArgs) -> Result<(), CliFailure> {
                 "  jobs    {} running, {} queued, {} held",
                 status.running, status.queued, status.held
             )?;
-            figures::write_objectives(&mut out, &standing.objectives)?;
+            figures::render_objectives(&mut out, &standing.objectives)?;
             if let Some(shadow) = &status.shadow {
-                figures::write_shadow(&mut out, &status.policy, shadow, &now)?;
+                figures::render_shadow(&mut out, &status.policy, shadow, &now)?;
             }
         }
     }
@@ -134,7 +134,7 @@ pub(crate) fn jobs(args: &JobsArgs) -> Result<(), CliFailure> {
     let mut path = format!("/v1/jobs?live={live}&limit={}", args.limit);
     if let Some(state) = &args.state {
         if !state.bytes().all(|byte| byte.is_ascii_lowercase()) {
-            return Err(CliFailure::flag(
+            return Err(CliFailure::invalid_flag(
                 "state",
                 format!("unknown state `{state}`: expected one as in `running` or `finished`"),
             ));
@@ -149,21 +149,21 @@ pub(crate) fn jobs(args: &JobsArgs) -> Result<(), CliFailure> {
     match (args.quiet, args.format) {
         (true, _) => {
             for job in &listed.jobs {
-                writeln!(out, "{}", print::name(job))?;
+                writeln!(out, "{}", print::format_job_id(job))?;
             }
         }
-        (false, OutputFormat::Json) => print::json(&mut out, &listed)?,
-        (false, OutputFormat::Table) => write_table(&mut out, &listed.jobs)?,
+        (false, OutputFormat::Json) => print::write_json(&mut out, &listed)?,
+        (false, OutputFormat::Table) => render_jobs(&mut out, &listed.jobs)?,
         (false, OutputFormat::Csv) => write_csv(out, &listed.jobs)?,
     }
     Ok(())
 }
 
-fn write_table(out: &mut impl Write, jobs: &[JobDetails]) -> io::Result<()> {
+fn render_jobs(out: &mut impl Write, jobs: &[JobDetails]) -> io::Result<()> {
     let now = print::now();
     let local = |at: &Option<String>| {
         at.as_ref()
-            .map_or_else(String::new, |at| print::local(at, &now))
+            .map_or_else(String::new, |at| print::format_local_time(at, &now))
     };
     let mut table = Table::new();
     table.load_style(STYLE);
@@ -186,11 +186,11 @@ fn write_table(out: &mut impl Write, jobs: &[JobDetails]) -> io::Result<()> {
             Some(_) | None => job.state.clone(),
         };
         table.add_row([
-            print::name(job),
+            print::format_job_id(job),
             job.name.clone(),
             state,
             job.procs.to_string(),
-            print::local(&job.submitted_at, &now),
+            print::format_local_time(&job.submitted_at, &now),
             local(&job.deadline_at),
             local(&job.started_at),
             local(&job.finished_at),
@@ -248,7 +248,7 @@ fn write_csv(out: impl Write, jobs: &[JobDetails]) -> Result<(), CliFailure> {
             let number =
                 |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
             rows.write_record([
-                print::name(job),
+                print::format_job_id(job),
                 job.user_id.to_string(),
                 job.name.clone(),
                 job.state.clone(),
@@ -274,7 +274,7 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<(), CliFailure> {
     let explained: JobExplanation = args.address.connect()?.get(&path)?;
     let mut out = io::stdout().lock();
     match args.format {
-        OutputFormat::Json => print::json(&mut out, &explained)?,
+        OutputFormat::Json => print::write_json(&mut out, &explained)?,
         OutputFormat::Csv => return Err(CsvUnsupported.into()),
         OutputFormat::Table => {
             let now = print::now();
@@ -283,7 +283,7 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<(), CliFailure> {
                 writeln!(out, "  {words}")?;
             }
             if let Some(expected) = &explained.expected {
-                let at = |words: &str| print::local(words, &now);
+                let at = |words: &str| print::format_local_time(words, &now);
                 writeln!(out, "  start     {}", at(&expected.expected_start_at))?;
                 writeln!(
                     out,
@@ -306,7 +306,7 @@ pub(crate) fn ledger(args: &LedgerArgs) -> Result<(), CliFailure> {
     let ledger: LedgerReport = args.address.connect()?.get("/v1/ledger")?;
     let mut out = io::stdout().lock();
     match args.format {
-        OutputFormat::Json => print::json(&mut out, &ledger)?,
+        OutputFormat::Json => print::write_json(&mut out, &ledger)?,
         OutputFormat::Csv => return Err(CsvUnsupported.into()),
         OutputFormat::Table => {
             let mut table = Table::new();

@@ -2,7 +2,7 @@
 
 use tollgate_engine::log::{LogFormat, LogLevel, LogSettings, UnknownLogSetting};
 
-use super::address::text;
+use super::address::text_var;
 use crate::exit::CliFailure;
 
 /// The flags of a process that writes a log.
@@ -19,18 +19,21 @@ pub(crate) struct LogArgs {
 
 impl LogArgs {
     /// Returns how the log is written: the flags over the environment over `settings`.
-    pub(super) fn over(self, settings: LogSettings) -> Result<LogSettings, CliFailure> {
+    pub(super) fn override_settings(
+        self,
+        settings: LogSettings,
+    ) -> Result<LogSettings, CliFailure> {
         let wrong = |name: &'static str| {
             move |UnknownLogSetting(expected)| {
-                CliFailure::flag(name, format!("expected {expected}"))
+                CliFailure::invalid_flag(name, format!("expected {expected}"))
             }
         };
-        let format = match (self.log_format, text("TOLLGATE_LOG_FORMAT")?) {
+        let format = match (self.log_format, text_var("TOLLGATE_LOG_FORMAT")?) {
             (Some(format), _) => format,
             (None, Some(word)) => word.parse().map_err(wrong("log-format"))?,
             (None, None) => settings.format,
         };
-        let level = match (self.log_level, text("TOLLGATE_LOG_LEVEL")?) {
+        let level = match (self.log_level, text_var("TOLLGATE_LOG_LEVEL")?) {
             (Some(level), _) => level,
             (None, Some(word)) => word.parse().map_err(wrong("log-level"))?,
             (None, None) => settings.level,

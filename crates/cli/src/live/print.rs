@@ -9,7 +9,7 @@ use tollgate_service::api::types::JobDetails;
 
 /// An instant of the wire in the user's zone: the time of day if it is within a day of `now`,
 /// else with the date.
-pub(super) fn local(at: &str, now: &Zoned) -> String {
+pub(super) fn format_local_time(at: &str, now: &Zoned) -> String {
     let Ok(read) = at.parse::<Timestamp>() else {
         return at.to_owned();
     };
@@ -26,7 +26,7 @@ pub(super) fn now() -> Zoned {
 }
 
 /// Seconds as `45s`, `20m`, `1h30m`, `2d5h`: two units at most.
-pub(super) fn span(secs: f64) -> String {
+pub(super) fn format_span(secs: f64) -> String {
     let whole = secs.round() as i64;
     let parts = [
         (whole / 86_400, "d"),
@@ -48,7 +48,7 @@ pub(super) fn span(secs: f64) -> String {
 }
 
 /// The name of a job or of a task: `7`, `7_3`.
-pub(super) fn name(job: &JobDetails) -> String {
+pub(super) fn format_job_id(job: &JobDetails) -> String {
     match job.task {
         Some(task) => format!("{}_{task}", job.id),
         None => job.id.to_string(),
@@ -56,7 +56,7 @@ pub(super) fn name(job: &JobDetails) -> String {
 }
 
 /// An answer as JSON.
-pub(super) fn json(out: &mut impl Write, answer: &impl Serialize) -> io::Result<()> {
+pub(super) fn write_json(out: &mut impl Write, answer: &impl Serialize) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *out, answer).map_err(io::Error::from)?;
     writeln!(out)
 }
@@ -75,16 +75,19 @@ mod tests {
             (5400.0, "1h30m"),
             (190_859.0, "2d5h"),
         ] {
-            assert_eq!(span(secs), words);
+            assert_eq!(format_span(secs), words);
         }
     }
 
     #[test]
     fn instants_of_today_have_no_date() {
         let now: Zoned = "2026-11-21T15:30:00+01:00[Europe/Berlin]".parse().unwrap();
-        assert_eq!(local("2026-11-21T16:30:00Z", &now), "17:30:00 CET");
         assert_eq!(
-            local("2026-11-22T16:30:00Z", &now),
+            format_local_time("2026-11-21T16:30:00Z", &now),
+            "17:30:00 CET"
+        );
+        assert_eq!(
+            format_local_time("2026-11-22T16:30:00Z", &now),
             "2026-11-22 17:30:00 CET"
         );
     }

@@ -10,9 +10,9 @@ use super::job::JobArgs;
 use crate::exit::CliFailure;
 
 /// The longest script that is copied, in bytes: it fits into a request.
-pub(super) const LONGEST: u64 = 700_000;
+pub(super) const MAX_SCRIPT_LEN: u64 = 700_000;
 /// What a line that speaks to tollgate begins with.
-const MARK: &str = "#TOLLGATE";
+const DIRECTIVE_PREFIX: &str = "#TOLLGATE";
 
 /// A script as it is when it is handed in.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl JobScript {
     ///
     /// # Errors
     /// If there is one, and it cannot be copied.
-    pub(super) fn named_by(command: &[String]) -> Result<Option<Self>, CliFailure> {
+    pub(super) fn from_command(command: &[String]) -> Result<Option<Self>, CliFailure> {
         let Some(name) = command.first().filter(|name| name.contains('/')) else {
             return Ok(None);
         };
@@ -47,7 +47,7 @@ impl JobScript {
         let Ok(mut file) = File::open(name) else {
             return Ok(None);
         };
-        let failed = |error| CliFailure::read(name.clone(), error);
+        let failed = |error| CliFailure::read_failed(name.clone(), error);
         let mut mark = [0; 2];
         match file.read_exact(&mut mark) {
             Ok(()) if mark == *b"#!" => {}
@@ -56,10 +56,13 @@ impl JobScript {
             Err(error) => return Err(failed(error)),
         }
         let mut bytes = mark.to_vec();
-        file.take(LONGEST).read_to_end(&mut bytes).map_err(failed)?;
+        file.take(MAX_SCRIPT_LEN)
+            .read_to_end(&mut bytes)
+            .map_err(failed)?;
         let text = String::from_utf8(bytes).ok();
-        let text = text.filter(|text| text.len() as u64 <= LONGEST);
-        let text = text.ok_or_else(|| ClientCommandError::NotCopied { file: name.clone() })?;
+        let text = text.filter(|text| text.len() as u64 <= MAX_SCRIPT_LEN);
+        let text =
+            text.ok_or_else(|| ClientCommandError::ScriptNotReadable { file: name.clone() })?;
         let file = name.clone();
         Ok(Some(Self { file, text }))
     }
@@ -69,12 +72,12 @@ impl JobScript {
     ///
     /// # Errors
     /// The first line that is not understood.
-    pub(super) fn wishes(&self) -> Result<JobArgs, ClientCommandError> {
+    pub(super) fn directives(&self) -> Result<JobArgs, ClientCommandError> {
         let head = self.text.lines().zip(1_usize..);
         let head = head.take_while(|(line, _)| line.trim().is_empty() || line.starts_with('#'));
         let mut wishes = JobArgs::default();
         for (line, number) in head {
-            let Some(rest) = line.strip_prefix(MARK) else {
+            let Some(rest) = line.strip_prefix(DIRECTIVE_PREFIX) else {
                 continue;
             };
             let wrong = |message: String| ClientCommandError::ScriptLine {
@@ -82,25 +85,26 @@ impl JobScript {
                 line: number,
                 message,
             };
-            let words = words(rest).ok_or_else(|| wrong("a quote is not closed".to_owned()))?;
+            let words =
+                split_words(rest).ok_or_else(|| wrong("a quote is not closed".to_owned()))?;
             let read =
                 ScriptLineArgs::try_parse_from(words).map_err(|error| wrong(first_line(&error)))?;
             if let Some(word) = read.job.command.first() {
                 return Err(wrong(format!("expected options, got `{word}`")));
             }
-            wishes = read.job.over(wishes);
+            wishes = read.job.override_defaults(wishes);
         }
         Ok(wishes)
     }
 }
 
 /// Reads what a script says of itself, for the fuzz target; false if it makes no sense.
-pub(crate) fn check(text: &str) -> bool {
+pub(crate) fn parses(text: &str) -> bool {
     let script = JobScript {
         file: "script".to_owned(),
         text: text.to_owned(),
     };
-    let wishes = script.wishes();
+    let wishes = script.directives();
     if let Err(error) = &wishes {
         assert!(error.to_string().starts_with("script:"), "{error}");
     }
@@ -116,7 +120,7 @@ fn first_line(error: &clap::Error) -> String {
 
 /// Splits a line as a shell does: at blanks, but for what is quoted; `#` begins a remark. None if a
 /// quote is not closed.
-pub(super) fn words(line: &str) -> Option<Vec<String>> {
+pub(super) fn split_words(line: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut letters = line.chars();
@@ -159,7 +163,7 @@ mod tests {
             "#!/bin/sh\n# a remark\n#TOLLGATE --procs 4 --deadline 'tomorrow 9am' # by then\n\n\
              #TOLLGATE -n 2 --env A=1\necho\n#TOLLGATE --procs 8\n",
         )
-        .wishes()
+        .directives()
         .unwrap();
         assert_eq!(wishes.procs, Some(2));
         assert_eq!(wishes.deadline.as_deref(), Some("tomorrow 9am"));
@@ -172,8 +176,8 @@ mod tests {
             procs: Some(1),
             ..JobArgs::default()
         };
-        let wishes = script("#!/bin/sh\n#TOLLGATE --procs 4 --budget 3\n").wishes();
-        let job = typed.over(wishes.unwrap());
+        let wishes = script("#!/bin/sh\n#TOLLGATE --procs 4 --budget 3\n").directives();
+        let job = typed.override_defaults(wishes.unwrap());
         assert_eq!((job.procs, job.budget), (Some(1), Some(3.0)));
     }
 
@@ -187,19 +191,19 @@ mod tests {
             ("--name 'x", "job.sh:2: #TOLLGATE: a quote is not closed"),
             ("echo", "job.sh:2: #TOLLGATE: expected options, got `echo`"),
         ] {
-            let read = script(&format!("#!/bin/sh\n#TOLLGATE {line}\n")).wishes();
+            let read = script(&format!("#!/bin/sh\n#TOLLGATE {line}\n")).directives();
             assert_eq!(read.unwrap_err().to_string(), expected);
         }
     }
 
     #[test]
     fn words_are_split_as_a_shell_does() {
-        let split = |line| words(line).unwrap();
+        let split = |line| split_words(line).unwrap();
         assert_eq!(
             split(r#" a  b\ c "d e" f'g'h # i"#),
             ["a", "b c", "d e", "fgh"]
         );
         assert_eq!(split("''"), [""]);
-        assert_eq!(words("\\"), None);
+        assert_eq!(split_words("\\"), None);
     }
 }

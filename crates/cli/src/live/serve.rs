@@ -18,15 +18,15 @@ use super::log::LogArgs;
 use crate::exit::CliFailure;
 
 /// The word behind which the program is the runner.
-pub(crate) const RUNNER: &str = "__runner";
+pub(crate) const RUNNER_ARG: &str = "__runner";
 /// The word behind which the program is the starter of runners.
-pub(crate) const STARTER: &str = "__starter";
+pub(crate) const STARTER_ARG: &str = "__starter";
 
 /// Run the service: admit jobs, promise deadlines, and run them.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ServeArgs {
     #[command(flatten)]
-    place: DataDirArgs,
+    data_dir: DataDirArgs,
     /// Configuration file, as TOML [default: config.toml in the data directory]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -48,7 +48,7 @@ pub(crate) struct ServeArgs {
 
 /// `tollgate serve`.
 pub(crate) fn run(args: &ServeArgs) -> Result<(), CliFailure> {
-    let place = args.place.folder()?;
+    let place = args.data_dir.data_dir()?;
     if args.detach {
         return detach(&place);
     }
@@ -65,16 +65,16 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), CliFailure> {
     if let Some(address) = &args.listen {
         let listen = config
             .listen
-            .get_or_insert_with(|| ListenConfig::at(address));
+            .get_or_insert_with(|| ListenConfig::for_address(address));
         listen.address.clone_from(address);
     }
-    let log = args.log.over(config.log()?)?;
+    let log = args.log.override_settings(config.log()?)?;
     log::start(log);
-    let (rules, mut doors) = (config.rules()?, config.doors()?);
+    let (rules, mut doors) = (config.rules()?, config.serve_options()?);
     // Root may read the key of a certificate, and the account that it becomes need not.
     doors.read_certificate()?;
-    let starter = match doors.access.users {
-        UserScope::All => give_up_root(&place, &config.account, config.root_jobs)?,
+    let starter = match doors.access.scope {
+        UserScope::All => drop_root(&place, &config.account, config.root_jobs)?,
         UserScope::Own => None,
     };
     let folder = DataDir::lock(&place)?;
@@ -91,7 +91,7 @@ pub(super) fn run_in(
     serve_in(
         folder,
         &config.rules()?,
-        config.doors()?,
+        config.serve_options()?,
         (log, None),
         ready,
     )
@@ -104,7 +104,7 @@ fn serve_in(
     (log, starter): (LogSettings, Option<StarterLink>),
     ready: impl FnOnce(),
 ) -> Result<(), CliFailure> {
-    let engine = local(folder, doors.access.users, log, starter)?;
+    let engine = open_local_engine(folder, doors.access.scope, log, starter)?;
     let socket = folder.socket();
     serve(folder, engine, rules, doors, |heard| {
         let (policy, market, socket) = (&rules.policy, rules.market, socket.display());
@@ -123,7 +123,7 @@ fn serve_in(
 
 /// As root, becomes an account that has no rights over users, for good, and leaves a starter of runners behind.
 /// None if this is not root, or is to stay root.
-pub(super) fn give_up_root(
+pub(super) fn drop_root(
     place: &Path,
     account: &str,
     root_jobs: bool,
@@ -134,9 +134,9 @@ pub(super) fn give_up_root(
     let Some(account) = ServiceAccount::by_name(account)? else {
         return Ok(None);
     };
-    let program = program()?;
-    let starter = [program.clone(), STARTER.into()];
-    let given_up = account.become_it(place, root_jobs, &starter, &[program, RUNNER.into()])?;
+    let program = current_program()?;
+    let starter = [program.clone(), STARTER_ARG.into()];
+    let given_up = account.switch_to(place, root_jobs, &starter, &[program, RUNNER_ARG.into()])?;
     if given_up.took_over {
         let (place, name) = (place.display(), account.name());
         tracing::info!(folder = %place, account = name, "the data folder was given to the account");
@@ -153,7 +153,7 @@ fn default_config(place: &Path) -> Result<ServiceConfig, CliFailure> {
 }
 
 /// This machine, by way of a runner that outlives the service: this very program.
-pub(super) fn local(
+pub(super) fn open_local_engine(
     folder: &DataDir,
     users: UserScope,
     log: LogSettings,
@@ -163,15 +163,15 @@ pub(super) fn local(
         other_users: users == UserScope::All,
         log,
         starter,
-        ..LocalEngineConfig::new(folder.engine(), [program()?, RUNNER.into()])
+        ..LocalEngineConfig::new(folder.engine_dir(), [current_program()?, RUNNER_ARG.into()])
     };
     Ok(LocalEngine::open(settings)?)
 }
 
 /// The file of this very program.
-pub(super) fn program() -> Result<OsString, CliFailure> {
+pub(super) fn current_program() -> Result<OsString, CliFailure> {
     let program = env::current_exe();
     let program =
-        program.map_err(|error| CliFailure::read("the program itself".to_owned(), error))?;
+        program.map_err(|error| CliFailure::read_failed("the program itself".to_owned(), error))?;
     Ok(program.into_os_string())
 }

@@ -39,7 +39,7 @@ pub(crate) struct QuoteArgs {
     /// Reserve the room for this long, as in 60s
     ///
     /// `tollgate submit --quote ID` claims it; an unclaimed quote expires.
-    #[arg(long, value_name = "SPAN", value_parser = words::span)]
+    #[arg(long, value_name = "SPAN", value_parser = words::parse_span)]
     reserve: Option<f64>,
     #[command(flatten)]
     common: SubmitCommonArgs,
@@ -63,13 +63,13 @@ struct SubmitCommonArgs {
 pub(crate) fn submit(args: &SubmitArgs) -> Result<(), CliFailure> {
     match args.quote {
         Some(quote) => claim(&args.common, quote),
-        None => hand_in(&args.common, "/v1/jobs", None, args.hold),
+        None => submit_request(&args.common, "/v1/jobs", None, args.hold),
     }
 }
 
 /// `tollgate quote`.
 pub(crate) fn quote(args: &QuoteArgs) -> Result<(), CliFailure> {
-    hand_in(&args.common, "/v1/quotes", args.reserve, false)
+    submit_request(&args.common, "/v1/quotes", args.reserve, false)
 }
 
 fn claim(args: &SubmitCommonArgs, quote: u64) -> Result<(), CliFailure> {
@@ -79,14 +79,14 @@ fn claim(args: &SubmitCommonArgs, quote: u64) -> Result<(), CliFailure> {
     let mut out = io::stdout().lock();
     match (args.quiet, args.format) {
         (true, _) => writeln!(out, "{}", done.id)?,
-        (false, OutputFormat::Json) => print::json(&mut out, &done)?,
+        (false, OutputFormat::Json) => print::write_json(&mut out, &done)?,
         (false, OutputFormat::Table) => writeln!(out, "job {}: accepted, as quoted", done.id)?,
         (false, OutputFormat::Csv) => return Err(CsvUnsupported.into()),
     }
     Ok(())
 }
 
-fn hand_in(
+fn submit_request(
     args: &SubmitCommonArgs,
     path: &str,
     hold_s: Option<f64>,
@@ -98,7 +98,7 @@ fn hand_in(
         held,
         ..args.job.request(&now)?
     };
-    let answer = decided(&mut args.address.connect()?, path, &request)?;
+    let answer = post_request(&mut args.address.connect()?, path, &request)?;
     let mut out = io::stdout().lock();
     match (args.quiet, args.format) {
         (true, _) => {
@@ -106,8 +106,8 @@ fn hand_in(
                 writeln!(out, "{id}")?;
             }
         }
-        (false, OutputFormat::Json) => print::json(&mut out, &answer)?,
-        (false, OutputFormat::Table) => write_words(&mut out, &answer, &now)?,
+        (false, OutputFormat::Json) => print::write_json(&mut out, &answer)?,
+        (false, OutputFormat::Table) => render_answer(&mut out, &answer, &now)?,
         (false, OutputFormat::Csv) => return Err(CsvUnsupported.into()),
     }
     match answer.decision {
@@ -118,7 +118,7 @@ fn hand_in(
 
 /// Has the service decide about a job, and notes on standard error if its clock is not this one:
 /// instants are read here and kept there.
-pub(super) fn decided(
+pub(super) fn post_request(
     client: &mut ApiClient,
     path: &str,
     request: &JobRequest,
@@ -126,39 +126,43 @@ pub(super) fn decided(
     let asked = Timestamp::now();
     let answer: SubmitResponse = client.post(path, request)?;
     if let Ok(theirs) = answer.now_at.parse::<Timestamp>() {
-        let off = clock::apart(theirs, asked, Timestamp::now());
+        let off = clock::clock_difference_note(theirs, asked, Timestamp::now());
         off.into_iter().for_each(|off| Verbosity::Notes.note(off));
     }
     Ok(answer)
 }
 
-fn write_words(out: &mut impl Write, answer: &SubmitResponse, now: &Zoned) -> io::Result<()> {
+fn render_answer(out: &mut impl Write, answer: &SubmitResponse, now: &Zoned) -> io::Result<()> {
     let job = match (answer.id, &answer.held_until_at) {
         (Some(id), None) => format!("job {id}"),
         (Some(id), Some(_)) => format!("quote {id}"),
         (None, _) => "quote".to_owned(),
     };
     if answer.tasks.is_empty() {
-        write_decision(out, &job, answer.decision, &answer.reasons)?;
+        render_decision(out, &job, answer.decision, &answer.reasons)?;
     }
     for part in &answer.tasks {
         let tasks = format!("{job}: tasks {}", part.tasks);
-        write_decision(out, &tasks, part.decision, &part.reasons)?;
+        render_decision(out, &tasks, part.decision, &part.reasons)?;
     }
     if let Some(at) = &answer.deadline_at {
         let sure = answer.expected.as_ref().and_then(|e| e.probability);
         let sure = sure.map_or_else(String::new, |p| format!(", kept with probability {p:.2}"));
-        writeln!(out, "  deadline  {}{sure}", print::local(at, now))?;
+        writeln!(
+            out,
+            "  deadline  {}{sure}",
+            print::format_local_time(at, now)
+        )?;
     }
     let source = match answer.estimate_source.as_str() {
         "user" => "as given",
         "class" => "by the forecast for such jobs",
         _ => "the configured default: no such job has ended yet",
     };
-    let estimate = print::span(answer.estimate_s);
+    let estimate = print::format_span(answer.estimate_s);
     writeln!(out, "  estimate  {estimate}, {source}")?;
     if let Some(expected) = &answer.expected {
-        let at = |words: &str| print::local(words, now);
+        let at = |words: &str| print::format_local_time(words, now);
         writeln!(out, "  start     {}", at(&expected.expected_start_at))?;
         writeln!(out, "  finish    {}", at(&expected.expected_finish_at))?;
         let ends = [&expected.earliest_finish_at, &expected.latest_finish_at].map(|end| at(end));
@@ -172,10 +176,10 @@ fn write_words(out: &mut impl Write, answer: &SubmitResponse, now: &Zoned) -> io
         writeln!(out, "            forecast from {}", answer.forecast_from)?;
     }
     for offer in &answer.offers {
-        writeln!(out, "  instead   {}", offer_words(offer, now))?;
+        writeln!(out, "  instead   {}", render_offer(offer, now))?;
     }
     if let (Some(until), Some(id)) = (&answer.held_until_at, answer.id) {
-        let until = print::local(until, now);
+        let until = print::format_local_time(until, now);
         writeln!(
             out,
             "  reserved  until {until}: `tollgate submit --quote {id} -- ..`"
@@ -187,7 +191,7 @@ fn write_words(out: &mut impl Write, answer: &SubmitResponse, now: &Zoned) -> io
     Ok(())
 }
 
-fn write_decision(
+fn render_decision(
     out: &mut impl Write,
     what: &str,
     decision: JobDecision,
@@ -210,9 +214,9 @@ fn write_decision(
 }
 
 /// What would be accepted: `a deadline of 17:00, kept with probability 0.93, for 12 credits`.
-fn offer_words(offer: &JobOffer, now: &Zoned) -> String {
+fn render_offer(offer: &JobOffer, now: &Zoned) -> String {
     let mut words = match (offer.change.as_str(), &offer.deadline_at, offer.budget) {
-        ("deadline", Some(at), _) => format!("a deadline of {}", print::local(at, now)),
+        ("deadline", Some(at), _) => format!("a deadline of {}", print::format_local_time(at, now)),
         ("budget", _, Some(budget)) => format!("a budget of {budget} credits"),
         _ => format!("{} processors", offer.procs),
     };

@@ -18,7 +18,7 @@ use crate::voice::Verbosity;
 #[derive(Debug, clap::Args)]
 pub(crate) struct TokenArgs {
     #[command(subcommand)]
-    what: TokenCommand,
+    command: TokenCommand,
 }
 
 #[derive(Debug, Subcommand)]
@@ -34,7 +34,7 @@ enum TokenCommand {
         #[arg(long)]
         worker: bool,
         /// Lifetime, as in 90d or 12h [default: until revoked]
-        #[arg(long, value_name = "SPAN", value_parser = words::span)]
+        #[arg(long, value_name = "SPAN", value_parser = words::parse_span)]
         expires: Option<f64>,
         #[command(flatten)]
         address: ServiceAddressArgs,
@@ -72,7 +72,7 @@ enum TokenFormat {
 
 /// `tollgate token`.
 pub(crate) fn run(args: &TokenArgs) -> Result<(), CliFailure> {
-    match &args.what {
+    match &args.command {
         TokenCommand::New {
             user,
             worker,
@@ -88,9 +88,9 @@ pub(crate) fn run(args: &TokenArgs) -> Result<(), CliFailure> {
                 },
                 expires_s: *expires,
             };
-            make(address, &request, *format)
+            create_token(address, &request, *format)
         }
-        TokenCommand::List { address, format } => list(address, *format),
+        TokenCommand::List { address, format } => list_tokens(address, *format),
         TokenCommand::Revoke { id, address } => {
             let _: TokenList = address.connect()?.post(&revoke_path(id)?, &())?;
             Ok(())
@@ -98,7 +98,7 @@ pub(crate) fn run(args: &TokenArgs) -> Result<(), CliFailure> {
     }
 }
 
-fn make(
+fn create_token(
     address: &ServiceAddressArgs,
     request: &TokenRequest,
     format: TokenFormat,
@@ -106,7 +106,7 @@ fn make(
     let made: NewToken = address.connect()?.post("/v1/tokens", request)?;
     let mut out = io::stdout().lock();
     match format {
-        TokenFormat::Json => print::json(&mut out, &made)?,
+        TokenFormat::Json => print::write_json(&mut out, &made)?,
         TokenFormat::Word => {
             writeln!(out, "{}", made.token)?;
             let TokenInfo { id, user_id, .. } = &made.about;
@@ -118,17 +118,17 @@ fn make(
     Ok(())
 }
 
-fn list(address: &ServiceAddressArgs, format: OutputFormat) -> Result<(), CliFailure> {
+fn list_tokens(address: &ServiceAddressArgs, format: OutputFormat) -> Result<(), CliFailure> {
     let listed: TokenList = address.connect()?.get("/v1/tokens")?;
     let mut out = io::stdout().lock();
     match format {
-        OutputFormat::Json => print::json(&mut out, &listed)?,
+        OutputFormat::Json => print::write_json(&mut out, &listed)?,
         OutputFormat::Csv => return Err(CsvUnsupported.into()),
         OutputFormat::Table => {
             let now = print::now();
             let local = |at: &Option<String>| {
                 at.as_ref()
-                    .map_or_else(String::new, |at| print::local(at, &now))
+                    .map_or_else(String::new, |at| print::format_local_time(at, &now))
             };
             let mut table = Table::new();
             table.load_style(STYLE);
@@ -138,7 +138,7 @@ fn list(address: &ServiceAddressArgs, format: OutputFormat) -> Result<(), CliFai
                     token.id.clone(),
                     token.proof.clone(),
                     token.user_id.to_string(),
-                    kind(token.kind).to_owned(),
+                    role_name(token.kind).to_owned(),
                     local(&token.made_at),
                     local(&token.expires_at),
                 ]);
@@ -151,7 +151,7 @@ fn list(address: &ServiceAddressArgs, format: OutputFormat) -> Result<(), CliFai
     Ok(())
 }
 
-fn kind(role: AccessRole) -> &'static str {
+fn role_name(role: AccessRole) -> &'static str {
     match role {
         AccessRole::User => "user",
         AccessRole::Worker => "worker",
@@ -163,5 +163,5 @@ fn revoke_path(id: &str) -> Result<String, CliFailure> {
         return Ok(format!("/v1/tokens/{id}/revoke"));
     }
     let message = format!("expected an id as `tollgate token list` shows it, got `{id}`");
-    Err(CliFailure::flag("id", message))
+    Err(CliFailure::invalid_flag("id", message))
 }

@@ -29,9 +29,9 @@ const UNITS: &[(&str, f64)] = &[
 ];
 
 /// A span in seconds: `90`, `20m`, `1h30m`, `2 hours`, `1:30:00`, `1-12:00:00`.
-pub(super) fn span(words: &str) -> Result<f64, String> {
+pub(super) fn parse_span(words: &str) -> Result<f64, String> {
     let text = words.trim();
-    let secs = clock(text).or_else(|| units(text));
+    let secs = parse_clock(text).or_else(|| parse_units(text));
     secs.filter(|secs| secs.is_finite() && *secs > 0.0)
         .ok_or_else(|| {
             format!("expected a span as in 90s, 20m, 1h30m or 1-12:00:00, got `{words}`")
@@ -39,7 +39,7 @@ pub(super) fn span(words: &str) -> Result<f64, String> {
 }
 
 /// `[days-]hours:minutes:seconds`, or `minutes:seconds`.
-fn clock(text: &str) -> Option<f64> {
+fn parse_clock(text: &str) -> Option<f64> {
     let (days, clock) = match text.split_once('-') {
         Some((days, clock)) => (days.parse::<u32>().ok()?, clock),
         None => (0, text),
@@ -55,7 +55,7 @@ fn clock(text: &str) -> Option<f64> {
 }
 
 /// Numbers with units behind them; seconds where a lone number has none.
-fn units(text: &str) -> Option<f64> {
+fn parse_units(text: &str) -> Option<f64> {
     if let Ok(secs) = text.parse::<f64>() {
         return Some(secs);
     }
@@ -75,43 +75,46 @@ fn units(text: &str) -> Option<f64> {
 }
 
 /// The longest span until a moment, in seconds: a hundred years.
-const MAX_AFTER_S: f64 = 3.2e9;
+const MAX_RELATIVE_S: f64 = 3.2e9;
 
 /// A moment as it was typed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum TimeSpec {
     /// So many seconds after it is submitted, by whatever clock.
-    After(f64),
+    Relative(f64),
     /// At this instant.
-    At(Timestamp),
+    Absolute(Timestamp),
 }
 
 /// A moment: `+2h`, `now+2hours` and `1-12:00:00` (from now), `17:00` (the next time it is that
 /// late), `tomorrow 9am`, `fri 17:00`, `noon`, `2026-12-01T09:00` in the zone of `now`, or ISO 8601
 /// with an offset.
-pub(super) fn moment(words: &str, now: &Zoned) -> Result<TimeSpec, String> {
+pub(super) fn parse_time(words: &str, now: &Zoned) -> Result<TimeSpec, String> {
     let text = words.trim();
     let relative = text.strip_prefix("now").unwrap_or(text).trim_start();
     if let Some(later) = relative.strip_prefix('+') {
-        return after(span(later)?, words);
+        return relative_time(parse_span(later)?, words);
     }
-    if let Some(at) = on_a_day(&text.to_ascii_lowercase(), now) {
-        return Ok(TimeSpec::At(at));
+    if let Some(at) = parse_day_and_time(&text.to_ascii_lowercase(), now) {
+        return Ok(TimeSpec::Absolute(at));
     }
     if let Some(secs) = days_and_clock(text).or_else(|| units_only(text)) {
-        return after(secs, words);
+        return relative_time(secs, words);
     }
-    let at = text.parse::<Timestamp>().ok().or_else(|| civil(text, now));
-    at.map(TimeSpec::At).ok_or_else(|| {
+    let at = text
+        .parse::<Timestamp>()
+        .ok()
+        .or_else(|| parse_civil(text, now));
+    at.map(TimeSpec::Absolute).ok_or_else(|| {
         format!(
             "expected an instant as in +2h, 17:00, `tomorrow 9am` or 2026-12-01T09:00, got `{words}`"
         )
     })
 }
 
-fn after(secs: f64, words: &str) -> Result<TimeSpec, String> {
-    match (0.0..=MAX_AFTER_S).contains(&secs) {
-        true => Ok(TimeSpec::After(secs)),
+fn relative_time(secs: f64, words: &str) -> Result<TimeSpec, String> {
+    match (0.0..=MAX_RELATIVE_S).contains(&secs) {
+        true => Ok(TimeSpec::Relative(secs)),
         false => Err(format!(
             "expected a moment within a hundred years, got `{words}`"
         )),
@@ -120,24 +123,24 @@ fn after(secs: f64, words: &str) -> Result<TimeSpec, String> {
 
 /// `1-12:00:00`: with days in front it is no time of day.
 fn days_and_clock(text: &str) -> Option<f64> {
-    clock(text).filter(|_| text.contains('-'))
+    parse_clock(text).filter(|_| text.contains('-'))
 }
 
 /// `2h`, `90 min`: a lone number could be anything.
 fn units_only(text: &str) -> Option<f64> {
-    units(text).filter(|secs| text.parse::<f64>().is_err() && *secs > 0.0)
+    parse_units(text).filter(|secs| text.parse::<f64>().is_err() && *secs > 0.0)
 }
 
 /// A time of day: the next one, or that of the day that is named before or after it.
-fn on_a_day(text: &str, now: &Zoned) -> Option<Timestamp> {
+fn parse_day_and_time(text: &str, now: &Zoned) -> Option<Timestamp> {
     let (first, second) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-    let (day, time) = match (day(first, now), day(second, now)) {
+    let (day, time) = match (parse_day(first, now), parse_day(second, now)) {
         (Some(days), None) => (Some(days), second.trim()),
         (None, Some(days)) => (Some(days), first),
         (None, None) => (None, text),
         (Some(_), Some(_)) => return None,
     };
-    let time = time_of_day(time)?;
+    let time = parse_time_of_day(time)?;
     let at = |days: i32| {
         let date = now.date().checked_add(days.days()).ok()?;
         let zoned = date
@@ -148,7 +151,7 @@ fn on_a_day(text: &str, now: &Zoned) -> Option<Timestamp> {
     };
     let to_come = |days: i32| at(days).filter(|&at| at > now.timestamp());
     match day {
-        Some(DaySpec::In(days)) => at(days),
+        Some(DaySpec::DaysFromToday(days)) => at(days),
         Some(DaySpec::Weekday(days)) => to_come(days).or_else(|| at(days + 7)),
         None => to_come(0).or_else(|| at(1)),
     }
@@ -157,12 +160,12 @@ fn on_a_day(text: &str, now: &Zoned) -> Option<Timestamp> {
 /// A day from today on.
 enum DaySpec {
     /// In so many days.
-    In(i32),
+    DaysFromToday(i32),
     /// The next of its name, in so many days or a week later.
     Weekday(i32),
 }
 
-fn day(word: &str, now: &Zoned) -> Option<DaySpec> {
+fn parse_day(word: &str, now: &Zoned) -> Option<DaySpec> {
     const WEEKDAYS: [&str; 7] = [
         "monday",
         "tuesday",
@@ -173,8 +176,8 @@ fn day(word: &str, now: &Zoned) -> Option<DaySpec> {
         "sunday",
     ];
     match word {
-        "today" => return Some(DaySpec::In(0)),
-        "tomorrow" => return Some(DaySpec::In(1)),
+        "today" => return Some(DaySpec::DaysFromToday(0)),
+        "tomorrow" => return Some(DaySpec::DaysFromToday(1)),
         _ if word.len() < 3 => return None,
         _ => {}
     }
@@ -184,7 +187,7 @@ fn day(word: &str, now: &Zoned) -> Option<DaySpec> {
 }
 
 /// `17:00`, `17:00:30`, `9am`, `9:30pm`, `noon`, `midnight`.
-fn time_of_day(text: &str) -> Option<Time> {
+fn parse_time_of_day(text: &str) -> Option<Time> {
     match text {
         "midnight" => return Time::new(0, 0, 0, 0).ok(),
         "noon" => return Time::new(12, 0, 0, 0).ok(),
@@ -218,14 +221,14 @@ fn time_of_day(text: &str) -> Option<Time> {
     .ok()
 }
 
-fn civil(text: &str, now: &Zoned) -> Option<Timestamp> {
+fn parse_civil(text: &str, now: &Zoned) -> Option<Timestamp> {
     let civil: DateTime = text.parse().ok()?;
     let zoned = civil.to_zoned(now.time_zone().clone()).ok()?;
     Some(zoned.timestamp())
 }
 
 /// Bytes: `2G`, `500M`, `1.5GiB`, `1048576`; units are powers of 1024.
-pub(super) fn memory(words: &str) -> Result<u64, String> {
+pub(super) fn parse_memory(words: &str) -> Result<u64, String> {
     let text = words.trim().to_ascii_lowercase();
     let end = text
         .find(|c: char| c.is_ascii_alphabetic())
@@ -249,7 +252,7 @@ pub(super) fn memory(words: &str) -> Result<u64, String> {
 }
 
 /// A job or tasks of an array: `7`, `7_3`, `7_1-5,9`. What it names is the service's to say.
-pub(super) fn job(words: &str) -> Result<String, String> {
+pub(super) fn parse_job_id(words: &str) -> Result<String, String> {
     let (id, tasks) = words.split_once('_').unwrap_or((words, "0"));
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let ranges = tasks.split([',', '-', ':']).all(digits);
@@ -262,7 +265,7 @@ pub(super) fn job(words: &str) -> Result<String, String> {
 }
 
 /// Credits a second: `0.1/s`, `6/min`, `360/h`, `0.1`.
-pub(super) fn rate(words: &str) -> Result<f64, String> {
+pub(super) fn parse_rate(words: &str) -> Result<f64, String> {
     let (number, unit) = words.split_once('/').unwrap_or((words, "s"));
     let scale = UNITS.iter().find(|(name, _)| *name == unit.trim());
     let number = number.trim().parse::<f64>().ok();
@@ -291,7 +294,7 @@ mod tests {
             ("1:30:00", 5400.0),
             ("1-12:00:00", 129_600.0),
         ] {
-            assert_eq!(span(words), Ok(secs), "{words}");
+            assert_eq!(parse_span(words), Ok(secs), "{words}");
         }
         for words in [
             "",
@@ -304,7 +307,7 @@ mod tests {
             "inf",
             "5h!",
         ] {
-            assert!(span(words).is_err(), "{words}");
+            assert!(parse_span(words).is_err(), "{words}");
         }
     }
 
@@ -331,9 +334,9 @@ mod tests {
             ("2026-12-01 09:00", "2026-12-01T08:00:00Z"),
             ("2026-12-01T09:00Z", "2026-12-01T09:00:00Z"),
         ] {
-            let read = moment(words, &now).map(|moment| match moment {
-                TimeSpec::At(at) => at.to_string(),
-                TimeSpec::After(secs) => format!("{secs} s"),
+            let read = parse_time(words, &now).map(|moment| match moment {
+                TimeSpec::Absolute(at) => at.to_string(),
+                TimeSpec::Relative(secs) => format!("{secs} s"),
             });
             assert_eq!(read.as_deref(), Ok(expected), "{words}");
         }
@@ -351,29 +354,33 @@ mod tests {
             "+1e300s",
             "yesterday 5pm",
         ] {
-            assert!(moment(words, &now).is_err(), "{words}");
+            assert!(parse_time(words, &now).is_err(), "{words}");
         }
     }
 
     #[test]
     fn jobs_and_tasks_are_named_in_one_word() {
         for words in ["7", "7_3", "7_1-5,9", "7_0-9:3"] {
-            assert_eq!(job(words).as_deref(), Ok(words));
+            assert_eq!(parse_job_id(words).as_deref(), Ok(words));
         }
         for words in ["", "x", "7_", "7_a", "_3", "7_1-", "-7", "7/cancel"] {
-            assert!(job(words).is_err(), "{words}");
+            assert!(parse_job_id(words).is_err(), "{words}");
         }
     }
 
     #[test]
     fn memory_and_rates_are_read_with_their_units() {
-        assert_eq!(memory("2G"), Ok(2 << 30));
-        assert_eq!(memory("512MiB"), Ok(512 << 20));
-        assert_eq!(memory("1.5k"), Ok(1536));
-        assert!(memory("lots").is_err() && memory("0").is_err() && memory("-1G").is_err());
-        assert_eq!(rate("0.1/s"), Ok(0.1));
-        assert_eq!(rate("360/h"), Ok(0.1));
-        assert_eq!(rate("2"), Ok(2.0));
-        assert!(rate("2/fortnight").is_err() && rate("-1/s").is_err());
+        assert_eq!(parse_memory("2G"), Ok(2 << 30));
+        assert_eq!(parse_memory("512MiB"), Ok(512 << 20));
+        assert_eq!(parse_memory("1.5k"), Ok(1536));
+        assert!(
+            parse_memory("lots").is_err()
+                && parse_memory("0").is_err()
+                && parse_memory("-1G").is_err()
+        );
+        assert_eq!(parse_rate("0.1/s"), Ok(0.1));
+        assert_eq!(parse_rate("360/h"), Ok(0.1));
+        assert_eq!(parse_rate("2"), Ok(2.0));
+        assert!(parse_rate("2/fortnight").is_err() && parse_rate("-1/s").is_err());
     }
 }

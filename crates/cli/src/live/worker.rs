@@ -7,27 +7,27 @@ use tollgate_engine::LocalEngineConfig;
 use tollgate_engine::log::{self, LogSettings};
 use tollgate_service::DataDir;
 use tollgate_service::fleet::WorkerTransport;
-use tollgate_service::fleet::worker::{WorkerDaemonConfig, work};
+use tollgate_service::fleet::worker::{self, WorkerDaemonConfig};
 use tollgate_service::privileges::ACCOUNT;
 
-use super::address::{CONNECTION, CredentialArgs};
+use super::address::{CONNECTION_HEADING, CredentialArgs};
 use super::error::ClientCommandError;
 use super::log::LogArgs;
-use super::serve::{RUNNER, give_up_root, program};
-use crate::args::count;
+use super::serve::{RUNNER_ARG, current_program, drop_root};
+use crate::args::parse_count;
 use crate::exit::CliFailure;
 
 /// What a route by a socket begins with.
-const SOCKET: &str = "unix:";
+const UNIX_SCHEME: &str = "unix:";
 
 /// Offer this host's cores to a service on another host.
 #[derive(Debug, clap::Args)]
 pub(crate) struct WorkerArgs {
     /// URL of the service, https://HOST:PORT or unix:SOCKET
-    #[arg(long, value_name = "URL", help_heading = CONNECTION)]
+    #[arg(long, value_name = "URL", help_heading = CONNECTION_HEADING)]
     connect: String,
     #[command(flatten)]
-    way: CredentialArgs,
+    credentials: CredentialArgs,
     /// Directory for the worker's state [default: ~/.local/state/tollgate-worker]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
@@ -35,7 +35,7 @@ pub(crate) struct WorkerArgs {
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     /// Number of cores to offer [default: all]
-    #[arg(long, value_name = "N", value_parser = count::<u32>)]
+    #[arg(long, value_name = "N", value_parser = parse_count::<u32>)]
     nodes: Option<u32>,
     /// Run jobs of root too, if the worker runs as root
     #[arg(long)]
@@ -49,25 +49,27 @@ pub(crate) struct WorkerArgs {
 
 /// `tollgate worker`.
 pub(crate) fn run(args: &WorkerArgs) -> Result<(), CliFailure> {
-    let route = match args.connect.strip_prefix(SOCKET) {
+    let route = match args.connect.strip_prefix(UNIX_SCHEME) {
         Some(socket) => WorkerTransport::Socket(socket.into()),
-        None => WorkerTransport::Remote(Box::new(args.way.to(args.connect.clone())?)),
+        None => WorkerTransport::Remote(Box::new(
+            args.credentials.connect_info(args.connect.clone())?,
+        )),
     };
-    let log = args.log.over(LogSettings::default())?;
+    let log = args.log.override_settings(LogSettings::default())?;
     log::start(log);
-    let place = args.folder()?;
-    let starter = give_up_root(&place, &args.account, args.root_jobs)?;
+    let place = args.data_dir()?;
+    let starter = drop_root(&place, &args.account, args.root_jobs)?;
     let folder = DataDir::lock(&place)?;
-    let runner = [program()?, RUNNER.into()];
+    let runner = [current_program()?, RUNNER_ARG.into()];
     let settings = WorkerDaemonConfig {
-        route,
-        name: args.name.clone().unwrap_or_else(host),
+        transport: route,
+        name: args.name.clone().unwrap_or_else(host_name),
         root_jobs: args.root_jobs,
         engine: LocalEngineConfig {
             nodes: args.nodes,
             log,
             starter,
-            ..LocalEngineConfig::new(folder.engine(), runner)
+            ..LocalEngineConfig::new(folder.engine_dir(), runner)
         },
     };
     tracing::info!(
@@ -75,13 +77,13 @@ pub(crate) fn run(args: &WorkerArgs) -> Result<(), CliFailure> {
         service = args.connect,
         "the worker starts"
     );
-    work(&folder, settings)?;
+    worker::run(&folder, settings)?;
     Ok(())
 }
 
 impl WorkerArgs {
     /// Not the folder of a service: both may be on one host.
-    fn folder(&self) -> Result<PathBuf, CliFailure> {
+    fn data_dir(&self) -> Result<PathBuf, CliFailure> {
         let set = |name| env::var_os(name).filter(|value| !value.is_empty());
         let state = set("XDG_STATE_HOME").map(PathBuf::from);
         let home = || set("HOME").map(|home| PathBuf::from(home).join(".local/state"));
@@ -92,7 +94,7 @@ impl WorkerArgs {
 }
 
 /// The name of this host.
-fn host() -> String {
+fn host_name() -> String {
     let name = rustix::system::uname();
     name.nodename().to_string_lossy().into_owned()
 }

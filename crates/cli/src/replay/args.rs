@@ -10,7 +10,7 @@ use tollgate_sim::EstimateOrigin;
 use tollgate_workload::{NeverRanHandling, SlaFactor, WorkloadConfig};
 
 use super::campus::{CampusArgs, ReplayWorld};
-use crate::args::{OutputFormat, count, whole};
+use crate::args::{OutputFormat, parse_count, parse_integer};
 
 /// Simulate policies on recorded jobs: promises, delays, rejections, earnings.
 #[derive(Debug, clap::Args)]
@@ -32,21 +32,21 @@ pub(crate) struct ReplayArgs {
     /// Number of nodes [default: from the trace, else its widest job]
     #[arg(
         long, value_name = "N",
-        value_parser = count::<NonZeroU32>, allow_negative_numbers = true,
+        value_parser = parse_count::<NonZeroU32>, allow_negative_numbers = true,
     )]
     pub(super) nodes: Option<NonZeroU32>,
 
     /// Use only the last N records
     #[arg(
         long, value_name = "N",
-        value_parser = count::<NonZeroUsize>, allow_negative_numbers = true,
+        value_parser = parse_count::<NonZeroUsize>, allow_negative_numbers = true,
     )]
     pub(super) last: Option<NonZeroUsize>,
 
     /// Seed of drawn deadlines, budgets and penalty rates
     #[arg(
         long, value_name = "N", default_value_t = WorkloadConfig::default().seed,
-        value_parser = whole::<u64>, allow_negative_numbers = true,
+        value_parser = parse_integer::<u64>, allow_negative_numbers = true,
     )]
     pub(super) seed: u64,
 
@@ -76,7 +76,7 @@ pub(crate) struct ReplayArgs {
     /// Number of policies to run in parallel [default: number of processors]
     #[arg(
         long, value_name = "N",
-        value_parser = count::<NonZeroUsize>, allow_negative_numbers = true,
+        value_parser = parse_count::<NonZeroUsize>, allow_negative_numbers = true,
     )]
     pub(super) threads: Option<NonZeroUsize>,
 

@@ -14,14 +14,14 @@ use std::path::PathBuf;
 
 use tollgate_model::Span;
 use tollgate_sim::campus::retry::{FinishedTasks, RetryPolicy};
-use tollgate_sim::campus::{CampusEnvironment, CampusMetrics, CampusPolicies, select, year};
+use tollgate_sim::campus::{CampusEnvironment, CampusMetrics, CampusPolicies, run_campus, select};
 
 use super::args::ReplayArgs;
 use super::error::ReplayError;
 use super::plan;
-use crate::args::count;
+use crate::args::parse_count;
 use crate::exit::CliFailure;
-use crate::in_order::in_order;
+use crate::in_order::run_in_order;
 use crate::voice::Verbosity;
 
 /// What is said of the world `campus`.
@@ -38,12 +38,12 @@ pub(super) struct CampusArgs {
     /// Number of computers at each place in the log-ins
     #[arg(
         long, value_name = "N", default_value_t = 1,
-        value_parser = computers, allow_negative_numbers = true,
+        value_parser = parse_computers, allow_negative_numbers = true,
     )]
     pub(super) computers: u32,
 
     /// Daily reboot, UTC [default: never; synthetic campus: 05:00]
-    #[arg(long, value_name = "HH:MM", value_parser = time_of_day)]
+    #[arg(long, value_name = "HH:MM", value_parser = parse_time_of_day)]
     pub(super) reboot: Option<Span>,
 
     /// Policies for evicted tasks, repeated [default: five limits]
@@ -86,14 +86,14 @@ pub(crate) enum ReplayWorld {
 struct CampusAnswer {
     retry: String,
     select: &'static str,
-    tally: CampusMetrics,
+    metrics: CampusMetrics,
 }
 
-fn computers(word: &str) -> Result<u32, &'static str> {
-    count::<std::num::NonZeroU32>(word).map(std::num::NonZeroU32::get)
+fn parse_computers(word: &str) -> Result<u32, &'static str> {
+    parse_count::<std::num::NonZeroU32>(word).map(std::num::NonZeroU32::get)
 }
 
-fn time_of_day(word: &str) -> Result<Span, &'static str> {
+fn parse_time_of_day(word: &str) -> Result<Span, &'static str> {
     let read = || {
         let (hours, minutes) = word.split_once(':')?;
         let (hours, minutes): (i64, i64) = (hours.parse().ok()?, minutes.parse().ok()?);
@@ -104,7 +104,7 @@ fn time_of_day(word: &str) -> Result<Span, &'static str> {
 }
 
 /// The flags that belong to one world only, if the other one is asked for.
-pub(super) fn misplaced(args: &ReplayArgs) -> Option<ReplayError> {
+pub(super) fn misplaced_option(args: &ReplayArgs) -> Option<ReplayError> {
     let campus = &args.campus;
     let of_campus = [
         ("--logins", campus.logins.is_some()),
@@ -139,12 +139,12 @@ pub(super) fn run(args: &ReplayArgs) -> Result<(), CliFailure> {
     let pairs = pairs(&args.campus);
     let finished = pairs
         .iter()
-        .any(|policies| policies.retry.compares())
-        .then(|| finished(&campus));
-    let threads = args.threads.unwrap_or_else(plan::processors);
+        .any(|policies| policies.retry.needs_finished_tasks())
+        .then(|| run_dedicated(&campus));
+    let threads = args.threads.unwrap_or_else(plan::n_processors);
     let mut answers = Vec::with_capacity(pairs.len());
-    let live = |n: usize| Ok::<_, CliFailure>(live(&campus, &pairs[n], finished.as_ref()));
-    in_order(pairs.len(), threads, live, |_, answer| {
+    let live = |n: usize| Ok::<_, CliFailure>(run_pair(&campus, &pairs[n], finished.as_ref()));
+    run_in_order(pairs.len(), threads, live, |_, answer| {
         answers.push(answer);
         Ok(())
     })?;
@@ -184,15 +184,15 @@ fn pairs(args: &CampusArgs) -> Vec<CampusPolicies> {
 }
 
 /// How tasks fare that finish when nobody ends any: what some policies compare with.
-fn finished(campus: &CampusEnvironment) -> FinishedTasks {
+fn run_dedicated(campus: &CampusEnvironment) -> FinishedTasks {
     let policies = CampusPolicies {
         retry: "forever".parse().expect("it is one"),
         select: "prefer-awake".parse().expect("it is one"),
     };
-    year(campus, &policies).finished(campus)
+    run_campus(campus, &policies).finished(campus)
 }
 
-fn live(
+fn run_pair(
     campus: &CampusEnvironment,
     policies: &CampusPolicies,
     finished: Option<&FinishedTasks>,
@@ -205,6 +205,6 @@ fn live(
     CampusAnswer {
         retry,
         select: policies.select.name,
-        tally: year(campus, &policies).tally,
+        metrics: run_campus(campus, &policies).metrics,
     }
 }

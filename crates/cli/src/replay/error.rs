@@ -33,7 +33,7 @@ pub(crate) enum ReplayError {
     },
     /// Tasks without log-ins, or the other way round.
     #[error("a campus of records needs both: expected {missing}")]
-    OneRecord { missing: &'static str },
+    MissingInput { missing: &'static str },
     /// The workload can be read, but no job of it ever ran.
     #[error("{file}: expected at least one job that ran, found {jobs} that never did")]
     NothingRan { file: String, jobs: usize },
@@ -62,7 +62,7 @@ impl CliError for ReplayError {
             | Self::Settings(_)
             | Self::Campus(_)
             | Self::WrongWorld { .. }
-            | Self::OneRecord { .. }
+            | Self::MissingInput { .. }
             | Self::NothingRan { .. }
             | Self::HugeMachine { .. }
             | Self::JobsOutToStdout
@@ -77,7 +77,7 @@ impl CliError for ReplayError {
             Self::WrongMarket { .. } => "add `--market bid` or `--market commodity`",
             Self::WrongWorld { .. } => "`--world` is cluster or campus",
             Self::Settings(_) | Self::Campus(_) => return None,
-            Self::OneRecord { .. } => "without either, `--world campus` is a synthetic campus",
+            Self::MissingInput { .. } => "without either, `--world campus` is a synthetic campus",
             Self::NothingRan { .. } => "`--never-ran one` runs such jobs for one second",
             Self::HugeMachine { .. } => {
                 "give the size of the machine with `--nodes`, at most 10000000 (about 4 GB of memory)"

@@ -8,7 +8,7 @@ use tollgate_sim::ReplayResult;
 
 use super::input::ReplayInput;
 use crate::exit::CliFailure;
-use crate::voice::counted;
+use crate::voice::pluralise;
 
 /// Draws what became of every job into a file.
 pub(super) fn write(
@@ -17,8 +17,8 @@ pub(super) fn write(
     input: &ReplayInput,
     replay: &ReplayResult,
 ) -> Result<(), CliFailure> {
-    let jobs = counted(replay.outcomes.len(), "job");
-    let nodes = counted(input.machine.nodes as usize, "node");
+    let jobs = pluralise(replay.outcomes.len(), "job");
+    let nodes = pluralise(input.machine.nodes as usize, "node");
     let source = &input.workload.trace().source;
     let gantt = GanttChart {
         title: &format!("{policy}: {jobs} of {source} on {nodes}"),
@@ -35,5 +35,6 @@ pub(super) fn write(
             })
         },
     );
-    fs::write(path, svg).map_err(|error| CliFailure::write(path.display().to_string(), error))
+    fs::write(path, svg)
+        .map_err(|error| CliFailure::write_failed(path.display().to_string(), error))
 }

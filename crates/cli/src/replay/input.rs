@@ -13,14 +13,14 @@ use tollgate_workload::{
 use super::error::ReplayError;
 use super::plan::ReplayPlan;
 use crate::exit::CliFailure;
-use crate::voice::counted;
+use crate::voice::pluralise;
 
 /// The jobs of all runs, and the machine that they run on.
 pub(super) struct ReplayInput {
     pub(super) workload: Workload,
     pub(super) machine: ReplayMachine,
     /// What a forecaster is told of each job, in order of arrival, if anything is forecast.
-    pub(super) known: Vec<JobContext>,
+    pub(super) job_contexts: Vec<JobContext>,
 }
 
 /// How large the machine is, and who says so.
@@ -38,7 +38,7 @@ pub(super) enum MachineSizeSource {
 
 impl ReplayInput {
     pub(super) fn read(plan: &ReplayPlan) -> Result<Self, CliFailure> {
-        let columns = if plan.estimates.are_forecast() {
+        let columns = if plan.estimates.uses_forecast() {
             ColumnSelection::All
         } else {
             ColumnSelection::Core
@@ -66,28 +66,28 @@ impl ReplayInput {
             let machine = machine.to_string();
             return Err(ReplayError::HugeMachine { machine, most }.into());
         }
-        let known = if plan.estimates.are_forecast() {
-            known(&workload)
+        let known = if plan.estimates.uses_forecast() {
+            job_contexts(&workload)
         } else {
             Vec::new()
         };
         Ok(Self {
             workload,
             machine,
-            known,
+            job_contexts: known,
         })
     }
 
     /// Says once what the answer rests on that was not asked for in so many words.
-    pub(super) fn say(&self, plan: &ReplayPlan) {
-        let (voice, workload) = (plan.voice, &self.workload);
+    pub(super) fn print_notes(&self, plan: &ReplayPlan) {
+        let (voice, workload) = (plan.verbosity, &self.workload);
         let trace = workload.trace();
         // What a cut left behind was read all the same, and line numbers are those of the file.
         let whole = plan.last.map_or("", |_| "in the whole file, ");
         for line in trace.diagnostics.to_string().lines() {
             voice.note(format_args!("{}: {whole}{line}", trace.source));
         }
-        let jobs = counted(workload.len(), "job");
+        let jobs = pluralise(workload.len(), "job");
         match workload.dropped() {
             0 => voice.note(format_args!("{jobs} from {}", trace.source)),
             dropped => voice.note(format_args!(
@@ -96,19 +96,19 @@ impl ReplayInput {
             )),
         }
         voice.note(self.machine);
-        if let Some(drawn) = in_words(workload.drawn()) {
+        if let Some(drawn) = describe_drawn(workload.synthesised()) {
             voice.note(format_args!(
                 "{drawn} drawn at random, seed {}",
                 plan.jobs.seed
             ));
         }
-        if let Some(wide) = self.too_wide() {
+        if let Some(wide) = self.too_wide_note() {
             voice.note(wide);
         }
     }
 
     /// Counts the jobs that no policy can run, and names the first.
-    fn too_wide(&self) -> Option<String> {
+    fn too_wide_note(&self) -> Option<String> {
         let workload = &self.workload;
         let procs = |&i: &usize| workload.trace().jobs[workload.row(i)].procs;
         let mut wide = (0..workload.len()).filter(|i| procs(i) > self.machine.nodes);
@@ -116,7 +116,7 @@ impl ReplayInput {
         Some(format!(
             "always rejected for asking for more processors than there are: {} (the first is job \
              {}, which asks for {})",
-            counted(1 + wide.count(), "job"),
+            pluralise(1 + wide.count(), "job"),
             workload.number(first),
             procs(&first)
         ))
@@ -132,12 +132,12 @@ fn generator(columns: ColumnSelection) -> WorkloadGenerator {
 
 /// What is known of the jobs, in order of arrival: a user's jobs are a class, and those of
 /// unknown users are one together.
-fn known(workload: &Workload) -> Vec<JobContext> {
+fn job_contexts(workload: &Workload) -> Vec<JobContext> {
     let trace = workload.trace();
     let Some(metadata) = &trace.metadata else {
         return Vec::new();
     };
-    let number = |column: &NameColumn, row| column.label(row).map(|label| label.index() as u32);
+    let number = |column: &NameColumn, row| column.id(row).map(|label| label.index() as u32);
     let known = |row| JobContext {
         class: ClassId(number(&metadata.user, row).map_or(0, |user| user + 1)),
         context: JobAttributes {
@@ -145,7 +145,7 @@ fn known(workload: &Workload) -> Vec<JobContext> {
             queue: number(&metadata.queue, row),
             account: number(&metadata.account, row),
         },
-        estimated: trace.has_estimate(row),
+        has_user_estimate: trace.has_estimate(row),
     };
     (0..workload.len())
         .map(|i| known(workload.row(i)))
@@ -153,7 +153,7 @@ fn known(workload: &Workload) -> Vec<JobContext> {
 }
 
 /// Which parts of how many SLAs were drawn, if any.
-fn in_words(drawn: SynthesisedSlas) -> Option<String> {
+fn describe_drawn(drawn: SynthesisedSlas) -> Option<String> {
     let parts = [
         (drawn.deadlines, "deadline"),
         (drawn.budgets, "budget"),
@@ -162,7 +162,7 @@ fn in_words(drawn: SynthesisedSlas) -> Option<String> {
     let parts: Vec<String> = parts
         .into_iter()
         .filter(|&(count, _)| count > 0)
-        .map(|(count, part)| counted(count, part))
+        .map(|(count, part)| pluralise(count, part))
         .collect();
     (!parts.is_empty()).then(|| parts.join(", "))
 }
@@ -207,7 +207,7 @@ impl MachineSizeSource {
 
 impl fmt::Display for ReplayMachine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let nodes = counted(self.nodes as usize, "node");
+        let nodes = pluralise(self.nodes as usize, "node");
         match self.from {
             MachineSizeSource::Flag => write!(f, "{nodes} (--nodes)"),
             MachineSizeSource::Workload(from) => write!(f, "{nodes} ({from})"),

@@ -58,7 +58,7 @@ impl<'a> JobsCsvFile<'a> {
 }
 
 fn write_failure(file: &str, error: io::Error) -> CliFailure {
-    CliFailure::write(file.to_owned(), error)
+    CliFailure::write_failed(file.to_owned(), error)
 }
 
 struct JobRowWriter<'a, W: Write> {

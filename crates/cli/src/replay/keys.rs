@@ -61,9 +61,9 @@ struct ReplayFindingKeys<'a> {
 impl<'a> WorkloadKeys<'a> {
     fn new(plan: &ReplayPlan, input: &'a ReplayInput) -> Self {
         let workload = &input.workload;
-        let drawn = workload.drawn();
+        let drawn = workload.synthesised();
         let finding = |(finding, tally): (Finding, &'a FindingTally)| ReplayFindingKeys {
-            action: finding.action().word(),
+            action: finding.action().key(),
             finding: finding.to_string(),
             count: tally.count,
             first_lines: &tally.lines,

@@ -32,7 +32,7 @@ pub(super) struct ReplayPlan {
     pub(super) gantt: Option<PathBuf>,
     threads: Option<NonZeroUsize>,
     pub(super) format: OutputFormat,
-    pub(super) voice: Verbosity,
+    pub(super) verbosity: Verbosity,
 }
 
 impl ReplayPlan {
@@ -66,7 +66,7 @@ impl ReplayPlan {
             gantt: args.gantt.clone(),
             threads: args.threads,
             format: args.format,
-            voice: Verbosity::unless(args.quiet),
+            verbosity: Verbosity::from_quiet(args.quiet),
         })
     }
 
@@ -75,12 +75,12 @@ impl ReplayPlan {
     pub(super) fn threads(&self) -> NonZeroUsize {
         match self.choices.len() {
             0 | 1 => NonZeroUsize::MIN,
-            _ => self.threads.unwrap_or_else(processors),
+            _ => self.threads.unwrap_or_else(n_processors),
         }
     }
 
     /// Whether somebody wants the whole story of each job.
-    pub(super) fn tells_stories(&self) -> bool {
+    pub(super) fn needs_placements(&self) -> bool {
         self.jobs_out.is_some() || self.gantt.is_some()
     }
 
@@ -116,6 +116,6 @@ fn record(args: &ReplayArgs) -> RecordLevel {
 }
 
 /// As many as there are processors.
-pub(super) fn processors() -> NonZeroUsize {
+pub(super) fn n_processors() -> NonZeroUsize {
     thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }

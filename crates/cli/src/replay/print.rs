@@ -11,7 +11,7 @@ use crate::args::OutputFormat;
 use crate::csv_rows;
 
 /// Writes the answers in the format of the plan.
-pub(super) fn answers(
+pub(super) fn write_answers(
     out: &mut impl Write,
     plan: &ReplayPlan,
     input: &ReplayInput,

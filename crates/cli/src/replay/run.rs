@@ -10,7 +10,7 @@ use super::input::ReplayInput;
 use super::jobs::JobsCsvFile;
 use super::plan::ReplayPlan;
 use crate::exit::CliFailure;
-use crate::in_order::in_order;
+use crate::in_order::run_in_order;
 use crate::progress::{ProgressIterator, ReplayProgress};
 
 /// How a policy did.
@@ -22,7 +22,7 @@ pub(super) struct PolicyAnswer {
 
 /// Runs every policy over the same jobs. The answers are in the order asked for, and the same
 /// whatever the number of threads.
-pub(super) fn every_policy(
+pub(super) fn run_all_policies(
     plan: &ReplayPlan,
     input: &ReplayInput,
 ) -> Result<Vec<PolicyAnswer>, CliFailure> {
@@ -32,10 +32,10 @@ pub(super) fn every_policy(
         .transpose()?;
     let progress = ReplayProgress::on_terminal((input.workload.len() * plan.choices.len()) as u64);
     let mut answers = Vec::with_capacity(plan.choices.len());
-    let done = in_order(
+    let done = run_in_order(
         plan.choices.len(),
         plan.threads(),
-        |n| one_policy(plan, input, &plan.choices[n], progress.as_ref()),
+        |n| run_policy(plan, input, &plan.choices[n], progress.as_ref()),
         |n, (objectives, replay)| {
             let policy = plan.choices[n].to_string();
             if let (Some(jobs_out), Some(replay)) = (&mut jobs_out, &replay) {
@@ -59,7 +59,7 @@ pub(super) fn every_policy(
 }
 
 /// The whole story of each job is kept only if somebody wants it.
-fn one_policy(
+fn run_policy(
     plan: &ReplayPlan,
     input: &ReplayInput,
     choice: &PolicySpec,
@@ -68,15 +68,21 @@ fn one_policy(
     let settings = sim::ReplayConfig {
         nodes: input.machine.nodes,
         market: plan.market,
-        record: plan.record,
+        record_level: plan.record,
     };
     let arrivals = ProgressIterator::new(input.workload.arrivals(), progress);
     let policy = choice.build(plan.market);
-    let replay = sim::replay_with(arrivals, policy, &settings, plan.estimates, &input.known);
+    let replay = sim::replay_with(
+        arrivals,
+        policy,
+        &settings,
+        plan.estimates,
+        &input.job_contexts,
+    );
     let replay = replay.map_err(|violation| ReplayError::Violation {
         policy: choice.to_string(),
         violation,
     })?;
     let objectives = Objectives::of(&replay.outcomes, settings.nodes, settings.market);
-    Ok((objectives, plan.tells_stories().then_some(replay)))
+    Ok((objectives, plan.needs_placements().then_some(replay)))
 }

@@ -126,7 +126,7 @@ fn measures(answers: &[PolicyAnswer]) -> Vec<TableColumn> {
 
     let mut columns = vec![TableColumn::new("accepted", |m| m.accepted.to_string())];
     columns.extend(objectives(wait, money));
-    columns.extend(usual_measures(wait, makespan));
+    columns.extend(default_measures(wait, makespan));
     columns.extend(money.map(utility));
     columns
 }
@@ -145,7 +145,7 @@ fn objectives(wait: TimeUnit, money: Option<MoneyUnit>) -> impl Iterator<Item = 
     always.into_iter().chain(money.map(|_| profitability))
 }
 
-fn usual_measures(wait: TimeUnit, makespan: TimeUnit) -> [TableColumn; 6] {
+fn default_measures(wait: TimeUnit, makespan: TimeUnit) -> [TableColumn; 6] {
     [
         TableColumn::optional(format!("mean\nwait\n{wait}"), move |m| {
             m.mean_wait.map(|span| wait.write(span))

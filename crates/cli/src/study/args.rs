@@ -8,13 +8,13 @@ use clap::ValueEnum;
 use tollgate_study::ExperimentOverrides;
 
 use super::report::WeightArgs;
-use crate::args::{OutputFormat, count};
+use crate::args::{OutputFormat, parse_count};
 
 /// Run an experiment: results, claims and report in a directory
 #[derive(Debug, clap::Args)]
 pub(super) struct StudyRunArgs {
     #[command(flatten)]
-    pub(super) what: ExperimentArgs,
+    pub(super) experiment: ExperimentArgs,
 
     /// Output directory [default: the name of the experiment]
     #[arg(long, value_name = "DIR")]
@@ -27,7 +27,7 @@ pub(super) struct StudyRunArgs {
     /// Number of threads [default: number of processors]
     #[arg(
         long, value_name = "N",
-        value_parser = count::<NonZeroUsize>, allow_negative_numbers = true,
+        value_parser = parse_count::<NonZeroUsize>, allow_negative_numbers = true,
     )]
     threads: Option<NonZeroUsize>,
 
@@ -38,7 +38,7 @@ pub(super) struct StudyRunArgs {
     /// Number of elements of the batch system's job array
     #[arg(
         long, value_name = "N", default_value = "16",
-        value_parser = count::<NonZeroUsize>, allow_negative_numbers = true,
+        value_parser = parse_count::<NonZeroUsize>, allow_negative_numbers = true,
     )]
     pub(super) chunks: NonZeroUsize,
 
@@ -47,7 +47,7 @@ pub(super) struct StudyRunArgs {
     pub(super) dry_run: bool,
 
     #[command(flatten)]
-    pub(super) weights: WeightArgs,
+    pub(super) weight_args: WeightArgs,
 
     /// Fail if an expected claim does not hold
     #[arg(long)]
@@ -72,7 +72,7 @@ pub(super) struct StudyChunkArgs {
     pub(super) chunk: tollgate_study::StudyChunk,
 
     #[command(flatten)]
-    pub(super) what: ExperimentArgs,
+    pub(super) experiment: ExperimentArgs,
 
     /// Directory shared by all chunks [default: the name of the experiment]
     #[arg(long, value_name = "DIR")]
@@ -81,7 +81,7 @@ pub(super) struct StudyChunkArgs {
     /// Number of threads
     #[arg(
         long, value_name = "N", default_value = "1",
-        value_parser = count::<NonZeroUsize>, allow_negative_numbers = true,
+        value_parser = parse_count::<NonZeroUsize>, allow_negative_numbers = true,
     )]
     pub(super) threads: NonZeroUsize,
 }
@@ -123,7 +123,7 @@ impl StudyRunArgs {
 }
 
 impl ExperimentArgs {
-    pub(super) fn changes(&self) -> ExperimentOverrides {
+    pub(super) fn overrides(&self) -> ExperimentOverrides {
         ExperimentOverrides {
             seeds: self.seeds,
             workload: self.workload.clone(),

@@ -9,7 +9,7 @@ use tollgate_study::{BuiltinExperiment, OutputDir, Study};
 use super::args::{ExperimentArgs, StudyRunArgs};
 use super::print_text;
 use crate::exit::CliFailure;
-use crate::voice::{Verbosity, counted};
+use crate::voice::{Verbosity, pluralise};
 
 /// Where the script goes.
 const SCRIPT: &str = "chunks.sbatch";
@@ -30,8 +30,8 @@ pub(super) fn run(
     let script = folder.path(SCRIPT);
     folder
         .write(SCRIPT, array.slurm_script().as_bytes())
-        .map_err(|error| CliFailure::write(script.display().to_string(), error))?;
-    voice.note(format!("waiting for {}", counted(array.chunks, "chunk")));
+        .map_err(|error| CliFailure::write_failed(script.display().to_string(), error))?;
+    voice.note(format!("waiting for {}", pluralise(array.chunks, "chunk")));
     Ok(submit_to_slurm(&script)?)
 }
 
@@ -44,8 +44,8 @@ fn job_array(args: &StudyRunArgs, study: &Study, folder: &Path) -> Result<JobArr
         workload,
         seeds,
         scale,
-    } = &args.what;
-    let mut arguments = vec![match BuiltinExperiment::named(named) {
+    } = &args.experiment;
+    let mut arguments = vec![match BuiltinExperiment::find(named) {
         Some(builtin) => builtin.name.to_owned(),
         None => full(Path::new(named))?,
     }];

@@ -7,7 +7,7 @@ use tollgate_report::study::FinishedStudyError;
 use tollgate_study::StudyError;
 use tollgate_study::batch::JobArrayError;
 
-use crate::exit::{CliError, ExitKind, exit_of_input};
+use crate::exit::{CliError, ExitKind, input_exit};
 
 /// Claims that are expected to hold do not.
 #[derive(Debug, thiserror::Error)]
@@ -34,7 +34,7 @@ impl CliError for StudyError {
             | Self::HugeMachine { .. }
             | Self::Occupied(_)
             | Self::Foreign(_) => ExitKind::Usage,
-            Self::Workload(error) => exit_of_input(&error.cause),
+            Self::Workload(error) => input_exit(&error.cause),
             Self::File { .. } | Self::Table { .. } => ExitKind::Failed,
         }
     }

@@ -31,13 +31,13 @@ fn text(ledger: &ClaimResults) -> String {
     let mut text = String::new();
     for entry in &ledger.entries {
         let claim = &entry.claim;
-        let mark = if claim.expected.to_string() == told(entry) {
+        let mark = if claim.expected.to_string() == verdict_text(entry) {
             ' '
         } else {
             '!'
         };
         let verdict = entry.verdict.to_string();
-        let measured = measured(entry);
+        let measured = measured_text(entry);
         text += &format!("{mark} {verdict:9}  {:44}  {measured}\n", claim.id);
         text += &format!("             {}: {}\n", claim.source, claim.claim);
     }
@@ -53,14 +53,14 @@ fn text(ledger: &ClaimResults) -> String {
 }
 
 /// The verdict as an expectation puts it: what cannot be told does not hold.
-fn told(entry: &ClaimResult) -> &'static str {
+fn verdict_text(entry: &ClaimResult) -> &'static str {
     match entry.verdict {
         ClaimVerdict::Holds => "holds",
         ClaimVerdict::Fails | ClaimVerdict::Undecided => "fails",
     }
 }
 
-fn measured(entry: &ClaimResult) -> String {
+fn measured_text(entry: &ClaimResult) -> String {
     let Some(measured) = entry.measured else {
         return "-".to_owned();
     };

@@ -8,7 +8,7 @@ use tollgate_report::{ReportPage, folder};
 use tollgate_risk::Weights;
 
 use crate::exit::CliFailure;
-use crate::voice::{Verbosity, counted};
+use crate::voice::{Verbosity, pluralise};
 
 /// Write the report of a finished study, and its pictures.
 ///
@@ -21,7 +21,7 @@ pub(crate) struct StudyReportArgs {
     folder: PathBuf,
 
     #[command(flatten)]
-    weights: WeightArgs,
+    weight_args: WeightArgs,
 
     /// Print only the name of the page
     #[arg(long, short)]
@@ -37,17 +37,17 @@ pub(crate) struct WeightArgs {
 }
 
 pub(crate) fn run(args: &StudyReportArgs) -> Result<(), CliFailure> {
-    let page = write(&args.folder, &args.weights)?;
-    let pictures = args.folder.join(folder::PICTURES);
+    let page = write(&args.folder, &args.weight_args)?;
+    let pictures = args.folder.join(folder::PICTURES_DIR);
     let voice = if args.quiet {
         Verbosity::Errors
     } else {
         Verbosity::Notes
     };
-    let counted = counted(page.pictures().len(), "picture");
+    let counted = pluralise(page.pictures().len(), "picture");
     voice.note(format_args!("{counted} in {}", pictures.display()));
     let mut out = stdout().lock();
-    writeln!(out, "{}", args.folder.join(folder::PAGE).display())?;
+    writeln!(out, "{}", args.folder.join(folder::PAGE_FILE).display())?;
     Ok(out.flush()?)
 }
 

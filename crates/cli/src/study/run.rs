@@ -10,7 +10,7 @@ use super::args::{StudyChunkArgs, StudyEngine, StudyRunArgs};
 use super::error::BrokenClaims;
 use super::{batch, print, report};
 use crate::exit::CliFailure;
-use crate::voice::{Verbosity, counted};
+use crate::voice::{Verbosity, pluralise};
 
 pub(super) fn run(args: &StudyRunArgs) -> Result<(), CliFailure> {
     let voice = if args.quiet {
@@ -18,8 +18,8 @@ pub(super) fn run(args: &StudyRunArgs) -> Result<(), CliFailure> {
     } else {
         Verbosity::Notes
     };
-    let study = Study::open(&args.what.study, &args.what.changes())?;
-    let path = folder_of(args.out.as_deref(), &study);
+    let study = Study::open(&args.experiment.study, &args.experiment.overrides())?;
+    let path = output_dir(args.out.as_deref(), &study);
     if args.dry_run {
         return batch::show(args, &study, &path);
     }
@@ -30,7 +30,7 @@ pub(super) fn run(args: &StudyRunArgs) -> Result<(), CliFailure> {
         StudyEngine::Local => OnExistingResults::Refuse,
         StudyEngine::Slurm => {
             if !args.resume {
-                study.must_be_free(&folder)?;
+                study.ensure_unoccupied(&folder)?;
             }
             batch::run(args, &study, &folder, voice)?;
             OnExistingResults::Resume
@@ -42,18 +42,18 @@ pub(super) fn run(args: &StudyRunArgs) -> Result<(), CliFailure> {
     });
     bar.finish_and_clear();
     let (_, ledger) = outcome?;
-    report::write(&path, &args.weights)?;
+    report::write(&path, &args.weight_args)?;
     print::ledger(&ledger, args.format)?;
     voice.note(format!("the results are in {}", path.display()));
     if args.strict {
-        strict(&ledger)?;
+        check_strict(&ledger)?;
     }
     Ok(())
 }
 
 pub(super) fn chunk(args: &StudyChunkArgs) -> Result<(), CliFailure> {
-    let study = Study::open(&args.what.study, &args.what.changes())?;
-    let folder = create(&folder_of(args.out.as_deref(), &study))?;
+    let study = Study::open(&args.experiment.study, &args.experiment.overrides())?;
+    let folder = create(&output_dir(args.out.as_deref(), &study))?;
     let bar = bar();
     let outcome = study.run_chunk(&folder, args.chunk, args.threads, |progress| {
         show(&bar, progress);
@@ -62,13 +62,14 @@ pub(super) fn chunk(args: &StudyChunkArgs) -> Result<(), CliFailure> {
     Ok(outcome?)
 }
 
-fn folder_of(out: Option<&Path>, study: &Study) -> PathBuf {
+fn output_dir(out: Option<&Path>, study: &Study) -> PathBuf {
     let named = || PathBuf::from(&study.experiment().name);
     out.map_or_else(named, Path::to_owned)
 }
 
 fn create(path: &Path) -> Result<OutputDir, CliFailure> {
-    OutputDir::create(path).map_err(|error| CliFailure::write(path.display().to_string(), error))
+    OutputDir::create(path)
+        .map_err(|error| CliFailure::write_failed(path.display().to_string(), error))
 }
 
 fn describe(study: &Study, voice: Verbosity) {
@@ -83,16 +84,16 @@ fn describe(study: &Study, voice: Verbosity) {
         };
         voice.note(format!(
             "{} of {}, on {} ({nodes})",
-            counted(trace.jobs.len(), "job"),
+            pluralise(trace.jobs.len(), "job"),
             trace.source,
-            counted(source.nodes() as usize, "node"),
+            pluralise(source.nodes() as usize, "node"),
         ));
     }
     voice.note(format!(
         "{} of {}, with {}",
-        counted(study.plan().runs(), "run"),
-        counted(study.plan().rows.len(), "row"),
-        counted(study.experiment().seeds as usize, "seed"),
+        pluralise(study.plan().runs(), "run"),
+        pluralise(study.plan().rows.len(), "row"),
+        pluralise(study.experiment().seeds as usize, "seed"),
     ));
 }
 
@@ -117,9 +118,9 @@ fn show(bar: &ProgressBar, progress: StudyProgress) {
     bar.set_position(progress.done as u64);
 }
 
-fn strict(ledger: &ClaimResults) -> Result<(), BrokenClaims> {
+fn check_strict(ledger: &ClaimResults) -> Result<(), BrokenClaims> {
     let broken: Vec<&str> = ledger
-        .broken()
+        .unexpected_failures()
         .map(|entry| entry.claim.id.as_str())
         .collect();
     if broken.is_empty() {

@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use tollgate_workload::anonymise::{AnonymiserKey, TraceAnonymiser};
 
 use super::error::TraceError;
-use super::input::{ClockOrigin, each_batch, say_findings};
+use super::input::{ClockOrigin, each_batch, print_findings};
 use super::output;
-use crate::args::whole;
+use crate::args::parse_integer;
 use crate::exit::CliFailure;
-use crate::voice::{Verbosity, counted};
+use crate::voice::{Verbosity, pluralise};
 
 /// A file with fewer bytes is no key.
-const LEAST_BYTES: usize = 16;
+const MIN_KEY_BYTES: usize = 16;
 
 /// Write the jobs of records with a token for every name
 ///
@@ -38,7 +38,7 @@ pub(super) struct TraceAnonymiseArgs {
     /// Number as the key: repeatable, but not secret
     #[arg(
         long, value_name = "N", conflicts_with = "key",
-        value_parser = whole::<u64>, allow_negative_numbers = true,
+        value_parser = parse_integer::<u64>, allow_negative_numbers = true,
     )]
     seed: Option<u64>,
 
@@ -57,29 +57,29 @@ pub(super) struct TraceAnonymiseArgs {
 }
 
 pub(super) fn run(args: &TraceAnonymiseArgs) -> Result<(), CliFailure> {
-    let voice = Verbosity::unless(args.quiet);
+    let voice = Verbosity::from_quiet(args.quiet);
     let target = args.output.target()?;
-    let mut anonymiser = TraceAnonymiser::new(key(args, voice)?, kept(&args.keep));
+    let mut anonymiser = TraceAnonymiser::new(key(args, voice)?, kept_columns(&args.keep));
     let mut output = target.open()?;
     let mut clock = ClockOrigin::default();
     for path in &args.files {
         let mut jobs = 0;
         let header = each_batch(path, |batch| {
-            clock.agree(batch)?;
+            clock.check_same_origin(batch)?;
             jobs += batch.jobs.len();
-            output.write(&anonymiser.anonymous(batch))
+            output.write(&anonymiser.anonymise(batch))
         })?;
-        say_findings(&header, voice);
+        print_findings(&header, voice);
         voice.note(format_args!(
             "{} from {}",
-            counted(jobs, "job"),
+            pluralise(jobs, "job"),
             header.source
         ));
     }
     output.finish(voice)
 }
 
-fn kept(columns: &[String]) -> BTreeSet<String> {
+fn kept_columns(columns: &[String]) -> BTreeSet<String> {
     columns
         .iter()
         .map(|column| column.trim().to_owned())
@@ -88,35 +88,35 @@ fn kept(columns: &[String]) -> BTreeSet<String> {
 
 fn key(args: &TraceAnonymiseArgs, voice: Verbosity) -> Result<AnonymiserKey, TraceError> {
     match (&args.key, args.seed) {
-        (Some(path), _) => key_in(path),
+        (Some(path), _) => read_key(path),
         (None, Some(seed)) => {
             voice.note("anyone who knows the seed can try names: use `--key` where that matters");
             Ok(AnonymiserKey::new(u128::from(seed)))
         }
         (None, None) => {
             voice.note("the key was drawn for this run: the next gives other tokens");
-            drawn()
+            random_key()
         }
     }
 }
 
-fn key_in(path: &Path) -> Result<AnonymiserKey, TraceError> {
+fn read_key(path: &Path) -> Result<AnonymiserKey, TraceError> {
     let file = path.display().to_string();
     let bytes = match fs::read(path) {
         Ok(bytes) => bytes,
         Err(error) => return Err(TraceError::Key { file, error }),
     };
-    if bytes.len() < LEAST_BYTES {
+    if bytes.len() < MIN_KEY_BYTES {
         return Err(TraceError::ShortKey {
             file,
             bytes: bytes.len(),
-            least: LEAST_BYTES,
+            least: MIN_KEY_BYTES,
         });
     }
-    Ok(AnonymiserKey::of_bytes(&bytes))
+    Ok(AnonymiserKey::from_bytes(&bytes))
 }
 
-fn drawn() -> Result<AnonymiserKey, TraceError> {
+fn random_key() -> Result<AnonymiserKey, TraceError> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|error| TraceError::NoRandomness(error.to_string()))?;
     Ok(AnonymiserKey::new(u128::from_le_bytes(bytes)))

@@ -14,7 +14,7 @@ use super::error::TraceError;
 use super::input::each_batch;
 use crate::args::OutputFormat;
 use crate::exit::CliFailure;
-use crate::voice::{Verbosity, counted};
+use crate::voice::{Verbosity, pluralise};
 
 /// List every error in records by line; fail if there is any
 #[derive(Debug, clap::Args)]
@@ -53,7 +53,7 @@ enum ActionArg {
 }
 
 pub(super) fn run(args: &TraceCheckArgs) -> Result<(), CliFailure> {
-    let voice = Verbosity::unless(args.quiet);
+    let voice = Verbosity::from_quiet(args.quiet);
     let mut list = FindingList::begin(args)?;
     let checked = args
         .files
@@ -74,9 +74,9 @@ fn check(path: &Path, list: &mut FindingList, voice: Verbosity) -> Result<(), Cl
     }
     for file in files_in(path)? {
         match check_file(&file, list, voice) {
-            Err(BatchReadError::Input(error)) if error.cause.is_of_content() => {
+            Err(BatchReadError::Input(error)) if error.cause.is_content_error() => {
                 let line = 1;
-                let finding = Finding::UselessFile;
+                let finding = Finding::UnusableFile;
                 list.add(&error.file, FindingOccurrence { line, finding })?;
             }
             outcome => outcome?,
@@ -93,14 +93,14 @@ fn check_file(
     let (before, mut jobs) = (list.count, 0);
     let header = each_batch(path, |batch| {
         jobs += batch.jobs.len();
-        let mut each = batch.diagnostics.each().iter();
+        let mut each = batch.diagnostics.occurrences().iter();
         Ok(each.try_for_each(|&occurrence| list.add(&batch.source, occurrence))?)
     })?;
     voice.note(format_args!(
         "{}: {}, {}",
         header.source,
-        counted(jobs, "job"),
-        counted(list.count - before, "finding"),
+        pluralise(jobs, "job"),
+        pluralise(list.count - before, "finding"),
     ));
     Ok(())
 }
@@ -150,7 +150,7 @@ impl FindingList {
         let keys = FindingRow {
             file,
             line,
-            action: action.word(),
+            action: action.key(),
             field: finding.field().map(RecordField::name),
             finding: finding.to_string(),
         };

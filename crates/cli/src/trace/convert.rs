@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use super::input::{ClockOrigin, each_batch, say_findings};
+use super::input::{ClockOrigin, each_batch, print_findings};
 use super::output;
 use crate::exit::CliFailure;
-use crate::voice::{Verbosity, counted};
+use crate::voice::{Verbosity, pluralise};
 
 /// Write the jobs of records in another format
 #[derive(Debug, clap::Args)]
@@ -25,20 +25,20 @@ pub(super) struct TraceConvertArgs {
 }
 
 pub(super) fn run(args: &TraceConvertArgs) -> Result<(), CliFailure> {
-    let voice = Verbosity::unless(args.quiet);
+    let voice = Verbosity::from_quiet(args.quiet);
     let mut output = args.output.target()?.open()?;
     let mut clock = ClockOrigin::default();
     for path in &args.files {
         let mut jobs = 0;
         let header = each_batch(path, |batch| {
-            clock.agree(batch)?;
+            clock.check_same_origin(batch)?;
             jobs += batch.jobs.len();
             output.write(batch)
         })?;
-        say_findings(&header, voice);
+        print_findings(&header, voice);
         voice.note(format_args!(
             "{} from {}",
-            counted(jobs, "job"),
+            pluralise(jobs, "job"),
             header.source
         ));
     }

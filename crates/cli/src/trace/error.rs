@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io;
 
 use crate::exit::{CliError, ExitKind};
-use crate::voice::counted;
+use crate::voice::pluralise;
 
 /// Why there is no answer about records, or not the one that was hoped for.
 #[derive(Debug, thiserror::Error)]
@@ -16,7 +16,7 @@ pub(crate) enum TraceError {
     #[error("{other}: its clock does not begin when that of {first} does")]
     TwoClocks { first: String, other: String },
     /// Something is wrong with a record, and that was the question.
-    #[error("{}", counted(*findings, "finding"))]
+    #[error("{}", pluralise(*findings, "finding"))]
     Findings { findings: usize },
     /// The file of a key cannot be read.
     #[error("--key: {file}: cannot be read: {error}")]

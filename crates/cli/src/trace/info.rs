@@ -29,7 +29,7 @@ use self::zone::DisplayZone;
 use super::input::each_batch;
 use crate::args::OutputFormat;
 use crate::exit::CliFailure;
-use crate::voice::{Verbosity, counted};
+use crate::voice::{Verbosity, pluralise};
 
 /// Summarise records: jobs, users, sizes, run times, estimates, load
 #[derive(Debug, clap::Args)]
@@ -61,7 +61,7 @@ struct TraceSurvey {
 }
 
 pub(super) fn run(args: &TraceInfoArgs) -> Result<(), CliFailure> {
-    let voice = Verbosity::unless(args.quiet);
+    let voice = Verbosity::from_quiet(args.quiet);
     let mut out = BufWriter::new(stdout().lock());
     let mut keys = TraceInfoKeys::default();
     for (n, path) in args.files.iter().enumerate() {
@@ -76,7 +76,7 @@ pub(super) fn run(args: &TraceInfoArgs) -> Result<(), CliFailure> {
             }
             (false, OutputFormat::Json | OutputFormat::Csv) => match known {
                 FileSummary::Jobs(record) => keys.records.push(RecordKeys::new(&record)),
-                FileSummary::Other(other) => keys.others.push(other),
+                FileSummary::NonJob(other) => keys.others.push(other),
             },
         }
     }
@@ -88,7 +88,7 @@ pub(super) fn run(args: &TraceInfoArgs) -> Result<(), CliFailure> {
         }
         (false, OutputFormat::Csv) => {
             if !keys.others.is_empty() {
-                let others = counted(keys.others.len(), "record");
+                let others = pluralise(keys.others.len(), "record");
                 voice.note(format_args!(
                     "{others} of something else than jobs: left out of CSV"
                 ));
@@ -102,21 +102,21 @@ pub(super) fn run(args: &TraceInfoArgs) -> Result<(), CliFailure> {
 /// What was found in a file.
 enum FileSummary {
     Jobs(Box<TraceSurvey>),
-    Other(NonJobKeys),
+    NonJob(NonJobKeys),
 }
 
 impl FileSummary {
     fn len(&self) -> usize {
         match self {
             Self::Jobs(record) => record.survey.summary.jobs,
-            Self::Other(other) => other.len(),
+            Self::NonJob(other) => other.len(),
         }
     }
 
     fn write(&self, out: &mut impl Write) -> io::Result<()> {
         match self {
             Self::Jobs(record) => text::write(out, record),
-            Self::Other(other) => other.write(out),
+            Self::NonJob(other) => other.write(out),
         }
     }
 }
@@ -140,7 +140,7 @@ fn survey(
             cause: ReadError::NotJobs { found },
             ..
         })) if path != Path::new("-") => {
-            Ok(FileSummary::Other(NonJobKeys::read(path, found, voice)?))
+            Ok(FileSummary::NonJob(NonJobKeys::read(path, found, voice)?))
         }
         outcome => Ok(FileSummary::Jobs(Box::new(outcome?))),
     }

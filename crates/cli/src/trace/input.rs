@@ -34,7 +34,7 @@ impl From<BatchReadError<Self>> for CliFailure {
 }
 
 /// Says what was skipped, repaired or defaulted.
-pub(super) fn say_findings(header: &Trace, voice: Verbosity) {
+pub(super) fn print_findings(header: &Trace, voice: Verbosity) {
     for line in header.diagnostics.to_string().lines() {
         voice.note(format_args!("{}: {line}", header.source));
     }
@@ -46,7 +46,7 @@ pub(super) struct ClockOrigin(Option<(String, Option<Instant>)>);
 
 impl ClockOrigin {
     /// Jobs of `batch` go where those of earlier records went.
-    pub(super) fn agree(&mut self, batch: &Trace) -> Result<(), CliFailure> {
+    pub(super) fn check_same_origin(&mut self, batch: &Trace) -> Result<(), CliFailure> {
         let (first, origin) = self
             .0
             .get_or_insert_with(|| (batch.source.clone(), batch.unix_start));

@@ -52,7 +52,7 @@ pub(super) struct TraceOutput {
     jobs: TraceJobWriter,
     format: TraceOutputFormat,
     /// What the jobs had and the format has no place for, in words.
-    lost: BTreeSet<&'static str>,
+    lost_columns: BTreeSet<&'static str>,
 }
 
 enum TraceJobWriter {
@@ -89,7 +89,7 @@ impl TraceOutputFormat {
 
     /// What `batch` has and the format has no place for. A clock that begins with the Unix epoch
     /// needs none.
-    fn loses(self, batch: &Trace) -> impl Iterator<Item = &'static str> {
+    fn lost_columns(self, batch: &Trace) -> impl Iterator<Item = &'static str> {
         let clock = batch.unix_start.is_some_and(|start| start != Instant::ZERO);
         let machine = batch.max_procs.or(batch.max_nodes).is_some();
         let accounts = batch
@@ -130,7 +130,7 @@ impl OutputTarget {
         let place = match &self.path {
             None => AtomicOutput::standard_output(),
             Some(path) => {
-                AtomicOutput::file(path).map_err(|error| failure(file.as_deref(), error))?
+                AtomicOutput::file(path).map_err(|error| write_error(file.as_deref(), error))?
             }
         };
         let jobs = match self.format {
@@ -151,7 +151,7 @@ impl OutputTarget {
             file,
             jobs,
             format: self.format,
-            lost: BTreeSet::new(),
+            lost_columns: BTreeSet::new(),
         })
     }
 }
@@ -159,19 +159,19 @@ impl OutputTarget {
 impl TraceOutput {
     /// Writes the rows of a batch.
     pub(super) fn write(&mut self, batch: &Trace) -> Result<(), CliFailure> {
-        self.lost.extend(self.format.loses(batch));
+        self.lost_columns.extend(self.format.lost_columns(batch));
         let written = match &mut self.jobs {
             TraceJobWriter::Swf(writer) => writer.write(batch),
             TraceJobWriter::Csv(writer) => writer.write(batch),
             #[cfg(feature = "parquet")]
             TraceJobWriter::Parquet(writer) => writer.write(batch),
         };
-        written.map_err(|error| failure(self.file.as_deref(), error))
+        written.map_err(|error| write_error(self.file.as_deref(), error))
     }
 
     /// Writes what is held back, puts the file in its place, and says what was lost on the way.
     pub(super) fn finish(self, voice: Verbosity) -> Result<(), CliFailure> {
-        for lost in &self.lost {
+        for lost in &self.lost_columns {
             voice.note(format_args!("{} has no place for {lost}", self.format));
         }
         let place = match self.jobs {
@@ -182,13 +182,13 @@ impl TraceOutput {
         };
         place
             .and_then(AtomicOutput::finish)
-            .map_err(|error| failure(self.file.as_deref(), error))
+            .map_err(|error| write_error(self.file.as_deref(), error))
     }
 }
 
-fn failure(file: Option<&str>, error: io::Error) -> CliFailure {
+fn write_error(file: Option<&str>, error: io::Error) -> CliFailure {
     match file {
         None => error.into(),
-        Some(file) => CliFailure::write(file.to_owned(), error),
+        Some(file) => CliFailure::write_failed(file.to_owned(), error),
     }
 }

@@ -11,8 +11,8 @@ use flate2::write::GzEncoder;
 /// Where bytes go.
 pub(super) struct AtomicOutput {
     /// None once it is finished.
-    bytes: Option<OutputStream>,
-    whole: Option<PendingRename>,
+    stream: Option<OutputStream>,
+    rename: Option<PendingRename>,
 }
 
 enum OutputStream {
@@ -31,8 +31,8 @@ struct PendingRename {
 impl AtomicOutput {
     pub(super) fn standard_output() -> Self {
         Self {
-            bytes: Some(OutputStream::StandardOutput(BufWriter::new(stdout()))),
-            whole: None,
+            stream: Some(OutputStream::StandardOutput(BufWriter::new(stdout()))),
+            rename: None,
         }
     }
 
@@ -49,23 +49,23 @@ impl AtomicOutput {
             OutputStream::Plain(file)
         };
         Ok(Self {
-            bytes: Some(bytes),
-            whole,
+            stream: Some(bytes),
+            rename: whole,
         })
     }
 
     /// Everything is written.
     pub(super) fn finish(mut self) -> io::Result<()> {
-        match self.bytes.take() {
+        match self.stream.take() {
             Some(OutputStream::StandardOutput(mut out)) => out.flush()?,
             Some(OutputStream::Plain(mut file)) => file.flush()?,
             Some(OutputStream::Gzip(encoder)) => encoder.finish()?.flush()?,
             None => {}
         }
-        if let Some(whole) = &self.whole {
+        if let Some(whole) = &self.rename {
             fs::rename(&whole.from, &whole.to)?;
         }
-        self.whole = None;
+        self.rename = None;
         Ok(())
     }
 }
@@ -83,7 +83,7 @@ impl PendingRename {
 /// What was not finished is taken away again.
 impl Drop for AtomicOutput {
     fn drop(&mut self) {
-        if let Some(whole) = &self.whole {
+        if let Some(whole) = &self.rename {
             // Nobody is left to be told: the failure that led here was.
             let _ = fs::remove_file(&whole.from);
         }
@@ -102,7 +102,7 @@ impl Write for AtomicOutput {
 
 impl AtomicOutput {
     fn open(&mut self) -> io::Result<&mut dyn Write> {
-        match &mut self.bytes {
+        match &mut self.stream {
             Some(OutputStream::StandardOutput(out)) => Ok(out),
             Some(OutputStream::Plain(file)) => Ok(file),
             Some(OutputStream::Gzip(encoder)) => Ok(encoder.as_mut()),

@@ -3,12 +3,12 @@
 use tollgate_workload::{ColumnSelection, WorkloadGenerator};
 
 use super::output;
-use crate::args::{count, whole};
+use crate::args::{parse_count, parse_integer};
 use crate::exit::CliFailure;
-use crate::voice::{Verbosity, counted};
+use crate::voice::{Verbosity, pluralise};
 
 /// More jobs than this do not fit into memory at once.
-const MOST_JOBS: usize = 10_000_000;
+const MAX_JOBS: usize = 10_000_000;
 
 /// Write generated jobs, modelled on the last 5000 of SDSC SP2
 ///
@@ -19,14 +19,14 @@ pub(super) struct TraceSynthArgs {
     /// Number of jobs, at most 10 million
     #[arg(
         long, value_name = "N", default_value_t = WorkloadGenerator::default().jobs,
-        value_parser = jobs, allow_negative_numbers = true,
+        value_parser = parse_job_count, allow_negative_numbers = true,
     )]
     jobs: usize,
 
     /// Seed of the generator
     #[arg(
         long, value_name = "N", default_value_t = WorkloadGenerator::default().seed,
-        value_parser = whole::<u64>, allow_negative_numbers = true,
+        value_parser = parse_integer::<u64>, allow_negative_numbers = true,
     )]
     seed: u64,
 
@@ -39,7 +39,7 @@ pub(super) struct TraceSynthArgs {
 }
 
 pub(super) fn run(args: &TraceSynthArgs) -> Result<(), CliFailure> {
-    let voice = Verbosity::unless(args.quiet);
+    let voice = Verbosity::from_quiet(args.quiet);
     let target = args.output.target()?;
     let generator = WorkloadGenerator {
         jobs: args.jobs,
@@ -51,16 +51,16 @@ pub(super) fn run(args: &TraceSynthArgs) -> Result<(), CliFailure> {
     output.finish(voice)?;
     voice.note(format_args!(
         "{} generated, seed {}",
-        counted(args.jobs, "job"),
+        pluralise(args.jobs, "job"),
         args.seed
     ));
     Ok(())
 }
 
-fn jobs(word: &str) -> Result<usize, String> {
-    count::<std::num::NonZeroUsize>(word)
+fn parse_job_count(word: &str) -> Result<usize, String> {
+    parse_count::<std::num::NonZeroUsize>(word)
         .map(std::num::NonZeroUsize::get)
         .ok()
-        .filter(|&jobs| jobs <= MOST_JOBS)
-        .ok_or_else(|| format!("expected a whole number, 1 to {MOST_JOBS}"))
+        .filter(|&jobs| jobs <= MAX_JOBS)
+        .ok_or_else(|| format!("expected a whole number, 1 to {MAX_JOBS}"))
 }

@@ -22,12 +22,12 @@ fn jobs_run_as_who_hands_them_in_with_their_groups_and_nothing_else() {
     let site = AccessTestSite::new(ALL);
     for (user, id) in [(ONE, "1"), (OTHER, "2")] {
         let script = "id -u; id -G; grep NoNewPrivs /proc/self/status; ls /proc/self/fd | wc -l";
-        site.says(
+        site.run_ok(
             user,
             &["submit", "--output", "out", "--", "sh", "-c", script],
         );
-        site.says(user, &["wait", id]);
-        let output = site.says(user, &["logs", id]);
+        site.run_ok(user, &["wait", id]);
+        let output = site.run_ok(user, &["logs", id]);
         let command = format!("id -G $(id -un {user})");
         let groups = Command::new("sh").args(["-c", &command]).output();
         let groups = groups.expect("id is there").stdout;
@@ -47,17 +47,17 @@ fn outputs_of_an_array_belong_to_its_user_and_are_read_by_it() {
     }
     let site = AccessTestSite::new(ALL);
     let script = "echo task $TOLLGATE_TASK";
-    site.says(ONE, &["submit", "-a", "1-3", "--", "sh", "-c", script]);
-    site.says(ONE, &["wait", "1"]);
-    assert_eq!(site.says(ONE, &["logs", "1"]), "task 1\ntask 2\ntask 3\n");
-    assert_eq!(site.says(ONE, &["logs", "1_2"]), "task 2\n");
+    site.run_ok(ONE, &["submit", "-a", "1-3", "--", "sh", "-c", script]);
+    site.run_ok(ONE, &["wait", "1"]);
+    assert_eq!(site.run_ok(ONE, &["logs", "1"]), "task 1\ntask 2\ntask 3\n");
+    assert_eq!(site.run_ok(ONE, &["logs", "1_2"]), "task 2\n");
     let made = site.home(ONE).join("tollgate-1");
     for path in [made.clone(), made.join("3.out")] {
         assert_eq!(fs::metadata(path).expect("it is there").uid(), ONE);
     }
     // A name that somebody has taken with a link leads nobody elsewhere.
     symlink(site.data(), site.home(ONE).join("tollgate-2")).expect("a link");
-    site.says(ONE, &["submit", "-a", "1-1", "--", "true"]);
+    site.run_ok(ONE, &["submit", "-a", "1-1", "--", "true"]);
     assert_eq!(site.run(ONE, &["wait", "2"]).status.code(), Some(127));
     assert!(!site.data().join("1.out").exists());
 }
@@ -71,18 +71,18 @@ fn jobs_of_others_are_like_jobs_that_are_not_there() {
     let submit = [
         "submit", "--output", "none", "--env", "KEY=hush", "--", "sleep", "60",
     ];
-    site.says(ONE, &submit);
+    site.run_ok(ONE, &submit);
     for verb in ["explain", "wait", "logs", "cancel", "hold", "release"] {
-        let theirs = site.fails(OTHER, &[verb, "1"]);
-        let nobodys = site.fails(OTHER, &[verb, "999"]);
+        let theirs = site.run_err(OTHER, &[verb, "1"]);
+        let nobodys = site.run_err(OTHER, &[verb, "999"]);
         assert_eq!(theirs, nobodys, "{verb}");
     }
-    let listed = site.says(OTHER, &["jobs", "--all", "--format", "json"]);
+    let listed = site.run_ok(OTHER, &["jobs", "--all", "--format", "json"]);
     assert!(!listed.contains("sleep"), "{listed}");
-    assert!(!site.says(OTHER, &["ledger"]).contains(" 1 "));
-    assert!(site.says(ONE, &["jobs"]).contains("sleep"));
-    assert!(site.says(ROOT, &["jobs"]).contains("sleep"));
-    site.says(ONE, &["cancel", "1"]);
+    assert!(!site.run_ok(OTHER, &["ledger"]).contains(" 1 "));
+    assert!(site.run_ok(ONE, &["jobs"]).contains("sleep"));
+    assert!(site.run_ok(ROOT, &["jobs"]).contains("sleep"));
+    site.run_ok(ONE, &["cancel", "1"]);
 }
 
 #[test]
@@ -91,18 +91,18 @@ fn why_a_job_waits_is_said_in_numbers_of_jobs_and_not_which() {
         return;
     }
     let site = AccessTestSite::new("users = \"all\"\npolicy = \"fcfs\"\n");
-    let nodes = site.says(ROOT, &["status", "--format", "json"]);
+    let nodes = site.run_ok(ROOT, &["status", "--format", "json"]);
     let nodes = nodes.split("\"nodes\": ").nth(1).expect("it is there");
     let nodes = nodes.split(',').next().expect("a number");
     let secret = "very-secret-name";
     let words = ["submit", "--procs", nodes, "--output", "none", "--name"];
-    site.says(ONE, &[&words[..], &[secret, "--", "sleep", "60"]].concat());
-    site.says(OTHER, &[&words[..], &["mine", "--", "true"]].concat());
-    let explained = site.says(OTHER, &["explain", "2", "--format", "json"]);
+    site.run_ok(ONE, &[&words[..], &[secret, "--", "sleep", "60"]].concat());
+    site.run_ok(OTHER, &[&words[..], &["mine", "--", "true"]].concat());
+    let explained = site.run_ok(OTHER, &["explain", "2", "--format", "json"]);
     assert!(explained.contains("0 are idle"), "{explained}");
     assert!(!explained.contains(secret), "{explained}");
-    site.says(ONE, &["cancel", "1"]);
-    site.says(OTHER, &["wait", "2"]);
+    site.run_ok(ONE, &["cancel", "1"]);
+    site.run_ok(OTHER, &["wait", "2"]);
 }
 
 #[test]
@@ -111,11 +111,11 @@ fn root_hands_in_jobs_only_where_that_is_allowed() {
         return;
     }
     let words = ["submit", "--output", "none", "--", "true"];
-    let (_, complaint) = AccessTestSite::new(ALL).fails(ROOT, &words);
+    let (_, complaint) = AccessTestSite::new(ALL).run_err(ROOT, &words);
     insta::assert_snapshot!(complaint);
     let generous = AccessTestSite::new("users = \"all\"\nroot_jobs = true\n");
-    generous.says(ROOT, &words);
-    generous.says(ROOT, &["wait", "1"]);
+    generous.run_ok(ROOT, &words);
+    generous.run_ok(ROOT, &["wait", "1"]);
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn a_user_without_an_account_hands_in_nothing() {
         return;
     }
     let site = AccessTestSite::new(ALL);
-    let (_, complaint) = site.fails(3_999_999_999, &["submit", "--output", "none", "--", "true"]);
+    let (_, complaint) = site.run_err(3_999_999_999, &["submit", "--output", "none", "--", "true"]);
     insta::assert_snapshot!(complaint);
 }
 
@@ -144,14 +144,14 @@ fn an_output_that_leads_to_a_secret_is_not_written() {
     for (id, target) in [("1", &secret), ("2", &open)] {
         let link = site.home(ONE).join(id);
         symlink(target, &link).expect("a link");
-        site.says(ONE, &["submit", "--output", id, "--", "echo", "taken"]);
+        site.run_ok(ONE, &["submit", "--output", id, "--", "echo", "taken"]);
         assert_eq!(site.run(ONE, &["wait", id]).status.code(), Some(127));
         assert_eq!(fs::read_to_string(target).expect("it is there"), "hush");
-        site.fails(ONE, &["logs", id]);
+        site.run_err(ONE, &["logs", id]);
     }
     // By its full name no more than by a link.
     let name = open.to_string_lossy();
-    site.says(ONE, &["submit", "--output", &name, "--", "echo", "taken"]);
+    site.run_ok(ONE, &["submit", "--output", &name, "--", "echo", "taken"]);
     assert_eq!(site.run(ONE, &["wait", "3"]).status.code(), Some(127));
     assert_eq!(fs::read_to_string(&open).expect("it is there"), "hush");
 }
@@ -195,14 +195,14 @@ fn a_service_of_one_user_answers_nobody_else() {
         return;
     }
     let site = AccessTestSite::new("");
-    let (_, complaint) = site.fails(ONE, &["status"]);
+    let (_, complaint) = site.run_err(ONE, &["status"]);
     assert!(complaint.contains("Permission denied"), "{complaint}");
     // Even where somebody has opened the way.
     set_mode(&site.data(), 0o755);
-    let (_, complaint) = site.fails(ONE, &["status"]);
+    let (_, complaint) = site.run_err(ONE, &["status"]);
     assert!(complaint.contains("Permission denied"), "{complaint}");
     set_mode(&site.data().join("socket"), 0o666);
-    let (_, complaint) = site.fails(ONE, &["submit", "--output", "none", "--", "true"]);
+    let (_, complaint) = site.run_err(ONE, &["submit", "--output", "none", "--", "true"]);
     insta::assert_snapshot!(complaint);
 }
 
@@ -239,11 +239,11 @@ fn a_token_is_worth_as_much_as_its_user() {
         return;
     }
     let site = AccessTestSite::new("users = \"all\"\n[listen]\naddress = \"127.0.0.1:0\"\n");
-    let token = site.says(ONE, &["token", "new"]);
-    let (_, complaint) = site.fails(ONE, &["token", "new", "--user", "2"]);
+    let token = site.run_ok(ONE, &["token", "new"]);
+    let (_, complaint) = site.run_err(ONE, &["token", "new", "--user", "2"]);
     insta::assert_snapshot!(complaint);
-    let others = site.says(ROOT, &["token", "new", "--user", "2"]);
-    let way = site.way();
+    let others = site.run_ok(ROOT, &["token", "new", "--user", "2"]);
+    let way = site.remote_args();
     let with = |token: &str, words: &[&str]| {
         let file = site.data().join("token-of-a-client");
         fs::write(&file, token).expect("it is ours");
@@ -252,17 +252,17 @@ fn a_token_is_worth_as_much_as_its_user() {
         let way: Vec<&str> = way.iter().map(String::as_str).collect();
         // Whose process it is does not matter: the token says who is there.
         let words = [&words[..1], &way, &["--token-file", &file], &words[1..]].concat();
-        site.says(ROOT, &words)
+        site.run_ok(ROOT, &words)
     };
     let submit = ["submit", "--name", "mine", "--output", "none", "--quiet"];
     let jobs = ["jobs", "--all", "--format", "json"];
     with(&token, &[&submit[..], &["sleep", "0"]].concat());
-    site.says(ROOT, &["wait", "1"]);
+    site.run_ok(ROOT, &["wait", "1"]);
     let mine = with(&token, &jobs);
     assert!(mine.contains("\"user_id\": 1"), "{mine}");
     assert!(!with(&others, &jobs).contains("mine"));
-    assert!(site.says(ROOT, &["token", "list"]).contains(" 2 "));
-    assert!(!site.says(ONE, &["token", "list"]).contains(" 2 "));
+    assert!(site.run_ok(ROOT, &["token", "list"]).contains(" 2 "));
+    assert!(!site.run_ok(ONE, &["token", "list"]).contains(" 2 "));
 }
 
 #[test]

@@ -99,9 +99,9 @@ fn service_and_worker_of_root_are_an_account_and_their_runners_are_root() {
         assert_eq!((metadata.uid(), metadata.gid()), (0, ACCOUNT));
         assert_eq!(fs::metadata(&folder).expect("it is there").uid(), 0);
     }
-    site.says(ONE, &["submit", "--output", "out", "--", "id", "-u"]);
-    site.says(ONE, &["wait", "1"]);
-    assert_eq!(site.says(ONE, &["logs", "1"]), "1\n");
+    site.run_ok(ONE, &["submit", "--output", "out", "--", "id", "-u"]);
+    site.run_ok(ONE, &["wait", "1"]);
+    assert_eq!(site.run_ok(ONE, &["logs", "1"]), "1\n");
 }
 
 #[test]
@@ -115,9 +115,9 @@ fn runner_that_was_killed_is_started_again_as_root() {
         panic!("expected one runner");
     };
     kill(first);
-    site.says(ONE, &["submit", "--output", "out", "--", "id", "-u"]);
-    site.says(ONE, &["wait", "1"]);
-    assert_eq!(site.says(ONE, &["logs", "1"]), "1\n");
+    site.run_ok(ONE, &["submit", "--output", "out", "--", "id", "-u"]);
+    site.run_ok(ONE, &["wait", "1"]);
+    assert_eq!(site.run_ok(ONE, &["logs", "1"]), "1\n");
     let [second] = helpers("__runner", &folder)[..] else {
         panic!("expected one runner");
     };
@@ -135,7 +135,7 @@ fn service_ends_with_its_starter_and_jobs_go_on() {
         "job.sh",
         "#!/bin/sh\nwhile [ ! -e go ]; do sleep 0.05; done\n",
     );
-    site.says(ONE, &["submit", "--output", "none", "--", "./job.sh"]);
+    site.run_ok(ONE, &["submit", "--output", "none", "--", "./job.sh"]);
     let [starter] = helpers("__starter", &site.data().join("runner"))[..] else {
         panic!("expected one starter");
     };
@@ -148,7 +148,7 @@ fn service_ends_with_its_starter_and_jobs_go_on() {
     );
     site.start();
     site.write(ONE, "go", "");
-    site.says(ONE, &["wait", "1"]);
+    site.run_ok(ONE, &["wait", "1"]);
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn folder_of_a_service_that_stayed_root_is_given_to_the_account_with_its_jobs() 
         status(Path::new(&format!("/proc/{}", site.service())), "Uid")[0],
         "0"
     );
-    site.says(
+    site.run_ok(
         ONE,
         &["submit", "--hold", "--output", "out", "--", "id", "-u"],
     );
@@ -229,16 +229,16 @@ fn folder_of_a_service_that_stayed_root_is_given_to_the_account_with_its_jobs() 
         "{}",
         site.log()
     );
-    site.says(ONE, &["release", "1"]);
-    site.says(ONE, &["wait", "1"]);
-    assert_eq!(site.says(ONE, &["logs", "1"]), "1\n");
+    site.run_ok(ONE, &["release", "1"]);
+    site.run_ok(ONE, &["wait", "1"]);
+    assert_eq!(site.run_ok(ONE, &["logs", "1"]), "1\n");
     // Once is enough.
     site.restart_with(&format!(
         "account = \"{}\"\nusers = \"all\"\n",
         AccessTestSite::account()
     ));
     assert!(!site.log().contains("was given"), "{}", site.log());
-    assert!(site.says(ROOT, &["jobs", "--all"]).contains("id"));
+    assert!(site.run_ok(ROOT, &["jobs", "--all"]).contains("id"));
 }
 
 #[test]
@@ -271,7 +271,7 @@ fn what_is_root_s_in_the_folder_is_not_the_account_s_to_change() {
         done
     });
     assert_eq!(tried, Vec::<String>::new());
-    site.says(ROOT, &["status"]);
+    site.run_ok(ROOT, &["status"]);
 }
 
 #[test]
@@ -281,7 +281,7 @@ fn account_of_the_service_submits_no_jobs() {
     }
     let site = AccessTestSite::new(ALL);
     let words = ["submit", "--output", "none", "--", "true"];
-    let (_, complaint) = site.fails(ACCOUNT, &words);
+    let (_, complaint) = site.run_err(ACCOUNT, &words);
     insta::assert_snapshot!(complaint, @r"
     error: jobs of the service's own account are not allowed here
     hint: submit the job as another user

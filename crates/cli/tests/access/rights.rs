@@ -19,7 +19,7 @@ fn running() -> (AccessTestSite, Pid) {
     let words = [
         "submit", "--name", "hush", "--env", "KEY=hush", "--output", "out",
     ];
-    site.says(ONE, &[&words[..], &["--", "./job.sh", "hush"]].concat());
+    site.run_ok(ONE, &[&words[..], &["--", "./job.sh", "hush"]].concat());
     let file = site.home(ONE).join("pid");
     let pid = || fs::read_to_string(&file).ok()?.trim().parse().ok();
     site.until("it runs", || pid().is_some());
@@ -39,20 +39,20 @@ fn running_job_of_another_user_is_neither_seen_nor_ended() {
     }
     let (site, _) = running();
     for verb in ["explain", "wait", "logs", "cancel", "hold", "release"] {
-        let theirs = site.fails(OTHER, &[verb, "1"]);
-        assert_eq!(theirs, site.fails(OTHER, &[verb, "999"]), "{verb}");
+        let theirs = site.run_err(OTHER, &[verb, "1"]);
+        assert_eq!(theirs, site.run_err(OTHER, &[verb, "999"]), "{verb}");
     }
     let submit = ["--output", "none", "--", "true"];
-    let after = |job| site.fails(OTHER, &[&["submit", "--after", job], &submit[..]].concat());
+    let after = |job| site.run_err(OTHER, &[&["submit", "--after", job], &submit[..]].concat());
     let (code, complaint) = after("1");
     assert_eq!(
         (code, complaint.replace("job: 1", "job: 999")),
         after("999")
     );
-    let (code, complaint) = site.fails(OTHER, &["qdel", "1"]);
+    let (code, complaint) = site.run_err(OTHER, &["qdel", "1"]);
     assert_eq!(
         (code, complaint.replace('1', "999")),
-        site.fails(OTHER, &["qdel", "999"])
+        site.run_err(OTHER, &["qdel", "999"])
     );
     for (method, path, body) in [
         ("GET", "/v1/jobs/JOB", None),
@@ -85,7 +85,7 @@ fn running_job_of_another_user_is_neither_seen_nor_ended() {
         assert_eq!(status, 200, "{path}");
         assert!(!answer.to_string().contains("hush"), "{path}: {answer}");
     }
-    let qstat = site.says(OTHER, &["qstat"]);
+    let qstat = site.run_ok(OTHER, &["qstat"]);
     assert!(!qstat.contains("hush"), "{qstat}");
     assert_eq!(
         state(&site, ONE, 1),
@@ -93,8 +93,8 @@ fn running_job_of_another_user_is_neither_seen_nor_ended() {
         "all of that has changed nothing"
     );
     assert_eq!(state(&site, ROOT, 1), "running", "an operator sees it");
-    assert!(site.says(ROOT, &["jobs"]).contains("hush"));
-    site.says(ROOT, &["cancel", "1"]);
+    assert!(site.run_ok(ROOT, &["jobs"]).contains("hush"));
+    site.run_ok(ROOT, &["cancel", "1"]);
     site.until("an operator ends it", || {
         state(&site, ONE, 1) == "cancelled"
     });
@@ -134,7 +134,7 @@ fn process_of_another_user_is_neither_signalled_nor_looked_into() {
     }
     assert_eq!(state(&site, ONE, 1), "running");
     site.write(ONE, "go", "");
-    site.says(ONE, &["wait", "1"]);
+    site.run_ok(ONE, &["wait", "1"]);
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn tokens_are_made_listed_and_revoked_by_whom_they_stand_for() {
         return;
     }
     let site = AccessTestSite::new("users = \"all\"\n");
-    site.says(ONE, &["token", "new"]);
+    site.run_ok(ONE, &["token", "new"]);
     let (_, listed) = site.http(ONE, "GET", "/v1/tokens", None);
     let id = listed["tokens"][0]["id"]
         .as_str()
@@ -173,8 +173,8 @@ fn tokens_are_made_listed_and_revoked_by_whom_they_stand_for() {
     assert_eq!(theirs["tokens"].as_array().map(Vec::len), Some(0));
     let revoke = |user, id: &str| site.http(user, "POST", &format!("/v1/tokens/{id}/revoke"), None);
     assert_eq!(revoke(OTHER, &id), revoke(OTHER, "0123456789ab"));
-    site.fails(OTHER, &["token", "new", "--user", "1"]);
-    site.fails(OTHER, &["token", "new", "--user", "0"]);
+    site.run_err(OTHER, &["token", "new", "--user", "1"]);
+    site.run_err(OTHER, &["token", "new", "--user", "0"]);
     assert_eq!(revoke(ONE, &id).0, 200);
 }
 
@@ -187,7 +187,7 @@ fn worker_of_a_user_is_not_taken_by_a_service_for_all() {
     let route = format!("unix:{}", site.data().join("socket").display());
     let data = site.home(ONE).join("worker");
     let data = data.to_string_lossy();
-    let (_, complaint) = site.fails(ONE, &["worker", "--connect", &route, "--data", &data]);
+    let (_, complaint) = site.run_err(ONE, &["worker", "--connect", &route, "--data", &data]);
     assert!(complaint.contains("worker"), "{complaint}");
     let (_, nodes) = site.http(ROOT, "GET", "/v1/nodes", None);
     assert_eq!(nodes["workers"].as_array().map(Vec::len), Some(0));

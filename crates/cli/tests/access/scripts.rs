@@ -29,7 +29,7 @@ impl ScriptPlacement {
         let nodes = site.nodes().to_string();
         site.start_worker();
         let words = ["submit", "--procs", &nodes, "--output", "none"];
-        site.says(ONE, &[&words[..], &["--", "sleep", "600"]].concat());
+        site.run_ok(ONE, &[&words[..], &["--", "sleep", "600"]].concat());
         (site, 2)
     }
 }
@@ -47,14 +47,14 @@ fn script_runs_as_its_user_wherever_it_is_placed() {
         for (user, id) in [(ONE, first), (OTHER, first + 1)] {
             site.write(user, "job.sh", REPORT);
             let id = id.to_string();
-            site.says(
+            site.run_ok(
                 user,
                 &["submit", "--output", "out", "--", "./job.sh", "word"],
             );
             // What becomes of the file now is no matter.
             fs::remove_file(site.home(user).join("job.sh")).expect("it is there");
-            site.says(user, &["wait", &id]);
-            let said = site.says(user, &["logs", &id]);
+            site.run_ok(user, &["wait", &id]);
+            let said = site.run_ok(user, &["logs", &id]);
             let lines: Vec<&str> = said.lines().collect();
             assert_eq!(
                 (lines[0], lines[2]),
@@ -86,17 +86,17 @@ fn scripts_of_qsub_arrays_and_successors_run_wherever_they_are_placed() {
             "batch.sh",
             "#PBS -o batch-out -j oe\necho batch $(id -u)\n",
         );
-        site.says(ONE, &["qsub", "batch.sh"]);
+        site.run_ok(ONE, &["qsub", "batch.sh"]);
         site.write(
             ONE,
             "task.sh",
             "#!/bin/sh\necho task $TOLLGATE_TASK $(id -u)\n",
         );
         let array = ["submit", "--array", "1-8", "--output", "task-%a"];
-        site.says(ONE, &[&array[..], &["--", "./task.sh"]].concat());
+        site.run_ok(ONE, &[&array[..], &["--", "./task.sh"]].concat());
         site.write(ONE, "last.sh", "#!/bin/sh\ncat task-* | sort > all\n");
         let after = ["submit", "--after", &ids[1], "--output", "none"];
-        site.says(ONE, &[&after[..], &["--", "./last.sh"]].concat());
+        site.run_ok(ONE, &[&after[..], &["--", "./last.sh"]].concat());
         // The same text as another user's is another copy.
         site.write(
             OTHER,
@@ -104,11 +104,11 @@ fn scripts_of_qsub_arrays_and_successors_run_wherever_they_are_placed() {
             "#!/bin/sh\necho task $TOLLGATE_TASK $(id -u)\n",
         );
         let own = ["submit", "--output", "own", "--", "./task.sh"];
-        site.says(OTHER, &own);
+        site.run_ok(OTHER, &own);
         for id in &ids[..3] {
-            site.says(ONE, &["wait", id]);
+            site.run_ok(ONE, &["wait", id]);
         }
-        site.says(OTHER, &["wait", &ids[3]]);
+        site.run_ok(OTHER, &["wait", &ids[3]]);
         let read = |user, name: &str| fs::read_to_string(site.home(user).join(name)).expect(name);
         assert_eq!(read(ONE, "batch-out"), "batch 1\n", "{place:?}");
         let tasks: String = (1..=8).map(|task| format!("task {task} 1\n")).collect();
@@ -132,7 +132,7 @@ fn copies_of_scripts_go_with_the_jobs_that_need_them() {
         let submit = [
             "submit", "--array", "1-2", "--output", "none", "--", "./job.sh",
         ];
-        site.says(ONE, &submit);
+        site.run_ok(ONE, &submit);
         let data = match place {
             ScriptPlacement::Service => site.data(),
             ScriptPlacement::Worker => site.worker_data(),
@@ -144,7 +144,7 @@ fn copies_of_scripts_go_with_the_jobs_that_need_them() {
         };
         site.until("one copy is there", || copies() == 1);
         site.write(ONE, "go", "");
-        site.says(ONE, &["wait", &first.to_string()]);
+        site.run_ok(ONE, &["wait", &first.to_string()]);
         site.until("the copy is removed", || copies() == 0);
     }
 }
@@ -213,8 +213,8 @@ fn paths_of_a_user_are_opened_by_that_user_alone() {
             site.run(OTHER, &["wait", &job.to_string()]);
         }
         assert_eq!(site.http(OTHER, "GET", "/healthz", None).0, 200);
-        site.says(ONE, &["status"]);
-        assert!(!secret_was_told(&site, OTHER), "{place:?}");
+        site.run_ok(ONE, &["status"]);
+        assert!(!secret_was_leaked(&site, OTHER), "{place:?}");
         assert_eq!(
             fs::read_to_string(&secret).expect("it is there"),
             "#!/bin/sh\necho SECRET\n"
@@ -231,7 +231,7 @@ fn paths_of_a_user_are_opened_by_that_user_alone() {
 }
 
 /// Whether a file that a user can read holds the secret.
-fn secret_was_told(site: &AccessTestSite, user: u32) -> bool {
+fn secret_was_leaked(site: &AccessTestSite, user: u32) -> bool {
     let id = user.to_string();
     let found = Command::new("setpriv")
         .args(["--reuid", &id, "--regid", &id, "--clear-groups", "grep"])
@@ -256,7 +256,7 @@ wc -c < \"$0\"\n";
         site.write(OTHER, "job.sh", text);
         for id in [first, first + 1] {
             let submit = ["submit", "--output", "out", "--", "./job.sh"];
-            site.says(OTHER, &submit);
+            site.run_ok(OTHER, &submit);
             site.run(OTHER, &["wait", &id.to_string()]);
             let out = fs::read_to_string(site.home(OTHER).join("out")).expect("it ran");
             let last = out.lines().last();
@@ -265,7 +265,7 @@ wc -c < \"$0\"\n";
                 assert!(!out.lines().any(|line| line == word), "{place:?}: {out}");
             }
         }
-        site.says(ROOT, &["status"]);
+        site.run_ok(ROOT, &["status"]);
     }
 }
 
@@ -279,7 +279,7 @@ fn script_of_a_running_job_is_not_read_by_another_user() {
         let text =
             "#!/bin/sh\n# KEY=hush\necho \"$0\" > name\nwhile [ ! -e go ]; do sleep 0.05; done\n";
         site.write(ONE, "job.sh", text);
-        site.says(ONE, &["submit", "--output", "none", "--", "./job.sh"]);
+        site.run_ok(ONE, &["submit", "--output", "none", "--", "./job.sh"]);
         let name = site.home(ONE).join("name");
         site.until("it runs", || {
             fs::read_to_string(&name).is_ok_and(|name| name.ends_with('\n'))
@@ -306,6 +306,6 @@ fn script_of_a_running_job_is_not_read_by_another_user() {
             "{place:?}"
         );
         site.write(ONE, "go", "");
-        site.says(ONE, &["wait", &first.to_string()]);
+        site.run_ok(ONE, &["wait", &first.to_string()]);
     }
 }

@@ -14,7 +14,7 @@ use rustix::thread::{Gid, Uid};
 use serde_json::Value;
 
 /// How long is waited for what must happen; it takes far less if all is well.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Users that every system has.
 pub(crate) const ONE: u32 = 1;
@@ -132,11 +132,7 @@ impl AccessTestSite {
         let began = Instant::now();
         while !self.run(ROOT, &["status"]).status.success() {
             let log = || fs::read_to_string(self.folder.path().join("log"));
-            assert!(
-                began.elapsed() < PATIENCE,
-                "it does not answer: {:?}",
-                log()
-            );
+            assert!(began.elapsed() < TIMEOUT, "it does not answer: {:?}", log());
             thread::sleep(Duration::from_millis(5));
         }
     }
@@ -226,13 +222,13 @@ impl AccessTestSite {
     pub(crate) fn until(&self, what: &str, is_so: impl Fn() -> bool) {
         let began = Instant::now();
         while !is_so() {
-            assert!(began.elapsed() < PATIENCE, "{what}");
+            assert!(began.elapsed() < TIMEOUT, "{what}");
             thread::sleep(Duration::from_millis(20));
         }
     }
 
     /// The words that lead to it over the network.
-    pub(crate) fn way(&self) -> Vec<String> {
+    pub(crate) fn remote_args(&self) -> Vec<String> {
         let log = fs::read_to_string(self.folder.path().join("log")).expect("a log");
         let heard = log.split("url=").nth(1).expect("it listens");
         let (url, rest) = heard.split_once(" key=").expect("its key");
@@ -272,7 +268,7 @@ impl AccessTestSite {
     }
 
     /// What `tollgate WORDS` prints for this user, which must work.
-    pub(crate) fn says(&self, user: u32, words: &[&str]) -> String {
+    pub(crate) fn run_ok(&self, user: u32, words: &[&str]) -> String {
         let output = self.run(user, words);
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{words:?}: {errors}");
@@ -280,7 +276,7 @@ impl AccessTestSite {
     }
 
     /// The exit code of `tollgate WORDS` for this user and what it complains of.
-    pub(crate) fn fails(&self, user: u32, words: &[&str]) -> (Option<i32>, String) {
+    pub(crate) fn run_err(&self, user: u32, words: &[&str]) -> (Option<i32>, String) {
         let output = self.run(user, words);
         assert!(!output.status.success(), "{words:?} was done");
         assert!(output.stdout.is_empty(), "{words:?} printed something");

@@ -36,11 +36,11 @@ impl fmt::Display for JobAudit {
 
 /// Waits until all is over and compares. `told` are the jobs that somebody was told were let in.
 pub(crate) fn audit(site: &mut CrashTestSite, told: &[u64]) -> JobAudit {
-    site.settle();
+    site.wait_until_idle();
     // Once more: what was recovered must be the same.
     site.kill();
     site.start(&[]);
-    site.settle();
+    site.wait_until_idle();
     let jobs = jobs(site);
     for job in told {
         assert!(jobs.contains_key(job), "job {job} is lost");

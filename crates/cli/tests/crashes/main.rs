@@ -48,7 +48,7 @@ fn killed_at_any_moment_under_load_the_service_keeps_its_word() {
     let users: Vec<_> = (0..USERS)
         .map(|_| {
             let (user, stop) = (CrashTestUser::new(&site), Arc::clone(&stop));
-            thread::spawn(move || user.hand_in_until(&stop))
+            thread::spawn(move || user.submit_until(&stop))
         })
         .collect();
     let began = Instant::now();
@@ -90,11 +90,11 @@ fn killed_at_named_moments_the_service_keeps_its_word() {
         // The first such moments belong to the start.
         let fault = format!("{}:{}", moment.key(), after(moment));
         site.start(&[(tollgate_service::fault::VARIABLE, &fault)]);
-        let mut told = CrashTestUser::new(&site).hand_in(6);
+        let mut told = CrashTestUser::new(&site).submit_jobs(6);
         site.terminate();
         assert!(site.died(), "{}: it was not killed", moment.key());
         site.start(&[]);
-        told.extend(CrashTestUser::new(&site).hand_in(1));
+        told.extend(CrashTestUser::new(&site).submit_jobs(1));
         let account = books::audit(&mut site, &told);
         assert_eq!(account.lost, 0, "{}", moment.key());
     }
@@ -103,12 +103,12 @@ fn killed_at_named_moments_the_service_keeps_its_word() {
 /// Snapshots are written at the end; every other moment comes with every job.
 fn after(moment: ServiceFailpoint) -> u32 {
     match moment {
-        ServiceFailpoint::Resting | ServiceFailpoint::Rested => 0,
+        ServiceFailpoint::SnapshotStarting | ServiceFailpoint::SnapshotWritten => 0,
         ServiceFailpoint::Decided
         | ServiceFailpoint::Committed
-        | ServiceFailpoint::Answered
+        | ServiceFailpoint::Responded
         | ServiceFailpoint::Acknowledged
-        | ServiceFailpoint::Ordered => 3,
+        | ServiceFailpoint::Dispatched => 3,
     }
 }
 
@@ -118,7 +118,7 @@ fn the_runner_and_the_service_killed_together_the_next_ones_keep_their_word() {
         let mut site = CrashTestSite::new();
         // Each runner that is started is killed there.
         site.start(&[("TOLLGATE_RUNNER_FAULT", point)]);
-        let told = CrashTestUser::new(&site).hand_in(3);
+        let told = CrashTestUser::new(&site).submit_jobs(3);
         thread::sleep(Duration::from_millis(100));
         site.kill();
         site.kill_runner();

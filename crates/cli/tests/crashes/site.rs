@@ -12,7 +12,7 @@ use tollgate_service::ApiClient;
 use tollgate_service::api::types::{JobDecision, JobRequest, ServiceStatus, SubmitResponse};
 
 /// How long is waited for what must happen; it takes far less if all is well.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 /// Prices, so that there is something to be charged; and nothing is refused.
 const CONFIG: &str =
     "policy = \"libra\"\nmarket = \"commodity\"\nconfidence = 0.0\nmax_resident = 100000\n";
@@ -76,11 +76,7 @@ impl CrashTestSite {
         let began = Instant::now();
         while !self.died() && status(&self.data()).is_none() {
             let log = || fs::read_to_string(self.folder.path().join("log"));
-            assert!(
-                began.elapsed() < PATIENCE,
-                "it does not answer: {:?}",
-                log()
-            );
+            assert!(began.elapsed() < TIMEOUT, "it does not answer: {:?}", log());
             thread::sleep(Duration::from_millis(5));
         }
     }
@@ -145,14 +141,14 @@ impl CrashTestSite {
     }
 
     /// Waits until nothing waits or runs.
-    pub(crate) fn settle(&self) {
+    pub(crate) fn wait_until_idle(&self) {
         let began = Instant::now();
         loop {
             let status = status(&self.data()).expect("the service answers");
             if status.queued + status.held + status.running == 0 {
                 return;
             }
-            assert!(began.elapsed() < PATIENCE, "jobs never end: {status:?}");
+            assert!(began.elapsed() < TIMEOUT, "jobs never end: {status:?}");
             thread::sleep(Duration::from_millis(20));
         }
     }
@@ -194,7 +190,7 @@ impl CrashTestUser {
     }
 
     /// Hands in some jobs; the numbers of those that were let in. Gives up once nobody answers.
-    pub(crate) fn hand_in(&self, n: usize) -> Vec<u64> {
+    pub(crate) fn submit_jobs(&self, n: usize) -> Vec<u64> {
         let Some(mut client) = connect(&self.data) else {
             return Vec::new();
         };
@@ -203,7 +199,7 @@ impl CrashTestUser {
     }
 
     /// Hands in jobs one after the other, whether the service is there or not.
-    pub(crate) fn hand_in_until(&self, stop: &AtomicBool) -> Vec<u64> {
+    pub(crate) fn submit_until(&self, stop: &AtomicBool) -> Vec<u64> {
         let mut told = Vec::new();
         let mut client = None;
         while !stop.load(Ordering::Relaxed) {

@@ -52,7 +52,7 @@ enum KillTarget {
 }
 
 /// Each alone, those that depend on each other, and all.
-const CASTS: [&[KillTarget]; 8] = {
+const KILL_SETS: [&[KillTarget]; 8] = {
     use KillTarget::{Runner, Service, Worker, WorkersRunner};
     [
         &[Service],
@@ -86,7 +86,7 @@ fn storm_of_kills_loses_no_job_and_runs_none_twice() {
     for round in 0..rounds {
         thread::sleep(Duration::from_millis(50 + random(&mut seed) % 400));
         // Each cast has its turn, whatever the seed.
-        let cast = CASTS[round as usize % CASTS.len()];
+        let cast = KILL_SETS[round as usize % KILL_SETS.len()];
         let pids = |victim: &KillTarget| match victim {
             KillTarget::Service => site.service().into_iter().collect(),
             KillTarget::Runner => site.runners_below(&site.data()),
@@ -118,11 +118,11 @@ fn storm_of_kills_loses_no_job_and_runs_none_twice() {
         .into_iter()
         .flat_map(|user| user.join().expect("a user"))
         .collect();
-    site.settle();
+    site.wait_until_idle();
     // Once more: what was recovered must be the same.
     site.kill();
     site.start(&[]);
-    site.settle();
+    site.wait_until_idle();
     let seen = audit(&site, &told);
     println!(
         "{killed:?} killed in {:.0} s: {seen}",

@@ -9,7 +9,7 @@ use crate::site::{ClientOutput, ClientTestSite};
 /// A site with the tools in a folder of its own, and scripts in `work`.
 struct FrontendTestSite {
     site: ClientTestSite,
-    style: &'static str,
+    dialect: &'static str,
 }
 
 impl FrontendTestSite {
@@ -24,7 +24,10 @@ impl FrontendTestSite {
             again.answer();
         }
         fs::create_dir(site.folder().join("work")).unwrap();
-        Self { site, style }
+        Self {
+            site,
+            dialect: style,
+        }
     }
 
     fn work(&self) -> std::path::PathBuf {
@@ -66,7 +69,7 @@ impl FrontendTestSite {
                 None => line,
             }
         });
-        assert!(!self.style.is_empty());
+        assert!(!self.dialect.is_empty());
         lines.collect::<Vec<_>>().join("\n")
     }
 }

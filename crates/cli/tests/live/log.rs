@@ -68,11 +68,11 @@ fn json_log_at_debug_has_an_object_a_line_and_admission_decisions() {
 fn refused_requests_are_logged_once_and_not_each_time() {
     let site = ClientTestSite::start_with("", &["--listen", "127.0.0.1:0"]);
     let token = site.tollgate(&["token", "new"]).answer();
-    site.keep(&token);
+    site.store_token(&token);
     let listed = site.tollgate(&["token", "list", "--format", "json"]).json();
     let id = listed["tokens"][0]["id"].as_str().unwrap();
     site.tollgate(&["token", "revoke", id]).answer();
-    let way = site.way();
+    let way = site.remote_args();
     let way: Vec<&str> = way.iter().map(String::as_str).collect();
     for _ in 0..5 {
         let refused = site.tollgate(&[&["status"], &way[..]].concat());

@@ -9,7 +9,7 @@ const LISTENS: &str = "[listen]\naddress = \"127.0.0.1:0\"\n";
 
 impl ClientTestSite {
     /// The words that say where it is, and with which token and key.
-    pub(crate) fn way(&self) -> Vec<String> {
+    pub(crate) fn remote_args(&self) -> Vec<String> {
         let log = fs::read_to_string(self.folder().join("log")).unwrap();
         let heard = log.split("url=").nth(1).expect("it listens");
         let (url, rest) = heard.split_once(" key=").expect("its key");
@@ -20,15 +20,15 @@ impl ClientTestSite {
             .to_vec()
     }
 
-    pub(crate) fn keep(&self, token: &str) {
+    pub(crate) fn store_token(&self, token: &str) {
         let file = self.folder().join("token");
         fs::write(&file, token).unwrap();
         fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
     }
 
     /// Runs the program with these words over the network.
-    fn over_the_net(&self, words: &[&str]) -> ClientOutput {
-        let way = self.way();
+    fn tollgate_remote(&self, words: &[&str]) -> ClientOutput {
+        let way = self.remote_args();
         let split = words.iter().position(|&word| word == "--");
         let (flags, command) = words.split_at(split.unwrap_or(words.len()));
         let way: Vec<&str> = way.iter().map(String::as_str).collect();
@@ -42,21 +42,21 @@ fn a_token_opens_the_way_until_it_is_revoked() {
     let token = site
         .tollgate(&["token", "new", "--expires", "90d"])
         .answer();
-    site.keep(&token);
-    let id = site.over_the_net(&["submit", "-q", "-e", "1s", "--", "echo", "said"]);
+    site.store_token(&token);
+    let id = site.tollgate_remote(&["submit", "-q", "-e", "1s", "--", "echo", "said"]);
     let id = id.answer();
-    site.over_the_net(&["wait", "-q", id.trim()]).answer();
-    let logs = site.over_the_net(&["logs", id.trim()]);
+    site.tollgate_remote(&["wait", "-q", id.trim()]).answer();
+    let logs = site.tollgate_remote(&["logs", id.trim()]);
     assert_eq!(logs.code, Some(1));
     assert!(logs.stderr.contains("serves no files"), "{logs:?}");
-    assert_eq!(site.over_the_net(&["token", "new"]).code, Some(1));
+    assert_eq!(site.tollgate_remote(&["token", "new"]).code, Some(1));
     let listed = site.tollgate(&["token", "list", "--format", "json"]).json();
     let listed = &listed["tokens"][0];
     assert!(listed["expires_at"].is_string(), "{listed}");
     assert!(!listed.to_string().contains(token.trim()));
     let name = listed["id"].as_str().unwrap();
     site.tollgate(&["token", "revoke", name]).answer();
-    let late = site.over_the_net(&["status"]);
+    let late = site.tollgate_remote(&["status"]);
     assert_eq!(late.code, Some(1));
     assert_eq!(
         late.stderr,
@@ -78,7 +78,7 @@ fn tokens_are_listed() {
 #[test]
 fn what_is_missing_for_the_way_is_said() {
     let site = ClientTestSite::start(LISTENS);
-    let url = site.way()[1].clone();
+    let url = site.remote_args()[1].clone();
     let nothing = site.tollgate(&["status", "--url", &url]);
     assert_eq!(nothing.code, Some(2));
     assert_eq!(
@@ -87,10 +87,10 @@ fn what_is_missing_for_the_way_is_said() {
          hint: `tollgate serve` prints its fingerprint: give it with `--fingerprint` or \
          TOLLGATE_FINGERPRINT\n"
     );
-    site.keep("open");
+    site.store_token("open");
     let file = site.folder().join("token");
     fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
-    let open = site.over_the_net(&["status"]);
+    let open = site.tollgate_remote(&["status"]);
     assert_eq!(open.code, Some(1));
     assert!(
         open.stderr.contains("others cannot read, found mode 644"),
@@ -109,8 +109,8 @@ fn what_is_missing_for_the_way_is_said() {
 fn the_environment_names_the_way_too() {
     let site = ClientTestSite::start(LISTENS);
     let token = site.tollgate(&["token", "new"]).answer();
-    site.keep(&token);
-    let way = site.way();
+    site.store_token(&token);
+    let way = site.remote_args();
     let line = format!(
         "TOLLGATE_URL={} TOLLGATE_FINGERPRINT={} TOLLGATE_TOKEN_FILE={} tollgate status",
         way[1], way[3], way[5]

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// How long is waited for what must happen; it takes far less if all is well.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What a command left behind.
 #[derive(Debug)]
@@ -85,7 +85,7 @@ impl ClientTestSite {
             if let Some(status) = self.service.try_wait().expect("it is ours") {
                 return status;
             }
-            assert!(began.elapsed() < PATIENCE, "it does not end");
+            assert!(began.elapsed() < TIMEOUT, "it does not end");
             thread::sleep(Duration::from_millis(10));
         }
     }
@@ -152,7 +152,7 @@ impl ClientTestSite {
         let began = Instant::now();
         while !is_so() {
             let log = fs::read_to_string(self.folder().join("log"));
-            assert!(began.elapsed() < PATIENCE, "{what}: {log:?}");
+            assert!(began.elapsed() < TIMEOUT, "{what}: {log:?}");
             thread::sleep(Duration::from_millis(10));
         }
     }

@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 /// How long is waited for what must happen; it takes far less if all is well.
-const PATIENCE: Duration = Duration::from_secs(90);
+const TIMEOUT: Duration = Duration::from_secs(90);
 
 /// A service that ends with the test.
 pub(crate) struct WorkerTestSite {
@@ -228,7 +228,7 @@ fn tollgate(folder: &Path) -> Command {
 fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let began = Instant::now();
     while !is_so() {
-        assert!(began.elapsed() < PATIENCE, "{what}");
+        assert!(began.elapsed() < TIMEOUT, "{what}");
         thread::sleep(Duration::from_millis(20));
     }
 }

@@ -15,29 +15,29 @@ use crate::starter::LaunchGuard;
 use crate::wire::{self, RunnerMessage, RunnerRequest, RunnerRequestKind, RunnerResponse};
 
 /// How long a runner may take to say hello: it does when it accepts.
-const HELLO: Duration = Duration::from_secs(10);
+const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A connection over which the runner has said hello.
 pub(super) struct RunnerConnection {
     stream: UnixStream,
-    answers: Receiver<(u64, RunnerResponse)>,
+    responses: Receiver<(u64, RunnerResponse)>,
     open: Arc<AtomicBool>,
-    runner: u32,
+    runner_pid: u32,
 }
 
 impl RunnerConnection {
     /// Listens to a runner. None if it ends before it has said hello.
-    pub(super) fn over(
+    pub(super) fn handshake(
         stream: UnixStream,
         mailbox: &Arc<ReportMailbox>,
     ) -> Result<Option<Self>, EngineError> {
         let ready = stream
-            .set_read_timeout(Some(HELLO))
+            .set_read_timeout(Some(HELLO_TIMEOUT))
             .and_then(|()| Ok(BufReader::new(stream.try_clone()?)));
         let Ok(mut lines) = ready else {
             return Ok(None);
         };
-        let hello = hello(&mut lines);
+        let hello = read_hello(&mut lines);
         match hello {
             Some((wire::VERSION, _)) => {}
             Some((theirs, _)) => {
@@ -50,12 +50,12 @@ impl RunnerConnection {
             return Ok(None);
         }
         let open = Arc::new(AtomicBool::new(true));
-        let answers = listen(lines, Arc::clone(mailbox), Arc::clone(&open));
+        let answers = spawn_reader(lines, Arc::clone(mailbox), Arc::clone(&open));
         Ok(Some(Self {
             stream,
-            answers,
+            responses: answers,
             open,
-            runner: hello.map_or(0, |(_, pid)| pid),
+            runner_pid: hello.map_or(0, |(_, pid)| pid),
         }))
     }
 
@@ -65,12 +65,12 @@ impl RunnerConnection {
     }
 
     /// The runner's process.
-    pub(super) const fn runner(&self) -> u32 {
-        self.runner
+    pub(super) const fn runner_pid(&self) -> u32 {
+        self.runner_pid
     }
 
     /// Asks, and waits for the answer.
-    pub(super) fn ask(
+    pub(super) fn call(
         &mut self,
         id: u64,
         ask: RunnerRequestKind,
@@ -81,14 +81,14 @@ impl RunnerConnection {
             call,
             after: patience,
         };
-        let line = wire::line(&RunnerRequest { id, ask });
+        let line = wire::encode_line(&RunnerRequest { id, ask });
         let sent = self.stream.set_write_timeout(Some(patience));
         match sent.and_then(|()| self.stream.write_all(&line)) {
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return Err(timed_out),
             Err(_) => return Err(super::not_connected()),
             Ok(()) => {}
         }
-        match self.answers.recv_timeout(patience) {
+        match self.responses.recv_timeout(patience) {
             Ok((answered, answer)) if answered == id => Ok(answer),
             Err(RecvTimeoutError::Timeout) => Err(timed_out),
             // After a call that timed out the connection is given up, so no answer is another's.
@@ -105,7 +105,7 @@ impl Drop for RunnerConnection {
 }
 
 /// The version of the runner's protocol, and its process.
-fn hello(lines: &mut BufReader<UnixStream>) -> Option<(u32, u32)> {
+fn read_hello(lines: &mut BufReader<UnixStream>) -> Option<(u32, u32)> {
     let mut line = Vec::new();
     lines.take(1 << 16).read_until(b'\n', &mut line).ok()?;
     match serde_json::from_slice(&line).ok()? {
@@ -116,8 +116,8 @@ fn hello(lines: &mut BufReader<UnixStream>) -> Option<(u32, u32)> {
 
 /// Reads what the runner at the other end of a new connection holds launches to. None if it ends before it has
 /// said hello.
-pub(crate) fn guard_of(stream: &UnixStream) -> Option<Option<LaunchGuard>> {
-    stream.set_read_timeout(Some(HELLO)).ok()?;
+pub(crate) fn read_guard(stream: &UnixStream) -> Option<Option<LaunchGuard>> {
+    stream.set_read_timeout(Some(HELLO_TIMEOUT)).ok()?;
     let mut line = Vec::new();
     let mut lines = BufReader::new(stream).take(1 << 16);
     lines.read_until(b'\n', &mut line).ok()?;
@@ -128,7 +128,7 @@ pub(crate) fn guard_of(stream: &UnixStream) -> Option<Option<LaunchGuard>> {
 }
 
 /// Sorts what the runner says, until it says no more.
-fn listen(
+fn spawn_reader(
     lines: BufReader<UnixStream>,
     mailbox: Arc<ReportMailbox>,
     open: Arc<AtomicBool>,
@@ -150,12 +150,12 @@ fn listen(
                 }
                 RunnerMessage::Report(report) => {
                     mailbox.lock().push_back(report);
-                    mailbox.ring();
+                    mailbox.notify();
                 }
             }
         }
         open.store(false, Ordering::Release);
-        mailbox.ring();
+        mailbox.notify();
     });
     answers
 }

@@ -14,9 +14,9 @@ use crate::runner::settings::RunnerConfig;
 
 /// The runner of a folder, which is started when there is none.
 pub(crate) struct RunnerProcess {
-    folder: PathBuf,
+    state_dir: PathBuf,
     /// The program and arguments that start it; the folder is added as the last one.
-    words: Vec<OsString>,
+    command: Vec<OsString>,
     /// The runner, if it was started here: it is waited for when it has ended.
     started: Option<Child>,
 }
@@ -24,8 +24,8 @@ pub(crate) struct RunnerProcess {
 impl RunnerProcess {
     pub(crate) const fn new(folder: PathBuf, words: Vec<OsString>) -> Self {
         Self {
-            folder,
-            words,
+            state_dir: folder,
+            command: words,
             started: None,
         }
     }
@@ -37,17 +37,17 @@ impl RunnerProcess {
         patience: Duration,
     ) -> Result<UnixStream, EngineError> {
         let deadline = Instant::now() + patience;
-        if let Some(stream) = dial(&self.folder) {
+        if let Some(stream) = connect_socket(&self.state_dir) {
             return Ok(stream);
         }
         self.reap();
         loop {
             self.start(settings)?;
-            if let Some(stream) = dial(&self.folder) {
+            if let Some(stream) = connect_socket(&self.state_dir) {
                 return Ok(stream);
             }
             if Instant::now() >= deadline {
-                let reason = format!("no runner answers in {}", self.folder.display());
+                let reason = format!("no runner answers in {}", self.state_dir.display());
                 return Err(EngineError::Unreachable { reason });
             }
             std::thread::sleep(Duration::from_millis(2));
@@ -72,27 +72,27 @@ impl RunnerProcess {
             Some(Ok(None)) => return Ok(()),
             Some(Ok(Some(status))) if status.code().is_some_and(|code| code != 0) => {
                 self.started = None;
-                return Err(self.failed());
+                return Err(self.exit_error());
             }
             Some(Ok(Some(_)) | Err(_)) | None => {}
         }
-        settings.write(&self.folder)?;
+        settings.write(&self.state_dir)?;
         let failed = |path: PathBuf, step| move |source| EngineError::Setup { path, step, source };
-        let log_path = self.folder.join("log");
+        let log_path = self.state_dir.join("log");
         let log = std::fs::OpenOptions::new()
             .create(true)
             .append(true)
             .mode(folder::FILE_MODE)
             .open(&log_path)
             .and_then(|log| {
-                folder::close_to_others(&log_path, folder::FILE_MODE)?;
+                folder::set_mode(&log_path, folder::FILE_MODE)?;
                 Ok(log)
             });
         let log = log.map_err(failed(log_path, "opening it"))?;
-        let mut words = self.words.iter();
+        let mut words = self.command.iter();
         let program = words.next().cloned().unwrap_or_default();
         let mut command = Command::new(&program);
-        command.args(words).arg(&self.folder);
+        command.args(words).arg(&self.state_dir);
         command
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -104,8 +104,8 @@ impl RunnerProcess {
     }
 
     /// Why the runner has ended, in its own words: the last line of its messages.
-    fn failed(&self) -> EngineError {
-        let path = self.folder.join("log");
+    fn exit_error(&self) -> EngineError {
+        let path = self.state_dir.join("log");
         let log = std::fs::read(&path).unwrap_or_default();
         let log = String::from_utf8_lossy(&log);
         let said = log.lines().next_back().unwrap_or("it says nothing");
@@ -116,7 +116,7 @@ impl RunnerProcess {
 }
 
 /// A connection to the runner in `folder`. None if there is none.
-fn dial(folder: &Path) -> Option<UnixStream> {
+fn connect_socket(folder: &Path) -> Option<UnixStream> {
     let folder = File::open(folder).ok()?;
-    UnixStream::connect(folder::reachable(&folder)).ok()
+    UnixStream::connect(folder::proc_fd_path(&folder)).ok()
 }

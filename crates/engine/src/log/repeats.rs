@@ -14,7 +14,7 @@ use tracing_subscriber::layer::{Context, Layer};
 pub const PERIOD: Duration = Duration::from_secs(10);
 
 /// Maximum number of different events that are counted at a time; others are written each time.
-const MAX_COUNTED: usize = 1_000;
+const MAX_REPEATED_EVENTS: usize = 1_000;
 
 /// The target of the lines that say how often an event came back: they are not counted themselves.
 const SUMMARY: &str = "tollgate::repeated";
@@ -52,7 +52,7 @@ impl RepeatFilter {
             // Without the thread, counts are not written; everything else is.
             let _ = thread::Builder::new()
                 .name("log".to_owned())
-                .spawn(move || shared.write_for_ever());
+                .spawn(move || shared.write_summaries_loop());
         });
     }
 }
@@ -83,7 +83,7 @@ impl RepeatState {
         self.repeats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write_for_ever(&self) {
+    fn write_summaries_loop(&self) {
         loop {
             for summary in self.next_summaries() {
                 summary.write();
@@ -155,7 +155,7 @@ impl RepeatTable {
             repeat.count += 1;
             return false;
         }
-        if self.0.len() < MAX_COUNTED {
+        if self.0.len() < MAX_REPEATED_EVENTS {
             let repeat = RepeatEntry {
                 level,
                 since: now,
@@ -246,10 +246,10 @@ mod tests {
     #[test]
     fn different_events_are_counted_apart_and_only_so_many() {
         let mut repeats = RepeatTable::default();
-        for n in 0..2 * MAX_COUNTED {
+        for n in 0..2 * MAX_REPEATED_EVENTS {
             assert!(repeats.admit(&n.to_string(), Level::WARN, at(0)));
         }
-        assert_eq!(repeats.0.len(), MAX_COUNTED);
+        assert_eq!(repeats.0.len(), MAX_REPEATED_EVENTS);
         assert!(!repeats.admit("0", Level::WARN, at(1)));
         assert_eq!(repeats.due(PERIOD).len(), 1);
     }

@@ -8,23 +8,23 @@ use crate::{AttemptStatus, LaunchSpec};
 #[derive(Clone, Debug, PartialEq)]
 pub struct SimProgram {
     /// How long it takes: processor time on each of its nodes if it is busy, otherwise wall time.
-    pub length: Span,
+    pub duration: Span,
     /// Whether it computes, so that it takes longer when it shares its nodes.
     pub busy: bool,
     /// How it ends.
     pub status: AttemptStatus,
     /// Whether it goes on when it is asked to end.
-    pub stubborn: bool,
+    pub ignores_sigterm: bool,
 }
 
 impl SimProgram {
     /// A program that computes for `length` and succeeds.
     pub const fn busy(length: Span) -> Self {
         Self {
-            length,
+            duration: length,
             busy: true,
             status: AttemptStatus::Exited(0),
-            stubborn: false,
+            ignores_sigterm: false,
         }
     }
 
@@ -44,7 +44,7 @@ impl SimProgram {
             ["sleep", secs] => Self::sleep(secs, false),
             ["work", secs] => Self::busy(span(secs)),
             ["sh", "-c", script] => Self::of_script(script),
-            _ => Self::no_such_program(),
+            _ => Self::program_not_found(),
         }
     }
 
@@ -65,28 +65,28 @@ impl SimProgram {
                 status: AttemptStatus::Signalled(signal),
                 ..Self::exit(0)
             },
-            (None, None) => Self::no_such_program(),
+            (None, None) => Self::program_not_found(),
         }
     }
 
     const fn exit(code: u8) -> Self {
         Self {
-            length: Span::ZERO,
+            duration: Span::ZERO,
             busy: false,
             status: AttemptStatus::Exited(code),
-            stubborn: false,
+            ignores_sigterm: false,
         }
     }
 
     fn sleep(secs: &str, stubborn: bool) -> Self {
         Self {
-            length: span(secs),
-            stubborn,
+            duration: span(secs),
+            ignores_sigterm: stubborn,
             ..Self::exit(0)
         }
     }
 
-    fn no_such_program() -> Self {
+    fn program_not_found() -> Self {
         let status = AttemptStatus::NotStarted {
             step: "program".to_owned(),
             reason: "No such file or directory".to_owned(),

@@ -21,18 +21,18 @@ pub(super) struct SimMachine {
     /// When all that runs is asked to end; None before the first lease.
     lease: Option<Instant>,
     /// What happened and nobody was told yet, oldest first.
-    pub(super) happened: Vec<AttemptReport>,
+    pub(super) reports: Vec<AttemptReport>,
 }
 
 struct SimTask {
     launch: LaunchSpec,
-    deed: SimProgram,
+    program: SimProgram,
     started: Instant,
     /// Seconds of its deed that are done.
     done: f64,
     /// Processor seconds used.
     cpu: f64,
-    asked_to_end: Option<(Instant, KillReason)>,
+    stop_requested: Option<(Instant, KillReason)>,
     /// What became of it, until the caller has acknowledged that.
     end: Option<AttemptEvent>,
 }
@@ -46,11 +46,11 @@ impl SimMachine {
         let runs = !matches!(deed.status, AttemptStatus::NotStarted { .. });
         let task = SimTask {
             launch: launch.clone(),
-            deed,
+            program: deed,
             started: self.now,
             done: 0.0,
             cpu: 0.0,
-            asked_to_end: None,
+            stop_requested: None,
             end: None,
         };
         self.tasks.insert(launch.attempt, task);
@@ -61,8 +61,8 @@ impl SimMachine {
                 AttemptEvent::Started(AttemptStart { pid: None, at }),
             );
         }
-        self.end_with_the_lease();
-        self.end_those_due();
+        self.enforce_lease();
+        self.finish_due();
     }
 
     /// Sets the share of a task that runs.
@@ -76,19 +76,19 @@ impl SimMachine {
     pub(super) fn kill(&mut self, attempt: AttemptKey, why: KillReason) {
         let now = self.now;
         if let Some(task) = self.tasks.get_mut(&attempt) {
-            task.asked_to_end.get_or_insert((now, why));
+            task.stop_requested.get_or_insert((now, why));
         }
-        self.end_those_due();
+        self.finish_due();
     }
 
     /// Makes a task vanish without a trace.
-    pub(super) fn lose(&mut self, attempt: AttemptKey) {
+    pub(super) fn mark_lost(&mut self, attempt: AttemptKey) {
         let at = self.now;
-        self.end(attempt, AttemptEvent::Lost { at });
+        self.finish(attempt, AttemptEvent::Lost { at });
     }
 
     /// Forgets an end.
-    pub(super) fn forget(&mut self, attempt: AttemptKey) {
+    pub(super) fn acknowledge(&mut self, attempt: AttemptKey) {
         if self
             .tasks
             .get(&attempt)
@@ -114,14 +114,14 @@ impl SimMachine {
     }
 
     /// Everything that was not acknowledged, as one who was told nothing yet has to hear it.
-    pub(super) fn tell_again(&mut self) {
-        self.happened.clear();
+    pub(super) fn repeat_reports(&mut self) {
+        self.reports.clear();
         for (&attempt, task) in &self.tasks {
             let at = task.started;
-            let runs = !matches!(task.deed.status, AttemptStatus::NotStarted { .. });
+            let runs = !matches!(task.program.status, AttemptStatus::NotStarted { .. });
             let started = runs.then_some(AttemptEvent::Started(AttemptStart { pid: None, at }));
             for event in started.into_iter().chain(task.end.clone()) {
-                self.happened.push(AttemptReport { attempt, event });
+                self.reports.push(AttemptReport { attempt, event });
             }
         }
     }
@@ -129,50 +129,53 @@ impl SimMachine {
     /// Lets what runs go on until `until`.
     pub(super) fn renew_lease(&mut self, until: Instant) {
         self.lease = Some(until);
-        self.end_with_the_lease();
+        self.enforce_lease();
     }
 
     /// Lets time pass until `until`, one end after the other.
     pub(super) fn advance_to(&mut self, until: Instant) {
         while let Some(next) = self.next_end().filter(|&next| next <= until) {
-            self.pass(next);
-            self.end_with_the_lease();
-            self.end_those_due();
+            self.advance_progress(next);
+            self.enforce_lease();
+            self.finish_due();
         }
-        self.pass(until);
-        self.end_with_the_lease();
+        self.advance_progress(until);
+        self.enforce_lease();
     }
 
     /// When the next task ends or the lease does, if nothing else happens.
     pub(super) fn next_end(&self) -> Option<Instant> {
         let running = self.tasks.values().filter(|task| task.end.is_none());
-        let asked = |task: &SimTask| task.asked_to_end.is_some();
+        let asked = |task: &SimTask| task.stop_requested.is_some();
         let free = running.clone().any(|task| !asked(task));
         let lease = self.lease.filter(|_| free).map(|at| at.max(self.now));
-        running.map(|task| self.end_of(task)).chain(lease).min()
+        running
+            .map(|task| self.next_end_of(task))
+            .chain(lease)
+            .min()
     }
 
-    fn end_with_the_lease(&mut self) {
+    fn enforce_lease(&mut self) {
         if self.lease.is_none_or(|at| self.now < at) {
             return;
         }
         let now = self.now;
         for task in self.tasks.values_mut().filter(|task| task.end.is_none()) {
             let why = KillReason::Evicted;
-            task.asked_to_end.get_or_insert((now, why));
+            task.stop_requested.get_or_insert((now, why));
         }
-        self.end_those_due();
+        self.finish_due();
     }
 
-    fn end_of(&self, task: &SimTask) -> Instant {
-        let left = task.deed.length.as_secs_f64() - task.done;
+    fn next_end_of(&self, task: &SimTask) -> Instant {
+        let left = task.program.duration.as_secs_f64() - task.done;
         let by_itself = self.now + Span::ceil_secs_f64(left / self.rate(task));
-        let stopped = task.asked_to_end.map(|(at, _)| at + task.patience());
+        let stopped = task.stop_requested.map(|(at, _)| at + task.grace());
         let limit = task
             .launch
             .limits
             .wall
-            .map(|wall| task.started + wall + task.patience());
+            .map(|wall| task.started + wall + task.grace());
         [stopped, limit]
             .into_iter()
             .flatten()
@@ -182,19 +185,19 @@ impl SimMachine {
 
     /// Seconds of its deed that a task does in a second: the smallest part that it gets of a node.
     fn rate(&self, task: &SimTask) -> f64 {
-        if !task.deed.busy {
+        if !task.program.busy {
             return 1.0;
         }
         let part = |node| {
             let on_node = self.tasks.values().filter(|other| {
-                other.end.is_none() && other.deed.busy && other.launch.nodes.contains(node)
+                other.end.is_none() && other.program.busy && other.launch.nodes.contains(node)
             });
             task.launch.share / on_node.map(|other| other.launch.share).sum::<f64>()
         };
         task.launch.nodes.iter().map(part).fold(1.0, f64::min)
     }
 
-    fn pass(&mut self, until: Instant) {
+    fn advance_progress(&mut self, until: Instant) {
         let secs = until.since(self.now).as_secs_f64();
         if secs <= 0.0 {
             return;
@@ -204,7 +207,7 @@ impl SimMachine {
             if task.end.is_none() {
                 task.done += rate * secs;
                 let procs = task.launch.nodes.len() as f64;
-                task.cpu += if task.deed.busy {
+                task.cpu += if task.program.busy {
                     rate * secs * procs
                 } else {
                     0.0
@@ -214,29 +217,29 @@ impl SimMachine {
         self.now = until;
     }
 
-    fn end_those_due(&mut self) {
+    fn finish_due(&mut self) {
         let due = self
             .tasks
             .iter()
-            .filter(|(_, task)| task.end.is_none() && self.end_of(task) <= self.now);
+            .filter(|(_, task)| task.end.is_none() && self.next_end_of(task) <= self.now);
         let due: Vec<_> = due
-            .map(|(&attempt, task)| (attempt, self.ended(task)))
+            .map(|(&attempt, task)| (attempt, self.outcome_of(task)))
             .collect();
         for (attempt, ended) in due {
-            self.end(attempt, AttemptEvent::Ended(ended));
+            self.finish(attempt, AttemptEvent::Ended(ended));
         }
     }
 
-    fn ended(&self, task: &SimTask) -> AttemptOutcome {
-        let left = task.deed.length.as_secs_f64() - task.done;
+    fn outcome_of(&self, task: &SimTask) -> AttemptOutcome {
+        let left = task.program.duration.as_secs_f64() - task.done;
         let by_itself = left <= Span::TICK.as_secs_f64();
         let asked = task
-            .asked_to_end
+            .stop_requested
             .map_or(KillReason::TimeLimit, |(_, why)| why);
-        let signal = if task.deed.stubborn { 9 } else { 15 };
+        let signal = if task.program.ignores_sigterm { 9 } else { 15 };
         AttemptOutcome {
             status: match by_itself {
-                true => task.deed.status.clone(),
+                true => task.program.status.clone(),
                 false => AttemptStatus::Signalled(signal),
             },
             killed: (!by_itself).then_some(asked),
@@ -247,7 +250,7 @@ impl SimMachine {
         }
     }
 
-    fn end(&mut self, attempt: AttemptKey, event: AttemptEvent) {
+    fn finish(&mut self, attempt: AttemptKey, event: AttemptEvent) {
         if let Some(task) = self
             .tasks
             .get_mut(&attempt)
@@ -259,14 +262,14 @@ impl SimMachine {
     }
 
     fn report(&mut self, attempt: AttemptKey, event: AttemptEvent) {
-        self.happened.push(AttemptReport { attempt, event });
+        self.reports.push(AttemptReport { attempt, event });
     }
 }
 
 impl SimTask {
     /// How long it goes on after it was asked to end.
-    fn patience(&self) -> Span {
-        if self.deed.stubborn {
+    fn grace(&self) -> Span {
+        if self.program.ignores_sigterm {
             GRACE
         } else {
             Span::ZERO

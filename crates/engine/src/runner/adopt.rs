@@ -19,7 +19,7 @@ use super::{sys, tree};
 use crate::{AttemptEvent, AttemptKey, AttemptOutcome, AttemptStart, AttemptStatus, KillReason};
 
 /// Takes hold of a process. None if it has ended meanwhile.
-pub(super) fn hold(identity: ProcessIdentity) -> Option<ProcessHandle> {
+pub(super) fn attach(identity: ProcessIdentity) -> Option<ProcessHandle> {
     let pidfd = pidfd_open(identity.pid, PidfdFlags::empty()).ok()?;
     // The number may have been used again before it was opened.
     identity
@@ -28,21 +28,24 @@ pub(super) fn hold(identity: ProcessIdentity) -> Option<ProcessHandle> {
 }
 
 /// Waits for its end in a thread of its own, and says it.
-pub(super) fn watch(
+pub(super) fn spawn_watch_thread(
     attempt: AttemptKey,
     started: Option<AttemptStart>,
     (process, identity): (RunningProcess, ProcessIdentity),
     to: Sender<RunnerEvent>,
 ) {
     thread::spawn(move || {
-        let status = process.live.pidfd().and_then(|pidfd| wait(pidfd, identity));
-        tree::end_adopted(&process.group, &attempt.to_string());
-        process.live.reap(|_| ());
+        let status = process
+            .handle
+            .pidfd()
+            .and_then(|pidfd| wait_for_exit(pidfd, identity));
+        tree::kill_adopted(&process.group, &attempt.to_string());
+        process.handle.reap(|_| ());
         let event = match status {
-            Some(status) => AttemptEvent::Ended(ended(status, started, &process)),
+            Some(status) => AttemptEvent::Ended(outcome(status, started, &process)),
             None => AttemptEvent::Lost { at: clock::now() },
         };
-        let over = RunnerEvent::Over {
+        let over = RunnerEvent::Finished {
             slot: None,
             attempt,
             event,
@@ -54,22 +57,22 @@ pub(super) fn watch(
 
 /// Waits until the process has ended, and then a moment for its parent to wait for it. One that never
 /// does, as the first process of many containers, leaves the status on the process table.
-fn wait(pidfd: &OwnedFd, identity: ProcessIdentity) -> Option<AttemptStatus> {
-    const PATIENCE: Duration = Duration::from_secs(2);
+fn wait_for_exit(pidfd: &OwnedFd, identity: ProcessIdentity) -> Option<AttemptStatus> {
+    const REAP_TIMEOUT: Duration = Duration::from_secs(2);
     let mut watched = [PollFd::new(pidfd, PollFlags::IN)];
     while poll(&mut watched, None).is_err() {}
     let ended = Instant::now();
     loop {
         let unreaped = || identity.unreaped_exit().map(sys::status_of);
-        let status = sys::exit_of(pidfd.as_fd()).or_else(unreaped);
-        if status.is_some() || ended.elapsed() >= PATIENCE {
+        let status = sys::exit_status_of(pidfd.as_fd()).or_else(unreaped);
+        if status.is_some() || ended.elapsed() >= REAP_TIMEOUT {
             return status;
         }
         thread::sleep(Duration::from_millis(5));
     }
 }
 
-fn ended(
+fn outcome(
     status: AttemptStatus,
     started: Option<AttemptStart>,
     process: &RunningProcess,
@@ -90,7 +93,7 @@ fn ended(
 }
 
 /// A process of an earlier runner, as its `started` file tells it.
-pub(super) fn process(
+pub(super) fn from_started_file(
     live: ProcessHandle,
     header: super::slot::StartedFileHeader,
 ) -> (RunningProcess, AttemptStart) {
@@ -101,7 +104,7 @@ pub(super) fn process(
     let age = clock::now().since(start.at).as_micros();
     let age = Duration::from_micros(u64::try_from(age).unwrap_or(0));
     let process = RunningProcess {
-        live: Arc::new(live),
+        handle: Arc::new(live),
         group: header.group,
         meter: header.meter,
         began: Instant::now().checked_sub(age).unwrap_or_else(Instant::now),

@@ -18,10 +18,10 @@ use crate::wire::{RunnerMessage, RunnerRequest, RunnerRequestKind, RunnerRespons
 use crate::{AttemptEvent, AttemptKey, BootTime, KillReason, LaunchScript, LaunchSpec};
 
 /// From this size on the journal is rewritten if that makes it a quarter or less.
-const LARGE_JOURNAL: u64 = 4 << 20;
+const COMPACTION_BYTES: u64 = 4 << 20;
 
 /// The texts that came with some of these launches, by their hashes: of equal ones the first brings it.
-fn texts(launches: &[LaunchSpec]) -> BTreeMap<String, Arc<str>> {
+fn script_texts(launches: &[LaunchSpec]) -> BTreeMap<String, Arc<str>> {
     let scripts = launches.iter().filter_map(|launch| launch.script.as_ref());
     let named =
         |script: &LaunchScript| Some((script.sha256().to_owned(), Arc::clone(script.text()?)));
@@ -29,22 +29,22 @@ fn texts(launches: &[LaunchSpec]) -> BTreeMap<String, Arc<str>> {
 }
 
 impl RunnerSupervisor {
-    pub(super) fn answer(&mut self, call: RunnerRequest) {
+    pub(super) fn handle_request(&mut self, call: RunnerRequest) {
         let answer = match call.ask {
-            RunnerRequestKind::Capacity => RunnerResponse::Capacity(self.machine.capacity.clone()),
-            RunnerRequestKind::Start(launches) => self.take_on(launches),
+            RunnerRequestKind::Capacity => RunnerResponse::Capacity(self.host.capacity.clone()),
+            RunnerRequestKind::Start(launches) => self.accept_launches(launches),
             RunnerRequestKind::SetShares(shares) => {
                 self.set_shares(&shares);
                 RunnerResponse::Done
             }
             RunnerRequestKind::Kill(attempts, why) => {
                 for attempt in attempts {
-                    self.ask_to_end(attempt, why);
+                    self.request_stop(attempt, why);
                 }
                 RunnerResponse::Done
             }
             RunnerRequestKind::Acknowledge(attempts) => {
-                self.forget(&attempts);
+                self.acknowledge(&attempts);
                 RunnerResponse::Done
             }
             RunnerRequestKind::RenewLease(micros) => {
@@ -57,7 +57,7 @@ impl RunnerSupervisor {
                     .collect(),
             ),
         };
-        self.client.say(&RunnerMessage::Answer {
+        self.connection.send(&RunnerMessage::Answer {
             id: call.id,
             answer,
         });
@@ -67,7 +67,7 @@ impl RunnerSupervisor {
         let Some(lease) = &self.lease else {
             return RunnerResponse::Done;
         };
-        let is_sooner = lease.end().moment().is_some_and(|end| until < end);
+        let is_sooner = lease.end().at().is_some_and(|end| until < end);
         match lease.renew(until) {
             Ok(()) => {
                 let watcher = self.watcher.as_mut().filter(|_| is_sooner);
@@ -81,13 +81,13 @@ impl RunnerSupervisor {
     }
 
     /// Takes on attempts that it does not know: on the disk first.
-    fn take_on(&mut self, launches: Vec<LaunchSpec>) -> RunnerResponse {
-        if self.is_ending {
+    fn accept_launches(&mut self, launches: Vec<LaunchSpec>) -> RunnerResponse {
+        if self.is_stopping {
             return RunnerResponse::Full("the runner was asked to end".to_owned());
         }
         let mut new: BTreeMap<AttemptKey, LaunchSpec> = BTreeMap::new();
         let mut order = Vec::new();
-        let texts = texts(&launches);
+        let texts = script_texts(&launches);
         for launch in launches {
             let attempt = launch.attempt;
             let launch = launch.without_text();
@@ -95,43 +95,44 @@ impl RunnerSupervisor {
                 order.push(attempt);
             }
         }
-        fault::point("asked");
+        fault::kill_at("asked");
         // What is revoked below has to be revoked before it can be taken on again.
-        self.write_down();
-        if !self.unwritten.is_empty() {
+        self.flush_journal();
+        if !self.unflushed.is_empty() {
             return RunnerResponse::Full("what has ended cannot be recorded".to_owned());
         }
-        if let Err(error) = self.keep_scripts(&new, &texts) {
+        if let Err(error) = self.retain_scripts(&new, &texts) {
             return RunnerResponse::Full(error.to_string());
         }
-        fault::point("kept");
+        fault::kill_at("kept");
         let entries: Vec<RunnerJournalEntry> = new
             .values()
             .cloned()
             .map(RunnerJournalEntry::Taken)
             .collect();
-        if let Err(error) = self.record(&entries) {
+        if let Err(error) = self.append_entries(&entries) {
             new.values().for_each(|launch| self.scripts.release(launch));
             // Some may be in the journal all the same, and are not to be started by the next runner.
             let revoked = order
                 .into_iter()
                 .map(|attempt| (RunnerJournalEntry::Acknowledged(attempt), None));
-            self.unwritten.extend(revoked);
+            self.unflushed.extend(revoked);
             return RunnerResponse::Full(error.to_string());
         }
-        fault::point("taken");
+        fault::kill_at("taken");
         for (attempt, launch) in new {
             self.tasks.insert(attempt, RunnerTask::new(launch));
         }
-        let nodes = self.machine.capacity.nodes;
+        let nodes = self.host.capacity.nodes;
         for attempt in order {
             let launch = self.tasks.get(&attempt).map(|task| &task.launch);
-            match launch.map_or(Ok(()), |launch| launch.check(nodes)) {
-                Ok(()) => self.waiting.push_back(attempt),
+            match launch.map_or(Ok(()), |launch| launch.validate(nodes)) {
+                Ok(()) => self.queued.push_back(attempt),
                 // Callers check it too; this one is not believed.
                 Err(error) => {
-                    let ended = slot::never_ran("launch", error.to_string(), clock::now());
-                    self.over(attempt, AttemptEvent::Ended(ended));
+                    let ended =
+                        slot::not_started_outcome("launch", error.to_string(), clock::now());
+                    self.on_finished(attempt, AttemptEvent::Ended(ended));
                 }
             }
         }
@@ -139,7 +140,7 @@ impl RunnerSupervisor {
     }
 
     /// Keeps the scripts of all of these, or of none.
-    fn keep_scripts(
+    fn retain_scripts(
         &mut self,
         launches: &BTreeMap<AttemptKey, LaunchSpec>,
         texts: &BTreeMap<String, Arc<str>>,
@@ -148,7 +149,7 @@ impl RunnerSupervisor {
         for launch in launches.values() {
             let script = launch.script.as_ref();
             let text = script.and_then(|script| texts.get(script.sha256()));
-            if let Err(error) = self.scripts.hold(launch, text.map(AsRef::as_ref)) {
+            if let Err(error) = self.scripts.retain(launch, text.map(AsRef::as_ref)) {
                 kept.into_iter()
                     .for_each(|launch| self.scripts.release(launch));
                 return Err(error);
@@ -158,44 +159,44 @@ impl RunnerSupervisor {
         Ok(())
     }
 
-    fn record(&mut self, entries: &[RunnerJournalEntry]) -> io::Result<()> {
+    fn append_entries(&mut self, entries: &[RunnerJournalEntry]) -> io::Result<()> {
         if entries.is_empty() {
             return Ok(());
         }
-        let open = self.open() + entries.len();
+        let open = self.n_unfinished() + entries.len();
         self.journal.reserve(entries, open)?;
         self.journal.append(entries)?;
         self.journal.sync()
     }
 
-    fn forget(&mut self, attempts: &[AttemptKey]) {
+    fn acknowledge(&mut self, attempts: &[AttemptKey]) {
         for attempt in attempts {
-            if self.tasks.get(attempt).is_some_and(RunnerTask::is_over) {
+            if self.tasks.get(attempt).is_some_and(RunnerTask::is_finished) {
                 self.tasks.remove(attempt);
-                self.unwritten
+                self.unflushed
                     .push((RunnerJournalEntry::Acknowledged(*attempt), None));
             }
         }
-        self.write_down();
-        fault::point("forgotten");
+        self.flush_journal();
+        fault::kill_at("forgotten");
         for attempt in attempts
             .iter()
             .filter(|attempt| !self.tasks.contains_key(attempt))
         {
-            let _ = std::fs::remove_file(self.folder.started(*attempt));
+            let _ = std::fs::remove_file(self.state_dir.started_file(*attempt));
         }
-        self.shorten_journal();
+        self.compact_journal();
     }
 
-    fn shorten_journal(&mut self) {
-        if self.journal.bytes() < LARGE_JOURNAL || !self.unwritten.is_empty() {
+    fn compact_journal(&mut self) {
+        if self.journal.bytes() < COMPACTION_BYTES || !self.unflushed.is_empty() {
             return;
         }
-        let mut entries = vec![RunnerJournalEntry::Boot(self.machine.boot.clone())];
-        entries.extend(self.tasks.values().flat_map(RunnerTask::entries));
+        let mut entries = vec![RunnerJournalEntry::Boot(self.host.boot.clone())];
+        entries.extend(self.tasks.values().flat_map(RunnerTask::journal_entries));
         let bytes: usize = entries
             .iter()
-            .map(|entry| crate::wire::line(entry).len())
+            .map(|entry| crate::wire::encode_line(entry).len())
             .sum();
         if bytes as u64 <= self.journal.bytes() / 4
             && let Err(error) = self.journal.rewrite(&entries)
@@ -217,12 +218,12 @@ impl RunnerSupervisor {
                 tracing::warn!(%attempt, %error, "the share of an attempt cannot be set");
             }
         }
-        self.renice();
+        self.reapply_nice();
     }
 
     /// Where shares are approached by nice levels: sets them all, since each depends on the highest.
-    pub(super) fn renice(&self) {
-        if self.machine.capacity.shares != ShareEnforcement::Nice {
+    pub(super) fn reapply_nice(&self) {
+        if self.host.capacity.shares != ShareEnforcement::Nice {
             return;
         }
         let most = self.highest_share();
@@ -232,7 +233,7 @@ impl RunnerSupervisor {
             .filter_map(|attempt| self.tasks.get(attempt))
         {
             if let Some(process) = task.process() {
-                nice::set(process.live.pid(), nice::level(task.launch.share, most));
+                nice::set(process.handle.pid(), nice::level(task.launch.share, most));
             }
         }
     }
@@ -245,37 +246,37 @@ impl RunnerSupervisor {
         placed.map(|task| task.launch.share).fold(0.0, f64::max)
     }
 
-    pub(super) fn ask_to_end(&mut self, attempt: AttemptKey, why: KillReason) {
+    pub(super) fn request_stop(&mut self, attempt: AttemptKey, why: KillReason) {
         let Some(task) = self.tasks.get_mut(&attempt) else {
             return;
         };
-        let waits = matches!(task.state, RunnerTaskState::Waits);
-        if task.is_over() || task.killed.is_some() {
+        let waits = matches!(task.state, RunnerTaskState::Queued);
+        if task.is_finished() || task.killed.is_some() {
             return;
         }
         task.killed = Some(why);
         if waits {
-            self.waiting.retain(|other| *other != attempt);
+            self.queued.retain(|other| *other != attempt);
             let reason = "it was killed before it started".to_owned();
-            self.over(
+            self.on_finished(
                 attempt,
-                AttemptEvent::Ended(slot::never_ran("start", reason, clock::now())),
+                AttemptEvent::Ended(slot::not_started_outcome("start", reason, clock::now())),
             );
         } else {
-            self.signal_end(attempt);
+            self.send_sigterm(attempt);
         }
     }
 
     /// Asks the processes of an attempt to end. One that is still being started is asked when it is.
-    pub(super) fn signal_end(&mut self, attempt: AttemptKey) {
+    pub(super) fn send_sigterm(&mut self, attempt: AttemptKey) {
         let process = self.tasks.get(&attempt).and_then(RunnerTask::process);
         if let Some(process) = process {
             let until = Instant::now() + self.grace();
-            process.live.give_time(until);
-            process.live.signal(Signal::TERM);
+            process.handle.set_kill_deadline(until);
+            process.handle.signal(Signal::TERM);
             // Who is stopped cannot end.
-            process.live.signal(Signal::CONT);
-            self.timers.set(until, attempt, TimerKind::Force);
+            process.handle.signal(Signal::CONT);
+            self.timers.set(until, attempt, TimerKind::Kill);
         }
     }
 }

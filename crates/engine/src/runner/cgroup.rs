@@ -23,7 +23,7 @@ pub(super) struct CgroupRoots {
     pub(super) memory: Option<PathBuf>,
     pub(super) pids: Option<PathBuf>,
     /// They are this runner's own for as long as it lives.
-    claims: Arc<Vec<CgroupLock>>,
+    locks: Arc<Vec<CgroupLock>>,
 }
 
 impl CgroupRoots {
@@ -34,7 +34,7 @@ impl CgroupRoots {
         if let Some(claim) = mounts.unified().and_then(|dirs| probe_unified(&dirs, name)) {
             return Self {
                 unified: Some(claim.dir.clone()),
-                claims: Arc::new(vec![claim]),
+                locks: Arc::new(vec![claim]),
                 ..Self::default()
             };
         }
@@ -45,8 +45,8 @@ impl CgroupRoots {
             let dir = above.join(name);
             let known = claims.iter().any(|claim: &CgroupLock| claim.dir == dir);
             if !known {
-                claim::sweep(&above);
-                claims.push(CgroupLock::take(dir.clone()).ok()?);
+                claim::remove_abandoned(&above);
+                claims.push(CgroupLock::acquire(dir.clone()).ok()?);
             }
             probe_v1(dir, file)
         };
@@ -57,7 +57,7 @@ impl CgroupRoots {
             cpuset: make("cpuset", "cpuset.cpus"),
             memory: make("memory", "memory.limit_in_bytes"),
             pids: make("pids", "pids.max"),
-            claims: Arc::new(claims),
+            locks: Arc::new(claims),
         };
         if let Some(cpu) = &parents.cpu {
             // On each core the tasks together weigh as much as one ordinary process.
@@ -68,7 +68,7 @@ impl CgroupRoots {
     }
 
     /// The groups of the slot called `name`, made if need be.
-    pub(super) fn group(&self, name: &str) -> SlotCgroup {
+    pub(super) fn slot_cgroup(&self, name: &str) -> SlotCgroup {
         let make = |parent: &Option<PathBuf>| make(parent.as_ref()?, name).ok();
         SlotCgroup {
             unified: make(&self.unified),
@@ -95,9 +95,13 @@ impl CgroupRoots {
 
     /// Removes what is empty, and what others left behind. What is not empty stays for the next runner.
     pub(super) fn remove(&self) {
-        for claim in self.claims.iter() {
-            claim::remove_with_all_below(&claim.dir);
-            claim.dir.parent().into_iter().for_each(claim::sweep);
+        for claim in self.locks.iter() {
+            claim::remove_tree(&claim.dir);
+            claim
+                .dir
+                .parent()
+                .into_iter()
+                .for_each(claim::remove_abandoned);
         }
     }
 
@@ -140,8 +144,8 @@ fn can_be_joined(dir: &Path) -> bool {
 /// which is possible where no process lives.
 fn probe_unified(dirs: &[PathBuf], name: &str) -> Option<CgroupLock> {
     dirs.iter().find_map(|dir| {
-        claim::sweep(dir);
-        let claim = CgroupLock::take(dir.join(name)).ok()?;
+        claim::remove_abandoned(dir);
+        let claim = CgroupLock::acquire(dir.join(name)).ok()?;
         let parent = &claim.dir;
         for above in [dir, parent] {
             for controller in ["+cpu", "+memory", "+cpuset", "+pids"] {
@@ -172,20 +176,20 @@ fn inherit_cpuset(dir: &Path) -> io::Result<()> {
 
 fn make(parent: &Path, name: &str) -> io::Result<PathBuf> {
     let dir = parent.join(name);
-    claim::make(&dir)?;
+    claim::create_dir(&dir)?;
     Ok(dir)
 }
 
 /// Where groups of version 2 may be made.
 #[cfg(test)]
-pub(super) fn unified_places() -> Vec<PathBuf> {
+pub(super) fn unified_dirs() -> Vec<PathBuf> {
     MountTable::read().unified().unwrap_or_default()
 }
 
 /// Where this process stands in the hierarchies; see [`mounts`].
 impl MountTable {
     fn unified(&self) -> Option<Vec<PathBuf>> {
-        let own = self.of(&mounts::CgroupHierarchy::Unified)?;
+        let own = self.find(&mounts::CgroupHierarchy::Unified)?;
         let above = own.dir.parent().map(Path::to_owned);
         let mut dirs = vec![own.dir.clone()];
         dirs.extend(above.filter(|dir| dir.starts_with(&own.mount)));
@@ -196,7 +200,7 @@ impl MountTable {
 
     fn v1(&self, controller: &str) -> Option<PathBuf> {
         Some(
-            self.of(&mounts::CgroupHierarchy::V1(controller.to_owned()))?
+            self.find(&mounts::CgroupHierarchy::V1(controller.to_owned()))?
                 .dir,
         )
     }

@@ -28,7 +28,7 @@ pub(super) enum SpawnPhase {
 
 impl SpawnPhase {
     /// The step as a [`crate::AttemptStatus::NotStarted`] names it.
-    pub(super) const fn word(self) -> &'static str {
+    pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Begin => "start",
             Self::Started => "record",
@@ -45,35 +45,35 @@ impl SpawnPhase {
 /// Does everything but the last step. `reached` is told each step before it is taken.
 pub(super) fn prepare(plan: &SpawnSpec, reached: impl Fn(SpawnPhase)) -> Result<(), Errno> {
     reached(SpawnPhase::Begin);
-    die_with_the_runner(plan)?;
+    set_death_signal(plan)?;
     rustix::process::setsid()?;
-    fault::point_in_child("child-begun");
+    fault::kill_at_in_child("child-begun");
     reached(SpawnPhase::Started);
     record_start(plan)?;
-    fault::point_in_child("child-recorded");
+    fault::kill_at_in_child("child-recorded");
     reached(SpawnPhase::Script);
     if let Some(script) = &plan.script {
-        script.carry_out()?;
-        fault::point_in_child("child-copied");
+        script.create_copy()?;
+        fault::kill_at_in_child("child-copied");
     }
     reached(SpawnPhase::Confine);
     confine(plan)?;
     reached(SpawnPhase::User);
     become_user(plan)?;
-    fault::stop_in_child("child-stopped");
+    fault::stop_at_in_child("child-stopped");
     reached(SpawnPhase::Dir);
     rustix::process::chdir(plan.dir.as_c_str())?;
     reached(SpawnPhase::Output);
     open_output(plan)?;
     reached(SpawnPhase::Program);
-    fault::point_in_child("child-ready");
+    fault::kill_at_in_child("child-ready");
     // From here on the attempt outlives the runner.
     rustix::process::set_parent_process_death_signal(None)
 }
 
 /// Until its program replaces it, a child ends with the runner: what the next runner finds are
 /// programs that run, and `started` files of children that are gone.
-fn die_with_the_runner(plan: &SpawnSpec) -> Result<(), Errno> {
+fn set_death_signal(plan: &SpawnSpec) -> Result<(), Errno> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     match rustix::process::getppid() {
         Some(parent) if parent == plan.runner => Ok(()),
@@ -87,7 +87,7 @@ fn record_start(plan: &SpawnSpec) -> Result<(), Errno> {
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
     let mode = Mode::RUSR | Mode::WUSR;
     let file = openat(plan.attempts.as_fd(), plan.started.as_c_str(), flags, mode)?;
-    fault::point_in_child("child-created");
+    fault::kill_at_in_child("child-created");
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let stat = rustix::fs::open(c"/proc/self/stat", flags, Mode::empty())?;
     let mut line = [0; 1024];
@@ -102,7 +102,7 @@ fn record_start(plan: &SpawnSpec) -> Result<(), Errno> {
 }
 
 fn confine(plan: &SpawnSpec) -> Result<(), Errno> {
-    for group in &plan.join {
+    for group in &plan.cgroup_files {
         rustix::io::write(group, b"0")?;
     }
     if let Some(cpus) = &plan.affinity {
@@ -132,7 +132,7 @@ fn become_user(plan: &SpawnSpec) -> Result<(), Errno> {
     rustix::thread::set_thread_res_uid(user.uid, user.uid, user.uid)?;
     rustix::thread::set_no_new_privs(true)?;
     // The kernel has forgotten it with the change of user.
-    die_with_the_runner(plan)
+    set_death_signal(plan)
 }
 
 /// As the user, so that nobody reaches through the runner what is kept from him. A symbolic link

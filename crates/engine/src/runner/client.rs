@@ -11,7 +11,7 @@ use crate::wire::{self, RunnerMessage};
 
 /// How long a service may leave what it is told unread; then it is cut off, and is told everything
 /// again when it connects again.
-const PATIENCE: Duration = Duration::from_secs(10);
+const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// One connection at a time: a new one replaces the one before.
 #[derive(Default)]
@@ -26,15 +26,15 @@ pub(super) struct EngineConnection {
 impl EngineConnection {
     /// Talks to a new service from now on; gives the number of the connection.
     pub(super) fn replace(&mut self, stream: UnixStream) -> u64 {
-        self.cut_off();
-        let timeout = stream.set_write_timeout(Some(PATIENCE));
+        self.disconnect();
+        let timeout = stream.set_write_timeout(Some(WRITE_TIMEOUT));
         if let Err(error) = timeout {
             tracing::warn!(%error, "the service that connected cannot be talked to");
             return self.connection;
         }
         self.connection += 1;
         self.stream = Some(stream);
-        self.say(&RunnerMessage::Hello {
+        self.send(&RunnerMessage::Hello {
             version: wire::VERSION,
             pid: std::process::id(),
             guard: self.guard,
@@ -47,24 +47,24 @@ impl EngineConnection {
         self.stream.is_some() && self.connection == connection
     }
 
-    pub(super) const fn is_there(&self) -> bool {
+    pub(super) const fn is_connected(&self) -> bool {
         self.stream.is_some()
     }
 
     /// Whether there was a service since this runner began.
-    pub(super) const fn has_ever_been(&self) -> bool {
+    pub(super) const fn was_ever_connected(&self) -> bool {
         self.connection > 0
     }
 
     /// Tells the service something, if there is one, when [`EngineConnection::flush`] is called.
-    pub(super) fn say(&mut self, word: &RunnerMessage) {
+    pub(super) fn send(&mut self, word: &RunnerMessage) {
         if self.stream.is_some() {
-            self.outbox.extend(wire::line(word));
+            self.outbox.extend(wire::encode_line(word));
         }
     }
 
     pub(super) fn report(&mut self, report: AttemptReport) {
-        self.say(&RunnerMessage::Report(report));
+        self.send(&RunnerMessage::Report(report));
     }
 
     pub(super) fn flush(&mut self) {
@@ -73,13 +73,13 @@ impl EngineConnection {
         };
         if let Err(error) = stream.write_all(&self.outbox) {
             tracing::info!(%error, "the service is gone");
-            self.cut_off();
+            self.disconnect();
         }
         self.outbox.clear();
     }
 
     /// Ends the connection, if there is one; its reading thread notices.
-    pub(super) fn cut_off(&mut self) {
+    pub(super) fn disconnect(&mut self) {
         if let Some(stream) = self.stream.take() {
             let _ = stream.shutdown(Shutdown::Both);
         }

@@ -9,11 +9,11 @@ use std::thread;
 use super::happening::RunnerEvent;
 
 /// Accepts connections for as long as the runner lives.
-pub(super) fn accept(listener: UnixListener, to: Sender<RunnerEvent>) {
+pub(super) fn spawn_acceptor(listener: UnixListener, to: Sender<RunnerEvent>) {
     let knocking = move || {
         for stream in listener.incoming() {
             let stream = match stream {
-                Ok(stream) if is_welcome(&stream) => stream,
+                Ok(stream) if is_same_user_or_root(&stream) => stream,
                 Ok(_) => continue,
                 Err(error) => {
                     tracing::warn!(%error, "a connection failed");
@@ -31,13 +31,13 @@ pub(super) fn accept(listener: UnixListener, to: Sender<RunnerEvent>) {
 
 /// Whoever can open the socket owns the folder or is root. Asked again, for folders that were
 /// opened to others by mistake.
-fn is_welcome(stream: &UnixStream) -> bool {
+fn is_same_user_or_root(stream: &UnixStream) -> bool {
     let peer = rustix::net::sockopt::socket_peercred(stream.as_fd());
     peer.is_ok_and(|peer| peer.uid.is_root() || peer.uid == rustix::process::geteuid())
 }
 
 /// Reads what is asked on one connection.
-pub(super) fn read(connection: u64, stream: UnixStream, to: Sender<RunnerEvent>) {
+pub(super) fn spawn_reader(connection: u64, stream: UnixStream, to: Sender<RunnerEvent>) {
     let reading = move || {
         for line in BufReader::new(stream).split(b'\n') {
             let call = line
@@ -46,7 +46,7 @@ pub(super) fn read(connection: u64, stream: UnixStream, to: Sender<RunnerEvent>)
             let Some(call) = call else {
                 break;
             };
-            if to.send(RunnerEvent::Called(connection, call)).is_err() {
+            if to.send(RunnerEvent::Request(connection, call)).is_err() {
                 return;
             }
         }

@@ -9,7 +9,7 @@ static POINT: OnceLock<Option<String>> = OnceLock::new();
 
 /// Looks up which point was named. Called before the first thread is started, so that asking
 /// later neither allocates nor locks, not even in a child that has yet to be replaced.
-pub(super) fn arm() {
+pub(super) fn init() {
     POINT.get_or_init(|| {
         let named = std::env::var(VARIABLE).ok();
         named.filter(|_| cfg!(debug_assertions))
@@ -17,14 +17,14 @@ pub(super) fn arm() {
 }
 
 /// Kills the runner if this point was named.
-pub(super) fn point(name: &str) {
+pub(super) fn kill_at(name: &str) {
     if is_named(name) {
         kill(rustix::process::getpid());
     }
 }
 
 /// The same, in a child of the runner that has yet to be replaced.
-pub(super) fn point_in_child(name: &str) {
+pub(super) fn kill_at_in_child(name: &str) {
     if is_named(name)
         && let Some(runner) = rustix::process::getppid()
     {
@@ -33,7 +33,7 @@ pub(super) fn point_in_child(name: &str) {
 }
 
 /// Stops a child that has yet to be replaced, as its user could.
-pub(super) fn stop_in_child(name: &str) {
+pub(super) fn stop_at_in_child(name: &str) {
     if is_named(name) {
         let _ =
             rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP);

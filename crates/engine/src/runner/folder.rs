@@ -14,7 +14,7 @@ use rustix::fs::{FlockOperation, flock};
 use crate::{AttemptKey, EngineError};
 
 /// How long a new runner waits for what is left of the one before it.
-const PATIENCE: Duration = Duration::from_secs(5);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The folder, held by this runner.
 pub(super) struct RunnerStateDir {
@@ -27,7 +27,7 @@ pub(super) struct RunnerStateDir {
 
 impl RunnerStateDir {
     /// Takes the folder. None if another runner has it.
-    pub(super) fn take(path: &Path) -> Result<Option<Self>, EngineError> {
+    pub(super) fn acquire(path: &Path) -> Result<Option<Self>, EngineError> {
         let failed = |path: PathBuf, step| move |source| EngineError::Setup { path, step, source };
         make_private(path).map_err(failed(path.to_owned(), "making it"))?;
         let attempts = path.join("attempts");
@@ -41,7 +41,7 @@ impl RunnerStateDir {
             .mode(FILE_MODE)
             .open(&lock_path);
         let lock = lock.map_err(failed(lock_path, "opening it"))?;
-        if !lock_patiently(&lock) {
+        if !lock_with_retry(&lock) {
             return Ok(None);
         }
         let open = File::open(&attempts).map_err(failed(attempts, "opening it"))?;
@@ -56,45 +56,45 @@ impl RunnerStateDir {
         self.path.join("journal")
     }
 
-    pub(super) fn attempts(&self) -> Arc<OwnedFd> {
+    pub(super) fn attempts_fd(&self) -> Arc<OwnedFd> {
         Arc::clone(&self.attempts)
     }
 
     /// Where it stands until when what runs may go on.
-    pub(super) fn lease(&self) -> PathBuf {
-        lease(&self.path)
+    pub(super) fn lease_path(&self) -> PathBuf {
+        lease_path(&self.path)
     }
 
     /// The `started` file of an attempt.
-    pub(super) fn started(&self, attempt: AttemptKey) -> PathBuf {
+    pub(super) fn started_file(&self, attempt: AttemptKey) -> PathBuf {
         self.path.join("attempts").join(attempt.to_string())
     }
 
     /// Every `started` file there is.
-    pub(super) fn all_started(&self) -> Vec<PathBuf> {
-        all_started(&self.path)
+    pub(super) fn started_files(&self) -> Vec<PathBuf> {
+        started_files(&self.path)
     }
 
     /// Whether it was removed: no service can ever find this runner again.
-    pub(super) fn is_gone(&self) -> bool {
+    pub(super) fn is_removed(&self) -> bool {
         self.lock.metadata().is_ok_and(|lock| lock.nlink() == 0)
     }
 
     /// Opens the door to services.
     pub(super) fn listen(&self) -> io::Result<UnixListener> {
         let open = File::open(&self.path)?;
-        match fs::remove_file(socket(&self.path)) {
+        match fs::remove_file(socket_path(&self.path)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             Ok(()) | Err(_) => {}
         }
-        let listener = UnixListener::bind(reachable(&open))?;
-        close_to_others(&reachable(&open), SOCKET_MODE)?;
+        let listener = UnixListener::bind(proc_fd_path(&open))?;
+        set_mode(&proc_fd_path(&open), SOCKET_MODE)?;
         Ok(listener)
     }
 
     /// Closes it.
-    pub(super) fn close(&self) {
-        let _ = fs::remove_file(socket(&self.path));
+    pub(super) fn remove_socket(&self) {
+        let _ = fs::remove_file(socket_path(&self.path));
     }
 }
 
@@ -105,31 +105,31 @@ const SOCKET_MODE: u32 = 0o600;
 pub(crate) const FILE_MODE: u32 = 0o600;
 
 /// Gives a file its mode, which it may not have if an earlier release made it.
-pub(crate) fn close_to_others(path: &Path, mode: u32) -> io::Result<()> {
+pub(crate) fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(mode))
 }
 
 /// Where it stands until when what the runner in `folder` runs may go on.
-pub(super) fn lease(folder: &Path) -> PathBuf {
+pub(super) fn lease_path(folder: &Path) -> PathBuf {
     folder.join("lease")
 }
 
 /// Every `started` file of the runner in `folder`.
-pub(super) fn all_started(folder: &Path) -> Vec<PathBuf> {
+pub(super) fn started_files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder.join("attempts"));
     let entries = entries.into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).collect()
 }
 
 /// The socket of the runner that lives in `folder`.
-pub(crate) fn socket(folder: &Path) -> PathBuf {
+pub(crate) fn socket_path(folder: &Path) -> PathBuf {
     folder.join("socket")
 }
 
 /// A way to the socket in an open folder that is short enough for the operating system, however
 /// deep the folder lies: an address may have 107 bytes.
-pub(crate) fn reachable(folder: &File) -> PathBuf {
-    socket(Path::new(&format!("/proc/self/fd/{}", folder.as_raw_fd())))
+pub(crate) fn proc_fd_path(folder: &File) -> PathBuf {
+    socket_path(Path::new(&format!("/proc/self/fd/{}", folder.as_raw_fd())))
 }
 
 /// Makes a folder that only its owner can enter, or checks that it is one.
@@ -149,10 +149,10 @@ pub(crate) fn make_private(path: &Path) -> io::Result<()> {
     ))
 }
 
-fn lock_patiently(lock: &File) -> bool {
+fn lock_with_retry(lock: &File) -> bool {
     let began = Instant::now();
     while flock(lock, FlockOperation::NonBlockingLockExclusive).is_err() {
-        if began.elapsed() >= PATIENCE {
+        if began.elapsed() >= LOCK_TIMEOUT {
             return false;
         }
         std::thread::sleep(Duration::from_millis(5));

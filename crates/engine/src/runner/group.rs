@@ -36,7 +36,7 @@ impl SlotCgroup {
     }
 
     /// What a child has to write itself into.
-    pub(super) fn to_join(&self) -> io::Result<Vec<std::os::fd::OwnedFd>> {
+    pub(super) fn open_procs_files(&self) -> io::Result<Vec<std::os::fd::OwnedFd>> {
         let files = self.unified.iter().map(|dir| dir.join("cgroup.procs"));
         files
             .map(|file| Ok(fs::OpenOptions::new().write(true).open(file)?.into()))
@@ -121,25 +121,27 @@ impl SlotCgroup {
     pub(super) fn out_of_memory_kills(&self) -> u64 {
         let v1 = self.memory.iter().map(|dir| dir.join("memory.oom_control"));
         let v2 = self.unified.iter().map(|dir| dir.join("memory.events"));
-        let counts = v1.chain(v2).filter_map(|file| keyed(&file, "oom_kill"));
+        let counts = v1
+            .chain(v2)
+            .filter_map(|file| read_keyed(&file, "oom_kill"));
         counts.sum()
     }
 
     /// Bytes of memory that are held, and the most that were since [`SlotCgroup::forget_peak`].
     pub(super) fn memory(&self) -> Option<(u64, u64)> {
         if let Some(dir) = &self.memory {
-            let now = number(&dir.join("memory.usage_in_bytes"))?;
-            return Some((now, number(&dir.join("memory.max_usage_in_bytes"))?));
+            let now = read_number(&dir.join("memory.usage_in_bytes"))?;
+            return Some((now, read_number(&dir.join("memory.max_usage_in_bytes"))?));
         }
         let dir = self.unified.as_ref()?;
         Some((
-            number(&dir.join("memory.current"))?,
-            number(&dir.join("memory.peak"))?,
+            read_number(&dir.join("memory.current"))?,
+            read_number(&dir.join("memory.peak"))?,
         ))
     }
 
     /// Begins to look for the most memory anew, where the kernel can do that.
-    pub(super) fn forget_peak(&self) {
+    pub(super) fn reset_peak_memory(&self) {
         let v1 = self
             .memory
             .iter()
@@ -151,16 +153,16 @@ impl SlotCgroup {
 
     /// Processor time used in here since the group was made.
     pub(super) fn cpu(&self) -> Option<Span> {
-        let nanos = |dir: &PathBuf| number(&dir.join("cpuacct.usage"));
+        let nanos = |dir: &PathBuf| read_number(&dir.join("cpuacct.usage"));
         let micros = match &self.cpuacct {
             Some(dir) => nanos(dir)? / 1_000,
-            None => keyed(&self.unified.as_ref()?.join("cpu.stat"), "usage_usec")?,
+            None => read_keyed(&self.unified.as_ref()?.join("cpu.stat"), "usage_usec")?,
         };
         i64::try_from(micros).ok().map(Span::from_micros)
     }
 
     /// Whether every process of a task can be found here.
-    pub(super) fn holds_trees(&self) -> bool {
+    pub(super) fn tracks_descendants(&self) -> bool {
         self.tree().is_some()
     }
 
@@ -173,13 +175,13 @@ impl SlotCgroup {
             .lines()
             .filter_map(|line| Pid::from_raw(line.parse().ok()?));
         Some(
-            pids.filter(|pid| *pid != us && process::goes_on(*pid))
+            pids.filter(|pid| *pid != us && process::is_running(*pid))
                 .collect(),
         )
     }
 
     /// Keeps those in here from starting others, or lets them again.
-    pub(super) fn allow_children(&self, allowed: bool) {
+    pub(super) fn set_fork_allowed(&self, allowed: bool) {
         let limit = if allowed { "max" } else { "0" };
         for dir in self.pids.iter().chain(&self.unified) {
             let _ = write(dir, "pids.max", limit);
@@ -226,19 +228,19 @@ pub(super) fn write(dir: &Path, file: &str, text: &str) -> io::Result<()> {
     io::Write::write_all(&mut open, text.as_bytes())
 }
 
-fn number(file: &Path) -> Option<u64> {
+fn read_number(file: &Path) -> Option<u64> {
     fs::read_to_string(file).ok()?.trim().parse().ok()
 }
 
 /// The number after `key` in a file with a key and a number a line.
-fn keyed(file: &Path, key: &str) -> Option<u64> {
+fn read_keyed(file: &Path, key: &str) -> Option<u64> {
     let text = fs::read_to_string(file).ok()?;
     let mut lines = text.lines().filter_map(|line| line.split_once(' '));
     lines.find(|(name, _)| *name == key)?.1.trim().parse().ok()
 }
 
 /// A list of processors as the kernel writes it: `0,2,5`.
-pub(super) fn list(cpus: &[usize]) -> String {
+pub(super) fn cpu_list(cpus: &[usize]) -> String {
     let words: Vec<String> = cpus.iter().map(usize::to_string).collect();
     words.join(",")
 }
@@ -296,7 +298,7 @@ mod tests {
 
     #[test]
     fn version_2_kills_whole_trees() {
-        let own = super::super::cgroup::unified_places();
+        let own = super::super::cgroup::unified_dirs();
         let name = format!("tollgate-test-{}", std::process::id());
         let made = own.iter().find_map(|dir| {
             let dir = dir.join(&name);
@@ -337,7 +339,7 @@ mod tests {
         assert!(!group.pin("0").expect("nothing to do"));
         assert!(!group.limit_memory(Some(1)).expect("nothing to do"));
         assert!(!group.limit_processes(Some(1)).expect("nothing to do"));
-        assert!(!group.holds_trees() && !group.kill() && !group.can_pin());
+        assert!(!group.tracks_descendants() && !group.kill() && !group.can_pin());
         assert_eq!(group.cpu(), None);
         assert_eq!(group.members(), None);
     }

@@ -25,7 +25,7 @@ pub(super) enum LaunchGuardError {
 impl LaunchGuard {
     /// Returns the user that a launch runs as, with the groups that the system knows: those that the launch
     /// names are not believed. May wait for the name service.
-    pub(super) fn user_of(self, launch: &LaunchSpec) -> Result<LaunchUser, LaunchGuardError> {
+    pub(super) fn resolve_user(self, launch: &LaunchSpec) -> Result<LaunchUser, LaunchGuardError> {
         let user = launch.user.as_ref().ok_or(LaunchGuardError::Unnamed)?.uid;
         if user == 0 && !self.root_jobs {
             return Err(LaunchGuardError::Root);
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn launch_of_nobody_of_root_and_of_the_service_is_refused() {
-        let refused = |uid| GUARD.user_of(&launch_as(uid)).unwrap_err();
+        let refused = |uid| GUARD.resolve_user(&launch_as(uid)).unwrap_err();
         assert_eq!(refused(None), LaunchGuardError::Unnamed);
         assert_eq!(refused(Some(0)), LaunchGuardError::Root);
         assert_eq!(refused(Some(77)), LaunchGuardError::OwnAccount);
@@ -95,10 +95,10 @@ mod tests {
             root_jobs: true,
             ..GUARD
         };
-        let root = guard.user_of(&launch_as(Some(0))).unwrap();
+        let root = guard.resolve_user(&launch_as(Some(0))).unwrap();
         assert_eq!((root.uid, root.gid), (0, 0));
         // Whichever user has the number 1 here, root's group comes from the launch alone.
-        if let Ok(user) = guard.user_of(&launch_as(Some(1))) {
+        if let Ok(user) = guard.resolve_user(&launch_as(Some(1))) {
             assert_ne!(user.gid, 0);
             assert!(!user.groups.contains(&0));
         }

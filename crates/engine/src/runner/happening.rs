@@ -14,11 +14,11 @@ pub(super) enum RunnerEvent {
     /// A service has connected.
     Connected(UnixStream),
     /// It asks for something. The number tells connections apart.
-    Called(u64, RunnerRequest),
+    Request(u64, RunnerRequest),
     /// It is gone.
     Disconnected(u64),
     /// The runner was asked to end: by an operator, a batch system, a host that goes down.
-    Asked,
+    StopRequested,
     /// An attempt's program runs.
     Started {
         attempt: AttemptKey,
@@ -28,9 +28,9 @@ pub(super) enum RunnerEvent {
         meter: CgroupUsageBaseline,
     },
     /// The output of an attempt has become longer than it may.
-    TooMuchOutput(AttemptKey),
+    OutputLimitReached(AttemptKey),
     /// An attempt is over, and its slot is free; one that was adopted has none.
-    Over {
+    Finished {
         slot: Option<usize>,
         attempt: AttemptKey,
         event: AttemptEvent,

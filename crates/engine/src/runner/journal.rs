@@ -40,7 +40,7 @@ const VERSION: u32 = 1;
 /// Room kept free on the disk beyond the end of the file, so that ends can be recorded on a full
 /// disk: an end takes less than 500 bytes, and a message of the operating system is short.
 const RESERVE_BYTES: u64 = 64 << 10;
-const BYTES_AN_END: u64 = 512;
+const BYTES_PER_END: u64 = 512;
 
 /// The file, open for appending.
 pub(super) struct RunnerJournal {
@@ -96,8 +96,8 @@ impl RunnerJournal {
         entries: &[RunnerJournalEntry],
         attempts: usize,
     ) -> io::Result<()> {
-        let now: usize = entries.iter().map(|entry| written(entry).len()).sum();
-        let room = RESERVE_BYTES + now as u64 + BYTES_AN_END * attempts as u64;
+        let now: usize = entries.iter().map(|entry| encode(entry).len()).sum();
+        let room = RESERVE_BYTES + now as u64 + BYTES_PER_END * attempts as u64;
         match fallocate(&self.file, FallocateFlags::KEEP_SIZE, self.bytes, room) {
             // Some file systems cannot; there a full disk costs the ends that fall into it.
             Ok(()) | Err(rustix::io::Errno::OPNOTSUPP) => Ok(()),
@@ -107,7 +107,7 @@ impl RunnerJournal {
 
     /// Appends `entries`; they outlive this process, but not a power cut.
     pub(super) fn append(&mut self, entries: &[RunnerJournalEntry]) -> io::Result<()> {
-        let lines: Vec<u8> = entries.iter().flat_map(written).collect();
+        let lines: Vec<u8> = entries.iter().flat_map(encode).collect();
         self.write(&lines)
     }
 
@@ -165,23 +165,23 @@ fn open_for_appending(path: &Path) -> io::Result<File> {
 
 /// The entries in the lines of `data`, which is read as it is and as if its checksums were right; each
 /// of them is read again as it is written.
-pub(super) fn check(data: &[u8]) -> Vec<RunnerJournalEntry> {
+pub(super) fn parse_all(data: &[u8]) -> Vec<RunnerJournalEntry> {
     let lines = data.split(|byte| *byte == b'\n');
-    let summed = lines.filter_map(|line| read(&with_checksum(line)));
+    let summed = lines.filter_map(|line| decode(&with_checksum(line)));
     let entries: Vec<RunnerJournalEntry> = entries(data).chain(summed).collect();
     for entry in &entries {
-        let line = written(entry);
-        assert_eq!(read(line.trim_ascii_end()).as_ref(), Some(entry));
+        let line = encode(entry);
+        assert_eq!(decode(line.trim_ascii_end()).as_ref(), Some(entry));
     }
     entries
 }
 
 fn entries(text: &[u8]) -> impl Iterator<Item = RunnerJournalEntry> {
-    text.split(|byte| *byte == b'\n').filter_map(read)
+    text.split(|byte| *byte == b'\n').filter_map(decode)
 }
 
-fn written(entry: &RunnerJournalEntry) -> Vec<u8> {
-    let mut line = with_checksum(crate::wire::line(entry).trim_ascii_end());
+fn encode(entry: &RunnerJournalEntry) -> Vec<u8> {
+    let mut line = with_checksum(crate::wire::encode_line(entry).trim_ascii_end());
     line.push(b'\n');
     line
 }
@@ -193,7 +193,7 @@ fn with_checksum(json: &[u8]) -> Vec<u8> {
     line
 }
 
-fn read(line: &[u8]) -> Option<RunnerJournalEntry> {
+fn decode(line: &[u8]) -> Option<RunnerJournalEntry> {
     let (sum, json) = line.split_at_checked(9)?;
     let sum = u32::from_str_radix(std::str::from_utf8(sum).ok()?.trim_end(), 16).ok()?;
     (crc32fast::hash(json) == sum).then_some(())?;
@@ -261,7 +261,7 @@ mod tests {
     fn a_newer_journal_is_refused() {
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().join("journal");
-        std::fs::write(&path, written(&RunnerJournalEntry::Version(2))).expect("written");
+        std::fs::write(&path, encode(&RunnerJournalEntry::Version(2))).expect("written");
         assert!(matches!(
             RunnerJournal::open(&path),
             Err(EngineError::Damaged { .. })

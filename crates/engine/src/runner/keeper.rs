@@ -26,131 +26,131 @@ use crate::{
 };
 
 /// How often the runner looks after what nobody tells it: orphans, children that are held up.
-const TICK: Duration = Duration::from_secs(1);
+const TICK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How long a new runner waits for the service that has started it.
-const FIRST_CLIENT: Duration = Duration::from_secs(10);
+const FIRST_CONNECTION_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Happenings taken at once: their ends share one write to the journal and one to the service.
-const BATCH: usize = 256;
+const MAX_EVENTS_PER_BATCH: usize = 256;
 
 /// The state of the runner.
 pub(super) struct RunnerSupervisor {
-    pub(super) folder: RunnerStateDir,
+    pub(super) state_dir: RunnerStateDir,
     pub(super) settings: RunnerConfig,
-    pub(super) machine: RunnerHost,
+    pub(super) host: RunnerHost,
     pub(super) journal: RunnerJournal,
     pub(super) tasks: BTreeMap<AttemptKey, RunnerTask>,
     pub(super) scripts: ScriptCache,
     /// Attempts for which no slot is free, in the order in which they were handed in.
-    pub(super) waiting: VecDeque<AttemptKey>,
+    pub(super) queued: VecDeque<AttemptKey>,
     /// Attempts in slots. Whoever neither waits nor is here is over.
     pub(super) placed: BTreeSet<AttemptKey>,
     pub(super) slots: SlotPool,
     pub(super) timers: AttemptTimers,
-    pub(super) client: EngineConnection,
+    pub(super) connection: EngineConnection,
     /// None where what runs may go on however long no caller is there.
     pub(super) lease: Option<RunnerLease>,
     /// What ends what runs if this runner does not; there is one where there is a lease.
     pub(super) watcher: Option<LeaseWatcher>,
     /// Whether the runner was asked to end, with all that runs.
-    pub(super) is_ending: bool,
-    pub(super) to: Sender<RunnerEvent>,
+    pub(super) is_stopping: bool,
+    pub(super) events: Sender<RunnerEvent>,
     /// Entries that are to be written before their reports are sent.
-    pub(super) unwritten: Vec<(RunnerJournalEntry, Option<AttemptReport>)>,
+    pub(super) unflushed: Vec<(RunnerJournalEntry, Option<AttemptReport>)>,
 }
 
 impl RunnerSupervisor {
     /// Works until nobody is connected and nothing runs.
-    pub(super) fn work(mut self, happenings: &Receiver<RunnerEvent>) {
+    pub(super) fn run(mut self, happenings: &Receiver<RunnerEvent>) {
         let mut idle_since = Instant::now();
         let mut last_look = Instant::now();
         loop {
-            self.begin_waiting();
-            self.write_down();
-            self.client.flush();
-            if self.is_ending && self.open() == 0 {
+            self.start_queued();
+            self.flush_journal();
+            self.connection.flush();
+            if self.is_stopping && self.n_unfinished() == 0 {
                 break;
             }
-            if self.client.is_there() || self.open() > 0 {
+            if self.connection.is_connected() || self.n_unfinished() > 0 {
                 idle_since = Instant::now();
-            } else if idle_since.elapsed() >= self.idle_limit() || self.folder.is_gone() {
+            } else if idle_since.elapsed() >= self.idle_timeout() || self.state_dir.is_removed() {
                 break;
             }
-            let busy = self.take(happenings, self.patience(idle_since));
-            self.end_what_is_due();
-            self.end_what_may_not_run();
-            if busy || last_look.elapsed() >= TICK {
+            let busy = self.process_events(happenings, self.max_wait(idle_since));
+            self.fire_timers();
+            self.stop_all_if_required();
+            if busy || last_look.elapsed() >= TICK_INTERVAL {
                 tree::reap_orphans();
                 let limit = self.settings.setup();
-                self.slots.end_those_held_up(Instant::now(), limit);
-                self.renice();
-                self.keep_watched();
+                self.slots.kill_stuck_setups(Instant::now(), limit);
+                self.reapply_nice();
+                self.restart_watcher();
                 last_look = Instant::now();
             }
         }
         tracing::info!("the runner ends: no service is connected and nothing runs");
-        self.folder.close();
-        self.slots.end();
-        self.machine.parents.remove();
+        self.state_dir.remove_socket();
+        self.slots.shut_down();
+        self.host.cgroups.remove();
     }
 
     /// How long nothing has to be done unless something happens.
-    fn patience(&self, idle_since: Instant) -> Duration {
+    fn max_wait(&self, idle_since: Instant) -> Duration {
         let now = Instant::now();
         let timer = self
             .timers
             .next()
             .map(|at| at.saturating_duration_since(now));
-        let runs = self.open() > 0;
-        let lease = self.lease_end().moment().filter(|_| runs);
+        let runs = self.n_unfinished() > 0;
+        let lease = self.lease_end().at().filter(|_| runs);
         let lease = lease.map(|end| end.saturating_since(BootTime::now()));
         // Once it has ended, all was asked to end.
         let lease = lease.filter(|left| !left.is_zero());
-        let tick = (runs || !self.unwritten.is_empty()).then_some(TICK);
-        let idle = (!self.client.is_there() && !runs)
-            .then(|| self.idle_limit().saturating_sub(idle_since.elapsed()));
+        let tick = (runs || !self.unflushed.is_empty()).then_some(TICK_INTERVAL);
+        let idle = (!self.connection.is_connected() && !runs)
+            .then(|| self.idle_timeout().saturating_sub(idle_since.elapsed()));
         let waits = timer.into_iter().chain(lease).chain(tick).chain(idle);
         waits.min().unwrap_or(Duration::from_secs(3600))
     }
 
     /// How many attempts are not over.
-    pub(super) fn open(&self) -> usize {
-        self.waiting.len() + self.placed.len()
+    pub(super) fn n_unfinished(&self) -> usize {
+        self.queued.len() + self.placed.len()
     }
 
-    fn idle_limit(&self) -> Duration {
-        match self.client.has_ever_been() {
+    fn idle_timeout(&self) -> Duration {
+        match self.connection.was_ever_connected() {
             true => self.settings.idle(),
-            false => self.settings.idle().max(FIRST_CLIENT),
+            false => self.settings.idle().max(FIRST_CONNECTION_TIMEOUT),
         }
     }
 
     /// Waits for happenings and deals with them; false if there were none.
-    fn take(&mut self, happenings: &Receiver<RunnerEvent>, patience: Duration) -> bool {
+    fn process_events(&mut self, happenings: &Receiver<RunnerEvent>, patience: Duration) -> bool {
         match happenings.recv_timeout(patience) {
-            Ok(happening) => self.handle(happening),
+            Ok(happening) => self.handle_event(happening),
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return false,
         }
-        for happening in happenings.try_iter().take(BATCH) {
-            self.handle(happening);
+        for happening in happenings.try_iter().take(MAX_EVENTS_PER_BATCH) {
+            self.handle_event(happening);
         }
         true
     }
 
-    fn handle(&mut self, happening: RunnerEvent) {
+    fn handle_event(&mut self, happening: RunnerEvent) {
         match happening {
-            RunnerEvent::Connected(stream) => self.welcome(stream),
-            RunnerEvent::Called(connection, call) if self.client.is_current(connection) => {
-                self.answer(call);
+            RunnerEvent::Connected(stream) => self.on_connect(stream),
+            RunnerEvent::Request(connection, call) if self.connection.is_current(connection) => {
+                self.handle_request(call);
             }
-            RunnerEvent::Disconnected(connection) if self.client.is_current(connection) => {
-                self.client.cut_off();
+            RunnerEvent::Disconnected(connection) if self.connection.is_current(connection) => {
+                self.connection.disconnect();
             }
-            RunnerEvent::Called(..) | RunnerEvent::Disconnected(_) => {}
-            RunnerEvent::Asked => {
+            RunnerEvent::Request(..) | RunnerEvent::Disconnected(_) => {}
+            RunnerEvent::StopRequested => {
                 tracing::info!("asked to end: so are all tasks");
-                self.is_ending = true;
+                self.is_stopping = true;
             }
             RunnerEvent::Started {
                 attempt,
@@ -161,32 +161,32 @@ impl RunnerSupervisor {
             } => {
                 let began = Instant::now();
                 let process = RunningProcess {
-                    live,
+                    handle: live,
                     group,
                     meter,
                     began,
                 };
-                self.started(attempt, start, process);
+                self.on_started(attempt, start, process);
             }
-            RunnerEvent::TooMuchOutput(attempt) => {
-                self.ask_to_end(attempt, KillReason::OutputLimit)
+            RunnerEvent::OutputLimitReached(attempt) => {
+                self.request_stop(attempt, KillReason::OutputLimit)
             }
-            RunnerEvent::Over {
+            RunnerEvent::Finished {
                 slot,
                 attempt,
                 event,
             } => {
                 match slot {
                     Some(number) => self.slots.release(number),
-                    None => self.slots.one_fewer_reserved(),
+                    None => self.slots.release_reserved(),
                 }
-                self.over(attempt, event);
+                self.on_finished(attempt, event);
             }
         }
     }
 
     /// A service that connects hears everything that nobody has acknowledged.
-    fn welcome(&mut self, stream: std::os::unix::net::UnixStream) {
+    fn on_connect(&mut self, stream: std::os::unix::net::UnixStream) {
         let ours = match stream.try_clone() {
             Ok(ours) => ours,
             Err(error) => {
@@ -195,50 +195,50 @@ impl RunnerSupervisor {
             }
         };
         // Ends that are on record only from now on are reported by this, not once more later.
-        self.write_down();
+        self.flush_journal();
         tracing::info!("a service has connected");
-        let connection = self.client.replace(ours);
-        door::read(connection, stream, self.to.clone());
+        let connection = self.connection.replace(ours);
+        door::spawn_reader(connection, stream, self.events.clone());
         for report in self.tasks.values().flat_map(RunnerTask::reports) {
-            self.client.report(report);
+            self.connection.report(report);
         }
     }
 
     /// Gives those that wait to slots, in the order in which they were handed in.
-    fn begin_waiting(&mut self) {
-        if self.may_not_run() {
+    fn start_queued(&mut self) {
+        if self.must_stop_all() {
             return;
         }
         while self.slots.has_room() {
-            let Some(attempt) = self.waiting.pop_front() else {
+            let Some(attempt) = self.queued.pop_front() else {
                 return;
             };
             let Some(launch) = self.tasks.get(&attempt).map(|task| task.launch.clone()) else {
                 continue;
             };
-            let nice = match self.machine.capacity.shares == ShareEnforcement::Nice {
+            let nice = match self.host.capacity.shares == ShareEnforcement::Nice {
                 true => nice::level(launch.share, self.highest_share()),
                 false => 0,
             };
-            if let Err(error) = self.slots.give(&self.machine, SlotJob { launch, nice }) {
+            if let Err(error) = self.slots.dispatch(&self.host, SlotJob { launch, nice }) {
                 tracing::error!(%error, "no thread can be started for another task");
-                self.waiting.push_front(attempt);
+                self.queued.push_front(attempt);
                 return;
             }
             self.placed.insert(attempt);
             if let Some(task) = self.tasks.get_mut(&attempt) {
-                task.state = RunnerTaskState::Starts;
+                task.state = RunnerTaskState::Starting;
             }
         }
     }
 
-    pub(super) fn started(
+    pub(super) fn on_started(
         &mut self,
         attempt: AttemptKey,
         start: AttemptStart,
         process: RunningProcess,
     ) {
-        fault::point("started");
+        fault::kill_at("started");
         let Some(task) = self.tasks.get_mut(&attempt) else {
             return;
         };
@@ -247,27 +247,31 @@ impl RunnerSupervisor {
         if let Some(limit) = wall.and_then(|micros| u64::try_from(micros).ok()) {
             let at = process.began.checked_add(Duration::from_micros(limit));
             at.into_iter()
-                .for_each(|at| self.timers.set(at, attempt, TimerKind::Limit));
+                .for_each(|at| self.timers.set(at, attempt, TimerKind::TimeLimit));
         }
         // Its share may have been set while it was started.
         let share = (task.launch.share, task.launch.nodes.len());
         let _ = process.group.set_share(share.0, share.1);
-        task.state = RunnerTaskState::Runs(process);
+        task.state = RunnerTaskState::Running(process);
         self.placed.insert(attempt);
         let killed = task.killed;
-        self.client.report(AttemptReport {
+        self.connection.report(AttemptReport {
             attempt,
             event: AttemptEvent::Started(start),
         });
         if killed.is_some() {
-            self.signal_end(attempt);
+            self.send_sigterm(attempt);
         }
     }
 
-    pub(super) fn over(&mut self, attempt: AttemptKey, event: AttemptEvent) {
-        fault::point("over");
-        let lease_ended = self.lease_end().has_come();
-        let Some(task) = self.tasks.get_mut(&attempt).filter(|task| !task.is_over()) else {
+    pub(super) fn on_finished(&mut self, attempt: AttemptKey, event: AttemptEvent) {
+        fault::kill_at("over");
+        let lease_ended = self.lease_end().has_ended();
+        let Some(task) = self
+            .tasks
+            .get_mut(&attempt)
+            .filter(|task| !task.is_finished())
+        else {
             return;
         };
         let event = match event {
@@ -280,30 +284,30 @@ impl RunnerSupervisor {
             }
             AttemptEvent::Started(_) | AttemptEvent::Lost { .. } => event,
         };
-        task.state = RunnerTaskState::Over(event.clone());
+        task.state = RunnerTaskState::Finished(event.clone());
         self.scripts.release(&task.launch);
         self.placed.remove(&attempt);
         self.timers.forget(attempt);
-        let entry = task::over(attempt, task.started, &event);
-        self.unwritten
+        let entry = task::finished_entry(attempt, task.started, &event);
+        self.unflushed
             .push((entry, Some(AttemptReport { attempt, event })));
     }
 
     /// Puts on record what is not yet, and then reports it.
-    pub(super) fn write_down(&mut self) {
-        if self.unwritten.is_empty() {
+    pub(super) fn flush_journal(&mut self) {
+        if self.unflushed.is_empty() {
             return;
         }
         let (entries, reports): (Vec<RunnerJournalEntry>, Vec<Option<AttemptReport>>) =
-            std::mem::take(&mut self.unwritten).into_iter().unzip();
+            std::mem::take(&mut self.unflushed).into_iter().unzip();
         if let Err(error) = self.journal.append(&entries) {
             tracing::error!(%error, "ends of attempts cannot be recorded, trying again");
-            self.unwritten = entries.into_iter().zip(reports).collect();
+            self.unflushed = entries.into_iter().zip(reports).collect();
             return;
         }
         for report in reports.into_iter().flatten() {
-            fault::point("recorded");
-            self.client.report(report);
+            fault::kill_at("recorded");
+            self.connection.report(report);
         }
     }
 
@@ -315,20 +319,20 @@ impl RunnerSupervisor {
 
     /// Whether nothing may run: no caller can ever find a runner without its folder, the service takes what
     /// runs beyond a lease for ended, and a runner that ends leaves nothing.
-    pub(super) fn may_not_run(&self) -> bool {
-        self.is_ending || self.folder.is_gone() || self.lease_end().has_come()
+    pub(super) fn must_stop_all(&self) -> bool {
+        self.is_stopping || self.state_dir.is_removed() || self.lease_end().has_ended()
     }
 
-    fn end_what_may_not_run(&mut self) {
-        if self.folder.is_gone() {
-            self.client.cut_off();
+    fn stop_all_if_required(&mut self) {
+        if self.state_dir.is_removed() {
+            self.connection.disconnect();
         }
-        if self.open() == 0 || !self.may_not_run() {
+        if self.n_unfinished() == 0 || !self.must_stop_all() {
             return;
         }
-        let open: Vec<AttemptKey> = self.waiting.iter().chain(&self.placed).copied().collect();
+        let open: Vec<AttemptKey> = self.queued.iter().chain(&self.placed).copied().collect();
         for attempt in open {
-            self.ask_to_end(attempt, KillReason::Evicted);
+            self.request_stop(attempt, KillReason::Evicted);
         }
     }
 
@@ -336,18 +340,18 @@ impl RunnerSupervisor {
     /// take longer because this runner was stopped meanwhile.
     pub(super) fn grace(&self) -> Duration {
         let grace = self.settings.grace();
-        match self.lease_end().moment() {
+        match self.lease_end().at() {
             Some(end) => (end + grace).saturating_since(BootTime::now()).min(grace),
             None => grace,
         }
     }
 
     /// Starts another watcher if the last one was killed.
-    fn keep_watched(&mut self) {
+    fn restart_watcher(&mut self) {
         let Some(watcher) = &mut self.watcher else {
             return;
         };
-        if watcher.is_there() {
+        if watcher.is_running() {
             return;
         }
         match LeaseWatcher::start() {
@@ -358,15 +362,15 @@ impl RunnerSupervisor {
         }
     }
 
-    fn end_what_is_due(&mut self) {
+    fn fire_timers(&mut self) {
         for (attempt, due) in self.timers.due(Instant::now()) {
             match due {
-                TimerKind::Limit => self.ask_to_end(attempt, KillReason::TimeLimit),
-                TimerKind::Force => {
+                TimerKind::TimeLimit => self.request_stop(attempt, KillReason::TimeLimit),
+                TimerKind::Kill => {
                     let process = self.tasks.get(&attempt).and_then(RunnerTask::process);
                     process
                         .into_iter()
-                        .for_each(|process| process.live.signal(Signal::KILL));
+                        .for_each(|process| process.handle.signal(Signal::KILL));
                 }
             }
         }

@@ -14,7 +14,7 @@ use std::time::Duration;
 use crate::BootTime;
 
 /// How often a reader looks again that found a moment half written.
-const LOOKS: u32 = 100;
+const MAX_READ_ATTEMPTS: u32 = 100;
 
 /// The end of a lease, as it is known at present. Clones are the same one.
 #[derive(Clone, Debug)]
@@ -27,15 +27,15 @@ impl LeaseEnd {
     }
 
     /// Returns the moment; None without a lease.
-    pub(super) fn moment(&self) -> Option<BootTime> {
+    pub(super) fn at(&self) -> Option<BootTime> {
         let micros = self.0.load(Ordering::Acquire);
         (micros != u64::MAX).then(|| BootTime::from_micros(micros))
     }
 
     /// Returns whether nothing may run any more. One load and one question for the time: a child may
     /// ask this that shares its runner's memory.
-    pub(super) fn has_come(&self) -> bool {
-        self.moment().is_some_and(|end| BootTime::now() >= end)
+    pub(super) fn has_ended(&self) -> bool {
+        self.at().is_some_and(|end| BootTime::now() >= end)
     }
 }
 
@@ -68,7 +68,7 @@ impl RunnerLease {
 
     /// Lets what runs go on until `until`. If that cannot be written the lease ends when it did before.
     pub(super) fn renew(&self, until: BootTime) -> io::Result<()> {
-        self.file.write_all_at(&written(until, &self.boot), 0)?;
+        self.file.write_all_at(&encode(until, &self.boot), 0)?;
         self.set(until);
         Ok(())
     }
@@ -88,8 +88,8 @@ impl RunnerLease {
 /// cannot be read has ended.
 pub(super) fn read(file: &File, boot: &str) -> Option<BootTime> {
     let mut seen = Vec::new();
-    for _ in 0..LOOKS {
-        seen = vec![0; written(BootTime::default(), boot).len()];
+    for _ in 0..MAX_READ_ATTEMPTS {
+        seen = vec![0; encode(BootTime::default(), boot).len()];
         match file.read_at(&mut seen, 0) {
             Ok(0) => return None,
             Ok(length) => seen.truncate(length),
@@ -112,7 +112,7 @@ pub(super) fn read(file: &File, boot: &str) -> Option<BootTime> {
 }
 
 /// The line of a moment: its microseconds since the boot, twice, and which boot. As long as any other.
-fn written(until: BootTime, boot: &str) -> Vec<u8> {
+fn encode(until: BootTime, boot: &str) -> Vec<u8> {
     let micros = until.as_micros();
     format!("{micros:020} {micros:020} {boot}\n").into_bytes()
 }
@@ -128,11 +128,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lease");
         let first = RunnerLease::open(&path, "a", HOUR).unwrap();
-        assert!(!first.end().has_come());
+        assert!(!first.end().has_ended());
         let until = BootTime::after_boot(Duration::from_secs(1));
         first.renew(until).unwrap();
         let next = RunnerLease::open(&path, "a", HOUR).unwrap();
-        assert_eq!(next.end().moment(), Some(until));
+        assert_eq!(next.end().at(), Some(until));
         assert_eq!(read(&next.file, "a"), Some(until));
     }
 
@@ -143,7 +143,7 @@ mod tests {
         let before = RunnerLease::open(&path, "a", HOUR).unwrap();
         before.renew(BootTime::default()).unwrap();
         let lease = RunnerLease::open(&path, "b", HOUR).unwrap();
-        assert!(!lease.end().has_come());
+        assert!(!lease.end().has_ended());
     }
 
     #[test]
@@ -155,13 +155,13 @@ mod tests {
             RunnerLease::open(&path, "a", HOUR)
                 .unwrap()
                 .end()
-                .has_come()
+                .has_ended()
         );
     }
 
     #[test]
     fn without_a_lease_no_end_comes() {
-        assert!(!LeaseEnd::never().has_come());
-        assert_eq!(LeaseEnd::never().moment(), None);
+        assert!(!LeaseEnd::never().has_ended());
+        assert_eq!(LeaseEnd::never().at(), None);
     }
 }

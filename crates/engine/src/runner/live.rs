@@ -15,7 +15,7 @@ pub(super) struct ProcessHandle {
     /// Locked while a signal is sent, so that nobody frees the number meanwhile.
     reaped: Mutex<bool>,
     /// Until when those that it leaves behind may go on: it was asked to end.
-    until: Mutex<Option<Instant>>,
+    kill_deadline: Mutex<Option<Instant>>,
 }
 
 impl ProcessHandle {
@@ -24,7 +24,7 @@ impl ProcessHandle {
             pid,
             adopted: None,
             reaped: Mutex::new(false),
-            until: Mutex::new(None),
+            kill_deadline: Mutex::new(None),
         }
     }
 
@@ -33,7 +33,7 @@ impl ProcessHandle {
             pid,
             adopted: Some(pidfd),
             reaped: Mutex::new(false),
-            until: Mutex::new(None),
+            kill_deadline: Mutex::new(None),
         }
     }
 
@@ -60,13 +60,19 @@ impl ProcessHandle {
     }
 
     /// Lets those that it leaves behind go on until then.
-    pub(super) fn give_time(&self, until: Instant) {
-        *self.until.lock().unwrap_or_else(PoisonError::into_inner) = Some(until);
+    pub(super) fn set_kill_deadline(&self, until: Instant) {
+        *self
+            .kill_deadline
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(until);
     }
 
     /// Until when those that it leaves behind may go on; none if they may not.
-    pub(super) fn time_given(&self) -> Option<Instant> {
-        *self.until.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn kill_deadline(&self) -> Option<Instant> {
+        *self
+            .kill_deadline
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Frees the number by `reap`.

@@ -20,14 +20,14 @@ pub(super) struct RunnerHost {
     pub(super) boot: String,
     /// The processor of each node.
     pub(super) cpus: Arc<Vec<usize>>,
-    pub(super) parents: CgroupRoots,
+    pub(super) cgroups: CgroupRoots,
     pub(super) capacity: EngineCapacity,
 }
 
 impl RunnerHost {
     /// Looks at the machine for the runner in `folder`, whose control groups are named after it.
-    pub(super) fn look(folder: &Path, settings: &RunnerConfig) -> io::Result<Self> {
-        let mut cpus = processors()?;
+    pub(super) fn probe(folder: &Path, settings: &RunnerConfig) -> io::Result<Self> {
+        let mut cpus = allowed_cpus()?;
         cpus.truncate(
             settings
                 .nodes
@@ -36,7 +36,7 @@ impl RunnerHost {
         );
         let name = format!(
             "{}{:08x}",
-            claim::PREFIX,
+            claim::DIR_PREFIX,
             crc32fast::hash(folder.as_os_str().as_encoded_bytes())
         );
         let parents = match settings.control_groups {
@@ -47,28 +47,28 @@ impl RunnerHost {
         let nodes = u32::try_from(cpus.len()).unwrap_or(u32::MAX);
         let capacity = EngineCapacity {
             nodes,
-            memory_per_node: memory()? / u64::from(nodes),
+            memory_per_node: total_memory()? / u64::from(nodes),
             other_users: root && settings.other_users,
-            ..enforced(&parents.group("probe"), &parents)
+            ..probe_enforcement(&parents.slot_cgroup("probe"), &parents)
         };
         Ok(Self {
             boot: process::boot_id()?,
             cpus: Arc::new(cpus),
-            parents,
+            cgroups: parents,
             capacity,
         })
     }
 }
 
 /// The processors that this process may run on.
-fn processors() -> io::Result<Vec<usize>> {
+fn allowed_cpus() -> io::Result<Vec<usize>> {
     let set = rustix::thread::sched_getaffinity(None)?;
     let all = 0..rustix::thread::CpuSet::MAX_CPU;
     Ok(all.filter(|cpu| set.is_set(*cpu)).collect())
 }
 
 /// Bytes of memory of the machine.
-fn memory() -> io::Result<u64> {
+fn total_memory() -> io::Result<u64> {
     let text = fs::read_to_string("/proc/meminfo")?;
     let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
     let kib = total.and_then(|rest| rest.split_ascii_whitespace().next()?.parse::<u64>().ok());
@@ -77,7 +77,7 @@ fn memory() -> io::Result<u64> {
 }
 
 /// What a slot's control groups enforce, by trying each on one of them.
-fn enforced(group: &SlotCgroup, parents: &CgroupRoots) -> EngineCapacity {
+fn probe_enforcement(group: &SlotCgroup, parents: &CgroupRoots) -> EngineCapacity {
     let unified = parents.unified.is_some();
     let has_shares = unified || parents.cpu.is_some();
     let shares = match (group.set_share(1.0, 1), unified) {
@@ -101,7 +101,7 @@ fn enforced(group: &SlotCgroup, parents: &CgroupRoots) -> EngineCapacity {
             Ok(true) => ProcessEnforcement::Cgroup,
             Ok(false) | Err(_) => ProcessEnforcement::Unenforced,
         },
-        tree: match (unified, group.holds_trees()) {
+        tree: match (unified, group.tracks_descendants()) {
             (true, _) => TreeTracking::CgroupKill,
             (false, true) => TreeTracking::Pids,
             (false, false) => TreeTracking::Subreaper,

@@ -16,7 +16,7 @@ pub(super) struct CgroupUsageBaseline {
 impl CgroupUsageBaseline {
     /// Reads the groups before an attempt begins in them.
     pub(super) fn read(group: &SlotCgroup) -> Self {
-        group.forget_peak();
+        group.reset_peak_memory();
         Self {
             cpu_micros: group.cpu().unwrap_or(Span::ZERO).as_micros(),
             memory: group.memory().map_or(0, |(now, _)| now),

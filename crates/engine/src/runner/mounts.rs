@@ -37,12 +37,12 @@ impl MountTable {
     }
 
     /// Where this process stands in a tree; none if that is not mounted, or not from there on.
-    pub(super) fn of(&self, hierarchy: &CgroupHierarchy) -> Option<CgroupMount> {
+    pub(super) fn find(&self, hierarchy: &CgroupHierarchy) -> Option<CgroupMount> {
         let own = self.own_path(hierarchy)?;
         let (root, mount) = self
             .mountinfo
             .lines()
-            .find_map(|line| mounted(line, hierarchy))?;
+            .find_map(|line| parse_mount(line, hierarchy))?;
         let below = own.strip_prefix(root.trim_end_matches('/'))?;
         let mount = PathBuf::from(mount);
         Some(CgroupMount {
@@ -69,7 +69,7 @@ impl MountTable {
 
 /// The root and the mount point of a line about this hierarchy:
 /// `36 31 0:33 /root /mount/point options .. - cgroup source rw,memory`.
-fn mounted<'a>(line: &'a str, hierarchy: &CgroupHierarchy) -> Option<(&'a str, &'a str)> {
+fn parse_mount<'a>(line: &'a str, hierarchy: &CgroupHierarchy) -> Option<(&'a str, &'a str)> {
     let (front, back) = line.split_once(" - ")?;
     let mut front = front.split(' ').skip(3);
     let (root, mount) = (front.next()?, front.next()?);
@@ -101,7 +101,7 @@ mod tests {
 
     fn dir(hierarchy: &CgroupHierarchy) -> Option<String> {
         mounts()
-            .of(hierarchy)
+            .find(hierarchy)
             .map(|place| place.dir.display().to_string())
     }
 

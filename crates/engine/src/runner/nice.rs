@@ -5,14 +5,14 @@ use std::fs;
 
 use rustix::process::{Pid, setpriority_pgrp};
 
-const STEP: f64 = 1.25;
-const NICEST: i32 = 19;
+const SHARE_RATIO_PER_LEVEL: f64 = 1.25;
+const MAX_NICE: i32 = 19;
 
 /// The level for `share` beside somebody with `most`: 0 for the same, up to 19 for a 70th.
 pub(super) fn level(share: f64, most: f64) -> i32 {
-    let levels = ((most / share).ln() / STEP.ln()).round();
+    let levels = ((most / share).ln() / SHARE_RATIO_PER_LEVEL.ln()).round();
     // The cast saturates, and a share is positive and finite.
-    (levels as i32).clamp(0, NICEST)
+    (levels as i32).clamp(0, MAX_NICE)
 }
 
 /// Sets the level of a process group that leads a session. Who is not root can only go up.
@@ -35,8 +35,8 @@ mod tests {
     fn levels_are_a_quarter_apart() {
         assert_eq!(level(1.0, 1.0), 0);
         assert_eq!(level(0.25, 0.75), 5);
-        assert_eq!(level(0.001, 1.0), NICEST);
-        assert_eq!(level(f64::MIN_POSITIVE, f64::MAX), NICEST);
+        assert_eq!(level(0.001, 1.0), MAX_NICE);
+        assert_eq!(level(f64::MIN_POSITIVE, f64::MAX), MAX_NICE);
         assert_eq!(level(1.0, 0.0), 0, "nobody else is there");
     }
 }

@@ -19,7 +19,7 @@ use super::live::ProcessHandle;
 use crate::AttemptKey;
 
 /// How often outputs are looked at.
-const INTERVAL: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What `stat` counts blocks in, whatever those of the file system are.
 const BLOCK_BYTES: u64 = 512;
@@ -65,7 +65,7 @@ impl OutputMonitor {
     pub(super) fn start(to: Sender<RunnerEvent>) -> Self {
         let (way, outputs) = mpsc::channel();
         let thread = thread::Builder::new().name("outputs".to_owned());
-        if let Err(error) = thread.spawn(move || look_after(&outputs, &to)) {
+        if let Err(error) = thread.spawn(move || watch_loop(&outputs, &to)) {
             tracing::error!(%error, "no thread can be started to look at outputs");
         }
         Self(way)
@@ -99,7 +99,7 @@ impl OutputMonitor {
     }
 }
 
-fn look_after(new: &Receiver<MonitoredOutput>, to: &Sender<RunnerEvent>) {
+fn watch_loop(new: &Receiver<MonitoredOutput>, to: &Sender<RunnerEvent>) {
     let mut outputs: Vec<MonitoredOutput> = Vec::new();
     let mut next = Instant::now();
     loop {
@@ -110,7 +110,7 @@ fn look_after(new: &Receiver<MonitoredOutput>, to: &Sender<RunnerEvent>) {
         match new.recv_timeout(wait) {
             Ok(output) => {
                 if outputs.is_empty() {
-                    next = Instant::now() + INTERVAL;
+                    next = Instant::now() + CHECK_INTERVAL;
                 }
                 outputs.push(output);
                 continue;
@@ -118,13 +118,14 @@ fn look_after(new: &Receiver<MonitoredOutput>, to: &Sender<RunnerEvent>) {
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,
         }
-        next = Instant::now() + INTERVAL;
+        next = Instant::now() + CHECK_INTERVAL;
         outputs.retain(|output| {
             let goes_on = output.live.strong_count() > 0;
-            let is_long = goes_on && length(&output.file).is_ok_and(|bytes| bytes > output.most);
+            let is_long =
+                goes_on && allocated_bytes(&output.file).is_ok_and(|bytes| bytes > output.most);
             if is_long {
                 // Without anybody to tell, the runner is on its way out.
-                let _ = to.send(RunnerEvent::TooMuchOutput(output.attempt));
+                let _ = to.send(RunnerEvent::OutputLimitReached(output.attempt));
             }
             goes_on && !is_long
         });
@@ -133,7 +134,7 @@ fn look_after(new: &Receiver<MonitoredOutput>, to: &Sender<RunnerEvent>) {
 
 /// The bytes of a file, holes left out, as this host knows them: a server that does not answer holds
 /// nobody up.
-fn length(file: &OwnedFd) -> Result<u64, Errno> {
+fn allocated_bytes(file: &OwnedFd) -> Result<u64, Errno> {
     let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
     let stat = statx(file, c"", flags, StatxFlags::SIZE | StatxFlags::BLOCKS)?;
     Ok(stat
@@ -151,11 +152,11 @@ mod tests {
     fn length_of_a_file_is_without_its_holes() {
         let file = tempfile::tempfile().expect("a file");
         let handle = || OwnedFd::from(file.try_clone().expect("a handle"));
-        assert_eq!(length(&handle()), Ok(0));
+        assert_eq!(allocated_bytes(&handle()), Ok(0));
         file.write_at(&[1; 5_000], 0).expect("written");
-        assert_eq!(length(&handle()), Ok(5_000));
+        assert_eq!(allocated_bytes(&handle()), Ok(5_000));
         file.set_len(1 << 30).expect("longer");
-        assert!(length(&handle()).expect("a length") < 1 << 20);
+        assert!(allocated_bytes(&handle()).expect("a length") < 1 << 20);
     }
 
     #[test]

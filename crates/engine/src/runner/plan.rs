@@ -25,7 +25,7 @@ pub(super) struct SpawnSpec {
     /// The script to be copied, if the launch comes with one.
     pub(super) script: Option<ScriptCopySpec>,
     /// Control groups to join, as their open `cgroup.procs`.
-    pub(super) join: Vec<OwnedFd>,
+    pub(super) cgroup_files: Vec<OwnedFd>,
     /// Processors to start on, unless a cpuset says it.
     pub(super) affinity: Option<CpuSet>,
     /// The most address space of a process, unless a control group limits memory.
@@ -71,7 +71,7 @@ impl SpawnSpec {
             started: c_string(launch.attempt.to_string().into_bytes()),
             header: Vec::new(),
             script: None,
-            join: Vec::new(),
+            cgroup_files: Vec::new(),
             affinity: None,
             address_space: None,
             nice: 0,
@@ -108,7 +108,7 @@ impl SpawnSpec {
 }
 
 /// The variables that every attempt finds in its environment, beside those of its launch.
-pub(super) fn marks(launch: &LaunchSpec) -> [(&'static str, String); 6] {
+pub(super) fn attempt_variables(launch: &LaunchSpec) -> [(&'static str, String); 6] {
     let nodes: Vec<String> = launch.nodes.iter().map(|node| node.0.to_string()).collect();
     [
         ("TOLLGATE_ATTEMPT", launch.attempt.to_string()),
@@ -121,7 +121,8 @@ pub(super) fn marks(launch: &LaunchSpec) -> [(&'static str, String); 6] {
 }
 
 fn environment(launch: &LaunchSpec) -> Vec<CString> {
-    let marks = marks(launch).map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    let marks = attempt_variables(launch)
+        .map(|(name, value)| (OsString::from(name), OsString::from(value)));
     let theirs = launch
         .env
         .iter()

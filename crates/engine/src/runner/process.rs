@@ -30,7 +30,7 @@ impl ProcessIdentity {
     /// Whether this very process is there, and not merely what is left of it.
     pub(super) fn is_alive(self) -> bool {
         let stat = stat(self.pid);
-        Self::parse(&stat) == Some(self) && !is_over(&stat)
+        Self::parse(&stat) == Some(self) && !is_zombie_or_dead(&stat)
     }
 
     /// How this very process has ended that its parent has not waited for, as the operating system packs
@@ -38,7 +38,7 @@ impl ProcessIdentity {
     pub(super) fn unreaped_exit(self) -> Option<i32> {
         const EXIT_CODE: usize = 49;
         let stat = stat(self.pid);
-        let is_known = Self::parse(&stat) == Some(self) && is_over(&stat);
+        let is_known = Self::parse(&stat) == Some(self) && is_zombie_or_dead(&stat);
         // The kernel tells others that it was 0.
         (is_known && shows_all(self.pid)).then_some(())?;
         let (_, after_name) = stat.rsplit_once(')')?;
@@ -48,9 +48,9 @@ impl ProcessIdentity {
 }
 
 /// Whether a process goes on: it is there and has not ended, whether or not its parent has waited for it.
-pub(super) fn goes_on(pid: Pid) -> bool {
+pub(super) fn is_running(pid: Pid) -> bool {
     let stat = stat(pid);
-    !stat.is_empty() && !is_over(&stat)
+    !stat.is_empty() && !is_zombie_or_dead(&stat)
 }
 
 /// Whether a process does nothing since it was stopped, or is not there.
@@ -79,13 +79,13 @@ fn state(stat: &str) -> Option<char> {
 }
 
 /// Whether `stat` is that of a process of which only its entry is left.
-fn is_over(stat: &str) -> bool {
+fn is_zombie_or_dead(stat: &str) -> bool {
     matches!(state(stat), Some('Z' | 'X'))
 }
 
 /// Processor time of a process and of those of its children that it has waited for. Zero if it is
 /// not there.
-pub(super) fn cpu(pid: Pid) -> Span {
+pub(super) fn cpu_time(pid: Pid) -> Span {
     let stat = stat(pid);
     let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
     let ticks = fields.split_ascii_whitespace().skip(11).take(4);
@@ -122,7 +122,7 @@ pub(super) fn all() -> Vec<Pid> {
 }
 
 /// Whether the environment that a process was started with holds `entry`.
-pub(super) fn was_started_with(pid: Pid, entry: &str) -> bool {
+pub(super) fn has_env_entry(pid: Pid, entry: &str) -> bool {
     let path = PathBuf::from(format!("/proc/{}/environ", pid.as_raw_pid()));
     let environ = fs::read(path).unwrap_or_default();
     environ

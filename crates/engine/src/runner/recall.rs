@@ -11,7 +11,7 @@ use super::task::{RunnerTask, RunnerTaskState};
 use crate::AttemptKey;
 
 /// Attempts by what their entries say.
-pub(super) fn tasks(entries: &[RunnerJournalEntry]) -> BTreeMap<AttemptKey, RunnerTask> {
+pub(super) fn rebuild_tasks(entries: &[RunnerJournalEntry]) -> BTreeMap<AttemptKey, RunnerTask> {
     let mut tasks: BTreeMap<AttemptKey, RunnerTask> = BTreeMap::new();
     for entry in entries {
         match entry {
@@ -26,7 +26,7 @@ pub(super) fn tasks(entries: &[RunnerJournalEntry]) -> BTreeMap<AttemptKey, Runn
             } => {
                 if let Some(task) = tasks.get_mut(attempt) {
                     task.started = *started;
-                    task.state = RunnerTaskState::Over(event.clone());
+                    task.state = RunnerTaskState::Finished(event.clone());
                 }
             }
             RunnerJournalEntry::Acknowledged(attempt) => {
@@ -38,7 +38,7 @@ pub(super) fn tasks(entries: &[RunnerJournalEntry]) -> BTreeMap<AttemptKey, Runn
 }
 
 /// Whether any of this was written since the machine was switched on.
-pub(super) fn is_of_boot(entries: &[RunnerJournalEntry], boot: &str) -> bool {
+pub(super) fn is_same_boot(entries: &[RunnerJournalEntry], boot: &str) -> bool {
     let last = entries.iter().rev().find_map(|entry| match entry {
         RunnerJournalEntry::Boot(id) => Some(id),
         RunnerJournalEntry::Version(_)
@@ -52,7 +52,7 @@ pub(super) fn is_of_boot(entries: &[RunnerJournalEntry], boot: &str) -> bool {
 /// What a `started` file says of its attempt.
 pub(super) enum RecoveredState {
     /// There is none: no program of it ever ran.
-    None,
+    NeverStarted,
     /// Its program runs.
     Alive(Box<StartedFileHeader>, ProcessIdentity),
     /// It was started, or its child died before that was certain; whichever it was, it is gone.
@@ -61,14 +61,14 @@ pub(super) enum RecoveredState {
 
 /// Looks for an attempt of an earlier runner. None of its children is on its way into being any
 /// more, since this one holds the lock.
-pub(super) fn trace(folder: &RunnerStateDir, attempt: AttemptKey, boot: &str) -> RecoveredState {
-    let Ok(text) = fs::read_to_string(folder.started(attempt)) else {
-        return match folder.started(attempt).exists() {
+pub(super) fn inspect(folder: &RunnerStateDir, attempt: AttemptKey, boot: &str) -> RecoveredState {
+    let Ok(text) = fs::read_to_string(folder.started_file(attempt)) else {
+        return match folder.started_file(attempt).exists() {
             true => RecoveredState::Gone,
-            false => RecoveredState::None,
+            false => RecoveredState::NeverStarted,
         };
     };
-    match parse(&text) {
+    match parse_started_file(&text) {
         Some((header, identity)) if header.boot == boot && identity.is_alive() => {
             RecoveredState::Alive(Box::new(header), identity)
         }
@@ -77,7 +77,7 @@ pub(super) fn trace(folder: &RunnerStateDir, attempt: AttemptKey, boot: &str) ->
 }
 
 /// A header, and the line of the process; a file that was cut off has no end of line.
-pub(super) fn parse(text: &str) -> Option<(StartedFileHeader, ProcessIdentity)> {
+pub(super) fn parse_started_file(text: &str) -> Option<(StartedFileHeader, ProcessIdentity)> {
     let (header, stat) = text.strip_suffix('\n')?.split_once('\n')?;
     Some((
         serde_json::from_str(header).ok()?,
@@ -119,20 +119,20 @@ mod tests {
             RunnerJournalEntry::Acknowledged(key(3)),
             RunnerJournalEntry::Acknowledged(key(9)),
         ];
-        let tasks = tasks(&entries);
+        let tasks = rebuild_tasks(&entries);
         let over: Vec<_> = tasks
             .iter()
-            .map(|(key, task)| (key.job, task.is_over()))
+            .map(|(key, task)| (key.job, task.is_finished()))
             .collect();
         assert_eq!(over, [(1, false), (2, true)]);
-        assert!(is_of_boot(&entries, "a"));
-        assert!(!is_of_boot(&entries, "b"));
-        assert!(!is_of_boot(&[], "a"));
+        assert!(is_same_boot(&entries, "a"));
+        assert!(!is_same_boot(&entries, "b"));
+        assert!(!is_same_boot(&[], "a"));
     }
 
     #[test]
     fn a_file_that_was_cut_off_tells_nothing() {
-        let header = crate::wire::line(&StartedFileHeader {
+        let header = crate::wire::encode_line(&StartedFileHeader {
             boot: "a".to_owned(),
             slot: 3,
             group: Default::default(),
@@ -141,7 +141,7 @@ mod tests {
         });
         let stat = fs::read_to_string("/proc/self/stat").expect("there is /proc");
         let whole = String::from_utf8(header).expect("JSON") + &stat;
-        assert!(parse(&whole).is_some());
-        assert!((0..whole.len()).all(|cut| parse(&whole[..cut]).is_none()));
+        assert!(parse_started_file(&whole).is_some());
+        assert!((0..whole.len()).all(|cut| parse_started_file(&whole[..cut]).is_none()));
     }
 }

@@ -26,42 +26,42 @@ use super::folder::make_private;
 use crate::{EngineError, LaunchSpec, LaunchUser};
 
 /// The folder of the texts in the runner's own.
-const TEXTS: &str = "scripts";
+const ORIGINALS_DIR: &str = "scripts";
 /// What the folder of the copies is called, behind the name of the runner's.
-const COPIES: &str = "-scripts";
+const COPIES_DIR_SUFFIX: &str = "-scripts";
 /// What a copy is called until it is whole, before the name of its attempt.
-const HALF: &str = "half-";
+const PARTIAL_PREFIX: &str = "half-";
 /// The most bytes that are copied by one call.
 const CHUNK_BYTES: usize = 1 << 20;
 
 /// The open folders.
 pub(super) struct ScriptDirs {
-    texts: OwnedFd,
+    originals: OwnedFd,
     copies: OwnedFd,
     path: PathBuf,
 }
 
 /// The folders, and how many tasks need each script.
 pub(super) struct ScriptCache {
-    folders: Arc<ScriptDirs>,
-    needed: BTreeMap<String, usize>,
+    dirs: Arc<ScriptDirs>,
+    task_counts: BTreeMap<String, usize>,
 }
 
 /// What a child needs to make the copy that it runs. Prepared beforehand, as the rest of its plan.
 pub(super) struct ScriptCopySpec {
-    folders: Arc<ScriptDirs>,
+    dirs: Arc<ScriptDirs>,
     text: OwnedFd,
     name: CString,
-    half: CString,
+    partial_name: CString,
     /// None if the task runs as the runner's own user.
-    reader: Option<ScriptReadGrant>,
+    read_grant: Option<ScriptReadGrant>,
 }
 
 /// The user who may read a copy that is not theirs.
 struct ScriptReadGrant {
     user: rustix::process::Uid,
     /// An access control list that says so, as the system stores it.
-    list: Vec<u8>,
+    acl: Vec<u8>,
 }
 
 impl ScriptCache {
@@ -72,68 +72,68 @@ impl ScriptCache {
             let path = path.to_owned();
             move |source| EngineError::Setup { path, step, source }
         };
-        let texts = runner.join(TEXTS);
+        let texts = runner.join(ORIGINALS_DIR);
         make_private(&texts).map_err(failed(&texts, "making it"))?;
         let texts = File::open(&texts).map_err(failed(&texts, "opening it"))?;
         let path = copies_of(runner).map_err(failed(runner, "looking at it"))?;
         let copies = open_copies(&path, other_users).map_err(failed(&path, "making it"))?;
         let folders = ScriptDirs {
-            texts: texts.into(),
+            originals: texts.into(),
             copies,
             path,
         };
         Ok(Self {
-            folders: Arc::new(folders),
-            needed: BTreeMap::new(),
+            dirs: Arc::new(folders),
+            task_counts: BTreeMap::new(),
         })
     }
 
-    pub(super) fn folders(&self) -> Arc<ScriptDirs> {
-        Arc::clone(&self.folders)
+    pub(super) fn dirs(&self) -> Arc<ScriptDirs> {
+        Arc::clone(&self.dirs)
     }
 
     /// Counts a task that is not over. The first one to need a script brings its text, unless that was
     /// written by an earlier runner.
-    pub(super) fn hold(&mut self, launch: &LaunchSpec, text: Option<&str>) -> io::Result<()> {
-        let Some(name) = name(launch) else {
+    pub(super) fn retain(&mut self, launch: &LaunchSpec, text: Option<&str>) -> io::Result<()> {
+        let Some(name) = file_name(launch) else {
             return Ok(());
         };
-        if let Some(tasks) = self.needed.get_mut(&name) {
+        if let Some(tasks) = self.task_counts.get_mut(&name) {
             *tasks += 1;
             return Ok(());
         }
         if let Some(text) = text {
             self.write(&name, text)?;
         }
-        self.needed.insert(name, 1);
+        self.task_counts.insert(name, 1);
         Ok(())
     }
 
     /// Forgets a task that is over, and removes what no other one needs.
     pub(super) fn release(&mut self, launch: &LaunchSpec) {
-        let Some(name) = name(launch) else {
+        let Some(name) = file_name(launch) else {
             return;
         };
         // A child that was killed while it made its copy has left half of it.
-        self.remove(&self.folders.copies, &half(launch));
-        let Some(tasks) = self.needed.get_mut(&name) else {
+        self.remove(&self.dirs.copies, &partial_name(launch));
+        let Some(tasks) = self.task_counts.get_mut(&name) else {
             return;
         };
         *tasks -= 1;
         if *tasks == 0 {
-            self.needed.remove(&name);
-            self.remove(&self.folders.copies, &name);
-            self.remove(&self.folders.texts, &name);
+            self.task_counts.remove(&name);
+            self.remove(&self.dirs.copies, &name);
+            self.remove(&self.dirs.originals, &name);
         }
     }
 
     /// Removes what an earlier runner left and no task needs.
-    pub(super) fn remove_others(&self) {
-        for folder in [&self.folders.copies, &self.folders.texts] {
+    pub(super) fn remove_unused(&self) {
+        for folder in [&self.dirs.copies, &self.dirs.originals] {
             let entries = rustix::fs::Dir::read_from(folder).into_iter().flatten();
             for entry in entries.flatten() {
                 let name = String::from_utf8_lossy(entry.file_name().to_bytes()).into_owned();
-                if !self.needed.contains_key(&name) {
+                if !self.task_counts.contains_key(&name) {
                     self.remove(folder, &name);
                 }
             }
@@ -142,10 +142,10 @@ impl ScriptCache {
 
     /// Under another name first, so that a text that is there is whole.
     fn write(&self, name: &str, text: &str) -> io::Result<()> {
-        self.remove(&self.folders.texts, HALF);
-        let mut file = File::from(create(&self.folders.texts, c"half-")?);
+        self.remove(&self.dirs.originals, PARTIAL_PREFIX);
+        let mut file = File::from(create(&self.dirs.originals, c"half-")?);
         file.write_all(text.as_bytes())?;
-        let texts = &self.folders.texts;
+        let texts = &self.dirs.originals;
         Ok(renameat(texts, c"half-", texts, name)?)
     }
 
@@ -158,46 +158,51 @@ impl ScriptCache {
 impl ScriptDirs {
     /// The path of the copy that a launch runs. None if it comes without a script.
     pub(super) fn path_of(&self, launch: &LaunchSpec) -> Option<PathBuf> {
-        Some(self.path.join(name(launch)?))
+        Some(self.path.join(file_name(launch)?))
     }
 }
 
 impl ScriptCopySpec {
     /// Prepares the copy that a launch runs. None if it comes without a script.
     pub(super) fn new(folders: &Arc<ScriptDirs>, launch: &LaunchSpec) -> io::Result<Option<Self>> {
-        let Some(name) = name(launch) else {
+        let Some(name) = file_name(launch) else {
             return Ok(None);
         };
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let own = rustix::process::geteuid().as_raw();
         let user = launch.user.as_ref().filter(|user| user.uid != own);
         Ok(Some(Self {
-            folders: Arc::clone(folders),
-            text: openat(&folders.texts, name.as_str(), flags, Mode::empty())?,
+            dirs: Arc::clone(folders),
+            text: openat(&folders.originals, name.as_str(), flags, Mode::empty())?,
             name: CString::new(name)?,
-            half: CString::new(half(launch))?,
-            reader: user.map(ScriptReadGrant::new),
+            partial_name: CString::new(partial_name(launch))?,
+            read_grant: user.map(ScriptReadGrant::new),
         }))
     }
 
     /// Makes the copy, unless it is there. Called by a child: nothing but system calls.
-    pub(super) fn carry_out(&self) -> Result<(), Errno> {
-        let copies = &self.folders.copies;
+    pub(super) fn create_copy(&self) -> Result<(), Errno> {
+        let copies = &self.dirs.copies;
         match statat(copies, self.name.as_c_str(), AtFlags::SYMLINK_NOFOLLOW) {
             Ok(_) => return Ok(()),
             Err(Errno::NOENT) => {}
             Err(error) => return Err(error),
         }
-        let file = create(copies, &self.half)?;
+        let file = create(copies, &self.partial_name)?;
         // The descriptor's own position is not moved: the text may be open elsewhere.
         let mut position = 0;
         while sendfile(&file, &self.text, Some(&mut position), CHUNK_BYTES)? > 0 {}
         fchmod(&file, Mode::RUSR | Mode::XUSR)?;
-        if let Some(reader) = &self.reader {
-            reader.let_read(&file)?;
+        if let Some(reader) = &self.read_grant {
+            reader.grant(&file)?;
         }
         drop(file);
-        renameat(copies, self.half.as_c_str(), copies, self.name.as_c_str())
+        renameat(
+            copies,
+            self.partial_name.as_c_str(),
+            copies,
+            self.name.as_c_str(),
+        )
     }
 }
 
@@ -205,15 +210,15 @@ impl ScriptReadGrant {
     fn new(user: &LaunchUser) -> Self {
         Self {
             user: rustix::process::Uid::from_raw(user.uid),
-            list: list_for(user.uid),
+            acl: read_acl(user.uid),
         }
     }
 
     /// Where the file system keeps no access control lists, the file is given to the user, who may then
     /// change what their own tasks run.
-    fn let_read(&self, file: &OwnedFd) -> Result<(), Errno> {
+    fn grant(&self, file: &OwnedFd) -> Result<(), Errno> {
         let attribute = c"system.posix_acl_access";
-        match rustix::fs::fsetxattr(file, attribute, &self.list, XattrFlags::empty()) {
+        match rustix::fs::fsetxattr(file, attribute, &self.acl, XattrFlags::empty()) {
             Err(Errno::OPNOTSUPP) => rustix::fs::fchown(file, Some(self.user), None),
             result => result,
         }
@@ -222,7 +227,7 @@ impl ScriptReadGrant {
 
 /// An access control list by which the owner and this user read and execute a file, and no other: the
 /// format of `linux/posix_acl_xattr.h`, version 2.
-fn list_for(user: u32) -> Vec<u8> {
+fn read_acl(user: u32) -> Vec<u8> {
     const VERSION: u32 = 2;
     const READ_AND_EXECUTE: u16 = 5;
     const NOTHING: u16 = 0;
@@ -251,15 +256,15 @@ fn create(folder: &OwnedFd, name: &std::ffi::CStr) -> Result<OwnedFd, Errno> {
 
 /// What the text and the copy of a launch's script are called: equal ones of a user are one. None if it
 /// comes without a script.
-fn name(launch: &LaunchSpec) -> Option<String> {
+fn file_name(launch: &LaunchSpec) -> Option<String> {
     let script = launch.script.as_ref()?;
     let own = || rustix::process::geteuid().as_raw();
     let user = launch.user.as_ref().map_or_else(own, |user| user.uid);
     Some(format!("{user}-{}", script.sha256()))
 }
 
-fn half(launch: &LaunchSpec) -> String {
-    format!("{HALF}{}", launch.attempt)
+fn partial_name(launch: &LaunchSpec) -> String {
+    format!("{PARTIAL_PREFIX}{}", launch.attempt)
 }
 
 /// The folder of the copies: beside the runner's, since others may not pass through that. As a path that
@@ -271,7 +276,7 @@ fn copies_of(runner: &Path) -> io::Result<PathBuf> {
         .unwrap_or(OsStr::new(""))
         .as_bytes()
         .to_vec();
-    name.extend(COPIES.as_bytes());
+    name.extend(COPIES_DIR_SUFFIX.as_bytes());
     Ok(runner.with_file_name(OsStr::from_bytes(&name)))
 }
 

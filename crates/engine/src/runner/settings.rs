@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::folder::{FILE_MODE, close_to_others};
+use super::folder::{FILE_MODE, set_mode};
 use crate::EngineError;
 use crate::log::LogSettings;
 use crate::starter::LaunchGuard;
@@ -42,18 +42,18 @@ pub(crate) struct RunnerConfig {
     pub(crate) guard: Option<LaunchGuard>,
 }
 
-const FILE: &str = "runner.json";
+const FILE_NAME: &str = "runner.json";
 
 impl RunnerConfig {
     /// Leaves the settings for the next runner that begins in `folder`.
     pub(crate) fn write(&self, folder: &Path) -> Result<(), EngineError> {
-        let path = folder.join(FILE);
+        let path = folder.join(FILE_NAME);
         let new = folder.join("runner.json.new");
         let mut options = OpenOptions::new();
         let options = options.create(true).truncate(true).write(true);
         let open = options.mode(FILE_MODE).open(&new);
-        let written = open.and_then(|mut file| file.write_all(&crate::wire::line(self)));
-        let closed = written.and_then(|()| close_to_others(&new, FILE_MODE));
+        let written = open.and_then(|mut file| file.write_all(&crate::wire::encode_line(self)));
+        let closed = written.and_then(|()| set_mode(&new, FILE_MODE));
         let renamed = closed.and_then(|()| std::fs::rename(&new, &path));
         renamed.map_err(|source| EngineError::Setup {
             path,
@@ -63,7 +63,7 @@ impl RunnerConfig {
     }
 
     pub(super) fn read(folder: &Path) -> Result<Self, EngineError> {
-        let path = folder.join(FILE);
+        let path = folder.join(FILE_NAME);
         let text = std::fs::read(&path).map_err(|source| EngineError::Setup {
             path: path.clone(),
             step: "reading it",

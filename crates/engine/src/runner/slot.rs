@@ -44,7 +44,7 @@ pub(super) struct SlotWorker {
     pub(super) cpus: Arc<Vec<usize>>,
     /// The child that is being set up, or 0.
     pub(super) setting_up: Arc<AtomicI32>,
-    pub(super) to: Sender<RunnerEvent>,
+    pub(super) events: Sender<RunnerEvent>,
     /// When nothing may be started any more.
     pub(super) lease: LeaseEnd,
     pub(super) pinned_to: Option<String>,
@@ -79,17 +79,17 @@ pub(super) fn serve(mut slot: SlotWorker, orders: &Receiver<SlotJob>) {
         let event = match &joined {
             Ok(()) => match slot.admit(order) {
                 Ok(order) => slot.run(&order, &mut stack),
-                Err(refused) => not_started(SpawnPhase::User, refused.to_string()),
+                Err(refused) => not_started_event(SpawnPhase::User, refused.to_string()),
             },
-            Err(error) => not_started(SpawnPhase::Confine, error.to_string()),
+            Err(error) => not_started_event(SpawnPhase::Confine, error.to_string()),
         };
         let number = slot.number;
-        let over = RunnerEvent::Over {
+        let over = RunnerEvent::Finished {
             slot: Some(number),
             attempt,
             event,
         };
-        if slot.to.send(over).is_err() {
+        if slot.events.send(over).is_err() {
             return;
         }
     }
@@ -101,7 +101,7 @@ impl SlotWorker {
         let Some(guard) = self.guard else {
             return Ok(order);
         };
-        let user = Some(guard.user_of(&order.launch)?);
+        let user = Some(guard.resolve_user(&order.launch)?);
         let launch = LaunchSpec {
             user,
             ..order.launch
@@ -111,30 +111,30 @@ impl SlotWorker {
 
     fn run(&mut self, order: &SlotJob, stack: &mut ChildStack) -> AttemptEvent {
         let meter = CgroupUsageBaseline::read(&self.group);
-        let plan = match self.plan(order, meter) {
+        let plan = match self.prepare(order, meter) {
             Ok(plan) => plan,
-            Err(error) => return not_started(SpawnPhase::Confine, error.to_string()),
+            Err(error) => return not_started_event(SpawnPhase::Confine, error.to_string()),
         };
         let birth = match sys::spawn(&plan, &self.lease, stack, &self.setting_up) {
             Ok(birth) => birth,
-            Err(error) => return not_started(SpawnPhase::Begin, error.to_string()),
+            Err(error) => return not_started_event(SpawnPhase::Begin, error.to_string()),
         };
         let began = time::Instant::now();
-        fault::point("spawned");
+        fault::kill_at("spawned");
         let live = Arc::new(ProcessHandle::child(birth.pid));
-        if birth.failed.is_none() && birth.reached == SpawnPhase::Program {
+        if birth.error.is_none() && birth.phase == SpawnPhase::Program {
             if let Some(most) = order.launch.limits.output {
                 let attempt = order.launch.attempt;
                 self.outputs.watch(attempt, &live, &plan.output_id, most);
             }
-            self.say_started(order.launch.attempt, &live, meter);
+            self.report_started(order.launch.attempt, &live, meter);
         }
         wait_without_reaping(birth.pid);
         let wall = Span::from_secs_f64(began.elapsed().as_secs_f64());
-        fault::point("ended");
-        tree::end(&self.group, &live, &order.launch.attempt.to_string());
+        fault::kill_at("ended");
+        tree::kill_own(&self.group, &live, &order.launch.attempt.to_string());
         match live.reap(sys::reap) {
-            Ok((status, usage)) => end_of(&birth, || AttemptOutcome {
+            Ok((status, usage)) => finish_event(&birth, || AttemptOutcome {
                 status,
                 killed: meter
                     .ran_out_of_memory(&self.group)
@@ -150,7 +150,7 @@ impl SlotWorker {
         }
     }
 
-    fn say_started(
+    fn report_started(
         &self,
         attempt: AttemptKey,
         live: &Arc<ProcessHandle>,
@@ -167,11 +167,11 @@ impl SlotWorker {
             meter,
         };
         // Without anybody to tell, the runner is on its way out.
-        let _ = self.to.send(started);
+        let _ = self.events.send(started);
     }
 
     /// Prepares the slot and the child for an attempt.
-    fn plan(&mut self, order: &SlotJob, meter: CgroupUsageBaseline) -> io::Result<SpawnSpec> {
+    fn prepare(&mut self, order: &SlotJob, meter: CgroupUsageBaseline) -> io::Result<SpawnSpec> {
         let launch = &order.launch;
         let mut plan = SpawnSpec::new(
             launch,
@@ -182,12 +182,12 @@ impl SlotWorker {
         plan.script = ScriptCopySpec::new(&self.scripts, launch)?;
         self.group.set_share(launch.share, launch.nodes.len())?;
         plan.affinity = self.pin(launch)?;
-        plan.address_space = self.limit_memory(self.memory(launch))?;
+        plan.address_space = self.limit_memory(self.memory_limit_for(launch))?;
         // What has ended the processes of the task before may have lifted it.
         self.group.limit_processes(launch.limits.processes)?;
         plan.nice = order.nice;
-        plan.join = self.group.to_join()?;
-        plan.header = crate::wire::line(&StartedFileHeader {
+        plan.cgroup_files = self.group.open_procs_files()?;
+        plan.header = crate::wire::encode_line(&StartedFileHeader {
             boot: self.boot.clone(),
             slot: self.number,
             group: self.group.clone(),
@@ -201,7 +201,7 @@ impl SlotWorker {
     fn pin(&mut self, launch: &LaunchSpec) -> io::Result<Option<CpuSet>> {
         let cpu = |node: &tollgate_model::NodeId| self.cpus.get(node.index()).copied();
         let cpus: Vec<usize> = launch.nodes.iter().filter_map(cpu).collect();
-        let list = group::list(&cpus);
+        let list = group::cpu_list(&cpus);
         if self.pinned_to.as_ref() == Some(&list) {
             return Ok(None);
         }
@@ -217,7 +217,7 @@ impl SlotWorker {
     }
 
     /// The memory that a launch may have: what it says, else its nodes' share if it wants that.
-    fn memory(&self, launch: &LaunchSpec) -> Option<u64> {
+    fn memory_limit_for(&self, launch: &LaunchSpec) -> Option<u64> {
         let share = self.memory_share.filter(|_| launch.limits.share_of_memory);
         let share = share.map(|bytes| bytes.saturating_mul(launch.nodes.len() as u64));
         launch.limits.memory.or(share)
@@ -243,26 +243,25 @@ fn wait_without_reaping(pid: Pid) {
 }
 
 /// The end of a child that may never have become its program.
-fn end_of(birth: &SpawnResult, ended: impl FnOnce() -> AttemptOutcome) -> AttemptEvent {
-    match birth.failed {
+fn finish_event(birth: &SpawnResult, ended: impl FnOnce() -> AttemptOutcome) -> AttemptEvent {
+    match birth.error {
         // Somebody started it before: the runner that this one has replaced.
-        Some(Errno::EXIST) if birth.reached == SpawnPhase::Started => {
+        Some(Errno::EXIST) if birth.phase == SpawnPhase::Started => {
             AttemptEvent::Lost { at: clock::now() }
         }
-        Some(sys::LEASE_ENDED) if birth.reached == SpawnPhase::Program => {
-            not_started(SpawnPhase::Begin, "the lease has ended".to_owned())
+        Some(sys::LEASE_ENDED) if birth.phase == SpawnPhase::Program => {
+            not_started_event(SpawnPhase::Begin, "the lease has ended".to_owned())
         }
-        Some(errno) => not_started(birth.reached, in_words(birth.reached, errno)),
-        None if birth.reached != SpawnPhase::Program => not_started(
-            birth.reached,
-            "it was killed while it was set up".to_owned(),
-        ),
+        Some(errno) => not_started_event(birth.phase, describe_failure(birth.phase, errno)),
+        None if birth.phase != SpawnPhase::Program => {
+            not_started_event(birth.phase, "it was killed while it was set up".to_owned())
+        }
         None => AttemptEvent::Ended(ended()),
     }
 }
 
 /// What the operating system calls it, without the number that Rust adds.
-fn in_words(step: SpawnPhase, errno: Errno) -> String {
+fn describe_failure(step: SpawnPhase, errno: Errno) -> String {
     if step == SpawnPhase::Output && errno == Errno::LOOP {
         return "it is a symbolic link".to_owned();
     }
@@ -275,12 +274,12 @@ fn in_words(step: SpawnPhase, errno: Errno) -> String {
 }
 
 /// The end of an attempt whose program never ran.
-pub(super) fn not_started(step: SpawnPhase, reason: String) -> AttemptEvent {
-    AttemptEvent::Ended(never_ran(step.word(), reason, clock::now()))
+pub(super) fn not_started_event(step: SpawnPhase, reason: String) -> AttemptEvent {
+    AttemptEvent::Ended(not_started_outcome(step.name(), reason, clock::now()))
 }
 
 /// The same with any step.
-pub(super) fn never_ran(step: &str, reason: String, at: Instant) -> AttemptOutcome {
+pub(super) fn not_started_outcome(step: &str, reason: String, at: Instant) -> AttemptOutcome {
     AttemptOutcome {
         status: AttemptStatus::NotStarted {
             step: step.to_owned(),

@@ -25,8 +25,8 @@ const STACK_BYTES: usize = 256 << 10;
 
 /// The slots of a runner, made as they are needed.
 pub(super) struct SlotPool {
-    most: usize,
-    made: BTreeMap<usize, SlotThread>,
+    max_slots: usize,
+    threads: BTreeMap<usize, SlotThread>,
     free: Vec<usize>,
     /// Numbers whose control groups hold tasks of an earlier runner.
     reserved: BTreeSet<usize>,
@@ -34,17 +34,17 @@ pub(super) struct SlotPool {
     scripts: Arc<ScriptDirs>,
     /// What launches are held to, if callers are not believed.
     pub(super) guard: Option<LaunchGuard>,
-    to: Sender<RunnerEvent>,
+    events: Sender<RunnerEvent>,
     lease: LeaseEnd,
     outputs: OutputMonitor,
 }
 
 struct SlotThread {
-    orders: Sender<SlotJob>,
+    jobs: Sender<SlotJob>,
     setting_up: Arc<AtomicI32>,
     thread: JoinHandle<()>,
     /// The child that was being set up when that was last looked at, and since when.
-    seen: Option<(i32, Instant)>,
+    setup_seen: Option<(i32, Instant)>,
 }
 
 impl SlotPool {
@@ -56,22 +56,22 @@ impl SlotPool {
         to: Sender<RunnerEvent>,
     ) -> Self {
         Self {
-            most,
-            made: BTreeMap::new(),
+            max_slots: most,
+            threads: BTreeMap::new(),
             free: Vec::new(),
             reserved: BTreeSet::new(),
             attempts,
             scripts,
             outputs: OutputMonitor::start(to.clone()),
             guard: None,
-            to,
+            events: to,
             lease,
         }
     }
 
     /// Whether an order would be taken.
     pub(super) fn has_room(&self) -> bool {
-        !self.free.is_empty() || self.made.len() + self.reserved.len() < self.most
+        !self.free.is_empty() || self.threads.len() + self.reserved.len() < self.max_slots
     }
 
     /// Keeps out of a slot that a task of an earlier runner is in.
@@ -80,19 +80,19 @@ impl SlotPool {
     }
 
     /// A slot whose task of an earlier runner is over counts no longer.
-    pub(super) const fn one_fewer_reserved(&mut self) {
-        self.most += 1;
+    pub(super) const fn release_reserved(&mut self) {
+        self.max_slots += 1;
     }
 
     /// Gives an order to a free slot.
-    pub(super) fn give(&mut self, machine: &RunnerHost, order: SlotJob) -> io::Result<()> {
+    pub(super) fn dispatch(&mut self, machine: &RunnerHost, order: SlotJob) -> io::Result<()> {
         let number = match self.free.pop() {
             Some(number) => number,
-            None => self.make(machine)?,
+            None => self.create(machine)?,
         };
-        if let Some(handle) = self.made.get(&number) {
+        if let Some(handle) = self.threads.get(&number) {
             // A slot's thread takes orders for as long as there is this end of its channel.
-            let _ = handle.orders.send(order);
+            let _ = handle.jobs.send(order);
         }
         Ok(())
     }
@@ -103,30 +103,30 @@ impl SlotPool {
     }
 
     /// Ends the threads, which run nothing any more, so that their control groups are empty.
-    pub(super) fn end(self) {
-        for handle in self.made.into_values() {
-            drop(handle.orders);
+    pub(super) fn shut_down(self) {
+        for handle in self.threads.into_values() {
+            drop(handle.jobs);
             // A thread that panicked has ended too.
             let _ = handle.thread.join();
         }
     }
 
-    fn make(&mut self, machine: &RunnerHost) -> io::Result<usize> {
+    fn create(&mut self, machine: &RunnerHost) -> io::Result<usize> {
         let mut numbers = 0..;
         let is_new =
-            |number: &usize| !self.made.contains_key(number) && !self.reserved.contains(number);
+            |number: &usize| !self.threads.contains_key(number) && !self.reserved.contains(number);
         let number = numbers.find(is_new).unwrap_or_default();
         let setting_up = Arc::new(AtomicI32::new(0));
         let slot = SlotWorker {
             number,
-            group: machine.parents.group(&number.to_string()),
+            group: machine.cgroups.slot_cgroup(&number.to_string()),
             boot: machine.boot.clone(),
             attempts: Arc::clone(&self.attempts),
             scripts: Arc::clone(&self.scripts),
             guard: self.guard,
             cpus: Arc::clone(&machine.cpus),
             setting_up: Arc::clone(&setting_up),
-            to: self.to.clone(),
+            events: self.events.clone(),
             lease: self.lease.clone(),
             pinned_to: None,
             outputs: self.outputs.clone(),
@@ -140,21 +140,21 @@ impl SlotPool {
         let thread = thread::Builder::new().stack_size(STACK_BYTES);
         let thread = thread.spawn(move || slot::serve(slot, &taken))?;
         let handle = SlotThread {
-            orders,
+            jobs: orders,
             setting_up,
             thread,
-            seen: None,
+            setup_seen: None,
         };
-        self.made.insert(number, handle);
+        self.threads.insert(number, handle);
         Ok(number)
     }
 
     /// Ends children that take longer than `limit` to become their programs: a server may not answer
     /// when a folder is entered, and who becomes another user can be stopped by him.
-    pub(super) fn end_those_held_up(&mut self, now: Instant, limit: Duration) {
-        for handle in self.made.values_mut() {
+    pub(super) fn kill_stuck_setups(&mut self, now: Instant, limit: Duration) {
+        for handle in self.threads.values_mut() {
             let child = handle.setting_up.load(Ordering::Acquire);
-            match handle.seen {
+            match handle.setup_seen {
                 Some((seen, since)) if seen == child && child != 0 => {
                     if now.duration_since(since) >= limit
                         && let Some(pid) = Pid::from_raw(child)
@@ -162,7 +162,7 @@ impl SlotPool {
                         let _ = kill_process(pid, Signal::KILL);
                     }
                 }
-                Some(_) | None => handle.seen = (child != 0).then_some((child, now)),
+                Some(_) | None => handle.setup_seen = (child != 0).then_some((child, now)),
             }
         }
     }

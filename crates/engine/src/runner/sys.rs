@@ -42,18 +42,18 @@ pub(super) struct SpawnResult {
     /// The child; it has to be waited for also if it never became its program.
     pub(super) pid: Pid,
     /// The last step that it took.
-    pub(super) reached: SpawnPhase,
+    pub(super) phase: SpawnPhase,
     /// Why it could not take that step. None if its program runs, or if it was killed before.
-    pub(super) failed: Option<Errno>,
+    pub(super) error: Option<Errno>,
 }
 
 struct SpawnMemory<'a> {
-    plan: &'a SpawnSpec,
+    spec: &'a SpawnSpec,
     lease: &'a LeaseEnd,
     argv: Vec<*const c_char>,
     env: Vec<*const c_char>,
-    reached: Cell<SpawnPhase>,
-    failed: Cell<Option<Errno>>,
+    phase: Cell<SpawnPhase>,
+    error: Cell<Option<Errno>>,
 }
 
 /// Starts a child that follows `plan`, and waits until its program has replaced it or it gave up: also
@@ -65,12 +65,12 @@ pub(super) fn spawn(
     setting_up: &AtomicI32,
 ) -> io::Result<SpawnResult> {
     let shared = SpawnMemory {
-        plan,
+        spec: plan,
         lease,
         argv: pointers(&plan.argv),
         env: pointers(&plan.env),
-        reached: Cell::new(SpawnPhase::Begin),
-        failed: Cell::new(None),
+        phase: Cell::new(SpawnPhase::Begin),
+        error: Cell::new(None),
     };
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_PARENT_SETTID | libc::SIGCHLD;
     // SAFETY: the stack is exclusively borrowed, 16-byte aligned (of `u128`s), large enough and
@@ -79,7 +79,7 @@ pub(super) fn spawn(
     // stack, and both never run at once on the thread-local storage they share. `enter` does not unwind.
     let number = unsafe {
         libc::clone(
-            enter,
+            child_main,
             stack.0.as_mut_ptr_range().end.cast::<c_void>(),
             flags,
             ptr::from_ref(&shared).cast_mut().cast::<c_void>(),
@@ -91,8 +91,8 @@ pub(super) fn spawn(
     let pid = Pid::from_raw(number).filter(|_| number > 0).ok_or(error)?;
     Ok(SpawnResult {
         pid,
-        reached: shared.reached.get(),
-        failed: shared.failed.get(),
+        phase: shared.phase.get(),
+        error: shared.error.get(),
     })
 }
 
@@ -103,25 +103,25 @@ fn pointers(words: &[CString]) -> Vec<*const c_char> {
 }
 
 /// The child's first function; what it returns is its exit code.
-extern "C" fn enter(shared: *mut c_void) -> c_int {
+extern "C" fn child_main(shared: *mut c_void) -> c_int {
     // SAFETY: `spawn` passes a `SpawnMemory` that it keeps until the child has left its memory.
     let shared = unsafe { &*shared.cast::<SpawnMemory<'_>>() };
-    let failed = match child::prepare(shared.plan, |step| shared.reached.set(step)) {
+    let failed = match child::prepare(shared.spec, |step| shared.phase.set(step)) {
         // A child may have been held up for longer than anything may run.
-        Ok(()) if shared.lease.has_come() => LEASE_ENDED,
+        Ok(()) if shared.lease.has_ended() => LEASE_ENDED,
         Ok(()) => execute(shared),
         Err(errno) => errno,
     };
-    shared.failed.set(Some(failed));
+    shared.error.set(Some(failed));
     127
 }
 
 /// Becomes the program, or says why that is impossible. As the shells do it, a file on the search
 /// path that may not be executed is passed over, and named as the reason if there is no other.
 fn execute(shared: &SpawnMemory<'_>) -> Errno {
-    inherit_nothing();
+    reset_inherited();
     let mut failed = Errno::NOENT;
-    for program in &shared.plan.programs {
+    for program in &shared.spec.programs {
         // SAFETY: the program's name and every word are NUL-terminated and outlive the call, and
         // both lists end with a null.
         unsafe {
@@ -138,7 +138,7 @@ fn execute(shared: &SpawnMemory<'_>) -> Errno {
 
 /// Marks every descriptor but the standard ones to be closed, whoever opened it; and takes back
 /// which signals are ignored or blocked: the Rust runtime ignores one, and who started the service others.
-fn inherit_nothing() {
+fn reset_inherited() {
     const FIRST: libc::c_uint = 3;
     const SIGNALS: std::ops::RangeInclusive<c_int> = 1..=64;
     const BYTES_OF_A_SET: usize = 8;
@@ -178,7 +178,7 @@ pub(super) struct BlockedSignals(libc::sigset_t);
 
 impl BlockedSignals {
     /// Holds these signals back from the calling thread and from those that it starts.
-    pub(super) fn hold_back(signals: &[Signal]) -> io::Result<Self> {
+    pub(super) fn block(signals: &[Signal]) -> io::Result<Self> {
         // SAFETY: an all-zero set is a valid value, and is made the empty set before it is used.
         let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
         // SAFETY: `set` is a live set, and the numbers are those of signals.
@@ -254,7 +254,7 @@ struct PidfdInfo {
 /// How the process ended that `pidfd` was opened on, though it was somebody else's child: newer
 /// kernels keep that for those who hold such a descriptor. None if this one does not, or if
 /// nobody has waited for the process yet.
-pub(super) fn exit_of(pidfd: BorrowedFd<'_>) -> Option<AttemptStatus> {
+pub(super) fn exit_status_of(pidfd: BorrowedFd<'_>) -> Option<AttemptStatus> {
     const GET_INFO: libc::Ioctl = 0xC040_FF0B; // _IOWR(0xFF, 11, struct pidfd_info)
     const EXIT: u64 = 1 << 3;
     let mut info = PidfdInfo {

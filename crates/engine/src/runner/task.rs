@@ -26,19 +26,19 @@ pub(super) struct RunnerTask {
 /// How far it has come.
 pub(super) enum RunnerTaskState {
     /// For a slot that is free.
-    Waits,
+    Queued,
     /// In a slot, whose thread starts its program.
-    Starts,
+    Starting,
     /// Its program runs.
-    Runs(RunningProcess),
+    Running(RunningProcess),
     /// It ended or was lost, and that is on record.
-    Over(AttemptEvent),
+    Finished(AttemptEvent),
 }
 
 /// The processes of an attempt, and what they run in.
 #[derive(Clone)]
 pub(super) struct RunningProcess {
-    pub(super) live: Arc<ProcessHandle>,
+    pub(super) handle: Arc<ProcessHandle>,
     pub(super) group: SlotCgroup,
     pub(super) meter: CgroupUsageBaseline,
     /// For time limits, which clocks that are set must not change.
@@ -49,20 +49,22 @@ impl RunnerTask {
     pub(super) const fn new(launch: LaunchSpec) -> Self {
         Self {
             launch,
-            state: RunnerTaskState::Waits,
+            state: RunnerTaskState::Queued,
             started: None,
             killed: None,
         }
     }
 
-    pub(super) const fn is_over(&self) -> bool {
-        matches!(self.state, RunnerTaskState::Over(_))
+    pub(super) const fn is_finished(&self) -> bool {
+        matches!(self.state, RunnerTaskState::Finished(_))
     }
 
     pub(super) const fn process(&self) -> Option<&RunningProcess> {
         match &self.state {
-            RunnerTaskState::Runs(process) => Some(process),
-            RunnerTaskState::Waits | RunnerTaskState::Starts | RunnerTaskState::Over(_) => None,
+            RunnerTaskState::Running(process) => Some(process),
+            RunnerTaskState::Queued | RunnerTaskState::Starting | RunnerTaskState::Finished(_) => {
+                None
+            }
         }
     }
 
@@ -71,8 +73,10 @@ impl RunnerTask {
         let attempt = self.launch.attempt;
         let started = self.started.map(AttemptEvent::Started);
         let over = match &self.state {
-            RunnerTaskState::Over(event) => Some(event.clone()),
-            RunnerTaskState::Waits | RunnerTaskState::Starts | RunnerTaskState::Runs(_) => None,
+            RunnerTaskState::Finished(event) => Some(event.clone()),
+            RunnerTaskState::Queued | RunnerTaskState::Starting | RunnerTaskState::Running(_) => {
+                None
+            }
         };
         let events = started.into_iter().chain(over);
         events
@@ -81,10 +85,10 @@ impl RunnerTask {
     }
 
     /// What the next runner has to be told.
-    pub(super) fn entries(&self) -> Vec<RunnerJournalEntry> {
+    pub(super) fn journal_entries(&self) -> Vec<RunnerJournalEntry> {
         let mut entries = vec![RunnerJournalEntry::Taken(self.launch.clone())];
-        if let RunnerTaskState::Over(event) = &self.state {
-            entries.push(over(self.launch.attempt, self.started, event));
+        if let RunnerTaskState::Finished(event) = &self.state {
+            entries.push(finished_entry(self.launch.attempt, self.started, event));
         }
         entries
     }
@@ -93,9 +97,9 @@ impl RunnerTask {
     pub(super) fn running(&self) -> Option<RunningAttempt> {
         let cpu = |process: &RunningProcess| {
             let of_all = process.meter.cpu(&process.group);
-            of_all.unwrap_or_else(|| process::cpu(process.live.pid()))
+            of_all.unwrap_or_else(|| process::cpu_time(process.handle.pid()))
         };
-        (!self.is_over()).then(|| RunningAttempt {
+        (!self.is_finished()).then(|| RunningAttempt {
             attempt: self.launch.attempt,
             started: self.started,
             cpu: self.process().map_or(Span::ZERO, cpu),
@@ -104,7 +108,7 @@ impl RunnerTask {
 }
 
 /// The entry about an end.
-pub(super) fn over(
+pub(super) fn finished_entry(
     attempt: AttemptKey,
     started: Option<AttemptStart>,
     event: &AttemptEvent,

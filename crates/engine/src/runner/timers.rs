@@ -9,9 +9,9 @@ use crate::AttemptKey;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum TimerKind {
     /// Its time limit is reached.
-    Limit,
+    TimeLimit,
     /// It was asked to end, and had time to.
-    Force,
+    Kill,
 }
 
 /// Pending ones, soonest first.
@@ -64,14 +64,14 @@ mod tests {
         let start = Instant::now();
         let after = |secs| start + Duration::from_secs(secs);
         let mut timers = AttemptTimers::default();
-        timers.set(after(2), key(1), TimerKind::Limit);
-        timers.set(after(1), key(2), TimerKind::Limit);
-        timers.set(after(3), key(2), TimerKind::Force);
-        timers.set(after(9), key(3), TimerKind::Limit);
+        timers.set(after(2), key(1), TimerKind::TimeLimit);
+        timers.set(after(1), key(2), TimerKind::TimeLimit);
+        timers.set(after(3), key(2), TimerKind::Kill);
+        timers.set(after(9), key(3), TimerKind::TimeLimit);
         assert_eq!(timers.next(), Some(after(1)));
-        assert_eq!(timers.due(after(1)), [(key(2), TimerKind::Limit)]);
+        assert_eq!(timers.due(after(1)), [(key(2), TimerKind::TimeLimit)]);
         timers.forget(key(2));
-        assert_eq!(timers.due(after(5)), [(key(1), TimerKind::Limit)]);
+        assert_eq!(timers.due(after(5)), [(key(1), TimerKind::TimeLimit)]);
         assert_eq!(timers.next(), Some(after(9)));
     }
 }

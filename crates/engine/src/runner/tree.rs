@@ -11,74 +11,74 @@ use super::process;
 
 /// How long processes that were killed are waited for. Who is still there then sits in a system call
 /// that cannot be interrupted; the kernel ends him when that returns.
-const PATIENCE: Duration = Duration::from_secs(5);
-const STEP: Duration = Duration::from_millis(1);
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Ends what the task with this `mark` in `group` has left behind, if it was asked to end when its
 /// time is up. Called when its first process has ended but has not been reaped, so that the
 /// number is still its own and that of its process group.
-pub(super) fn end(group: &SlotCgroup, leader: &ProcessHandle, mark: &str) {
-    if group.holds_trees() {
+pub(super) fn kill_own(group: &SlotCgroup, leader: &ProcessHandle, mark: &str) {
+    if group.tracks_descendants() {
         let left = || group.members().is_some_and(|members| !members.is_empty());
-        wait_while(left, leader.time_given());
-        return end_members(group);
+        wait_while(left, leader.kill_deadline());
+        return kill_members(group);
     }
     wait_while(
-        || !marked(mark, process::children).is_empty(),
-        leader.time_given(),
+        || !find_marked(mark, process::children).is_empty(),
+        leader.kill_deadline(),
     );
     let _ = kill_process_group(leader.pid(), Signal::KILL);
-    end_marked(mark, process::children);
+    kill_marked(mark, process::children);
 }
 
 /// Those that were asked to end together with their first process may need longer than that.
 fn wait_while(left: impl Fn() -> bool, until: Option<Instant>) {
     let is_early = || until.is_some_and(|until| Instant::now() < until);
     while is_early() && left() {
-        std::thread::sleep(STEP);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
 /// The same for a task of an earlier runner, whose processes are nobody's children here.
-pub(super) fn end_adopted(group: &SlotCgroup, mark: &str) {
-    if group.holds_trees() {
-        return end_members(group);
+pub(super) fn kill_adopted(group: &SlotCgroup, mark: &str) {
+    if group.tracks_descendants() {
+        return kill_members(group);
     }
-    end_marked(mark, process::all);
+    kill_marked(mark, process::all);
 }
 
 /// Ends the processes of a task whose runner cannot: `runner` is stopped or gone, and is spared.
-pub(super) fn end_for(runner: Pid, group: &SlotCgroup, mark: &str) {
-    if group.holds_trees() {
-        return end_all_but(Some(runner), group);
+pub(super) fn kill_sparing_runner(runner: Pid, group: &SlotCgroup, mark: &str) {
+    if group.tracks_descendants() {
+        return kill_members_except(Some(runner), group);
     }
-    end_marked(mark, process::all);
+    kill_marked(mark, process::all);
 }
 
 /// Asks the processes of a task to end whose runner cannot.
-pub(super) fn ask_for(runner: Pid, group: &SlotCgroup, mark: &str) {
-    for pid in left_of(runner, group, mark) {
+pub(super) fn terminate_sparing_runner(runner: Pid, group: &SlotCgroup, mark: &str) {
+    for pid in remaining_processes(runner, group, mark) {
         let _ = kill_process(pid, Signal::TERM);
         let _ = kill_process(pid, Signal::CONT);
     }
 }
 
 /// Every process of a task that goes on, but `runner`, whose threads wait in the control groups.
-pub(super) fn left_of(runner: Pid, group: &SlotCgroup, mark: &str) -> Vec<Pid> {
+pub(super) fn remaining_processes(runner: Pid, group: &SlotCgroup, mark: &str) -> Vec<Pid> {
     let mut left = match group.members() {
         Some(members) => members,
-        None => marked(mark, process::all),
+        None => find_marked(mark, process::all),
     };
     left.retain(|pid| *pid != runner);
     left
 }
 
 /// Kills the processes in the group until there are none; none of them can start others meanwhile.
-fn end_members(group: &SlotCgroup) {
-    end_all_but(None, group);
+fn kill_members(group: &SlotCgroup) {
+    kill_members_except(None, group);
 }
 
-fn end_all_but(spared: Option<Pid>, group: &SlotCgroup) {
+fn kill_members_except(spared: Option<Pid>, group: &SlotCgroup) {
     let members = || {
         let mut members = group.members()?;
         members.retain(|pid| Some(*pid) != spared);
@@ -87,35 +87,35 @@ fn end_all_but(spared: Option<Pid>, group: &SlotCgroup) {
     if members().is_none() {
         return;
     }
-    group.allow_children(false);
-    until_none_is_left(members, |members| {
+    group.set_fork_allowed(false);
+    kill_until_gone(members, |members| {
         if !group.kill() {
             kill_each(members);
         }
     });
-    group.allow_children(true);
+    group.set_fork_allowed(true);
 }
 
 /// Kills the processes among `candidates` that were started with this mark in their environment,
 /// until there are none: those that they leave behind are found in the next round.
-fn end_marked(mark: &str, candidates: fn() -> Vec<Pid>) {
-    let left = || Some(marked(mark, candidates)).filter(|pids| !pids.is_empty());
-    until_none_is_left(left, kill_each);
+fn kill_marked(mark: &str, candidates: fn() -> Vec<Pid>) {
+    let left = || Some(find_marked(mark, candidates)).filter(|pids| !pids.is_empty());
+    kill_until_gone(left, kill_each);
 }
 
-fn marked(mark: &str, candidates: fn() -> Vec<Pid>) -> Vec<Pid> {
+fn find_marked(mark: &str, candidates: fn() -> Vec<Pid>) -> Vec<Pid> {
     let entry = format!("TOLLGATE_ATTEMPT={mark}");
     let mut pids = candidates();
-    pids.retain(|pid| process::was_started_with(*pid, &entry));
+    pids.retain(|pid| process::has_env_entry(*pid, &entry));
     pids
 }
 
-fn until_none_is_left(find: impl Fn() -> Option<Vec<Pid>>, kill: impl Fn(&[Pid])) {
+fn kill_until_gone(find: impl Fn() -> Option<Vec<Pid>>, kill: impl Fn(&[Pid])) {
     let mut waited = Duration::ZERO;
-    while let Some(pids) = find().filter(|_| waited < PATIENCE) {
+    while let Some(pids) = find().filter(|_| waited < KILL_TIMEOUT) {
         kill(&pids);
-        std::thread::sleep(STEP);
-        waited += STEP;
+        std::thread::sleep(POLL_INTERVAL);
+        waited += POLL_INTERVAL;
     }
 }
 

@@ -32,11 +32,11 @@ use super::tree;
 use crate::BootTime;
 
 /// The word after the folder with which the program is a watcher.
-pub(super) const WORD: &str = "--watch";
+pub(super) const WATCHER_FLAG: &str = "--watch";
 
 /// How often a watcher without a runner looks whether anything is left to watch, and one whose lease has
 /// ended whether that was renewed.
-const LOOK: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The runner's end of its watcher.
 pub(super) struct LeaseWatcher {
@@ -56,7 +56,7 @@ impl LeaseWatcher {
         if let Some(name) = words.next() {
             command.arg0(name);
         }
-        command.args(words).arg(WORD);
+        command.args(words).arg(WATCHER_FLAG);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut process = command.spawn()?;
         let (pipe, watches) = (process.stdin.take(), process.stdout.take());
@@ -74,7 +74,7 @@ impl LeaseWatcher {
     }
 
     /// Whether it is there.
-    pub(super) fn is_there(&mut self) -> bool {
+    pub(super) fn is_running(&mut self) -> bool {
         // An error says that the runner has waited for it already, as for any other orphan.
         matches!(self.process.try_wait(), Ok(None))
     }
@@ -84,11 +84,11 @@ impl LeaseWatcher {
 pub(super) fn run(folder: &Path) -> io::Result<()> {
     // It has to outlive what ends its runner: a terminal, a process group, a batch system's signals.
     let _ = rustix::process::setsid();
-    let _held_back = BlockedSignals::hold_back(&[Signal::TERM, Signal::INT, Signal::HUP])?;
+    let _held_back = BlockedSignals::block(&[Signal::TERM, Signal::INT, Signal::HUP])?;
     let settings = RunnerConfig::read(folder).map_err(io::Error::other)?;
     let watch = WatcherLoop {
-        folder: folder.to_owned(),
-        lease: File::open(folder::lease(folder))?,
+        state_dir: folder.to_owned(),
+        lease: File::open(folder::lease_path(folder))?,
         boot: process::boot_id()?,
         grace: settings.grace(),
         runner: rustix::process::getppid().ok_or(io::ErrorKind::NotFound)?,
@@ -96,11 +96,11 @@ pub(super) fn run(folder: &Path) -> io::Result<()> {
     let mut watches = io::stdout();
     watches.write_all(b"\n")?;
     watches.flush()?;
-    watch.work()
+    watch.watch_loop()
 }
 
 struct WatcherLoop {
-    folder: PathBuf,
+    state_dir: PathBuf,
     lease: File,
     boot: String,
     grace: Duration,
@@ -114,7 +114,7 @@ struct LeftoverAttempt {
 }
 
 impl WatcherLoop {
-    fn work(&self) -> io::Result<()> {
+    fn watch_loop(&self) -> io::Result<()> {
         let timer = timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::CLOEXEC)?;
         let stdin = io::stdin();
         let mut is_alone = false;
@@ -122,8 +122,11 @@ impl WatcherLoop {
         let mut left_with = None;
         let mut asked_at = None;
         loop {
-            let (now, end) = (BootTime::now(), self.end());
-            if is_alone && (left_with.is_some_and(|left| left != end) || self.left().is_empty()) {
+            let (now, end) = (BootTime::now(), self.lease_end());
+            if is_alone
+                && (left_with.is_some_and(|left| left != end)
+                    || self.unfinished_attempts().is_empty())
+            {
                 return Ok(());
             }
             let next = if now < end {
@@ -132,18 +135,18 @@ impl WatcherLoop {
                 // A runner that works asks them by itself.
                 if asked_at != Some(end) && (is_alone || process::is_stopped(self.runner)) {
                     asked_at = Some(end);
-                    self.ask_those_left();
+                    self.terminate_unfinished();
                 }
                 end + self.grace
             } else {
-                self.end_those_left();
-                now + LOOK
+                self.kill_unfinished();
+                now + POLL_INTERVAL
             };
             let next = match is_alone {
-                true => next.min(now + LOOK),
+                true => next.min(now + POLL_INTERVAL),
                 false => next,
             };
-            timerfd_settime(&timer, TimerfdTimerFlags::ABSTIME, &at(next))?;
+            timerfd_settime(&timer, TimerfdTimerFlags::ABSTIME, &timer_at(next))?;
             let mut watched = vec![PollFd::new(&timer, PollFlags::IN)];
             let fd = stdin.as_fd();
             if !is_alone {
@@ -155,22 +158,22 @@ impl WatcherLoop {
             // The end of what it says: the runner has gone.
             if is_called && rustix::io::read(fd, &mut [0; 64]) == Ok(0) {
                 is_alone = true;
-                left_with = Some(self.end());
+                left_with = Some(self.lease_end());
             }
         }
     }
 
-    fn end(&self) -> BootTime {
+    fn lease_end(&self) -> BootTime {
         // Where no lease was ever written, nothing may run.
         lease::read(&self.lease, &self.boot).unwrap_or_default()
     }
 
     /// What was started here since the host was, and has not been forgotten.
-    fn traces(&self) -> Vec<LeftoverAttempt> {
-        let files = folder::all_started(&self.folder);
+    fn started_attempts(&self) -> Vec<LeftoverAttempt> {
+        let files = folder::started_files(&self.state_dir);
         let traces = files.into_iter().filter_map(|file| {
             let text = std::fs::read_to_string(&file).ok()?;
-            let (header, _) = recall::parse(&text)?;
+            let (header, _) = recall::parse_started_file(&text)?;
             let mark = file.file_name().and_then(OsStr::to_str)?.to_owned();
             let group = header.group;
             (header.boot == self.boot).then_some(LeftoverAttempt { group, mark })
@@ -179,38 +182,40 @@ impl WatcherLoop {
     }
 
     /// The attempts of which something goes on.
-    fn left(&self) -> Vec<LeftoverAttempt> {
-        let mut traces = self.traces();
-        traces.retain(|trace| !tree::left_of(self.runner, &trace.group, &trace.mark).is_empty());
+    fn unfinished_attempts(&self) -> Vec<LeftoverAttempt> {
+        let mut traces = self.started_attempts();
+        traces.retain(|trace| {
+            !tree::remaining_processes(self.runner, &trace.group, &trace.mark).is_empty()
+        });
         traces
     }
 
-    fn ask_those_left(&self) {
-        for trace in self.left() {
+    fn terminate_unfinished(&self) {
+        for trace in self.unfinished_attempts() {
             tracing::warn!(
                 attempt = trace.mark,
                 "attempt is asked to end: its lease has ended, and its runner does not work"
             );
-            tree::ask_for(self.runner, &trace.group, &trace.mark);
+            tree::terminate_sparing_runner(self.runner, &trace.group, &trace.mark);
         }
     }
 
-    fn end_those_left(&self) {
-        for trace in self.left() {
+    fn kill_unfinished(&self) {
+        for trace in self.unfinished_attempts() {
             // It may have been renewed meanwhile.
-            if BootTime::now() < self.end() {
+            if BootTime::now() < self.lease_end() {
                 return;
             }
             tracing::warn!(
                 attempt = trace.mark,
                 "attempt is ended: its lease has ended"
             );
-            tree::end_for(self.runner, &trace.group, &trace.mark);
+            tree::kill_sparing_runner(self.runner, &trace.group, &trace.mark);
         }
     }
 }
 
-fn at(moment: BootTime) -> Itimerspec {
+fn timer_at(moment: BootTime) -> Itimerspec {
     let since = moment.since_boot();
     // A timer that is set to zero never fires; the boot itself is past.
     let nanos = since.subsec_nanos().max(1);

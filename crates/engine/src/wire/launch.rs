@@ -113,7 +113,7 @@ mod tests {
         let mut launch = LaunchSpec::new(attempt, vec![NodeId(0)], [odd.clone()], "/ö");
         launch.env = vec![("A".into(), odd.clone())];
         launch.output = Some(odd.into());
-        let line = crate::wire::line(&launch);
+        let line = crate::wire::encode_line(&launch);
         assert_eq!(serde_json::from_slice::<LaunchSpec>(&line).unwrap(), launch);
     }
 }

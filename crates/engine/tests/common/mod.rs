@@ -15,7 +15,7 @@ use tollgate_engine::{
 use tollgate_model::NodeId;
 
 /// How long a test waits for what must happen; it takes far less if all is well.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A folder that a runner lives in. The runner ends soon after the test.
 pub(crate) struct EngineTestDir {
@@ -29,9 +29,9 @@ impl EngineTestDir {
         let runner = env!("CARGO_BIN_EXE_tollgate-runner");
         let mut settings = LocalEngineConfig::new(dir.path().join("runner"), [runner]);
         settings.grace = Duration::from_millis(300);
-        settings.idle = Duration::from_millis(200);
+        settings.idle_timeout = Duration::from_millis(200);
         // A test that is killed removes no folder; then this ends what it left running.
-        settings.lease = Some(10 * PATIENCE);
+        settings.lease = Some(10 * TIMEOUT);
         Self { dir, settings }
     }
 
@@ -87,7 +87,7 @@ pub(crate) fn poll_until(
     let began = Instant::now();
     let mut reports = Vec::new();
     while !enough(&reports) {
-        assert!(began.elapsed() < PATIENCE, "only {reports:?}");
+        assert!(began.elapsed() < TIMEOUT, "only {reports:?}");
         // A runner that is killed on purpose is replaced by the next call.
         reports.extend(engine.poll(Duration::from_millis(100)).unwrap_or_default());
     }
@@ -95,11 +95,11 @@ pub(crate) fn poll_until(
 }
 
 /// The end or the loss of each of `attempts`.
-pub(crate) fn fates(engine: &mut dyn Engine, attempts: &[AttemptKey]) -> Vec<AttemptEvent> {
+pub(crate) fn wait_for_ends(engine: &mut dyn Engine, attempts: &[AttemptKey]) -> Vec<AttemptEvent> {
     let began = Instant::now();
     let mut fates = BTreeMap::new();
     while attempts.iter().any(|attempt| !fates.contains_key(attempt)) {
-        assert!(began.elapsed() < PATIENCE, "only {fates:?}");
+        assert!(began.elapsed() < TIMEOUT, "only {fates:?}");
         // A runner that is killed on purpose is replaced by the next call.
         for report in engine.poll(Duration::from_millis(100)).unwrap_or_default() {
             if !matches!(report.event, AttemptEvent::Started(_)) {
@@ -116,7 +116,7 @@ pub(crate) fn run(engine: &mut dyn Engine, launch: &LaunchSpec) -> AttemptOutcom
     engine
         .start(std::slice::from_ref(launch))
         .expect("it is taken on");
-    match fates(engine, &[launch.attempt]).remove(0) {
+    match wait_for_ends(engine, &[launch.attempt]).remove(0) {
         AttemptEvent::Ended(ended) => ended,
         other @ (AttemptEvent::Started(_) | AttemptEvent::Lost { .. }) => panic!("{other:?}"),
     }
@@ -137,7 +137,7 @@ pub(crate) fn wait_for_start(engine: &mut dyn Engine, attempt: AttemptKey) -> u3
 }
 
 /// Whether the process is there and has not ended.
-pub(crate) fn lives(pid: u32) -> bool {
+pub(crate) fn is_alive(pid: u32) -> bool {
     std::fs::read(format!("/proc/{pid}/environ")).is_ok_and(|environ| !environ.is_empty())
 }
 
@@ -151,7 +151,7 @@ pub(crate) fn signal(pid: u32, signal: Signal) {
 pub(crate) fn wait_until(what: &str, there: impl Fn() -> bool) {
     let began = Instant::now();
     while !there() {
-        assert!(began.elapsed() < PATIENCE, "{what}");
+        assert!(began.elapsed() < TIMEOUT, "{what}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }

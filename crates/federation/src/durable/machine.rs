@@ -26,11 +26,11 @@ pub struct DurableSite {
     measured: SiteValue,
     frozen: Option<SiteValue>,
     running: u32,
-    doing: SiteActivity,
+    activity: SiteActivity,
     /// What it said in the round that it promised last.
     answered: Option<(Ballot, SiteReport)>,
     /// The highest ballot that it heard of without promising it.
-    heard: Ballot,
+    highest_seen: Ballot,
     /// Until when it begins no round because it promised one.
     quiet_until: Instant,
     /// When its next period begins.
@@ -43,7 +43,7 @@ pub struct DurableSite {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum SiteActivity {
     /// It waits for its time, or for others.
-    Nothing,
+    Idle,
     /// It collects answers.
     Proposing(ProposalRound),
     /// It was worth most and asked for a proxy.
@@ -76,9 +76,9 @@ impl DurableSite {
             measured: SiteValue(0.0),
             frozen: None,
             running: 0,
-            doing: SiteActivity::Nothing,
+            activity: SiteActivity::Idle,
             answered: None,
-            heard: Ballot::NONE,
+            highest_seen: Ballot::NONE,
             quiet_until: Instant::ZERO,
             next_period: first_period,
             repeat_at: None,
@@ -117,8 +117,8 @@ impl DurableSite {
     }
 
     /// What it is about.
-    pub const fn doing(&self) -> &SiteActivity {
-        &self.doing
+    pub const fn activity(&self) -> &SiteActivity {
+        &self.activity
     }
 
     /// How many of its proxies run.
@@ -133,8 +133,8 @@ impl DurableSite {
 
     /// When it next wants to hear [`SiteEvent::Due`].
     pub fn next_wake(&self) -> Instant {
-        let deadline = match &self.doing {
-            SiteActivity::Nothing => None,
+        let deadline = match &self.activity {
+            SiteActivity::Idle => None,
             SiteActivity::Proposing(round) => Some(round.deadline),
             SiteActivity::Requesting { deadline, .. } => Some(*deadline),
         };
@@ -150,15 +150,15 @@ impl DurableSite {
         match event {
             SiteEvent::Measured(worth) => self.measured = worth,
             SiteEvent::Running(running) => self.running = running,
-            SiteEvent::Written(number) => self.outbox.written(number, effects),
-            SiteEvent::Due => self.due(now, effects),
+            SiteEvent::Written(number) => self.outbox.on_written(number, effects),
+            SiteEvent::Due => self.on_due(now, effects),
             // A message from nobody, or from itself, is none.
             SiteEvent::Received { from, .. } if from.0 >= self.sites || from == self.id => {}
-            SiteEvent::Received { from, message } => self.received(now, from, message, effects),
+            SiteEvent::Received { from, message } => self.on_message(now, from, message, effects),
         }
     }
 
-    fn received(
+    fn on_message(
         &mut self,
         now: Instant,
         from: SiteId,
@@ -166,32 +166,32 @@ impl DurableSite {
         effects: &mut Vec<SiteEffect>,
     ) {
         match message {
-            SiteMessage::Propose { ballot, worth: _ } => self.proposed(now, from, ballot, effects),
+            SiteMessage::Propose { ballot, worth: _ } => {
+                self.on_propose(now, from, ballot, effects)
+            }
             SiteMessage::Answer { ballot, report } => {
-                self.answered(now, from, ballot, report, effects);
+                self.on_answer(now, from, ballot, report, effects);
             }
             SiteMessage::Handover { ballot, donor } => {
-                self.handed_over(now, from, ballot, donor, effects);
+                self.on_handover(now, from, ballot, donor, effects);
             }
-            SiteMessage::Request { ballot } => self.requested(now, from, ballot, effects),
-            SiteMessage::Given { ballot } => self.given(now, from, ballot, effects),
-            SiteMessage::Denied { ballot } => self.denied(from, ballot),
-            SiteMessage::Confirm { ballot } => self.confirmed(from, ballot, effects),
+            SiteMessage::Request { ballot } => self.on_request(now, from, ballot, effects),
+            SiteMessage::Given { ballot } => self.on_given(now, from, ballot, effects),
+            SiteMessage::Denied { ballot } => self.on_denied(from, ballot),
+            SiteMessage::Confirm { ballot } => self.on_confirm(from, ballot, effects),
         }
     }
 
-    fn due(&mut self, now: Instant, effects: &mut Vec<SiteEffect>) {
-        match &self.doing {
+    fn on_due(&mut self, now: Instant, effects: &mut Vec<SiteEffect>) {
+        match &self.activity {
             SiteActivity::Proposing(round) if round.deadline <= now => self.decide(now, effects),
             SiteActivity::Requesting { deadline, .. } if *deadline <= now => {
-                self.doing = SiteActivity::Nothing
+                self.activity = SiteActivity::Idle
             }
-            SiteActivity::Nothing
-            | SiteActivity::Proposing(_)
-            | SiteActivity::Requesting { .. } => {}
+            SiteActivity::Idle | SiteActivity::Proposing(_) | SiteActivity::Requesting { .. } => {}
         }
         if self.repeat_at.is_some_and(|at| at <= now) {
-            self.repeat(now, effects);
+            self.repeat_grants(now, effects);
         }
         if self.next_period <= now {
             self.begin_period(now, effects);
@@ -199,7 +199,7 @@ impl DurableSite {
     }
 
     /// A donor repeats itself until the receiver confirms.
-    fn repeat(&mut self, now: Instant, effects: &mut Vec<SiteEffect>) {
+    fn repeat_grants(&mut self, now: Instant, effects: &mut Vec<SiteEffect>) {
         let open: Vec<(Ballot, SiteId)> = self.durable.unconfirmed().collect();
         self.repeat_at = (!open.is_empty()).then(|| now + self.timing.time_out());
         for (ballot, to) in open {
@@ -213,17 +213,17 @@ impl DurableSite {
         if self.next_period <= now {
             self.next_period = now + self.timing.period;
         }
-        let free = self.doing == SiteActivity::Nothing && !self.is_cooling(now);
+        let free = self.activity == SiteActivity::Idle && !self.is_cooling_down(now);
         if free && self.quiet_until <= now && self.sites > 1 {
             self.propose(now, effects);
         }
     }
 
     fn propose(&mut self, now: Instant, effects: &mut Vec<SiteEffect>) {
-        let ballot = self.durable.promised.max(self.heard).next(self.id);
+        let ballot = self.durable.promised.max(self.highest_seen).next(self.id);
         let own = self.report();
         self.write(SiteRecord::Promised(ballot), effects);
-        self.doing = SiteActivity::Proposing(ProposalRound {
+        self.activity = SiteActivity::Proposing(ProposalRound {
             ballot,
             own,
             answers: Default::default(),
@@ -238,7 +238,7 @@ impl DurableSite {
 
     /// Promises a round, unless it is too old or the site is busy. Its own round ends by that: the
     /// later one decides.
-    fn proposed(
+    fn on_propose(
         &mut self,
         now: Instant,
         from: SiteId,
@@ -249,7 +249,7 @@ impl DurableSite {
             return;
         }
         // Also if it will not promise this round: its own next one must be a later one.
-        self.heard = self.heard.max(ballot);
+        self.highest_seen = self.highest_seen.max(ballot);
         let report = match self.answered {
             Some((round, report)) if round == ballot => Ok(report),
             Some(_) | None if ballot <= self.durable.promised => {
@@ -267,7 +267,7 @@ impl DurableSite {
         ballot: Ballot,
         effects: &mut Vec<SiteEffect>,
     ) -> SiteReport {
-        self.doing = SiteActivity::Nothing;
+        self.activity = SiteActivity::Idle;
         self.quiet_until = now + self.timing.cool_down();
         let report = self.report();
         self.answered = Some((ballot, report));
@@ -275,7 +275,7 @@ impl DurableSite {
         report
     }
 
-    fn answered(
+    fn on_answer(
         &mut self,
         now: Instant,
         from: SiteId,
@@ -284,9 +284,9 @@ impl DurableSite {
         effects: &mut Vec<SiteEffect>,
     ) {
         if let Err(ReportRefusal::Promised(later)) = report {
-            self.heard = self.heard.max(later);
+            self.highest_seen = self.highest_seen.max(later);
         }
-        let SiteActivity::Proposing(round) = &mut self.doing else {
+        let SiteActivity::Proposing(round) = &mut self.activity else {
             return;
         };
         if round.ballot != ballot {
@@ -299,12 +299,12 @@ impl DurableSite {
     }
 
     fn decide(&mut self, now: Instant, effects: &mut Vec<SiteEffect>) {
-        let SiteActivity::Proposing(round) = &self.doing else {
+        let SiteActivity::Proposing(round) = &self.activity else {
             return;
         };
         let ballot = round.ballot;
         let outcome = round.outcome(self.id, self.sites);
-        self.doing = SiteActivity::Nothing;
+        self.activity = SiteActivity::Idle;
         self.quiet_until = now + self.timing.cool_down();
         match outcome {
             RoundOutcome::NoMajority | RoundOutcome::NoDonor => {}
@@ -318,7 +318,7 @@ impl DurableSite {
         }
     }
 
-    fn handed_over(
+    fn on_handover(
         &mut self,
         now: Instant,
         from: SiteId,
@@ -341,7 +341,7 @@ impl DurableSite {
         donor: SiteId,
         effects: &mut Vec<SiteEffect>,
     ) {
-        self.doing = SiteActivity::Requesting {
+        self.activity = SiteActivity::Requesting {
             ballot,
             donor,
             deadline: now + self.timing.time_out(),
@@ -350,7 +350,7 @@ impl DurableSite {
     }
 
     /// Gives a proxy, once a round, if it may and can.
-    fn requested(
+    fn on_request(
         &mut self,
         now: Instant,
         from: SiteId,
@@ -375,7 +375,7 @@ impl DurableSite {
 
     fn give(&mut self, now: Instant, to: SiteId, ballot: Ballot, effects: &mut Vec<SiteEffect>) {
         // Its own round, if it has one, is an earlier one than this.
-        self.doing = SiteActivity::Nothing;
+        self.activity = SiteActivity::Idle;
         let cool_until = now + self.timing.cool_down();
         let record = SiteRecord::Given {
             ballot,
@@ -389,7 +389,13 @@ impl DurableSite {
     }
 
     /// What was given is received, whatever this site is about: the donor has it no more.
-    fn given(&mut self, now: Instant, from: SiteId, ballot: Ballot, effects: &mut Vec<SiteEffect>) {
+    fn on_given(
+        &mut self,
+        now: Instant,
+        from: SiteId,
+        ballot: Ballot,
+        effects: &mut Vec<SiteEffect>,
+    ) {
         if !self.durable.added.contains_key(&ballot) {
             let cool_until = now + self.timing.cool_down();
             let record = SiteRecord::Added {
@@ -400,22 +406,22 @@ impl DurableSite {
             self.write(record, effects);
             self.outbox.put(SiteEffect::Add, effects);
         }
-        self.denied(from, ballot);
+        self.on_denied(from, ballot);
         self.send(from, SiteMessage::Confirm { ballot }, effects);
     }
 
     /// The request is over.
-    fn denied(&mut self, from: SiteId, ballot: Ballot) {
+    fn on_denied(&mut self, from: SiteId, ballot: Ballot) {
         let over = matches!(
-            self.doing,
+            self.activity,
             SiteActivity::Requesting { ballot: asked, donor, .. } if asked == ballot && donor == from
         );
         if over {
-            self.doing = SiteActivity::Nothing;
+            self.activity = SiteActivity::Idle;
         }
     }
 
-    fn confirmed(&mut self, from: SiteId, ballot: Ballot, effects: &mut Vec<SiteEffect>) {
+    fn on_confirm(&mut self, from: SiteId, ballot: Ballot, effects: &mut Vec<SiteEffect>) {
         let transfer = self.durable.given.get(&ballot);
         if transfer.is_some_and(|transfer| transfer.to == from && !transfer.confirmed) {
             self.write(SiteRecord::Confirmed(ballot), effects);
@@ -432,10 +438,10 @@ impl DurableSite {
 
     /// Whether it takes part in a move, or did a moment ago.
     fn is_busy(&self, now: Instant) -> bool {
-        matches!(self.doing, SiteActivity::Requesting { .. }) || self.is_cooling(now)
+        matches!(self.activity, SiteActivity::Requesting { .. }) || self.is_cooling_down(now)
     }
 
-    fn is_cooling(&self, now: Instant) -> bool {
+    fn is_cooling_down(&self, now: Instant) -> bool {
         now < self.durable.cool_until
     }
 
@@ -456,16 +462,16 @@ impl DurableSite {
     pub(super) fn forget(&mut self) {
         self.outbox.forget();
         self.frozen = self.frozen.filter(|frozen| *frozen != self.measured);
-        if self.heard <= self.durable.promised {
-            self.heard = Ballot::NONE;
+        if self.highest_seen <= self.durable.promised {
+            self.highest_seen = Ballot::NONE;
         }
     }
 
-    pub(super) fn times(&mut self) -> SiteTimersMut<'_> {
+    pub(super) fn timers_mut(&mut self) -> SiteTimersMut<'_> {
         SiteTimersMut {
             next_period: &mut self.next_period,
-            deadline: match &mut self.doing {
-                SiteActivity::Nothing => None,
+            deadline: match &mut self.activity {
+                SiteActivity::Idle => None,
                 SiteActivity::Proposing(round) => Some(&mut round.deadline),
                 SiteActivity::Requesting { deadline, .. } => Some(deadline),
             },

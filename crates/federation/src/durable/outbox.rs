@@ -12,7 +12,7 @@ pub(super) struct Outbox {
     /// Up to which number records are on disk.
     written: u64,
     /// Effects with the number of the record that they wait for.
-    held: VecDeque<(u64, SiteEffect)>,
+    pending: VecDeque<(u64, SiteEffect)>,
 }
 
 impl Outbox {
@@ -27,25 +27,25 @@ impl Outbox {
         if self.written == self.last {
             effects.push(effect);
         } else {
-            self.held.push_back((self.last, effect));
+            self.pending.push_back((self.last, effect));
         }
     }
 
     /// Records up to `number` are on disk. One that was never made changes nothing.
-    pub(super) fn written(&mut self, number: u64, effects: &mut Vec<SiteEffect>) {
+    pub(super) fn on_written(&mut self, number: u64, effects: &mut Vec<SiteEffect>) {
         self.written = self.written.max(number.min(self.last));
-        while let Some(&(waits_for, effect)) = self.held.front()
+        while let Some(&(waits_for, effect)) = self.pending.front()
             && waits_for <= self.written
         {
             effects.push(effect);
-            self.held.pop_front();
+            self.pending.pop_front();
         }
     }
 
     /// Forgets how many records there were, once all are on disk: what is left is the same site
     /// to an explorer.
     pub(super) fn forget(&mut self) {
-        if self.held.is_empty() && self.written == self.last {
+        if self.pending.is_empty() && self.written == self.last {
             *self = Self::default();
         }
     }
@@ -68,9 +68,9 @@ mod tests {
         let write = |number| SiteEffect::Write { number, record };
         assert_eq!(effects, [SiteEffect::Delete, write(1), write(2)]);
         effects.clear();
-        outbox.written(1, &mut effects);
+        outbox.on_written(1, &mut effects);
         assert_eq!(effects, [SiteEffect::Add]);
-        outbox.written(9, &mut effects);
+        outbox.on_written(9, &mut effects);
         assert_eq!(effects, [SiteEffect::Add, SiteEffect::Delete]);
     }
 }

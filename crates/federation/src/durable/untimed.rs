@@ -58,13 +58,13 @@ impl DurableSite {
                 *at = Instant::ZERO + full;
             }
         }
-        *site.times().quiet_until = Instant::ZERO;
+        *site.timers_mut().quiet_until = Instant::ZERO;
         site.forget();
         site
     }
 
     fn timer(&mut self, timer: SiteTimer) -> Option<&mut Instant> {
-        let times = self.times();
+        let times = self.timers_mut();
         match timer {
             SiteTimer::Period => Some(times.next_period),
             SiteTimer::Deadline => times.deadline,

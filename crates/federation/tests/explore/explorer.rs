@@ -24,7 +24,7 @@ pub(crate) struct ExploreStats {
 }
 
 /// Every how many states a recovery is tried: it takes as long as some hundred steps.
-const RECOVERY_EVERY: usize = 101;
+const RECOVERY_CHECK_INTERVAL: usize = 101;
 
 /// Explores all that can come of `world`, at most `most` states.
 pub(crate) fn explore(world: ExploredWorld, most: usize) -> ExploreStats {
@@ -37,7 +37,7 @@ pub(crate) fn explore(world: ExploredWorld, most: usize) -> ExploreStats {
             return seen;
         }
         invariants::check_state(&world);
-        if seen.states.is_multiple_of(RECOVERY_EVERY) {
+        if seen.states.is_multiple_of(RECOVERY_CHECK_INTERVAL) {
             recovery::check(&world);
             seen.recovered += 1;
         }

@@ -16,7 +16,7 @@ pub(crate) fn check_state(world: &ExploredWorld) {
     conservation(world);
     transfers(world);
     ballots(world);
-    refusals(world);
+    no_mutual_refusals(world);
 }
 
 /// 1. Pending, running and in flight are as many as there were at first.
@@ -95,7 +95,7 @@ fn ballots(world: &ExploredWorld) {
 
 /// 5: no two sites refuse each other for value. Worths do not change here, so whoever is refused by
 /// a higher site never refuses that one.
-fn refusals(world: &ExploredWorld) {
+fn no_mutual_refusals(world: &ExploredWorld) {
     let mut refused: Vec<(SiteId, SiteId)> = Vec::new();
     for &(from, to, message) in &world.network {
         let SiteMessage::Answer {
@@ -135,12 +135,12 @@ pub(crate) fn check_step(before: &ExploredWorld, after: &ExploredWorld, step: &S
     assert_eq!(count(SiteEffect::Add), new.added.len() - old.added.len());
     assert!(new.promised >= old.promised);
     if count(SiteEffect::Delete) > 0 {
-        gave(after, step);
+        check_grant(after, step);
     }
     leadership(before, step);
 }
 
-fn gave(after: &ExploredWorld, step: &SiteStep) {
+fn check_grant(after: &ExploredWorld, step: &SiteStep) {
     let old = step.before.durable();
     let SiteEvent::Received {
         message: SiteMessage::Request { ballot },
@@ -160,7 +160,7 @@ fn gave(after: &ExploredWorld, step: &SiteStep) {
 
 /// 9. Whoever decides hands the round to the highest of all that it heard of, or is that itself.
 fn leadership(before: &ExploredWorld, step: &SiteStep) {
-    let SiteActivity::Proposing(round) = step.before.doing() else {
+    let SiteActivity::Proposing(round) = step.before.activity() else {
         return;
     };
     let own = (round.own.worth, SiteId(step.site as u32));

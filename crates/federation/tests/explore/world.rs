@@ -11,7 +11,7 @@ use tollgate_model::{Instant, Span};
 /// The times of every exploration.
 pub(crate) const TIMING: SessionTiming = SessionTiming {
     period: Span::from_micros(1000),
-    longest_delay: Span::from_micros(10),
+    max_delay: Span::from_micros(10),
 };
 
 /// How often what has a bound may happen.

@@ -40,16 +40,16 @@ fn run(
         for site in 0..network.sites.len() {
             let all = network.sites[site].durable().proxies;
             let running = (network.unit() * f64::from(all)) as u32;
-            network.tell(site, SiteEvent::Running(running));
+            network.deliver(site, SiteEvent::Running(running));
         }
         between(network);
         network.run_until(Instant::ZERO + Span::from_secs(600 * period));
-        conserved(network);
+        check_conservation(network);
     }
 }
 
 /// 1. Pending, running and in flight are as many as at first.
-fn conserved(network: &SiteNetwork<DurableSite>) {
+fn check_conservation(network: &SiteNetwork<DurableSite>) {
     let held: u32 = network
         .sites
         .iter()
@@ -121,7 +121,7 @@ fn nothing_is_lost_whatever_is_lost() {
     for seed in 0..5 {
         let faults = MessageFaults {
             loss: 0.05,
-            double: 0.05,
+            duplication: 0.05,
         };
         let mut network = sites(16, faults, seed);
         run(&mut network, 300, |_| {});
@@ -134,10 +134,10 @@ fn nothing_is_lost_whatever_is_lost() {
 
 /// Sites crash and come back with what their disks hold: a record that was on its way to the disk
 /// is there or is not.
-fn crashing(count: u32, periods: i64, seed: u64) -> usize {
+fn run_with_crashes(count: u32, periods: i64, seed: u64) -> usize {
     let faults = MessageFaults {
         loss: 0.1,
-        double: 0.1,
+        duplication: 0.1,
     };
     let mut network = sites(count, faults, seed);
     run(&mut network, periods, |network| {
@@ -174,14 +174,14 @@ fn restart(network: &mut SiteNetwork<DurableSite>, at: usize) {
 
 #[test]
 fn sixteen_sites_crash_and_nothing_is_lost() {
-    let moved: usize = (0..5).map(|seed| crashing(16, 200, seed)).sum();
+    let moved: usize = (0..5).map(|seed| run_with_crashes(16, 200, seed)).sum();
     println!("{moved} moved");
     assert!(moved > 50, "{moved}");
 }
 
 #[test]
 fn sixty_four_sites_crash_and_nothing_is_lost() {
-    let moved = crashing(64, 100, 9);
+    let moved = run_with_crashes(64, 100, 9);
     println!("{moved} moved");
     assert!(moved > 5, "{moved}");
 }

@@ -13,7 +13,7 @@ use tollgate_model::{Instant, Span};
 /// A session with a round every ten minutes and messages of 1.2 to 12 seconds.
 pub(crate) const TIMING: SessionTiming = SessionTiming {
     period: Span::from_secs(600),
-    longest_delay: Span::from_secs(12),
+    max_delay: Span::from_secs(12),
 };
 
 /// A site in either form.
@@ -46,7 +46,7 @@ impl SiteProtocol for durable::DurableSite {
 #[derive(Clone, Copy, Default)]
 pub(crate) struct MessageFaults {
     pub(crate) loss: f64,
-    pub(crate) double: f64,
+    pub(crate) duplication: f64,
 }
 
 /// Sites and what is under way between them.
@@ -63,7 +63,7 @@ pub(crate) struct SiteNetwork<P> {
     pub(crate) disk: Vec<Vec<SiteRecord>>,
     /// Deletes and adds, with when and where.
     pub(crate) changes: Vec<(Instant, SiteId, SiteEffect)>,
-    under_way: BTreeMap<(Instant, u64), (SiteId, SiteEvent)>,
+    in_flight: BTreeMap<(Instant, u64), (SiteId, SiteEvent)>,
     number: u64,
 }
 
@@ -79,7 +79,7 @@ impl<P: SiteProtocol> SiteNetwork<P> {
             sent: Vec::new(),
             disk: vec![Vec::new(); count],
             changes: Vec::new(),
-            under_way: BTreeMap::new(),
+            in_flight: BTreeMap::new(),
             number: 0,
         }
     }
@@ -90,12 +90,12 @@ impl<P: SiteProtocol> SiteNetwork<P> {
 
     pub(crate) fn measure(&mut self, worths: &[f64]) {
         for (site, &worth) in worths.iter().enumerate() {
-            self.tell(site, SiteEvent::Measured(SiteValue(worth)));
+            self.deliver(site, SiteEvent::Measured(SiteValue(worth)));
         }
     }
 
     /// Something happens to a site now.
-    pub(crate) fn tell(&mut self, at: usize, event: SiteEvent) {
+    pub(crate) fn deliver(&mut self, at: usize, event: SiteEvent) {
         let mut effects = Vec::new();
         self.sites[at].handle(self.now, event, &mut effects);
         let from = SiteId(at as u32);
@@ -118,12 +118,12 @@ impl<P: SiteProtocol> SiteNetwork<P> {
         let copies = if self.unit() < self.faults.loss {
             0
         } else {
-            1 + u32::from(self.unit() < self.faults.double)
+            1 + u32::from(self.unit() < self.faults.duplication)
         };
         for _ in 0..copies {
             // 0.2 to 2 % of the period.
             let part = 0.1 + 0.9 * self.unit();
-            let delay = Span::from_secs_f64(TIMING.longest_delay.as_secs_f64() * part);
+            let delay = Span::from_secs_f64(TIMING.max_delay.as_secs_f64() * part);
             self.put(delay, to, SiteEvent::Received { from, message });
         }
     }
@@ -131,7 +131,7 @@ impl<P: SiteProtocol> SiteNetwork<P> {
     fn put(&mut self, delay: Span, to: SiteId, event: SiteEvent) {
         self.number += 1;
         let key = (self.now + delay, self.number);
-        self.under_way.insert(key, (to, event));
+        self.in_flight.insert(key, (to, event));
     }
 
     /// Lets everything happen up to `end`.
@@ -139,12 +139,12 @@ impl<P: SiteProtocol> SiteNetwork<P> {
         loop {
             let up = (0..self.sites.len()).filter(|&site| !self.down[site]);
             let wake = up.map(|site| (self.sites[site].next_wake(), site)).min();
-            let arrival = self.under_way.first_key_value().map(|(&key, _)| key);
+            let arrival = self.in_flight.first_key_value().map(|(&key, _)| key);
             let (at, site, event) = match (arrival, wake) {
                 (Some(key), wake) if wake.is_none_or(|(wake, _)| key.0 <= wake) => {
-                    let (to, event) = self.under_way[&key];
+                    let (to, event) = self.in_flight[&key];
                     if key.0 <= end {
-                        self.under_way.remove(&key);
+                        self.in_flight.remove(&key);
                     }
                     (key.0, to.0 as usize, event)
                 }
@@ -156,7 +156,7 @@ impl<P: SiteProtocol> SiteNetwork<P> {
             }
             self.now = self.now.max(at);
             if !self.down[site] {
-                self.tell(site, event);
+                self.deliver(site, event);
             }
         }
         self.now = end;
@@ -166,7 +166,7 @@ impl<P: SiteProtocol> SiteNetwork<P> {
     pub(crate) fn crash(&mut self, at: usize) {
         self.down[at] = true;
         let mut lost = 0;
-        self.under_way.retain(|_, (to, event)| {
+        self.in_flight.retain(|_, (to, event)| {
             let own = to.0 as usize == at && matches!(event, SiteEvent::Written(_));
             lost += usize::from(own);
             !own

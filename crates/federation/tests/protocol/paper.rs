@@ -150,7 +150,7 @@ fn a_lost_message_loses_a_proxy_and_a_doubled_one_adds_one() {
     let (given, change) = transfers(
         MessageFaults {
             loss: 0.05,
-            double: 0.0,
+            duplication: 0.0,
         },
         1,
     );
@@ -159,7 +159,7 @@ fn a_lost_message_loses_a_proxy_and_a_doubled_one_adds_one() {
     let (given, change) = transfers(
         MessageFaults {
             loss: 0.0,
-            double: 0.05,
+            duplication: 0.05,
         },
         2,
     );

@@ -1,12 +1,12 @@
 //! An ARIMA model of orders that the series chooses.
 
 use super::kpss::kpss;
-use crate::expert::{ArmaModel, ArmaOrder, FEWEST_POINTS};
+use crate::expert::{ArmaModel, ArmaOrder, MIN_POINTS};
 
 /// The most past values, and past shocks, that are looked at.
-const MOST: usize = 2;
+const MAX_ORDER: usize = 2;
 /// A series with a statistic above this is differenced (5 %; Kwiatkowski et al. 1992, table 1).
-const CRITICAL: f64 = 0.463;
+const KPSS_CRITICAL_VALUE: f64 = 0.463;
 
 /// After Hyndman & Khandakar (2008): differenced once if a KPSS test rejects that it is stationary,
 /// then the orders p, q <= 2 with the least AICc. Unlike there all nine are tried, and fitted
@@ -22,10 +22,10 @@ pub struct AutoArima {
 impl AutoArima {
     /// The model of `values`; none for fewer than [`FEWEST_POINTS`] + 1.
     pub fn choose(values: &[f64]) -> Option<Self> {
-        if values.len() <= FEWEST_POINTS {
+        if values.len() <= MIN_POINTS {
             return None;
         }
-        let differenced = kpss(values) > CRITICAL;
+        let differenced = kpss(values) > KPSS_CRITICAL_VALUE;
         let series = if differenced {
             differences(values)
         } else {
@@ -33,7 +33,8 @@ impl AutoArima {
         };
         let mean = series.iter().sum::<f64>() / series.len() as f64;
         let flat = (criterion(series.iter().map(|value| value - mean), 0), None);
-        let orders = (0..=MOST).flat_map(|ar| (0..=MOST).map(move |ma| ArmaOrder { ar, ma }));
+        let orders =
+            (0..=MAX_ORDER).flat_map(|ar| (0..=MAX_ORDER).map(move |ma| ArmaOrder { ar, ma }));
         let fitted = orders.filter_map(|order| {
             let model = ArmaModel::fit(&series, order)?;
             let shocks = model.shocks(&series);

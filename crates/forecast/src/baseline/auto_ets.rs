@@ -3,7 +3,7 @@
 use super::auto_arima::corrected_aic;
 
 /// The fewest values that a model is chosen on.
-const FEWEST: usize = 10;
+const MIN_VALUES: usize = 10;
 /// Smoothing constants lie between this and one less this (as in Hyndman et al. 2008).
 const MARGIN: f64 = 1e-4;
 /// Damping lies between these: weaker is no damping, stronger no trend.
@@ -40,7 +40,7 @@ impl EtsModel {
     /// The model of this form with the least sum of squared one-step errors over `values` that a
     /// search from the best point of a coarse grid comes to; none for fewer than 10.
     pub fn fit(values: &[f64], form: EtsForm) -> Option<Self> {
-        (values.len() >= FEWEST).then(|| form.fit(values).1)
+        (values.len() >= MIN_VALUES).then(|| form.fit(values).1)
     }
 
     /// The sum of squared one-step errors over `values`, and the states after them.
@@ -58,13 +58,13 @@ impl EtsModel {
     }
 
     /// The forecast of the next value.
-    pub fn ahead(&self, states: EtsState) -> f64 {
+    pub fn forecast_next(&self, states: EtsState) -> f64 {
         states.level + self.phi * states.trend
     }
 
     /// How far off the forecast of `value` was, and the states after it.
     fn step(&self, states: EtsState, value: f64) -> (f64, EtsState) {
-        let expected = self.ahead(states);
+        let expected = self.forecast_next(states);
         let error = value - expected;
         let next = EtsState {
             level: expected + self.alpha * error,
@@ -248,7 +248,7 @@ pub struct AutoEts {
 impl AutoEts {
     /// The model of `values`; none for fewer than 10.
     pub fn choose(values: &[f64]) -> Option<Self> {
-        if values.len() < FEWEST {
+        if values.len() < MIN_VALUES {
             return None;
         }
         let fitted = [EtsForm::Level, EtsForm::Trend, EtsForm::Damped].map(|form| form.fit(values));
@@ -268,7 +268,7 @@ impl AutoEts {
 
     /// One step ahead.
     pub fn forecast(&self) -> f64 {
-        self.model.ahead(self.states)
+        self.model.forecast_next(self.states)
     }
 
     /// Takes in the next value.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::linear::{MAX_COLUMNS, least_squares};
 
 /// The fewest values that a model is fitted to.
-pub const FEWEST_POINTS: usize = 40;
+pub const MIN_POINTS: usize = 40;
 
 /// An ARMA model around the mean of its series.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,7 +32,7 @@ impl ArmaModel {
     pub fn fit(values: &[f64], order: ArmaOrder) -> Option<Self> {
         let n = values.len();
         let columns = order.ar + order.ma;
-        if n < FEWEST_POINTS || columns == 0 || columns > MAX_COLUMNS {
+        if n < MIN_POINTS || columns == 0 || columns > MAX_COLUMNS {
             return None;
         }
         let mean = values.iter().sum::<f64>() / n as f64;
@@ -85,7 +85,7 @@ impl ArmaModel {
             return None;
         }
         let recent = self.filter(values, |_| {});
-        let ahead = self.ahead(values, &recent);
+        let ahead = self.forecast_next(values, &recent);
         ahead.is_finite().then_some(ahead)
     }
 
@@ -100,7 +100,7 @@ impl ArmaModel {
     fn filter(&self, values: &[f64], mut each: impl FnMut(f64)) -> [f64; MAX_COLUMNS] {
         let mut shocks = [0.0; MAX_COLUMNS];
         for t in self.ar.len()..values.len() {
-            let shock = values[t] - self.ahead(&values[..t], &shocks);
+            let shock = values[t] - self.forecast_next(&values[..t], &shocks);
             shocks.rotate_right(1);
             shocks[0] = shock;
             each(shock);
@@ -115,7 +115,7 @@ impl ArmaModel {
     }
 
     /// One step ahead, with the latest of `shocks` first.
-    fn ahead(&self, values: &[f64], shocks: &[f64; MAX_COLUMNS]) -> f64 {
+    fn forecast_next(&self, values: &[f64], shocks: &[f64; MAX_COLUMNS]) -> f64 {
         let past = values.iter().rev().map(|value| value - self.mean);
         let regression: f64 = self.ar().iter().zip(past).map(|(c, x)| c * x).sum();
         let average: f64 = self.ma().iter().zip(shocks).map(|(c, e)| c * e).sum();

@@ -48,7 +48,7 @@ struct RateSegment {
 
 impl JobTrajectory {
     /// A job that has its nodes to itself from `start` on, and has not ended at `now`.
-    pub(super) fn alone(start: Instant, now: Instant) -> Self {
+    pub(super) fn exclusive(start: Instant, now: Instant) -> Self {
         Self {
             start,
             now,
@@ -79,13 +79,13 @@ impl JobTrajectory {
         let work_s = runtime.as_secs_f64();
         let mut finish = self.now;
         for task in tasks {
-            finish = finish.max(task.done(work_s)?);
+            finish = finish.max(task.time_of_work(work_s)?);
         }
         Some(finish)
     }
 
     /// The longest run time with which it finishes by `due`, as far as was looked; not negative.
-    pub fn longest(&self, due: Instant) -> Span {
+    pub fn max_runtime(&self, due: Instant) -> Span {
         if due < self.now {
             return Span::ZERO;
         }
@@ -115,7 +115,7 @@ impl TaskProgress {
     }
 
     /// When `work_s` seconds of work are done.
-    fn done(&self, work_s: f64) -> Option<Instant> {
+    fn time_of_work(&self, work_s: f64) -> Option<Instant> {
         let after = self.steps.partition_point(|step| step.work_s < work_s);
         let step = self.steps.get(after.saturating_sub(1))?;
         let left_s = f64::max(work_s - step.work_s, 0.0);

@@ -4,7 +4,7 @@ use tollgate_model::{Instant, JobId, Span};
 use tollgate_policy::{JobInfo, Node, NodeSharing};
 
 use super::course::{LookAheadHorizon, TaskProgress};
-use super::{LOOKS_AN_EVENT, end_of, note, spend};
+use super::{STEPS_PER_EVENT, end_of, record_rate, spend_steps};
 
 /// A copy of a node on its way into the future.
 #[derive(Debug)]
@@ -52,22 +52,22 @@ impl NodeTrajectory {
     ) -> TaskProgress {
         let mut progress = TaskProgress::default();
         loop {
-            note(&mut progress, &self.node, self.me);
+            record_rate(&mut progress, &self.node, self.me);
             let end = self.next_end();
             let alarm = self.alarm.map(|alarm| alarm.max(self.now));
             let next = end.map(|(at, _)| at).into_iter().chain(alarm).min();
             let at = next.unwrap_or(Instant::MAX);
             progress.known_until(at);
-            let looks = LOOKS_AN_EVENT + self.work_s.len() as u64;
+            let looks = STEPS_PER_EVENT + self.work_s.len() as u64;
             if at == Instant::MAX
                 || horizon.is_reached(at, progress.work_by(at))
-                || !spend(looks_left, looks)
+                || !spend_steps(looks_left, looks)
             {
                 return progress;
             }
             self.now = at;
             if let Some((_, task)) = end.filter(|&(end, _)| end == at) {
-                self.node.end(task, at);
+                self.node.remove_task(task, at);
                 self.work_s.remove(task);
             }
             self.alarm = sharing.set_shares(&mut self.node, at, known);

@@ -7,7 +7,7 @@ use tollgate_model::{Instant, JobId, NodeId, Span};
 use tollgate_policy::{Effect, JobEnding, JobPhase, Notice, TimerTree};
 
 use super::course::{JobTrajectory, LookAheadHorizon, TaskProgress};
-use super::{LOOKS_AN_EVENT, LookAheadSubject, end_of, note, spend};
+use super::{LookAheadSubject, STEPS_PER_EVENT, end_of, record_rate, spend_steps};
 use crate::gate::Gate;
 use crate::input::{GateInput, InputAck, OnEviction};
 
@@ -20,10 +20,10 @@ pub(super) struct FullSimulation<'a> {
     now: Instant,
     me: JobId,
     expected: &'a dyn Fn(JobId) -> Span,
-    looks_left: &'a mut u64,
+    steps_left: &'a mut u64,
     effects: Vec<Effect>,
     /// Ends of jobs that have their nodes to themselves, ties by slot.
-    ends: BinaryHeap<Reverse<(Instant, JobId)>>,
+    job_ends: BinaryHeap<Reverse<(Instant, JobId)>>,
     /// By node: when the first of its tasks ends.
     node_ends: TimerTree,
     /// How the tasks of the job get on, once it runs on nodes that it shares.
@@ -49,17 +49,17 @@ impl<'a> FullSimulation<'a> {
         expected: &'a dyn Fn(JobId) -> Span,
         looks_left: &'a mut u64,
     ) -> Option<Self> {
-        if !spend(looks_left, gate.n_slots() as u64) {
+        if !spend_steps(looks_left, gate.n_slots() as u64) {
             return None;
         }
         let mut gate = gate.fork();
         let mut effects = Vec::new();
         let me = match whom {
-            LookAheadSubject::Known(job) => job,
+            LookAheadSubject::Existing(job) => job,
             LookAheadSubject::New(&spec, forecast) => {
                 let submitted = GateInput::Submitted {
                     spec,
-                    retry: OnEviction::Never,
+                    on_eviction: OnEviction::Fail,
                     forecast: forecast.copied(),
                 };
                 match gate.handle(now, submitted, &mut effects) {
@@ -78,51 +78,51 @@ impl<'a> FullSimulation<'a> {
             Some(Reverse((end.max(now), id)))
         });
         let mut whole = Self {
-            ends: ends.collect(),
+            job_ends: ends.collect(),
             node_ends: TimerTree::new(view.n_nodes() as usize),
             gate,
             from: now,
             now,
             me,
             expected,
-            looks_left,
+            steps_left: looks_left,
             effects,
             tasks: Vec::new(),
         };
         for node in (0..whole.gate.view(now).n_nodes()).map(NodeId) {
-            whole.look_at(node);
+            whole.update_node_end(node);
         }
         // What the submission did is among what is there already, but for the job itself.
         whole.effects.clear();
-        whole.begin();
+        whole.track_tasks();
         Some(whole)
     }
 
     /// Runs until the job has its nodes to itself, or as far as the horizon or the looks that are
     /// left reach.
     pub(super) fn follow(mut self, horizon: &LookAheadHorizon) -> Option<JobTrajectory> {
-        self.settle();
+        self.run_pass();
         loop {
             let view = self.gate.view(self.now);
             let job = view.find_job(self.me)?;
-            if job.phase == JobPhase::Over {
+            if job.phase == JobPhase::Closed {
                 return None;
             }
             let start = job.start.filter(|_| job.phase == JobPhase::Running);
             if let Some(start) = start.filter(|_| self.tasks.is_empty()) {
-                return Some(JobTrajectory::alone(start, self.from));
+                return Some(JobTrajectory::exclusive(start, self.from));
             }
             let next = self.next();
             let at = next.as_ref().map_or(Instant::MAX, |&(at, _)| at);
             if let Some(start) = start
                 && (at == Instant::MAX || self.is_reached(horizon, at))
             {
-                return Some(self.course(start, at));
+                return Some(self.into_trajectory(start, at));
             }
-            let looks = LOOKS_AN_EVENT + self.gate.pass_looks() as u64;
-            match next.filter(|_| spend(self.looks_left, looks)) {
+            let looks = STEPS_PER_EVENT + self.gate.pass_cost() as u64;
+            match next.filter(|_| spend_steps(self.steps_left, looks)) {
                 Some((at, next)) => self.advance(at, next),
-                None => return start.map(|start| self.course(start, at)),
+                None => return start.map(|start| self.into_trajectory(start, at)),
             }
         }
     }
@@ -134,7 +134,7 @@ impl<'a> FullSimulation<'a> {
         })
     }
 
-    fn course(self, start: Instant, until: Instant) -> JobTrajectory {
+    fn into_trajectory(self, start: Instant, until: Instant) -> JobTrajectory {
         let tasks = self.tasks.into_iter().map(|(_, mut task)| {
             task.known_until(until);
             task
@@ -145,7 +145,7 @@ impl<'a> FullSimulation<'a> {
     /// What happens next and when: of what happens at one instant ends come first, those of whole
     /// jobs before those of tasks. What is further away than time can tell does not happen.
     fn next(&self) -> Option<(Instant, NextEvent)> {
-        let whole = self.ends.peek();
+        let whole = self.job_ends.peek();
         let whole = whole.map(|&Reverse((at, job))| (at, NextEvent::Job(job)));
         let task = self.node_ends.next().and_then(|at| {
             let node = self.node_ends.due(at)?;
@@ -163,7 +163,7 @@ impl<'a> FullSimulation<'a> {
         let input = match next {
             NextEvent::Wake => Some(GateInput::Tick),
             NextEvent::Job(job) => {
-                self.ends.pop();
+                self.job_ends.pop();
                 let attempt = self.gate.view(at).job(job).attempt;
                 Some(GateInput::Ended { job, attempt })
             }
@@ -176,39 +176,39 @@ impl<'a> FullSimulation<'a> {
             // A report about a job that the gate has just been asked about is never stale.
             let _ = self.gate.handle(at, input, &mut self.effects);
         }
-        self.settle();
+        self.run_pass();
     }
 
-    fn settle(&mut self) {
-        self.digest();
-        self.gate.settle(self.now, &mut self.effects);
-        self.digest();
+    fn run_pass(&mut self) {
+        self.process_effects();
+        self.gate.run_pass(self.now, &mut self.effects);
+        self.process_effects();
     }
 
-    fn digest(&mut self) {
+    fn process_effects(&mut self) {
         let mut effects = std::mem::take(&mut self.effects);
         for effect in effects.drain(..) {
             match effect {
-                Effect::Start { job, .. } if job == self.me => self.begin(),
+                Effect::Start { job, .. } if job == self.me => self.track_tasks(),
                 Effect::Start { job, .. } => {
                     if !is_shared(&self.gate, self.now, job) {
                         let end = self.now + (self.expected)(job);
-                        self.ends.push(Reverse((end, job)));
+                        self.job_ends.push(Reverse((end, job)));
                     }
                 }
                 Effect::SharesChanged { node } => {
-                    self.look_at(node);
+                    self.update_node_end(node);
                     let view = self.gate.view(self.now);
                     let mine = self.tasks.iter_mut().find(|(of, _)| *of == node);
                     if let Some((_, progress)) = mine {
-                        note(progress, view.node(node), self.me);
+                        record_rate(progress, view.node(node), self.me);
                     }
                 }
-                Effect::Verdict {
-                    said: Notice::Accepted { .. } | Notice::Queued | Notice::Rejected(_),
+                Effect::Notify {
+                    notice: Notice::Accepted { .. } | Notice::Queued | Notice::Rejected(_),
                     ..
                 }
-                | Effect::Over {
+                | Effect::Closed {
                     ending: JobEnding::Finished | JobEnding::Cancelled | JobEnding::Lost,
                     ..
                 }
@@ -220,23 +220,23 @@ impl<'a> FullSimulation<'a> {
     }
 
     /// Takes note of where the job's tasks are, if it runs on nodes that it shares.
-    fn begin(&mut self) {
+    fn track_tasks(&mut self) {
         let view = self.gate.view(self.now);
         let job = view.find_job(self.me);
         let ranges = job.map_or(&[][..], |job| job.placement());
         let nodes = ranges.iter().flat_map(|range| range.nodes());
-        let shared = nodes.filter(|&node| view.shares(self.me, node));
+        let shared = nodes.filter(|&node| view.is_shared_on(self.me, node));
         self.tasks = shared
             .map(|node| {
                 let mut progress = TaskProgress::default();
-                note(&mut progress, view.node(node), self.me);
+                record_rate(&mut progress, view.node(node), self.me);
                 (node, progress)
             })
             .collect();
     }
 
     /// Notes when the first task of a node ends.
-    fn look_at(&mut self, node: NodeId) {
+    fn update_node_end(&mut self, node: NodeId) {
         let end = self.first_end(node).map(|(at, _)| at);
         self.node_ends.set(node.index(), end);
     }
@@ -259,5 +259,5 @@ fn is_shared(gate: &Gate, now: Instant, id: JobId) -> bool {
     let view = gate.view(now);
     let ranges = view.job(id).placement().iter();
     let mut nodes = ranges.flat_map(|range| range.nodes());
-    nodes.any(|node| view.shares(id, node))
+    nodes.any(|node| view.is_shared_on(id, node))
 }

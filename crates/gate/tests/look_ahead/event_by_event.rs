@@ -21,7 +21,7 @@ pub(crate) struct EventByEvent {
     times: BTreeMap<JobId, JobTimes>,
 }
 
-const MOST_EVENTS: usize = 10_000;
+const MAX_EVENTS: usize = 10_000;
 
 impl EventByEvent {
     /// A future that begins at `now` with this copy of a gate.
@@ -47,14 +47,14 @@ impl EventByEvent {
 
     /// Runs until `job` is over, or nothing more happens; `work` says how long each job takes.
     pub(crate) fn run_until(mut self, job: JobId, work: impl Fn(JobId) -> Span) -> JobTimes {
-        self.settle();
-        for _ in 0..MOST_EVENTS {
+        self.run_pass();
+        for _ in 0..MAX_EVENTS {
             let over = self.of(job).finish.is_some() || self.is_lost(job);
             if over || !self.advance(&work) {
                 return self.of(job);
             }
         }
-        panic!("{job:?} is not over after {MOST_EVENTS} events")
+        panic!("{job:?} is not over after {MAX_EVENTS} events")
     }
 
     fn of(&self, job: JobId) -> JobTimes {
@@ -64,7 +64,7 @@ impl EventByEvent {
     fn is_lost(&self, job: JobId) -> bool {
         let view = self.gate.view(self.now);
         view.find_job(job)
-            .is_none_or(|job| matches!(job.phase, JobPhase::Over | JobPhase::Vacant))
+            .is_none_or(|job| matches!(job.phase, JobPhase::Closed | JobPhase::Vacant))
     }
 
     fn advance(&mut self, work: &impl Fn(JobId) -> Span) -> bool {
@@ -78,22 +78,22 @@ impl EventByEvent {
         let input = end.filter(|&(due, _)| due <= at).map(|(_, ended)| ended);
         let input = input.unwrap_or(GateInput::Tick);
         let _ = self.gate.handle(self.now, input, &mut self.effects);
-        self.settle();
+        self.run_pass();
         true
     }
 
-    fn settle(&mut self) {
-        self.note();
-        self.gate.settle(self.now, &mut self.effects);
-        self.note();
+    fn run_pass(&mut self) {
+        self.record_times();
+        self.gate.run_pass(self.now, &mut self.effects);
+        self.record_times();
     }
 
-    fn note(&mut self) {
+    fn record_times(&mut self) {
         for effect in self.effects.drain(..) {
             if let Effect::Start { job, .. } = effect {
                 self.times.entry(job).or_default().start = Some(self.now);
             }
-            if let Effect::Over {
+            if let Effect::Closed {
                 job,
                 ending: JobEnding::Finished,
             } = effect

@@ -86,7 +86,7 @@ fn gate_after(choice: &PolicySpec, market: Market, steps: &[LookAheadStep]) -> (
     let (mut now, mut effects) = (Instant::ZERO, Vec::new());
     let up = GateInput::WorkerUp {
         worker: WorkerId(0),
-        epoch: 1,
+        incarnation: 1,
         nodes: NODES,
         memory: None,
     };
@@ -106,7 +106,7 @@ fn gate_after(choice: &PolicySpec, market: Market, steps: &[LookAheadStep]) -> (
             }
             LookAheadStep::Submit(draft) => Some(GateInput::Submitted {
                 spec: spec(draft, now),
-                retry: OnEviction::Requeue,
+                on_eviction: OnEviction::Requeue,
                 forecast: forecast(draft),
             }),
             LookAheadStep::End(n) => {
@@ -119,7 +119,7 @@ fn gate_after(choice: &PolicySpec, market: Market, steps: &[LookAheadStep]) -> (
         if let Some(input) = input {
             gate.handle(now, input, &mut effects)
                 .expect("no stale input");
-            gate.settle(now, &mut effects);
+            gate.run_pass(now, &mut effects);
         }
     }
     (gate, now)
@@ -131,14 +131,19 @@ fn expected(job: JobId) -> Span {
 }
 
 /// What event by event becomes of a job that takes `runtime`.
-fn slowly(gate: &Gate, now: Instant, whom: LookAheadSubject<'_>, runtime: Span) -> JobTimes {
+fn simulate_event_by_event(
+    gate: &Gate,
+    now: Instant,
+    whom: LookAheadSubject<'_>,
+    runtime: Span,
+) -> JobTimes {
     let mut fork = gate.fork();
     let me = match whom {
-        LookAheadSubject::Known(job) => job,
+        LookAheadSubject::Existing(job) => job,
         LookAheadSubject::New(&spec, forecast) => {
             let submitted = GateInput::Submitted {
                 spec,
-                retry: OnEviction::Never,
+                on_eviction: OnEviction::Fail,
                 forecast: forecast.copied(),
             };
             let answer = fork.handle(now, submitted, &mut Vec::new());
@@ -171,9 +176,9 @@ fn compare(
         due: due.map(|due| (due, Span::MAX)),
     };
     let mut ahead = LookAhead::new(gate, now, &expected, UNBOUNDED);
-    let course = ahead.course(whom, &horizon);
+    let course = ahead.trajectory(whom, &horizon);
     for runtime in [1, 17, 60].map(Span::from_secs) {
-        let slow = slowly(gate, now, whom, runtime);
+        let slow = simulate_event_by_event(gate, now, whom, runtime);
         match (course.as_ref().map(JobTrajectory::start), slow.start) {
             (Some(fast), Some(slow)) => prop_assert!(close(fast, slow), "{whom:?}"),
             (fast, slow) => prop_assert_eq!(fast, slow, "{:?}", whom),
@@ -203,8 +208,8 @@ fn compare(
     let (Some(course), Some(due)) = (&course, due) else {
         return Ok(());
     };
-    let longest = course.longest(due);
-    let finish = |runtime| slowly(gate, now, whom, runtime).finish;
+    let longest = course.max_runtime(due);
+    let finish = |runtime| simulate_event_by_event(gate, now, whom, runtime).finish;
     // Who is late may lose the node that very instant.
     let shorter = longest - ROUNDING;
     if shorter > Span::ZERO {
@@ -260,7 +265,7 @@ proptest! {
             let whom = LookAheadSubject::New(&spec, forecast.as_ref());
             compare(&gate, now, whom, &spec, exact_until(&spec))?;
             for (job, known) in view.jobs() {
-                compare(&gate, now, LookAheadSubject::Known(job), &known.spec, exact_until(&known.spec))?;
+                compare(&gate, now, LookAheadSubject::Existing(job), &known.spec, exact_until(&known.spec))?;
             }
         }
     }
@@ -277,8 +282,8 @@ proptest! {
             let (spec, forecast) = (spec(draft, now), forecast(draft));
             let whom = LookAheadSubject::New(&spec, forecast.as_ref());
             let horizon = LookAheadHorizon { runtime: Span::from_secs(60), due: None };
-            let whole = LookAhead::new(&gate, now, &expected, UNBOUNDED).course(whom, &horizon);
-            let Some(short) = LookAhead::new(&gate, now, &expected, looks).course(whom, &horizon) else {
+            let whole = LookAhead::new(&gate, now, &expected, UNBOUNDED).trajectory(whom, &horizon);
+            let Some(short) = LookAhead::new(&gate, now, &expected, looks).trajectory(whom, &horizon) else {
                 continue;
             };
             let whole = whole.expect("what starts within few looks starts within more");

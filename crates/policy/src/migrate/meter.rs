@@ -45,7 +45,7 @@ impl SiteEstimator {
     }
 
     /// A proxy was dispatched there after `waited` ticks.
-    pub fn started(&mut self, waited: u32) {
+    pub fn record_start(&mut self, waited: u32) {
         let waited = f64::from(waited);
         let wait = self.wait.get_or_insert(waited);
         *wait += self.settings.weight * (waited - *wait);
@@ -79,18 +79,18 @@ impl SiteEstimator {
             SiteValuation::Nothing => 0.0,
             SiteValuation::Liability => self.liability(sighting, running, pending),
             SiteValuation::Rate => {
-                let runs = self.part_running(sighting, wait);
-                sighting.flops * runs * self.room(sighting, runs)
+                let runs = self.running_fraction(sighting, wait);
+                sighting.flops * runs * self.limit_factor(sighting, runs)
             }
         }
     }
 
     /// Which part of its time a proxy is thought to run there, by waits and by what runs now.
-    fn part_running(&self, sighting: &SiteObservation, wait: f64) -> f64 {
+    fn running_fraction(&self, sighting: &SiteObservation, wait: f64) -> f64 {
         let MigrationParams {
             run_ticks,
             waits,
-            steadied,
+            prior_proxies: steadied,
             ..
         } = self.settings;
         let all = f64::from(sighting.running + sighting.pending);
@@ -99,16 +99,18 @@ impl SiteEstimator {
     }
 
     /// What a limit leaves of the value, if each proxy runs for that part of its time.
-    fn room(&self, sighting: &SiteObservation, part: f64) -> f64 {
+    fn limit_factor(&self, sighting: &SiteObservation, part: f64) -> f64 {
         let Some(limit) = sighting.limit else {
             return 1.0;
         };
         let all = sighting.running + sighting.pending;
-        match self.settings.room {
+        match self.settings.limit_rule {
             RunLimitRule::Ignored => 1.0,
-            RunLimitRule::Expected if f64::from(all) * part >= f64::from(limit) - 1.0 => FULL,
+            RunLimitRule::Expected if f64::from(all) * part >= f64::from(limit) - 1.0 => {
+                FULL_SITE_FACTOR
+            }
             RunLimitRule::Expected => 1.0,
-            RunLimitRule::Chance => fewer_than(limit, all, part).max(LEAST),
+            RunLimitRule::Chance => probability_fewer_than(limit, all, part).max(MIN_CHANCE),
         }
     }
 
@@ -134,14 +136,14 @@ impl SiteEstimator {
 }
 
 /// What is left of the value of a full site: enough to tell full ones apart.
-const FULL: f64 = 0.01;
+const FULL_SITE_FACTOR: f64 = 0.01;
 
 /// The least that a chance leaves, for the same reason.
-const LEAST: f64 = 1e-9;
+const MIN_CHANCE: f64 = 1e-9;
 
 /// The probability that fewer than `limit` of `all` proxies run, if each does independently for
 /// that `part` of its time: the lower tail of a binomial distribution.
-fn fewer_than(limit: u32, all: u32, part: f64) -> f64 {
+fn probability_fewer_than(limit: u32, all: u32, part: f64) -> f64 {
     if limit > all {
         return 1.0;
     }
@@ -226,11 +228,11 @@ mod tests {
     #[test]
     fn a_chance_is_the_tail_of_a_binomial_distribution() {
         // Two of three coins: 1/8 + 3/8.
-        assert!((fewer_than(2, 3, 0.5) - 0.5).abs() < 1e-12);
-        assert!((fewer_than(1, 4, 0.25) - 0.75f64.powi(4)).abs() < 1e-12);
-        assert_eq!(fewer_than(4, 3, 0.9), 1.0);
-        assert_eq!(fewer_than(2, 3, 1.0), 0.0);
-        assert!(fewer_than(4, 5000, 0.99) < 1e-9);
+        assert!((probability_fewer_than(2, 3, 0.5) - 0.5).abs() < 1e-12);
+        assert!((probability_fewer_than(1, 4, 0.25) - 0.75f64.powi(4)).abs() < 1e-12);
+        assert_eq!(probability_fewer_than(4, 3, 0.9), 1.0);
+        assert_eq!(probability_fewer_than(2, 3, 1.0), 0.0);
+        assert!(probability_fewer_than(4, 5000, 0.99) < 1e-9);
     }
 
     #[test]
@@ -239,7 +241,7 @@ mod tests {
             let mut meter = SiteEstimator::new(MigrationParams {
                 value: SiteValuation::Rate,
                 waits: 0.0,
-                room,
+                limit_rule: room,
                 ..MigrationParams::DEFAULT
             });
             let sighting = SiteObservation {
@@ -262,9 +264,9 @@ mod tests {
         let mut meter = SiteEstimator::new(MigrationParams::DEFAULT);
         let fresh = shown(1.0, 0, 1);
         assert_eq!(meter.wait(&fresh), 11.0);
-        meter.started(4);
+        meter.record_start(4);
         assert_eq!(meter.wait(&fresh), 4.0);
-        meter.started(9);
+        meter.record_start(9);
         assert_eq!(meter.wait(&fresh), 6.0);
         let old = SiteObservation { oldest: 7, ..fresh };
         assert_eq!(meter.wait(&old), 8.0);

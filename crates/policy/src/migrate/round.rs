@@ -44,7 +44,7 @@ pub fn choose(settings: &MigrationParams, sites: &[SiteScore]) -> Option<ProxyMo
         if donor.value >= best.value || too_alike {
             return None;
         }
-        if donor.pending > settings.keep && !(settings.guard && loses(settings, donor, best)) {
+        if donor.pending > settings.keep && !(settings.guard && would_lose(settings, donor, best)) {
             return Some(ProxyMove { from, to });
         }
         match settings.donor {
@@ -80,9 +80,9 @@ fn lowest_after(sites: &[SiteScore], passed: Option<(f64, usize)>) -> Option<(us
 
 /// Whether the newest proxy of `donor` would do less at `best` than where it is: there its wait
 /// begins anew, here part of it is over.
-fn loses(settings: &MigrationParams, donor: &SiteScore, best: &SiteScore) -> bool {
+fn would_lose(settings: &MigrationParams, donor: &SiteScore, best: &SiteScore) -> bool {
     let run = settings.run_ticks;
-    let left = (donor.wait - f64::from(donor.newest)).max(settings.least_left);
+    let left = (donor.wait - f64::from(donor.newest)).max(settings.min_wait_left);
     best.flops * run / (run + best.wait) < donor.flops * run / (run + left)
 }
 

@@ -20,13 +20,13 @@ pub struct MigrationParams {
     /// How much waits that were seen count, 0 to 1; the rest is the share of proxies that run now.
     pub waits: f64,
     /// By how many imagined proxies, half of them running, that share is steadied; positive.
-    pub steadied: f64,
+    pub prior_proxies: f64,
     /// What a site is worth whose limit on running proxies may be used up.
-    pub room: RunLimitRule,
+    pub limit_rule: RunLimitRule,
     /// Who gives.
     pub donor: DonorRule,
     /// Which of the donor's pending proxies moves.
-    pub moved: ProxyChoice,
+    pub proxy_choice: ProxyChoice,
     /// How many pending proxies a donor keeps.
     pub keep: u32,
     /// No move if the best value is less than this times the worst; 1 or more.
@@ -34,9 +34,9 @@ pub struct MigrationParams {
     /// No move by which the proxy itself would lose.
     pub guard: bool,
     /// What is left of a wait at least, in ticks, however long a proxy has waited; for `guard`.
-    pub least_left: f64,
+    pub min_wait_left: f64,
     /// How many proxies a round moves at most.
-    pub moves: u32,
+    pub max_moves: u32,
 }
 
 /// How a site is valued: proxies go to the highest value.
@@ -102,20 +102,20 @@ impl MigrationParams {
         first_wait: 11.0,
         weight: 0.4,
         waits: 1.0,
-        steadied: 2.0,
-        room: RunLimitRule::Ignored,
+        prior_proxies: 2.0,
+        limit_rule: RunLimitRule::Ignored,
         donor: DonorRule::Lowest,
-        moved: ProxyChoice::Newest,
+        proxy_choice: ProxyChoice::Newest,
         keep: 1,
         stop: 1.0,
         guard: false,
-        least_left: 1.0,
-        moves: 1,
+        min_wait_left: 1.0,
+        max_moves: 1,
     };
 }
 
 impl ParameterEnum for RunLimitRule {
-    const WORDS: &'static [(&'static str, Self)] = &[
+    const KEYWORDS: &'static [(&'static str, Self)] = &[
         ("ignored", Self::Ignored),
         ("expected", Self::Expected),
         ("chance", Self::Chance),
@@ -123,7 +123,7 @@ impl ParameterEnum for RunLimitRule {
 }
 
 impl ParameterEnum for SpeedTerm {
-    const WORDS: &'static [(&'static str, Self)] = &[
+    const KEYWORDS: &'static [(&'static str, Self)] = &[
         ("both", Self::Both),
         ("throughput", Self::Throughput),
         ("neither", Self::Neither),
@@ -131,32 +131,32 @@ impl ParameterEnum for SpeedTerm {
 }
 
 impl ParameterEnum for DonorRule {
-    const WORDS: &'static [(&'static str, Self)] =
+    const KEYWORDS: &'static [(&'static str, Self)] =
         &[("lowest", Self::Lowest), ("next", Self::NextLowest)];
 }
 
 impl ParameterEnum for ProxyChoice {
-    const WORDS: &'static [(&'static str, Self)] = &[
+    const KEYWORDS: &'static [(&'static str, Self)] = &[
         ("newest", Self::Newest),
         ("oldest", Self::Oldest),
         ("random", Self::Random),
     ];
 }
 
-const fn of_any(settings: &MigrationParams) -> bool {
+const fn applies_to_any(settings: &MigrationParams) -> bool {
     !matches!(settings.value, SiteValuation::Nothing)
 }
 
-const fn of_liability(settings: &MigrationParams) -> bool {
+const fn applies_to_liability(settings: &MigrationParams) -> bool {
     matches!(settings.value, SiteValuation::Liability)
 }
 
-const fn of_rate(settings: &MigrationParams) -> bool {
+const fn applies_to_rate(settings: &MigrationParams) -> bool {
     matches!(settings.value, SiteValuation::Rate)
 }
 
 /// Sets `place` to a number within `range`; false if `word` is none.
-fn within(place: &mut f64, word: &str, least: f64, most: f64) -> bool {
+fn read_within(place: &mut f64, word: &str, least: f64, most: f64) -> bool {
     let mut number = 0.0;
     let fits = read_number(&mut number, word) && (least..=most).contains(&number);
     if fits {
@@ -166,7 +166,7 @@ fn within(place: &mut f64, word: &str, least: f64, most: f64) -> bool {
 }
 
 /// Sets `place` to a whole number within `range`; false if `word` is none.
-fn count(place: &mut u32, word: &str, least: u32, most: u32) -> bool {
+fn read_count(place: &mut u32, word: &str, least: u32, most: u32) -> bool {
     match word.parse() {
         Ok(number) if (least..=most).contains(&number) => {
             *place = number;
@@ -182,112 +182,112 @@ pub(crate) const PARAMETERS: &[PolicyParameter<MigrationParams>] = &[
         key: "flops",
         values: "both, throughput or neither",
         meaning: "where the speed of a site enters eq. (4)",
-        applies: of_liability,
-        get: |s| s.flops.word(),
+        applies: applies_to_liability,
+        get: |s| s.flops.keyword(),
         set: |s, word| SpeedTerm::read(&mut s.flops, word),
     },
     PolicyParameter {
         key: "history",
         values: "a whole number from 1 to 10000",
         meaning: "over how many ticks eq. (4) sums",
-        applies: of_liability,
+        applies: applies_to_liability,
         get: |s| s.history.to_string(),
-        set: |s, word| count(&mut s.history, word, 1, 10_000),
+        set: |s, word| read_count(&mut s.history, word, 1, 10_000),
     },
     PolicyParameter {
         key: "run",
         values: "a number from 0.001 to 1e6",
         meaning: "how many ticks a proxy runs",
-        applies: of_rate,
+        applies: applies_to_rate,
         get: |s| s.run_ticks.to_string(),
-        set: |s, word| within(&mut s.run_ticks, word, 1e-3, 1e6),
+        set: |s, word| read_within(&mut s.run_ticks, word, 1e-3, 1e6),
     },
     PolicyParameter {
         key: "first-wait",
         values: "a number from 0 to 1e6",
         meaning: "the wait in ticks of a site at which no proxy has started yet",
-        applies: of_rate,
+        applies: applies_to_rate,
         get: |s| s.first_wait.to_string(),
-        set: |s, word| within(&mut s.first_wait, word, 0.0, 1e6),
+        set: |s, word| read_within(&mut s.first_wait, word, 0.0, 1e6),
     },
     PolicyParameter {
         key: "weight",
         values: "a number from 0.001 to 1",
         meaning: "how much the latest wait counts against those before",
-        applies: of_rate,
+        applies: applies_to_rate,
         get: |s| s.weight.to_string(),
-        set: |s, word| within(&mut s.weight, word, 1e-3, 1.0),
+        set: |s, word| read_within(&mut s.weight, word, 1e-3, 1.0),
     },
     PolicyParameter {
         key: "waits",
         values: "a number from 0 to 1",
         meaning: "how much waits that were seen count beside the share that runs now",
-        applies: of_rate,
+        applies: applies_to_rate,
         get: |s| s.waits.to_string(),
-        set: |s, word| within(&mut s.waits, word, 0.0, 1.0),
+        set: |s, word| read_within(&mut s.waits, word, 0.0, 1.0),
     },
     PolicyParameter {
         key: "steadied",
         values: "a number from 0.001 to 1e6",
         meaning: "by how many imagined proxies that share is steadied",
-        applies: of_rate,
-        get: |s| s.steadied.to_string(),
-        set: |s, word| within(&mut s.steadied, word, 1e-3, 1e6),
+        applies: applies_to_rate,
+        get: |s| s.prior_proxies.to_string(),
+        set: |s, word| read_within(&mut s.prior_proxies, word, 1e-3, 1e6),
     },
     PolicyParameter {
         key: "room",
         values: "ignored, expected or chance",
         meaning: "what a limit on running proxies does to the value of a site",
-        applies: of_rate,
-        get: |s| s.room.word(),
-        set: |s, word| RunLimitRule::read(&mut s.room, word),
+        applies: applies_to_rate,
+        get: |s| s.limit_rule.keyword(),
+        set: |s, word| RunLimitRule::read(&mut s.limit_rule, word),
     },
     PolicyParameter {
         key: "donor",
         values: "lowest or next",
         meaning: "which site gives: the lowest value or none, or the lowest that can",
-        applies: of_any,
-        get: |s| s.donor.word(),
+        applies: applies_to_any,
+        get: |s| s.donor.keyword(),
         set: |s, word| DonorRule::read(&mut s.donor, word),
     },
     PolicyParameter {
         key: "moved",
         values: "newest, oldest or random",
         meaning: "which pending proxy of the donor moves, by how long it has waited",
-        applies: of_any,
-        get: |s| s.moved.word(),
-        set: |s, word| ProxyChoice::read(&mut s.moved, word),
+        applies: applies_to_any,
+        get: |s| s.proxy_choice.keyword(),
+        set: |s, word| ProxyChoice::read(&mut s.proxy_choice, word),
     },
     PolicyParameter {
         key: "keep",
         values: "a whole number from 0 to 1000",
         meaning: "how many pending proxies a donor keeps",
-        applies: of_any,
+        applies: applies_to_any,
         get: |s| s.keep.to_string(),
-        set: |s, word| count(&mut s.keep, word, 0, 1000),
+        set: |s, word| read_count(&mut s.keep, word, 0, 1000),
     },
     PolicyParameter {
         key: "stop",
         values: "a number from 1 to 1e6",
         meaning: "no move if the best value is less than this times the worst",
-        applies: of_any,
+        applies: applies_to_any,
         get: |s| s.stop.to_string(),
-        set: |s, word| within(&mut s.stop, word, 1.0, 1e6),
+        set: |s, word| read_within(&mut s.stop, word, 1.0, 1e6),
     },
     PolicyParameter {
         key: "guard",
         values: "true or false",
         meaning: "no move by which the proxy itself would lose",
-        applies: of_rate,
-        get: |s| s.guard.word(),
+        applies: applies_to_rate,
+        get: |s| s.guard.keyword(),
         set: |s, word| bool::read(&mut s.guard, word),
     },
     PolicyParameter {
         key: "moves",
         values: "a whole number from 1 to 1000",
         meaning: "how many proxies a round moves at most",
-        applies: of_any,
-        get: |s| s.moves.to_string(),
-        set: |s, word| count(&mut s.moves, word, 1, 1000),
+        applies: applies_to_any,
+        get: |s| s.max_moves.to_string(),
+        set: |s, word| read_count(&mut s.max_moves, word, 1, 1000),
     },
 ];

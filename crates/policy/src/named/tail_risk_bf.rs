@@ -8,7 +8,7 @@ use crate::queue::{DropRule, FeasibilityRule, QueueOrder, QueueParams, Reservati
 
 /// The least probability of meeting its deadline at which a job is still started. Chosen on KTH
 /// SP2, LANL CM-5 and SDSC Blue Horizon.
-const LEAST: Probability = LEVELS[0];
+const MIN_PROBABILITY: Probability = LEVELS[0];
 
 pub(super) const TAIL_RISK_BF: BuiltinPolicy = BuiltinPolicy {
     name: "tail-risk-bf",
@@ -20,7 +20,7 @@ pub(super) const TAIL_RISK_BF: BuiltinPolicy = BuiltinPolicy {
         depth: ReservationDepth::AtMost(1),
         extra: false,
         test: DropRule::Start,
-        feasibility: FeasibilityRule::Chance(LEAST),
+        feasibility: FeasibilityRule::Chance(MIN_PROBABILITY),
         ..QueueParams::DEFAULT
     }),
 };

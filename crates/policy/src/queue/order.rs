@@ -20,7 +20,7 @@ pub enum QueueOrder {
 }
 
 impl ParameterEnum for QueueOrder {
-    const WORDS: &'static [(&'static str, Self)] = &[
+    const KEYWORDS: &'static [(&'static str, Self)] = &[
         ("fcfs", Self::Fcfs),
         ("sjf", Self::Sjf),
         ("edf", Self::Edf),

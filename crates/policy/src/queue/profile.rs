@@ -17,7 +17,7 @@ impl CapacityProfile {
     pub(super) fn of(view: View<'_>) -> Self {
         let mut free = view.n_idle();
         let mut steps = vec![(view.now, free)];
-        for runner in view.runners().iter() {
+        for runner in view.running_jobs().iter() {
             let end = runner.end.max(view.now + Span::TICK);
             free += runner.procs;
             match steps.last_mut() {

@@ -119,7 +119,7 @@ impl QueueParams {
 
 impl QueueParams {
     /// Whether every job that fits the machine is run sooner or later.
-    pub(super) fn keeps_nobody_out(&self) -> bool {
+    pub(super) fn admits_all(&self) -> bool {
         self.test == DropRule::None && self.admission == QueueAdmissionTest::None
     }
 
@@ -127,23 +127,24 @@ impl QueueParams {
         self.depth != ReservationDepth::AtMost(0)
     }
 
-    fn keeps_a_profile(&self) -> bool {
+    fn uses_profile(&self) -> bool {
         !matches!(self.depth, ReservationDepth::AtMost(0 | 1))
     }
 
     /// Whether it weighs what jobs would pay.
-    pub(crate) fn rewards(&self) -> bool {
+    pub(crate) fn uses_rewards(&self) -> bool {
         self.admission == QueueAdmissionTest::Slack || self.order == QueueOrder::Reward
     }
 }
 
 impl ParameterEnum for PassTrigger {
-    const WORDS: &'static [(&'static str, Self)] =
+    const KEYWORDS: &'static [(&'static str, Self)] =
         &[("instant", Self::Instant), ("event", Self::Event)];
 }
 
 impl ParameterEnum for QueueAdmissionTest {
-    const WORDS: &'static [(&'static str, Self)] = &[("none", Self::None), ("slack", Self::Slack)];
+    const KEYWORDS: &'static [(&'static str, Self)] =
+        &[("none", Self::None), ("slack", Self::Slack)];
 }
 
 pub(crate) const PARAMETERS: &[PolicyParameter<QueueParams>] = &[
@@ -152,7 +153,7 @@ pub(crate) const PARAMETERS: &[PolicyParameter<QueueParams>] = &[
         values: "fcfs, sjf, edf or reward",
         meaning: "which job comes first",
         applies: |_| true,
-        get: |s| s.order.word(),
+        get: |s| s.order.keyword(),
         set: |s, word| ParameterEnum::read(&mut s.order, word),
     },
     PolicyParameter {
@@ -168,7 +169,7 @@ pub(crate) const PARAMETERS: &[PolicyParameter<QueueParams>] = &[
         values: "true or false",
         meaning: "whether a job may run past a reservation on what it leaves over",
         applies: QueueParams::backfills,
-        get: |s| s.extra.word(),
+        get: |s| s.extra.keyword(),
         set: |s, word| ParameterEnum::read(&mut s.extra, word),
     },
     PolicyParameter {
@@ -176,7 +177,7 @@ pub(crate) const PARAMETERS: &[PolicyParameter<QueueParams>] = &[
         values: "none, start, select or mixed",
         meaning: "when a job that cannot meet its deadline is dropped",
         applies: |_| true,
-        get: |s| s.test.word(),
+        get: |s| s.test.keyword(),
         set: |s, word| ParameterEnum::read(&mut s.test, word),
     },
     PolicyParameter {
@@ -184,15 +185,15 @@ pub(crate) const PARAMETERS: &[PolicyParameter<QueueParams>] = &[
         values: "instant or event",
         meaning: "one scheduling pass an instant, or one an event",
         applies: |_| true,
-        get: |s| s.pass.word(),
+        get: |s| s.pass.keyword(),
         set: |s, word| ParameterEnum::read(&mut s.pass, word),
     },
     PolicyParameter {
         key: "compress",
         values: "true or false",
         meaning: "whether reservations are made anew when a job ends early",
-        applies: QueueParams::keeps_a_profile,
-        get: |s| s.compress.word(),
+        applies: QueueParams::uses_profile,
+        get: |s| s.compress.keyword(),
         set: |s, word| ParameterEnum::read(&mut s.compress, word),
     },
     PolicyParameter {
@@ -208,14 +209,14 @@ pub(crate) const PARAMETERS: &[PolicyParameter<QueueParams>] = &[
         values: "none or slack",
         meaning: "admission test at the submission",
         applies: |_| true,
-        get: |s| s.admission.word(),
+        get: |s| s.admission.keyword(),
         set: |s, word| ParameterEnum::read(&mut s.admission, word),
     },
     PolicyParameter {
         key: "slack",
         values: "a number of seconds, not negative",
         meaning: "minimum slack to admit a job",
-        applies: QueueParams::rewards,
+        applies: QueueParams::uses_rewards,
         get: |s| s.slack.threshold.to_string(),
         set: |s, word| read_number(&mut s.slack.threshold, word),
     },
@@ -223,7 +224,7 @@ pub(crate) const PARAMETERS: &[PolicyParameter<QueueParams>] = &[
         key: "discount",
         values: "a number a second, not negative",
         meaning: "how much less a credit is worth a second later",
-        applies: QueueParams::rewards,
+        applies: QueueParams::uses_rewards,
         get: |s| s.slack.discount.to_string(),
         set: |s, word| read_number(&mut s.slack.discount, word),
     },
@@ -231,8 +232,8 @@ pub(crate) const PARAMETERS: &[PolicyParameter<QueueParams>] = &[
         key: "count",
         values: "all or waiting",
         meaning: "which accepted jobs a new one is feared to delay",
-        applies: QueueParams::rewards,
-        get: |s| s.slack.count.word(),
+        applies: QueueParams::uses_rewards,
+        get: |s| s.slack.count.keyword(),
         set: |s, word| ParameterEnum::read(&mut s.slack.count, word),
     },
 ];

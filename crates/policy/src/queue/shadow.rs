@@ -25,7 +25,7 @@ impl HeadReservation {
     pub(super) fn of(view: View<'_>, procs: u32) -> Self {
         let mut free = view.n_idle();
         let mut at = None;
-        for (sum, runners) in view.runners().blocks() {
+        for (sum, runners) in view.running_jobs().blocks() {
             if at.is_none() && free + sum < procs {
                 free += sum;
                 continue;
@@ -58,7 +58,7 @@ impl HeadReservation {
     }
 
     /// What a candidate has at `now`, with `idle` processors idle.
-    pub(super) fn room(&self, now: Instant, idle: u32) -> BackfillWindow {
+    pub(super) fn window(&self, now: Instant, idle: u32) -> BackfillWindow {
         let window = self.at.since(now);
         BackfillWindow {
             idle,

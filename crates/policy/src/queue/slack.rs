@@ -17,7 +17,7 @@ pub enum PenaltyScope {
 }
 
 impl ParameterEnum for PenaltyScope {
-    const WORDS: &'static [(&'static str, Self)] =
+    const KEYWORDS: &'static [(&'static str, Self)] =
         &[("all", Self::All), ("waiting", Self::Waiting)];
 }
 
@@ -56,7 +56,11 @@ impl SlackTest {
     /// slack = (PV - cost) / penalty rate against the threshold, where the cost is what delaying
     /// the others by the whole estimate would take; without a penalty the job must earn more
     /// than it costs.
-    pub(super) fn admit(&self, spec: &JobSpec, others: CreditsPerSecond) -> Result<(), Reason> {
+    pub(super) fn check_slack(
+        &self,
+        spec: &JobSpec,
+        others: CreditsPerSecond,
+    ) -> Result<(), Reason> {
         let gain = self.present_value(spec) - spec.estimate.as_secs_f64() * others.as_f64();
         let penalty = spec.sla.penalty.as_f64();
         let enough = if penalty > 0.0 {

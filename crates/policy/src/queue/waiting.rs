@@ -21,7 +21,7 @@ pub enum DropRule {
 }
 
 impl ParameterEnum for DropRule {
-    const WORDS: &'static [(&'static str, Self)] = &[
+    const KEYWORDS: &'static [(&'static str, Self)] = &[
         ("none", Self::None),
         ("start", Self::Start),
         ("select", Self::Select),
@@ -135,7 +135,7 @@ impl QueuedJob {
     }
 
     /// Why it is hopeless at `now`, if it is.
-    fn hopeless(&self, now: Instant) -> Option<Reason> {
+    fn hopeless_reason(&self, now: Instant) -> Option<Reason> {
         if self.due != Instant::MAX && now > self.due + Span::TICK {
             return Some(Reason::DeadlinePassed);
         }
@@ -145,8 +145,8 @@ impl QueuedJob {
 
 impl DropRule {
     /// Why a job is dropped that is only looked at.
-    pub(super) fn on_sight(self, job: &QueuedJob, now: Instant) -> Option<Reason> {
-        let hopeless = job.hopeless(now);
+    pub(super) fn drop_on_scan(self, job: &QueuedJob, now: Instant) -> Option<Reason> {
+        let hopeless = job.hopeless_reason(now);
         match self {
             Self::None | Self::Start => None,
             Self::Select => hopeless,
@@ -155,15 +155,15 @@ impl DropRule {
     }
 
     /// Why a job is dropped that could be started now.
-    pub(super) fn at_start(self, job: &QueuedJob, now: Instant) -> Option<Reason> {
+    pub(super) fn drop_at_start(self, job: &QueuedJob, now: Instant) -> Option<Reason> {
         match self {
             Self::None => None,
-            Self::Start | Self::Select | Self::Mixed => job.hopeless(now),
+            Self::Start | Self::Select | Self::Mixed => job.hopeless_reason(now),
         }
     }
 
     /// Whether a look alone may drop one of a block's jobs at `now`.
-    pub(super) fn may_drop_on_sight(self, least: &BlockMinima, now: Instant) -> bool {
+    pub(super) fn may_drop_on_scan(self, least: &BlockMinima, now: Instant) -> bool {
         match self {
             Self::None | Self::Start => false,
             Self::Select | Self::Mixed => now > least.latest_start,

@@ -31,7 +31,7 @@ pub struct BuiltinRetryPolicy {
     /// Where it was published.
     pub paper: &'static str,
     /// What it is.
-    pub shape: RetryRuleKind,
+    pub kind: RetryRuleKind,
 }
 
 /// What a named policy is, but for the numbers that users give it.

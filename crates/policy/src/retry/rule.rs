@@ -23,9 +23,9 @@ pub enum EvictionFilter {
     /// All of them.
     All,
     /// All but those by users who sat down.
-    NotByUsers,
+    ExceptUsers,
     /// All but those by planned reboots.
-    NotByReboots,
+    ExceptReboots,
 }
 
 /// When a policy has had enough of a task that was just evicted.
@@ -34,16 +34,16 @@ pub enum RetryRule {
     /// After more than so many evictions.
     Evictions {
         /// Which of them count.
-        counted: EvictionFilter,
+        filter: EvictionFilter,
         /// How many are borne.
-        most: u32,
+        max: u32,
     },
     /// After more than so much time in vain.
     Accrued {
         /// Which evictions count.
-        counted: EvictionFilter,
+        filter: EvictionFilter,
         /// How much is borne.
-        most: Span,
+        max: Span,
     },
     /// With a fixed probability.
     Chance {
@@ -53,7 +53,7 @@ pub enum RetryRule {
     /// With a probability of 1 - exp(-scale x measure).
     Exponential {
         /// What is measured.
-        measured: HistoryMetric,
+        metric: HistoryMetric,
         /// Not negative; per eviction or per hour.
         scale: f64,
     },
@@ -61,11 +61,11 @@ pub enum RetryRule {
     /// this comes to, none if nothing is too much.
     Percentile {
         /// What is measured.
-        measured: HistoryMetric,
+        metric: HistoryMetric,
         /// In percent, from 0 to 100.
         percentile: f64,
         /// The most that is borne: evictions, or seconds. Learned.
-        above: Option<f64>,
+        threshold: Option<f64>,
     },
 }
 
@@ -77,11 +77,11 @@ pub struct FinishedTasks {
 }
 
 impl EvictionFilter {
-    pub(super) const fn counts(self, by: EvictionCause) -> bool {
+    pub(super) const fn includes(self, by: EvictionCause) -> bool {
         match (self, by) {
-            (Self::NotByUsers, EvictionCause::User)
-            | (Self::NotByReboots, EvictionCause::Reboot) => false,
-            (Self::All | Self::NotByUsers | Self::NotByReboots, _) => true,
+            (Self::ExceptUsers, EvictionCause::User)
+            | (Self::ExceptReboots, EvictionCause::Reboot) => false,
+            (Self::All | Self::ExceptUsers | Self::ExceptReboots, _) => true,
         }
     }
 }
@@ -98,7 +98,7 @@ impl FinishedTasks {
 
     /// The greatest value to which at most `percentile` percent of the values are smaller; none
     /// if that is true of every value.
-    fn above(&self, measured: HistoryMetric, percentile: f64) -> Option<f64> {
+    fn percentile_threshold(&self, measured: HistoryMetric, percentile: f64) -> Option<f64> {
         let len = self.evictions.len();
         // The value at this place has exactly so many smaller or equal ones before it: whatever
         // is greater than it has more than the share below itself.
@@ -111,12 +111,21 @@ impl FinishedTasks {
 }
 
 impl RetryRule {
-    pub(super) fn has_had_enough(&self, seen: &TaskHistory, draw: &mut dyn RandomSource) -> bool {
+    pub(super) fn is_exceeded(&self, seen: &TaskHistory, draw: &mut dyn RandomSource) -> bool {
         match *self {
-            Self::Evictions { counted, most } => seen.evictions(counted) > most,
-            Self::Accrued { counted, most } => seen.accrued(counted) > most,
+            Self::Evictions {
+                filter: counted,
+                max: most,
+            } => seen.evictions(counted) > most,
+            Self::Accrued {
+                filter: counted,
+                max: most,
+            } => seen.accrued(counted) > most,
             Self::Chance { probability } => draw.unit() < probability,
-            Self::Exponential { measured, scale } => {
+            Self::Exponential {
+                metric: measured,
+                scale,
+            } => {
                 let measure = match measured {
                     HistoryMetric::Evictions => seen.evictions(EvictionFilter::All).into(),
                     HistoryMetric::Accrued => {
@@ -126,7 +135,9 @@ impl RetryRule {
                 draw.unit() < -libm::expm1(-scale * measure)
             }
             Self::Percentile {
-                measured, above, ..
+                metric: measured,
+                threshold: above,
+                ..
             } => {
                 let measure = match measured {
                     HistoryMetric::Evictions => f64::from(seen.evictions(EvictionFilter::All)),
@@ -140,13 +151,13 @@ impl RetryRule {
     pub(super) fn learn(&self, finished: &FinishedTasks) -> Self {
         match *self {
             Self::Percentile {
-                measured,
+                metric: measured,
                 percentile,
                 ..
             } => Self::Percentile {
-                measured,
+                metric: measured,
                 percentile,
-                above: finished.above(measured, percentile),
+                threshold: finished.percentile_threshold(measured, percentile),
             },
             Self::Evictions { .. }
             | Self::Accrued { .. }
@@ -171,15 +182,15 @@ mod tests {
         ) {
             let finished = FinishedTasks::of(counts.iter().map(|&count| (count, Span::ZERO)));
             let rule = RetryRule::Percentile {
-                measured: HistoryMetric::Evictions,
+                metric: HistoryMetric::Evictions,
                 percentile,
-                above: None,
+                threshold: None,
             };
             let mut seen = TaskHistory::default();
-            (0..count).for_each(|_| seen.evicted(EvictionCause::Lost, Span::ZERO));
+            (0..count).for_each(|_| seen.record_eviction(EvictionCause::Lost, Span::ZERO));
             let smaller = counts.iter().filter(|&&other| other < count).count();
             let too_much = smaller as f64 > percentile / 100.0 * counts.len() as f64;
-            prop_assert_eq!(rule.learn(&finished).has_had_enough(&seen, &mut UnusedRandomSource), too_much);
+            prop_assert_eq!(rule.learn(&finished).is_exceeded(&seen, &mut UnusedRandomSource), too_much);
         }
     }
 

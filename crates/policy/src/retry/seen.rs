@@ -24,7 +24,7 @@ pub struct TaskHistory {
 
 impl TaskHistory {
     /// Adds an attempt that held its computer for `held`.
-    pub fn evicted(&mut self, by: EvictionCause, held: Span) {
+    pub fn record_eviction(&mut self, by: EvictionCause, held: Span) {
         let cause = by as usize;
         self.count[cause] = self.count[cause].saturating_add(1);
         self.accrued[cause] += held;
@@ -32,7 +32,7 @@ impl TaskHistory {
 
     /// How many evictions count.
     pub fn evictions(&self, counted: EvictionFilter) -> u32 {
-        let causes = CAUSES.into_iter().filter(|&cause| counted.counts(cause));
+        let causes = CAUSES.into_iter().filter(|&cause| counted.includes(cause));
         causes.fold(0, |sum, cause| {
             sum.saturating_add(self.count[cause as usize])
         })
@@ -40,7 +40,7 @@ impl TaskHistory {
 
     /// How long the attempts that count held their computers, all together.
     pub fn accrued(&self, counted: EvictionFilter) -> Span {
-        let causes = CAUSES.into_iter().filter(|&cause| counted.counts(cause));
+        let causes = CAUSES.into_iter().filter(|&cause| counted.includes(cause));
         causes.fold(Span::ZERO, |sum, cause| sum + self.accrued[cause as usize])
     }
 }
@@ -64,13 +64,16 @@ mod tests {
             (EvictionCause::User, 300),
             (EvictionCause::Lost, 7),
         ] {
-            seen.evicted(by, Span::from_secs(held_s));
+            seen.record_eviction(by, Span::from_secs(held_s));
         }
         let both = |counted| (seen.evictions(counted), seen.accrued(counted));
         assert_eq!(both(EvictionFilter::All), (4, Span::from_secs(2107)));
-        assert_eq!(both(EvictionFilter::NotByUsers), (2, Span::from_secs(1207)));
         assert_eq!(
-            both(EvictionFilter::NotByReboots),
+            both(EvictionFilter::ExceptUsers),
+            (2, Span::from_secs(1207))
+        );
+        assert_eq!(
+            both(EvictionFilter::ExceptReboots),
             (3, Span::from_secs(907))
         );
     }

@@ -53,7 +53,7 @@ struct RetryParser {
     parts: usize,
     forever: bool,
     rules: Vec<RetryRule>,
-    longest_attempt: Option<Span>,
+    max_attempt: Option<Span>,
     dedicated: Option<DedicatedPool>,
     /// The limit that `dedicated` brought along.
     own_limit: Option<u32>,
@@ -95,7 +95,7 @@ impl RetryParser {
             expected: named.usage(),
             given: part.to_owned(),
         };
-        match (named.shape, given) {
+        match (named.kind, given) {
             (RetryRuleKind::Forever, None) => self.forever = true,
             (RetryRuleKind::Evictions(counted), None) => {
                 let bare = BareEvictionLimit {
@@ -109,7 +109,7 @@ impl RetryParser {
             }
             (RetryRuleKind::Attempt, Some(given)) => {
                 let longest = positive(given).ok_or_else(wrong)?;
-                if self.longest_attempt.replace(longest).is_some() {
+                if self.max_attempt.replace(longest).is_some() {
                     return Err(RetryError::Twice(named.name));
                 }
             }
@@ -131,8 +131,8 @@ impl RetryParser {
             (Some(most), counted) => self.rules.insert(
                 0,
                 RetryRule::Evictions {
-                    counted: counted.map_or(EvictionFilter::All, |bare| bare.counted),
-                    most,
+                    filter: counted.map_or(EvictionFilter::All, |bare| bare.counted),
+                    max: most,
                 },
             ),
             (None, Some(bare)) => {
@@ -147,13 +147,13 @@ impl RetryParser {
         if self.forever && self.parts > 1 {
             return Err(RetryError::NotAlone);
         }
-        let never_ends = self.rules.is_empty() && self.longest_attempt.is_none();
+        let never_ends = self.rules.is_empty() && self.max_attempt.is_none();
         if self.dedicated.is_some() && never_ends {
             return Err(RetryError::NoLimit);
         }
         Ok(RetryPolicy {
             rules: self.rules,
-            longest_attempt: self.longest_attempt,
+            max_attempt: self.max_attempt,
             dedicated: self.dedicated,
         })
     }
@@ -162,7 +162,7 @@ impl RetryParser {
 impl BuiltinRetryPolicy {
     /// How it is written.
     pub const fn usage(&self) -> &'static str {
-        match self.shape {
+        match self.kind {
             RetryRuleKind::Forever => "no number",
             RetryRuleKind::Evictions(_) => "a whole number of evictions, as in max-evictions:3",
             RetryRuleKind::Accrued(_) => "a time, as in held-time:40h",
@@ -185,24 +185,24 @@ fn rule(shape: RetryRuleKind, given: &str) -> Option<RetryRule> {
     };
     Some(match shape {
         RetryRuleKind::Evictions(counted) => RetryRule::Evictions {
-            counted,
-            most: given.parse().ok()?,
+            filter: counted,
+            max: given.parse().ok()?,
         },
         RetryRuleKind::Accrued(counted) => RetryRule::Accrued {
-            counted,
-            most: span(given)?,
+            filter: counted,
+            max: span(given)?,
         },
         RetryRuleKind::Chance => RetryRule::Chance {
             probability: number(0.0, 1.0)?,
         },
         RetryRuleKind::Exponential(measured) => RetryRule::Exponential {
-            measured,
+            metric: measured,
             scale: number(0.0, f64::MAX)?,
         },
         RetryRuleKind::Percentile(measured) => RetryRule::Percentile {
-            measured,
+            metric: measured,
             percentile: number(0.0, 100.0)?,
-            above: None,
+            threshold: None,
         },
         RetryRuleKind::Forever | RetryRuleKind::Attempt | RetryRuleKind::Dedicated(_) => {
             return None;
@@ -220,8 +220,8 @@ fn dedicated(given: &str, full: WhenFull) -> Option<(DedicatedPool, Option<u32>)
     };
     let dedicated = DedicatedPool {
         computers,
-        longest,
-        full,
+        max_attempt: longest,
+        when_full: full,
     };
     words.next().is_none().then_some((dedicated, limit))
 }
@@ -258,7 +258,7 @@ impl fmt::Display for CompactSpan {
 }
 
 fn name_of(shape: RetryRuleKind) -> &'static str {
-    let named = REGISTRY.iter().find(|named| named.shape == shape);
+    let named = REGISTRY.iter().find(|named| named.kind == shape);
     named.expect("every shape is registered").name
 }
 
@@ -269,13 +269,13 @@ impl fmt::Display for RetryPolicy {
         if let Some(dedicated) = self.dedicated {
             let DedicatedPool {
                 computers,
-                longest,
-                full,
+                max_attempt: longest,
+                when_full: full,
             } = dedicated;
             let name = name_of(RetryRuleKind::Dedicated(full));
             parts.push(format!("{name}:{computers},{}", CompactSpan(longest)));
         }
-        if let Some(longest) = self.longest_attempt {
+        if let Some(longest) = self.max_attempt {
             parts.push(format!(
                 "{}:{}",
                 name_of(RetryRuleKind::Attempt),
@@ -293,10 +293,16 @@ impl fmt::Display for RetryPolicy {
 impl fmt::Display for RetryRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::Evictions { counted, most } => {
+            Self::Evictions {
+                filter: counted,
+                max: most,
+            } => {
                 write!(f, "{}:{most}", name_of(RetryRuleKind::Evictions(counted)))
             }
-            Self::Accrued { counted, most } => {
+            Self::Accrued {
+                filter: counted,
+                max: most,
+            } => {
                 write!(
                     f,
                     "{}:{}",
@@ -307,7 +313,10 @@ impl fmt::Display for RetryRule {
             Self::Chance { probability } => {
                 write!(f, "{}:{probability}", name_of(RetryRuleKind::Chance))
             }
-            Self::Exponential { measured, scale } => {
+            Self::Exponential {
+                metric: measured,
+                scale,
+            } => {
                 write!(
                     f,
                     "{}:{scale}",
@@ -315,7 +324,7 @@ impl fmt::Display for RetryRule {
                 )
             }
             Self::Percentile {
-                measured,
+                metric: measured,
                 percentile,
                 ..
             } => write!(
@@ -356,11 +365,11 @@ mod tests {
         ];
         let mut seen = TaskHistory::default();
         let mut verdicts = evictions.into_iter().map(|(by, held_s)| {
-            seen.evicted(by, Span::from_secs(held_s));
-            retry.verdict(&seen, 0, &mut ConstantSource)
+            seen.record_eviction(by, Span::from_secs(held_s));
+            retry.decide(&seen, 0, &mut ConstantSource)
         });
         verdicts
-            .position(|verdict| verdict != RetryDecision::Again)
+            .position(|verdict| verdict != RetryDecision::Requeue)
             .map(|at| at + 1)
     }
 
@@ -399,25 +408,25 @@ mod tests {
     fn dedicated_computers_take_what_others_end() {
         let dedicated = DedicatedPool {
             computers: 100,
-            longest: Span::from_secs(90 * 3600),
-            full: WhenFull::Waits,
+            max_attempt: Span::from_secs(90 * 3600),
+            when_full: WhenFull::Wait,
         };
-        for (words, counted) in [
+        for (words, filter) in [
             ("d1:100,90h,3", EvictionFilter::All),
-            ("d1:100,90h,3+n2", EvictionFilter::NotByUsers),
-            ("n3+d1:100,90h,3", EvictionFilter::NotByReboots),
+            ("d1:100,90h,3+n2", EvictionFilter::ExceptUsers),
+            ("n3+d1:100,90h,3", EvictionFilter::ExceptReboots),
         ] {
             let retry: RetryPolicy = words.parse().unwrap();
             assert_eq!(retry.dedicated(), Some(dedicated));
-            assert_eq!(retry.rules(), [RetryRule::Evictions { counted, most: 3 }]);
-            assert_eq!(retry.end(0), RetryDecision::Dedicate);
+            assert_eq!(retry.rules(), [RetryRule::Evictions { filter, max: 3 }]);
+            assert_eq!(retry.decide_on_timeout(0), RetryDecision::Dedicate);
         }
         let retry: RetryPolicy = "d1:100,90h+a1:20h".parse().unwrap();
         assert_eq!(retry.to_string(), "dedicated:100,90h+held-time:20h");
         let retry: RetryPolicy = "d2:100,90h+a1:20h".parse().unwrap();
         assert_eq!(
-            (retry.end(0), retry.end(1)),
-            (RetryDecision::Again, RetryDecision::Dedicate)
+            (retry.decide_on_timeout(0), retry.decide_on_timeout(1)),
+            (RetryDecision::Requeue, RetryDecision::Dedicate)
         );
     }
 
@@ -443,7 +452,7 @@ mod tests {
             for other in &REGISTRY[n + 1..] {
                 assert_ne!(one.name, other.name);
                 assert_ne!(one.alias, other.alias);
-                assert_ne!(one.shape, other.shape, "{} {}", one.name, other.name);
+                assert_ne!(one.kind, other.kind, "{} {}", one.name, other.name);
             }
         }
     }

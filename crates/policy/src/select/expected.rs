@@ -41,16 +41,16 @@ pub struct WaitRule {
     /// free. At least 1.
     pub ratio: f64,
     /// But not for longer than this since a task was last started.
-    pub longest: Span,
+    pub max_wait: Span,
 }
 
 /// Chooses the group of computers with the least expected cost, and in it the one left last.
 #[derive(Clone, Debug)]
 pub struct ExpectedCostSelect {
     cost: CostMeasure,
-    patience: Option<WaitRule>,
+    wait_rule: Option<WaitRule>,
     /// Since when tasks wait for want of a better computer.
-    waits_since: Option<Instant>,
+    waiting_since: Option<Instant>,
     /// How long a task is taken to be, in hours.
     length_h: f64,
     rates: LoginRates,
@@ -69,7 +69,7 @@ enum LoginRates {
 }
 
 /// The least rate: no computer is safe for ever.
-const LEAST_RATE: f64 = 1e-4;
+const MIN_RATE: f64 = 1e-4;
 
 /// Computers are rebooted from ten to five on. In the half hour before five a task is as likely
 /// to be evicted as if so many users an hour came in addition.
@@ -78,11 +78,11 @@ const REBOOT_MINUTES: std::ops::Range<i64> = 270..300;
 const MINUTES_OF_DAY: i64 = 1440;
 
 /// How much the rates now and in an hour count.
-const NOW: f64 = 0.7;
-const IN_AN_HOUR: f64 = 0.3;
+const WEIGHT_NOW: f64 = 0.7;
+const WEIGHT_IN_AN_HOUR: f64 = 0.3;
 
 /// Beyond this exponent a computer is out of the question, by however much.
-const MOST: f64 = 20.0;
+const MAX_EXPONENT: f64 = 20.0;
 
 const MINUTE_US: i64 = 60_000_000;
 
@@ -96,11 +96,11 @@ impl ExpectedCostSelect {
     ) -> Self {
         Self {
             cost,
-            patience: None,
-            waits_since: None,
+            wait_rule: None,
+            waiting_since: None,
             length_h: hours(length),
             rates: match knowledge {
-                LoginKnowledge::Record(log) => LoginRates::Record(by_hour(log)),
+                LoginKnowledge::Record(log) => LoginRates::Record(rates_by_hour(log)),
                 LoginKnowledge::Learned => LoginRates::Learned(LearnedRates::new(pool)),
             },
             minute: None,
@@ -110,29 +110,29 @@ impl ExpectedCostSelect {
 
     /// The same, but it lets tasks wait rather than take a computer that is much worse than others.
     #[must_use]
-    pub fn patient(self, patience: WaitRule) -> Self {
+    pub fn with_wait_rule(self, patience: WaitRule) -> Self {
         Self {
-            patience: Some(patience),
+            wait_rule: Some(patience),
             ..self
         }
     }
 
     /// Whether a task is to wait now that the best free computer is of that cost.
-    fn waits(&mut self, cost: f64, now: Instant) -> bool {
-        let Some(patience) = self.patience else {
+    fn should_wait(&mut self, cost: f64, now: Instant) -> bool {
+        let Some(patience) = self.wait_rule else {
             return false;
         };
         let least = self.costs.iter().copied().fold(f64::INFINITY, f64::min);
-        let since = *self.waits_since.get_or_insert(now);
-        let waits = cost > patience.ratio * least && now.since(since) < patience.longest;
+        let since = *self.waiting_since.get_or_insert(now);
+        let waits = cost > patience.ratio * least && now.since(since) < patience.max_wait;
         if !waits {
-            self.waits_since = None;
+            self.waiting_since = None;
         }
         waits
     }
 
     /// Looks the costs up for this minute.
-    fn look_up(&mut self, pool: &ComputerPool, now: Instant) {
+    fn update_costs(&mut self, pool: &ComputerPool, now: Instant) {
         let minute = now.as_micros().div_euclid(MINUTE_US);
         if self.minute == Some(minute) {
             return;
@@ -145,9 +145,9 @@ impl ExpectedCostSelect {
         let start = Instant::from_micros(minute * MINUTE_US);
         let (hour, within) = hour_of_week(start);
         let weights = [
-            NOW * (1.0 - within),
-            NOW * within + IN_AN_HOUR * (1.0 - within),
-            IN_AN_HOUR * within,
+            WEIGHT_NOW * (1.0 - within),
+            WEIGHT_NOW * within + WEIGHT_IN_AN_HOUR * (1.0 - within),
+            WEIGHT_IN_AN_HOUR * within,
         ];
         let places = [0, 1, 2].map(|ahead| (hour + ahead) % HOURS_OF_WEEK);
         let rates = match &mut self.rates {
@@ -157,8 +157,8 @@ impl ExpectedCostSelect {
         self.costs.clear();
         for group in pool.groups() {
             let rate = |n: usize| weights[n] * rates[n][group.cluster as usize];
-            let hazard = rate(0) + rate(1) + rate(2) + LEAST_RATE + reboots;
-            let held_h = libm::expm1((self.length_h * hazard).min(MOST)) / hazard;
+            let hazard = rate(0) + rate(1) + rate(2) + MIN_RATE + reboots;
+            let held_h = libm::expm1((self.length_h * hazard).min(MAX_EXPONENT)) / hazard;
             self.costs.push(self.cost.of(held_h, group));
         }
     }
@@ -182,46 +182,46 @@ impl SelectPolicy for ExpectedCostSelect {
         now: Instant,
         _: &mut dyn RandomSource,
     ) -> Option<NodeId> {
-        if let ([only], None) = (pool.free(), self.patience) {
+        if let ([only], None) = (pool.free(), self.wait_rule) {
             return Some(*only);
         }
-        self.look_up(pool, now);
+        self.update_costs(pool, now);
         let mut best: Option<(f64, NodeId)> = None;
         for (number, &cost) in self.costs.iter().enumerate() {
             // The rest of the cost is not negative: most groups are out without a look at it.
             if best.is_some_and(|(least, _)| cost >= least) {
                 continue;
             }
-            let Some(node) = pool.left_last(number) else {
+            let Some(node) = pool.last_freed(number) else {
                 continue;
             };
             let cost = match self.cost {
                 CostMeasure::Time | CostMeasure::Energy => cost,
-                CostMeasure::Marginal => cost + wake(pool, node, now),
+                CostMeasure::Marginal => cost + delayed_sleep_cost(pool, node, now),
             };
             if best.is_none_or(|(least, _)| cost < least) {
                 best = Some((cost, node));
             }
         }
         let (cost, node) = best?;
-        (!self.waits(cost, now)).then_some(node)
+        (!self.should_wait(cost, now)).then_some(node)
     }
 
     fn taken(&mut self, node: NodeId, by: Occupant, now: Instant) {
         if let (LoginRates::Learned(learned), Occupant::User) = (&mut self.rates, by) {
-            learned.came(node, now);
+            learned.record_login(node, now);
         }
     }
 
     fn freed(&mut self, node: NodeId, by: Occupant, now: Instant) {
         if let (LoginRates::Learned(learned), Occupant::User) = (&mut self.rates, by) {
-            learned.left(node, now);
+            learned.record_logout(node, now);
         }
     }
 }
 
 /// What it costs that a computer falls asleep later than it would have, in watt hours.
-fn wake(pool: &ComputerPool, node: NodeId, now: Instant) -> f64 {
+fn delayed_sleep_cost(pool: &ComputerPool, node: NodeId, now: Instant) -> f64 {
     let awake = pool.stays_awake();
     let gone = pool
         .since(node)
@@ -231,7 +231,7 @@ fn wake(pool: &ComputerPool, node: NodeId, now: Instant) -> f64 {
 }
 
 /// The rates of a record by hour of the week and cluster.
-fn by_hour(log: &LoginLog) -> Vec<Vec<f64>> {
+fn rates_by_hour(log: &LoginLog) -> Vec<Vec<f64>> {
     (0..HOURS_OF_WEEK)
         .map(|hour| log.rate.iter().map(|cluster| cluster[hour]).collect())
         .collect()

@@ -30,7 +30,7 @@ pub struct BuiltinSelectPolicy {
     pub paper: &'static str,
     /// Whether it is built from a record of log-ins, and so looks ahead if that is the record of
     /// the time that is to come.
-    pub looks_ahead: bool,
+    pub uses_future_logins: bool,
     build: fn(&SelectBuildInputs<'_>, &mut dyn RandomSource) -> Box<dyn SelectPolicy>,
 }
 
@@ -45,19 +45,19 @@ pub struct SelectBuildInputs<'g> {
 
 /// Every policy, in the order in which they are listed.
 pub const REGISTRY: &[BuiltinSelectPolicy] = &[
-    c1::C1,
-    c2::C2,
-    c3::C3,
-    c4::C4,
-    c5::C5,
-    c4_online::C4_ONLINE,
-    c5_online::C5_ONLINE,
-    c6::C6,
-    c7::C7,
+    c1::PREFER_AWAKE,
+    c2::LONGEST_IDLE,
+    c3::LEAST_USED_CLUSTER,
+    c4::SOONEST_END,
+    c5::LEAST_ENERGY,
+    c4_online::SOONEST_END_ONLINE,
+    c5_online::LEAST_ENERGY_ONLINE,
+    c6::LEAST_ADDED_ENERGY,
+    c7::LEAST_ADDED_ENERGY_PATIENT,
 ];
 
 /// Length that policies by expected cost take a task to have: longer than most, because those that are evicted are.
-const LENGTH: Span = Span::from_secs(45 * 60);
+const TASK_LENGTH: Span = Span::from_secs(45 * 60);
 
 /// There is no policy of that name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

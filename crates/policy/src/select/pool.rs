@@ -29,7 +29,7 @@ pub struct ComputerPool {
     groups: Vec<ComputerGroup>,
     group_of: Vec<u32>,
     /// By group: the free computers, those left last at the end.
-    left: Vec<Vec<NodeId>>,
+    free_by_recency: Vec<Vec<NodeId>>,
     /// Free computers in no order that means anything.
     free: Vec<NodeId>,
     /// Where a computer stands in `free`; [`TAKEN`] if it does not.
@@ -63,7 +63,7 @@ impl ComputerPool {
         }
         let len = computers.len();
         Self {
-            left: groups.iter().map(|group| group.members.clone()).collect(),
+            free_by_recency: groups.iter().map(|group| group.members.clone()).collect(),
             free: (0..len as u32).map(NodeId).collect(),
             place: (0..len as u32).collect(),
             since: vec![None; len],
@@ -95,8 +95,8 @@ impl ComputerPool {
     }
 
     /// The free computer of a group that was left last, if one is free.
-    pub fn left_last(&self, group: usize) -> Option<NodeId> {
-        self.left[group].last().copied()
+    pub fn last_freed(&self, group: usize) -> Option<NodeId> {
+        self.free_by_recency[group].last().copied()
     }
 
     /// When whoever was there last left a free computer, or came to a taken one; none if nobody
@@ -127,7 +127,7 @@ impl ComputerPool {
             self.place[moved.index()] = place as u32;
         }
         self.place[node.index()] = TAKEN;
-        let left = &mut self.left[self.group_of[node.index()] as usize];
+        let left = &mut self.free_by_recency[self.group_of[node.index()] as usize];
         if let Some(place) = left.iter().rposition(|&other| other == node) {
             left.remove(place);
         }
@@ -138,11 +138,11 @@ impl ComputerPool {
     ///
     /// # Panics
     /// If it was not taken.
-    pub fn give_back(&mut self, node: NodeId, now: Instant) {
+    pub fn release(&mut self, node: NodeId, now: Instant) {
         assert!(!self.is_free(node), "computer {} is freed twice", node.0);
         self.place[node.index()] = self.free.len() as u32;
         self.free.push(node);
-        self.left[self.group_of[node.index()] as usize].push(node);
+        self.free_by_recency[self.group_of[node.index()] as usize].push(node);
         self.since[node.index()] = Some(now);
     }
 }

@@ -16,7 +16,7 @@ use super::{ShareRule, rules};
 use crate::state::Node;
 
 /// Rows are as long as the fullest node needs, in steps of this many tasks.
-const STEP: usize = 4;
+const ROW_STEP: usize = 4;
 
 /// What is asked of every node, beside its total share, without looking at its row.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -30,7 +30,7 @@ pub(super) struct NodeLoadSummary {
     /// A task is past its deadline.
     pub(super) expired: bool,
     /// A share changes by another law than the rows say: the node must be asked itself.
-    pub(super) odd: bool,
+    pub(super) nonlinear: bool,
 }
 
 /// A task's share as a function of time: constant + numerator / (due - now), the numerator and
@@ -77,7 +77,7 @@ impl NodeLoads {
     /// Rows of at least `width` tasks.
     fn widen(&mut self, width: usize) {
         let old = std::mem::take(self);
-        self.width = width.next_multiple_of(STEP);
+        self.width = width.next_multiple_of(ROW_STEP);
         self.bases = old.bases;
         self.marks = old.marks;
         self.fill();
@@ -98,7 +98,7 @@ impl NodeLoads {
         if tasks.len() > self.width {
             self.widen(tasks.len());
         }
-        let row = self.row(id, tasks.len().next_multiple_of(STEP));
+        let row = self.row(id, tasks.len().next_multiple_of(ROW_STEP));
         let mut marks = NodeLoadSummary {
             tasks: tasks.len() as u32,
             ..NodeLoadSummary::default()
@@ -134,7 +134,8 @@ impl NodeLoads {
             };
             (constants[at], numerators[at], dues[at]) = (cell.constant, cell.numerator, cell.due);
             marks.expired |= regime == ShareRegime::Expired;
-            marks.odd |= regime == ShareRegime::Overrun && settings.overrun == ShareRule::OneSecond;
+            marks.nonlinear |=
+                regime == ShareRegime::Overrun && settings.overrun == ShareRule::OneSecond;
             base += cell.constant;
             if cell.due < marks.first.due {
                 marks.first = cell;
@@ -158,12 +159,12 @@ impl NodeLoads {
     /// The total share of a node at `now`, if nothing happened there since its row was written.
     pub(super) fn total(&self, id: NodeId, now: Instant) -> f64 {
         let tasks = self.marks[id.index()].tasks as usize;
-        let row = self.row(id, tasks.next_multiple_of(STEP));
+        let row = self.row(id, tasks.next_multiple_of(ROW_STEP));
         let now = now.as_micros() as f64;
         let numerators = quads(&self.numerators[row.clone()]);
-        let mut sums = [0.0; STEP];
+        let mut sums = [0.0; ROW_STEP];
         for (numerators, dues) in numerators.iter().zip(quads(&self.dues[row])) {
-            for lane in 0..STEP {
+            for lane in 0..ROW_STEP {
                 sums[lane] += numerators[lane] / time_left(dues[lane], now);
             }
         }
@@ -198,14 +199,14 @@ impl NodeLoads {
     /// share x deadline.
     pub(super) fn committed(&self, id: NodeId, now: Instant, deadline: f64) -> f64 {
         let tasks = self.marks[id.index()].tasks as usize;
-        let row = self.row(id, tasks.next_multiple_of(STEP));
+        let row = self.row(id, tasks.next_multiple_of(ROW_STEP));
         let now = now.as_micros() as f64;
         let constants = quads(&self.constants[row.clone()]);
         let numerators = quads(&self.numerators[row.clone()]);
         let dues = quads(&self.dues[row]);
-        let mut sums = [0.0; STEP];
+        let mut sums = [0.0; ROW_STEP];
         for ((constants, numerators), dues) in constants.iter().zip(numerators).zip(dues) {
-            for lane in 0..STEP {
+            for lane in 0..ROW_STEP {
                 let time_left = time_left(dues[lane], now);
                 let share = constants[lane] + numerators[lane] / time_left;
                 let seconds = time_left * 1e-6;
@@ -222,7 +223,7 @@ impl NodeLoads {
 }
 
 /// Cells by fours, which the processor takes together.
-fn quads(cells: &[f64]) -> &[[f64; STEP]] {
+fn quads(cells: &[f64]) -> &[[f64; ROW_STEP]] {
     cells.as_chunks().0
 }
 

@@ -8,7 +8,7 @@ const ZERO_RISK: f64 = 1e-9;
 pub(super) const RISKY_GAP: f64 = 1e-5;
 
 /// Up to this total share no deadline delay is above it, so the risk is zero.
-pub(super) const CALM: f64 = 1.0 + ZERO_RISK;
+pub(super) const RISK_FREE_SHARE: f64 = 1.0 + ZERO_RISK;
 
 /// The risk sigma (eq. 6) of tasks given as (seconds to the deadline, share): the standard
 /// deviation of their deadline delays (eq. 4), as predicted with the shares frozen as they are.

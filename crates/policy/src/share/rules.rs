@@ -20,7 +20,7 @@ pub enum ShareRule {
 }
 
 impl ParameterEnum for ShareRule {
-    const WORDS: &'static [(&'static str, Self)] = &[
+    const KEYWORDS: &'static [(&'static str, Self)] = &[
         ("full", Self::Full),
         ("zero", Self::Zero),
         ("keep", Self::Keep),

@@ -57,15 +57,17 @@ impl ShareParams {
 }
 
 impl ParameterEnum for FitStrategy {
-    const WORDS: &'static [(&'static str, Self)] = &[("best", Self::Best), ("first", Self::First)];
+    const KEYWORDS: &'static [(&'static str, Self)] =
+        &[("best", Self::Best), ("first", Self::First)];
 }
 
 impl ParameterEnum for ShareAdmissionTest {
-    const WORDS: &'static [(&'static str, Self)] = &[("share", Self::Share), ("risk", Self::Risk)];
+    const KEYWORDS: &'static [(&'static str, Self)] =
+        &[("share", Self::Share), ("risk", Self::Risk)];
 }
 
 impl ParameterEnum for PricingRule {
-    const WORDS: &'static [(&'static str, Self)] = &[
+    const KEYWORDS: &'static [(&'static str, Self)] = &[
         ("incentive", Self::Incentive),
         ("utilisation", Self::Utilisation),
     ];
@@ -77,7 +79,7 @@ pub(crate) const PARAMETERS: &[PolicyParameter<ShareParams>] = &[
         values: "best or first",
         meaning: "which of the nodes that suit are taken",
         applies: |_| true,
-        get: |s| s.fit.word(),
+        get: |s| s.fit.keyword(),
         set: |s, word| ParameterEnum::read(&mut s.fit, word),
     },
     PolicyParameter {
@@ -85,7 +87,7 @@ pub(crate) const PARAMETERS: &[PolicyParameter<ShareParams>] = &[
         values: "share or risk",
         meaning: "what must hold on a node with the job on it",
         applies: |_| true,
-        get: |s| s.admission.word(),
+        get: |s| s.admission.keyword(),
         set: |s, word| ParameterEnum::read(&mut s.admission, word),
     },
     PolicyParameter {
@@ -93,7 +95,7 @@ pub(crate) const PARAMETERS: &[PolicyParameter<ShareParams>] = &[
         values: "incentive or utilisation",
         meaning: "what a job costs in the commodity market",
         applies: |_| true,
-        get: |s| s.pricing.word(),
+        get: |s| s.pricing.keyword(),
         set: |s, word| ParameterEnum::read(&mut s.pricing, word),
     },
     PolicyParameter {
@@ -101,7 +103,7 @@ pub(crate) const PARAMETERS: &[PolicyParameter<ShareParams>] = &[
         values: "full, zero, keep or one-second",
         meaning: "the share of a task that outlived its estimate",
         applies: |_| true,
-        get: |s| s.overrun.word(),
+        get: |s| s.overrun.keyword(),
         set: |s, word| ParameterEnum::read(&mut s.overrun, word),
     },
     PolicyParameter {
@@ -109,7 +111,7 @@ pub(crate) const PARAMETERS: &[PolicyParameter<ShareParams>] = &[
         values: "full, zero, keep or one-second",
         meaning: "the share of a task that outlived its deadline",
         applies: |_| true,
-        get: |s| s.expired.word(),
+        get: |s| s.expired.keyword(),
         set: |s, word| ParameterEnum::read(&mut s.expired, word),
     },
 ];

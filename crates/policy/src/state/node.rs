@@ -100,14 +100,14 @@ impl Node {
     }
 
     /// Puts a task of a job on the node. Shares must be set next.
-    pub fn begin(&mut self, job: JobId, spec: &JobSpec, now: Instant) {
+    pub fn add_task(&mut self, job: JobId, spec: &JobSpec, now: Instant) {
         self.advance(now);
         self.since = now;
         self.tasks.push(NodeTask::new(job, spec));
     }
 
     /// Ends a task, by its place among the tasks. Shares must be set next.
-    pub fn end(&mut self, at: usize, now: Instant) {
+    pub fn remove_task(&mut self, at: usize, now: Instant) {
         self.advance(now);
         self.tasks.remove(at);
     }
@@ -115,7 +115,7 @@ impl Node {
     /// Sets the share of each task, in order, from `now` on, and the rates that follow from them.
     /// Returns the next instant at which shares must be set anew without anything arriving or
     /// ending: a deadline passes or a task has done as many seconds of work as its `mark` says.
-    pub fn share_out(
+    pub fn set_rates(
         &mut self,
         now: Instant,
         share: impl Fn(&NodeTask) -> f64,

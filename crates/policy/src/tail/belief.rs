@@ -35,7 +35,12 @@ impl RuntimeModel {
     /// probability that is asked for. Where deadlines are trusted, given that they suffice within
     /// `deadline`, the span from its start to when it is due: whoever needs longer is late whatever
     /// is done, and until then costs the others no more than that.
-    pub(super) fn need_s(&self, work_s: f64, deadline: Option<Span>, settings: &TailParams) -> f64 {
+    pub(super) fn required_work_s(
+        &self,
+        work_s: f64,
+        deadline: Option<Span>,
+        settings: &TailParams,
+    ) -> f64 {
         let gone = if work_s > 0.0 {
             let survived = Span::from_secs_f64(work_s + TOLERANCE_S);
             self.0.probability_within(survived).as_f64()
@@ -57,11 +62,11 @@ impl RuntimeModel {
 
     /// The seconds of work at which a task that has done `work_s` of them outlives its next
     /// quantile, and beyond the last one what it was believed to need.
-    pub(super) fn mark_s(&self, work_s: f64, settings: &TailParams) -> f64 {
+    pub(super) fn next_quantile_s(&self, work_s: f64, settings: &TailParams) -> f64 {
         let quantiles = self.0.quantiles().iter().map(|known| known.as_secs_f64());
         let mut ahead = quantiles.filter(|&known| known > work_s + 2.0 * TOLERANCE_S);
         let next = ahead.next();
-        next.unwrap_or_else(|| self.need_s(work_s, None, settings))
+        next.unwrap_or_else(|| self.required_work_s(work_s, None, settings))
     }
 }
 
@@ -85,24 +90,25 @@ mod tests {
     #[test]
     fn an_estimate_alone_is_nearly_all_that_is_needed() {
         let belief = RuntimeModel::of(&spec(1000), None);
-        assert_eq!(belief.need_s(0.0, None, &SETTINGS), 1200.0);
+        assert_eq!(belief.required_work_s(0.0, None, &SETTINGS), 1200.0);
         let deadline = Some(Span::from_secs(900));
-        let need_s = belief.need_s(0.0, deadline, &SETTINGS);
+        let need_s = belief.required_work_s(0.0, deadline, &SETTINGS);
         assert!((880.0..900.0).contains(&need_s), "{need_s}");
         let tested = TailParams {
             deadlines: DeadlineTrust::Tested,
             ..SETTINGS
         };
-        assert_eq!(belief.need_s(0.0, deadline, &tested), 1200.0);
+        assert_eq!(belief.required_work_s(0.0, deadline, &tested), 1200.0);
         // Whoever has outlived what was possible may need all there is.
-        assert_eq!(belief.need_s(1500.0, deadline, &SETTINGS), 900.0);
+        assert_eq!(belief.required_work_s(1500.0, deadline, &SETTINGS), 900.0);
     }
 
     #[test]
     fn the_larger_of_estimate_and_forecast_counts() {
         let forecast = Distribution::new([Span::from_secs(100); N_LEVELS]);
         let (short, long) = (spec(10), spec(1000));
-        let need = |spec| RuntimeModel::of(spec, Some(&forecast)).need_s(0.0, None, &SETTINGS);
+        let need =
+            |spec| RuntimeModel::of(spec, Some(&forecast)).required_work_s(0.0, None, &SETTINGS);
         assert_eq!((need(&short), need(&long)), (100.0, 1200.0));
     }
 
@@ -113,8 +119,8 @@ mod tests {
         let mut marks = 0;
         while work_s < 10_000.0 {
             let (need_s, mark_s) = (
-                belief.need_s(work_s, None, &SETTINGS),
-                belief.mark_s(work_s, &SETTINGS),
+                belief.required_work_s(work_s, None, &SETTINGS),
+                belief.next_quantile_s(work_s, &SETTINGS),
             );
             assert!(
                 need_s > work_s && mark_s > work_s,

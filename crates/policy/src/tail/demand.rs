@@ -69,7 +69,7 @@ impl NodeDemand {
     /// Seconds of work promised at `now`, if a task that needs `need_s` of them until `due` keeps
     /// its own promise and lets those that are due later keep theirs; none if not. Nothing has
     /// happened on the node since its shares were set.
-    pub(super) fn with(&self, due: Instant, need_s: f64, now: Instant) -> Option<f64> {
+    pub(super) fn load_with_task_s(&self, due: Instant, need_s: f64, now: Instant) -> Option<f64> {
         // The first runs, the others wait.
         let mut ran_s = now.since(self.since).as_secs_f64();
         let mut promised_s = 0.0;
@@ -115,7 +115,7 @@ fn left_s(view: View<'_>, task: &NodeTask, settings: &TailParams) -> f64 {
     let start = job.start.unwrap_or(job.spec.submit);
     let deadline = job.spec.due().map(|due| due.since(start));
     f64::max(
-        belief.need_s(task.work, deadline, settings) - task.work,
+        belief.required_work_s(task.work, deadline, settings) - task.work,
         0.0,
     )
 }
@@ -146,28 +146,28 @@ mod tests {
     fn a_task_must_not_make_those_due_later_late() {
         let node = node(&[(100, 40.0), (200, 100.0)]);
         // 60 s are free before the second is due, 40 and the task's own before its own deadline.
-        assert_eq!(node.with(at(150), 60.0, at(0)), Some(140.0));
-        assert_eq!(node.with(at(150), 60.1, at(0)), None);
-        assert_eq!(node.with(at(90), 60.0, at(0)), Some(140.0));
-        assert_eq!(node.with(at(90), 60.1, at(0)), None);
-        assert_eq!(node.with(at(200), 60.0, at(0)), Some(140.0));
-        assert_eq!(node.with(at(300), 160.0, at(0)), Some(140.0));
-        assert_eq!(node.with(at(300), 160.1, at(0)), None);
-        assert_eq!(node.with(Instant::MAX, 1e9, at(0)), Some(140.0));
+        assert_eq!(node.load_with_task_s(at(150), 60.0, at(0)), Some(140.0));
+        assert_eq!(node.load_with_task_s(at(150), 60.1, at(0)), None);
+        assert_eq!(node.load_with_task_s(at(90), 60.0, at(0)), Some(140.0));
+        assert_eq!(node.load_with_task_s(at(90), 60.1, at(0)), None);
+        assert_eq!(node.load_with_task_s(at(200), 60.0, at(0)), Some(140.0));
+        assert_eq!(node.load_with_task_s(at(300), 160.0, at(0)), Some(140.0));
+        assert_eq!(node.load_with_task_s(at(300), 160.1, at(0)), None);
+        assert_eq!(node.load_with_task_s(Instant::MAX, 1e9, at(0)), Some(140.0));
     }
 
     #[test]
     fn the_first_runs_while_time_passes() {
         let node = node(&[(100, 40.0), (200, 100.0)]);
-        assert_eq!(node.with(at(300), 160.0, at(30)), Some(110.0));
-        assert_eq!(node.with(at(300), 160.1, at(30)), None);
+        assert_eq!(node.load_with_task_s(at(300), 160.0, at(30)), Some(110.0));
+        assert_eq!(node.load_with_task_s(at(300), 160.1, at(30)), None);
     }
 
     #[test]
     fn a_promise_that_breaks_anyway_holds_nobody_up_behind_it() {
         let node = node(&[(100, 150.0), (200, 50.0)]);
-        assert_eq!(node.with(at(250), 100.0, at(0)), Some(150.0));
+        assert_eq!(node.load_with_task_s(at(250), 100.0, at(0)), Some(150.0));
         // Before it nobody is let in: it would be later still.
-        assert_eq!(node.with(at(50), 1.0, at(0)), None);
+        assert_eq!(node.load_with_task_s(at(50), 1.0, at(0)), None);
     }
 }

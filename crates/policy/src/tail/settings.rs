@@ -34,7 +34,7 @@ impl TailParams {
 }
 
 impl ParameterEnum for DeadlineTrust {
-    const WORDS: &'static [(&'static str, Self)] =
+    const KEYWORDS: &'static [(&'static str, Self)] =
         &[("trusted", Self::Trusted), ("tested", Self::Tested)];
 }
 
@@ -60,7 +60,7 @@ pub(crate) const PARAMETERS: &[PolicyParameter<TailParams>] = &[
         values: "trusted or tested",
         meaning: "whether a deadline is taken to be long enough for its job",
         applies: |_| true,
-        get: |s| s.deadlines.word(),
+        get: |s| s.deadlines.keyword(),
         set: |s, word| ParameterEnum::read(&mut s.deadlines, word),
     },
 ];

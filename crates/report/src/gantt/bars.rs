@@ -15,7 +15,7 @@ pub(super) struct JobBar {
     /// Its nodes, neighbours as one range.
     pub(super) nodes: Vec<NodeRange>,
     /// What is said when it is pointed at.
-    pub(super) words: String,
+    pub(super) tooltip: String,
 }
 
 /// The jobs that ran on nodes of the chart, in order.
@@ -34,7 +34,7 @@ pub(super) fn of<'a>(
             missed: job.due.filter(|_| job.delay() > Span::ZERO),
             reserved: place.reserved,
             nodes,
-            words: words(number_of(index), job, place.reserved),
+            tooltip: tooltip(number_of(index), job, place.reserved),
         })
     };
     gantt.jobs.iter().enumerate().filter_map(bar).collect()
@@ -82,22 +82,22 @@ fn merged(ranges: &[NodeRange], nodes: u32) -> Vec<NodeRange> {
     merged
 }
 
-fn words(number: u64, job: &Outcome, reserved: Option<Instant>) -> String {
+fn tooltip(number: u64, job: &Outcome, reserved: Option<Instant>) -> String {
     let wait = job.wait().unwrap_or(Span::ZERO);
     let delay = job.delay();
     let deadline = match job.due {
         None => String::new(),
-        Some(_) if delay > Span::ZERO => format!(", {} late", hours(delay)),
+        Some(_) if delay > Span::ZERO => format!(", {} late", format_span(delay)),
         Some(due) => {
             let spare = job.ran.map_or(Span::ZERO, |ran| due.since(ran.finish));
-            format!(", {} to spare", hours(spare.max(Span::ZERO)))
+            format!(", {} to spare", format_span(spare.max(Span::ZERO)))
         }
     };
     let early = job.ran.zip(reserved).map(|(ran, at)| at.since(ran.start));
     let reservation = match early {
         None => String::new(),
         Some(early) if early > Span::ZERO => {
-            format!(", started {} before its reservation", hours(early))
+            format!(", started {} before its reservation", format_span(early))
         }
         Some(_) => ", started at its reservation".to_owned(),
     };
@@ -109,16 +109,16 @@ fn words(number: u64, job: &Outcome, reserved: Option<Instant>) -> String {
     format!(
         "job {number}: {} {processors}, ran {}, waited {}{reservation}{deadline}",
         job.procs,
-        hours(
+        format_span(
             job.ran
                 .map_or(Span::ZERO, |ran| ran.finish.since(ran.start))
         ),
-        hours(wait)
+        format_span(wait)
     )
 }
 
 /// A span in the unit that leaves one to four digits.
-fn hours(span: Span) -> String {
+fn format_span(span: Span) -> String {
     let secs = span.as_secs_f64();
     if secs < 120.0 {
         format!("{secs:.0} s")
@@ -144,7 +144,7 @@ mod tests {
             missed: None,
             reserved: None,
             nodes: vec![nodes],
-            words: String::new(),
+            tooltip: String::new(),
         }
     }
 
@@ -175,7 +175,8 @@ mod tests {
 
     #[test]
     fn spans_are_said_in_a_unit_that_fits() {
-        let said = [0, 119, 120, 7199, 7200, 360_000].map(|secs| hours(Span::from_secs(secs)));
+        let said =
+            [0, 119, 120, 7199, 7200, 360_000].map(|secs| format_span(Span::from_secs(secs)));
         assert_eq!(
             said,
             ["0 s", "119 s", "2 min", "120 min", "2.0 h", "100.0 h"]

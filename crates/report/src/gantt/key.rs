@@ -11,44 +11,44 @@ const SIZE: f64 = 12.0;
 pub(super) struct BarColour {
     pub(super) class: &'static str,
     pub(super) colour: &'static str,
-    words: &'static str,
+    label: &'static str,
 }
 
 /// A job that kept its deadline, or has none.
 pub(super) const MET: BarColour = BarColour {
     class: "met",
     colour: "#8fc1e3",
-    words: "job in time, or without a deadline",
+    label: "job in time, or without a deadline",
 };
 /// A job that missed its deadline, before it passed.
 pub(super) const MISSED: BarColour = BarColour {
     class: "missed",
     colour: "#f0a868",
-    words: "late job, before its deadline",
+    label: "late job, before its deadline",
 };
 /// A job after its deadline.
 pub(super) const LATE: BarColour = BarColour {
     class: "late",
     colour: "#a63603",
-    words: "late job, past its deadline",
+    label: "late job, past its deadline",
 };
 /// The instant for which processors were reserved for a job.
 pub(super) const RESERVED: BarColour = BarColour {
     class: "reserved",
     colour: "#1a3a52",
-    words: "reserved start",
+    label: "reserved start",
 };
 /// A rejected job.
 pub(super) const REJECTED: BarColour = BarColour {
     class: "rejected",
     colour: "#444444",
-    words: "rejected job, at its decision",
+    label: "rejected job, at its decision",
 };
 /// Jobs that wait.
 pub(super) const WAITING: BarColour = BarColour {
     class: "waiting",
     colour: "#9a9a9a",
-    words: "processors that waiting jobs ask for",
+    label: "processors that waiting jobs ask for",
 };
 
 /// Draws all of them in a row on the base line `y`.
@@ -67,9 +67,9 @@ pub(super) fn draw(svg: &mut SvgBuilder, y: f64) {
         svg.path("fill=\"currentColor\"", &sample, None);
         svg.close();
         svg.open("class=\"ink\" color=\"#222222\" fill=\"currentColor\"");
-        svg.text((x + 24.0, y), TextAnchor::Start, SIZE, tint.words);
+        svg.text((x + 24.0, y), TextAnchor::Start, SIZE, tint.label);
         svg.close();
-        x += 24.0 + font::width(tint.words, SIZE) + 22.0;
+        x += 24.0 + font::width(tint.label, SIZE) + 22.0;
     }
 }
 

@@ -82,7 +82,7 @@ impl GanttPanel {
         let mut grid = String::new();
         svg.open("class=\"ink\" color=\"#222222\" fill=\"currentColor\"");
         for (mark, label) in step.marks(origin, window.from, window.to()) {
-            let x = window.place(mark);
+            let x = window.position(mark);
             put(
                 &mut grid,
                 format_args!(
@@ -121,7 +121,7 @@ impl GanttPanel {
     fn node_marks(&self, top: f64) -> Vec<(f64, String)> {
         let high = f64::from(self.nodes.max(1));
         let extent = AxisExtent::AtLeast { low: 0.0, high };
-        let marks = AxisScale::of(extent, std::iter::empty(), 5).between(0.0, 1.0);
+        let marks = AxisScale::of(extent, std::iter::empty(), 5).with_pixels(0.0, 1.0);
         let (_, end) = marks.ends();
         let on_page = marks.marks().filter(|(part, _)| part * end <= high);
         on_page
@@ -137,7 +137,7 @@ impl GanttPanel {
     fn waiting_scale(&self, top: f64) -> Option<AxisScale> {
         let bottom = self.bottom(top);
         let scale = self.waiting.clone()?;
-        Some(scale.between(bottom, bottom - WAITING_HEIGHT))
+        Some(scale.with_pixels(bottom, bottom - WAITING_HEIGHT))
     }
 
     fn waiting_marks(&self, top: f64) -> Vec<(f64, String)> {
@@ -185,10 +185,10 @@ impl GanttPanel {
         });
         for (bar, from, to) in parts {
             if from < to && from < window.to() && to > window.from {
-                let x = window.place(from);
-                let width = (window.place(to) - x).max(MIN_BAR);
+                let x = window.position(from);
+                let width = (window.position(to) - x).max(MIN_BAR);
                 let data = self.rectangles(top, (x, width), &bar.nodes);
-                svg.path("", &data, Some(&bar.words));
+                svg.path("", &data, Some(&bar.tooltip));
             }
         }
         svg.close();
@@ -205,8 +205,8 @@ impl GanttPanel {
     ) {
         let reserved = bars.iter().filter_map(|bar| Some((bar, bar.reserved?)));
         let mut lines = String::new();
-        for (bar, at) in reserved.filter(|(_, at)| window.holds(*at)) {
-            lines += &self.rectangles(top, (window.place(at), RESERVED_WIDTH), &bar.nodes);
+        for (bar, at) in reserved.filter(|(_, at)| window.contains(*at)) {
+            lines += &self.rectangles(top, (window.position(at), RESERVED_WIDTH), &bar.nodes);
         }
         if !lines.is_empty() {
             RESERVED.open(svg);
@@ -242,8 +242,8 @@ impl GanttPanel {
         rejections: impl Iterator<Item = Instant>,
     ) {
         let mut ticks = String::new();
-        for instant in rejections.filter(|&instant| window.holds(instant)) {
-            let x = PixelNumber(window.place(instant));
+        for instant in rejections.filter(|&instant| window.contains(instant)) {
+            let x = PixelNumber(window.position(instant));
             put(
                 &mut ticks,
                 format_args!(
@@ -275,11 +275,15 @@ impl GanttPanel {
             return;
         };
         let columns = (WIDTH - LEFT - RIGHT) as usize;
-        let mut area = format!("M{} {}", PixelNumber(LEFT), PixelNumber(scale.place(0.0)));
+        let mut area = format!(
+            "M{} {}",
+            PixelNumber(LEFT),
+            PixelNumber(scale.position(0.0))
+        );
         let mut last = 0;
         for (column, level) in waiting.columns(window, columns).into_iter().enumerate() {
             if level != last {
-                let y = scale.place(level as f64);
+                let y = scale.position(level as f64);
                 put(
                     &mut area,
                     format_args!("H{}V{}", PixelNumber(LEFT + column as f64), PixelNumber(y)),
@@ -292,7 +296,7 @@ impl GanttPanel {
             format_args!(
                 "H{}V{}z",
                 PixelNumber(WIDTH - RIGHT),
-                PixelNumber(scale.place(0.0))
+                PixelNumber(scale.position(0.0))
             ),
         );
         WAITING.open(svg);

@@ -39,14 +39,14 @@ pub(super) fn sections(charts: &[WorldChart]) -> Vec<PageSection> {
 fn table(sheet: &ChartTable) -> PageBlock {
     let cell = |text: &String| match text.parse::<f64>() {
         Ok(_) => PageCell::number(text),
-        Err(_) => PageCell::words(text),
+        Err(_) => PageCell::text(text),
     };
     let first = sheet.rows.first();
     let head = sheet.head.iter().enumerate().map(|(column, text)| {
         let numbers = first.and_then(|row| row.get(column)?.parse::<f64>().ok());
         match numbers {
             Some(_) => PageCell::number(text),
-            None => PageCell::words(text),
+            None => PageCell::text(text),
         }
     });
     PageBlock::Table(PageTable {
@@ -79,8 +79,8 @@ fn line_chart(chart: &WorldChart) -> LineChart {
         .enumerate()
         .map(|(at, series)| LineSeries {
             name: series.name.clone(),
-            look: SeriesStyle(at),
-            joined: match series.drawn {
+            style: SeriesStyle(at),
+            interpolation: match series.drawn {
                 SeriesKind::Lines => LineInterpolation::Marked,
                 SeriesKind::Curve => LineInterpolation::Plain,
                 SeriesKind::Steps => LineInterpolation::Steps,

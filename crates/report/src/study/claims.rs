@@ -18,7 +18,7 @@ pub(super) fn section(ledger: &ClaimResults) -> Option<PageSection> {
         ledger.count(ClaimVerdict::Holds),
         ledger.count(ClaimVerdict::Fails),
         ledger.count(ClaimVerdict::Undecided),
-        match ledger.broken().count() {
+        match ledger.unexpected_failures().count() {
             0 => "All that were expected to hold do.".to_owned(),
             broken => format!("{broken} that were expected to hold do not."),
         }
@@ -26,10 +26,10 @@ pub(super) fn section(ledger: &ClaimResults) -> Option<PageSection> {
     let table = PageTable {
         caption: String::new(),
         head: vec![
-            PageCell::words("claim"),
-            PageCell::words("statement"),
-            PageCell::words("source"),
-            PageCell::words("verdict"),
+            PageCell::text("claim"),
+            PageCell::text("statement"),
+            PageCell::text("source"),
+            PageCell::text("verdict"),
             PageCell::number("measured"),
             PageCell::number("from"),
             PageCell::number("to"),
@@ -46,11 +46,11 @@ fn row(entry: &ClaimResult) -> Vec<PageCell> {
     let interval = entry
         .measured
         .and_then(|measured: SeedMean| measured.interval);
-    let number = |value: Option<f64>| PageCell::number(value.map(short).unwrap_or_default());
+    let number = |value: Option<f64>| PageCell::number(value.map(four_digits).unwrap_or_default());
     vec![
-        PageCell::words(&entry.claim.id),
-        PageCell::words(&entry.claim.claim),
-        PageCell::words(&entry.claim.source),
+        PageCell::text(&entry.claim.id),
+        PageCell::text(&entry.claim.claim),
+        PageCell::text(&entry.claim.source),
         verdict(entry),
         number(entry.measured.map(|measured| measured.mean)),
         number(interval.map(|interval| interval.low)),
@@ -77,7 +77,7 @@ fn verdict(entry: &ClaimResult) -> PageCell {
 }
 
 /// A number with four significant digits, or all before the point.
-fn short(value: f64) -> String {
+fn four_digits(value: f64) -> String {
     let digits = if value == 0.0 {
         0
     } else {
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn numbers_have_four_digits() {
-        let said = [0.0, 1.0, -12.3456, 123_456.7, 0.001_234_56, 1e-9].map(short);
+        let said = [0.0, 1.0, -12.3456, 123_456.7, 0.001_234_56, 1e-9].map(four_digits);
         assert_eq!(
             said,
             [

@@ -7,7 +7,7 @@ use tollgate_study::experiment::{CurvePlotSpec, Scenario};
 use tollgate_study::measure::{RunMetric, StudyMetric};
 use tollgate_study::results::ExperimentPoint;
 
-use super::{PolicyStyles, measure, place};
+use super::{PolicyStyles, measure, set_and_market};
 use crate::axis::{AxisExtent, ChartAxis};
 use crate::line_chart::{LineChart, LineInterpolation, LinePoint, LineSeries};
 use crate::look::SeriesStyle;
@@ -33,7 +33,11 @@ pub(super) fn section(results: &StudyResults, looks: &PolicyStyles) -> Option<Pa
         .filter_map(|curves| listed(results, curves))
         .collect();
     let asked_for = !listed.is_empty();
-    let all = if asked_for { listed } else { every(results) };
+    let all = if asked_for {
+        listed
+    } else {
+        all_objectives(results)
+    };
     let mut blocks = Vec::new();
     for (scenario, varied) in results.experiment().scenarios.iter().enumerate() {
         let of_scenario = all.iter().filter(|chart| chart.scenario == scenario);
@@ -93,7 +97,7 @@ fn listed(results: &StudyResults, curves: &CurvePlotSpec) -> Option<CurveChart> 
 }
 
 /// Every objective in every scenario, set and market.
-fn every(results: &StudyResults) -> Vec<CurveChart> {
+fn all_objectives(results: &StudyResults) -> Vec<CurveChart> {
     let experiment = results.experiment();
     let mut charts = Vec::new();
     for (scenario, varied) in experiment.scenarios.iter().enumerate() {
@@ -107,7 +111,7 @@ fn every(results: &StudyResults) -> Vec<CurveChart> {
                             "curves-{}-{}-{}-{objective}",
                             plan.name, variant.name, varied.name
                         ),
-                        title: match place(experiment, set, market).as_str() {
+                        title: match set_and_market(experiment, set, market).as_str() {
                             "" => what.to_owned(),
                             place => format!("{}: {place}", measure::objective(objective)),
                         },
@@ -130,7 +134,7 @@ impl CurveChart {
         self.policies.is_empty() || self.policies.iter().any(|words| words == policy)
     }
 
-    fn at(&self, value: usize, policy: usize) -> ExperimentPoint {
+    fn point(&self, value: usize, policy: usize) -> ExperimentPoint {
         ExperimentPoint {
             set: self.set,
             market: self.market,
@@ -142,7 +146,7 @@ impl CurveChart {
 
     /// The mean over the seeds that have a value, with its interval.
     fn estimate(&self, results: &StudyResults, value: usize, policy: usize) -> Option<SeedMean> {
-        let at = self.at(value, policy);
+        let at = self.point(value, policy);
         let values: Vec<f64> = results
             .values(at, self.measure)
             .into_iter()
@@ -156,7 +160,7 @@ impl CurveChart {
         let policies = results.experiment().markets[self.market].policies.len();
         let mut places = (0..values).flat_map(|value| (0..policies).map(move |p| (value, p)));
         places.any(|(value, policy)| {
-            let seeds = results.values(self.at(value, policy), self.measure);
+            let seeds = results.values(self.point(value, policy), self.measure);
             seeds.iter().any(Option::is_some)
         })
     }
@@ -190,17 +194,17 @@ impl CurveChart {
                 }),
         };
         let shown = policies.iter().zip(&estimates);
-        let shown = shown.filter(|(policy, _)| scenario.has(policy) && self.shows(policy));
+        let shown = shown.filter(|(policy, _)| scenario.runs_policy(policy) && self.shows(policy));
         let series = shown
             .enumerate()
             .map(|(nth, (policy, estimates))| LineSeries {
                 name: policy.clone(),
                 // Where a picture shows some of many policies, looks would repeat in it.
-                look: match self.policies.is_empty() && scenario.policies.is_empty() {
-                    true => looks.look(policy),
+                style: match self.policies.is_empty() && scenario.policies.is_empty() {
+                    true => looks.style(policy),
                     false => SeriesStyle(nth),
                 },
-                joined: LineInterpolation::Marked,
+                interpolation: LineInterpolation::Marked,
                 points: scenario.values.iter().zip(estimates).map(point).collect(),
                 labels: Vec::new(),
             });

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use thiserror::Error;
-use tollgate_study::chart::{CHARTS, WorldChart};
+use tollgate_study::chart::{CHARTS_FILE, WorldChart};
 use tollgate_study::results::ResultsError;
 use tollgate_study::{ClaimResults, Experiment, StudyResults};
 
@@ -141,7 +141,7 @@ impl FinishedStudy {
 
 /// The pictures in the folder; none if its world drew none.
 fn charts(folder: &Path) -> Result<Vec<WorldChart>, FinishedStudyError> {
-    let file = folder.join(CHARTS);
+    let file = folder.join(CHARTS_FILE);
     let text = match fs::read(&file) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

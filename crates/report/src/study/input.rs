@@ -50,9 +50,9 @@ pub(super) fn section(finished: &FinishedStudy) -> PageSection {
     let rows = facts.chain(markets).chain(sets);
     let inputs = PageTable {
         caption: String::new(),
-        head: vec![PageCell::words("what"), PageCell::words("was run")],
+        head: vec![PageCell::text("what"), PageCell::text("was run")],
         rows: rows
-            .map(|(name, fact)| vec![PageCell::words(name), PageCell::words(fact)])
+            .map(|(name, fact)| vec![PageCell::text(name), PageCell::text(fact)])
             .collect(),
     };
     PageSection {
@@ -68,16 +68,16 @@ fn scenarios(experiment: &Experiment) -> PageTable {
     let rows = experiment.scenarios.iter().map(|scenario| {
         let values: Vec<String> = scenario.values.iter().map(f64::to_string).collect();
         vec![
-            PageCell::words(&scenario.name),
-            PageCell::words(&scenario.title),
-            PageCell::words(scenario.vary.to_string()),
-            PageCell::words(values.join(", ")),
+            PageCell::text(&scenario.name),
+            PageCell::text(&scenario.title),
+            PageCell::text(scenario.vary.to_string()),
+            PageCell::text(values.join(", ")),
         ]
     });
     PageTable {
         caption: "In each scenario one setting varies while the others stay.".to_owned(),
         head: ["scenario", "in words", "setting", "values"]
-            .map(PageCell::words)
+            .map(PageCell::text)
             .to_vec(),
         rows: rows.collect(),
     }

@@ -44,7 +44,7 @@ pub(super) fn scaled(measure: RunMetric, most: f64) -> ScaledAxis {
             };
             (None, 1.0, all)
         }
-        RunMetric::Quantity(quantity) => (quantity.unit, 1.0, AxisExtent::Fitted),
+        RunMetric::World(quantity) => (quantity.unit, 1.0, AxisExtent::Fitted),
     };
     let axis = ChartAxis {
         label,
@@ -84,7 +84,7 @@ pub(super) const fn label(measure: RunMetric) -> &'static str {
         RunMetric::BoundedSlowdown => "mean bounded slowdown",
         RunMetric::Utilisation => "utilisation",
         RunMetric::Makespan => "makespan",
-        RunMetric::Quantity(quantity) => quantity.meaning,
+        RunMetric::World(quantity) => quantity.meaning,
     }
 }
 

@@ -6,7 +6,7 @@ use tollgate_study::experiment::RiskPlotSpec as Planned;
 use tollgate_study::results::ExperimentPoint;
 use tollgate_study::{RiskAnalysis, StudyResults};
 
-use super::{PolicyStyles, measure, place};
+use super::{PolicyStyles, measure, set_and_market};
 use crate::axis::AxisExtent;
 use crate::page::{CellRole, PageBlock, PageCell, PageFigure, PageSection, PageTable};
 use crate::risk_plot::{RiskPlot, RiskPoint, RiskSeries};
@@ -68,7 +68,7 @@ fn section(
         PageBlock::Figures {
             figures: figures.collect(),
         },
-        PageBlock::Table(orders(&analysis, &combinations)),
+        PageBlock::Table(rankings(&analysis, &combinations)),
     ];
     let widest = combinations
         .iter()
@@ -78,7 +78,7 @@ fn section(
         blocks.extend(widest.and_then(|widest| details(&analysis, widest, ranking)));
     }
     let title = experiment.sets[set].title.as_str();
-    let parts = [&place(experiment, set, market), title];
+    let parts = [&set_and_market(experiment, set, market), title];
     let words: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     let heading = if words.is_empty() {
         "Risk analysis".to_owned()
@@ -93,7 +93,7 @@ fn section(
 fn combinations(results: &StudyResults, market: usize, set: usize) -> Vec<ObjectiveCombination> {
     let experiment = results.experiment();
     if experiment.risk_plots.is_empty() {
-        return every(results, market, set);
+        return default_combinations(results, market, set);
     }
     let here = |plot: &&Planned| {
         let named = experiment.market(plot.market).map(|market| market.name);
@@ -108,7 +108,11 @@ fn combinations(results: &StudyResults, market: usize, set: usize) -> Vec<Object
         .collect()
 }
 
-fn every(results: &StudyResults, market: usize, set: usize) -> Vec<ObjectiveCombination> {
+fn default_combinations(
+    results: &StudyResults,
+    market: usize,
+    set: usize,
+) -> Vec<ObjectiveCombination> {
     let measured: Vec<Objective> = Objective::ALL
         .into_iter()
         .filter(|&objective| {
@@ -116,10 +120,10 @@ fn every(results: &StudyResults, market: usize, set: usize) -> Vec<ObjectiveComb
             let mut here = rows.filter(|row| {
                 let ExperimentPoint {
                     set: s, market: m, ..
-                } = row.planned.at();
+                } = row.planned.point();
                 (s, m) == (set, market)
             });
-            here.any(|row| row.figures.objective(objective).is_some())
+            here.any(|row| row.measurements.objective(objective).is_some())
         })
         .collect();
     let alone = measured.iter().map(|&objective| vec![objective]);
@@ -188,7 +192,7 @@ impl ObjectiveCombination {
     }
 
     /// What it combines, with the weights unless all count the same.
-    fn words(&self) -> String {
+    fn describe(&self) -> String {
         let equal = Weights::equal(&self.objectives);
         if equal.as_ref() == Ok(&self.weights) {
             measure::objectives(&self.objectives)
@@ -215,7 +219,7 @@ impl ObjectiveCombination {
         let policies = analysis.policies().iter().enumerate();
         let series = policies.map(|(policy, name)| RiskSeries {
             name: name.clone(),
-            look: looks.look(name),
+            style: looks.style(name),
             points: self
                 .points(analysis, policy)
                 .into_iter()
@@ -234,16 +238,17 @@ impl ObjectiveCombination {
 }
 
 /// Both rankings of every combination, a line each.
-fn orders(analysis: &RiskAnalysis, combinations: &[ObjectiveCombination]) -> PageTable {
+fn rankings(analysis: &RiskAnalysis, combinations: &[ObjectiveCombination]) -> PageTable {
     let rows = combinations.iter().map(|combination| {
         let order = |by| {
             let ranked = analysis.ranking(by, &combination.weights);
-            PageCell::words(
-                ranked.map_or_else(|_| String::new(), |ranked| in_a_line(analysis, &ranked)),
-            )
+            PageCell::text(ranked.map_or_else(
+                |_| String::new(),
+                |ranked| inline_ranking(analysis, &ranked),
+            ))
         };
         vec![
-            PageCell::words(combination.words()),
+            PageCell::text(combination.describe()),
             order(Ranking::BestPerformance),
             order(Ranking::BestVolatility),
         ]
@@ -253,7 +258,7 @@ fn orders(analysis: &RiskAnalysis, combinations: &[ObjectiveCombination]) -> Pag
                   apart at 95 %; those with = tie."
             .to_owned(),
         head: ["objectives", "by best performance", "by best volatility"]
-            .map(PageCell::words)
+            .map(PageCell::text)
             .to_vec(),
         rows: rows.collect(),
     }
@@ -261,16 +266,18 @@ fn orders(analysis: &RiskAnalysis, combinations: &[ObjectiveCombination]) -> Pag
 
 /// Policies with a sign between neighbours: `=` for a tie, U+2248 where they cannot be told
 /// apart, `>` otherwise.
-fn in_a_line(analysis: &RiskAnalysis, ranked: &[RankedPolicy]) -> String {
+fn inline_ranking(analysis: &RiskAnalysis, ranked: &[RankedPolicy]) -> String {
     let mut line = String::new();
     for (position, one) in ranked.iter().enumerate() {
         line.push_str(&analysis.policies()[one.policy]);
-        line.push_str(match (ranked.get(position + 1), one.like_next) {
-            (None, _) => "",
-            (Some(next), _) if next.rank == one.rank => " = ",
-            (Some(_), Some(true)) => " \u{2248} ",
-            (Some(_), Some(false) | None) => " > ",
-        });
+        line.push_str(
+            match (ranked.get(position + 1), one.indistinguishable_from_next) {
+                (None, _) => "",
+                (Some(next), _) if next.rank == one.rank => " = ",
+                (Some(_), Some(true)) => " \u{2248} ",
+                (Some(_), Some(false) | None) => " > ",
+            },
+        );
     }
     line
 }
@@ -287,12 +294,12 @@ fn details(
         Ranking::BestPerformance => "performance",
         Ranking::BestVolatility => "volatility",
     };
-    let mut head = vec![PageCell::number("rank"), PageCell::words("policy")];
+    let mut head = vec![PageCell::number("rank"), PageCell::text("policy")];
     head.extend(by_weight(by, HEADS).map(PageCell::number));
-    head.push(PageCell::words("gradient"));
+    head.push(PageCell::text("gradient"));
     head.push(PageCell::number("mean distance"));
-    head.push(PageCell::words("next one"));
-    let objectives = combination.words();
+    head.push(PageCell::text("next one"));
+    let objectives = combination.describe();
     Some(PageBlock::Table(PageTable {
         caption: format!("Ranking by best {first}: {objectives}"),
         head,
@@ -327,15 +334,15 @@ fn row(analysis: &RiskAnalysis, one: &RankedPolicy, by: Ranking) -> Vec<PageCell
     let figure = |figure: f64| PageCell::number(format!("{figure:.3}"));
     let mut row = vec![
         PageCell::number(one.rank.to_string()),
-        PageCell::words(&analysis.policies()[one.policy]),
+        PageCell::text(&analysis.policies()[one.policy]),
     ];
     row.extend(by_weight(by, figures).map(figure));
-    row.push(PageCell::words(profile.gradient.to_string()));
+    row.push(PageCell::text(profile.gradient.to_string()));
     row.push(figure(profile.mean_distance));
-    row.push(match one.like_next {
+    row.push(match one.indistinguishable_from_next {
         Some(true) => PageCell::of(CellRole::Unsure, "cannot be told apart"),
-        Some(false) => PageCell::words("is worse"),
-        None => PageCell::words(""),
+        Some(false) => PageCell::text("is worse"),
+        None => PageCell::text(""),
     });
     row
 }

@@ -36,8 +36,8 @@ fn chart(series: Vec<LineSeries>) -> LineChart {
 fn series(name: &str, look: usize, points: Vec<LinePoint>) -> LineSeries {
     LineSeries {
         name: name.to_owned(),
-        look: SeriesStyle(look),
-        joined: LineInterpolation::Marked,
+        style: SeriesStyle(look),
+        interpolation: LineInterpolation::Marked,
         labels: Vec::new(),
         points,
     }

@@ -28,12 +28,12 @@ fn page(title: &str) -> ReportPage {
     let table = PageTable {
         caption: title.to_owned(),
         head: vec![
-            PageCell::words("claim"),
+            PageCell::text("claim"),
             PageCell::number("measured"),
-            PageCell::words("verdict"),
+            PageCell::text("verdict"),
         ],
         rows: vec![vec![
-            PageCell::words(title),
+            PageCell::text(title),
             PageCell::number("0.5"),
             PageCell::of(CellRole::Bad, "fails"),
         ]],
@@ -110,9 +110,9 @@ fn the_name_of_a_picture_leads_nowhere_else() {
 fn pictures_are_written_beside_the_page() {
     let place = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("pages");
     folder::write(&page("A study"), &place).unwrap();
-    let html = fs::read_to_string(place.join(folder::PAGE)).unwrap();
+    let html = fs::read_to_string(place.join(folder::PAGE_FILE)).unwrap();
     assert_eq!(html, page("A study").to_html());
-    let mut names: Vec<_> = fs::read_dir(place.join(folder::PICTURES))
+    let mut names: Vec<_> = fs::read_dir(place.join(folder::PICTURES_DIR))
         .unwrap()
         .map(|file| file.unwrap().file_name().into_string().unwrap())
         .collect();

@@ -16,7 +16,7 @@ fn series(name: &str, look: usize, points: &[(f64, f64)]) -> RiskSeries {
     };
     RiskSeries {
         name: name.to_owned(),
-        look: SeriesStyle(look),
+        style: SeriesStyle(look),
         points: points.iter().enumerate().map(point).collect(),
     }
 }

@@ -53,7 +53,7 @@ pub(crate) fn measure() {
         let keeper = Controller::new(store, engine, &rules, Box::new(clock)).expect("a keeper");
         let (door, thread) = keeper::start(keeper).expect("a thread");
         let (times, drops) = round(&door, flood);
-        door.ask(ControllerRequest::Stop);
+        door.send(ControllerRequest::Stop);
         thread.join().expect("it stops");
         let median = times[times.len() / 2].as_secs_f64() * 1e3;
         let longest = times[times.len() - 1].as_secs_f64() * 1e3;
@@ -101,15 +101,15 @@ fn submission(user: u32, plan: SubmissionOptions, hold: Option<Span>) -> Submiss
         budget: None,
         penalty: CreditsPerSecond::from_f64(0.0),
         confidence: None,
-        retry: OnEviction::Never,
-        hold,
-        plan,
+        retry: OnEviction::Fail,
+        reserve_for: hold,
+        options: plan,
     }
 }
 
 fn answer<T>(door: &ControllerHandle, ask: impl FnOnce(keeper::Responder<T>) -> ControllerRequest) {
     let (reply, answer) = oneshot::channel();
-    door.ask(ask(reply));
+    door.send(ask(reply));
     // A quote too many is refused, which is an answer too.
     drop(answer.blocking_recv().expect("an answer"));
 }
@@ -133,7 +133,7 @@ fn reserve(door: &ControllerHandle) {
         SubmissionOptions::default(),
         Some(Span::from_secs(60)),
     );
-    answer(door, |reply| ControllerRequest::Hold {
+    answer(door, |reply| ControllerRequest::Reserve {
         submission,
         due: None,
         reply,

@@ -65,7 +65,7 @@ fn fill(folder: &Path, jobs: u64) {
     let mut core = store.recover(&rules).expect("a state");
     let up = ServiceCommand::WorkerUp {
         worker: WorkerId(0),
-        epoch: 1,
+        incarnation: 1,
         nodes: NODES,
         memory: None,
     };
@@ -129,9 +129,9 @@ fn submit(job: u64) -> ServiceCommand {
         budget: None,
         penalty: CreditsPerSecond::ZERO,
         confidence: None,
-        retry: OnEviction::Never,
-        hold: None,
-        plan: SubmissionOptions::default(),
+        retry: OnEviction::Fail,
+        reserve_for: None,
+        options: SubmissionOptions::default(),
     })
 }
 
@@ -142,7 +142,7 @@ fn end(job: u64, at: Instant) -> ServiceCommand {
             task: 0,
             attempt: 1,
         },
-        fate: AttemptProgress::Ended {
+        progress: AttemptProgress::Ended {
             status: AttemptExit::Code(0),
             killed: None,
             at,

@@ -26,9 +26,9 @@ pub(super) struct ApiOperation {
     pub(super) method: &'static str,
     pub(super) summary: &'static str,
     pub(super) query: Option<SchemaFn>,
-    pub(super) takes: Option<SchemaFn>,
+    pub(super) body: Option<SchemaFn>,
     /// By status.
-    pub(super) answers: Vec<(u16, ResponseContent)>,
+    pub(super) responses: Vec<(u16, ResponseContent)>,
     /// Statuses of what goes wrong beside what may go wrong with every request like it.
     pub(super) problems: &'static [u16],
 }
@@ -48,40 +48,40 @@ pub(super) enum ResponseContent {
 /// Every path.
 pub(super) fn all() -> Vec<ApiEndpoint> {
     let text = ResponseContent::Other;
-    let job_events = does("Stream the state of a job and its events, until the job is over")
+    let job_events = operation("Stream the state of a job and its events, until the job is over")
         .answers(200, text("text/event-stream"))
         .answers(204, ResponseContent::Nothing)
         .problems(&[]);
     vec![
         at("/healthz").get(
             routes::healthz,
-            does("Check that the service answers and decides")
+            operation("Check that the service answers and decides")
                 .answers(200, text("text/plain; charset=utf-8"))
                 .problems(&[503]),
         ),
         at("/metrics").get(
             metrics::metrics,
-            does("Metrics of the whole service, for OpenMetrics")
+            operation("Metrics of the whole service, for OpenMetrics")
                 .answers(200, text(metrics::MEDIA_TYPE)),
         ),
         at("/v1/openapi.json").get(
             openapi::openapi,
-            does("This description").answers(200, text("application/json")),
+            operation("This description").answers(200, text("application/json")),
         ),
         at("/v1/status").get(
             routes::status,
-            does("Show the state of the service").gives::<ServiceStatus>(200),
+            operation("Show the state of the service").gives::<ServiceStatus>(200),
         ),
         at("/v1/jobs")
             .get(
                 routes::jobs,
-                does("List jobs, latest first")
+                operation("List jobs, latest first")
                     .query::<JobsQuery>()
                     .gives::<JobList>(200),
             )
             .post(
                 routes::submit,
-                does("Submit a job")
+                operation("Submit a job")
                     .takes_as(submission)
                     .gives::<SubmitResponse>(201)
                     .gives::<SubmitResponse>(200)
@@ -90,114 +90,114 @@ pub(super) fn all() -> Vec<ApiEndpoint> {
         at("/v1/jobs/{id}")
             .get(
                 routes::job,
-                does("Show a job, or one task of an array")
+                operation("Show a job, or one task of an array")
                     .gives::<JobDetails>(200)
                     .problems(&[404]),
             )
             .delete(
                 routes::cancel,
-                does("Cancel a job")
+                operation("Cancel a job")
                     .gives::<JobRef>(200)
                     .problems(&[404, 409]),
             ),
         at("/v1/jobs/{id}/tasks").get(
             routes::tasks,
-            does("List the tasks of an array")
+            operation("List the tasks of an array")
                 .query::<TasksQuery>()
                 .gives::<JobList>(200)
                 .problems(&[404]),
         ),
         at("/v1/jobs/{id}/explain").get(
             routes::explain,
-            does("Explain the state of a job")
+            operation("Explain the state of a job")
                 .gives::<JobExplanation>(200)
                 .problems(&[404]),
         ),
         at("/v1/jobs/{id}/wait").get(
             routes::wait,
-            does("Wait until a job is over, or admitted or rejected")
+            operation("Wait until a job is over, or admitted or rejected")
                 .query::<WaitQuery>()
                 .gives::<JobDetails>(200)
                 .problems(&[404]),
         ),
-        at("/v1/jobs/{id}/events").get(streams::of_job, job_events),
+        at("/v1/jobs/{id}/events").get(streams::job_events, job_events),
         at("/v1/jobs/{id}/cancel").post(
             routes::cancel,
-            does("Cancel a job")
+            operation("Cancel a job")
                 .gives::<JobRef>(200)
                 .problems(&[404, 409]),
         ),
         at("/v1/jobs/{id}/hold").post(
             routes::hold,
-            does("Hold a job")
+            operation("Hold a job")
                 .gives::<JobRef>(200)
                 .problems(&[404, 409]),
         ),
         at("/v1/jobs/{id}/release").post(
             routes::release,
-            does("Release a held job")
+            operation("Release a held job")
                 .gives::<JobRef>(200)
                 .problems(&[404, 409]),
         ),
         at("/v1/events").get(
-            streams::all,
-            does("Stream the events of jobs, from now on or from a known event")
+            streams::all_events,
+            operation("Stream the events of jobs, from now on or from a known event")
                 .answers(200, text("text/event-stream"))
                 .problems(&[]),
         ),
         at("/v1/quotes").post(
             routes::quote,
-            does("Quote a job, or reserve room for it")
-                .takes_as(question)
+            operation("Quote a job, or reserve room for it")
+                .takes_as(quote_request)
                 .gives::<SubmitResponse>(200)
                 .problems(&[403, 429, 507]),
         ),
         at("/v1/quotes/{id}/claim").post(
             routes::claim,
-            does("Claim a reserved quote")
+            operation("Claim a reserved quote")
                 .takes_as(runnable)
                 .gives::<JobRef>(200)
                 .problems(&[403, 404, 409, 507]),
         ),
         at("/v1/ledger").get(
             routes::ledger,
-            does("Show the ledger, by user and day").gives::<LedgerReport>(200),
+            operation("Show the ledger, by user and day").gives::<LedgerReport>(200),
         ),
         at("/v1/objectives").get(
             routes::objectives,
-            does("Show the objectives so far").gives::<ServiceObjectives>(200),
+            operation("Show the objectives so far").gives::<ServiceObjectives>(200),
         ),
         at("/v1/calibration").get(
             routes::calibration,
-            does("Compare promises with how many were kept").gives::<CalibrationReport>(200),
+            operation("Compare promises with how many were kept").gives::<CalibrationReport>(200),
         ),
         at("/v1/nodes").get(
             routes::nodes,
-            does("List nodes and workers").gives::<NodeList>(200),
+            operation("List nodes and workers").gives::<NodeList>(200),
         ),
         at(fleet::route::PATH).get(
-            work::take,
-            does("Register a worker (connection upgrade)")
+            work::register_worker,
+            operation("Register a worker (connection upgrade)")
                 .answers(101, ResponseContent::Nothing)
                 .problems(&[426]),
         ),
         at("/v1/tokens")
             .get(
                 tokens::list,
-                does("List tokens and certificates")
+                operation("List tokens and certificates")
                     .gives::<TokenList>(200)
                     .problems(&[403]),
             )
             .post(
-                tokens::make,
-                does("Create a token")
+                tokens::create,
+                operation("Create a token")
                     .takes::<TokenRequest>()
                     .gives::<NewToken>(201)
                     .problems(&[403, 429]),
             ),
         at("/v1/tokens/{id}/revoke").post(
             tokens::revoke,
-            does("Revoke a token")
+            operation("Revoke a token")
                 .gives::<TokenList>(200)
                 .problems(&[403, 404, 409]),
         ),
@@ -212,13 +212,13 @@ fn at(path: &'static str) -> ApiEndpoint {
     }
 }
 
-fn does(summary: &'static str) -> ApiOperation {
+fn operation(summary: &'static str) -> ApiOperation {
     ApiOperation {
         method: "",
         summary,
         query: None,
-        takes: None,
-        answers: Vec::new(),
+        body: None,
+        responses: Vec::new(),
         problems: &[],
     }
 }
@@ -247,7 +247,7 @@ fn submission(types: &mut SchemaGenerator) -> Schema {
 }
 
 /// A job that is asked about: one task that may start at once.
-fn question(types: &mut SchemaGenerator) -> Schema {
+fn quote_request(types: &mut SchemaGenerator) -> Schema {
     let job = types.subschema_for::<JobRequest>();
     json_schema!({"allOf": [job, one_deadline(), {
         "properties": {
@@ -314,7 +314,10 @@ impl ApiOperation {
 
     fn takes_as(self, takes: SchemaFn) -> Self {
         let takes = Some(takes);
-        Self { takes, ..self }
+        Self {
+            body: takes,
+            ..self
+        }
     }
 
     fn gives<T: JsonSchema>(self, status: u16) -> Self {
@@ -322,7 +325,7 @@ impl ApiOperation {
     }
 
     fn answers(mut self, status: u16, content: ResponseContent) -> Self {
-        self.answers.push((status, content));
+        self.responses.push((status, content));
         self
     }
 

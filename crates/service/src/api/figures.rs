@@ -2,7 +2,7 @@
 
 use tollgate_engine::EngineCapacity;
 
-use super::instant::iso;
+use super::instant::format_iso;
 use super::types::{
     CalibrationBin, CalibrationReport, NodeList, NodeStatus, ServiceObjectives, ShadowStatus,
     WorkerStatus,
@@ -29,7 +29,7 @@ pub(super) fn objectives(sums: &ObjectiveSums) -> ServiceObjectives {
 }
 
 /// Two policies side by side.
-pub(super) fn shadow(comparison: &PolicyComparison) -> ShadowStatus {
+pub(super) fn shadow_status(comparison: &PolicyComparison) -> ShadowStatus {
     let sums = |of: &ShadowTotals| {
         objectives(&ObjectiveSums {
             submitted: of.submitted,
@@ -42,7 +42,7 @@ pub(super) fn shadow(comparison: &PolicyComparison) -> ShadowStatus {
     };
     ShadowStatus {
         policy: comparison.policy.clone(),
-        since_at: iso(comparison.since),
+        since_at: format_iso(comparison.since),
         running: comparison.running,
         queued: comparison.queued,
         undecided: comparison.undecided,
@@ -68,7 +68,7 @@ pub(super) fn calibration(bins: &[PromiseBin]) -> CalibrationReport {
 }
 
 /// What there is to run on. Nodes of workers that are gone are left out: they may be many.
-pub(super) fn nodes(site: &ClusterInfo) -> NodeList {
+pub(super) fn node_list(site: &ClusterInfo) -> NodeList {
     let worker_of = |id: u32| {
         let has = |worker: &&fleet::WorkerInfo| worker.nodes.nodes().any(|node| node.0 == id);
         site.workers.iter().find(has)
@@ -86,28 +86,28 @@ pub(super) fn nodes(site: &ClusterInfo) -> NodeList {
             tasks: tasks.unwrap_or(0),
             worker: worker.map(|worker| worker.name.clone()),
         };
-        let is_gone = worker.is_some_and(|worker| worker.standing == WorkerState::Gone);
+        let is_gone = worker.is_some_and(|worker| worker.state == WorkerState::Lost);
         (!is_gone).then_some(node)
     };
     NodeList {
         nodes: (0..).zip(&site.nodes).filter_map(node).collect(),
         memory_per_node_bytes: site.capacity.memory_per_node,
         enforced: sentences(&site.capacity),
-        workers: site.workers.iter().map(worker).collect(),
+        workers: site.workers.iter().map(worker_status).collect(),
     }
 }
 
-fn worker(site: &fleet::WorkerInfo) -> WorkerStatus {
-    let state = match site.standing {
-        WorkerState::Here => "connected",
-        WorkerState::Away => "disconnected",
-        WorkerState::Gone => "lost",
+fn worker_status(site: &fleet::WorkerInfo) -> WorkerStatus {
+    let state = match site.state {
+        WorkerState::Connected => "connected",
+        WorkerState::Disconnected => "disconnected",
+        WorkerState::Lost => "lost",
     };
     let capacity = site.capacity.as_ref();
     WorkerStatus {
         name: site.name.clone(),
         state: state.to_owned(),
-        incarnation: site.epoch,
+        incarnation: site.incarnation,
         first_node: site.nodes.first,
         nodes: site.nodes.len,
         memory_per_node_bytes: capacity.map(|capacity| capacity.memory_per_node),

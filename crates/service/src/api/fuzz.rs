@@ -12,7 +12,11 @@ pub(crate) fn check_job(request: JobRequest) -> bool {
     let is_job = submission.is_ok();
     if let Ok(submission) = submission {
         assert!(submission.procs > 0);
-        let spans = [submission.estimate, submission.deadline, submission.hold];
+        let spans = [
+            submission.estimate,
+            submission.deadline,
+            submission.reserve_for,
+        ];
         assert!(spans.into_iter().flatten().all(|span| span > Span::ZERO));
         assert!(submission.name.chars().count() <= MAX_NAME);
         assert!(!submission.name.chars().any(char::is_control));
@@ -21,7 +25,7 @@ pub(crate) fn check_job(request: JobRequest) -> bool {
                 .confidence
                 .is_none_or(|millionths| millionths <= 1_000_000)
         );
-        let array = submission.plan.array.as_ref();
+        let array = submission.options.array.as_ref();
         assert!(array.is_none_or(|array| !array.tasks.is_empty()));
     }
     let program = translate::program(request);

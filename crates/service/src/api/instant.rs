@@ -10,7 +10,7 @@ pub struct BadInstant(pub String);
 
 /// The instant as ISO 8601 in UTC, to the microsecond where it is not whole: `2026-12-01T09:00:00Z`.
 /// One that is further away than the year 9999 is written as the end of that year.
-pub fn iso(at: Instant) -> String {
+pub fn format_iso(at: Instant) -> String {
     Timestamp::from_microsecond(at.as_micros())
         .unwrap_or(Timestamp::MAX)
         .to_string()
@@ -20,7 +20,7 @@ pub fn iso(at: Instant) -> String {
 ///
 /// # Errors
 /// If the words are none.
-pub fn read_iso(words: &str) -> Result<Instant, BadInstant> {
+pub fn parse_iso(words: &str) -> Result<Instant, BadInstant> {
     let read: Timestamp = words.parse().map_err(|_| BadInstant(words.to_owned()))?;
     Ok(Instant::from_micros(read.as_microsecond()))
 }
@@ -32,9 +32,12 @@ mod tests {
     #[test]
     fn instants_are_written_and_read_in_utc() {
         let at = Instant::from_micros(1_796_115_600_250_000);
-        assert_eq!(iso(at), "2026-12-01T09:00:00.25Z");
-        assert_eq!(read_iso("2026-12-01T10:00:00.25+01:00"), Ok(at));
-        assert_eq!(read_iso(&iso(Instant::MAX)).map(iso), Ok(iso(Instant::MAX)));
-        assert!(read_iso("tomorrow").is_err());
+        assert_eq!(format_iso(at), "2026-12-01T09:00:00.25Z");
+        assert_eq!(parse_iso("2026-12-01T10:00:00.25+01:00"), Ok(at));
+        assert_eq!(
+            parse_iso(&format_iso(Instant::MAX)).map(format_iso),
+            Ok(format_iso(Instant::MAX))
+        );
+        assert!(parse_iso("tomorrow").is_err());
     }
 }

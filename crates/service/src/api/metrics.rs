@@ -11,7 +11,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 
 use super::reply::ApiError;
-use super::routes::{ApiState, ask, read};
+use super::routes::{ApiState, ask_controller, query_store};
 use super::types::JobDecision;
 use crate::keeper::{ControllerRequest, StatusSnapshot};
 use crate::store::{EstimateCoverage, StoreError};
@@ -26,7 +26,7 @@ const BOUNDS: [f64; 10] = [
 ];
 /// For how long sums over all jobs are good enough: whoever asks every second is not to keep the disk
 /// busy.
-const FRESH: Duration = Duration::from_secs(30);
+const TOTALS_TTL: Duration = Duration::from_secs(30);
 
 /// What is counted from the start of the service.
 #[derive(Debug, Default)]
@@ -38,7 +38,7 @@ pub struct ServiceMetrics {
     /// Quotes by how long they took: up to each bound, and longer.
     quotes: [AtomicU64; BOUNDS.len() + 1],
     quotes_micros: AtomicU64,
-    sums: Mutex<Option<(Instant, Arc<JobTotals>)>>,
+    totals: Mutex<Option<(Instant, Arc<JobTotals>)>>,
 }
 
 /// Sums over all jobs that there ever were.
@@ -53,7 +53,7 @@ struct JobTotals {
 
 impl ServiceMetrics {
     /// A job was handed in.
-    pub(super) fn decided(&self, decision: JobDecision) {
+    pub(super) fn record_decision(&self, decision: JobDecision) {
         let count = match decision {
             JobDecision::Accepted => &self.accepted,
             JobDecision::Queued => &self.queued,
@@ -64,7 +64,7 @@ impl ServiceMetrics {
     }
 
     /// A quote was answered after this span.
-    pub(super) fn quoted(&self, took: Duration) {
+    pub(super) fn record_quote(&self, took: Duration) {
         let place = BOUNDS.partition_point(|&bound| bound < took.as_secs_f64());
         self.quotes[place].fetch_add(1, Relaxed);
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
@@ -170,7 +170,7 @@ impl ServiceMetrics {
         let help = "Start of the service, in seconds since 1970.";
         text.family(name, "gauge", help)
             .sample(name, &[], up_since_s);
-        text.end()
+        text.finish()
     }
 
     fn write_quotes(&self, text: &mut MetricsText) {
@@ -199,21 +199,21 @@ impl ServiceMetrics {
 pub(super) async fn metrics(
     State(service): State<ApiState>,
 ) -> Result<impl IntoResponse, ApiError> {
-    let census = ask(&service, |reply| ControllerRequest::Census { reply }).await?;
-    let sums = sums(&service).await?;
-    let since_s = service.about.since.as_micros() as f64 / 1e6;
+    let census = ask_controller(&service, |reply| ControllerRequest::Status { reply }).await?;
+    let sums = totals(&service).await?;
+    let since_s = service.info.since.as_micros() as f64 / 1e6;
     let text = service.metrics.write(&census, &sums, since_s);
     Ok(([(CONTENT_TYPE, MEDIA_TYPE)], text))
 }
 
-async fn sums(service: &ApiState) -> Result<Arc<JobTotals>, ApiError> {
-    let kept = &service.metrics.sums;
+async fn totals(service: &ApiState) -> Result<Arc<JobTotals>, ApiError> {
+    let kept = &service.metrics.totals;
     if let Some((at, sums)) = &*kept.lock().unwrap_or_else(PoisonError::into_inner)
-        && at.elapsed() < FRESH
+        && at.elapsed() < TOTALS_TTL
     {
         return Ok(Arc::clone(sums));
     }
-    let sums = read(service, |reader| -> Result<JobTotals, StoreError> {
+    let sums = query_store(service, |reader| -> Result<JobTotals, StoreError> {
         let bins = reader.calibration(None)?;
         Ok(JobTotals {
             states: reader.states()?,

@@ -38,7 +38,7 @@ pub fn document() -> Value {
     let mut types = read.take_definitions(true);
     types.extend(written.take_definitions(true));
     let mut types = Value::Object(types);
-    say_limits(&mut types);
+    add_limits(&mut types);
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -89,7 +89,7 @@ fn describe(
 ) -> Value {
     let mut words = Map::new();
     words.insert("summary".to_owned(), operation.summary.into());
-    let mut parameters: Vec<Value> = named_in(path).map(in_path).collect();
+    let mut parameters: Vec<Value> = path_parameters(path).map(in_path).collect();
     parameters.extend(
         operation
             .query
@@ -106,13 +106,13 @@ fn describe(
     if !parameters.is_empty() {
         words.insert("parameters".to_owned(), parameters.into());
     }
-    if let Some(takes) = operation.takes {
+    if let Some(takes) = operation.body {
         let schema = takes(read);
         let body = json!({"required": true, "content": {"application/json": {"schema": schema}}});
         words.insert("requestBody".to_owned(), body);
     }
     let mut responses = Map::new();
-    for (status, content) in &operation.answers {
+    for (status, content) in &operation.responses {
         let answer = match content {
             ResponseContent::Json(describe) => {
                 let schema = describe(written);
@@ -125,8 +125,10 @@ fn describe(
         };
         responses.insert(status.to_string(), answer);
     }
-    let named = named_in(path).next().map_or(&[][..], |_| NAME_PROBLEMS);
-    let body = operation.takes.map_or(&[][..], |_| BODY_PROBLEMS);
+    let named = path_parameters(path)
+        .next()
+        .map_or(&[][..], |_| NAME_PROBLEMS);
+    let body = operation.body.map_or(&[][..], |_| BODY_PROBLEMS);
     let problems = [COMMON_PROBLEMS, named, body, operation.problems];
     let mut problems: Vec<u16> = problems.concat();
     problems.sort_unstable();
@@ -140,7 +142,7 @@ fn describe(
 }
 
 /// The names in braces.
-fn named_in(path: &str) -> impl Iterator<Item = &str> {
+fn path_parameters(path: &str) -> impl Iterator<Item = &str> {
     let pieces = path.split('/');
     pieces.filter_map(|piece| piece.strip_prefix('{')?.strip_suffix('}'))
 }
@@ -157,7 +159,7 @@ fn in_query(query: SchemaFn, read: &mut SchemaGenerator) -> Vec<Value> {
     fields
         .map(|(name, schema)| {
             let mut schema = schema.clone();
-            say_limits(&mut schema);
+            add_limits(&mut schema);
             json!({"name": name, "in": "query", "required": false, "schema": schema})
         })
         .collect()
@@ -165,7 +167,7 @@ fn in_query(query: SchemaFn, read: &mut SchemaGenerator) -> Vec<Value> {
 
 /// Says in the words of JSON Schema what the names of fields and formats say to people: that `_at`
 /// is an instant, and where whole numbers end.
-fn say_limits(schema: &mut Value) {
+fn add_limits(schema: &mut Value) {
     match schema {
         Value::Object(words) => {
             let greatest = match words.get("format").and_then(Value::as_str) {
@@ -183,9 +185,9 @@ fn say_limits(schema: &mut Value) {
                     field["format"] = "date-time".into();
                 }
             }
-            words.values_mut().for_each(say_limits);
+            words.values_mut().for_each(add_limits);
         }
-        Value::Array(items) => items.iter_mut().for_each(say_limits),
+        Value::Array(items) => items.iter_mut().for_each(add_limits),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }

@@ -7,14 +7,14 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use http_body_util::{BodyExt, Limited};
 
-use super::instant::iso;
+use super::instant::format_iso;
 use super::types::ErrorResponse;
 use crate::core::CommandError;
 use crate::keeper::RequestError;
 use crate::store::StoreError;
 
 /// The most bytes of a problem in words.
-const MAX_PROBLEM: usize = 4_096;
+const MAX_ERROR_TEXT_LEN: usize = 4_096;
 
 /// Why a request is not answered as it was meant.
 #[derive(Debug)]
@@ -86,18 +86,18 @@ impl From<RequestError> for ApiError {
             RequestError::Ignored(CommandError::UnknownJob) => return Self::unknown_job(),
             RequestError::Ignored(CommandError::NoQuote) => StatusCode::NOT_FOUND,
             RequestError::Ignored(CommandError::Gate(_) | CommandError::NoTask)
-            | RequestError::InVain(_) => StatusCode::CONFLICT,
-            RequestError::NotToCome(now) => {
-                let now = iso(*now);
+            | RequestError::DependencyFailed(_) => StatusCode::CONFLICT,
+            RequestError::DeadlinePassed(now) => {
+                let now = format_iso(*now);
                 let expected =
                     format!("an instant that is still to come: by the service's clock it is {now}");
                 return Self::field("deadline_at", &expected);
             }
-            RequestError::NoPredecessor(_) => StatusCode::UNPROCESSABLE_ENTITY,
-            RequestError::TooMany(_) | RequestError::TooMuchStored(_) => {
+            RequestError::UnknownDependency(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            RequestError::JobLimit(_) | RequestError::StorageLimit(_) => {
                 StatusCode::TOO_MANY_REQUESTS
             }
-            RequestError::Full => StatusCode::INSUFFICIENT_STORAGE,
+            RequestError::DiskFull => StatusCode::INSUFFICIENT_STORAGE,
             RequestError::Store(_) | RequestError::Engine(_) => StatusCode::SERVICE_UNAVAILABLE,
         };
         Self::new(status, failed.to_string())
@@ -139,7 +139,7 @@ impl IntoResponse for ApiError {
 
 /// The answer to a request of this `method`, in JSON if it is a problem, also where the framework
 /// found it: a path that is not UTF-8, a method that the path does not have.
-pub(super) async fn in_json(method: &Method, response: Response) -> Response {
+pub(super) async fn errors_as_json(method: &Method, response: Response) -> Response {
     let status = response.status();
     let failed = status.is_client_error() || status.is_server_error();
     if !failed || is_json(response.headers()) {
@@ -147,10 +147,10 @@ pub(super) async fn in_json(method: &Method, response: Response) -> Response {
     }
     let (mut head, body) = response.into_parts();
     let allowed = head.headers.remove(ALLOW);
-    let body = Limited::new(body, MAX_PROBLEM).collect().await;
+    let body = Limited::new(body, MAX_ERROR_TEXT_LEN).collect().await;
     let body = body.map(|body| body.to_bytes()).unwrap_or_default();
     let words = String::from_utf8_lossy(&body);
-    let error = problem_words(status, method, allowed.as_ref(), words.trim());
+    let error = error_text(status, method, allowed.as_ref(), words.trim());
     let mut response = ApiError::new(status, error).into_response();
     let headers = response.headers_mut();
     headers.extend(allowed.map(|allowed| (ALLOW, allowed)));
@@ -162,7 +162,7 @@ fn is_json(headers: &HeaderMap) -> bool {
     media.is_some_and(|media| media.as_bytes().starts_with(b"application/json"))
 }
 
-fn problem_words(
+fn error_text(
     status: StatusCode,
     method: &Method,
     allowed: Option<&HeaderValue>,

@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::sync::oneshot;
 
-use super::instant::iso;
+use super::instant::format_iso;
 use super::metrics::ServiceMetrics;
 use super::reply::ApiError;
 use super::types::{
@@ -22,7 +22,7 @@ use super::types::{
     NodeList, ServiceObjectives, ServiceStatus, SubmitResponse,
 };
 use super::which::{JobSelector, MAX_ID};
-use super::words::words;
+use super::words::explanation_sentences;
 use super::{endpoints, figures, translate};
 use crate::access::{AccessRules, Peer, ServiceLimits};
 use crate::core::{ServiceCommand, Submission, SubmissionOptions, TaskKey, TaskRanges};
@@ -34,12 +34,12 @@ use crate::seats::KeyedSemaphore;
 use crate::store::{JobFilter, JobRow, StoreError, StoreReader};
 
 /// How long the thread that decides may take to say that it is there: many of the longest turns.
-const PULSE: Duration = Duration::from_secs(5);
+const PING_TIMEOUT: Duration = Duration::from_secs(5);
 /// The most jobs of one answer.
-const MOST_JOBS: u32 = 10_000;
+const MAX_JOBS: u32 = 10_000;
 
 /// Whose jobs a peer may see and change; none if everybody's.
-pub(super) fn only(peer: &Peer) -> Option<u32> {
+pub(super) fn visible_user(peer: &Peer) -> Option<u32> {
     (!peer.operator).then_some(peer.user)
 }
 
@@ -51,21 +51,21 @@ pub struct ApiState {
     /// The store, to read.
     pub reader: Arc<Mutex<StoreReader>>,
     /// What is said about the service itself.
-    pub about: Arc<ServiceInfo>,
+    pub info: Arc<ServiceInfo>,
     /// Whom it lets do what, and how much.
     pub access: AccessRules,
     /// Whom tokens stand for.
-    pub keyring: Arc<CredentialStore>,
+    pub credentials: Arc<CredentialStore>,
     /// What happens to jobs.
     pub log: EventLog,
     /// What is counted.
     pub metrics: Arc<ServiceMetrics>,
     /// Streams of events of each user.
-    pub streams: KeyedSemaphore<u32>,
+    pub stream_permits: KeyedSemaphore<u32>,
     /// Tells the time.
     pub clock: fn() -> tollgate_model::Instant,
     /// Where workers come in.
-    pub porch: WorkerAcceptor,
+    pub worker_acceptor: WorkerAcceptor,
 }
 
 /// What is said about the service itself.
@@ -88,15 +88,15 @@ pub fn router(service: ApiState) -> Router {
         routes.route(endpoint.path, endpoint.router)
     });
     routes
-        .fallback(nowhere)
+        .fallback(not_found)
         .layer(DefaultBodyLimit::disable())
-        .layer(from_fn_with_state(service.access.limits, take_whole))
+        .layer(from_fn_with_state(service.access.limits, buffer_body))
         .with_state(service)
 }
 
 /// Takes in the whole request before anything is done about it: a client that sends it slowly, or
 /// too much of it, keeps nobody busy.
-async fn take_whole(
+async fn buffer_body(
     State(limits): State<ServiceLimits>,
     request: Request,
     next: Next,
@@ -124,21 +124,24 @@ async fn take_whole(
 
 /// Asks the thread that decides: a service whose other threads answer may still be stuck.
 pub(super) async fn healthz(State(service): State<ApiState>) -> Result<&'static str, ApiError> {
-    pulse(&service.door).await
+    ping(&service.door).await
 }
 
-async fn pulse(door: &ControllerHandle) -> Result<&'static str, ApiError> {
-    let pulse = ask_at(door, |reply| ControllerRequest::Pulse { reply });
-    match tokio::time::timeout(PULSE, pulse).await {
+async fn ping(door: &ControllerHandle) -> Result<&'static str, ApiError> {
+    let pulse = send_request(door, |reply| ControllerRequest::Ping { reply });
+    match tokio::time::timeout(PING_TIMEOUT, pulse).await {
         Ok(answered) => answered.map(|()| "ok\n"),
         Err(_) => {
-            let error = format!("the service has decided nothing for {} s", PULSE.as_secs());
+            let error = format!(
+                "the service has decided nothing for {} s",
+                PING_TIMEOUT.as_secs()
+            );
             Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, error))
         }
     }
 }
 
-async fn nowhere() -> ApiError {
+async fn not_found() -> ApiError {
     ApiError::new(StatusCode::NOT_FOUND, "there is nothing at this path")
 }
 
@@ -156,15 +159,15 @@ pub(super) async fn submit(
     let due = translate::due(&request)?;
     check_size(&service, &submission)?;
     let program = Box::new(translate::program(request)?);
-    let verdict = ask(&service, |reply| ControllerRequest::Submit {
+    let verdict = ask_controller(&service, |reply| ControllerRequest::Submit {
         submission,
         due,
         program,
         reply,
     })
     .await?;
-    let answer = translate::answer(Some(verdict.job), &verdict.answer);
-    service.metrics.decided(answer.decision);
+    let answer = translate::submit_response(Some(verdict.job), &verdict.answer);
+    service.metrics.record_decision(answer.decision);
     let status = match answer.decision {
         super::types::JobDecision::Accepted
         | super::types::JobDecision::Queued
@@ -191,29 +194,29 @@ pub(super) async fn quote(
     let Json(request) = request?;
     let submission = translate::submission(&request, peer.user)?;
     let due = translate::due(&request)?;
-    if submission.plan != SubmissionOptions::default() {
+    if submission.options != SubmissionOptions::default() {
         let expected = "none of them: a quote is for one task that may start at once";
         return Err(ApiError::field("array, after, held", expected));
     }
-    if submission.hold.is_none() {
+    if submission.reserve_for.is_none() {
         let began = Instant::now();
-        let answer = ask(&service, |reply| ControllerRequest::Quote {
+        let answer = ask_controller(&service, |reply| ControllerRequest::Quote {
             submission,
             due,
             reply,
         })
         .await?;
-        service.metrics.quoted(began.elapsed());
-        return Ok(Json(translate::answer(None, &answer)));
+        service.metrics.record_quote(began.elapsed());
+        return Ok(Json(translate::submit_response(None, &answer)));
     }
     may_submit(&peer)?;
-    let (id, answer) = ask(&service, |reply| ControllerRequest::Hold {
+    let (id, answer) = ask_controller(&service, |reply| ControllerRequest::Reserve {
         submission,
         due,
         reply,
     })
     .await?;
-    Ok(Json(translate::answer(id, &answer)))
+    Ok(Json(translate::submit_response(id, &answer)))
 }
 
 /// A quote that is held becomes a job: of the request only counts what it runs.
@@ -225,10 +228,10 @@ pub(super) async fn claim(
 ) -> JsonResult<JobRef> {
     let Json(request) = request?;
     may_submit(&peer)?;
-    let job = number(&id)?;
+    let job = parse_job_number(&id)?;
     let program = Box::new(translate::program(request)?);
     let user = peer.user;
-    ask(&service, |reply| ControllerRequest::Claim {
+    ask_controller(&service, |reply| ControllerRequest::Claim {
         user,
         job,
         program,
@@ -239,7 +242,7 @@ pub(super) async fn claim(
 }
 
 fn may_submit(peer: &Peer) -> Result<(), ApiError> {
-    let Some(barred) = &peer.barred else {
+    let Some(barred) = &peer.denied else {
         return Ok(());
     };
     let refused = ApiError::new(StatusCode::FORBIDDEN, barred.to_string());
@@ -250,14 +253,14 @@ pub(super) async fn status(
     State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
 ) -> JsonResult<ServiceStatus> {
-    let census = ask(&service, |reply| ControllerRequest::Census { reply }).await?;
+    let census = ask_controller(&service, |reply| ControllerRequest::Status { reply }).await?;
     Ok(Json(ServiceStatus {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         pid: std::process::id(),
-        now_at: iso(census.now),
-        up_since_at: iso(service.about.since),
-        policy: service.about.policy.clone(),
-        market: service.about.market.clone(),
+        now_at: format_iso(census.now),
+        up_since_at: format_iso(service.info.since),
+        policy: service.info.policy.clone(),
+        market: service.info.market.clone(),
         nodes: census.nodes,
         idle_nodes: census.idle,
         queued: census.queued,
@@ -269,7 +272,7 @@ pub(super) async fn status(
         shadow: census
             .shadow
             .filter(|_| peer.operator)
-            .map(|shadow| figures::shadow(&shadow)),
+            .map(|shadow| figures::shadow_status(&shadow)),
     }))
 }
 
@@ -295,14 +298,14 @@ pub(super) async fn jobs(
 ) -> JsonResult<JobList> {
     let Query(wanted) = wanted?;
     let selection = JobFilter {
-        user: only(&peer),
+        user: visible_user(&peer),
         state: wanted.state,
-        live: wanted.live,
+        unfinished: wanted.live,
         before: wanted.before.map(|before| before.min(MAX_ID)),
-        limit: wanted.limit.unwrap_or(100).min(MOST_JOBS),
+        limit: wanted.limit.unwrap_or(100).min(MAX_JOBS),
     };
-    let rows = read(&service, move |reader| reader.jobs(&selection)).await?;
-    let jobs = rows.into_iter().map(translate::job).collect();
+    let rows = query_store(&service, move |reader| reader.jobs(&selection)).await?;
+    let jobs = rows.into_iter().map(translate::job_details).collect();
     Ok(Json(JobList { jobs }))
 }
 
@@ -311,8 +314,8 @@ pub(super) async fn job(
     Extension(peer): Extension<Peer>,
     Path(id): Path<String>,
 ) -> JsonResult<JobDetails> {
-    let row = own_job(&service, &peer, &JobSelector::read(&id)?).await?;
-    Ok(Json(translate::job(row)))
+    let row = own_job(&service, &peer, &JobSelector::parse(&id)?).await?;
+    Ok(Json(translate::job_details(row)))
 }
 
 /// How many tasks are asked for.
@@ -331,18 +334,18 @@ pub(super) async fn tasks(
     few: Result<Query<TasksQuery>, QueryRejection>,
 ) -> JsonResult<JobList> {
     let Query(few) = few?;
-    let JobSelector { job, tasks } = JobSelector::read(&id)?;
+    let JobSelector { job, tasks } = JobSelector::parse(&id)?;
     let whole = JobSelector { job, tasks: None };
     own_job(&service, &peer, &whole).await?;
-    let limit = few.limit.unwrap_or(100).min(MOST_JOBS);
-    let rows = read(&service, move |reader| {
+    let limit = few.limit.unwrap_or(100).min(MAX_JOBS);
+    let rows = query_store(&service, move |reader| {
         reader.tasks(job, tasks.as_ref(), limit)
     });
     let rows = rows.await?.ok_or_else(|| {
         let error = "this job is not an array: it has no tasks";
         ApiError::new(StatusCode::NOT_FOUND, error)
     })?;
-    let jobs = rows.into_iter().map(translate::job).collect();
+    let jobs = rows.into_iter().map(translate::job_details).collect();
     Ok(Json(JobList { jobs }))
 }
 
@@ -351,17 +354,18 @@ pub(super) async fn explain(
     Extension(peer): Extension<Peer>,
     Path(id): Path<String>,
 ) -> JsonResult<JobExplanation> {
-    let row = own_job(&service, &peer, &JobSelector::read(&id)?).await?;
+    let row = own_job(&service, &peer, &JobSelector::parse(&id)?).await?;
     let task = TaskKey {
         job: row.id,
         task: row.task.unwrap_or(0),
     };
-    let story = ask(&service, |reply| ControllerRequest::Explain { task, reply }).await?;
-    let job = translate::job(row);
-    let prospect = story.as_ref().and_then(|story| story.prospect.as_ref());
+    let story =
+        ask_controller(&service, |reply| ControllerRequest::Explain { task, reply }).await?;
+    let job = translate::job_details(row);
+    let prospect = story.as_ref().and_then(|story| story.prediction.as_ref());
     Ok(Json(JobExplanation {
-        words: words(&job, story.as_ref()),
-        expected: prospect.map(translate::expected),
+        words: explanation_sentences(&job, story.as_ref()),
+        expected: prospect.map(translate::job_forecast),
         job,
     }))
 }
@@ -383,9 +387,9 @@ pub(super) async fn wait(
     until: Result<Query<WaitQuery>, QueryRejection>,
 ) -> JsonResult<JobDetails> {
     let Query(until) = until?;
-    let which = JobSelector::read(&id)?;
+    let which = JobSelector::parse(&id)?;
     let row = own_job(&service, &peer, &which).await?;
-    let waited = ask(&service, |reply| ControllerRequest::Wait {
+    let waited = ask_controller(&service, |reply| ControllerRequest::Wait {
         job: row.id,
         task: row.task,
         reply,
@@ -397,7 +401,7 @@ pub(super) async fn wait(
         () = service.log.closed() => return Err(ApiError::stopping()),
     }
     let row = own_job(&service, &peer, &which).await?;
-    Ok(Json(translate::job(row)))
+    Ok(Json(translate::job_details(row)))
 }
 
 pub(super) async fn cancel(
@@ -405,7 +409,7 @@ pub(super) async fn cancel(
     peer: Extension<Peer>,
     id: Path<String>,
 ) -> JsonResult<JobRef> {
-    act(service, peer, id, |job, tasks| ServiceCommand::Cancel {
+    run_command(service, peer, id, |job, tasks| ServiceCommand::Cancel {
         job,
         tasks,
     })
@@ -417,7 +421,7 @@ pub(super) async fn hold(
     peer: Extension<Peer>,
     id: Path<String>,
 ) -> JsonResult<JobRef> {
-    act(service, peer, id, |job, tasks| ServiceCommand::Hold {
+    run_command(service, peer, id, |job, tasks| ServiceCommand::Hold {
         job,
         tasks,
     })
@@ -429,22 +433,22 @@ pub(super) async fn release(
     peer: Extension<Peer>,
     id: Path<String>,
 ) -> JsonResult<JobRef> {
-    act(service, peer, id, |job, tasks| ServiceCommand::Release {
+    run_command(service, peer, id, |job, tasks| ServiceCommand::Release {
         job,
         tasks,
     })
     .await
 }
 
-async fn act(
+async fn run_command(
     State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
     Path(id): Path<String>,
     command: fn(u64, Option<TaskRanges>) -> ServiceCommand,
 ) -> JsonResult<JobRef> {
-    let JobSelector { job, tasks } = JobSelector::read(&id)?;
-    ask(&service, |reply| ControllerRequest::Act {
-        user: only(&peer),
+    let JobSelector { job, tasks } = JobSelector::parse(&id)?;
+    ask_controller(&service, |reply| ControllerRequest::Command {
+        user: visible_user(&peer),
         command: command(job, tasks),
         reply,
     })
@@ -456,8 +460,8 @@ pub(super) async fn ledger(
     State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
 ) -> JsonResult<LedgerReport> {
-    let accounts = read(&service, move |reader| reader.ledger(only(&peer))).await?;
-    let accounts = accounts.iter().map(translate::account).collect();
+    let accounts = query_store(&service, move |reader| reader.ledger(visible_user(&peer))).await?;
+    let accounts = accounts.iter().map(translate::account_entry).collect();
     Ok(Json(LedgerReport { accounts }))
 }
 
@@ -465,7 +469,10 @@ pub(super) async fn objectives(
     State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
 ) -> JsonResult<ServiceObjectives> {
-    let sums = read(&service, move |reader| reader.figures(only(&peer))).await?;
+    let sums = query_store(&service, move |reader| {
+        reader.objective_sums(visible_user(&peer))
+    })
+    .await?;
     Ok(Json(figures::objectives(&sums)))
 }
 
@@ -473,16 +480,19 @@ pub(super) async fn calibration(
     State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
 ) -> JsonResult<CalibrationReport> {
-    let bins = read(&service, move |reader| reader.calibration(only(&peer))).await?;
+    let bins = query_store(&service, move |reader| {
+        reader.calibration(visible_user(&peer))
+    })
+    .await?;
     Ok(Json(figures::calibration(&bins)))
 }
 
 pub(super) async fn nodes(State(service): State<ApiState>) -> JsonResult<NodeList> {
-    let site = ask(&service, |reply| ControllerRequest::Nodes { reply }).await?;
-    Ok(Json(figures::nodes(&site)))
+    let site = ask_controller(&service, |reply| ControllerRequest::Nodes { reply }).await?;
+    Ok(Json(figures::node_list(&site)))
 }
 
-fn number(id: &str) -> Result<u64, ApiError> {
+fn parse_job_number(id: &str) -> Result<u64, ApiError> {
     let id = id.parse().ok().filter(|&id| id <= MAX_ID);
     id.ok_or_else(ApiError::unknown_job)
 }
@@ -497,7 +507,7 @@ pub(super) async fn own_job(
     if tasks.is_some() && which.task().is_none() {
         return Err(ApiError::field("id", "a job, or one task of it"));
     }
-    let row = read(service, move |reader| match &tasks {
+    let row = query_store(service, move |reader| match &tasks {
         None => reader.job(job),
         Some(_) => {
             let tasks = reader.tasks(job, tasks.as_ref(), 1)?;
@@ -505,28 +515,28 @@ pub(super) async fn own_job(
         }
     });
     let row = row.await?;
-    row.filter(|row| only(peer).is_none_or(|user| row.user == user))
+    row.filter(|row| visible_user(peer).is_none_or(|user| row.user == user))
         .ok_or_else(ApiError::unknown_job)
 }
 
-pub(super) async fn ask<T>(
+pub(super) async fn ask_controller<T>(
     service: &ApiState,
     question: impl FnOnce(Responder<T>) -> ControllerRequest,
 ) -> Result<T, ApiError> {
-    ask_at(&service.door, question).await
+    send_request(&service.door, question).await
 }
 
-async fn ask_at<T>(
+async fn send_request<T>(
     door: &ControllerHandle,
     question: impl FnOnce(Responder<T>) -> ControllerRequest,
 ) -> Result<T, ApiError> {
     let (reply, answer) = oneshot::channel::<Result<T, RequestError>>();
-    door.ask(question(reply));
+    door.send(question(reply));
     let answered = answer.await.map_err(|_| ApiError::stopping())?;
     Ok(answered?)
 }
 
-pub(super) async fn read<T: Send + 'static>(
+pub(super) async fn query_store<T: Send + 'static>(
     service: &ApiState,
     query: impl FnOnce(&StoreReader) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, ApiError> {
@@ -547,19 +557,19 @@ mod tests {
     /// Time that passes at once when all wait for it.
     #[tokio::test(start_paused = true)]
     async fn health_of_a_service_that_decides_nothing_is_bad() {
-        let (door, asks) = ControllerHandle::unattended();
-        let stuck = pulse(&door).await.unwrap_err();
+        let (door, asks) = ControllerHandle::detached();
+        let stuck = ping(&door).await.unwrap_err();
         assert_eq!(stuck.status(), StatusCode::SERVICE_UNAVAILABLE);
         drop(asks);
-        let gone = pulse(&door).await.unwrap_err();
+        let gone = ping(&door).await.unwrap_err();
         assert_eq!(gone.status(), StatusCode::SERVICE_UNAVAILABLE);
-        let (door, asks) = ControllerHandle::unattended();
+        let (door, asks) = ControllerHandle::detached();
         // Paused time does not pass while a blocking task runs.
         let answering = tokio::task::spawn_blocking(move || match asks.recv() {
-            Ok(ControllerRequest::Pulse { reply }) => reply.send(Ok(())).unwrap(),
+            Ok(ControllerRequest::Ping { reply }) => reply.send(Ok(())).unwrap(),
             other => panic!("{other:?}"),
         });
-        assert_eq!(pulse(&door).await.unwrap(), "ok\n");
+        assert_eq!(ping(&door).await.unwrap(), "ok\n");
         answering.await.unwrap();
     }
 }

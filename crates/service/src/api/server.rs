@@ -27,9 +27,9 @@ use crate::net::{AllowedHosts, WriteTimeout, guard};
 use crate::seats::KeyedSemaphore;
 
 /// How long what is under way at the end may take.
-pub(crate) const LAST_TIME: Duration = Duration::from_secs(5);
+pub(crate) const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long to wait after a connection could not be taken: there may be no file descriptor left.
-pub(crate) const BREATH: Duration = Duration::from_millis(50);
+pub(crate) const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
 /// Serves clients of a Unix socket until `stop` says so; `seats` are the users' connections, and
 /// `hosts` the names and web pages that requests may name besides this host's own.
@@ -41,7 +41,10 @@ pub async fn serve_unix(
     seats: KeyedSemaphore<u32>,
     mut stop: watch::Receiver<bool>,
 ) {
-    let router = router.layer(from_fn_with_state(Arc::new(hosts), guard::pass_socket));
+    let router = router.layer(from_fn_with_state(
+        Arc::new(hosts),
+        guard::check_socket_request,
+    ));
     let (gone, here) = watch::channel(());
     loop {
         let accepted = tokio::select! {
@@ -49,13 +52,13 @@ pub async fn serve_unix(
             _ = stop.wait_for(|&stop| stop) => break,
         };
         let Ok((stream, _)) = accepted else {
-            tokio::time::sleep(BREATH).await;
+            tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
             continue;
         };
         let Ok(user) = stream.peer_cred().map(|peer| peer.uid()) else {
             continue;
         };
-        let Some(seat) = seats.take(user) else {
+        let Some(seat) = seats.try_acquire(user) else {
             tracing::warn!(user, "connection refused: this user has too many");
             continue;
         };
@@ -63,22 +66,22 @@ pub async fn serve_unix(
         let (stop, here) = (stop.clone(), here.clone());
         let connection = async move {
             // Only this connection waits for the system's name service.
-            let admitted = tokio::task::spawn_blocking(move || access.admit(user)).await;
+            let admitted = tokio::task::spawn_blocking(move || access.peer_of(user)).await;
             if let Ok(peer) = admitted {
                 let patience = Duration::from_secs_f64(access.limits.request_s);
-                talk(stream, router.layer(Extension(peer)), patience, stop).await;
+                serve_connection(stream, router.layer(Extension(peer)), patience, stop).await;
             }
             drop((seat, here));
         };
         tokio::spawn(connection.instrument(tracing::info_span!("socket", user)));
     }
     drop(here);
-    let _ = tokio::time::timeout(LAST_TIME, gone.closed()).await;
+    let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, gone.closed()).await;
 }
 
 /// Serves one connection; what is under way at the end is finished. A client may take so long for
 /// the head of a request, and to take the next part of an answer.
-pub(crate) async fn talk(
+pub(crate) async fn serve_connection(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     router: Router,
     patience: Duration,
@@ -96,7 +99,7 @@ pub(crate) async fn talk(
                 Some(refusal) => refusal,
                 None => router.call(request).await?,
             };
-            Ok::<_, Infallible>(reply::in_json(&method, response).await)
+            Ok::<_, Infallible>(reply::errors_as_json(&method, response).await)
         }
     });
     let connection = http1::Builder::new()
@@ -110,5 +113,5 @@ pub(crate) async fn talk(
         _ = connection.as_mut() => return,
         _ = stop.wait_for(|&stop| stop) => connection.as_mut().graceful_shutdown(),
     }
-    let _ = tokio::time::timeout(LAST_TIME, connection).await;
+    let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, connection).await;
 }

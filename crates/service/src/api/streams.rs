@@ -15,9 +15,9 @@ use axum::response::{IntoResponse, Response};
 use hyper::body::Frame;
 use tokio::sync::{mpsc, watch};
 
-use super::instant::iso;
+use super::instant::format_iso;
 use super::reply::ApiError;
-use super::routes::{ApiState, only, own_job, read};
+use super::routes::{ApiState, own_job, query_store, visible_user};
 use super::translate;
 use super::types::JobEvent;
 use super::which::JobSelector;
@@ -26,19 +26,19 @@ use crate::events::{EventEntry, EventGap, EventId, LogPosition};
 use crate::seats::KeyedPermit;
 
 /// The most events that are looked at at once.
-const AT_ONCE: usize = 256;
+const MAX_EVENTS_AT_ONCE: usize = 256;
 /// The most jobs of which a stream remembers whose they are.
-const MOST_OWNERS: usize = 4_096;
+const MAX_CACHED_OWNERS: usize = 4_096;
 /// How often something is said although nothing happens, so that each end knows of the other.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// All that happens to one's own jobs; for operators, to all.
-pub(super) async fn all(
+pub(super) async fn all_events(
     State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let asked = last_seen(&headers)?;
+    let asked = last_event_id(&headers)?;
     let watch = service.log.watch();
     let from = asked.unwrap_or(watch.borrow().id);
     let stream = EventStream::new(service, peer, None, watch, from);
@@ -46,21 +46,21 @@ pub(super) async fn all(
 }
 
 /// All that happens to a job, until it is over. It begins with how it stands.
-pub(super) async fn of_job(
+pub(super) async fn job_events(
     State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
     Path(id): Path<String>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let asked = last_seen(&headers)?;
-    let JobSelector { job, .. } = JobSelector::read(&id)?;
+    let asked = last_event_id(&headers)?;
+    let JobSelector { job, .. } = JobSelector::parse(&id)?;
     let whole = JobSelector { job, tasks: None };
     let watch = service.log.watch();
     // What happens after this and before the job is read is told twice, and nothing is missed.
     let latest = watch.borrow().id;
     let row = own_job(&service, &peer, &whole).await?;
     let over = row.finish.is_some();
-    let missed = asked.map(|from| service.log.after(from, AT_ONCE));
+    let missed = asked.map(|from| service.log.events_after(from, MAX_EVENTS_AT_ONCE));
     let (from, begin) = match (asked, missed) {
         (Some(_), Some(Ok(events))) if over && !events.iter().any(|event| event.job == job) => {
             // A browser that is answered this does not come again.
@@ -70,7 +70,7 @@ pub(super) async fn of_job(
         (_, missed) => {
             let gap = missed.and_then(Result::err);
             let mut begin: Vec<Bytes> = gap.into_iter().map(|_| gap_frame(latest)).collect();
-            begin.push(frame(latest, "job", &translate::job(row)));
+            begin.push(frame(latest, "job", &translate::job_details(row)));
             (latest, begin)
         }
     };
@@ -79,7 +79,7 @@ pub(super) async fn of_job(
     stream.open(begin)
 }
 
-fn last_seen(headers: &HeaderMap) -> Result<Option<EventId>, ApiError> {
+fn last_event_id(headers: &HeaderMap) -> Result<Option<EventId>, ApiError> {
     let Some(value) = headers.get("last-event-id") else {
         return Ok(None);
     };
@@ -126,18 +126,25 @@ impl EventStream {
     }
 
     fn open(self, begin: Vec<Bytes>) -> Result<Response, ApiError> {
-        let seat = self.service.streams.take(self.peer.user).ok_or_else(|| {
-            let most = self.service.access.limits.streams;
-            let error = format!("expected at most {most} streams of events of one user");
-            ApiError::new(StatusCode::TOO_MANY_REQUESTS, error)
-        })?;
+        let seat = self
+            .service
+            .stream_permits
+            .try_acquire(self.peer.user)
+            .ok_or_else(|| {
+                let most = self.service.access.limits.streams;
+                let error = format!("expected at most {most} streams of events of one user");
+                ApiError::new(StatusCode::TOO_MANY_REQUESTS, error)
+            })?;
         // One frame waits, and one is being made: whoever reads slowly keeps no more than these.
         let (frames, told) = mpsc::channel(1);
         tokio::spawn(async move {
             // Ends as soon as nobody is there to be told.
-            let _ = self.tell(begin, &frames).await;
+            let _ = self.run(begin, &frames).await;
         });
-        let body = Body::new(EventBody { told, _seat: seat });
+        let body = Body::new(EventBody {
+            events: told,
+            _permit: seat,
+        });
         let head = [
             (CONTENT_TYPE, "text/event-stream"),
             (CACHE_CONTROL, "no-store"),
@@ -145,7 +152,7 @@ impl EventStream {
         Ok((head, body).into_response())
     }
 
-    async fn tell(
+    async fn run(
         mut self,
         begin: Vec<Bytes>,
         to: &mpsc::Sender<Bytes>,
@@ -154,8 +161,8 @@ impl EventStream {
             to.send(frame).await?;
         }
         while !self.is_over {
-            self.check_key()?;
-            match self.service.log.after(self.seen, AT_ONCE) {
+            self.check_credential()?;
+            match self.service.log.events_after(self.seen, MAX_EVENTS_AT_ONCE) {
                 Ok(events) if events.is_empty() => self.wait(to).await?,
                 Ok(events) => {
                     let frames = self.frames(events).await?;
@@ -182,7 +189,7 @@ impl EventStream {
         let row = own_job(&self.service, &self.peer, &whole).await;
         let row = row.map_err(|_| StreamClosed)?;
         self.is_over = row.finish.is_some();
-        to.send(frame(self.seen, "job", &translate::job(row)))
+        to.send(frame(self.seen, "job", &translate::job_details(row)))
             .await?;
         Ok(())
     }
@@ -208,11 +215,14 @@ impl EventStream {
     }
 
     /// A key that was taken back, or has expired, opens no stream any more, nor keeps one open.
-    fn check_key(&self) -> Result<(), StreamClosed> {
-        let AuthMethod::Network(print) = &self.peer.way else {
+    fn check_credential(&self) -> Result<(), StreamClosed> {
+        let AuthMethod::Network(print) = &self.peer.auth_method else {
             return Ok(());
         };
-        let stands = self.service.keyring.stands(print, (self.service.clock)());
+        let stands = self
+            .service
+            .credentials
+            .is_valid(print, (self.service.clock)());
         stands.then_some(()).ok_or(StreamClosed)
     }
 
@@ -231,7 +241,7 @@ impl EventStream {
                 job: event.job,
                 tasks: event.tasks.as_ref().map(ToString::to_string),
                 event: event.kind.to_owned(),
-                at: iso(event.at),
+                at: format_iso(event.at),
             };
             frames.push(frame(event.id, event.kind, &words));
         }
@@ -240,15 +250,15 @@ impl EventStream {
 
     async fn may_see(&mut self, job: u64) -> Result<bool, StreamClosed> {
         // Whose the one job of a stream is was checked as it began.
-        let Some(user) = only(&self.peer).filter(|_| self.job.is_none()) else {
+        let Some(user) = visible_user(&self.peer).filter(|_| self.job.is_none()) else {
             return Ok(true);
         };
         if let Some(&ours) = self.owners.get(&job) {
             return Ok(ours);
         }
-        let owner = read(&self.service, move |reader| reader.owner(job)).await;
+        let owner = query_store(&self.service, move |reader| reader.owner(job)).await;
         let ours = owner.map_err(|_| StreamClosed)? == Some(user);
-        if self.owners.len() >= MOST_OWNERS {
+        if self.owners.len() >= MAX_CACHED_OWNERS {
             self.owners.clear();
         }
         self.owners.insert(job, ours);
@@ -280,8 +290,8 @@ fn gap_frame(from: EventId) -> Bytes {
 
 /// What is told, as the body of an answer.
 struct EventBody {
-    told: mpsc::Receiver<Bytes>,
-    _seat: KeyedPermit<u32>,
+    events: mpsc::Receiver<Bytes>,
+    _permit: KeyedPermit<u32>,
 }
 
 impl hyper::body::Body for EventBody {
@@ -292,7 +302,7 @@ impl hyper::body::Body for EventBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        let told = self.told.poll_recv(cx);
+        let told = self.events.poll_recv(cx);
         told.map(|frame| frame.map(|bytes| Ok(Frame::data(bytes))))
     }
 }

@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use axum::{Extension, Json};
 use tollgate_model::Span;
 
-use super::instant::iso;
+use super::instant::format_iso;
 use super::limits::{MAX_SPAN_S, MIN_SPAN_S};
 use super::reply::ApiError;
 use super::routes::{ApiState, JsonResult};
@@ -17,13 +17,13 @@ use crate::accounts;
 use crate::net::Credential;
 use crate::net::keyring::{ProofType, TokenError};
 
-pub(super) async fn make(
+pub(super) async fn create(
     State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
     request: Result<Json<TokenRequest>, JsonRejection>,
 ) -> Result<(StatusCode, Json<NewToken>), ApiError> {
     let Json(request) = request?;
-    by_socket(&peer)?;
+    require_socket(&peer)?;
     let now = (service.clock)();
     let expires = match request.expires_s {
         Some(secs) if !(MIN_SPAN_S..=MAX_SPAN_S).contains(&secs) => {
@@ -33,21 +33,23 @@ pub(super) async fn make(
         secs => secs.map(|secs| now + Span::from_secs_f64(secs)),
     };
     let done = tokio::task::spawn_blocking(move || {
-        let user = stands_for(&service, &peer, request.user.as_deref())?;
-        let made = service.keyring.make(user, request.kind, expires, now);
+        let user = token_user(&service, &peer, request.user.as_deref())?;
+        let made = service
+            .credentials
+            .create_token(user, request.kind, expires, now);
         Ok::<_, ApiError>(made?)
     });
     let (secret, key) = done.await.map_err(|_| ApiError::stopping())??;
     let made = NewToken {
         token: secret.reveal().to_owned(),
-        about: about(&key),
+        about: token_info(&key),
     };
     Ok((StatusCode::CREATED, Json(made)))
 }
 
 /// Whom a token is to stand for: users make them for themselves, operators for whom they like, and
 /// nobody for somebody whom the service is not for.
-fn stands_for(service: &ApiState, peer: &Peer, named: Option<&str>) -> Result<u32, ApiError> {
+fn token_user(service: &ApiState, peer: &Peer, named: Option<&str>) -> Result<u32, ApiError> {
     let user = match named.map(|name| name.parse::<u32>().map_err(|_| name)) {
         None => peer.user,
         Some(Ok(id)) => id,
@@ -60,12 +62,12 @@ fn stands_for(service: &ApiState, peer: &Peer, named: Option<&str>) -> Result<u3
         return Err(ApiError::new(StatusCode::FORBIDDEN, error));
     }
     let own = rustix::process::geteuid().as_raw();
-    if service.access.users == UserScope::Own && user != own {
+    if service.access.scope == UserScope::Own && user != own {
         let error = format!("the service is for its own user {own} only");
         return Err(ApiError::new(StatusCode::FORBIDDEN, error));
     }
-    if service.access.users == UserScope::All {
-        accounts::any(user).map_err(|error| ApiError::field("user", &error.to_string()))?;
+    if service.access.scope == UserScope::All {
+        accounts::any_user(user).map_err(|error| ApiError::field("user", &error.to_string()))?;
     }
     Ok(user)
 }
@@ -74,10 +76,10 @@ pub(super) async fn list(
     State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
 ) -> JsonResult<TokenList> {
-    by_socket(&peer)?;
-    let keys = service.keyring.keys();
-    let seen = keys.iter().filter(|key| is_ours(&peer, key));
-    let tokens = seen.map(about).collect();
+    require_socket(&peer)?;
+    let keys = service.credentials.credentials();
+    let seen = keys.iter().filter(|key| may_manage(&peer, key));
+    let tokens = seen.map(token_info).collect();
     Ok(Json(TokenList { tokens }))
 }
 
@@ -86,19 +88,21 @@ pub(super) async fn revoke(
     Extension(peer): Extension<Peer>,
     Path(id): Path<String>,
 ) -> JsonResult<TokenList> {
-    by_socket(&peer)?;
+    require_socket(&peer)?;
     let done = tokio::task::spawn_blocking(move || {
-        service.keyring.revoke(&id, |key| is_ours(&peer, key))?;
-        let keys = service.keyring.keys();
-        let seen = keys.iter().filter(|key| is_ours(&peer, key));
-        Ok::<_, ApiError>(seen.map(about).collect())
+        service
+            .credentials
+            .revoke(&id, |key| may_manage(&peer, key))?;
+        let keys = service.credentials.credentials();
+        let seen = keys.iter().filter(|key| may_manage(&peer, key));
+        Ok::<_, ApiError>(seen.map(token_info).collect())
     });
     let tokens = done.await.map_err(|_| ApiError::stopping())??;
     Ok(Json(TokenList { tokens }))
 }
 
-fn by_socket(peer: &Peer) -> Result<(), ApiError> {
-    match peer.way {
+fn require_socket(peer: &Peer) -> Result<(), ApiError> {
+    match peer.auth_method {
         AuthMethod::Socket => Ok(()),
         AuthMethod::Network(_) => Err(ApiError::new(
             StatusCode::FORBIDDEN,
@@ -107,11 +111,11 @@ fn by_socket(peer: &Peer) -> Result<(), ApiError> {
     }
 }
 
-fn is_ours(peer: &Peer, key: &Credential) -> bool {
+fn may_manage(peer: &Peer, key: &Credential) -> bool {
     peer.operator || key.user == peer.user
 }
 
-fn about(key: &Credential) -> TokenInfo {
+fn token_info(key: &Credential) -> TokenInfo {
     TokenInfo {
         id: key.fingerprint.short(),
         proof: match key.proof {
@@ -121,8 +125,8 @@ fn about(key: &Credential) -> TokenInfo {
         .to_owned(),
         user_id: key.user,
         kind: key.role,
-        made_at: key.made.map(iso),
-        expires_at: key.expires.map(iso),
+        made_at: key.made.map(format_iso),
+        expires_at: key.expires.map(format_iso),
         fingerprint: key.fingerprint.to_string(),
     }
 }
@@ -133,12 +137,12 @@ impl From<TokenError> for ApiError {
             TokenError::System(_) => StatusCode::SERVICE_UNAVAILABLE,
             TokenError::TooMany => StatusCode::TOO_MANY_REQUESTS,
             TokenError::Unknown => StatusCode::NOT_FOUND,
-            TokenError::Settings => StatusCode::CONFLICT,
+            TokenError::Configured => StatusCode::CONFLICT,
         };
         let refused = Self::new(status, error.to_string());
         match error {
             TokenError::TooMany => refused.hint("revoke one with `tollgate token revoke ID`"),
-            TokenError::Settings => refused.hint("remove the token from the configuration"),
+            TokenError::Configured => refused.hint("remove the token from the configuration"),
             TokenError::System(_) | TokenError::Unknown => refused,
         }
     }

@@ -8,7 +8,7 @@ use tollgate_engine::{LaunchScript, MAX_SCRIPT_BYTES};
 use tollgate_gate::OnEviction;
 use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
 
-use super::instant::{iso, read_iso};
+use super::instant::{format_iso, parse_iso};
 use super::limits::{MAX_AFTER, MAX_CREDITS, MAX_HOLD_S, MAX_NAME, MAX_SPAN_S, MIN_SPAN_S};
 use super::reply::ApiError;
 use super::types::{
@@ -42,16 +42,16 @@ pub(super) fn submission(request: &JobRequest, user: u32) -> Result<Submission, 
         retry: if request.requeue {
             OnEviction::Requeue
         } else {
-            OnEviction::Never
+            OnEviction::Fail
         },
-        hold: hold(request)?,
-        plan: plan(request)?,
+        reserve_for: reservation_span(request)?,
+        options: submission_options(request)?,
     })
 }
 
 /// Whether it is many tasks, and what it waits for.
-fn plan(request: &JobRequest) -> Result<SubmissionOptions, ApiError> {
-    let array = request.array.as_deref().map(array).transpose()?;
+fn submission_options(request: &JobRequest) -> Result<SubmissionOptions, ApiError> {
+    let array = request.array.as_deref().map(array_spec).transpose()?;
     if array.is_some() && request.hold_s.is_some() {
         return Err(ApiError::field(
             "array",
@@ -64,23 +64,28 @@ fn plan(request: &JobRequest) -> Result<SubmissionOptions, ApiError> {
         let expected = "a name with %a: otherwise the tasks overwrite each other's output";
         return Err(ApiError::field("output", expected));
     }
-    let after = request.after.iter().map(|word| after(word));
+    let after = request.after.iter().map(|word| dependency(word));
     let mut after: Vec<JobDependency> = after.collect::<Result<_, _>>()?;
     if after.len() > MAX_AFTER {
         return Err(ApiError::field("after", "at most 1000 jobs"));
     }
-    after.sort_by_key(|earlier| (earlier.job, earlier.need == DependencyCondition::End));
+    after.sort_by_key(|earlier| {
+        (
+            earlier.job,
+            earlier.condition == DependencyCondition::AnyEnd,
+        )
+    });
     after.dedup_by_key(|earlier| earlier.job);
     Ok(SubmissionOptions {
         array,
-        after,
+        dependencies: after,
         held: request.held,
-        since: None,
+        submitted: None,
     })
 }
 
 /// `1-1000`, `1,3,7-9`, `0-99:3%4`.
-fn array(words: &str) -> Result<ArraySpec, ApiError> {
+fn array_spec(words: &str) -> Result<ArraySpec, ApiError> {
     let expected = "numbers of tasks as in 1-1000, 1,3,7-9 or 0-99:3%4";
     let bad = || ApiError::field("array", expected);
     let (tasks, most) = match words.split_once('%') {
@@ -91,20 +96,26 @@ fn array(words: &str) -> Result<ArraySpec, ApiError> {
         return Err(bad());
     }
     let tasks = tasks.parse().map_err(|_| bad())?;
-    Ok(ArraySpec { tasks, most })
+    Ok(ArraySpec {
+        tasks,
+        max_at_once: most,
+    })
 }
 
 /// `7`, `ok:7`, `any:7`.
-fn after(word: &str) -> Result<JobDependency, ApiError> {
+fn dependency(word: &str) -> Result<JobDependency, ApiError> {
     let (need, job) = match word.split_once(':') {
         Some(("ok", job)) => (DependencyCondition::Success, job),
-        Some(("any", job)) => (DependencyCondition::End, job),
+        Some(("any", job)) => (DependencyCondition::AnyEnd, job),
         Some(_) => (DependencyCondition::Success, ""),
         None => (DependencyCondition::Success, word),
     };
     let expected = "the number of a job as in 7, ok:7 or any:7";
     let job = digits(job).ok_or_else(|| ApiError::field("after", expected))?;
-    Ok(JobDependency { job, need })
+    Ok(JobDependency {
+        job,
+        condition: need,
+    })
 }
 
 /// A number of digits alone: the standard library reads `+7` too.
@@ -113,7 +124,7 @@ fn digits<T: FromStr>(word: &str) -> Option<T> {
     plain.then(|| word.parse().ok()).flatten()
 }
 
-fn hold(request: &JobRequest) -> Result<Option<Span>, ApiError> {
+fn reservation_span(request: &JobRequest) -> Result<Option<Span>, ApiError> {
     match request.hold_s {
         Some(secs) if !(MIN_SPAN_S..=MAX_HOLD_S).contains(&secs) => Err(ApiError::field(
             "hold_s",
@@ -161,7 +172,7 @@ pub(super) fn due(request: &JobRequest) -> Result<Option<Instant>, ApiError> {
         return Err(ApiError::field("deadline_at", expected));
     }
     let expected = "an instant as in 2026-12-01T09:00:00Z";
-    let at = read_iso(at).map_err(|_| ApiError::field("deadline_at", expected))?;
+    let at = parse_iso(at).map_err(|_| ApiError::field("deadline_at", expected))?;
     Ok(Some(at))
 }
 
@@ -244,10 +255,10 @@ fn check_program(request: &JobRequest) -> Result<(), ApiError> {
 }
 
 /// What a job is told.
-pub(super) fn answer(id: Option<u64>, answer: &core::SubmitOutcome) -> SubmitResponse {
-    let (decision, price, reasons) = standing(&answer.standing);
-    let parts = answer.parts.iter().map(|part| {
-        let (decision, price, reasons) = standing(&part.standing);
+pub(super) fn submit_response(id: Option<u64>, answer: &core::SubmitOutcome) -> SubmitResponse {
+    let (decision, price, reasons) = decision_of(&answer.admission);
+    let parts = answer.groups.iter().map(|part| {
+        let (decision, price, reasons) = decision_of(&part.admission);
         TaskRangeDecision {
             tasks: part.tasks.to_string(),
             count: part.tasks.len(),
@@ -268,23 +279,23 @@ pub(super) fn answer(id: Option<u64>, answer: &core::SubmitOutcome) -> SubmitRes
         decision,
         reasons,
         price,
-        now_at: iso(answer.spec.submit),
-        deadline_at: answer.spec.due().map(iso),
+        now_at: format_iso(answer.spec.submit),
+        deadline_at: answer.spec.due().map(format_iso),
         estimate_s: answer.spec.estimate.as_secs_f64(),
         estimate_source: answer.source.key().to_owned(),
         forecast_from: answer.basis.to_string(),
-        expected: answer.prospect.as_ref().map(expected),
+        expected: answer.prediction.as_ref().map(job_forecast),
         offers: answer
             .offers
             .iter()
-            .map(|to| offer(answer.spec.submit, to))
+            .map(|to| job_offer(answer.spec.submit, to))
             .collect(),
-        held_until_at: answer.held_until.map(iso),
+        held_until_at: answer.reserved_until.map(format_iso),
         tasks: parts,
     }
 }
 
-fn standing(standing: &AdmissionState) -> (JobDecision, Option<f64>, Vec<ReasonMessage>) {
+fn decision_of(standing: &AdmissionState) -> (JobDecision, Option<f64>, Vec<ReasonMessage>) {
     match standing {
         AdmissionState::Accepted { price } => {
             (JobDecision::Accepted, Some(price.as_f64()), Vec::new())
@@ -302,10 +313,10 @@ fn standing(standing: &AdmissionState) -> (JobDecision, Option<f64>, Vec<ReasonM
     }
 }
 
-fn offer(now: Instant, offer: &core::CounterOffer) -> JobOffer {
+fn job_offer(now: Instant, offer: &core::CounterOffer) -> JobOffer {
     JobOffer {
         change: offer.axis.key().to_owned(),
-        deadline_at: offer.deadline.map(|deadline| iso(now + deadline)),
+        deadline_at: offer.deadline.map(|deadline| format_iso(now + deadline)),
         deadline_s: offer.deadline.map(Span::as_secs_f64),
         budget: offer.budget.map(Credits::as_f64),
         procs: offer.procs,
@@ -315,18 +326,18 @@ fn offer(now: Instant, offer: &core::CounterOffer) -> JobOffer {
 }
 
 /// What is to be expected of a job.
-pub(super) fn expected(prospect: &JobPrediction) -> JobForecast {
+pub(super) fn job_forecast(prospect: &JobPrediction) -> JobForecast {
     JobForecast {
-        expected_start_at: iso(prospect.start),
-        expected_finish_at: iso(prospect.finish),
-        earliest_finish_at: iso(prospect.earliest),
-        latest_finish_at: iso(prospect.latest),
+        expected_start_at: format_iso(prospect.start),
+        expected_finish_at: format_iso(prospect.finish),
+        earliest_finish_at: format_iso(prospect.earliest),
+        latest_finish_at: format_iso(prospect.latest),
         probability: prospect.probability.map(|p| p.as_f64()),
     }
 }
 
 /// A job as it is stored.
-pub(super) fn job(row: JobRow) -> JobDetails {
+pub(super) fn job_details(row: JobRow) -> JobDetails {
     let id = row.id;
     let program = row.program;
     let output = program.as_ref().and_then(|program| {
@@ -340,7 +351,7 @@ pub(super) fn job(row: JobRow) -> JobDetails {
     JobDetails {
         id,
         task: row.task,
-        array: row.array.map(array_of),
+        array: row.array.map(array_status),
         after: row.after,
         user_id: row.user,
         name: row.name,
@@ -350,26 +361,26 @@ pub(super) fn job(row: JobRow) -> JobDetails {
         command: program.map_or_else(Vec::new, |program| program.argv),
         output,
         procs: row.procs,
-        submitted_at: iso(row.submit),
+        submitted_at: format_iso(row.submit),
         estimate_s: row.estimate.as_secs_f64(),
         estimate_source: row.source,
-        deadline_at: row.due.map(iso),
+        deadline_at: row.due.map(format_iso),
         budget: row.budget.map(Credits::as_f64),
-        decided_at: row.decided.map(iso),
+        decided_at: row.decided.map(format_iso),
         price: row.price.map(Credits::as_f64),
         reasons: row.reasons,
         probability: row.probability,
-        started_at: row.start.map(iso),
-        finished_at: row.finish.map(iso),
+        started_at: row.start.map(format_iso),
+        finished_at: row.finish.map(format_iso),
         attempts: row.attempts,
         status: row.status,
     }
 }
 
-fn array_of(row: store::ArrayRow) -> ArrayStatus {
+fn array_status(row: store::ArrayRow) -> ArrayStatus {
     ArrayStatus {
         tasks: row.tasks.to_string(),
-        most: row.most,
+        most: row.max_at_once,
         queued: row.queued,
         held: row.held,
         running: row.running,
@@ -393,7 +404,7 @@ fn exit_code(status: &str) -> Option<u8> {
 }
 
 /// What was booked for a user on a day.
-pub(super) fn account(account: &store::AccountRow) -> AccountEntry {
+pub(super) fn account_entry(account: &store::AccountRow) -> AccountEntry {
     let day = Timestamp::from_second(account.day * 86_400).unwrap_or(Timestamp::MAX);
     AccountEntry {
         user_id: account.user,

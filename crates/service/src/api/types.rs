@@ -10,7 +10,7 @@ use super::limits::{
     ABSOLUTE_PATH, MAX_AFTER, MAX_CREDITS, MAX_HOLD_S, MAX_NAME, MAX_SPAN_S, MIN_SPAN_S,
     NO_CONTROL, NO_NUL, PREDECESSOR, TASK_NUMBERS, VARIABLE,
 };
-use super::whole::{whole, whole_if_any};
+use super::whole::{optional_whole, whole};
 use crate::access::AccessRole;
 
 /// A job to submit, or to quote.
@@ -38,7 +38,7 @@ pub struct JobRequest {
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
-        deserialize_with = "whole_if_any"
+        deserialize_with = "optional_whole"
     )]
     #[schemars(range(min = 1))]
     pub memory_bytes: Option<u64>,

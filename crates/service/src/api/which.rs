@@ -15,7 +15,7 @@ pub(super) struct JobSelector {
 
 impl JobSelector {
     /// Reads the word. What is none is answered like a job that is not there.
-    pub(super) fn read(word: &str) -> Result<Self, ApiError> {
+    pub(super) fn parse(word: &str) -> Result<Self, ApiError> {
         let (job, tasks) = match word.split_once('_') {
             Some((job, tasks)) => (job, Some(tasks)),
             None => (word, None),
@@ -40,13 +40,13 @@ mod tests {
 
     #[test]
     fn jobs_and_tasks_are_named_in_one_word() {
-        let read = |word| JobSelector::read(word).unwrap();
+        let read = |word| JobSelector::parse(word).unwrap();
         assert_eq!((read("7").job, read("7").tasks), (7, None));
         assert_eq!(read("7_3").task(), Some(3));
         assert_eq!(read("7_1-5,9").tasks.unwrap().len(), 6);
         assert_eq!(read("7_1-5").task(), None);
         for word in ["", "_", "7_", "7[3]", "x", "7_x", "9223372036854775808"] {
-            assert!(JobSelector::read(word).is_err(), "{word}");
+            assert!(JobSelector::parse(word).is_err(), "{word}");
         }
     }
 }

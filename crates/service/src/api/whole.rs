@@ -12,7 +12,7 @@ pub(super) fn whole<'de, D: Deserializer<'de>, T: TryFrom<u64>>(from: D) -> Resu
 }
 
 /// Reads a whole number that `T` can hold, or null.
-pub(super) fn whole_if_any<'de, D: Deserializer<'de>, T: TryFrom<u64>>(
+pub(super) fn optional_whole<'de, D: Deserializer<'de>, T: TryFrom<u64>>(
     from: D,
 ) -> Result<Option<T>, D::Error> {
     let number = Option::<WholeNumber>::deserialize(from)?;
@@ -68,7 +68,7 @@ mod tests {
     struct WholeNumberFields {
         #[serde(deserialize_with = "whole")]
         one: u32,
-        #[serde(default, deserialize_with = "whole_if_any")]
+        #[serde(default, deserialize_with = "optional_whole")]
         maybe: Option<u64>,
     }
 

@@ -1,14 +1,14 @@
 //! Why a job is where it is, in words.
 
-use super::instant::iso;
+use super::instant::format_iso;
 use super::types::{ArrayStatus, JobDetails};
 use crate::keeper::TaskOutlook;
 
 /// Why a job is where it is. Counts of other jobs, never their numbers.
-pub(super) fn words(job: &JobDetails, story: Option<&TaskOutlook>) -> Vec<String> {
+pub(super) fn explanation_sentences(job: &JobDetails, story: Option<&TaskOutlook>) -> Vec<String> {
     let mut words = Vec::new();
     if let Some(array) = &job.array {
-        return array_words(job, array, story);
+        return array_sentences(job, array, story);
     }
     match (job.state.as_str(), story) {
         ("queued", Some(story)) => {
@@ -18,20 +18,25 @@ pub(super) fn words(job: &JobDetails, story: Option<&TaskOutlook>) -> Vec<String
             ));
             words.push(format!(
                 "{} queued tasks were submitted earlier",
-                story.ahead
+                story.queued_ahead
             ));
             if let Some(reserved) = story.reserved {
-                words.push(format!("processors are reserved from {}", iso(reserved)));
+                words.push(format!(
+                    "processors are reserved from {}",
+                    format_iso(reserved)
+                ));
             }
         }
         ("reserved", _) => words.push(format!(
             "a reserved quote: `tollgate submit --quote {}` claims it",
             job.id
         )),
-        ("dependent", story) => words.push(after_words(story)),
+        ("dependent", story) => words.push(dependency_sentence(story)),
         ("held", _) => words.push("held by its user".to_owned()),
         ("running", _) => words.push("running".to_owned()),
-        ("cancelled", _) if forsaken(job).is_some() => words.extend(forsaken(job)),
+        ("cancelled", _) if failed_dependency(job).is_some() => {
+            words.extend(failed_dependency(job))
+        }
         ("rejected", _) => words.push(format!("rejected: {}", job.reasons.join(", "))),
         (state, _) => {
             // A status such as `lost (worker disconnected)` says the state already.
@@ -45,8 +50,8 @@ pub(super) fn words(job: &JobDetails, story: Option<&TaskOutlook>) -> Vec<String
     words
 }
 
-fn after_words(story: Option<&TaskOutlook>) -> String {
-    let after = story.map_or(&[][..], |story| &story.after);
+fn dependency_sentence(story: Option<&TaskOutlook>) -> String {
+    let after = story.map_or(&[][..], |story| &story.dependencies);
     let jobs: Vec<String> = after.iter().map(u64::to_string).collect();
     match jobs.as_slice() {
         [] => "dependent: the policy decides now".to_owned(),
@@ -59,7 +64,7 @@ fn after_words(story: Option<&TaskOutlook>) -> String {
 }
 
 /// That the job before it did not end as it should, if that is why it was cancelled.
-fn forsaken(job: &JobDetails) -> Option<String> {
+fn failed_dependency(job: &JobDetails) -> Option<String> {
     let by = job
         .reasons
         .iter()
@@ -69,12 +74,16 @@ fn forsaken(job: &JobDetails) -> Option<String> {
     ))
 }
 
-fn array_words(job: &JobDetails, array: &ArrayStatus, story: Option<&TaskOutlook>) -> Vec<String> {
+fn array_sentences(
+    job: &JobDetails,
+    array: &ArrayStatus,
+    story: Option<&TaskOutlook>,
+) -> Vec<String> {
     let mut words = match job.state.as_str() {
-        "dependent" => vec![after_words(story)],
+        "dependent" => vec![dependency_sentence(story)],
         "held" => vec!["held by its user".to_owned()],
         "rejected" => vec![format!("rejected: {}", job.reasons.join(", "))],
-        "cancelled" => forsaken(job).into_iter().collect(),
+        "cancelled" => failed_dependency(job).into_iter().collect(),
         _ => Vec::new(),
     };
     let counts = [

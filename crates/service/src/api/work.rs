@@ -15,7 +15,7 @@ use crate::fleet::route::PROTOCOL;
 
 /// Makes a worker's connection of the request. Who offers to run everybody's jobs learns what is in
 /// them: only an operator does.
-pub(super) async fn take(
+pub(super) async fn register_worker(
     State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
     mut request: Request,
@@ -29,17 +29,17 @@ pub(super) async fn take(
         let error = format!("expected a worker: `upgrade: {PROTOCOL}`");
         return Err(ApiError::new(StatusCode::UPGRADE_REQUIRED, error));
     }
-    let Some(seat) = service.porch.enter() else {
+    let Some(seat) = service.worker_acceptor.try_acquire() else {
         let error = "there are too many connections of workers";
         return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, error));
     };
     let upgrade = hyper::upgrade::on(&mut request);
-    let porch = service.porch.clone();
+    let porch = service.worker_acceptor.clone();
     tokio::spawn(async move {
         let Ok(stream) = upgrade.await else {
             return;
         };
-        let may_stay = || still_stands(&service, &peer);
+        let may_stay = || is_still_authorised(&service, &peer);
         porch.serve(TokioIo::new(stream), may_stay, seat).await;
     });
     let mut response = Response::new(Body::empty());
@@ -51,9 +51,9 @@ pub(super) async fn take(
 }
 
 /// Whether the key that a worker came with still stands for somebody: it may have been taken back.
-fn still_stands(service: &ApiState, peer: &Peer) -> bool {
-    let AuthMethod::Network(print) = peer.way else {
+fn is_still_authorised(service: &ApiState, peer: &Peer) -> bool {
+    let AuthMethod::Network(print) = peer.auth_method else {
         return true;
     };
-    service.keyring.stands(&print, (service.clock)())
+    service.credentials.is_valid(&print, (service.clock)())
 }

@@ -47,7 +47,7 @@ pub struct TcpListenOptions {
 
 impl ListenConfig {
     /// These settings for an address that was typed.
-    pub fn at(address: &str) -> Self {
+    pub fn for_address(address: &str) -> Self {
         Self {
             address: address.to_owned(),
             certificate: None,
@@ -57,7 +57,7 @@ impl ListenConfig {
         }
     }
 
-    pub(super) fn checked(&self, folder: &Path) -> Result<TcpListenOptions, ConfigError> {
+    pub(super) fn resolve(&self, folder: &Path) -> Result<TcpListenOptions, ConfigError> {
         let address = self.address.parse().map_err(|_| ConfigError::Range {
             key: "listen.address",
             expected: "an address and a port as in 127.0.0.1:8443",
@@ -141,12 +141,12 @@ pub(super) fn keys(
                 ProofType::Token => "tokens",
                 ProofType::Certificate => "certificates",
             };
-            let failed = |what| ConfigError::Key { list, place, what };
-            let key = written.key(proof, |name| {
+            let failed = |what| ConfigError::Credential { list, place, what };
+            let key = written.to_credential(proof, |name| {
                 accounts::by_name(name).map_err(|error| error.to_string())
             });
             let key = key.map_err(failed)?;
-            match access.users == UserScope::Own && key.user != own {
+            match access.scope == UserScope::Own && key.user != own {
                 true => Err(failed(format!(
                     "user: with `users = \"own\"` expected the service's own user {own}, got {}",
                     key.user

@@ -35,7 +35,7 @@ pub struct TaskAttemptKey {
 
 impl TaskAttemptKey {
     /// What it is a try at.
-    pub const fn of(self) -> TaskKey {
+    pub const fn task(self) -> TaskKey {
         TaskKey {
             job: self.job,
             task: self.task,
@@ -53,7 +53,7 @@ pub enum ServiceCommand {
         /// Which one.
         attempt: TaskAttemptKey,
         /// What became of it.
-        fate: AttemptProgress,
+        progress: AttemptProgress,
     },
     /// A user takes up a quote that is held.
     Claim {
@@ -86,18 +86,18 @@ pub enum ServiceCommand {
         /// Which one.
         worker: WorkerId,
         /// Which of its lives.
-        epoch: u32,
+        incarnation: u32,
         /// How many nodes.
         nodes: u32,
         /// Bytes of memory that the tasks of each may hold together, where that is known.
         memory: Option<u64>,
     },
     /// A worker vanished, and all that ran on it.
-    WorkerGone {
+    WorkerLost {
         /// Which one.
         worker: WorkerId,
         /// Which of its lives.
-        epoch: u32,
+        incarnation: u32,
     },
     /// Time has passed.
     Tick,
@@ -108,7 +108,7 @@ impl ServiceCommand {
     /// for who arrives.
     pub(crate) fn is_report(&self) -> bool {
         match self {
-            Self::Report { .. } | Self::WorkerUp { .. } | Self::WorkerGone { .. } | Self::Tick => {
+            Self::Report { .. } | Self::WorkerUp { .. } | Self::WorkerLost { .. } | Self::Tick => {
                 true
             }
             Self::Submit(_)
@@ -145,15 +145,15 @@ pub struct Submission {
     /// Whether it may be run again after it was lost.
     pub retry: OnEviction,
     /// If it is a quote that is to be held: for how long. Positive.
-    pub hold: Option<Span>,
+    pub reserve_for: Option<Span>,
     /// Whether it is many tasks, and what it waits for before it is decided about.
-    pub plan: SubmissionOptions,
+    pub options: SubmissionOptions,
 }
 
 impl Submission {
     /// How many tasks it is.
     pub fn n_tasks(&self) -> u64 {
-        let array = self.plan.array.as_ref();
+        let array = self.options.array.as_ref();
         array.map_or(1, |array| array.tasks.len())
     }
 }
@@ -164,11 +164,11 @@ pub struct SubmissionOptions {
     /// If it is an array: which tasks, and how many of them at a time.
     pub array: Option<ArraySpec>,
     /// Jobs of the same user that have to be over first.
-    pub after: Vec<JobDependency>,
+    pub dependencies: Vec<JobDependency>,
     /// Whether it waits for its user to release it.
     pub held: bool,
     /// When it was handed in, if it had to wait since: its deadline counts from there.
-    pub since: Option<Instant>,
+    pub submitted: Option<Instant>,
 }
 
 /// Tasks that are the same but for their numbers.
@@ -177,7 +177,7 @@ pub struct ArraySpec {
     /// Their numbers; at least one.
     pub tasks: TaskRanges,
     /// At most so many of them are before the gate at a time, if there is a limit. Positive.
-    pub most: Option<u32>,
+    pub max_at_once: Option<u32>,
 }
 
 /// A job that another one waits for.
@@ -186,7 +186,7 @@ pub struct JobDependency {
     /// Its number.
     pub job: u64,
     /// How it has to be over.
-    pub need: DependencyCondition,
+    pub condition: DependencyCondition,
 }
 
 /// How a job has to be over for another one to start.
@@ -195,7 +195,7 @@ pub enum DependencyCondition {
     /// Every task of it ended with exit code 0.
     Success,
     /// In whichever way.
-    End,
+    AnyEnd,
 }
 
 /// What became of an attempt.
@@ -263,7 +263,7 @@ pub enum KillCause {
 
 impl AttemptExit {
     /// The status as a shell says it: the exit code, 128 + n after signal n, 127 if it never ran.
-    pub const fn code(&self) -> u8 {
+    pub const fn shell_code(&self) -> u8 {
         match self {
             Self::Code(code) => *code,
             Self::Signal(signal) => signal.saturating_add(128),

@@ -8,46 +8,56 @@ use super::command::TaskAttemptKey;
 use super::outcome::{EngineAction, RowChange, StepOutput};
 
 impl Core {
-    pub(super) fn carry_out(&mut self, step: &mut StepOutput) {
+    pub(super) fn apply_effects(&mut self, step: &mut StepOutput) {
         let mut effects = std::mem::take(&mut self.effects);
         for effect in effects.drain(..) {
-            self.carry_out_one(effect, step);
+            self.apply_effect(effect, step);
         }
         self.effects = effects;
     }
 
-    fn carry_out_one(&mut self, effect: Effect, step: &mut StepOutput) {
+    fn apply_effect(&mut self, effect: Effect, step: &mut StepOutput) {
         match effect {
-            Effect::Verdict { job: slot, said } => self.tell(slot, said, step),
+            Effect::Notify {
+                job: slot,
+                notice: said,
+            } => self.on_notice(slot, said, step),
             Effect::Start { job: slot, attempt } => {
-                let Some((task, live)) = self.jobs.at_mut(slot) else {
+                let Some((task, live)) = self.jobs.by_slot_mut(slot) else {
                     return;
                 };
                 live.start(attempt, self.now);
-                self.ahead.forget(slot);
+                self.look_ahead.invalidate(slot);
                 // A quote that is held has nodes, and nothing to run on them yet.
-                if live.runs() {
+                if live.is_running() {
                     let key = live.attempt_key(task);
                     if let Some(array) = self.jobs.arrays.get_mut(&task.job) {
-                        array.starts();
+                        array.count_start();
                     }
-                    self.order_start(key, slot, step);
+                    self.push_start(key, slot, step);
                 }
             }
             Effect::SharesChanged { node } => self.set_shares(node, step),
             Effect::Kill { job: slot, .. } => {
-                if let Some((task, live)) = self.jobs.at(slot).filter(|(_, live)| live.runs()) {
+                if let Some((task, live)) = self
+                    .jobs
+                    .by_slot(slot)
+                    .filter(|(_, live)| live.is_running())
+                {
                     let attempt = live.attempt_key(task);
-                    step.orders.push(EngineAction::Kill { attempt });
+                    step.actions.push(EngineAction::Kill { attempt });
                 }
             }
             Effect::Book {
                 job: slot,
-                entry,
+                kind: entry,
                 amount,
             } => {
                 // A quote that nobody took up costs nobody anything.
-                let booked = self.jobs.at(slot).filter(|(_, live)| live.held.is_none());
+                let booked = self
+                    .jobs
+                    .by_slot(slot)
+                    .filter(|(_, live)| live.reserved_until.is_none());
                 if let Some((task, live)) = booked {
                     step.changes.push(RowChange::Booked {
                         attempt: live.attempt_key(task),
@@ -57,12 +67,12 @@ impl Core {
                     });
                 }
             }
-            Effect::Over { job: slot, ending } => self.conclude(slot, ending, step),
+            Effect::Closed { job: slot, ending } => self.finish(slot, ending, step),
         }
     }
 
     /// What a job is told at its submission is in its answer already.
-    pub(super) fn tell(&mut self, slot: JobId, said: Notice, step: &mut StepOutput) {
+    pub(super) fn on_notice(&mut self, slot: JobId, said: Notice, step: &mut StepOutput) {
         let Some((task, live, array)) = self.jobs.with_array(slot) else {
             return;
         };
@@ -71,16 +81,16 @@ impl Core {
             Notice::Accepted { price } => {
                 let price = self.rules.for_user(live.spec.procs, price);
                 match array {
-                    Some(array) => array.costs(price),
+                    Some(array) => array.add_price(price),
                     None => step.changes.push(RowChange::Accepted { job, price }),
                 }
             }
             Notice::Queued => {
                 let had_nodes = live.has_nodes();
                 live.stop();
-                self.ahead.forget(slot);
+                self.look_ahead.invalidate(slot);
                 match array {
-                    Some(array) if had_nodes => array.stops(),
+                    Some(array) if had_nodes => array.count_stop(),
                     Some(_) => {}
                     None => step.changes.push(RowChange::Queued { job }),
                 }
@@ -92,39 +102,39 @@ impl Core {
                     return self.reject_task(task, reason, step);
                 }
                 step.changes.push(RowChange::Rejected { job, reason });
-                self.tell_followers(job, false, step);
+                self.notify_dependents(job, false, step);
             }
         }
     }
 
-    pub(super) fn conclude(&mut self, slot: JobId, ending: JobEnding, step: &mut StepOutput) {
+    pub(super) fn finish(&mut self, slot: JobId, ending: JobEnding, step: &mut StepOutput) {
         let Some((task, live)) = self.jobs.remove(slot) else {
             return;
         };
         let job = task.job;
-        if live.held.is_some() {
+        if live.reserved_until.is_some() {
             step.changes.push(RowChange::Expired { job });
-            self.tell_followers(job, false, step);
+            self.notify_dependents(job, false, step);
         } else if self.jobs.arrays.contains_key(&job) {
-            self.task_over(task, &live, ending, step);
+            self.finish_task(task, &live, ending, step);
         } else {
-            step.changes.push(RowChange::Over { job, ending });
+            step.changes.push(RowChange::JobEnded { job, ending });
             let succeeded = ending == JobEnding::Finished && live.succeeded();
-            self.tell_followers(job, succeeded, step);
+            self.notify_dependents(job, succeeded, step);
         }
     }
 
-    pub(super) fn order_start(&self, attempt: TaskAttemptKey, slot: JobId, step: &mut StepOutput) {
+    pub(super) fn push_start(&self, attempt: TaskAttemptKey, slot: JobId, step: &mut StepOutput) {
         let of_array = self.jobs.arrays.contains_key(&attempt.job);
         step.changes.push(RowChange::Started { attempt, of_array });
-        step.orders.push(self.start_order(attempt, slot));
+        step.actions.push(self.start_action(attempt, slot));
     }
 
-    pub(super) fn start_order(&self, attempt: TaskAttemptKey, slot: JobId) -> EngineAction {
+    pub(super) fn start_action(&self, attempt: TaskAttemptKey, slot: JobId) -> EngineAction {
         let view = self.gate.view(self.now);
         let placement = view.job(slot).placement();
         let nodes: Vec<NodeId> = placement.iter().flat_map(|range| range.nodes()).collect();
-        let exclusive = !nodes.iter().any(|&node| view.shares(slot, node));
+        let exclusive = !nodes.iter().any(|&node| view.is_shared_on(slot, node));
         EngineAction::Start {
             attempt,
             nodes,
@@ -137,7 +147,11 @@ impl Core {
     pub(super) fn set_shares(&self, node: NodeId, step: &mut StepOutput) {
         let view = self.gate.view(self.now);
         for task in view.node(node).tasks() {
-            let Some((key, live)) = self.jobs.at(task.job).filter(|(_, live)| live.runs()) else {
+            let Some((key, live)) = self
+                .jobs
+                .by_slot(task.job)
+                .filter(|(_, live)| live.is_running())
+            else {
                 continue;
             };
             let placement = view.job(task.job).placement();
@@ -151,7 +165,7 @@ impl Core {
             }
             let attempt = live.attempt_key(key);
             let rate = sum / f64::from(n.max(1));
-            step.orders.push(EngineAction::SetShare { attempt, rate });
+            step.actions.push(EngineAction::SetShare { attempt, rate });
         }
     }
 }

@@ -28,7 +28,7 @@ impl fmt::Display for ForecastBasis {
 
 /// From so many classes on, a class that nobody knows yet is told from them all. What a few
 /// others did says nothing of it.
-const ENOUGH_CLASSES: usize = 10;
+const MIN_SITE_CLASSES: usize = 10;
 
 /// What is forecast of a job, and what that is worth.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -43,7 +43,7 @@ impl RuntimeForecast {
     pub(super) fn new(forecaster: &Forecaster, job: &ForecastJob) -> Self {
         Self {
             forecast: forecaster.forecast(job),
-            site_is_known: forecaster.classes().nth(ENOUGH_CLASSES - 1).is_some(),
+            site_is_known: forecaster.classes().nth(MIN_SITE_CLASSES - 1).is_some(),
         }
     }
 
@@ -66,12 +66,15 @@ impl RuntimeForecast {
         match self.forecast.stage() {
             ClassStage::Unseen if is_point || !self.site_is_known => {
                 let evenly = |level: f64| estimate.as_secs_f64() * level;
-                (spread(evenly), ForecastBasis::Estimate)
+                (distribution_of(evenly), ForecastBasis::Estimate)
             }
             ClassStage::Cold if is_point => {
                 let point = said.median().as_secs_f64();
                 let around = |level: f64| point * (level / (1.0 - level)).sqrt();
-                (spread(around), ForecastBasis::Jobs(ClassStage::Cold))
+                (
+                    distribution_of(around),
+                    ForecastBasis::Jobs(ClassStage::Cold),
+                )
             }
             stage @ (ClassStage::Unseen
             | ClassStage::Cold
@@ -94,7 +97,7 @@ pub(super) struct MedianCache {
 
 impl MedianCache {
     /// The median of the job in a slot at `now`; `derive` derives it as of a second.
-    pub(super) fn of(
+    pub(super) fn get_or_insert(
         &mut self,
         slot: JobId,
         now: Instant,
@@ -112,13 +115,13 @@ impl MedianCache {
     }
 
     /// Something happened to the job in a slot.
-    pub(super) fn forget(&mut self, slot: JobId) {
+    pub(super) fn invalidate(&mut self, slot: JobId) {
         if let Some(known) = self.by_slot.get_mut(slot.index()) {
             *known = None;
         }
     }
 }
 
-fn spread(quantile: impl Fn(f64) -> f64) -> Distribution {
+fn distribution_of(quantile: impl Fn(f64) -> f64) -> Distribution {
     Distribution::new(LEVELS.map(|level| Span::from_secs_f64(quantile(level.as_f64()))))
 }

@@ -16,11 +16,11 @@ impl Core {
         let now = self.now;
         let live = self.jobs.claim(job).ok_or(CommandError::NoQuote)?;
         let (slot, key) = (live.slot, live.attempt_key(job.into()));
-        self.ahead.forget(slot);
+        self.look_ahead.invalidate(slot);
         step.changes.push(RowChange::Claimed { job });
         if live.has_nodes() {
             live.started = Some(now);
-            self.order_start(key, slot, step);
+            self.push_start(key, slot, step);
             let placement = self.gate.view(now).job(slot).placement().to_vec();
             for node in placement.iter().flat_map(|range| range.nodes()) {
                 self.set_shares(node, step);
@@ -42,8 +42,8 @@ impl Core {
         if tasks.is_some() {
             return Err(CommandError::UnknownJob);
         }
-        if self.jobs.waiting.contains_key(&job) {
-            return self.cancel_waiting(job, step);
+        if self.jobs.deferred.contains_key(&job) {
+            return self.cancel_deferred(job, step);
         }
         self.cancel_task(job.into(), step)
     }
@@ -55,11 +55,11 @@ impl Core {
     ) -> Result<(), CommandError> {
         let live = self.jobs.get(task).ok_or(CommandError::UnknownJob)?;
         let (slot, attempt) = (live.slot, live.gate_attempt);
-        let nothing_runs = live.held.is_some() && live.has_nodes();
-        self.input(GateInput::Cancel { job: slot }, step)?;
+        let nothing_runs = live.reserved_until.is_some() && live.has_nodes();
+        self.apply_input(GateInput::Cancel { job: slot }, step)?;
         if nothing_runs {
             // There is nobody to report that it ended.
-            self.input(GateInput::Evicted { job: slot, attempt }, step)?;
+            self.apply_input(GateInput::Evicted { job: slot, attempt }, step)?;
         }
         Ok(())
     }
@@ -78,8 +78,8 @@ impl Core {
         if tasks.is_some() {
             return Err(CommandError::UnknownJob);
         }
-        if self.jobs.waiting.contains_key(&job) {
-            return self.hold_waiting(job, hold, step);
+        if self.jobs.deferred.contains_key(&job) {
+            return self.hold_deferred(job, hold, step);
         }
         self.hold_task(job.into(), hold, step)?;
         step.changes.push(match hold {
@@ -100,19 +100,19 @@ impl Core {
             true => GateInput::Hold { job: slot },
             false => GateInput::Release { job: slot },
         };
-        self.input(input, step)?;
+        self.apply_input(input, step)?;
         if let Some(live) = self.jobs.get_mut(task) {
-            live.held_back = hold;
+            live.held = hold;
         }
         if let Some(array) = self.jobs.arrays.get_mut(&task.job) {
-            array.hold_back(hold);
+            array.count_hold(hold);
         }
         Ok(())
     }
 
     /// Drops the quotes whose time is over.
-    pub(super) fn lapse_due(&mut self, step: &mut StepOutput) {
-        while let Some((lapses, job)) = self.jobs.next_lapse() {
+    pub(super) fn expire_due(&mut self, step: &mut StepOutput) {
+        while let Some((lapses, job)) = self.jobs.next_expiry() {
             if lapses > self.now || self.cancel_task(job.into(), step).is_err() {
                 return;
             }

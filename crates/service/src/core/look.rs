@@ -24,7 +24,7 @@ impl Core {
 
     /// The tasks of a job that are before the gate.
     pub fn tasks_of(&self, job: u64) -> impl Iterator<Item = (TaskKey, &ActiveTask)> {
-        self.jobs.of(job)
+        self.jobs.tasks_of(job)
     }
 
     /// An array that is not over.
@@ -53,15 +53,15 @@ impl Core {
     }
 
     /// A job that was handed in and waits before anything is decided about it.
-    pub fn waiting(&self, job: u64) -> Option<&DeferredJob> {
-        self.jobs.waiting.get(&job)
+    pub fn deferred_job(&self, job: u64) -> Option<&DeferredJob> {
+        self.jobs.deferred.get(&job)
     }
 
     /// How many jobs do so, and how many of them for their user.
     pub fn n_waiting(&self) -> (usize, usize) {
-        let waiting = self.jobs.waiting.values();
+        let waiting = self.jobs.deferred.values();
         let held = waiting.filter(|waiting| waiting.is_held()).count();
-        (self.jobs.waiting.len(), held)
+        (self.jobs.deferred.len(), held)
     }
 
     /// Every array that is not over.
@@ -71,10 +71,10 @@ impl Core {
 
     /// Attempts that were started and have not ended, with the nodes that they have: an engine
     /// that does not know one of them is to be told again.
-    pub fn running(&self) -> Vec<EngineAction> {
-        let running = self.jobs.iter().filter(|(_, live)| live.runs());
+    pub fn running_actions(&self) -> Vec<EngineAction> {
+        let running = self.jobs.iter().filter(|(_, live)| live.is_running());
         running
-            .map(|(task, live)| self.start_order(live.attempt_key(task), live.slot))
+            .map(|(task, live)| self.start_action(live.attempt_key(task), live.slot))
             .collect()
     }
 
@@ -82,7 +82,7 @@ impl Core {
     ///
     /// # Errors
     /// The first thing that is wrong, in words.
-    pub fn check(&self) -> Result<(), tollgate_gate::InvariantViolation> {
+    pub fn check_invariants(&self) -> Result<(), tollgate_gate::InvariantViolation> {
         self.gate.check(self.now)?;
         let view = self.gate.view(self.now);
         let known = self.jobs.iter().count();
@@ -105,22 +105,28 @@ impl Core {
             }
         }
         self.check_arrays()?;
-        self.shadow.as_ref().map_or(Ok(()), |shadow| shadow.check())
+        self.shadow
+            .as_ref()
+            .map_or(Ok(()), |shadow| shadow.check_invariants())
     }
 
     /// What is counted of arrays is so.
     fn check_arrays(&self) -> Result<(), tollgate_gate::InvariantViolation> {
         for (job, array) in self.arrays() {
-            let before_gate = self.jobs.of(job).count();
+            let before_gate = self.jobs.tasks_of(job).count();
             let running = self
                 .jobs
-                .of(job)
+                .tasks_of(job)
                 .filter(|(_, live)| live.has_nodes())
                 .count();
-            let held = self.jobs.of(job).filter(|(_, live)| live.held_back).count();
-            let tally = array.tally();
+            let held = self
+                .jobs
+                .tasks_of(job)
+                .filter(|(_, live)| live.held)
+                .count();
+            let tally = array.counts();
             let counted = (array.before_gate as usize, tally.running as usize);
-            let held = held as u64 + array.held.len();
+            let held = held as u64 + array.held_pending.len();
             if counted != (before_gate, running) || tally.held != held {
                 return Err(tollgate_gate::InvariantViolation(format!(
                     "array {job} has {before_gate} tasks before the gate, {running} of them run and \

@@ -11,13 +11,13 @@ use super::outcome::{AdmissionState, CounterOffer, OfferAxis};
 use super::rules;
 
 /// How often the policy is asked for one counter-offer at most, over all axes.
-const MOST_PROBES: u32 = 64;
+const MAX_PROBES: u32 = 64;
 /// The longest deadline that is offered: a year.
-const LONGEST: Span = Span::from_secs(366 * 86_400);
+const MAX_DEADLINE: Span = Span::from_secs(366 * 86_400);
 /// The highest budget that is offered, in credits.
-const DEAREST: f64 = 1e12;
+const MAX_BUDGET: f64 = 1e12;
 /// An offer is this close to one that was refused, as a part of it.
-const CLOSE: f64 = 1.0 / 64.0;
+const TOLERANCE: f64 = 1.0 / 64.0;
 
 /// A search along the axes for jobs that would be let in.
 struct OfferSearch<'a> {
@@ -32,7 +32,7 @@ impl Core {
     /// One offer an axis at most: the job as it was handed in, but for that axis. Admission is not
     /// monotone under every policy, so an offer need not be the nearest; each was asked for
     /// once more as it is offered, and would be let in at `at`.
-    pub(super) fn offers(
+    pub(super) fn counter_offers(
         &mut self,
         at: Instant,
         submission: &Submission,
@@ -59,13 +59,13 @@ impl Core {
         submission: &Submission,
         forecast: &RuntimeForecast,
     ) -> Option<CounterOffer> {
-        let answer = self.answer_alone(at, submission, forecast);
-        let price = match answer.standing {
+        let answer = self.evaluate_without_offers(at, submission, forecast);
+        let price = match answer.admission {
             AdmissionState::Accepted { price } => Some(price),
             AdmissionState::Queued | AdmissionState::Deferred => None,
             AdmissionState::Rejected(_) => return None,
         };
-        let probability = answer.prospect.and_then(|prospect| prospect.probability);
+        let probability = answer.prediction.and_then(|prospect| prospect.probability);
         Some(CounterOffer {
             axis,
             deadline: submission.deadline,
@@ -84,12 +84,12 @@ impl OfferSearch<'_> {
             deadline: Some(Span::ceil_secs_f64(secs)),
             ..self.submission.clone()
         };
-        let limits = (from.as_secs_f64(), LONGEST.as_secs_f64());
-        let secs = self.rise(limits, &with)?;
+        let limits = (from.as_secs_f64(), MAX_DEADLINE.as_secs_f64());
+        let secs = self.search_up(limits, &with)?;
         // A deadline that people can read is as good, if it is let in as well.
         let unit = if secs < 600.0 { 1.0 } else { 60.0 };
         let round = with((secs / unit).ceil() * unit);
-        let changed = if self.suits(&round) {
+        let changed = if self.is_acceptable(&round) {
             round
         } else {
             with(secs)
@@ -104,12 +104,12 @@ impl OfferSearch<'_> {
             ..self.submission.clone()
         };
         // The most often nothing that is paid helps, and that is found out at once.
-        if !self.suits(&with(DEAREST)) {
+        if !self.is_acceptable(&with(MAX_BUDGET)) {
             return None;
         }
-        let credits = self.rise((from.as_f64().max(0.01), DEAREST), &with)?;
+        let credits = self.search_up((from.as_f64().max(0.01), MAX_BUDGET), &with)?;
         let round = with((credits * 100.0).ceil() / 100.0);
-        let changed = if self.suits(&round) {
+        let changed = if self.is_acceptable(&round) {
             round
         } else {
             with(credits)
@@ -119,19 +119,19 @@ impl OfferSearch<'_> {
 
     /// Some number above the first limit and at most at the second with which the job would be let
     /// in, and close to one with which it would not: doubled until it would, then halved in on.
-    fn rise(&mut self, limits: (f64, f64), with: &dyn Fn(f64) -> Submission) -> Option<f64> {
+    fn search_up(&mut self, limits: (f64, f64), with: &dyn Fn(f64) -> Submission) -> Option<f64> {
         let (mut refused, most) = limits;
         let mut taken = refused;
-        while !self.suits(&with(taken)) {
-            if taken >= most || self.probes >= MOST_PROBES {
+        while !self.is_acceptable(&with(taken)) {
+            if taken >= most || self.probes >= MAX_PROBES {
                 return None;
             }
             refused = taken;
             taken = (taken * 2.0).min(most);
         }
-        while taken - refused > CLOSE * taken && self.probes < MOST_PROBES {
+        while taken - refused > TOLERANCE * taken && self.probes < MAX_PROBES {
             let middle = (taken * refused).sqrt();
-            if self.suits(&with(middle)) {
+            if self.is_acceptable(&with(middle)) {
                 taken = middle;
             } else {
                 refused = middle;
@@ -146,9 +146,9 @@ impl OfferSearch<'_> {
             ..self.submission.clone()
         };
         let (mut taken, mut refused) = (0, self.submission.procs);
-        while refused - taken > 1 && self.probes < MOST_PROBES {
+        while refused - taken > 1 && self.probes < MAX_PROBES {
             let middle = taken + (refused - taken) / 2;
-            if self.suits(&with(middle)) {
+            if self.is_acceptable(&with(middle)) {
                 taken = middle;
             } else {
                 refused = middle;
@@ -159,13 +159,13 @@ impl OfferSearch<'_> {
 
     /// Whether the job would be let in, surely enough: it keeps its deadline if it takes as long as
     /// with the probability that is the least.
-    fn suits(&mut self, submission: &Submission) -> bool {
+    fn is_acceptable(&mut self, submission: &Submission) -> bool {
         self.probes += 1;
         let (estimate, _) = self.core.rules.estimate(submission, self.forecast);
         let memory_per_node = self.core.memory_per_node();
         let spec = rules::spec(submission, estimate, self.at, memory_per_node);
         let candidate = AdmissionCandidate::new(submission, spec, self.forecast);
-        let (asked, forecast) = self.core.asked(&candidate);
+        let (asked, forecast) = self.core.policy_request(&candidate);
         let scratch = &mut self.core.scratch;
         let verdict = self
             .core
@@ -176,8 +176,8 @@ impl OfferSearch<'_> {
             AdmissionDecision::Queue => false,
             AdmissionDecision::Promise { .. } | AdmissionDecision::Run { .. } => true,
         };
-        let floor = self.core.floor(submission, promised);
-        let least = floor.and_then(|floor| Probability::new(floor.least()));
-        least.is_none_or(|least| self.core.keeps(self.at, &candidate, least))
+        let floor = self.core.confidence_threshold(submission, promised);
+        let least = floor.and_then(|floor| Probability::new(floor.min_probability()));
+        least.is_none_or(|least| self.core.meets_deadline(self.at, &candidate, least))
     }
 }

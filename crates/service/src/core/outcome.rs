@@ -14,11 +14,11 @@ use super::ranges::TaskRanges;
 #[derive(Clone, Debug, Default)]
 pub struct StepOutput {
     /// One a command, in the order of the commands.
-    pub replies: Vec<CommandResult>,
+    pub results: Vec<CommandResult>,
     /// What has changed for those who ask the store.
     pub changes: Vec<RowChange>,
     /// What the engine is to do.
-    pub orders: Vec<EngineAction>,
+    pub actions: Vec<EngineAction>,
 }
 
 /// What a command is answered.
@@ -32,7 +32,7 @@ pub enum CommandResult {
         answer: SubmitOutcome,
     },
     /// A quote was to be held, and there is nothing to hold: the job would not be let in now.
-    NotHeld {
+    NotReserved {
         /// What it is told.
         answer: SubmitOutcome,
     },
@@ -63,7 +63,7 @@ pub enum CommandError {
 #[derive(Clone, Debug, PartialEq)]
 pub struct SubmitOutcome {
     /// Whether it is let in.
-    pub standing: AdmissionState,
+    pub admission: AdmissionState,
     /// What was decided on.
     pub spec: JobSpec,
     /// Where its estimate comes from.
@@ -71,13 +71,13 @@ pub struct SubmitOutcome {
     /// What the expectation is known from.
     pub basis: ForecastBasis,
     /// What is to be expected of it, if the policy would let it in and it could be found out.
-    pub prospect: Option<JobPrediction>,
+    pub prediction: Option<JobPrediction>,
     /// If it is rejected: what would be let in now, at most one an axis.
     pub offers: Vec<CounterOffer>,
     /// If it is a quote that is held: until when it can be taken up.
-    pub held_until: Option<Instant>,
+    pub reserved_until: Option<Instant>,
     /// If it is an array: what its tasks are told, ascending; all else is said of its first task.
-    pub parts: Vec<TaskGroupOutcome>,
+    pub groups: Vec<TaskGroupOutcome>,
 }
 
 /// Tasks of an array that are told the same.
@@ -86,7 +86,7 @@ pub struct TaskGroupOutcome {
     /// Which ones.
     pub tasks: TaskRanges,
     /// What they are told; a price is that of all of them together.
-    pub standing: AdmissionState,
+    pub admission: AdmissionState,
 }
 
 /// A job that would be let in now instead of one that is kept out: that one, but for one axis.
@@ -154,10 +154,10 @@ pub enum RejectReason {
         /// How sure.
         probability: Probability,
         /// How sure it must be.
-        floor: ConfidenceThreshold,
+        threshold: ConfidenceThreshold,
     },
     /// Its user holds as many quotes already as one user may.
-    Holds,
+    ReservationLimit,
     /// It asks for no processor, or for no time.
     Malformed,
 }
@@ -173,7 +173,7 @@ pub enum ConfidenceThreshold {
 
 impl ConfidenceThreshold {
     /// The least probability.
-    pub fn least(self) -> f64 {
+    pub fn min_probability(self) -> f64 {
         match self {
             Self::User(millionths) | Self::Site(millionths) => f64::from(millionths) / 1e6,
         }
@@ -233,20 +233,20 @@ pub enum RowChange {
         held: bool,
     },
     /// A job is cancelled: the one that it was to start after did not end as it should.
-    Forsaken {
+    DependencyFailed {
         /// Which one.
         job: u64,
         /// Which one it was to start after.
         by: u64,
     },
     /// Tasks of an array will never run.
-    Dropped {
+    TasksDropped {
         /// Which array.
         job: u64,
         /// Which tasks.
         tasks: TaskRanges,
         /// Why: none if their user took them back.
-        refusals: Vec<RejectReason>,
+        reasons: Vec<RejectReason>,
     },
     /// These tasks of an array, and no others, are held back.
     HeldTasks {
@@ -256,18 +256,18 @@ pub enum RowChange {
         tasks: TaskRanges,
     },
     /// A task of an array that was started is over.
-    TaskOver {
+    TaskEnded {
         /// Its last try.
         attempt: TaskAttemptKey,
         /// How it ended.
         ending: JobEnding,
     },
     /// How the tasks of an array stand.
-    Tally {
+    ArrayCounts {
         /// Which array.
         job: u64,
         /// So.
-        tally: TaskCounts,
+        counts: TaskCounts,
     },
     /// A quote that was held is taken up: it is a job from now on.
     Claimed {
@@ -311,11 +311,11 @@ pub enum RowChange {
         of_array: bool,
     },
     /// The engine said what became of an attempt.
-    Fate {
+    AttemptProgressed {
         /// Which one.
         attempt: TaskAttemptKey,
         /// What became of it.
-        fate: AttemptProgress,
+        progress: AttemptProgress,
     },
     /// An attempt is lost because its worker is.
     WorkerLost {
@@ -336,7 +336,7 @@ pub enum RowChange {
         amount: Credits,
     },
     /// A job is over.
-    Over {
+    JobEnded {
         /// Which one.
         job: u64,
         /// How it ended.
@@ -377,21 +377,21 @@ impl RowChange {
             Self::Submitted { job, .. }
             | Self::Decided { job, .. }
             | Self::Deferred { job, .. }
-            | Self::Forsaken { job, .. }
-            | Self::Dropped { job, .. }
+            | Self::DependencyFailed { job, .. }
+            | Self::TasksDropped { job, .. }
             | Self::HeldTasks { job, .. }
-            | Self::Tally { job, .. }
+            | Self::ArrayCounts { job, .. }
             | Self::Claimed { job }
             | Self::Expired { job }
             | Self::Accepted { job, .. }
             | Self::Rejected { job, .. }
             | Self::Queued { job }
             | Self::Held { job }
-            | Self::Over { job, .. } => *job,
-            Self::TaskOver { attempt, .. }
+            | Self::JobEnded { job, .. } => *job,
+            Self::TaskEnded { attempt, .. }
             | Self::WorkerLost { attempt, .. }
             | Self::Started { attempt, .. }
-            | Self::Fate { attempt, .. }
+            | Self::AttemptProgressed { attempt, .. }
             | Self::Booked { attempt, .. } => attempt.job,
         }
     }
@@ -414,7 +414,7 @@ impl RejectReason {
         match self {
             Self::Policy(reason) => reason.key(),
             Self::Confidence { .. } => "confidence",
-            Self::Holds => "holds",
+            Self::ReservationLimit => "holds",
             Self::Malformed => "malformed",
         }
     }
@@ -425,10 +425,13 @@ impl fmt::Display for RejectReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Policy(reason) => reason.fmt(f),
-            Self::Confidence { probability, floor } => {
+            Self::Confidence {
+                probability,
+                threshold: floor,
+            } => {
                 // Rounded down: what is less than the least must not look like it.
                 let sure = (probability.as_f64() * 1e3).floor() / 1e3;
-                let least = floor.least();
+                let least = floor.min_probability();
                 let minimum = match floor {
                     ConfidenceThreshold::User(_) => "the minimum that the job asks for",
                     ConfidenceThreshold::Site(_) => "the minimum of this service",
@@ -438,7 +441,7 @@ impl fmt::Display for RejectReason {
                     "it would meet its deadline with a probability of {sure:.3}, below {least}, {minimum}"
                 )
             }
-            Self::Holds => {
+            Self::ReservationLimit => {
                 f.write_str("its user has the maximum number of reserved quotes already")
             }
             Self::Malformed => {

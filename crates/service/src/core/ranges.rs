@@ -7,7 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 /// The most numbers of a range that is read.
-const LONGEST: u32 = 10_000_000;
+const MAX_RANGE_LEN: u32 = 10_000_000;
 /// The most numbers that are read from ranges with a step: each of them is kept by itself.
 const MAX_STEPPED: u32 = 1_000_000;
 
@@ -81,12 +81,12 @@ impl TaskRanges {
     /// Adds numbers.
     pub fn add(&mut self, other: &Self) {
         if !other.is_empty() {
-            *self = Self::of(self.iter().chain(other.iter()).collect());
+            *self = Self::from_unordered(self.iter().chain(other.iter()).collect());
         }
     }
 
     /// Ranges in any order.
-    fn of(mut ranges: Vec<(u32, u32)>) -> Self {
+    fn from_unordered(mut ranges: Vec<(u32, u32)>) -> Self {
         ranges.sort_unstable();
         let mut sorted: VecDeque<(u32, u32)> = VecDeque::new();
         for (first, last) in ranges {
@@ -128,7 +128,7 @@ impl TaskRanges {
 
     /// Those that are among `other` too.
     #[must_use]
-    pub fn common(&self, other: &Self) -> Self {
+    pub fn intersection(&self, other: &Self) -> Self {
         let mut without = self.clone();
         without.remove(other);
         let mut common = self.clone();
@@ -174,7 +174,7 @@ impl FromStr for TaskRanges {
                 Some((first, last)) => (number(first)?, number(last)?),
                 None => (number(range)?, number(range)?),
             };
-            if step == 0 || last < first || last - first >= LONGEST {
+            if step == 0 || last < first || last - first >= MAX_RANGE_LEN {
                 return Err(bad());
             }
             if step == 1 {
@@ -188,7 +188,7 @@ impl FromStr for TaskRanges {
                 all.extend(numbers.map(|number| (number, number)));
             }
         }
-        Ok(Self::of(all))
+        Ok(Self::from_unordered(all))
     }
 }
 
@@ -263,7 +263,7 @@ mod tests {
             let mut left = ranges.clone();
             left.remove(&other);
             prop_assert_eq!(&left, &of(&a.difference(&b).copied().collect()));
-            prop_assert_eq!(ranges.common(&other), of(&a.intersection(&b).copied().collect()));
+            prop_assert_eq!(ranges.intersection(&other), of(&a.intersection(&b).copied().collect()));
             for number in 0..40 {
                 prop_assert_eq!(ranges.contains(number), a.contains(&number));
             }

@@ -49,7 +49,7 @@ pub struct StoredRules {
 
 impl AdmissionRules {
     /// The rules, to be stored.
-    pub fn write(&self) -> StoredRules {
+    pub fn to_stored(&self) -> StoredRules {
         StoredRules {
             policy: self.policy.to_string(),
             market: self.market.name().to_owned(),
@@ -63,7 +63,7 @@ impl AdmissionRules {
     }
 
     /// The rules that were stored; none if this version does not know them.
-    pub fn read(written: &StoredRules) -> Option<Self> {
+    pub fn from_stored(written: &StoredRules) -> Option<Self> {
         let one = |words: &String| {
             let mut policies = PolicySpec::parse_list(words).ok()?;
             policies.pop().filter(|_| policies.is_empty())
@@ -85,14 +85,14 @@ impl AdmissionRules {
 
     /// What of these rules cannot be changed into `other` while jobs are not over, as it was and
     /// as it would be: what was promised under it, and at what price, could not be kept.
-    pub fn breach(&self, other: &Self) -> Option<[String; 2]> {
+    pub fn incompatibility(&self, other: &Self) -> Option<[String; 2]> {
         let words = |rules: &Self| {
             let StoredRules {
                 policy,
                 market,
                 price,
                 ..
-            } = rules.write();
+            } = rules.to_stored();
             format!("policy {policy}, market {market}, {price} credits a core-hour")
         };
         let words = [self, other].map(words);
@@ -102,7 +102,7 @@ impl AdmissionRules {
     /// The job as the policy is asked about it. Policies charge a credit a second for a whole
     /// job (Yeo & Buyya 2008, section 5.2); users pay by the core-hour.
     pub(super) fn for_policy(&self, spec: &JobSpec) -> JobSpec {
-        let scale = self.scale(spec.procs);
+        let scale = self.price_factor(spec.procs);
         let sla = Sla {
             budget: spec
                 .sla
@@ -116,10 +116,10 @@ impl AdmissionRules {
 
     /// The policy's amount in the user's credits.
     pub(super) fn for_user(&self, procs: u32, amount: Credits) -> Credits {
-        Credits::from_f64(amount.as_f64() * self.scale(procs))
+        Credits::from_f64(amount.as_f64() * self.price_factor(procs))
     }
 
-    fn scale(&self, procs: u32) -> f64 {
+    fn price_factor(&self, procs: u32) -> f64 {
         f64::from(procs.max(1)) * self.price / CORE_HOUR_S
     }
 
@@ -145,7 +145,10 @@ impl AdmissionRules {
 }
 
 /// What the forecaster is asked.
-pub(super) fn asked(class: ClassId, submission: &Submission) -> tollgate_forecast::ForecastJob {
+pub(super) fn forecast_request(
+    class: ClassId,
+    submission: &Submission,
+) -> tollgate_forecast::ForecastJob {
     tollgate_forecast::ForecastJob {
         class,
         procs: submission.procs,
@@ -168,7 +171,7 @@ pub(super) fn spec(
     let filled = memory_per_node.map_or(0, |memory| wanted.div_ceil(memory.max(1)));
     let procs = u32::try_from(filled).unwrap_or(u32::MAX);
     let procs = submission.procs.max(procs);
-    let since = submission.plan.since.unwrap_or(now);
+    let since = submission.options.submitted.unwrap_or(now);
     JobSpec {
         submit: now,
         estimate,

@@ -17,7 +17,7 @@ mod sums;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use tollgate_gate::{Effect, Gate, GateInput, ProbeScratch, next_end};
+use tollgate_gate::{Effect, Gate, GateInput, ProbeScratch, next_completion};
 use tollgate_model::{Instant, JobId, NodeId, Span};
 use tollgate_policy::{JobPhase, PassTrigger, PolicySpec};
 
@@ -30,7 +30,7 @@ use super::outcome::{CommandResult, RowChange, StepOutput};
 use super::rules::AdmissionRules;
 
 /// So much happens on paper in one go at most: the keeper has more to do.
-const MOST_AT_ONCE: usize = 100_000;
+const MAX_STEPS_AT_ONCE: usize = 100_000;
 
 /// The policy on paper, with all that it would have done.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ pub(super) struct ShadowPolicy {
     gate: Gate,
     now: Instant,
     since: Instant,
-    pairs: BTreeMap<TaskKey, ShadowJob>,
+    jobs: BTreeMap<TaskKey, ShadowJob>,
     slots: BTreeMap<JobId, TaskKey>,
     /// Jobs that were handed in and that nobody has decided about, for they wait for others.
     waiting: BTreeMap<u64, Submission>,
@@ -67,24 +67,24 @@ pub(super) struct ShadowSnapshot {
 impl ShadowPolicy {
     /// A shadow that begins now. What runs and waits already is there on paper too, so that the
     /// machine is no emptier; it has no deadline there and is not counted.
-    pub(super) fn begin(policy: &PolicySpec, core: &Core) -> Self {
+    pub(super) fn start(policy: &PolicySpec, core: &Core) -> Self {
         let rules = AdmissionRules {
             policy: policy.clone(),
             shadow: None,
             ..core.rules.clone()
         };
         let mut gate = Gate::new(rules.policy.build(rules.market), rules.market);
-        gate.limit_tasks(Some(rules.max_resident));
+        gate.set_task_limit(Some(rules.max_resident));
         let mut shadow = Self {
             gate,
             rules,
             now: core.now,
             since: core.now,
-            pairs: BTreeMap::new(),
+            jobs: BTreeMap::new(),
             slots: BTreeMap::new(),
             waiting: core
                 .jobs
-                .waiting
+                .deferred
                 .iter()
                 .map(|(&job, waiting)| (job, waiting.submission.clone()))
                 .collect(),
@@ -95,9 +95,9 @@ impl ShadowPolicy {
             scratch: ProbeScratch::default(),
         };
         for (worker, life) in core.gate.workers().filter(|(_, life)| life.up) {
-            shadow.input(GateInput::WorkerUp {
+            shadow.apply_input(GateInput::WorkerUp {
                 worker,
-                epoch: life.epoch,
+                incarnation: life.number,
                 nodes: life.nodes.len,
                 memory: core
                     .gate
@@ -109,12 +109,12 @@ impl ShadowPolicy {
         let (running, waiting): (Vec<_>, Vec<_>) = core
             .jobs
             .iter()
-            .filter(|(_, live)| live.held.is_none())
-            .partition(|(_, live)| live.runs());
+            .filter(|(_, live)| live.reserved_until.is_none())
+            .partition(|(_, live)| live.is_running());
         for (task, live) in running.into_iter().chain(waiting) {
-            shadow.take_over(task, live, core);
+            shadow.adopt(task, live, core);
         }
-        shadow.settle();
+        shadow.run_passes();
         shadow
     }
 
@@ -134,7 +134,7 @@ impl ShadowPolicy {
         };
         let built = rules.policy.build(rules.market);
         let mut gate = Gate::restore(saved.gate, built, rules.market, saved.now);
-        gate.limit_tasks(Some(rules.max_resident));
+        gate.set_task_limit(Some(rules.max_resident));
         let slots = saved.pairs.iter();
         Some(Self {
             gate,
@@ -144,7 +144,7 @@ impl ShadowPolicy {
             slots: slots
                 .filter_map(|(key, pair)| Some((pair.slot?, *key)))
                 .collect(),
-            pairs: saved.pairs.into_iter().collect(),
+            jobs: saved.pairs.into_iter().collect(),
             waiting: saved.waiting.into_iter().collect(),
             real: saved.real,
             paper: saved.paper,
@@ -161,7 +161,7 @@ impl ShadowPolicy {
             gate: self.gate.save(self.now),
             now: self.now,
             since: self.since,
-            pairs: self.pairs.clone().into_iter().collect(),
+            pairs: self.jobs.clone().into_iter().collect(),
             waiting: self.waiting.clone().into_iter().collect(),
             real: self.real,
             paper: self.paper,
@@ -170,7 +170,12 @@ impl ShadowPolicy {
     }
 
     /// Does on paper what follows from a step of the core.
-    pub(super) fn follow(&mut self, core: &Core, commands: &[ServiceCommand], step: &StepOutput) {
+    pub(super) fn observe_step(
+        &mut self,
+        core: &Core,
+        commands: &[ServiceCommand],
+        step: &StepOutput,
+    ) {
         self.advance(core.now);
         self.now = self.now.max(core.now);
         // A service that has seen nothing yet has not seen a clock either.
@@ -179,26 +184,26 @@ impl ShadowPolicy {
         }
         // What has ended makes room for who arrives at the same instant.
         for change in &step.changes {
-            self.learn(change);
+            self.observe_runtime(change);
         }
         self.advance(self.now);
-        for (command, reply) in commands.iter().zip(&step.replies) {
+        for (command, reply) in commands.iter().zip(&step.results) {
             if *reply == CommandResult::Done {
-                self.offer_nodes(command);
+                self.update_nodes(command);
             }
         }
         for change in &step.changes {
-            if let RowChange::Tally { job, .. } = change {
-                self.tasks_of(*job, core);
+            if let RowChange::ArrayCounts { job, .. } = change {
+                self.add_materialised_tasks(*job, core);
             }
         }
         for change in &step.changes {
-            self.note(core, change);
-            if self.gate.discipline() == PassTrigger::Event {
-                self.settle();
+            self.on_change(core, change);
+            if self.gate.pass_trigger() == PassTrigger::Event {
+                self.run_passes();
             }
         }
-        self.settle();
+        self.run_passes();
     }
 
     /// How both have done by `at`.
@@ -206,7 +211,7 @@ impl ShadowPolicy {
         self.advance(at);
         let view = self.gate.view(self.now);
         let count = |phase| view.jobs().filter(|(_, job)| job.phase == phase).count() as u32;
-        let undecided = self.pairs.values().filter(|pair| pair.counts);
+        let undecided = self.jobs.values().filter(|pair| pair.counts);
         PolicyComparison {
             policy: self.rules.policy.to_string(),
             since: self.since,
@@ -223,7 +228,7 @@ impl ShadowPolicy {
     ///
     /// # Errors
     /// The first thing that is wrong, in words.
-    pub(super) fn check(&self) -> Result<(), tollgate_gate::InvariantViolation> {
+    pub(super) fn check_invariants(&self) -> Result<(), tollgate_gate::InvariantViolation> {
         self.gate.check(self.now)?;
         let (there, known) = (self.gate.view(self.now).jobs().count(), self.slots.len());
         if there == known {
@@ -237,8 +242,8 @@ impl ShadowPolicy {
     /// Lets everything happen on paper that is due by `until`. Only the instants of what happens
     /// count, not how often somebody asks.
     fn advance(&mut self, until: Instant) {
-        for _ in 0..MOST_AT_ONCE {
-            let end = self.next_end();
+        for _ in 0..MAX_STEPS_AT_ONCE {
+            let end = self.next_completion();
             let wake = self.gate.next_wake();
             let next = end.map(|(at, _)| at).into_iter().chain(wake).min();
             let Some(at) = next.filter(|&at| at <= until && at < Instant::MAX) else {
@@ -246,50 +251,58 @@ impl ShadowPolicy {
             };
             self.now = self.now.max(at);
             // By now a job may be known to take longer.
-            match self.next_end().filter(|&(due, _)| due <= self.now) {
-                Some((_, ended)) => self.end(ended),
-                None if wake.is_some_and(|wake| wake <= self.now) => self.input(GateInput::Tick),
+            match self.next_completion().filter(|&(due, _)| due <= self.now) {
+                Some((_, ended)) => self.finish(ended),
+                None if wake.is_some_and(|wake| wake <= self.now) => {
+                    self.apply_input(GateInput::Tick)
+                }
                 None => continue,
             }
-            self.settle();
+            self.run_passes();
         }
     }
 
-    fn next_end(&self) -> Option<(Instant, GateInput)> {
-        next_end(&self.gate, self.now, |slot| {
-            self.pair(slot)
-                .map_or(Span::ZERO, |pair| pair.work(self.now))
+    fn next_completion(&self) -> Option<(Instant, GateInput)> {
+        next_completion(&self.gate, self.now, |slot| {
+            self.job(slot)
+                .map_or(Span::ZERO, |pair| pair.paper_runtime(self.now))
         })
     }
 
-    fn pair(&self, slot: JobId) -> Option<&ShadowJob> {
-        self.pairs.get(self.slots.get(&slot)?)
+    fn job(&self, slot: JobId) -> Option<&ShadowJob> {
+        self.jobs.get(self.slots.get(&slot)?)
     }
 
-    fn end(&mut self, ended: GateInput) {
+    fn finish(&mut self, ended: GateInput) {
         if let GateInput::Ended { job, .. } | GateInput::TaskEnded { job, .. } = ended
-            && let Some(pair) = self.slots.get(&job).and_then(|key| self.pairs.get_mut(key))
+            && let Some(pair) = self.slots.get(&job).and_then(|key| self.jobs.get_mut(key))
         {
-            pair.guessed |= !matches!(pair.truth, ObservedRuntime::Ran(_));
+            pair.by_forecast |= !matches!(pair.runtime, ObservedRuntime::Ran(_));
         }
-        self.input(ended);
+        self.apply_input(ended);
     }
 
-    fn offer_nodes(&mut self, command: &ServiceCommand) {
+    fn update_nodes(&mut self, command: &ServiceCommand) {
         match *command {
             ServiceCommand::WorkerUp {
                 worker,
-                epoch,
+                incarnation: epoch,
                 nodes,
                 memory,
-            } => self.input(GateInput::WorkerUp {
+            } => self.apply_input(GateInput::WorkerUp {
                 worker,
-                epoch,
+                incarnation: epoch,
                 nodes,
                 memory,
             }),
-            ServiceCommand::WorkerGone { worker, epoch } => {
-                self.input(GateInput::WorkerGone { worker, epoch });
+            ServiceCommand::WorkerLost {
+                worker,
+                incarnation: epoch,
+            } => {
+                self.apply_input(GateInput::WorkerLost {
+                    worker,
+                    incarnation: epoch,
+                });
             }
             ServiceCommand::Submit(_)
             | ServiceCommand::Report { .. }
@@ -302,14 +315,17 @@ impl ShadowPolicy {
     }
 
     /// How long a job has run for real.
-    fn learn(&mut self, change: &RowChange) {
-        if let RowChange::Fate { attempt, fate } = change
-            && let Some(pair) = self.pairs.get_mut(&attempt.of())
+    fn observe_runtime(&mut self, change: &RowChange) {
+        if let RowChange::AttemptProgressed {
+            attempt,
+            progress: fate,
+        } = change
+            && let Some(pair) = self.jobs.get_mut(&attempt.task())
         {
             match fate {
                 AttemptProgress::Started { .. } => {}
-                AttemptProgress::Ended { wall, .. } => pair.truth = ObservedRuntime::Ran(*wall),
-                AttemptProgress::Lost { .. } => pair.truth = ObservedRuntime::Unknown,
+                AttemptProgress::Ended { wall, .. } => pair.runtime = ObservedRuntime::Ran(*wall),
+                AttemptProgress::Lost { .. } => pair.runtime = ObservedRuntime::Unknown,
             }
         }
     }

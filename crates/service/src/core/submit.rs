@@ -20,20 +20,20 @@ impl Core {
         step: &mut StepOutput,
     ) -> CommandResult {
         let forecast = self.forecast(submission);
-        if let Some(answer) = self.wait_answer(submission, &forecast) {
+        if let Some(answer) = self.deferral_outcome(submission, &forecast) {
             let job = self.jobs.next_number();
             step.changes.push(RowChange::Submitted {
                 job,
                 submission: Box::new(submission.clone()),
                 answer: answer.clone(),
             });
-            self.wait(job, submission, step);
+            self.defer(job, submission, step);
             return CommandResult::Submitted { job, answer };
         }
-        if submission.hold.is_some() {
-            let answer = self.answer(self.now, submission);
-            if answer.held_until.is_none() {
-                return CommandResult::NotHeld { answer };
+        if submission.reserve_for.is_some() {
+            let answer = self.evaluate(self.now, submission);
+            if answer.reserved_until.is_none() {
+                return CommandResult::NotReserved { answer };
             }
         }
         let job = self.jobs.next_number();
@@ -55,23 +55,29 @@ impl Core {
         submission: &Submission,
         step: &mut StepOutput,
     ) -> SubmitOutcome {
-        let mut answer = self.answer(self.now, submission);
-        if matches!(answer.standing, AdmissionState::Rejected(_)) {
-            let tally = TaskCounts::stillborn(submission, true);
+        let mut answer = self.evaluate(self.now, submission);
+        if matches!(answer.admission, AdmissionState::Rejected(_)) {
+            let tally = TaskCounts::never_started(submission, true);
             step.changes
-                .extend(tally.map(|tally| RowChange::Tally { job, tally }));
+                .extend(tally.map(|tally| RowChange::ArrayCounts { job, counts: tally }));
             return answer;
         }
-        if let Some(plan) = &submission.plan.array {
-            answer.parts = self.admit_array(job, submission, plan, &answer, step);
+        if let Some(plan) = &submission.options.array {
+            answer.groups = self.admit_array(job, submission, plan, &answer, step);
         } else {
-            self.let_in(job.into(), submission, answer.spec, answer.held_until, step);
+            self.admit_task(
+                job.into(),
+                submission,
+                answer.spec,
+                answer.reserved_until,
+                step,
+            );
         }
         answer
     }
 
     /// Hands a task to the gate that is not going to reject it: nothing happened since it said so.
-    pub(super) fn let_in(
+    pub(super) fn admit_task(
         &mut self,
         task: TaskKey,
         submission: &Submission,
@@ -80,15 +86,15 @@ impl Core {
         step: &mut StepOutput,
     ) {
         let class = self.class_of(submission);
-        let asked = rules::asked(class, submission);
+        let asked = rules::forecast_request(class, submission);
         let forecast = RuntimeForecast::new(&self.forecaster, &asked);
         let candidate = AdmissionCandidate::new(submission, spec, &forecast);
         let mut live = ActiveTask::new(submission, asked, forecast, spec);
-        live.held = held;
-        let (spec, reserved_for) = self.asked(&candidate);
+        live.reserved_until = held;
+        let (spec, reserved_for) = self.policy_request(&candidate);
         let input = GateInput::Submitted {
             spec,
-            retry: submission.retry,
+            on_eviction: submission.retry,
             forecast: Some(reserved_for),
         };
         let answered = self.gate.handle(self.now, input, &mut self.effects);
@@ -96,8 +102,8 @@ impl Core {
             unreachable!("the job was probed just now: {answered:?}");
         };
         self.jobs.insert(task, slot, live);
-        self.ahead.forget(slot);
-        self.carry_out(step);
+        self.look_ahead.invalidate(slot);
+        self.apply_effects(step);
     }
 
     pub(super) fn class_of(&mut self, submission: &Submission) -> ClassId {

@@ -10,18 +10,18 @@ use super::{
 impl Core {
     /// What every attempt that runs is to be told again after it may have missed something: its
     /// share, and whether it is to end.
-    pub fn standing_orders(&self) -> Vec<EngineAction> {
+    pub fn resync_actions(&self) -> Vec<EngineAction> {
         let mut step = StepOutput::default();
         let view = self.gate.view(self.now);
         for node in (0..view.n_nodes()).map(NodeId) {
             self.set_shares(node, &mut step);
         }
-        let running = self.jobs.iter().filter(|(_, live)| live.runs());
+        let running = self.jobs.iter().filter(|(_, live)| live.is_running());
         let ending = running.filter(|(_, live)| view.job(live.slot).cancelling);
         let kills = ending.map(|(job, live)| EngineAction::Kill {
             attempt: live.attempt_key(job),
         });
-        step.orders.into_iter().chain(kills).collect()
+        step.actions.into_iter().chain(kills).collect()
     }
 
     /// Whatever runs on the worker's nodes is lost with it. What of it runs elsewhere is ended.
@@ -32,15 +32,24 @@ impl Core {
         step: &mut StepOutput,
     ) -> Result<(), CommandError> {
         let life = self.gate.worker(worker);
-        if let Some(life) = life.filter(|life| life.up && life.epoch == epoch) {
+        if let Some(life) = life.filter(|life| life.up && life.number == epoch) {
             for attempt in self.running_on(life.nodes) {
                 let fate = AttemptProgress::Lost { at: self.now };
-                step.changes.push(RowChange::Fate { attempt, fate });
+                step.changes.push(RowChange::AttemptProgressed {
+                    attempt,
+                    progress: fate,
+                });
                 step.changes.push(RowChange::WorkerLost { attempt, worker });
-                step.orders.push(EngineAction::Kill { attempt });
+                step.actions.push(EngineAction::Kill { attempt });
             }
         }
-        self.input(GateInput::WorkerGone { worker, epoch }, step)
+        self.apply_input(
+            GateInput::WorkerLost {
+                worker,
+                incarnation: epoch,
+            },
+            step,
+        )
     }
 
     fn running_on(&self, nodes: NodeRange) -> Vec<TaskAttemptKey> {
@@ -48,7 +57,7 @@ impl Core {
         let touches = |range: &NodeRange| {
             range.first < nodes.first + nodes.len && nodes.first < range.first + range.len
         };
-        let running = self.jobs.iter().filter(|(_, live)| live.runs());
+        let running = self.jobs.iter().filter(|(_, live)| live.is_running());
         let there = running.filter(|(_, live)| view.job(live.slot).placement().iter().any(touches));
         there.map(|(job, live)| live.attempt_key(job)).collect()
     }

@@ -8,45 +8,45 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc::{Sender, channel};
 use tokio::sync::oneshot;
 
-use super::line::{FrameReader, say_all};
+use super::line::{FrameReader, write_frames};
 use super::post::{ConnectionEvent, ConnectionEventKind, FrameSink};
 use super::words::{ServerMessage, WorkerFrame, WorkerMessage};
 use crate::keeper::{ControllerHandle, ControllerRequest};
 use crate::seats::{KeyedPermit, KeyedSemaphore};
 
 /// The most connections of workers at a time.
-const MOST: u32 = 1_024;
+const MAX_CONNECTIONS: u32 = 1_024;
 /// The most words that a worker leaves unread.
-const MOST_UNREAD: usize = 4_096;
+const MAX_UNREAD_FRAMES: usize = 4_096;
 /// The longest line that a worker may say, in bytes: some hundred reports.
-const LONGEST_LINE: usize = 4 << 20;
+const MAX_LINE_LEN: usize = 4 << 20;
 /// How long a connection may stay silent: workers say that they are there several times in the
 /// longest grace time.
-const SILENCE: Duration = super::terms::LONGEST;
+const CONNECTION_TIMEOUT: Duration = super::terms::MAX_GRACE;
 /// How long the last words to a worker may take.
-const LAST_TIME: Duration = Duration::from_secs(5);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Lets connections of workers in, and gives each a number. Clones count the same ones.
 #[derive(Clone, Debug)]
 pub struct WorkerAcceptor {
-    door: ControllerHandle,
-    last: Arc<AtomicU64>,
-    seats: KeyedSemaphore<()>,
+    controller: ControllerHandle,
+    last_connection: Arc<AtomicU64>,
+    permits: KeyedSemaphore<()>,
 }
 
 impl WorkerAcceptor {
     /// Before this keeper.
     pub fn new(door: ControllerHandle) -> Self {
         Self {
-            door,
-            last: Arc::default(),
-            seats: KeyedSemaphore::new(MOST),
+            controller: door,
+            last_connection: Arc::default(),
+            permits: KeyedSemaphore::new(MAX_CONNECTIONS),
         }
     }
 
     /// A place for a connection; none if all are taken.
-    pub(crate) fn enter(&self) -> Option<KeyedPermit<()>> {
-        self.seats.take(())
+    pub(crate) fn try_acquire(&self) -> Option<KeyedPermit<()>> {
+        self.permits.try_acquire(())
     }
 
     /// Carries words between a worker and the keeper, for as long as one of them wants that and
@@ -57,11 +57,11 @@ impl WorkerAcceptor {
         may_stay: impl Fn() -> bool,
         _seat: KeyedPermit<()>,
     ) {
-        let line = self.last.fetch_add(1, Ordering::Relaxed);
+        let line = self.last_connection.fetch_add(1, Ordering::Relaxed);
         let (read, write) = tokio::io::split(stream);
-        let (say, said) = channel(MOST_UNREAD);
+        let (say, said) = channel(MAX_UNREAD_FRAMES);
         if !self
-            .tell(
+            .forward(
                 line,
                 ConnectionEventKind::Opened(Box::new(ChannelSink(say))),
             )
@@ -69,11 +69,15 @@ impl WorkerAcceptor {
         {
             return;
         }
-        let mut speaking = std::pin::pin!(say_all(write, said));
+        let mut speaking = std::pin::pin!(write_frames(write, said));
         let listening = async {
-            let mut ear = FrameReader::new(read, LONGEST_LINE, SILENCE);
-            while let Some(frame) = ear.hear::<WorkerMessage>().await {
-                if !may_stay() || !self.tell(line, ConnectionEventKind::Said(frame)).await {
+            let mut ear = FrameReader::new(read, MAX_LINE_LEN, CONNECTION_TIMEOUT);
+            while let Some(frame) = ear.read_frame::<WorkerMessage>().await {
+                if !may_stay()
+                    || !self
+                        .forward(line, ConnectionEventKind::Received(frame))
+                        .await
+                {
                     return;
                 }
             }
@@ -82,18 +86,24 @@ impl WorkerAcceptor {
             () = listening => true,
             _ = &mut speaking => false,
         };
-        self.tell(line, ConnectionEventKind::Closed).await;
+        self.forward(line, ConnectionEventKind::Closed).await;
         if is_speaking {
             // Why it is not wanted, for example.
-            let _ = tokio::time::timeout(LAST_TIME, speaking).await;
+            let _ = tokio::time::timeout(CLOSE_TIMEOUT, speaking).await;
         }
     }
 
     /// Whether the connection is still of use. A worker is heard no faster than the keeper listens.
-    async fn tell(&self, line: u64, what: ConnectionEventKind) -> bool {
+    async fn forward(&self, line: u64, what: ConnectionEventKind) -> bool {
         let (reply, answer) = oneshot::channel();
-        let heard = ConnectionEvent { line, what };
-        self.door.ask(ControllerRequest::Worker { heard, reply });
+        let heard = ConnectionEvent {
+            connection: line,
+            kind: what,
+        };
+        self.controller.send(ControllerRequest::Worker {
+            event: heard,
+            reply,
+        });
         answer.await.unwrap_or(false)
     }
 }
@@ -102,7 +112,7 @@ impl WorkerAcceptor {
 struct ChannelSink(Sender<WorkerFrame<ServerMessage>>);
 
 impl FrameSink for ChannelSink {
-    fn say(&mut self, frame: WorkerFrame<ServerMessage>) -> bool {
+    fn send(&mut self, frame: WorkerFrame<ServerMessage>) -> bool {
         self.0.try_send(frame).is_ok()
     }
 }

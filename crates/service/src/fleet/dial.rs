@@ -12,26 +12,26 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tollgate_engine::{BootTime, Engine};
 
 use super::hand::{DisconnectReason, WorkerAgent};
-use super::line::{FrameReader, say_all};
+use super::line::{FrameReader, write_frames};
 use super::route::{TransportError, UpgradedStream, WorkerTransport};
-use super::words::{LONGEST_LINE, ServerMessage, WorkerFrame, WorkerMessage};
+use super::words::{MAX_LINE_LEN, ServerMessage, WorkerFrame, WorkerMessage};
 
 /// How long to wait before the service is called again; longer each time, up to the last.
-const WAITS: [Duration; 4] = [
+const RECONNECT_DELAYS: [Duration; 4] = [
     Duration::from_millis(500),
     Duration::from_secs(1),
     Duration::from_secs(2),
     Duration::from_secs(4),
 ];
 /// The most words that wait to be sent.
-const MOST_UNSENT: usize = 4_096;
+const MAX_UNSENT_FRAMES: usize = 4_096;
 /// How long the service may stay silent before the connection is no more waited for. The worker
 /// itself gives up earlier.
-const SILENCE: Duration = super::terms::LONGEST;
+const CONNECTION_TIMEOUT: Duration = super::terms::MAX_GRACE;
 
 /// How long a worker that was asked to go stays to tell the service how its tasks ended, after these have
 /// been killed.
-const LAST_WORDS: Duration = Duration::from_secs(5);
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Why a worker cannot work.
 #[derive(Debug, thiserror::Error)]
@@ -58,7 +58,7 @@ pub enum ConnectError {
 ///
 /// # Errors
 /// If the service cannot be spoken to at all, or does not want this worker.
-pub fn work<E: Engine + 'static>(
+pub fn run<E: Engine + 'static>(
     route: WorkerTransport,
     hand: WorkerAgent<E>,
     engine_calls: Arc<Notify>,
@@ -70,15 +70,15 @@ pub fn work<E: Engine + 'static>(
         .build()
         .map_err(failed("no threads can be started"))?;
     let caller = WorkerConnector {
-        hand,
-        route: Arc::new(route),
+        agent: hand,
+        transport: Arc::new(route),
         leave_by: None,
         link: None,
-        dialling: None,
-        dial_at: Instant::now(),
+        connecting: None,
+        connect_at: Instant::now(),
         failures: 0,
     };
-    let ended = runtime.block_on(caller.work(&engine_calls));
+    let ended = runtime.block_on(caller.run(&engine_calls));
     // What still hangs on a name server is not waited for.
     runtime.shutdown_background();
     ended
@@ -86,34 +86,34 @@ pub fn work<E: Engine + 'static>(
 
 /// A connection: where frames come from, and where they go.
 struct FrameChannels {
-    heard: Receiver<WorkerFrame<ServerMessage>>,
-    say: Sender<WorkerFrame<WorkerMessage>>,
+    incoming: Receiver<WorkerFrame<ServerMessage>>,
+    outgoing: Sender<WorkerFrame<WorkerMessage>>,
 }
 
 type ConnectFuture = Pin<Box<dyn Future<Output = Result<UpgradedStream, TransportError>> + Send>>;
 
 struct WorkerConnector<E> {
-    hand: WorkerAgent<E>,
-    route: Arc<WorkerTransport>,
+    agent: WorkerAgent<E>,
+    transport: Arc<WorkerTransport>,
     /// When it goes at the latest, once it was asked to.
     leave_by: Option<Instant>,
     link: Option<FrameChannels>,
-    dialling: Option<ConnectFuture>,
-    dial_at: Instant,
+    connecting: Option<ConnectFuture>,
+    connect_at: Instant,
     failures: usize,
 }
 
 /// What has happened.
 enum ConnectorEvent {
-    Heard(Option<WorkerFrame<ServerMessage>>),
-    Dialled(Result<UpgradedStream, TransportError>),
-    Turn,
+    FrameReceived(Option<WorkerFrame<ServerMessage>>),
+    Connected(Result<UpgradedStream, TransportError>),
+    TickDue,
     /// The worker is asked to end.
-    Asked,
+    StopRequested,
 }
 
 impl<E: Engine> WorkerConnector<E> {
-    async fn work(mut self, engine_calls: &Notify) -> Result<(), ConnectError> {
+    async fn run(mut self, engine_calls: &Notify) -> Result<(), ConnectError> {
         let failed = |error| ConnectError::System {
             action: "signals cannot be waited for",
             error,
@@ -121,89 +121,90 @@ impl<E: Engine> WorkerConnector<E> {
         let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
         loop {
-            if self.link.is_none() && self.dialling.is_none() && Instant::now() >= self.dial_at {
-                let route = Arc::clone(&self.route);
-                self.dialling = Some(Box::pin(async move { route.open().await }));
+            if self.link.is_none() && self.connecting.is_none() && Instant::now() >= self.connect_at
+            {
+                let route = Arc::clone(&self.transport);
+                self.connecting = Some(Box::pin(async move { route.connect().await }));
             }
-            let wait = self.wait();
+            let wait = self.max_idle();
             let event = tokio::select! {
-                heard = hear(&mut self.link) => ConnectorEvent::Heard(heard),
-                dialled = dial(&mut self.dialling) => ConnectorEvent::Dialled(dialled),
-                () = engine_calls.notified() => ConnectorEvent::Turn,
-                () = tokio::time::sleep(wait) => ConnectorEvent::Turn,
-                _ = terminate.recv() => ConnectorEvent::Asked,
-                _ = interrupt.recv() => ConnectorEvent::Asked,
+                heard = next_frame(&mut self.link) => ConnectorEvent::FrameReceived(heard),
+                dialled = poll_connect(&mut self.connecting) => ConnectorEvent::Connected(dialled),
+                () = engine_calls.notified() => ConnectorEvent::TickDue,
+                () = tokio::time::sleep(wait) => ConnectorEvent::TickDue,
+                _ = terminate.recv() => ConnectorEvent::StopRequested,
+                _ = interrupt.recv() => ConnectorEvent::StopRequested,
             };
-            if matches!(event, ConnectorEvent::Asked) && self.leave_by.is_some() {
+            if matches!(event, ConnectorEvent::StopRequested) && self.leave_by.is_some() {
                 return Ok(());
             }
-            self.take(event)?;
+            self.on_event(event)?;
             let is_late = self.leave_by.is_some_and(|by| Instant::now() >= by);
-            if self.leave_by.is_some() && (is_late || self.hand.has_left()) {
+            if self.leave_by.is_some() && (is_late || self.agent.has_left()) {
                 return Ok(());
             }
         }
     }
 
-    fn wait(&self) -> Duration {
-        let turn = self.hand.patience(since_boot());
-        let is_off = self.link.is_none() && self.dialling.is_none();
-        let dial = is_off.then(|| self.dial_at.saturating_duration_since(Instant::now()));
+    fn max_idle(&self) -> Duration {
+        let turn = self.agent.max_idle(since_boot());
+        let is_off = self.link.is_none() && self.connecting.is_none();
+        let dial = is_off.then(|| self.connect_at.saturating_duration_since(Instant::now()));
         let leave = self.leave_by;
         let leave = leave.map(|by| by.saturating_duration_since(Instant::now()));
         dial.into_iter().chain(leave).fold(turn, Duration::min)
     }
 
-    fn take(&mut self, event: ConnectorEvent) -> Result<(), ConnectError> {
+    fn on_event(&mut self, event: ConnectorEvent) -> Result<(), ConnectError> {
         let now = since_boot();
-        let worked = self.hand.works();
+        let worked = self.agent.is_registered();
         let done = match event {
-            ConnectorEvent::Heard(Some(frame)) => self.hand.hear(frame, now),
-            ConnectorEvent::Heard(None) => {
-                Err(DisconnectReason::Again("the connection is gone".to_owned()))
-            }
-            ConnectorEvent::Dialled(Ok(stream)) => {
-                self.link = Some(talk(stream));
-                self.dialling = None;
-                self.hand.connected(now);
+            ConnectorEvent::FrameReceived(Some(frame)) => self.agent.on_frame(frame, now),
+            ConnectorEvent::FrameReceived(None) => Err(DisconnectReason::Reconnect(
+                "the connection is gone".to_owned(),
+            )),
+            ConnectorEvent::Connected(Ok(stream)) => {
+                self.link = Some(spawn_io(stream));
+                self.connecting = None;
+                self.agent.connected(now);
                 Ok(())
             }
-            ConnectorEvent::Dialled(Err(error)) => {
-                self.dialling = None;
+            ConnectorEvent::Connected(Err(error)) => {
+                self.connecting = None;
                 if error.is_final() {
                     return Err(error.into());
                 }
-                Err(DisconnectReason::Again(error.to_string()))
+                Err(DisconnectReason::Reconnect(error.to_string()))
             }
-            ConnectorEvent::Asked => {
-                let time = self.hand.terms().stop() + LAST_WORDS;
+            ConnectorEvent::StopRequested => {
+                let time = self.agent.lease_timings().stop_timeout() + LEAVE_TIMEOUT;
                 self.leave_by = Some(Instant::now() + time);
-                self.hand.leave();
+                self.agent.request_departure();
                 tracing::info!("asked to end: so are its tasks");
                 Ok(())
             }
-            ConnectorEvent::Turn => Ok(()),
+            ConnectorEvent::TickDue => Ok(()),
         };
-        let turned = self.hand.turn(now, wall_clock());
+        let turned = self.agent.tick(now, wall_clock());
         let sent = self.send();
         match done.and(turned).and(sent) {
             Ok(()) => {}
             Err(DisconnectReason::Refused(why)) => return Err(ConnectError::Refused(why)),
-            Err(DisconnectReason::Again(why)) => self.leave(&why),
+            Err(DisconnectReason::Reconnect(why)) => self.disconnect(&why),
         }
-        if self.hand.works() && !worked {
+        if self.agent.is_registered() && !worked {
             self.failures = 0;
-            let incarnation = self.hand.memory().epoch;
+            let incarnation = self.agent.persistent_state().incarnation;
             tracing::info!(incarnation, "registered with the service");
         }
         Ok(())
     }
 
     fn send(&mut self) -> Result<(), DisconnectReason> {
-        for frame in self.hand.take_words() {
+        for frame in self.agent.drain_outgoing() {
             let link = self.link.as_ref();
-            if link.is_some_and(|link| link.say.try_send(frame).is_err()) {
-                return Err(DisconnectReason::Again(
+            if link.is_some_and(|link| link.outgoing.try_send(frame).is_err()) {
+                return Err(DisconnectReason::Reconnect(
                     "the service reads nothing".to_owned(),
                 ));
             }
@@ -211,26 +212,28 @@ impl<E: Engine> WorkerConnector<E> {
         Ok(())
     }
 
-    fn leave(&mut self, why: &str) {
-        self.hand.disconnected();
+    fn disconnect(&mut self, why: &str) {
+        self.agent.disconnected();
         self.link = None;
-        let wait = WAITS[self.failures.min(WAITS.len() - 1)];
+        let wait = RECONNECT_DELAYS[self.failures.min(RECONNECT_DELAYS.len() - 1)];
         if self.failures == 0 {
             tracing::warn!(reason = why, "not connected to the service; trying again");
         }
         self.failures += 1;
-        self.dial_at = Instant::now() + wait;
+        self.connect_at = Instant::now() + wait;
     }
 }
 
-async fn hear(link: &mut Option<FrameChannels>) -> Option<WorkerFrame<ServerMessage>> {
+async fn next_frame(link: &mut Option<FrameChannels>) -> Option<WorkerFrame<ServerMessage>> {
     match link {
-        Some(link) => link.heard.recv().await,
+        Some(link) => link.incoming.recv().await,
         None => pending().await,
     }
 }
 
-async fn dial(dialling: &mut Option<ConnectFuture>) -> Result<UpgradedStream, TransportError> {
+async fn poll_connect(
+    dialling: &mut Option<ConnectFuture>,
+) -> Result<UpgradedStream, TransportError> {
     match dialling {
         Some(dialling) => dialling.await,
         None => pending().await,
@@ -238,14 +241,14 @@ async fn dial(dialling: &mut Option<ConnectFuture>) -> Result<UpgradedStream, Tr
 }
 
 /// Has both directions carried until this end is dropped.
-fn talk(stream: UpgradedStream) -> FrameChannels {
+fn spawn_io(stream: UpgradedStream) -> FrameChannels {
     let (read, write) = tokio::io::split(stream);
-    let (say, said) = channel(MOST_UNSENT);
+    let (say, said) = channel(MAX_UNSENT_FRAMES);
     let (to, heard) = channel(16);
     tokio::spawn(async move {
         let listening = async {
-            let mut ear = FrameReader::new(read, LONGEST_LINE, SILENCE);
-            while let Some(frame) = ear.hear().await {
+            let mut ear = FrameReader::new(read, MAX_LINE_LEN, CONNECTION_TIMEOUT);
+            while let Some(frame) = ear.read_frame().await {
                 if to.send(frame).await.is_err() {
                     return;
                 }
@@ -254,10 +257,13 @@ fn talk(stream: UpgradedStream) -> FrameChannels {
         // Whichever ends first: half a connection is of no use.
         tokio::select! {
             () = listening => {}
-            _ = say_all(write, said) => {}
+            _ = write_frames(write, said) => {}
         }
     });
-    FrameChannels { heard, say }
+    FrameChannels {
+        incoming: heard,
+        outgoing: say,
+    }
 }
 
 /// The time as the engine's lease counts it.

@@ -24,11 +24,11 @@ use crate::engine_words;
 use todo::EngineCommand;
 
 /// How long to wait before the engine is asked again that could not be.
-const BACK_OFF: Duration = Duration::from_secs(1);
+const ENGINE_RETRY_DELAY: Duration = Duration::from_secs(1);
 /// The shortest wait for a turn.
-const LEAST_WAIT: Duration = Duration::from_millis(5);
+const MIN_IDLE: Duration = Duration::from_millis(5);
 /// The most reports of one word.
-const MOST_AT_ONCE: usize = 500;
+const MAX_REPORTS_PER_FRAME: usize = 500;
 
 /// Opens the engine on some terms.
 pub type EngineOpener<E> = Box<dyn FnMut(&LeaseTimings) -> Result<E, EngineError> + Send>;
@@ -50,11 +50,11 @@ pub struct AgentConfig<E> {
     /// Whether it runs jobs of root.
     pub root_jobs: bool,
     /// Opens the engine, on these terms: under a lease that the worker renews.
-    pub open: EngineOpener<E>,
+    pub open_engine: EngineOpener<E>,
     /// As whom a job runs whose owner is called so; none is as whom the engine runs.
-    pub run_as: OwnerResolver,
+    pub resolve_owner: OwnerResolver,
     /// Keeps what the worker has to remember; on disk when it returns.
-    pub remember: StateWriter,
+    pub write_state: StateWriter,
 }
 
 /// What a worker remembers when it is started again.
@@ -64,70 +64,70 @@ pub struct AgentPersistentState {
     pub service: Option<String>,
     /// The worker's last incarnation; 0 if none.
     #[serde(rename = "incarnation")]
-    pub epoch: u32,
+    pub incarnation: u32,
 }
 
 /// Why a connection is of no use any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DisconnectReason {
     /// Another one may be.
-    Again(String),
+    Reconnect(String),
     /// The service does not want this worker.
     Refused(String),
 }
 
 /// A worker.
 pub struct WorkerAgent<E> {
-    kit: AgentConfig<E>,
-    memory: AgentPersistentState,
-    terms: LeaseTimings,
+    config: AgentConfig<E>,
+    state: AgentPersistentState,
+    lease: LeaseTimings,
     engine: Option<E>,
     stage: AgentStage,
-    said: SequenceCounter,
-    heard: SequenceCounter,
-    words: Vec<WorkerFrame<WorkerMessage>>,
+    sent: SequenceCounter,
+    received: SequenceCounter,
+    outgoing: Vec<WorkerFrame<WorkerMessage>>,
     /// What was reported and not acknowledged, oldest first.
     reports: BTreeMap<AttemptKey, Vec<AttemptReport>>,
     /// What the engine is to be told.
-    todo: VecDeque<EngineCommand>,
+    pending: VecDeque<EngineCommand>,
     /// When the engine is asked again that could not be.
     retry: Option<Duration>,
     /// When what was said that the service has certainly heard: what runs may run for a lease from then.
-    assured: Duration,
+    lease_start: Duration,
     /// Hellos and beats that were not answered, and when they were said.
     unanswered: VecDeque<(u64, Duration)>,
-    beats: u64,
+    heartbeats: u64,
     /// When the last offer was said.
-    offered: Duration,
-    last_beat: Duration,
-    last_heard: Duration,
-    leaving: DeparturePhase,
+    offered_at: Duration,
+    last_heartbeat: Duration,
+    last_contact: Duration,
+    departure: DeparturePhase,
 }
 
 /// Whether the worker goes for good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DeparturePhase {
     /// It does not.
-    No,
+    Staying,
     /// It was asked to, and ends what it runs.
-    Asked,
+    Draining,
     /// It has told the service that it runs nothing any more.
-    Told,
+    Announced,
 }
 
 /// How far the present connection has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AgentStage {
     /// There is none.
-    Off,
+    Disconnected,
     /// The worker has said who it is.
-    Hailing,
+    AwaitingWelcome,
     /// It ends what it runs: that belongs to a life that is over.
-    Clearing,
+    EndingTasks,
     /// It has offered what it has for a new life.
-    Offering,
+    AwaitingRegistration,
     /// It works.
-    Working,
+    Registered,
 }
 
 impl<E: Engine> WorkerAgent<E> {
@@ -135,89 +135,89 @@ impl<E: Engine> WorkerAgent<E> {
     /// says whether its life goes on: until then the runner alone knows how long it may go on.
     pub fn new(kit: AgentConfig<E>, memory: AgentPersistentState) -> Self {
         Self {
-            kit,
-            memory,
-            terms: LeaseTimings::default(),
+            config: kit,
+            state: memory,
+            lease: LeaseTimings::default(),
             engine: None,
-            stage: AgentStage::Off,
-            said: SequenceCounter::default(),
-            heard: SequenceCounter::default(),
-            words: Vec::new(),
+            stage: AgentStage::Disconnected,
+            sent: SequenceCounter::default(),
+            received: SequenceCounter::default(),
+            outgoing: Vec::new(),
             reports: BTreeMap::new(),
-            todo: VecDeque::new(),
+            pending: VecDeque::new(),
             retry: None,
-            assured: Duration::ZERO,
+            lease_start: Duration::ZERO,
             unanswered: VecDeque::new(),
-            beats: 0,
-            offered: Duration::ZERO,
-            last_beat: Duration::ZERO,
-            last_heard: Duration::ZERO,
-            leaving: DeparturePhase::No,
+            heartbeats: 0,
+            offered_at: Duration::ZERO,
+            last_heartbeat: Duration::ZERO,
+            last_contact: Duration::ZERO,
+            departure: DeparturePhase::Staying,
         }
     }
 
     /// There is a connection: the worker says who it is.
     pub fn connected(&mut self, now: Duration) {
         self.disconnected();
-        self.stage = AgentStage::Hailing;
-        self.last_heard = now;
-        self.last_beat = now;
+        self.stage = AgentStage::AwaitingWelcome;
+        self.last_contact = now;
+        self.last_heartbeat = now;
         self.unanswered.push_back((0, now));
         let hello = WorkerHello {
             version: VERSION,
-            identity: self.kit.identity.clone(),
-            name: self.kit.name.clone(),
-            user: self.kit.user.clone(),
-            all_users: self.kit.all_users,
-            root_jobs: self.kit.root_jobs,
-            service: self.memory.service.clone(),
-            epoch: self.memory.epoch,
+            identity: self.config.identity.clone(),
+            name: self.config.name.clone(),
+            user: self.config.user.clone(),
+            all_users: self.config.all_users,
+            root_jobs: self.config.root_jobs,
+            service: self.state.service.clone(),
+            incarnation: self.state.incarnation,
         };
-        self.say(WorkerMessage::Hello(hello));
+        self.send(WorkerMessage::Hello(hello));
     }
 
     /// There is none any more. Orders that were not carried out are given again by the service.
     pub fn disconnected(&mut self) {
-        self.stage = AgentStage::Off;
-        self.said = SequenceCounter::default();
-        self.heard = SequenceCounter::default();
-        self.words.clear();
-        self.todo.clear();
+        self.stage = AgentStage::Disconnected;
+        self.sent = SequenceCounter::default();
+        self.received = SequenceCounter::default();
+        self.outgoing.clear();
+        self.pending.clear();
         self.unanswered.clear();
     }
 
     /// What there is to say, in this order.
-    pub fn take_words(&mut self) -> Vec<WorkerFrame<WorkerMessage>> {
-        std::mem::take(&mut self.words)
+    pub fn drain_outgoing(&mut self) -> Vec<WorkerFrame<WorkerMessage>> {
+        std::mem::take(&mut self.outgoing)
     }
 
     /// Whether it works, for a life that goes on.
-    pub fn works(&self) -> bool {
-        self.stage == AgentStage::Working
+    pub fn is_registered(&self) -> bool {
+        self.stage == AgentStage::Registered
     }
 
     /// On which terms it works.
-    pub fn terms(&self) -> LeaseTimings {
-        self.terms
+    pub fn lease_timings(&self) -> LeaseTimings {
+        self.lease
     }
 
     /// Asks the worker to go for good: it ends what it runs, and then tells the service that it goes, which
     /// waits for it no longer.
-    pub fn leave(&mut self) {
-        if self.leaving == DeparturePhase::No {
-            self.leaving = DeparturePhase::Asked;
+    pub fn request_departure(&mut self) {
+        if self.departure == DeparturePhase::Staying {
+            self.departure = DeparturePhase::Draining;
         }
     }
 
     /// Whether a worker that was asked to go need not stay: it runs nothing, and the service has
     /// answered that its life is over, or cannot be told.
     pub fn has_left(&mut self) -> bool {
-        let is_done = match self.leaving {
-            DeparturePhase::No => false,
-            DeparturePhase::Asked => self.runs_nothing(),
-            DeparturePhase::Told => true,
+        let is_done = match self.departure {
+            DeparturePhase::Staying => false,
+            DeparturePhase::Draining => self.is_idle(),
+            DeparturePhase::Announced => true,
         };
-        is_done && self.stage != AgentStage::Working
+        is_done && self.stage != AgentStage::Registered
     }
 
     /// The engine, once it was opened.
@@ -226,74 +226,83 @@ impl<E: Engine> WorkerAgent<E> {
     }
 
     /// The life that it has or had last, and the service.
-    pub fn memory(&self) -> &AgentPersistentState {
-        &self.memory
+    pub fn persistent_state(&self) -> &AgentPersistentState {
+        &self.state
     }
 
     /// After how long it wants a turn although nothing happens.
-    pub fn patience(&self, now: Duration) -> Duration {
+    pub fn max_idle(&self, now: Duration) -> Duration {
         let until = |at: Duration| at.saturating_sub(now);
         let next = match self.stage {
-            AgentStage::Off => BACK_OFF,
-            AgentStage::Hailing => until(self.last_heard + self.terms.silence()),
-            AgentStage::Clearing | AgentStage::Offering | AgentStage::Working => {
-                until(self.last_beat + self.terms.beat())
+            AgentStage::Disconnected => ENGINE_RETRY_DELAY,
+            AgentStage::AwaitingWelcome => {
+                until(self.last_contact + self.lease.keepalive_timeout())
+            }
+            AgentStage::EndingTasks | AgentStage::AwaitingRegistration | AgentStage::Registered => {
+                until(self.last_heartbeat + self.lease.heartbeat_interval())
             }
         };
         let retry = self.retry.map(until);
-        let clearing = (self.stage == AgentStage::Clearing).then_some(BACK_OFF);
+        let clearing = (self.stage == AgentStage::EndingTasks).then_some(ENGINE_RETRY_DELAY);
         let lease = self.engine.is_some() && !self.is_out_of_lease(now);
-        let lease = lease.then(|| until(self.assured + self.terms.lease()));
+        let lease = lease.then(|| until(self.lease_start + self.lease.lease()));
         let waits = retry.into_iter().chain(clearing).chain(lease);
         // Never at once: what is due and was not done is due again in a moment.
-        waits.fold(next, Duration::min).max(LEAST_WAIT)
+        waits.fold(next, Duration::min).max(MIN_IDLE)
     }
 
     /// Does what is due; `at` is the time on the wall, for what is reported.
     ///
     /// # Errors
     /// If the connection is of no use any more.
-    pub fn turn(&mut self, now: Duration, at: Instant) -> Result<(), DisconnectReason> {
-        if self.is_out_of_lease(now) || self.leaving != DeparturePhase::No {
-            self.end_everything();
+    pub fn tick(&mut self, now: Duration, at: Instant) -> Result<(), DisconnectReason> {
+        if self.is_out_of_lease(now) || self.departure != DeparturePhase::Staying {
+            self.kill_all();
         }
         self.poll();
-        if self.stage == AgentStage::Clearing {
-            self.clear(now);
+        if self.stage == AgentStage::EndingTasks {
+            self.finish_previous_incarnation(now);
         }
-        self.carry_out(now, at);
-        self.tell_that_it_goes();
-        if self.stage == AgentStage::Off {
+        self.run_pending(now, at);
+        self.announce_departure();
+        if self.stage == AgentStage::Disconnected {
             return Ok(());
         }
-        if now.saturating_sub(self.last_heard) >= self.terms.silence() {
-            return Err(DisconnectReason::Again("the service is silent".to_owned()));
+        if now.saturating_sub(self.last_contact) >= self.lease.keepalive_timeout() {
+            return Err(DisconnectReason::Reconnect(
+                "the service is silent".to_owned(),
+            ));
         }
-        if now.saturating_sub(self.last_beat) >= self.terms.beat()
-            && self.stage != AgentStage::Hailing
+        if now.saturating_sub(self.last_heartbeat) >= self.lease.heartbeat_interval()
+            && self.stage != AgentStage::AwaitingWelcome
         {
-            self.beats += 1;
-            self.last_beat = now;
-            self.unanswered.push_back((self.beats, now));
-            self.say(WorkerMessage::Beat(self.beats));
+            self.heartbeats += 1;
+            self.last_heartbeat = now;
+            self.unanswered.push_back((self.heartbeats, now));
+            self.send(WorkerMessage::Beat(self.heartbeats));
         }
         Ok(())
     }
 
     /// Whether what it runs may not go on: the service may think that it has ended.
     fn is_out_of_lease(&self, now: Duration) -> bool {
-        now.saturating_sub(self.assured) >= self.terms.lease()
+        now.saturating_sub(self.lease_start) >= self.lease.lease()
     }
 
-    fn say(&mut self, word: WorkerMessage) {
+    fn send(&mut self, word: WorkerMessage) {
         let epoch = match self.stage {
-            AgentStage::Off | AgentStage::Hailing | AgentStage::Clearing | AgentStage::Offering => {
-                0
-            }
-            AgentStage::Working => self.memory.epoch,
+            AgentStage::Disconnected
+            | AgentStage::AwaitingWelcome
+            | AgentStage::EndingTasks
+            | AgentStage::AwaitingRegistration => 0,
+            AgentStage::Registered => self.state.incarnation,
         };
-        let seq = self.said.say();
-        self.words.push(WorkerFrame { epoch, seq, word });
+        let seq = self.sent.next_number();
+        self.outgoing.push(WorkerFrame {
+            incarnation: epoch,
+            seq,
+            word,
+        });
     }
 
     /// Takes what the engine reports, and passes it on.
@@ -303,10 +312,10 @@ impl<E: Engine> WorkerAgent<E> {
         };
         // If it cannot be asked, it can be later; what it has to say stays.
         let reports = engine.poll(Duration::ZERO).unwrap_or_default();
-        self.note(reports);
+        self.record_reports(reports);
     }
 
-    fn note(&mut self, reports: Vec<AttemptReport>) {
+    fn record_reports(&mut self, reports: Vec<AttemptReport>) {
         let mut new = Vec::new();
         for report in reports {
             let known = self.reports.entry(report.attempt).or_default();
@@ -316,21 +325,21 @@ impl<E: Engine> WorkerAgent<E> {
             }
         }
         // Of a worker that goes the service hears all at once: it would give it more to run meanwhile.
-        if self.stage == AgentStage::Working && self.leaving == DeparturePhase::No {
-            self.report(&new);
+        if self.stage == AgentStage::Registered && self.departure == DeparturePhase::Staying {
+            self.send_reports(&new);
         }
     }
 
-    fn report(&mut self, reports: &[AttemptReport]) {
-        for some in reports.chunks(MOST_AT_ONCE) {
-            self.say(WorkerMessage::Reports(some.to_vec()));
+    fn send_reports(&mut self, reports: &[AttemptReport]) {
+        for some in reports.chunks(MAX_REPORTS_PER_FRAME) {
+            self.send(WorkerMessage::Reports(some.to_vec()));
         }
     }
 
     /// Lets the engine's tasks go on for the runner's lease from what was said last and answered. An
     /// engine that cannot be asked is asked again with the next answer of the service.
     fn renew_lease(&mut self) {
-        let until = BootTime::after_boot(self.assured + self.terms.runner_lease());
+        let until = BootTime::after_boot(self.lease_start + self.lease.runner_lease());
         if let Some(engine) = &mut self.engine {
             let _ = engine.renew_lease(until);
         }
@@ -338,27 +347,28 @@ impl<E: Engine> WorkerAgent<E> {
 
     /// The last words of a worker that was asked to go, once nothing runs: what ended by itself, and that
     /// it goes. What was ended for this is lost with its incarnation.
-    fn tell_that_it_goes(&mut self) {
-        let is_asked = self.leaving == DeparturePhase::Asked && self.stage == AgentStage::Working;
-        if !is_asked || !self.runs_nothing() || !self.reports.values().all(|all| has_ended(all)) {
+    fn announce_departure(&mut self) {
+        let is_asked =
+            self.departure == DeparturePhase::Draining && self.stage == AgentStage::Registered;
+        if !is_asked || !self.is_idle() || !self.reports.values().all(|all| has_ended(all)) {
             return;
         }
         let by_itself = |reports: &&Vec<AttemptReport>| !reports.iter().any(was_evicted);
         let reports = self.reports.values().filter(by_itself);
         let reports: Vec<AttemptReport> = reports.flatten().cloned().collect();
-        self.report(&reports);
-        self.say(WorkerMessage::Leave);
-        self.leaving = DeparturePhase::Told;
+        self.send_reports(&reports);
+        self.send(WorkerMessage::Leave);
+        self.departure = DeparturePhase::Announced;
     }
 
-    fn runs_nothing(&mut self) -> bool {
+    fn is_idle(&mut self) -> bool {
         self.running().is_ok_and(|running| running.is_empty())
     }
 
     /// Asks all that runs to end. Whoever was asked before is not asked differently.
-    fn end_everything(&mut self) {
+    fn kill_all(&mut self) {
         let is_harmless = |todo: &EngineCommand| matches!(todo, EngineCommand::Acknowledge(_));
-        self.todo.retain(is_harmless);
+        self.pending.retain(is_harmless);
         let running = self.running().unwrap_or_default();
         if let Some(engine) = self.engine.as_mut().filter(|_| !running.is_empty()) {
             // Tried again at the next turn, if it cannot be asked.
@@ -375,13 +385,13 @@ impl<E: Engine> WorkerAgent<E> {
     }
 
     /// Once nothing of an earlier life runs, it is forgotten, and what there is, is offered.
-    fn clear(&mut self, now: Duration) {
-        self.end_everything();
+    fn finish_previous_incarnation(&mut self, now: Duration) {
+        self.kill_all();
         let ended = self.reports.values().flatten();
         let ended = ended.filter(|report| engine_words::is_end(report));
         let ended: Vec<AttemptKey> = ended.map(|report| report.attempt).collect();
         // A worker that goes has nothing to offer.
-        let is_clear = self.leaving == DeparturePhase::No && self.runs_nothing();
+        let is_clear = self.departure == DeparturePhase::Staying && self.is_idle();
         let Some(engine) = self.engine.as_mut().filter(|_| is_clear) else {
             return;
         };
@@ -391,10 +401,10 @@ impl<E: Engine> WorkerAgent<E> {
         };
         if let (Ok(()), Ok(capacity)) = (forgotten, engine.capacity()) {
             self.reports.clear();
-            self.stage = AgentStage::Offering;
-            self.offered = now;
+            self.stage = AgentStage::AwaitingRegistration;
+            self.offered_at = now;
             let running = Vec::new();
-            self.say(WorkerMessage::Offer { capacity, running });
+            self.send(WorkerMessage::Offer { capacity, running });
         }
     }
 }
@@ -410,6 +420,6 @@ fn was_evicted(report: &AttemptReport) -> bool {
 }
 
 /// Whether trying again can help.
-fn can_be_tried_again(error: &EngineError) -> bool {
-    error.retry() != Retryability::Never
+fn is_retryable(error: &EngineError) -> bool {
+    error.retryability() != Retryability::Never
 }

@@ -11,13 +11,13 @@ use tokio::sync::mpsc::Receiver;
 use super::words::{self, WorkerFrame};
 
 /// How long the other end may read nothing of what is said.
-const READING_TIME: Duration = Duration::from_secs(30);
+const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Where frames are read.
 pub(super) struct FrameReader<S> {
     stream: BufReader<S>,
-    longest: u64,
-    silence: Duration,
+    max_line_len: u64,
+    timeout: Duration,
 }
 
 impl<S: AsyncRead + Unpin> FrameReader<S> {
@@ -26,30 +26,30 @@ impl<S: AsyncRead + Unpin> FrameReader<S> {
     pub(super) fn new(stream: S, longest: usize, silence: Duration) -> Self {
         Self {
             stream: BufReader::new(stream),
-            longest: longest as u64,
-            silence,
+            max_line_len: longest as u64,
+            timeout: silence,
         }
     }
 
     /// The next frame; none if there is none any more, or what comes is no frame.
-    pub(super) async fn hear<T: DeserializeOwned>(&mut self) -> Option<WorkerFrame<T>> {
+    pub(super) async fn read_frame<T: DeserializeOwned>(&mut self) -> Option<WorkerFrame<T>> {
         let mut line = Vec::new();
-        let mut limited = (&mut self.stream).take(self.longest);
+        let mut limited = (&mut self.stream).take(self.max_line_len);
         let read = limited.read_until(b'\n', &mut line);
-        tokio::time::timeout(self.silence, read).await.ok()?.ok()?;
+        tokio::time::timeout(self.timeout, read).await.ok()?.ok()?;
         line.ends_with(b"\n")
             .then(|| serde_json::from_slice(&line).ok())?
     }
 }
 
 /// Says what comes to be said, until nothing comes any more; then hangs up.
-pub(super) async fn say_all<T: Serialize>(
+pub(super) async fn write_frames<T: Serialize>(
     mut stream: impl AsyncWrite + Unpin,
     mut words: Receiver<WorkerFrame<T>>,
 ) -> io::Result<()> {
     while let Some(frame) = words.recv().await {
-        let line = words::line(&frame);
-        let said = tokio::time::timeout(READING_TIME, stream.write_all(&line)).await;
+        let line = words::encode_line(&frame);
+        let said = tokio::time::timeout(WRITE_TIMEOUT, stream.write_all(&line)).await;
         said.map_err(|_| io::ErrorKind::TimedOut)??;
         if words.is_empty() {
             stream.flush().await?;
@@ -75,10 +75,10 @@ mod tests {
         runtime.block_on(act)
     }
 
-    fn beat(seq: u64) -> WorkerFrame<WorkerMessage> {
+    fn heartbeat(seq: u64) -> WorkerFrame<WorkerMessage> {
         let word = WorkerMessage::Beat(7);
         WorkerFrame {
-            epoch: 3,
+            incarnation: 3,
             seq,
             word,
         }
@@ -89,23 +89,23 @@ mod tests {
         run(async {
             let (ours, theirs) = duplex(64);
             let (say, said) = mpsc::channel(2);
-            let mut ear = FrameReader::new(theirs, 1_000, READING_TIME);
+            let mut ear = FrameReader::new(theirs, 1_000, WRITE_TIMEOUT);
             let talk = async {
                 for seq in 1..=3 {
-                    say.send(beat(seq)).await.unwrap();
+                    say.send(heartbeat(seq)).await.unwrap();
                 }
                 drop(say);
             };
             let listen = async {
                 let mut heard = Vec::new();
-                while let Some(frame) = ear.hear::<WorkerMessage>().await {
+                while let Some(frame) = ear.read_frame::<WorkerMessage>().await {
                     heard.push(frame);
                 }
                 heard
             };
-            let (said, (), heard) = tokio::join!(say_all(ours, said), talk, listen);
+            let (said, (), heard) = tokio::join!(write_frames(ours, said), talk, listen);
             said.unwrap();
-            assert_eq!(heard, [beat(1), beat(2), beat(3)]);
+            assert_eq!(heard, [heartbeat(1), heartbeat(2), heartbeat(3)]);
         });
     }
 
@@ -119,15 +119,15 @@ mod tests {
                 "\"half a line",
                 "[[[[[[[[[\n",
             ] {
-                let mut ear = FrameReader::new(text.as_bytes(), 1_000, READING_TIME);
-                assert_eq!(ear.hear::<WorkerMessage>().await, None, "{text}");
+                let mut ear = FrameReader::new(text.as_bytes(), 1_000, WRITE_TIMEOUT);
+                assert_eq!(ear.read_frame::<WorkerMessage>().await, None, "{text}");
             }
-            let long = words::line(&beat(1));
-            let mut ear = FrameReader::new(&*long, long.len() - 1, READING_TIME);
-            assert_eq!(ear.hear::<WorkerMessage>().await, None);
+            let long = words::encode_line(&heartbeat(1));
+            let mut ear = FrameReader::new(&*long, long.len() - 1, WRITE_TIMEOUT);
+            assert_eq!(ear.read_frame::<WorkerMessage>().await, None);
             let (_silent, theirs) = duplex(64);
-            let mut ear = FrameReader::new(theirs, 1_000, READING_TIME);
-            assert_eq!(ear.hear::<WorkerMessage>().await, None);
+            let mut ear = FrameReader::new(theirs, 1_000, WRITE_TIMEOUT);
+            assert_eq!(ear.read_frame::<WorkerMessage>().await, None);
         });
     }
 }

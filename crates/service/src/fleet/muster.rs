@@ -31,11 +31,11 @@ pub struct WorkerPoolConfig {
     /// What tells this service from every other.
     pub service: String,
     /// Whose jobs are run here.
-    pub whose: JobOwners,
+    pub owners: JobOwners,
     /// Who waits how long for whom.
-    pub terms: LeaseTimings,
+    pub lease: LeaseTimings,
     /// The file that says who has ever offered nodes.
-    pub roster: PathBuf,
+    pub registry: PathBuf,
     /// What a user is called.
     pub name_of: UserNameLookup,
 }
@@ -57,13 +57,13 @@ pub struct WorkerPool<E> {
     pub(super) local: E,
     pub(super) local_nodes: NodeRange,
     pub(super) house: Option<WorkerPoolConfig>,
-    pub(super) roster: WorkerRegistry,
-    pub(super) posts: BTreeMap<WorkerId, WorkerEntry>,
-    pub(super) lines: BTreeMap<u64, WorkerConnection>,
+    pub(super) registry: WorkerRegistry,
+    pub(super) workers: BTreeMap<WorkerId, WorkerEntry>,
+    pub(super) connections: BTreeMap<u64, WorkerConnection>,
     /// Where attempts were sent whose ends are not yet safe.
-    pub(super) seats: BTreeMap<AttemptKey, AttemptLocation>,
+    pub(super) locations: BTreeMap<AttemptKey, AttemptLocation>,
     /// Attempts whose predecessor may still run.
-    pub(super) held: Vec<LaunchRequest>,
+    pub(super) delayed: Vec<LaunchRequest>,
     /// What was reported and not yet taken.
     pub(super) inbox: Vec<AttemptReport>,
     pub(super) ticks: MonotonicClock,
@@ -82,10 +82,10 @@ pub(crate) struct LaunchRequest {
 pub(super) struct AttemptLocation {
     pub(super) worker: WorkerId,
     /// Whether it has ended.
-    pub(super) over: bool,
+    pub(super) ended: bool,
     /// Whether the worker did not name it when it said what it runs: it has ended, and that is to be
     /// reported, or the order to start it was lost.
-    pub(super) is_doubtful: bool,
+    pub(super) is_unconfirmed: bool,
 }
 
 impl<E: Engine> WorkerPool<E> {
@@ -96,11 +96,11 @@ impl<E: Engine> WorkerPool<E> {
             local,
             local_nodes: NodeRange { first: 0, len: 0 },
             house: None,
-            roster: WorkerRegistry::default(),
-            posts: BTreeMap::new(),
-            lines: BTreeMap::new(),
-            seats: BTreeMap::new(),
-            held: Vec::new(),
+            registry: WorkerRegistry::default(),
+            workers: BTreeMap::new(),
+            connections: BTreeMap::new(),
+            locations: BTreeMap::new(),
+            delayed: Vec::new(),
             inbox: Vec::new(),
             ticks: Box::new(move || began.elapsed()),
         }
@@ -110,12 +110,12 @@ impl<E: Engine> WorkerPool<E> {
     ///
     /// # Errors
     /// If it cannot be read who came before.
-    pub(crate) fn open_to(
+    pub(crate) fn accept_workers(
         &mut self,
         house: WorkerPoolConfig,
         ticks: MonotonicClock,
     ) -> std::io::Result<()> {
-        self.roster = WorkerRegistry::read(&house.roster)?;
+        self.registry = WorkerRegistry::read(&house.registry)?;
         self.house = Some(house);
         self.ticks = ticks;
         Ok(())
@@ -131,18 +131,18 @@ impl<E: Engine> WorkerPool<E> {
     }
 
     /// What this host runs.
-    pub(crate) fn running_here(&mut self) -> Result<BTreeSet<AttemptKey>, EngineError> {
+    pub(crate) fn running_locally(&mut self) -> Result<BTreeSet<AttemptKey>, EngineError> {
         let running = self.local.running()?;
         Ok(running.into_iter().map(|running| running.attempt).collect())
     }
 
     /// Where an attempt on these nodes runs, and which of them are there, as they are numbered there.
-    pub(crate) fn home_of(&self, nodes: &[NodeId]) -> (WorkerId, Vec<NodeId>) {
-        let lives = self.posts.iter();
-        let lives = lives.filter_map(|(&worker, post)| Some((worker, post.life?.nodes)));
+    pub(crate) fn locate(&self, nodes: &[NodeId]) -> (WorkerId, Vec<NodeId>) {
+        let lives = self.workers.iter();
+        let lives = lives.filter_map(|(&worker, post)| Some((worker, post.incarnation?.nodes)));
         let homes = std::iter::once((LOCAL, self.local_nodes)).chain(lives);
         let parts = homes.map(|(worker, range)| {
-            let part = nodes.iter().filter_map(|node| place(range, *node));
+            let part = nodes.iter().filter_map(|node| local_node(range, *node));
             (worker, part.collect::<Vec<NodeId>>())
         });
         let most = parts.reduce(|most, next| match next.1.len() > most.1.len() {
@@ -153,20 +153,20 @@ impl<E: Engine> WorkerPool<E> {
     }
 
     /// Notes that an attempt may be under way there.
-    pub(crate) fn seat(&mut self, attempt: AttemptKey, worker: WorkerId) {
-        self.seats.entry(attempt).or_insert(AttemptLocation {
+    pub(crate) fn assign(&mut self, attempt: AttemptKey, worker: WorkerId) {
+        self.locations.entry(attempt).or_insert(AttemptLocation {
             worker,
-            over: false,
-            is_doubtful: false,
+            ended: false,
+            is_unconfirmed: false,
         });
     }
 
     pub(crate) fn set_shares(&mut self, shares: &[(AttemptKey, f64)]) -> Result<(), EngineError> {
-        let parted = self.part(shares, |share| share.0);
+        let parted = self.partition_by_worker(shares, |share| share.0);
         for (worker, shares) in parted {
             match worker {
                 LOCAL => self.local.set_shares(&shares)?,
-                _ => self.tell(worker, ServerMessage::SetShares(shares)),
+                _ => self.send(worker, ServerMessage::SetShares(shares)),
             }
         }
         Ok(())
@@ -178,11 +178,11 @@ impl<E: Engine> WorkerPool<E> {
         why: KillReason,
         now: Instant,
     ) -> Result<(), EngineError> {
-        self.kill_held(attempts, now);
-        for (worker, attempts) in self.part(attempts, |attempt| *attempt) {
+        self.cancel_delayed(attempts, now);
+        for (worker, attempts) in self.partition_by_worker(attempts, |attempt| *attempt) {
             match worker {
                 LOCAL => self.local.kill(&attempts, why)?,
-                _ => self.tell(worker, ServerMessage::Kill(attempts, why)),
+                _ => self.send(worker, ServerMessage::Kill(attempts, why)),
             }
         }
         Ok(())
@@ -190,14 +190,14 @@ impl<E: Engine> WorkerPool<E> {
 
     /// The ends of these attempts are safe.
     pub(crate) fn acknowledge(&mut self, attempts: &[AttemptKey]) -> Result<(), EngineError> {
-        let parted = self.part(attempts, |attempt| *attempt);
+        let parted = self.partition_by_worker(attempts, |attempt| *attempt);
         for attempt in attempts {
-            self.seats.remove(attempt);
+            self.locations.remove(attempt);
         }
         for (worker, attempts) in parted {
             match worker {
                 LOCAL => self.local.acknowledge(&attempts)?,
-                _ => self.tell(worker, ServerMessage::Acknowledge(attempts)),
+                _ => self.send(worker, ServerMessage::Acknowledge(attempts)),
             }
         }
         Ok(())
@@ -210,41 +210,41 @@ impl<E: Engine> WorkerPool<E> {
         let here = here.map(|here| here.into_iter().map(lost_if_evicted));
         let failed = here.map(|here| reports.extend(here)).err();
         for report in reports.iter().filter(|report| engine_words::is_end(report)) {
-            if let Some(seat) = self.seats.get_mut(&report.attempt) {
-                seat.over = true;
+            if let Some(seat) = self.locations.get_mut(&report.attempt) {
+                seat.ended = true;
             }
             // It was handed in again before this was known.
-            self.held
+            self.delayed
                 .retain(|duty| duty.launch.attempt != report.attempt);
         }
-        let failed = failed.or(self.release(now).err());
+        let failed = failed.or(self.start_delayed(now).err());
         (reports, failed)
     }
 
     /// Says something to a worker, if it is there; if not, it is brought up to date when it comes.
-    pub(super) fn tell(&mut self, worker: WorkerId, word: ServerMessage) {
-        let Some(post) = self.posts.get(&worker) else {
+    pub(super) fn send(&mut self, worker: WorkerId, word: ServerMessage) {
+        let Some(post) = self.workers.get(&worker) else {
             return;
         };
-        let (epoch, line) = (post.epoch(), post.line);
+        let (epoch, line) = (post.incarnation_number(), post.connection);
         let Some(line) = line else {
             return;
         };
-        let connection = self.lines.get_mut(&line);
-        if connection.is_none_or(|connection| !connection.say(epoch, word)) {
-            self.hang_up(line);
+        let connection = self.connections.get_mut(&line);
+        if connection.is_none_or(|connection| !connection.send(epoch, word)) {
+            self.disconnect(line);
         }
     }
 
     /// `things` by where the attempts are that they are about; unknown ones are here.
-    fn part<T: Clone>(
+    fn partition_by_worker<T: Clone>(
         &self,
         things: &[T],
         attempt: impl Fn(&T) -> AttemptKey,
     ) -> BTreeMap<WorkerId, Vec<T>> {
         let mut parted: BTreeMap<WorkerId, Vec<T>> = BTreeMap::new();
         for thing in things {
-            let seat = self.seats.get(&attempt(thing));
+            let seat = self.locations.get(&attempt(thing));
             let worker = seat.map_or(LOCAL, |seat| seat.worker);
             parted.entry(worker).or_default().push(thing.clone());
         }
@@ -253,7 +253,7 @@ impl<E: Engine> WorkerPool<E> {
 }
 
 /// The number of a node where its range is offered.
-fn place(range: NodeRange, node: NodeId) -> Option<NodeId> {
+fn local_node(range: NodeRange, node: NodeId) -> Option<NodeId> {
     let number = node.0.checked_sub(range.first)?;
     (number < range.len).then_some(NodeId(number))
 }

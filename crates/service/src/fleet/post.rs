@@ -13,16 +13,16 @@ use super::words::{SequenceCounter, ServerMessage, WorkerFrame};
 /// The service's end of a connection. What is said reaches the worker in order, or not at all.
 pub trait FrameSink: Send {
     /// Says something; false if the connection takes no more. Must not block.
-    fn say(&mut self, frame: WorkerFrame<ServerMessage>) -> bool;
+    fn send(&mut self, frame: WorkerFrame<ServerMessage>) -> bool;
 }
 
 /// Something that a connection brings.
 #[derive(Debug)]
 pub struct ConnectionEvent {
     /// Which connection: a number that no other has, as long as this service runs.
-    pub line: u64,
+    pub connection: u64,
     /// What it brings.
-    pub what: ConnectionEventKind,
+    pub kind: ConnectionEventKind,
 }
 
 /// What a connection can bring.
@@ -30,7 +30,7 @@ pub enum ConnectionEventKind {
     /// It is there.
     Opened(Box<dyn FrameSink>),
     /// A word of the worker.
-    Said(WorkerFrame<super::words::WorkerMessage>),
+    Received(WorkerFrame<super::words::WorkerMessage>),
     /// It is gone.
     Closed,
 }
@@ -39,7 +39,7 @@ impl fmt::Debug for ConnectionEventKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Opened(_) => f.write_str("Opened"),
-            Self::Said(frame) => f.debug_tuple("Said").field(frame).finish(),
+            Self::Received(frame) => f.debug_tuple("Said").field(frame).finish(),
             Self::Closed => f.write_str("Closed"),
         }
     }
@@ -48,11 +48,11 @@ impl fmt::Debug for ConnectionEventKind {
 /// A worker.
 pub(super) struct WorkerEntry {
     /// Its life, if the gate counts on it.
-    pub(super) life: Option<LiveIncarnation>,
+    pub(super) incarnation: Option<LiveIncarnation>,
     /// The connection that this life is spoken of on.
-    pub(super) line: Option<u64>,
+    pub(super) connection: Option<u64>,
     /// When it was last heard that this life goes on, by the fleet's clock.
-    pub(super) heard: Duration,
+    pub(super) last_contact: Duration,
     /// What it said that it has.
     pub(super) capacity: Option<EngineCapacity>,
     /// A new life that it has offered on this connection.
@@ -61,42 +61,42 @@ pub(super) struct WorkerEntry {
     pub(super) has_left: bool,
     /// Whether it has said what it runs, since the service was started. As long as it has not, it may
     /// run what the service does not remember.
-    pub(super) is_known: bool,
+    pub(super) has_reported_running: bool,
     /// What it runs, where that was said and nobody has looked at it yet.
-    pub(super) running: Option<BTreeSet<AttemptKey>>,
+    pub(super) reported_running: Option<BTreeSet<AttemptKey>>,
 }
 
 /// A life of a worker that goes on.
 #[derive(Clone, Copy)]
 pub(super) struct LiveIncarnation {
-    pub(super) epoch: u32,
+    pub(super) number: u32,
     pub(super) nodes: NodeRange,
 }
 
 impl WorkerEntry {
     pub(super) fn new(now: Duration) -> Self {
         Self {
-            life: None,
-            line: None,
-            heard: now,
+            incarnation: None,
+            connection: None,
+            last_contact: now,
             capacity: None,
             offer: None,
             has_left: false,
-            is_known: false,
-            running: None,
+            has_reported_running: false,
+            reported_running: None,
         }
     }
 
-    pub(super) fn epoch(&self) -> u32 {
-        self.life.map_or(0, |life| life.epoch)
+    pub(super) fn incarnation_number(&self) -> u32 {
+        self.incarnation.map_or(0, |life| life.number)
     }
 }
 
 /// A connection.
 pub(super) struct WorkerConnection {
-    pub(super) line: Box<dyn FrameSink>,
-    pub(super) heard: SequenceCounter,
-    pub(super) said: SequenceCounter,
+    pub(super) sink: Box<dyn FrameSink>,
+    pub(super) received: SequenceCounter,
+    pub(super) sent: SequenceCounter,
     pub(super) stage: HandshakeStage,
 }
 
@@ -106,15 +106,19 @@ pub(super) enum HandshakeStage {
     /// Nobody has said who it is.
     New,
     /// It is known who it is, and whether its life goes on.
-    Greeted(WorkerId, bool),
+    Identified(WorkerId, bool),
     /// It has offered what it has.
     Offered(WorkerId),
 }
 
 impl WorkerConnection {
-    pub(super) fn say(&mut self, epoch: u32, word: ServerMessage) -> bool {
-        let seq = self.said.say();
-        self.line.say(WorkerFrame { epoch, seq, word })
+    pub(super) fn send(&mut self, epoch: u32, word: ServerMessage) -> bool {
+        let seq = self.sent.next_number();
+        self.sink.send(WorkerFrame {
+            incarnation: epoch,
+            seq,
+            word,
+        })
     }
 }
 
@@ -124,9 +128,9 @@ pub struct WorkerInfo {
     /// What it is called.
     pub name: String,
     /// Which life this is, or was.
-    pub epoch: u32,
+    pub incarnation: u32,
     /// Whether it is there.
-    pub standing: WorkerState,
+    pub state: WorkerState,
     /// Its nodes.
     pub nodes: NodeRange,
     /// What is enforced there; none before it has come since the service was started.
@@ -137,7 +141,7 @@ pub struct WorkerInfo {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WorkerSnapshot {
     /// Whether it is there.
-    pub(crate) standing: WorkerState,
+    pub(crate) state: WorkerState,
     /// Which incarnation this is, or was.
     pub(crate) incarnation: u32,
     /// How many nodes it offers, or offered.
@@ -148,9 +152,9 @@ pub(crate) struct WorkerSnapshot {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkerState {
     /// It is connected.
-    Here,
+    Connected,
     /// It is not, and is waited for: its jobs go on.
-    Away,
+    Disconnected,
     /// It was given up.
-    Gone,
+    Lost,
 }

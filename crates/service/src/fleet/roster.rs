@@ -48,7 +48,7 @@ impl WorkerRegistry {
 
     /// The number of a worker: the one that it has, else that of one of the same name that
     /// `is_free`, else a new one. It is on disk when this returns.
-    pub(super) fn enter(
+    pub(super) fn register(
         &mut self,
         identity: &str,
         name: &str,
@@ -85,12 +85,12 @@ impl WorkerRegistry {
             return Ok(());
         };
         let entries: Vec<&RegistryEntry> = self.entries.values().collect();
-        replace(path, &serde_json::to_vec_pretty(&entries)?)
+        replace_private_file(path, &serde_json::to_vec_pretty(&entries)?)
     }
 }
 
 /// Replaces a file that only its owner can read; it is on disk when this returns.
-pub(crate) fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
+pub(crate) fn replace_private_file(path: &Path, text: &[u8]) -> io::Result<()> {
     let new = path.with_extension("new");
     let mut file = OpenOptions::new()
         .create(true)
@@ -113,7 +113,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("workers.json");
         let mut roster = WorkerRegistry::read(&path).unwrap();
-        let mut enter = |identity, name, free| roster.enter(identity, name, |_| free).unwrap().0;
+        let mut enter = |identity, name, free| roster.register(identity, name, |_| free).unwrap().0;
         assert_eq!(enter("a", "blade", false), 1);
         assert_eq!(enter("b", "blade", false), 2, "two hosts of one name");
         assert_eq!(enter("a", "sword", false), 1);

@@ -22,7 +22,7 @@ pub(crate) const PROTOCOL: &str = "tollgate-worker";
 /// The path that workers come to.
 pub(crate) const PATH: &str = "/v1/work";
 /// How long the service may take to answer.
-const PATIENCE: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A connection that both sides say frames on.
 pub(super) type UpgradedStream = TokioIo<Upgraded>;
@@ -55,7 +55,7 @@ pub enum TransportError {
     Broken(#[from] hyper::Error),
     /// It took too long.
     #[error("the service does not answer")]
-    Silent,
+    Timeout,
     /// The request cannot be made.
     #[error("the request cannot be made: {0}")]
     Request(#[from] hyper::http::Error),
@@ -78,7 +78,7 @@ impl TransportError {
             }
             Self::Remote(RemoteError::Connect { .. }) => false,
             Self::Remote(error) => error.hint().is_some() || error.is_usage(),
-            Self::Socket { .. } | Self::Broken(_) | Self::Silent | Self::Request(_) => false,
+            Self::Socket { .. } | Self::Broken(_) | Self::Timeout | Self::Request(_) => false,
         }
     }
 
@@ -87,14 +87,14 @@ impl TransportError {
         match self {
             Self::Refused { problem, .. } => problem.hint.as_deref(),
             Self::Remote(error) => error.hint(),
-            Self::Socket { .. } | Self::Broken(_) | Self::Silent | Self::Request(_) => None,
+            Self::Socket { .. } | Self::Broken(_) | Self::Timeout | Self::Request(_) => None,
         }
     }
 }
 
 impl WorkerTransport {
     /// A connection on which frames can be said.
-    pub(super) async fn open(&self) -> Result<UpgradedStream, TransportError> {
+    pub(super) async fn connect(&self) -> Result<UpgradedStream, TransportError> {
         match self {
             Self::Socket(socket) => {
                 let stream = UnixStream::connect(socket).await;
@@ -102,7 +102,7 @@ impl WorkerTransport {
                     socket: socket.clone(),
                     error,
                 })?;
-                ask(stream, HeaderValue::from_static("localhost"), None).await
+                upgrade_with_timeout(stream, HeaderValue::from_static("localhost"), None).await
             }
             Self::Remote(remote) => {
                 let host = HeaderValue::from_str(remote.authority());
@@ -112,19 +112,19 @@ impl WorkerTransport {
                     .map(|token| format!("Bearer {}", token.reveal()));
                 let token = shown.map(|shown| HeaderValue::from_str(&shown)).transpose();
                 let token = token.map_err(hyper::http::Error::from)?;
-                ask(remote.connect().await?, host, token).await
+                upgrade_with_timeout(remote.connect().await?, host, token).await
             }
         }
     }
 }
 
-async fn ask(
+async fn upgrade_with_timeout(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     host: HeaderValue,
     authorization: Option<HeaderValue>,
 ) -> Result<UpgradedStream, TransportError> {
-    let asked = tokio::time::timeout(PATIENCE, upgrade(stream, host, authorization)).await;
-    asked.unwrap_or(Err(TransportError::Silent))
+    let asked = tokio::time::timeout(CONNECT_TIMEOUT, upgrade(stream, host, authorization)).await;
+    asked.unwrap_or(Err(TransportError::Timeout))
 }
 
 async fn upgrade(

@@ -11,7 +11,7 @@ use super::words::{ServerMessage, WorkerLaunch};
 use crate::engine_words;
 
 /// The most attempts of one word: each may bring a script.
-const MOST_AT_ONCE: usize = 16;
+const MAX_LAUNCHES_PER_FRAME: usize = 16;
 
 impl<E: Engine> WorkerPool<E> {
     /// Hands in attempts. Those for a worker that is not there reach it when it comes again, those
@@ -24,18 +24,18 @@ impl<E: Engine> WorkerPool<E> {
         let mut here = Vec::new();
         let mut away: BTreeMap<WorkerId, Vec<WorkerLaunch>> = BTreeMap::new();
         for duty in duties {
-            if self.runs_already(duty.launch.attempt) {
-                self.hold(duty);
+            if self.predecessor_may_run(duty.launch.attempt) {
+                self.delay(duty);
                 continue;
             }
-            let (worker, nodes) = self.home_of(&duty.launch.nodes);
+            let (worker, nodes) = self.locate(&duty.launch.nodes);
             if nodes.is_empty() {
                 // They have gone since, and the attempt with them.
                 continue;
             }
-            self.seat(duty.launch.attempt, worker);
-            if let Some(seat) = self.seats.get_mut(&duty.launch.attempt) {
-                seat.is_doubtful = false;
+            self.assign(duty.launch.attempt, worker);
+            if let Some(seat) = self.locations.get_mut(&duty.launch.attempt) {
+                seat.is_unconfirmed = false;
             }
             let launch = LaunchSpec {
                 nodes,
@@ -43,15 +43,15 @@ impl<E: Engine> WorkerPool<E> {
             };
             match worker {
                 LOCAL => here.push(launch),
-                _ => match self.charge(duty.owner, launch) {
+                _ => match self.worker_launch(duty.owner, launch) {
                     Ok(charge) => away.entry(worker).or_default().push(charge),
-                    Err(unfit) => self.inbox.push(unfit.ended(now)),
+                    Err(unfit) => self.inbox.push(unfit.into_report(now)),
                 },
             }
         }
         for (worker, charges) in away {
-            for charges in charges.chunks(MOST_AT_ONCE) {
-                self.tell(worker, ServerMessage::Start(charges.to_vec()));
+            for charges in charges.chunks(MAX_LAUNCHES_PER_FRAME) {
+                self.send(worker, ServerMessage::Start(charges.to_vec()));
             }
         }
         match here.is_empty() {
@@ -61,57 +61,60 @@ impl<E: Engine> WorkerPool<E> {
     }
 
     /// Starts what waited for an attempt that has ended.
-    pub(super) fn release(&mut self, now: Instant) -> Result<(), EngineError> {
-        let held = std::mem::take(&mut self.held);
-        let ready = |duty: &LaunchRequest| !self.runs_already(duty.launch.attempt);
+    pub(super) fn start_delayed(&mut self, now: Instant) -> Result<(), EngineError> {
+        let held = std::mem::take(&mut self.delayed);
+        let ready = |duty: &LaunchRequest| !self.predecessor_may_run(duty.launch.attempt);
         let (ready, held): (Vec<_>, Vec<_>) = held.into_iter().partition(ready);
-        self.held = held;
+        self.delayed = held;
         if ready.is_empty() {
             return Ok(());
         }
         let started = self.start(ready.clone(), now);
         if started.is_err() {
             // Engines take an attempt twice.
-            self.held.extend(ready);
+            self.delayed.extend(ready);
         }
         started
     }
 
     /// What waits to be started ends without that.
-    pub(super) fn kill_held(&mut self, attempts: &[AttemptKey], now: Instant) {
+    pub(super) fn cancel_delayed(&mut self, attempts: &[AttemptKey], now: Instant) {
         let is_meant = |duty: &mut LaunchRequest| attempts.contains(&duty.launch.attempt);
-        let killed: Vec<LaunchRequest> = self.held.extract_if(.., is_meant).collect();
+        let killed: Vec<LaunchRequest> = self.delayed.extract_if(.., is_meant).collect();
         let ended = killed.into_iter().map(|duty| LaunchError {
             attempt: duty.launch.attempt,
             step: "start",
             reason: "it was killed before it started".to_owned(),
         });
-        self.inbox.extend(ended.map(|unfit| unfit.ended(now)));
+        self.inbox.extend(ended.map(|unfit| unfit.into_report(now)));
     }
 
-    fn hold(&mut self, duty: LaunchRequest) {
+    fn delay(&mut self, duty: LaunchRequest) {
         let attempt = duty.launch.attempt;
         let is_known = |other: &LaunchRequest| other.launch.attempt == attempt;
-        if !self.held.iter().any(is_known) {
-            self.held.push(duty);
+        if !self.delayed.iter().any(is_known) {
+            self.delayed.push(duty);
         }
     }
 
     /// Whether an earlier attempt of the same task may still be under way.
-    fn runs_already(&self, attempt: AttemptKey) -> bool {
-        let mut lives = self.posts.values().filter(|post| post.life.is_some());
-        if attempt.attempt > 1 && lives.any(|post| !post.is_known) {
+    fn predecessor_may_run(&self, attempt: AttemptKey) -> bool {
+        let mut lives = self
+            .workers
+            .values()
+            .filter(|post| post.incarnation.is_some());
+        if attempt.attempt > 1 && lives.any(|post| !post.has_reported_running) {
             return true;
         }
         let first = AttemptKey {
             attempt: 0,
             ..attempt
         };
-        let earlier = self.seats.range(first..attempt);
-        earlier.into_iter().any(|(_, seat)| !seat.over)
+        let earlier = self.locations.range(first..attempt);
+        earlier.into_iter().any(|(_, seat)| !seat.ended)
     }
 
-    fn charge(&self, owner: u32, launch: LaunchSpec) -> Result<WorkerLaunch, LaunchError> {
+    fn worker_launch(&self, owner: u32, launch: LaunchSpec) -> Result<WorkerLaunch, LaunchError> {
         let attempt = launch.attempt;
         let unfit = |step, reason| LaunchError {
             attempt,
@@ -144,7 +147,7 @@ struct LaunchError {
 }
 
 impl LaunchError {
-    fn ended(self, at: Instant) -> AttemptReport {
-        engine_words::unfit(self.attempt, self.step, self.reason, at)
+    fn into_report(self, at: Instant) -> AttemptReport {
+        engine_words::not_started_report(self.attempt, self.step, self.reason, at)
     }
 }

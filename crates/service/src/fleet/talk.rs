@@ -17,162 +17,171 @@ use super::words::{
 use crate::engine_words;
 
 /// The longest name of a worker, in bytes.
-const LONGEST_NAME: usize = 64;
+const MAX_NAME_LEN: usize = 64;
 /// What the user is called whose jobs are run only where that was asked for.
 const ROOT: &str = "root";
 /// The most nodes of one worker: who offers more is mistaken, or means harm.
-const MOST_NODES: u32 = 4096;
+const MAX_NODES: u32 = 4096;
 
 impl<E: Engine> WorkerPool<E> {
     /// Takes what a connection brings. False if the connection is of no use any more.
-    pub(crate) fn hear(&mut self, heard: ConnectionEvent) -> bool {
-        match heard.what {
+    pub(crate) fn on_connection_event(&mut self, heard: ConnectionEvent) -> bool {
+        match heard.kind {
             ConnectionEventKind::Opened(line) => {
                 let connection = WorkerConnection {
-                    line,
-                    heard: SequenceCounter::default(),
-                    said: SequenceCounter::default(),
+                    sink: line,
+                    received: SequenceCounter::default(),
+                    sent: SequenceCounter::default(),
                     stage: HandshakeStage::New,
                 };
-                self.lines.insert(heard.line, connection);
+                self.connections.insert(heard.connection, connection);
             }
-            ConnectionEventKind::Said(frame) => self.listen(heard.line, frame),
-            ConnectionEventKind::Closed => self.hang_up(heard.line),
+            ConnectionEventKind::Received(frame) => self.on_frame(heard.connection, frame),
+            ConnectionEventKind::Closed => self.disconnect(heard.connection),
         }
-        self.lines.contains_key(&heard.line)
+        self.connections.contains_key(&heard.connection)
     }
 
     /// Gives a connection up.
-    pub(super) fn hang_up(&mut self, line: u64) {
-        self.lines.remove(&line);
-        for post in self.posts.values_mut() {
-            post.line = post.line.filter(|&other| other != line);
+    pub(super) fn disconnect(&mut self, line: u64) {
+        self.connections.remove(&line);
+        for post in self.workers.values_mut() {
+            post.connection = post.connection.filter(|&other| other != line);
             post.offer = post.offer.filter(|&other| other != line);
         }
     }
 
-    fn listen(&mut self, line: u64, frame: WorkerFrame<WorkerMessage>) {
-        let Some(connection) = self.lines.get_mut(&line) else {
+    fn on_frame(&mut self, line: u64, frame: WorkerFrame<WorkerMessage>) {
+        let Some(connection) = self.connections.get_mut(&line) else {
             return;
         };
-        match connection.heard.hear(frame.seq) {
+        match connection.received.check(frame.seq) {
             SequenceCheck::Next => {}
-            SequenceCheck::Known => return,
-            SequenceCheck::Gap => return self.hang_up(line),
+            SequenceCheck::Duplicate => return,
+            SequenceCheck::Gap => return self.disconnect(line),
         }
         let stage = connection.stage;
         match (stage, frame.word) {
-            (HandshakeStage::New, WorkerMessage::Hello(hello)) => self.greet(line, hello),
+            (HandshakeStage::New, WorkerMessage::Hello(hello)) => self.on_hello(line, hello),
             (
-                HandshakeStage::Greeted(worker, goes_on),
+                HandshakeStage::Identified(worker, goes_on),
                 WorkerMessage::Offer { capacity, running },
             ) => {
-                self.take_offer(line, worker, goes_on, capacity, running);
+                self.on_offer(line, worker, goes_on, capacity, running);
             }
             (
-                HandshakeStage::Greeted(worker, _) | HandshakeStage::Offered(worker),
+                HandshakeStage::Identified(worker, _) | HandshakeStage::Offered(worker),
                 WorkerMessage::Beat(number),
             ) => {
                 // Who has no life yet has none to lose.
-                let word = match frame.epoch == 0 || self.note(worker, frame.epoch) {
+                let word = match frame.incarnation == 0
+                    || self.record_contact(worker, frame.incarnation)
+                {
                     true => ServerMessage::Beat(number),
                     false => ServerMessage::Over,
                 };
-                self.answer(line, frame.epoch, word);
+                self.reply(line, frame.incarnation, word);
             }
             (HandshakeStage::Offered(worker), WorkerMessage::Reports(reports)) => {
-                match self.note(worker, frame.epoch) {
-                    true => self.take_reports(worker, reports),
-                    false => self.answer(line, frame.epoch, ServerMessage::Over),
+                match self.record_contact(worker, frame.incarnation) {
+                    true => self.on_reports(worker, reports),
+                    false => self.reply(line, frame.incarnation, ServerMessage::Over),
                 }
             }
             (HandshakeStage::Offered(worker), WorkerMessage::Leave) => {
-                match self.note(worker, frame.epoch) {
+                match self.record_contact(worker, frame.incarnation) {
                     true => {
-                        let post = self.posts.get_mut(&worker);
+                        let post = self.workers.get_mut(&worker);
                         post.into_iter().for_each(|post| post.has_left = true);
                     }
-                    false => self.answer(line, frame.epoch, ServerMessage::Over),
+                    false => self.reply(line, frame.incarnation, ServerMessage::Over),
                 }
             }
             // Whoever says something else is no worker of ours.
-            _ => self.hang_up(line),
+            _ => self.disconnect(line),
         }
     }
 
-    fn answer(&mut self, line: u64, epoch: u32, word: ServerMessage) {
+    fn reply(&mut self, line: u64, epoch: u32, word: ServerMessage) {
         let last = matches!(word, ServerMessage::Over | ServerMessage::Refused(_));
-        let connection = self.lines.get_mut(&line);
-        let said = connection.is_some_and(|connection| connection.say(epoch, word));
+        let connection = self.connections.get_mut(&line);
+        let said = connection.is_some_and(|connection| connection.send(epoch, word));
         if last || !said {
-            self.hang_up(line);
+            self.disconnect(line);
         }
     }
 
     /// Notes that a life goes on. False if it does not.
-    fn note(&mut self, worker: WorkerId, epoch: u32) -> bool {
+    fn record_contact(&mut self, worker: WorkerId, epoch: u32) -> bool {
         let now = (self.ticks)();
-        let post = self.posts.get_mut(&worker);
-        let post = post.filter(|post| post.life.is_some_and(|life| life.epoch == epoch));
+        let post = self.workers.get_mut(&worker);
+        let post = post.filter(|post| post.incarnation.is_some_and(|life| life.number == epoch));
         let is_so = post.is_some();
-        post.into_iter().for_each(|post| post.heard = now);
+        post.into_iter().for_each(|post| post.last_contact = now);
         is_so
     }
 
-    fn greet(&mut self, line: u64, hello: WorkerHello) {
-        if let Err(why) = self.may_work(&hello) {
-            return self.answer(line, 0, ServerMessage::Refused(why));
+    fn on_hello(&mut self, line: u64, hello: WorkerHello) {
+        if let Err(why) = self.check_hello(&hello) {
+            return self.reply(line, 0, ServerMessage::Refused(why));
         }
-        let posts = &self.posts;
+        let posts = &self.workers;
         let is_free = |worker| {
             posts
                 .get(&worker)
-                .is_none_or(|post: &WorkerEntry| post.life.is_none())
+                .is_none_or(|post: &WorkerEntry| post.incarnation.is_none())
         };
-        let entered = self.roster.enter(&hello.identity, &hello.name, is_free);
+        let entered = self
+            .registry
+            .register(&hello.identity, &hello.name, is_free);
         let (Ok(worker), Some(house)) = (entered, &self.house) else {
             // The disk may be full; the worker comes again.
-            return self.hang_up(line);
+            return self.disconnect(line);
         };
         let now = (self.ticks)();
         let post = self
-            .posts
+            .workers
             .entry(worker)
             .or_insert_with(|| WorkerEntry::new(now));
         let same = hello.service.as_ref() == Some(&house.service);
-        let goes_on = same && post.life.is_some_and(|life| life.epoch == hello.epoch);
+        let goes_on = same
+            && post
+                .incarnation
+                .is_some_and(|life| life.number == hello.incarnation);
         let welcome = ServerMessage::Welcome {
             service: house.service.clone(),
-            grace_ms: u64::try_from(house.terms.grace.as_millis()).unwrap_or(u64::MAX),
+            grace_ms: u64::try_from(house.lease.grace.as_millis()).unwrap_or(u64::MAX),
             goes_on,
         };
-        let older: Vec<u64> = self.lines_of(worker).collect();
+        let older: Vec<u64> = self.connections_of(worker).collect();
         for older in older {
-            self.hang_up(older);
+            self.disconnect(older);
         }
-        if goes_on && let Some(post) = self.posts.get_mut(&worker) {
-            post.heard = now;
+        if goes_on && let Some(post) = self.workers.get_mut(&worker) {
+            post.last_contact = now;
         }
-        if let Some(connection) = self.lines.get_mut(&line) {
-            connection.stage = HandshakeStage::Greeted(worker, goes_on);
+        if let Some(connection) = self.connections.get_mut(&line) {
+            connection.stage = HandshakeStage::Identified(worker, goes_on);
         }
-        let epoch = if goes_on { hello.epoch } else { 0 };
-        self.answer(line, epoch, welcome);
+        let epoch = if goes_on { hello.incarnation } else { 0 };
+        self.reply(line, epoch, welcome);
     }
 
     /// Connections on which this worker has said who it is.
-    fn lines_of(&self, worker: WorkerId) -> impl Iterator<Item = u64> + '_ {
-        let lines = self.lines.iter();
+    fn connections_of(&self, worker: WorkerId) -> impl Iterator<Item = u64> + '_ {
+        let lines = self.connections.iter();
         let its = move |stage: HandshakeStage| match stage {
             HandshakeStage::New => false,
-            HandshakeStage::Greeted(other, _) | HandshakeStage::Offered(other) => other == worker,
+            HandshakeStage::Identified(other, _) | HandshakeStage::Offered(other) => {
+                other == worker
+            }
         };
         lines
             .filter(move |(_, connection)| its(connection.stage))
             .map(|(&line, _)| line)
     }
 
-    fn may_work(&self, hello: &WorkerHello) -> Result<(), String> {
+    fn check_hello(&self, hello: &WorkerHello) -> Result<(), String> {
         let Some(house) = &self.house else {
             return Err("this service accepts no workers".to_owned());
         };
@@ -183,18 +192,18 @@ impl<E: Engine> WorkerPool<E> {
             ));
         }
         let is_plain = |text: &str| {
-            (1..=LONGEST_NAME).contains(&text.len()) && !text.contains(char::is_control)
+            (1..=MAX_NAME_LEN).contains(&text.len()) && !text.contains(char::is_control)
         };
         if !is_plain(&hello.name) || !is_plain(&hello.identity) {
             return Err(format!(
-                "expected a name of 1 to {LONGEST_NAME} bytes without control characters"
+                "expected a name of 1 to {MAX_NAME_LEN} bytes without control characters"
             ));
         }
         let other = |service: &String| *service != house.service;
         if hello.service.as_ref().is_some_and(other) {
             return Err("the worker's directory belongs to another service".to_owned());
         }
-        match &house.whose {
+        match &house.owners {
             JobOwners::Own(own) if own == ROOT && !hello.root_jobs => {
                 Err("the service runs jobs of root: the worker needs `--root-jobs`".to_owned())
             }
@@ -211,7 +220,7 @@ impl<E: Engine> WorkerPool<E> {
         }
     }
 
-    fn take_offer(
+    fn on_offer(
         &mut self,
         line: u64,
         worker: WorkerId,
@@ -219,43 +228,43 @@ impl<E: Engine> WorkerPool<E> {
         capacity: EngineCapacity,
         running: Vec<AttemptKey>,
     ) {
-        let Some(post) = self.posts.get_mut(&worker) else {
+        let Some(post) = self.workers.get_mut(&worker) else {
             return;
         };
         let nodes = capacity.nodes;
-        let epoch = post.epoch();
+        let epoch = post.incarnation_number();
         // The life may have ended since it was said that it goes on.
-        let fits = post.life.is_some_and(|life| life.nodes.len == nodes);
-        if !(1..=MOST_NODES).contains(&nodes) {
-            let why = format!("expected a worker with 1 to {MOST_NODES} nodes, found {nodes}");
-            return self.answer(line, epoch, ServerMessage::Refused(why));
+        let fits = post.incarnation.is_some_and(|life| life.nodes.len == nodes);
+        if !(1..=MAX_NODES).contains(&nodes) {
+            let why = format!("expected a worker with 1 to {MAX_NODES} nodes, found {nodes}");
+            return self.reply(line, epoch, ServerMessage::Refused(why));
         }
         if (goes_on && !fits) || (!goes_on && !running.is_empty()) {
-            return self.answer(line, epoch, ServerMessage::Over);
+            return self.reply(line, epoch, ServerMessage::Over);
         }
         post.capacity = Some(capacity);
         if goes_on {
             let running: BTreeSet<AttemptKey> = running.into_iter().collect();
-            post.line = Some(line);
-            post.running = Some(running.clone());
+            post.connection = Some(line);
+            post.reported_running = Some(running.clone());
             // Before anything else is sent there: that is not among them yet.
-            self.seat_all(worker, &running);
+            self.reconcile_running(worker, &running);
         } else {
             post.offer = Some(line);
         }
-        if let Some(connection) = self.lines.get_mut(&line) {
+        if let Some(connection) = self.connections.get_mut(&line) {
             connection.stage = HandshakeStage::Offered(worker);
         }
         if goes_on {
-            self.answer(line, epoch, ServerMessage::Taken);
+            self.reply(line, epoch, ServerMessage::Taken);
         }
     }
 
     /// What a worker says of attempts that it was never given is not believed; what it says again
     /// of those that are done with, it need not say any more.
-    fn take_reports(&mut self, worker: WorkerId, reports: Vec<AttemptReport>) {
+    fn on_reports(&mut self, worker: WorkerId, reports: Vec<AttemptReport>) {
         let is_its = |report: &AttemptReport| {
-            let seat = self.seats.get(&report.attempt);
+            let seat = self.locations.get(&report.attempt);
             seat.is_some_and(|seat| seat.worker == worker)
         };
         let (its, others): (Vec<_>, Vec<_>) = reports.into_iter().partition(is_its);
@@ -263,7 +272,7 @@ impl<E: Engine> WorkerPool<E> {
         let ends = others.into_iter().filter(engine_words::is_end);
         let done: Vec<AttemptKey> = ends.map(|report| report.attempt).collect();
         if !done.is_empty() {
-            self.tell(worker, ServerMessage::Acknowledge(done));
+            self.send(worker, ServerMessage::Acknowledge(done));
         }
     }
 }

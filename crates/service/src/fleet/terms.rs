@@ -21,11 +21,11 @@
 use std::time::Duration;
 
 /// The shortest grace time: below it, words that are late by half a second cost a worker its tasks.
-pub const SHORTEST: Duration = Duration::from_secs(2);
+pub const MIN_GRACE: Duration = Duration::from_secs(2);
 /// The longest grace time: connections are thought to be gone after less than that.
-pub const LONGEST: Duration = Duration::from_secs(3600);
+pub const MAX_GRACE: Duration = Duration::from_secs(3600);
 /// The longest time that a task is given between being asked to end and being killed.
-const LONGEST_STOP: Duration = Duration::from_secs(5);
+const MAX_STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The spans that follow from the grace time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,18 +54,18 @@ impl LeaseTimings {
     }
 
     /// How long a task may take to end before it is killed.
-    pub fn stop(&self) -> Duration {
-        (self.grace / 10).min(LONGEST_STOP)
+    pub fn stop_timeout(&self) -> Duration {
+        (self.grace / 10).min(MAX_STOP_TIMEOUT)
     }
 
     /// How often a worker says that it is there.
-    pub fn beat(&self) -> Duration {
+    pub fn heartbeat_interval(&self) -> Duration {
         self.grace / 12
     }
 
     /// How long a side that is silent is thought to be there: then the connection is given up, and
     /// another one is tried while there is still time.
-    pub fn silence(&self) -> Duration {
+    pub fn keepalive_timeout(&self) -> Duration {
         self.grace / 4
     }
 }
@@ -79,11 +79,11 @@ mod tests {
         for secs in [2, 10, 60, 3600] {
             let grace = Duration::from_secs(secs);
             let terms = LeaseTimings { grace };
-            let worst = terms.runner_lease() + terms.stop();
-            assert!(terms.lease() + terms.stop() < terms.runner_lease());
+            let worst = terms.runner_lease() + terms.stop_timeout();
+            assert!(terms.lease() + terms.stop_timeout() < terms.runner_lease());
             assert!(worst <= grace.mul_f64(0.9), "{worst:?} of {grace:?}");
-            assert!(terms.beat() * 2 < terms.silence());
-            assert!(terms.silence() < terms.lease());
+            assert!(terms.heartbeat_interval() * 2 < terms.keepalive_timeout());
+            assert!(terms.keepalive_timeout() < terms.lease());
         }
     }
 }

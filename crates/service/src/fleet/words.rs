@@ -7,7 +7,7 @@ use tollgate_engine::{AttemptKey, AttemptReport, EngineCapacity, KillReason, Lau
 pub const VERSION: u32 = 2;
 
 /// The longest line that is read, in bytes: some hundred scripts.
-pub const LONGEST_LINE: usize = 64 << 20;
+pub const MAX_LINE_LEN: usize = 64 << 20;
 
 /// One word, and where it belongs. One that was said before is passed over; one that comes too early
 /// ends the connection; one of another life is answered, and changes nothing.
@@ -15,7 +15,7 @@ pub const LONGEST_LINE: usize = 64 << 20;
 pub struct WorkerFrame<T> {
     /// The incarnation of the worker that the frame is about; 0 before there is one.
     #[serde(rename = "incarnation")]
-    pub epoch: u32,
+    pub incarnation: u32,
     /// Counts what this side has said on this connection, from 1.
     pub seq: u64,
     /// What is said.
@@ -63,7 +63,7 @@ pub struct WorkerHello {
     pub service: Option<String>,
     /// The worker's last incarnation; 0 if none.
     #[serde(rename = "incarnation")]
-    pub epoch: u32,
+    pub incarnation: u32,
 }
 
 /// From the service to the worker.
@@ -117,22 +117,22 @@ pub enum SequenceCheck {
     /// It is the next one.
     Next,
     /// It was heard before.
-    Known,
+    Duplicate,
     /// Something before it is missing.
     Gap,
 }
 
 impl SequenceCounter {
     /// The number of the word that is said next.
-    pub fn say(&mut self) -> u64 {
+    pub fn next_number(&mut self) -> u64 {
         self.0 += 1;
         self.0
     }
 
     /// Counts a word that was heard.
-    pub fn hear(&mut self, seq: u64) -> SequenceCheck {
+    pub fn check(&mut self, seq: u64) -> SequenceCheck {
         match seq {
-            seq if seq <= self.0 => SequenceCheck::Known,
+            seq if seq <= self.0 => SequenceCheck::Duplicate,
             seq if seq == self.0 + 1 => {
                 self.0 = seq;
                 SequenceCheck::Next
@@ -143,7 +143,7 @@ impl SequenceCounter {
 }
 
 /// `frame` as a line.
-pub fn line<T: Serialize>(frame: &WorkerFrame<T>) -> Vec<u8> {
+pub fn encode_line<T: Serialize>(frame: &WorkerFrame<T>) -> Vec<u8> {
     let mut line = serde_json::to_vec(frame).expect("our own types are representable in JSON");
     line.push(b'\n');
     line
@@ -156,10 +156,10 @@ mod tests {
     #[test]
     fn words_are_heard_once_and_in_order() {
         let mut heard = SequenceCounter::default();
-        assert_eq!(heard.hear(1), SequenceCheck::Next);
-        assert_eq!(heard.hear(1), SequenceCheck::Known);
-        assert_eq!(heard.hear(3), SequenceCheck::Gap);
-        assert_eq!(heard.hear(2), SequenceCheck::Next);
-        assert_eq!(heard.hear(3), SequenceCheck::Next);
+        assert_eq!(heard.check(1), SequenceCheck::Next);
+        assert_eq!(heard.check(1), SequenceCheck::Duplicate);
+        assert_eq!(heard.check(3), SequenceCheck::Gap);
+        assert_eq!(heard.check(2), SequenceCheck::Next);
+        assert_eq!(heard.check(3), SequenceCheck::Next);
     }
 }

@@ -11,18 +11,18 @@ use tollgate_engine::{Engine, EngineError, LaunchUser, LocalEngine, LocalEngineC
 
 use super::dial::{self, ConnectError};
 use super::hand::{AgentConfig, AgentPersistentState, WorkerAgent};
-use super::roster::replace;
+use super::roster::replace_private_file;
 use super::route::WorkerTransport;
 use crate::accounts;
 use crate::folder::{DataDir, DataDirError};
 
 /// Random bytes of what tells a worker from every other.
-const BYTES: usize = 16;
+const IDENTITY_LEN: usize = 16;
 
 /// How a worker is set.
 pub struct WorkerDaemonConfig {
     /// The way to the service.
-    pub route: WorkerTransport,
+    pub transport: WorkerTransport,
     /// What it is called.
     pub name: String,
     /// Whether root runs jobs of root.
@@ -70,18 +70,18 @@ impl WorkerError {
 struct WorkerStateFile {
     identity: String,
     #[serde(flatten)]
-    memory: AgentPersistentState,
+    state: AgentPersistentState,
 }
 
 /// Works in a folder until SIGTERM or SIGINT, or until the service does not want this worker.
 ///
 /// # Errors
 /// If the folder cannot be used, the service cannot be spoken to at all, or does not want it.
-pub fn work(folder: &DataDir, settings: WorkerDaemonConfig) -> Result<(), WorkerError> {
+pub fn run(folder: &DataDir, settings: WorkerDaemonConfig) -> Result<(), WorkerError> {
     let me = rustix::process::geteuid();
     // Root has prepared the folder, and has given itself up since.
     let has_starter = settings.engine.starter.is_some();
-    let all_users = match (me.is_root() || has_starter).then(|| folder.share()) {
+    let all_users = match (me.is_root() || has_starter).then(|| folder.open_to_users()) {
         // Other users run their scripts from here; root could do without.
         Some(Err(error)) if !settings.root_jobs => return Err(error.into()),
         Some(shared) => shared.is_ok(),
@@ -92,7 +92,7 @@ pub fn work(folder: &DataDir, settings: WorkerDaemonConfig) -> Result<(), Worker
         path: path.clone(),
         error,
     };
-    let disk = read(&path).map_err(failed)?;
+    let disk = read_state(&path).map_err(failed)?;
     let identity = disk.identity.clone();
     let calls = Arc::new(Notify::new());
     let kit = AgentConfig {
@@ -100,24 +100,28 @@ pub fn work(folder: &DataDir, settings: WorkerDaemonConfig) -> Result<(), Worker
         user: accounts::name(me.as_raw())?,
         all_users,
         root_jobs: settings.root_jobs,
-        open: open(settings.engine, all_users, Arc::clone(&calls)),
-        run_as: Box::new(move |owner| run_as(owner, settings.root_jobs, has_starter)),
-        remember: Box::new(move |memory| keep(&path, &identity, memory)),
+        open_engine: engine_opener(settings.engine, all_users, Arc::clone(&calls)),
+        resolve_owner: Box::new(move |owner| run_as(owner, settings.root_jobs, has_starter)),
+        write_state: Box::new(move |memory| write_state(&path, &identity, memory)),
         identity: disk.identity,
     };
-    let hand = WorkerAgent::new(kit, disk.memory);
-    Ok(dial::work(settings.route, hand, calls)?)
+    let hand = WorkerAgent::new(kit, disk.state);
+    Ok(dial::run(settings.transport, hand, calls)?)
 }
 
 type LocalEngineOpener =
     Box<dyn FnMut(&super::LeaseTimings) -> Result<LocalEngine, EngineError> + Send>;
 
-fn open(settings: LocalEngineConfig, other_users: bool, calls: Arc<Notify>) -> LocalEngineOpener {
+fn engine_opener(
+    settings: LocalEngineConfig,
+    other_users: bool,
+    calls: Arc<Notify>,
+) -> LocalEngineOpener {
     Box::new(move |terms| {
         let mut engine = LocalEngine::open(LocalEngineConfig {
             other_users,
             lease: Some(terms.runner_lease()),
-            grace: terms.stop(),
+            grace: terms.stop_timeout(),
             ..settings.clone()
         })?;
         let calls = Arc::clone(&calls);
@@ -143,35 +147,35 @@ fn run_as(owner: &str, root_jobs: bool, has_starter: bool) -> Result<Option<Laun
     if user == 0 && !root_jobs {
         return Err("this worker runs no jobs of root".to_owned());
     }
-    accounts::any(user).map_err(|error| error.to_string())
+    accounts::any_user(user).map_err(|error| error.to_string())
 }
 
-fn read(path: &Path) -> io::Result<WorkerStateFile> {
+fn read_state(path: &Path) -> io::Result<WorkerStateFile> {
     match std::fs::read(path) {
         Ok(text) => Ok(serde_json::from_slice(&text)?),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let disk = WorkerStateFile {
-                identity: draw()?,
-                memory: AgentPersistentState::default(),
+                identity: random_identity()?,
+                state: AgentPersistentState::default(),
             };
-            keep(path, &disk.identity, &disk.memory)?;
+            write_state(path, &disk.identity, &disk.state)?;
             Ok(disk)
         }
         Err(error) => Err(error),
     }
 }
 
-fn keep(path: &Path, identity: &str, memory: &AgentPersistentState) -> io::Result<()> {
+fn write_state(path: &Path, identity: &str, memory: &AgentPersistentState) -> io::Result<()> {
     let disk = WorkerStateFile {
         identity: identity.to_owned(),
-        memory: memory.clone(),
+        state: memory.clone(),
     };
-    replace(path, &serde_json::to_vec_pretty(&disk)?)
+    replace_private_file(path, &serde_json::to_vec_pretty(&disk)?)
 }
 
 /// A name that nobody else has, and nobody guesses.
-pub(crate) fn draw() -> io::Result<String> {
-    let mut bytes = [0; BYTES];
+pub(crate) fn random_identity() -> io::Result<String> {
+    let mut bytes = [0; IDENTITY_LEN];
     SystemRandom::new()
         .fill(&mut bytes)
         .map_err(|_| io::Error::other("the system gives no random bytes"))?;
@@ -186,17 +190,17 @@ mod tests {
     fn a_worker_is_the_same_when_it_is_started_again() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("worker.json");
-        let first = read(&path).unwrap();
+        let first = read_state(&path).unwrap();
         let memory = AgentPersistentState {
             service: Some("a".to_owned()),
-            epoch: 7,
+            incarnation: 7,
         };
-        keep(&path, &first.identity, &memory).unwrap();
-        let again = read(&path).unwrap();
-        assert_eq!((again.identity, again.memory), (first.identity, memory));
+        write_state(&path, &first.identity, &memory).unwrap();
+        let again = read_state(&path).unwrap();
+        assert_eq!((again.identity, again.state), (first.identity, memory));
         let other = tempfile::tempdir().unwrap();
-        let other = read(&other.path().join("worker.json")).unwrap();
-        assert_ne!(other.identity, read(&path).unwrap().identity);
+        let other = read_state(&other.path().join("worker.json")).unwrap();
+        assert_ne!(other.identity, read_state(&path).unwrap().identity);
     }
 
     #[test]

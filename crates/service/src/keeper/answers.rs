@@ -9,10 +9,10 @@ use crate::store::StoreError;
 
 /// Who is answered once a step is committed.
 pub(super) enum PendingResponse {
-    Submitted(Responder<SubmittedJob>),
-    Held(Responder<(Option<u64>, SubmitOutcome)>),
-    Acted(Responder<()>),
-    Nobody,
+    Submit(Responder<SubmittedJob>),
+    Reserve(Responder<(Option<u64>, SubmitOutcome)>),
+    Command(Responder<()>),
+    Internal,
 }
 
 /// Who waits for a job.
@@ -25,74 +25,77 @@ pub(super) struct JobWaiter {
 }
 
 impl<E: Engine> Controller<E> {
-    pub(super) fn answer(&mut self, step: &StepOutput, askers: Vec<PendingResponse>) {
-        for (asker, reply) in askers.into_iter().zip(&step.replies) {
+    pub(super) fn respond(&mut self, step: &StepOutput, askers: Vec<PendingResponse>) {
+        for (asker, reply) in askers.into_iter().zip(&step.results) {
             match (asker, reply) {
-                (PendingResponse::Submitted(to), Said::Submitted { job, answer }) => {
+                (PendingResponse::Submit(to), Said::Submitted { job, answer }) => {
                     let (job, answer) = (*job, answer.clone());
                     let _ = to.send(Ok(SubmittedJob { job, answer }));
                 }
-                (PendingResponse::Held(to), Said::Submitted { job, answer }) => {
-                    let job = answer.held_until.map(|_| *job);
+                (PendingResponse::Reserve(to), Said::Submitted { job, answer }) => {
+                    let job = answer.reserved_until.map(|_| *job);
                     let _ = to.send(Ok((job, answer.clone())));
                 }
-                (PendingResponse::Held(to), Said::NotHeld { answer }) => {
+                (PendingResponse::Reserve(to), Said::NotReserved { answer }) => {
                     let _ = to.send(Ok((None, answer.clone())));
                 }
-                (PendingResponse::Acted(to), Said::Done) => drop(to.send(Ok(()))),
-                (PendingResponse::Acted(to), Said::Ignored(ignored)) => {
+                (PendingResponse::Command(to), Said::Done) => drop(to.send(Ok(()))),
+                (PendingResponse::Command(to), Said::Ignored(ignored)) => {
                     let _ = to.send(Err(RequestError::Ignored(*ignored)));
                 }
-                (PendingResponse::Nobody, _) => {}
+                (PendingResponse::Internal, _) => {}
                 (
-                    PendingResponse::Submitted(_),
-                    Said::Done | Said::Ignored(_) | Said::NotHeld { .. },
+                    PendingResponse::Submit(_),
+                    Said::Done | Said::Ignored(_) | Said::NotReserved { .. },
                 )
-                | (PendingResponse::Held(_), Said::Done | Said::Ignored(_))
-                | (PendingResponse::Acted(_), Said::Submitted { .. } | Said::NotHeld { .. }) => {
+                | (PendingResponse::Reserve(_), Said::Done | Said::Ignored(_))
+                | (
+                    PendingResponse::Command(_),
+                    Said::Submitted { .. } | Said::NotReserved { .. },
+                ) => {
                     unreachable!("a reply that does not fit its command: {reply:?}")
                 }
             }
         }
     }
 
-    pub(super) fn refuse(&mut self, error: &StoreError, askers: Vec<PendingResponse>) {
+    pub(super) fn fail_all(&mut self, error: &StoreError, askers: Vec<PendingResponse>) {
         for asker in askers {
             let failed = RequestError::from(error);
             match asker {
-                PendingResponse::Submitted(to) => drop(to.send(Err(failed))),
-                PendingResponse::Held(to) => drop(to.send(Err(failed))),
-                PendingResponse::Acted(to) => drop(to.send(Err(failed))),
-                PendingResponse::Nobody => {}
+                PendingResponse::Submit(to) => drop(to.send(Err(failed))),
+                PendingResponse::Reserve(to) => drop(to.send(Err(failed))),
+                PendingResponse::Command(to) => drop(to.send(Err(failed))),
+                PendingResponse::Internal => {}
             }
         }
     }
 
     /// Tells those whose wait has come to its end.
-    pub(super) fn tell_waiting(&mut self) {
-        let mut waiting = std::mem::take(&mut self.waiting);
+    pub(super) fn notify_waiters(&mut self) {
+        let mut waiting = std::mem::take(&mut self.waiters);
         waiting.retain(|&job, waiters| {
-            let over = |waiter: &mut JobWaiter| self.has_come(job, waiter.task, waiter.decided);
+            let over = |waiter: &mut JobWaiter| self.wait_is_over(job, waiter.task, waiter.decided);
             for waiter in waiters.extract_if(.., over) {
                 let _ = waiter.reply.send(Ok(()));
             }
             !waiters.is_empty()
         });
-        self.waiting = waiting;
+        self.waiters = waiting;
     }
 
-    pub(super) fn wait(
+    pub(super) fn add_waiter(
         &mut self,
         job: u64,
         task: Option<u32>,
         reply: Responder<()>,
         decided: bool,
     ) {
-        if self.has_come(job, task, decided) {
+        if self.wait_is_over(job, task, decided) {
             let _ = reply.send(Ok(()));
             return;
         }
-        let waiters = self.waiting.entry(job).or_default();
+        let waiters = self.waiters.entry(job).or_default();
         waiters.retain(|waiter| !waiter.reply.is_closed());
         waiters.push(JobWaiter {
             task,
@@ -102,16 +105,16 @@ impl<E: Engine> Controller<E> {
     }
 
     /// Whether a job, or a task of it, is over or, with `decided`, let in or kept out.
-    fn has_come(&self, job: u64, task: Option<u32>, decided: bool) -> bool {
-        if self.core.waiting(job).is_some() {
+    fn wait_is_over(&self, job: u64, task: Option<u32>, decided: bool) -> bool {
+        if self.core.deferred_job(job).is_some() {
             return false;
         }
         let tasks = self.core.tasks_of(job);
         let mut tasks = tasks.filter(|(key, _)| task.is_none_or(|task| key.task == task));
         let array = self.core.array(job);
         let sleeps = array.is_some_and(|array| match task {
-            Some(task) => array.sleeps(task),
-            None => array.asleep() > 0,
+            Some(task) => array.is_pending(task),
+            None => array.n_pending() > 0,
         });
         let view = self.core.gate().view(self.core.now());
         let goes_on = |slot| !decided || view.job(slot).accepted.is_none();

@@ -41,7 +41,7 @@ pub enum ControllerRequest {
         reply: Responder<()>,
     },
     /// What would a job be told, and for how long will that be kept?
-    Hold {
+    Reserve {
         /// What decisions depend on; it says for how long.
         submission: Submission,
         /// As of a job that is submitted.
@@ -59,7 +59,7 @@ pub enum ControllerRequest {
         reply: Responder<SubmitOutcome>,
     },
     /// A user wants something done with a job: cancelled, held, released.
-    Act {
+    Command {
         /// Whose the job must be; none for an operator.
         user: Option<u32>,
         /// What is to be done.
@@ -68,12 +68,12 @@ pub enum ControllerRequest {
         reply: Responder<()>,
     },
     /// Is the keeper there?
-    Pulse {
+    Ping {
         /// That it is.
         reply: Responder<()>,
     },
     /// How do things stand?
-    Census {
+    Status {
         /// So.
         reply: Responder<StatusSnapshot>,
     },
@@ -103,12 +103,12 @@ pub enum ControllerRequest {
     /// A connection of a worker brings something.
     Worker {
         /// What.
-        heard: ConnectionEvent,
+        event: ConnectionEvent,
         /// Whether the connection is still of use.
         reply: oneshot::Sender<bool>,
     },
     /// The engine may have something to report.
-    Wake,
+    EngineReady,
     /// Stop.
     Stop,
 }
@@ -117,17 +117,17 @@ impl ControllerRequest {
     /// The job that is handed in, if one is.
     pub(super) fn submission(&self) -> Option<&Submission> {
         match self {
-            Self::Submit { submission, .. } | Self::Hold { submission, .. } => Some(submission),
+            Self::Submit { submission, .. } | Self::Reserve { submission, .. } => Some(submission),
             Self::Claim { .. }
             | Self::Quote { .. }
-            | Self::Act { .. }
-            | Self::Pulse { .. }
-            | Self::Census { .. }
+            | Self::Command { .. }
+            | Self::Ping { .. }
+            | Self::Status { .. }
             | Self::Nodes { .. }
             | Self::Explain { .. }
             | Self::Wait { .. }
             | Self::Worker { .. }
-            | Self::Wake
+            | Self::EngineReady
             | Self::Stop => None,
         }
     }
@@ -136,17 +136,17 @@ impl ControllerRequest {
     pub(super) fn fail(self, failed: RequestError) {
         match self {
             Self::Submit { reply, .. } => drop(reply.send(Err(failed))),
-            Self::Hold { reply, .. } => drop(reply.send(Err(failed))),
+            Self::Reserve { reply, .. } => drop(reply.send(Err(failed))),
             Self::Claim { reply, .. } => drop(reply.send(Err(failed))),
             Self::Quote { .. }
-            | Self::Act { .. }
-            | Self::Pulse { .. }
-            | Self::Census { .. }
+            | Self::Command { .. }
+            | Self::Ping { .. }
+            | Self::Status { .. }
             | Self::Nodes { .. }
             | Self::Explain { .. }
             | Self::Wait { .. }
             | Self::Worker { .. }
-            | Self::Wake
+            | Self::EngineReady
             | Self::Stop => {}
         }
     }
@@ -205,15 +205,15 @@ pub struct TaskOutlook {
     /// When this was so.
     pub now: Instant,
     /// How many tasks that wait come before it, as far as they have come into being.
-    pub ahead: u32,
+    pub queued_ahead: u32,
     /// Processors that are idle.
     pub idle: u32,
     /// For when processors are reserved for it.
     pub reserved: Option<Instant>,
     /// When it starts and ends and how sure that is.
-    pub prospect: Option<JobPrediction>,
+    pub prediction: Option<JobPrediction>,
     /// Jobs that it waits for.
-    pub after: Vec<u64>,
+    pub dependencies: Vec<u64>,
 }
 
 /// Why something was not done.
@@ -224,28 +224,28 @@ pub enum RequestError {
     Ignored(#[from] CommandError),
     /// There is no room on the disk.
     #[error("the disk of the service is full: no new jobs until there is room")]
-    Full,
+    DiskFull,
     /// What runs the jobs does not answer.
     #[error("the engine does not answer: {0}")]
     Engine(String),
     /// The user has as many jobs as one user may.
     #[error("job limit reached: a user may have {0} unfinished jobs (each array task counts)")]
-    TooMany(u32),
+    JobLimit(u32),
     /// The instant by which a job must have finished is past, or too far away; the present is said.
     #[error("deadline_at: expected an instant that is still to come")]
-    NotToCome(Instant),
+    DeadlinePassed(Instant),
     /// The user has as much stored as one user may.
     #[error(
         "expected at most {0} bytes of commands, environments and scripts of one user's jobs that \
          are not over"
     )]
-    TooMuchStored(u64),
+    StorageLimit(u64),
     /// The user has no job of that number to start after.
     #[error("after: no such job: {0}")]
-    NoPredecessor(u64),
+    UnknownDependency(u64),
     /// The job to start after has ended, and not as it should.
     #[error("after: job {0} did not end with exit code 0, so this job would never start")]
-    InVain(u64),
+    DependencyFailed(u64),
     /// What was decided could not be written down, so it was not decided.
     #[error("the service cannot write to its store: {0}")]
     Store(String),
@@ -254,7 +254,7 @@ pub enum RequestError {
 impl From<&StoreError> for RequestError {
     fn from(error: &StoreError) -> Self {
         if error.is_full() {
-            return Self::Full;
+            return Self::DiskFull;
         }
         Self::Store(error.to_string())
     }

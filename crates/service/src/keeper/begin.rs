@@ -34,28 +34,28 @@ impl<E: Engine> Controller<E> {
     ///
     /// # Errors
     /// If the engine cannot be asked, or the store cannot be written.
-    pub fn begin(&mut self) -> Result<(), StartError> {
-        let capacity = self.fleet.capacity()?;
+    pub fn reconcile(&mut self) -> Result<(), StartError> {
+        let capacity = self.workers.capacity()?;
         let nodes = capacity.nodes;
         let memory = capacity.node_memory();
         let known = self.core.gate().worker(LOCAL);
         // Other memory alone is no reason to take anything off its nodes.
-        let idle = self.core.running().is_empty();
+        let idle = self.core.running_actions().is_empty();
         let view = self.core.gate().view(self.core.now());
         let told = |range: NodeRange| view.node(NodeId(range.first)).memory();
         let is_other = |range: NodeRange| range.len != nodes || idle && told(range) != memory;
         let mut commands = Vec::new();
         if let Some(life) = known.filter(|life| life.up && is_other(life.nodes)) {
-            let epoch = life.epoch;
-            commands.push(ServiceCommand::WorkerGone {
+            let epoch = life.number;
+            commands.push(ServiceCommand::WorkerLost {
                 worker: LOCAL,
-                epoch,
+                incarnation: epoch,
             });
         }
         if known.is_none_or(|life| !life.up || is_other(life.nodes)) {
             commands.push(ServiceCommand::WorkerUp {
                 worker: LOCAL,
-                epoch: known.map_or(1, |life| life.epoch + 1),
+                incarnation: known.map_or(1, |life| life.number + 1),
                 nodes,
                 memory,
             });
@@ -63,21 +63,22 @@ impl<E: Engine> Controller<E> {
         if !commands.is_empty() {
             let at = self.now();
             let step = self.commit(at, &commands, CommandPrograms::new())?;
-            self.orders.extend(step.orders);
+            self.pending_actions.extend(step.actions);
         }
-        self.full = !self.store.keep_reserve();
+        self.disk_full = !self.store.keep_reserve();
         // Workers are waited for from now on, and what they had is thought to run there.
-        self.fleet.settle(self.core.gate());
-        for order in self.core.running() {
+        self.workers.sync_with_gate(self.core.gate());
+        for order in self.core.running_actions() {
             if let EngineAction::Start { attempt, nodes, .. } = order {
-                let (worker, _) = self.fleet.home_of(&nodes);
-                self.fleet.seat(engine_words::key(attempt), worker);
+                let (worker, _) = self.workers.locate(&nodes);
+                self.workers
+                    .assign(engine_words::engine_key(attempt), worker);
             }
         }
-        let running = self.fleet.running_here()?;
-        self.fleet.seat_all(LOCAL, &running);
-        self.bring_up_to_date(LOCAL, &running);
-        self.carry_out();
+        let running = self.workers.running_locally()?;
+        self.workers.reconcile_running(LOCAL, &running);
+        self.resync_worker(LOCAL, &running);
+        self.dispatch();
         Ok(())
     }
 
@@ -88,12 +89,12 @@ impl<E: Engine> Controller<E> {
     /// If the store cannot be written.
     pub fn lose_running_attempts(&mut self) -> Result<usize, StoreError> {
         let at = self.now();
-        let running = self.core.running().into_iter();
+        let running = self.core.running_actions().into_iter();
         let lost: Vec<ServiceCommand> = running
             .filter_map(|order| match order {
                 EngineAction::Start { attempt, .. } => Some(ServiceCommand::Report {
                     attempt,
-                    fate: AttemptProgress::Lost { at },
+                    progress: AttemptProgress::Lost { at },
                 }),
                 EngineAction::SetShare { .. } | EngineAction::Kill { .. } => None,
             })
@@ -107,16 +108,16 @@ impl<E: Engine> Controller<E> {
 
     /// Has handed in again what is to run there and is not known there, ends what nobody wants, and
     /// says again what holds for the rest.
-    pub(super) fn bring_up_to_date(
+    pub(super) fn resync_worker(
         &mut self,
         worker: WorkerId,
         running: &BTreeSet<tollgate_engine::AttemptKey>,
     ) {
-        let is_there = |nodes: &[NodeId]| self.fleet.home_of(nodes).0 == worker;
-        let runs = |attempt: &TaskAttemptKey| running.contains(&engine_words::key(*attempt));
+        let is_there = |nodes: &[NodeId]| self.workers.locate(nodes).0 == worker;
+        let runs = |attempt: &TaskAttemptKey| running.contains(&engine_words::engine_key(*attempt));
         let mut wanted = BTreeSet::new();
         let mut orders = Vec::new();
-        for order in self.core.running() {
+        for order in self.core.running_actions() {
             let EngineAction::Start { attempt, nodes, .. } = &order else {
                 continue;
             };
@@ -126,18 +127,20 @@ impl<E: Engine> Controller<E> {
                 orders.extend(Some(order.clone()).filter(|_| !runs(attempt)));
             }
         }
-        let is_wanted = |attempt| wanted.contains(&engine_words::key_of(attempt));
-        self.fleet.settle_doubts(worker, is_wanted);
-        let standing = self.core.standing_orders().into_iter();
+        let is_wanted = |attempt| wanted.contains(&engine_words::from_engine_key(attempt));
+        self.workers.drop_unconfirmed(worker, is_wanted);
+        let standing = self.core.resync_actions().into_iter();
         orders.extend(standing.filter(|order| match order {
             EngineAction::SetShare { attempt, .. } | EngineAction::Kill { attempt } => {
                 wanted.contains(attempt)
             }
             EngineAction::Start { .. } => false,
         }));
-        let strays = running.iter().map(|attempt| engine_words::key_of(*attempt));
+        let strays = running
+            .iter()
+            .map(|attempt| engine_words::from_engine_key(*attempt));
         let strays = strays.filter(|attempt| !wanted.contains(attempt));
         orders.extend(strays.map(|attempt| EngineAction::Kill { attempt }));
-        self.orders.extend(orders);
+        self.pending_actions.extend(orders);
     }
 }

@@ -18,16 +18,16 @@ pub(super) type CommandPrograms = BTreeMap<usize, JobProgram>;
 impl<E: Engine> Controller<E> {
     /// Writes down the state, so that the next start need not handle again what led to it. If that
     /// fails nothing is lost: the start takes longer.
-    pub fn rest(&mut self) {
+    pub fn write_snapshot(&mut self) {
         // The moment comes before the core is asked to save itself: that changes its index.
-        let room = self.allowed(ServiceFailpoint::Resting);
+        let room = self.fallible_failpoint(ServiceFailpoint::SnapshotStarting);
         match room.and_then(|()| self.store.save(&mut self.core)) {
-            Ok(()) => self.moment(ServiceFailpoint::Rested),
-            Err(error) => self.complain(&error),
+            Ok(()) => self.failpoint(ServiceFailpoint::SnapshotWritten),
+            Err(error) => self.log_error(&error),
         }
     }
 
-    pub(super) fn act(
+    pub(super) fn execute(
         &mut self,
         at: Instant,
         commands: &[ServiceCommand],
@@ -36,17 +36,17 @@ impl<E: Engine> Controller<E> {
     ) {
         match self.commit(at, commands, programs) {
             Ok(step) => {
-                self.moment(ServiceFailpoint::Committed);
-                self.answer(&step, askers);
-                self.moment(ServiceFailpoint::Answered);
-                self.tell_waiting();
-                self.orders.extend(step.orders);
-                self.reports_are_kept();
+                self.failpoint(ServiceFailpoint::Committed);
+                self.respond(&step, askers);
+                self.failpoint(ServiceFailpoint::Responded);
+                self.notify_waiters();
+                self.pending_actions.extend(step.actions);
+                self.mark_reports_stored();
             }
             Err(error) => {
-                self.complain(&error);
-                self.refuse(&error, askers);
-                if error.is_full() && self.store.give_up_reserve() {
+                self.log_error(&error);
+                self.fail_all(&error, askers);
+                if error.is_full() && self.store.release_reserve() {
                     self.record_ends();
                 }
             }
@@ -62,14 +62,14 @@ impl<E: Engine> Controller<E> {
         programs: CommandPrograms,
     ) -> Result<StepOutput, StoreError> {
         let step = self.core.step(at, commands);
-        let programs = by_job(commands, &step.replies, programs);
+        let programs = programs_by_job(commands, &step.results, programs);
         let batch = CommandBatch {
             at,
             commands,
             changes: &step.changes,
             programs: &programs,
         };
-        let room = self.allowed(ServiceFailpoint::Decided);
+        let room = self.fallible_failpoint(ServiceFailpoint::Decided);
         if let Err(error) = room.and_then(|()| self.store.commit(&batch)) {
             let rules = self.core.rules().clone();
             self.core = self.store.recover(&rules)?;
@@ -90,7 +90,7 @@ impl<E: Engine> Controller<E> {
         }
         for job in step.changes.iter().map(RowChange::job) {
             if self.core.user_of(job).is_none() {
-                self.stored.forget(job);
+                self.stored.remove(job);
             }
         }
     }
@@ -98,25 +98,29 @@ impl<E: Engine> Controller<E> {
     /// The disk is full, and what was kept for this is given up: what has ended is written down, and
     /// nothing new is taken in until there is room again.
     fn record_ends(&mut self) {
-        self.full = true;
-        let reports: Vec<ServiceCommand> = self.reports.iter().map(engine_words::command).collect();
+        self.disk_full = true;
+        let reports: Vec<ServiceCommand> = self
+            .reports
+            .iter()
+            .map(engine_words::report_command)
+            .collect();
         if reports.is_empty() {
             return;
         }
         let at = self.now();
         match self.commit(at, &reports, CommandPrograms::new()) {
             Ok(step) => {
-                self.tell_waiting();
-                self.orders.extend(step.orders);
-                self.reports_are_kept();
+                self.notify_waiters();
+                self.pending_actions.extend(step.actions);
+                self.mark_reports_stored();
             }
-            Err(error) => self.complain(&error),
+            Err(error) => self.log_error(&error),
         }
     }
 }
 
 /// What jobs run, by the numbers that they were given.
-fn by_job(
+fn programs_by_job(
     commands: &[ServiceCommand],
     replies: &[Said],
     mut programs: CommandPrograms,

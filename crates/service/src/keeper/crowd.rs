@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// Who may hand in more jobs in a turn. Each task of an array counts.
 pub(super) struct UserQuota {
-    most: u64,
+    max: u64,
     /// How many each user has; none while not even all together can have too many.
     counts: Option<BTreeMap<u32, u64>>,
 }
@@ -26,17 +26,17 @@ impl UserQuota {
             }
             counts
         });
-        Self { most, counts }
+        Self { max: most, counts }
     }
 
     /// Whether another so many tasks of this user may come; they are counted if so.
-    pub(super) fn enters(&mut self, user: u32, tasks: u64) -> bool {
+    pub(super) fn try_admit(&mut self, user: u32, tasks: u64) -> bool {
         let Some(counts) = &mut self.counts else {
             return true;
         };
         let count = counts.entry(user).or_insert(0);
         let sum = count.saturating_add(tasks);
-        if sum > self.most {
+        if sum > self.max {
             return false;
         }
         *count = sum;
@@ -53,10 +53,10 @@ mod tests {
         let live = [(1, 1), (1, 1), (2, 1)];
         let mut crowd = UserQuota::new(3, 3, 4, || live.into_iter());
         assert_eq!(
-            [1, 1, 2, 3].map(|user| crowd.enters(user, 1)),
+            [1, 1, 2, 3].map(|user| crowd.try_admit(user, 1)),
             [true, false, true, true]
         );
-        assert!(!crowd.enters(3, 3) && crowd.enters(3, 2));
+        assert!(!crowd.try_admit(3, 3) && crowd.try_admit(3, 2));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::core::TaskKey;
 use crate::fleet::WorkerState;
 
 impl<E: Engine> Controller<E> {
-    pub(super) fn look(&mut self, ask: ControllerRequest) {
+    pub(super) fn query(&mut self, ask: ControllerRequest) {
         match ask {
             ControllerRequest::Quote {
                 mut submission,
@@ -19,20 +19,20 @@ impl<E: Engine> Controller<E> {
                 reply,
             } => {
                 let at = self.now();
-                let settled = due::settle(&mut submission, due, at);
+                let settled = due::resolve_deadline(&mut submission, due, at);
                 let _ = reply.send(settled.map(|()| self.core.quote(at, &submission)));
             }
-            ControllerRequest::Pulse { reply } => drop(reply.send(Ok(()))),
-            ControllerRequest::Census { reply } => {
-                let census = self.census();
+            ControllerRequest::Ping { reply } => drop(reply.send(Ok(()))),
+            ControllerRequest::Status { reply } => {
+                let census = self.status();
                 let _ = reply.send(Ok(census));
             }
             ControllerRequest::Nodes { reply } => {
-                let site = self.site();
+                let site = self.cluster_info();
                 let _ = reply.send(site);
             }
             ControllerRequest::Explain { task, reply } => {
-                let story = self.story(task);
+                let story = self.outlook(task);
                 let _ = reply.send(Ok(story));
             }
             ControllerRequest::Wait {
@@ -40,18 +40,18 @@ impl<E: Engine> Controller<E> {
                 task,
                 reply,
                 decided,
-            } => self.wait(job, task, reply, decided),
+            } => self.add_waiter(job, task, reply, decided),
             ControllerRequest::Submit { .. }
-            | ControllerRequest::Hold { .. }
+            | ControllerRequest::Reserve { .. }
             | ControllerRequest::Claim { .. }
-            | ControllerRequest::Act { .. }
+            | ControllerRequest::Command { .. }
             | ControllerRequest::Worker { .. }
-            | ControllerRequest::Wake
+            | ControllerRequest::EngineReady
             | ControllerRequest::Stop => {}
         }
     }
 
-    fn census(&mut self) -> StatusSnapshot {
+    fn status(&mut self) -> StatusSnapshot {
         let now = self.now();
         let shadow = self.core.comparison(now);
         let view = self.core.gate().view(now);
@@ -60,13 +60,13 @@ impl<E: Engine> Controller<E> {
         let (mut queued, mut held) = (count(JobPhase::Queued), count(JobPhase::Held));
         // Beside those that have come into being.
         for (_, array) in self.core.arrays() {
-            let (queue, back) = array.asleep_and_held();
+            let (queue, back) = array.n_pending_and_held();
             queued += queue;
             held += back;
         }
         let (waiting, by_user) = self.core.n_waiting();
-        let sites = self.fleet.sites(self.core.gate());
-        let standing = |at| sites.iter().filter(|site| site.standing == at).count() as u32;
+        let sites = self.workers.worker_infos(self.core.gate());
+        let standing = |at| sites.iter().filter(|site| site.state == at).count() as u32;
         StatusSnapshot {
             now,
             nodes: nodes.count() as u32,
@@ -74,16 +74,16 @@ impl<E: Engine> Controller<E> {
             queued: (queued + (waiting - by_user) as u64) as u32,
             held: (held + by_user as u64) as u32,
             running: count(JobPhase::Running) as u32,
-            workers: standing(WorkerState::Here),
-            workers_disconnected: standing(WorkerState::Away),
+            workers: standing(WorkerState::Connected),
+            workers_disconnected: standing(WorkerState::Disconnected),
             commits: self.store.batch().unsigned_abs(),
             engine_failures: self.engine_failures,
             shadow,
         }
     }
 
-    fn site(&mut self) -> Result<ClusterInfo, RequestError> {
-        let capacity = self.fleet.capacity();
+    fn cluster_info(&mut self) -> Result<ClusterInfo, RequestError> {
+        let capacity = self.workers.capacity();
         let capacity = capacity.map_err(|error| RequestError::Engine(error.to_string()))?;
         let view = self.core.gate().view(self.core.now());
         let tasks = |node: NodeId| view.node(node).tasks().len() as u32;
@@ -92,38 +92,42 @@ impl<E: Engine> Controller<E> {
         Ok(ClusterInfo {
             capacity,
             nodes: nodes.collect(),
-            workers: self.fleet.sites(self.core.gate()),
+            workers: self.workers.worker_infos(self.core.gate()),
         })
     }
 
-    fn story(&mut self, task: TaskKey) -> Option<TaskOutlook> {
+    fn outlook(&mut self, task: TaskKey) -> Option<TaskOutlook> {
         let now = self.now();
         let view = self.core.gate().view(now);
         let mut story = TaskOutlook {
             now,
-            ahead: 0,
+            queued_ahead: 0,
             idle: view.n_idle(),
             reserved: None,
-            prospect: None,
-            after: Vec::new(),
+            prediction: None,
+            dependencies: Vec::new(),
         };
-        if let Some(waiting) = self.core.waiting(task.job) {
-            story.after = waiting.after().iter().map(|earlier| earlier.job).collect();
+        if let Some(waiting) = self.core.deferred_job(task.job) {
+            story.dependencies = waiting
+                .dependencies()
+                .iter()
+                .map(|earlier| earlier.job)
+                .collect();
             return Some(story);
         }
         let queued = view.jobs();
         let queued = queued.filter(|(_, other)| other.phase == JobPhase::Queued);
         let Some(live) = self.core.job(task) else {
             let array = self.core.array(task.job);
-            array.filter(|array| array.sleeps(task.task))?;
-            story.ahead = queued.count() as u32;
+            array.filter(|array| array.is_pending(task.task))?;
+            story.queued_ahead = queued.count() as u32;
             return Some(story);
         };
         let this = view.job(live.slot);
         let ahead = queued.filter(|(_, other)| other.sequence < this.sequence);
-        story.ahead = ahead.count() as u32;
+        story.queued_ahead = ahead.count() as u32;
         story.reserved = this.planned.filter(|_| this.phase == JobPhase::Queued);
-        story.prospect = self.core.outlook(now, task);
+        story.prediction = self.core.predict(now, task);
         Some(story)
     }
 }

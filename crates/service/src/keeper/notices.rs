@@ -27,29 +27,30 @@ impl<E: Engine> Controller<E> {
                     job,
                     submission,
                     answer,
-                } => log_admission(*job, Some(submission.user), &answer.standing),
-                RowChange::Decided { job, answer } => log_admission(*job, None, &answer.standing),
+                } => log_admission(*job, Some(submission.user), &answer.admission),
+                RowChange::Decided { job, answer } => log_admission(*job, None, &answer.admission),
                 RowChange::Rejected { job, reason } => {
                     tracing::debug!(job, reasons = reason.key(), "job rejected");
                 }
-                RowChange::Dropped {
+                RowChange::TasksDropped {
                     job,
                     tasks,
-                    refusals,
+                    reasons: refusals,
                 } if !refusals.is_empty() => {
-                    let reasons = keys(refusals);
+                    let reasons = reason_keys(refusals);
                     tracing::debug!(job, %tasks, reasons, "tasks rejected");
                 }
-                RowChange::Fate { attempt, fate } => {
-                    self.log_fate(*attempt, fate, lost_with.get(attempt))
-                }
-                RowChange::Dropped { .. }
+                RowChange::AttemptProgressed {
+                    attempt,
+                    progress: fate,
+                } => self.log_progress(*attempt, fate, lost_with.get(attempt)),
+                RowChange::TasksDropped { .. }
                 | RowChange::Accepted { .. }
                 | RowChange::Deferred { .. }
-                | RowChange::Forsaken { .. }
+                | RowChange::DependencyFailed { .. }
                 | RowChange::HeldTasks { .. }
-                | RowChange::TaskOver { .. }
-                | RowChange::Tally { .. }
+                | RowChange::TaskEnded { .. }
+                | RowChange::ArrayCounts { .. }
                 | RowChange::Claimed { .. }
                 | RowChange::Expired { .. }
                 | RowChange::Queued { .. }
@@ -57,20 +58,25 @@ impl<E: Engine> Controller<E> {
                 | RowChange::Started { .. }
                 | RowChange::WorkerLost { .. }
                 | RowChange::Booked { .. }
-                | RowChange::Over { .. } => {}
+                | RowChange::JobEnded { .. } => {}
             }
         }
     }
 
-    fn log_fate(&self, key: TaskAttemptKey, fate: &AttemptProgress, lost_with: Option<&WorkerId>) {
+    fn log_progress(
+        &self,
+        key: TaskAttemptKey,
+        fate: &AttemptProgress,
+        lost_with: Option<&WorkerId>,
+    ) {
         let TaskAttemptKey { job, task, attempt } = key;
         match fate {
             AttemptProgress::Lost { .. } => {
-                let worker = self.fleet.worker_of(engine_words::key(key));
+                let worker = self.workers.worker_of(engine_words::engine_key(key));
                 let worker = lost_with.copied().or(worker);
                 let host = match worker {
                     None | Some(LOCAL) => "this host".to_owned(),
-                    Some(worker) => self.fleet.name_of(worker),
+                    Some(worker) => self.workers.name_of(worker),
                 };
                 let reason = match worker {
                     _ if lost_with.is_some() => "its worker is gone",
@@ -89,29 +95,29 @@ impl<E: Engine> Controller<E> {
 
     /// Logs which workers have come, gone or come back since the last call.
     pub(super) fn log_workers(&mut self) {
-        for (worker, now) in self.fleet.standings(self.core.gate()) {
+        for (worker, now) in self.workers.snapshots(self.core.gate()) {
             let before = self.described.insert(worker, now);
             if before == Some(now) {
                 continue;
             }
             let WorkerSnapshot {
-                standing,
+                state: standing,
                 incarnation,
                 nodes,
             } = now;
-            let name = || self.fleet.name_of(worker);
+            let name = || self.workers.name_of(worker);
             let same = before.is_some_and(|before| before.incarnation == incarnation);
             match standing {
-                WorkerState::Here if same => {
+                WorkerState::Connected if same => {
                     tracing::info!(name = name(), incarnation, nodes, "worker is back");
                 }
-                WorkerState::Here => {
+                WorkerState::Connected => {
                     tracing::info!(name = name(), incarnation, nodes, "worker has come");
                 }
-                WorkerState::Away if before.is_none() => {
+                WorkerState::Disconnected if before.is_none() => {
                     tracing::info!(name = name(), incarnation, nodes, "worker is expected back");
                 }
-                WorkerState::Away => {
+                WorkerState::Disconnected => {
                     tracing::warn!(
                         name = name(),
                         incarnation,
@@ -120,8 +126,8 @@ impl<E: Engine> Controller<E> {
                     );
                 }
                 // It was gone when the service started.
-                WorkerState::Gone if before.is_none() => {}
-                WorkerState::Gone => {
+                WorkerState::Lost if before.is_none() => {}
+                WorkerState::Lost => {
                     tracing::warn!(name = name(), incarnation, nodes, "worker was given up");
                 }
             }
@@ -135,12 +141,12 @@ fn log_admission(job: u64, user: Option<u32>, admission: &Admission) {
         Admission::Queued => tracing::debug!(job, user, "job queued"),
         Admission::Deferred => tracing::debug!(job, user, "job deferred"),
         Admission::Rejected(refusals) => {
-            tracing::debug!(job, user, reasons = keys(refusals), "job rejected");
+            tracing::debug!(job, user, reasons = reason_keys(refusals), "job rejected");
         }
     }
 }
 
-fn keys(refusals: &[RejectReason]) -> String {
+fn reason_keys(refusals: &[RejectReason]) -> String {
     let keys: Vec<&str> = refusals.iter().map(RejectReason::key).collect();
     keys.join(",")
 }

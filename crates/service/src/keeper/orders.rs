@@ -14,65 +14,66 @@ use crate::fleet::muster::LaunchRequest;
 use crate::store::{JobProgram, StoreError};
 
 /// Of so many arrays at most is kept what they run.
-const MOST_PROGRAMS: usize = 100;
+const MAX_CACHED_PROGRAMS: usize = 100;
 /// So many ends at most are left unacknowledged while more come in.
-const MOST_UNACKNOWLEDGED: usize = 64;
+const MAX_UNACKNOWLEDGED: usize = 64;
 /// For how long they are at most.
-const TIDY: Span = Span::from_micros(20_000);
+const ACK_DELAY: Span = Span::from_micros(20_000);
 
 /// When to look again whether a user's account is known.
-const LOOK_AGAIN: Span = Span::from_micros(5_000);
+const USER_LOOKUP_INTERVAL: Span = Span::from_micros(5_000);
 
 /// What becomes of an attempt that is to be started.
 enum LaunchOutcome {
     /// It can be.
     Ready(Box<LaunchRequest>),
     /// Its user is being looked up.
-    Later,
+    Pending,
     /// It is over.
-    Never,
+    Failed,
 }
 
 impl<E: Engine> Controller<E> {
     pub(super) fn poll(&mut self) {
         let now = self.now();
-        let (reports, failed) = self.fleet.poll(now);
+        let (reports, failed) = self.workers.poll(now);
         self.reports.extend(reports);
         if let Some(error) = failed {
-            self.complain(&error);
+            self.log_error(&error);
         }
         // Last, so that what the engine says of the same attempt counts.
-        self.reports.append(&mut self.unstartable);
+        self.reports.append(&mut self.failed_launches);
     }
 
     /// What the engine said is on disk.
-    pub(super) fn reports_are_kept(&mut self) {
+    pub(super) fn mark_reports_stored(&mut self) {
         let reports = std::mem::take(&mut self.reports).into_iter();
         let ended = reports.filter(engine_words::is_end);
-        self.ended.extend(ended.map(|report| report.attempt));
+        self.unacknowledged
+            .extend(ended.map(|report| report.attempt));
     }
 
     /// The engine may forget what ended. That can wait while more ends come in: who waits for nodes
     /// cannot.
     pub(super) fn acknowledge(&mut self, more_may_come: bool) {
-        if self.ended.is_empty() || self.engine_off.is_some() {
+        if self.unacknowledged.is_empty() || self.engine_backoff_until.is_some() {
             return;
         }
-        if more_may_come && self.ended.len() < MOST_UNACKNOWLEDGED {
-            self.tidy = Some(self.now() + TIDY);
+        if more_may_come && self.unacknowledged.len() < MAX_UNACKNOWLEDGED {
+            self.ack_deadline = Some(self.now() + ACK_DELAY);
             return;
         }
-        self.tidy = None;
-        match self.fleet.acknowledge(&self.ended) {
-            Ok(()) => self.ended.clear(),
-            Err(error) => self.complain(&error),
+        self.ack_deadline = None;
+        match self.workers.acknowledge(&self.unacknowledged) {
+            Ok(()) => self.unacknowledged.clear(),
+            Err(error) => self.log_error(&error),
         }
     }
 
     /// Tells the engine what is to be done. What it cannot be told now, it is told later; what no
     /// engine could start has ended.
-    pub(super) fn carry_out(&mut self) {
-        let orders = std::mem::take(&mut self.orders);
+    pub(super) fn dispatch(&mut self) {
+        let orders = std::mem::take(&mut self.pending_actions);
         if orders.is_empty() {
             return;
         }
@@ -83,21 +84,26 @@ impl<E: Engine> Controller<E> {
         let mut later = BTreeSet::new();
         for order in &orders {
             match order {
-                EngineAction::Start { attempt, nodes, .. } => match self.launch(*attempt, nodes) {
-                    Ok(LaunchOutcome::Ready(duty)) => duties.push(*duty),
-                    Ok(LaunchOutcome::Never) => {}
-                    Ok(LaunchOutcome::Later) => drop(later.insert(*attempt)),
-                    Err(error) => {
-                        // None of these orders is lost, and engines take one twice.
-                        self.complain(&error);
-                        self.orders = orders;
-                        return;
+                EngineAction::Start { attempt, nodes, .. } => {
+                    match self.prepare_launch(*attempt, nodes) {
+                        Ok(LaunchOutcome::Ready(duty)) => duties.push(*duty),
+                        Ok(LaunchOutcome::Failed) => {}
+                        Ok(LaunchOutcome::Pending) => drop(later.insert(*attempt)),
+                        Err(error) => {
+                            // None of these orders is lost, and engines take one twice.
+                            self.log_error(&error);
+                            self.pending_actions = orders;
+                            return;
+                        }
                     }
-                },
-                EngineAction::SetShare { attempt, rate } => {
-                    shares.insert(engine_words::key(*attempt), rate.max(f64::MIN_POSITIVE));
                 }
-                EngineAction::Kill { attempt } => kills.push(engine_words::key(*attempt)),
+                EngineAction::SetShare { attempt, rate } => {
+                    shares.insert(
+                        engine_words::engine_key(*attempt),
+                        rate.max(f64::MIN_POSITIVE),
+                    );
+                }
+                EngineAction::Kill { attempt } => kills.push(engine_words::engine_key(*attempt)),
             }
         }
         let waits = |order: &EngineAction| {
@@ -113,21 +119,21 @@ impl<E: Engine> Controller<E> {
         }
         let now = self.now();
         let shares: Vec<_> = shares.into_iter().collect();
-        let done = when(!duties.is_empty(), || self.fleet.start(duties, now))
-            .and_then(|()| when(!shares.is_empty(), || self.fleet.set_shares(&shares)))
+        let done = run_if(!duties.is_empty(), || self.workers.start(duties, now))
+            .and_then(|()| run_if(!shares.is_empty(), || self.workers.set_shares(&shares)))
             .and_then(|()| {
-                when(!kills.is_empty(), || {
-                    self.fleet.kill(&kills, KillReason::Cancelled, now)
+                run_if(!kills.is_empty(), || {
+                    self.workers.kill(&kills, KillReason::Cancelled, now)
                 })
             });
         if let Err(error) = done {
-            self.complain(&error);
-            self.engine_off = self.retry;
+            self.log_error(&error);
+            self.engine_backoff_until = self.retry_at;
             self.engine_failures += 1;
-            self.orders = orders;
+            self.pending_actions = orders;
         } else if !later.is_empty() {
-            self.retry = Some(self.now() + LOOK_AGAIN);
-            self.orders = orders.into_iter().filter(waits).collect();
+            self.retry_at = Some(self.now() + USER_LOOKUP_INTERVAL);
+            self.pending_actions = orders.into_iter().filter(waits).collect();
         }
     }
 
@@ -142,7 +148,7 @@ impl<E: Engine> Controller<E> {
         let core = &self.core;
         self.programs.retain(|&job, _| core.array(job).is_some());
         let program = self.stored_program(job)?;
-        if self.programs.len() < MOST_PROGRAMS {
+        if self.programs.len() < MAX_CACHED_PROGRAMS {
             self.programs
                 .extend(program.clone().map(|program| (job, program)));
         }
@@ -166,47 +172,48 @@ impl<E: Engine> Controller<E> {
     }
 
     /// Ends an attempt that no engine is asked to start.
-    fn give_up(&mut self, attempt: TaskAttemptKey, step: &str, why: String) -> LaunchOutcome {
+    fn fail_attempt(&mut self, attempt: TaskAttemptKey, step: &str, why: String) -> LaunchOutcome {
         let now = self.now();
-        let ended = engine_words::unfit(engine_words::key(attempt), step, why, now);
-        self.unstartable.push(ended);
-        self.retry = Some(now);
-        LaunchOutcome::Never
+        let ended =
+            engine_words::not_started_report(engine_words::engine_key(attempt), step, why, now);
+        self.failed_launches.push(ended);
+        self.retry_at = Some(now);
+        LaunchOutcome::Failed
     }
 
     /// Never if that attempt is over meanwhile: an order that the engine could not be told at once may
     /// have been carried out all the same.
-    fn launch(
+    fn prepare_launch(
         &mut self,
         attempt: TaskAttemptKey,
         nodes: &[NodeId],
     ) -> Result<LaunchOutcome, StoreError> {
-        let live = self.core.job(attempt.of());
-        let live = live.filter(|live| live.runs() && live.attempt == attempt.attempt);
+        let live = self.core.job(attempt.task());
+        let live = live.filter(|live| live.is_running() && live.attempt == attempt.attempt);
         let Some(owner) = live.map(|live| live.user) else {
-            return Ok(LaunchOutcome::Never);
+            return Ok(LaunchOutcome::Failed);
         };
         let Some(program) = self.program(attempt.job)? else {
-            return Ok(LaunchOutcome::Never);
+            return Ok(LaunchOutcome::Failed);
         };
         let user = match (self.run_as)(owner) {
-            None => return Ok(LaunchOutcome::Later),
+            None => return Ok(LaunchOutcome::Pending),
             Some(Ok(user)) => user,
-            Some(Err(error)) => return Ok(self.give_up(attempt, "user", error.to_string())),
+            Some(Err(error)) => return Ok(self.fail_attempt(attempt, "user", error.to_string())),
         };
         let script = program.script.as_ref();
         if script.is_some_and(|script| script.text().is_none()) {
             let why = "its text is not in the store as it came with the job";
-            return Ok(self.give_up(attempt, "script", why.to_owned()));
+            return Ok(self.fail_attempt(attempt, "script", why.to_owned()));
         }
         let launch = LaunchSpec {
-            attempt: engine_words::key(attempt),
+            attempt: engine_words::engine_key(attempt),
             nodes: nodes.to_vec(),
             argv: program.argv.into_iter().map(OsString::from).collect(),
             script: program.script,
-            env: pairs(program.env),
+            env: os_env(program.env),
             dir: PathBuf::from(program.dir),
-            output: program.output.map(|name| output(&name, attempt)),
+            output: program.output.map(|name| output_path(&name, attempt)),
             user,
             umask: program.umask,
             limits: LaunchLimits {
@@ -222,18 +229,18 @@ impl<E: Engine> Controller<E> {
     }
 }
 
-fn when(wanted: bool, act: impl FnOnce() -> Result<(), EngineError>) -> Result<(), EngineError> {
+fn run_if(wanted: bool, act: impl FnOnce() -> Result<(), EngineError>) -> Result<(), EngineError> {
     if wanted { act() } else { Ok(()) }
 }
 
-fn pairs(env: Vec<(String, String)>) -> Vec<(OsString, OsString)> {
+fn os_env(env: Vec<(String, String)>) -> Vec<(OsString, OsString)> {
     env.into_iter()
         .map(|(name, value)| (name.into(), value.into()))
         .collect()
 }
 
 /// The name of a file with `%j` for the job's number and `%a` for the task's place in it.
-fn output(name: &str, attempt: TaskAttemptKey) -> PathBuf {
+fn output_path(name: &str, attempt: TaskAttemptKey) -> PathBuf {
     let name = name.replace("%j", &attempt.job.to_string());
     PathBuf::from(name.replace("%a", &attempt.task.to_string()))
 }
@@ -249,6 +256,6 @@ mod tests {
             task: 7,
             attempt: 2,
         };
-        assert_eq!(output("out-%j-%a", attempt), PathBuf::from("out-12-7"));
+        assert_eq!(output_path("out-%j-%a", attempt), PathBuf::from("out-12-7"));
     }
 }

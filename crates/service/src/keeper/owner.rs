@@ -17,7 +17,7 @@ use crate::fleet::{MonotonicClock, WorkerPool, WorkerPoolConfig, WorkerSnapshot}
 use crate::store::{JobProgram, Store, StoreError};
 
 /// How long to wait before something is tried again that failed.
-const BACK_OFF: Span = Span::from_secs(1);
+const RETRY_DELAY: Span = Span::from_secs(1);
 
 /// Tells the time; it may go back, and is then taken to stand still.
 pub type WallClock = Box<dyn FnMut() -> Instant + Send>;
@@ -26,36 +26,36 @@ pub type WallClock = Box<dyn FnMut() -> Instant + Send>;
 pub struct Controller<E> {
     pub(super) core: Core,
     pub(super) store: Store,
-    pub(super) fleet: WorkerPool<E>,
+    pub(super) workers: WorkerPool<E>,
     pub(super) clock: WallClock,
     /// Who waits for a job to be over, or to be decided about.
-    pub(super) waiting: BTreeMap<u64, Vec<JobWaiter>>,
+    pub(super) waiters: BTreeMap<u64, Vec<JobWaiter>>,
     /// What the engine said and the store does not know yet.
     pub(super) reports: Vec<AttemptReport>,
     /// Attempts whose ends the store knows, and the engine may forget.
-    pub(super) ended: Vec<tollgate_engine::AttemptKey>,
+    pub(super) unacknowledged: Vec<tollgate_engine::AttemptKey>,
     /// When to tell it so at the latest.
-    pub(super) tidy: Option<Instant>,
+    pub(super) ack_deadline: Option<Instant>,
     /// What arrays run.
     pub(super) programs: BTreeMap<u64, JobProgram>,
     /// Attempts that cannot run as their user, and end without the engine.
-    pub(super) unstartable: Vec<AttemptReport>,
+    pub(super) failed_launches: Vec<AttemptReport>,
     pub(super) run_as: RunAsResolver,
     /// How many jobs of one user may be not over.
-    pub(super) most_jobs: u32,
+    pub(super) max_jobs: u32,
     /// How much one user may have stored with jobs that are not over, and how much each has.
     pub(super) stored: StorageQuota,
     /// What a task may use, but for what its job says.
     pub(super) task_limits: LaunchLimits,
     /// What the engine has not been told yet: it could not be reached.
-    pub(super) orders: Vec<EngineAction>,
+    pub(super) pending_actions: Vec<EngineAction>,
     /// When to try again what failed.
-    pub(super) retry: Option<Instant>,
+    pub(super) retry_at: Option<Instant>,
     /// Until when the engine is left alone: it could not be reached.
-    pub(super) engine_off: Option<Instant>,
+    pub(super) engine_backoff_until: Option<Instant>,
     /// The disk is full: nothing new is taken in, until there is room for a reserve again.
-    pub(super) full: bool,
-    pub(super) saboteur: FaultInjector,
+    pub(super) disk_full: bool,
+    pub(super) faults: FaultInjector,
     pub(super) log: EventLog,
     /// The workers as the log described them last.
     pub(super) described: BTreeMap<WorkerId, WorkerSnapshot>,
@@ -80,23 +80,23 @@ impl<E: Engine> Controller<E> {
         Ok(Self {
             core,
             store,
-            fleet: WorkerPool::new(engine),
+            workers: WorkerPool::new(engine),
             clock,
-            waiting: BTreeMap::new(),
+            waiters: BTreeMap::new(),
             reports: Vec::new(),
-            ended: Vec::new(),
-            tidy: None,
+            unacknowledged: Vec::new(),
+            ack_deadline: None,
             programs: BTreeMap::new(),
-            unstartable: Vec::new(),
-            run_as: Box::new(|user| Some(accounts::own(user))),
-            most_jobs: u32::MAX,
+            failed_launches: Vec::new(),
+            run_as: Box::new(|user| Some(accounts::own_user(user))),
+            max_jobs: u32::MAX,
             stored: StorageQuota::new(stored),
             task_limits: LaunchLimits::default(),
-            orders: Vec::new(),
-            retry: None,
-            engine_off: None,
-            full: false,
-            saboteur: fault::from_environment(),
+            pending_actions: Vec::new(),
+            retry_at: None,
+            engine_backoff_until: None,
+            disk_full: false,
+            faults: fault::from_environment(),
             log,
             described: BTreeMap::new(),
             engine_failures: 0,
@@ -105,19 +105,19 @@ impl<E: Engine> Controller<E> {
 
     /// Has jobs run as whom `run_as` says from now on; without, only those of the service's own user
     /// run.
-    pub fn run_as(&mut self, run_as: RunAsResolver) {
+    pub fn set_run_as(&mut self, run_as: RunAsResolver) {
         self.run_as = run_as;
     }
 
     /// Lets each user have so many jobs that are not over; without, as many as they like.
     pub fn limit_jobs(&mut self, most: u32) {
-        self.most_jobs = most;
+        self.max_jobs = most;
     }
 
     /// Lets each user have so many bytes stored with jobs that are not over: commands, environments
     /// and scripts. Without, as many as they like.
     pub fn limit_stored_bytes(&mut self, most: u64) {
-        self.stored.limit(most);
+        self.stored.set_max(most);
     }
 
     /// Lets a task use so much, unless its job says otherwise; without, as much as it likes.
@@ -130,17 +130,17 @@ impl<E: Engine> Controller<E> {
     ///
     /// # Errors
     /// If it cannot be read who came before.
-    pub fn open_to_workers(
+    pub fn accept_workers(
         &mut self,
         house: WorkerPoolConfig,
         ticks: MonotonicClock,
     ) -> std::io::Result<()> {
-        self.fleet.open_to(house, ticks)
+        self.workers.accept_workers(house, ticks)
     }
 
     /// Has `saboteur` told of each moment of a turn from now on.
-    pub fn sabotage(&mut self, saboteur: FaultInjector) {
-        self.saboteur = saboteur;
+    pub fn inject_faults(&mut self, saboteur: FaultInjector) {
+        self.faults = saboteur;
     }
 
     /// What happens to jobs from now on.
@@ -160,30 +160,33 @@ impl<E: Engine> Controller<E> {
 
     /// When to turn at the latest although nobody asks.
     pub fn next_wake(&self) -> Option<Instant> {
-        let own = self.retry.into_iter().chain(self.tidy);
+        let own = self.retry_at.into_iter().chain(self.ack_deadline);
         self.core.next_wake().into_iter().chain(own).min()
     }
 
     /// How long nothing need be done for the workers' sake.
-    pub fn patience(&mut self) -> Option<Duration> {
-        self.fleet.patience()
+    pub fn max_idle(&mut self) -> Option<Duration> {
+        self.workers.max_idle()
     }
 
     pub(super) fn on_report(&mut self, wake: WakeCallback) {
-        self.fleet.on_report(wake);
+        self.workers.on_report(wake);
     }
 
-    pub(super) fn moment(&mut self, moment: ServiceFailpoint) {
+    pub(super) fn failpoint(&mut self, moment: ServiceFailpoint) {
         // Nothing is written at these moments, so that the disk cannot fail.
-        let _ = (self.saboteur)(moment);
+        let _ = (self.faults)(moment);
     }
 
-    pub(super) fn allowed(&mut self, moment: ServiceFailpoint) -> Result<(), StoreError> {
-        (self.saboteur)(moment).map_err(|error| self.store.failed(error))
+    pub(super) fn fallible_failpoint(
+        &mut self,
+        moment: ServiceFailpoint,
+    ) -> Result<(), StoreError> {
+        (self.faults)(moment).map_err(|error| self.store.failed(error))
     }
 
-    pub(super) fn complain(&mut self, error: &dyn std::fmt::Display) {
+    pub(super) fn log_error(&mut self, error: &dyn std::fmt::Display) {
         tracing::error!("{error}");
-        self.retry = Some(self.now() + BACK_OFF);
+        self.retry_at = Some(self.now() + RETRY_DELAY);
     }
 }

@@ -5,17 +5,17 @@ use std::collections::{BTreeMap, VecDeque};
 use super::ask::ControllerRequest;
 
 /// The most requests of one turn: one transaction holds all that they change.
-const MAX_ASKS: usize = 1_000;
+const MAX_REQUESTS: usize = 1_000;
 /// The most weight of one turn, unless its first request alone has more. A turn of that weight takes
 /// some milliseconds, and nobody's request waits for more than the turn at hand and its own.
 const MAX_WEIGHT: u64 = 1 << 20;
 /// What a request weighs besides the bytes that it has stored, in bytes that take as long to store.
-const ASK_WEIGHT: u64 = 1 << 10;
+const REQUEST_WEIGHT: u64 = 1 << 10;
 /// What it weighs to look ahead, likewise.
-const FORESIGHT_WEIGHT: u64 = 63 << 10;
+const LOOK_AHEAD_WEIGHT: u64 = 63 << 10;
 
 /// The most bytes that a request may store in a turn that answers a question before it.
-const MAX_BESIDE_QUESTIONS: u64 = 64 << 10;
+const MAX_BYTES_BEFORE_QUERY: u64 = 64 << 10;
 
 /// The requests that no turn has taken yet.
 ///
@@ -30,15 +30,15 @@ pub(super) struct RequestQueue {
     /// By user; those of operators, and questions that name no user, together. None is empty.
     by_user: BTreeMap<Option<u32>, VecDeque<ControllerRequest>>,
     /// Whom the latest turn served last.
-    served: Option<Option<u32>>,
+    last_served: Option<Option<u32>>,
     /// Whether the latest turn has put something off for a question's sake.
-    has_put_off: bool,
+    has_deferred: bool,
 }
 
 impl RequestQueue {
     pub(super) fn add(&mut self, ask: ControllerRequest) {
-        match party(&ask) {
-            RequestOwner::Nobody => self.first.push(ask),
+        match owner_of(&ask) {
+            RequestOwner::Internal => self.first.push(ask),
             RequestOwner::User(user) => self.by_user.entry(user).or_default().push_back(ask),
         }
     }
@@ -48,38 +48,38 @@ impl RequestQueue {
     }
 
     /// The requests of the next turn, in the order in which they are served.
-    pub(super) fn next_turn(&mut self) -> Vec<ControllerRequest> {
+    pub(super) fn next_batch(&mut self) -> Vec<ControllerRequest> {
         let mut taken = std::mem::take(&mut self.first);
-        let most = taken.len() + MAX_ASKS;
-        let may_put_off = !std::mem::take(&mut self.has_put_off);
+        let most = taken.len() + MAX_REQUESTS;
+        let may_put_off = !std::mem::take(&mut self.has_deferred);
         let (mut weight, mut is_asked) = (0_u64, false);
         while let Some(user) = self.next_user() {
             let Some(waiting) = self.by_user.get_mut(&user) else {
                 break;
             };
-            let next = waiting.front().map_or(0, weigh);
+            let next = waiting.front().map_or(0, request_weight);
             let sum = weight.saturating_add(next);
             if taken.len() >= most || (weight > 0 && sum > MAX_WEIGHT) {
                 break;
             }
             if may_put_off && is_asked && waiting.front().is_some_and(is_large) {
-                self.has_put_off = true;
+                self.has_deferred = true;
                 break;
             }
             weight = sum;
-            is_asked |= waiting.front().is_some_and(is_question);
+            is_asked |= waiting.front().is_some_and(is_query);
             taken.extend(waiting.pop_front());
             if waiting.is_empty() {
                 self.by_user.remove(&user);
             }
-            self.served = Some(user);
+            self.last_served = Some(user);
         }
         taken
     }
 
     /// The user behind the one that was served last, around.
     fn next_user(&self) -> Option<Option<u32>> {
-        let behind = self.served.and_then(|served| {
+        let behind = self.last_served.and_then(|served| {
             let rest = (
                 std::ops::Bound::Excluded(served),
                 std::ops::Bound::Unbounded,
@@ -94,62 +94,62 @@ impl RequestQueue {
 /// Whose a request is.
 enum RequestOwner {
     /// The service's own.
-    Nobody,
+    Internal,
     /// A user's; an operator's, or of a user that it does not name, if none.
     User(Option<u32>),
 }
 
-fn party(ask: &ControllerRequest) -> RequestOwner {
+fn owner_of(ask: &ControllerRequest) -> RequestOwner {
     match ask {
         ControllerRequest::Submit { submission, .. }
-        | ControllerRequest::Hold { submission, .. }
+        | ControllerRequest::Reserve { submission, .. }
         | ControllerRequest::Quote { submission, .. } => RequestOwner::User(Some(submission.user)),
         ControllerRequest::Claim { user, .. } => RequestOwner::User(Some(*user)),
-        ControllerRequest::Act { user, .. } => RequestOwner::User(*user),
-        ControllerRequest::Census { .. }
+        ControllerRequest::Command { user, .. } => RequestOwner::User(*user),
+        ControllerRequest::Status { .. }
         | ControllerRequest::Nodes { .. }
         | ControllerRequest::Explain { .. }
         | ControllerRequest::Wait { .. } => RequestOwner::User(None),
-        ControllerRequest::Pulse { .. }
+        ControllerRequest::Ping { .. }
         | ControllerRequest::Worker { .. }
-        | ControllerRequest::Wake
-        | ControllerRequest::Stop => RequestOwner::Nobody,
+        | ControllerRequest::EngineReady
+        | ControllerRequest::Stop => RequestOwner::Internal,
     }
 }
 
 /// Whether it changes nothing, and need not wait for a change to be on the disk.
-fn is_question(ask: &ControllerRequest) -> bool {
+fn is_query(ask: &ControllerRequest) -> bool {
     matches!(
         ask,
         ControllerRequest::Quote { .. }
-            | ControllerRequest::Census { .. }
+            | ControllerRequest::Status { .. }
             | ControllerRequest::Nodes { .. }
             | ControllerRequest::Explain { .. }
     )
 }
 
 fn is_large(ask: &ControllerRequest) -> bool {
-    !is_question(ask) && weigh(ask) > MAX_BESIDE_QUESTIONS
+    !is_query(ask) && request_weight(ask) > MAX_BYTES_BEFORE_QUERY
 }
 
-fn weigh(ask: &ControllerRequest) -> u64 {
+fn request_weight(ask: &ControllerRequest) -> u64 {
     let stored = match ask {
         ControllerRequest::Submit { program, .. } | ControllerRequest::Claim { program, .. } => {
             program.bytes()
         }
-        ControllerRequest::Hold { .. }
+        ControllerRequest::Reserve { .. }
         | ControllerRequest::Quote { .. }
-        | ControllerRequest::Explain { .. } => FORESIGHT_WEIGHT,
-        ControllerRequest::Act { .. }
-        | ControllerRequest::Pulse { .. }
-        | ControllerRequest::Census { .. }
+        | ControllerRequest::Explain { .. } => LOOK_AHEAD_WEIGHT,
+        ControllerRequest::Command { .. }
+        | ControllerRequest::Ping { .. }
+        | ControllerRequest::Status { .. }
         | ControllerRequest::Nodes { .. }
         | ControllerRequest::Wait { .. }
         | ControllerRequest::Worker { .. }
-        | ControllerRequest::Wake
+        | ControllerRequest::EngineReady
         | ControllerRequest::Stop => 0,
     };
-    stored.saturating_add(ASK_WEIGHT)
+    stored.saturating_add(REQUEST_WEIGHT)
 }
 
 #[cfg(test)]
@@ -173,9 +173,9 @@ mod tests {
             budget: None,
             penalty: CreditsPerSecond::from_f64(0.0),
             confidence: None,
-            retry: OnEviction::Never,
-            hold: None,
-            plan: SubmissionOptions::default(),
+            retry: OnEviction::Fail,
+            reserve_for: None,
+            options: SubmissionOptions::default(),
         }
     }
 
@@ -216,10 +216,10 @@ mod tests {
 
     /// Whose the requests of the next turn are.
     fn users(queue: &mut RequestQueue) -> Vec<u32> {
-        let turn = queue.next_turn();
-        let users = turn.iter().map(|ask| match party(ask) {
+        let turn = queue.next_batch();
+        let users = turn.iter().map(|ask| match owner_of(ask) {
             RequestOwner::User(user) => user.unwrap_or(0),
-            RequestOwner::Nobody => u32::MAX,
+            RequestOwner::Internal => u32::MAX,
         });
         users.collect()
     }
@@ -229,7 +229,7 @@ mod tests {
         let flood = (0..5).map(|_| submit(1, 0));
         let mut queue = queue(flood.chain([quote(2), quote(3), submit(2, 0)]));
         assert_eq!(users(&mut queue), [1, 2, 3, 1, 2, 1, 1, 1]);
-        assert!(queue.is_empty() && queue.next_turn().is_empty());
+        assert!(queue.is_empty() && queue.next_batch().is_empty());
     }
 
     #[test]
@@ -269,7 +269,7 @@ mod tests {
     fn what_is_nobodys_goes_first_and_whole() {
         let asks = [
             submit(1, 2_000_000),
-            ControllerRequest::Wake,
+            ControllerRequest::EngineReady,
             submit(1, 0),
             ControllerRequest::Stop,
         ];

@@ -14,79 +14,87 @@ use crate::engine_words;
 use crate::fault::ServiceFailpoint;
 
 /// How many batches a recovery handles again at most, more or less.
-const BATCHES_A_SNAPSHOT: u32 = 2_000;
+const MAX_BATCHES_PER_SNAPSHOT: u32 = 2_000;
 
 /// What is to be handled in a turn.
 struct TickInput {
     commands: Vec<ServiceCommand>,
     /// One a command.
-    askers: Vec<PendingResponse>,
+    responses: Vec<PendingResponse>,
     programs: CommandPrograms,
     /// Questions, to be looked into once all that is handled.
-    later: Vec<ControllerRequest>,
-    crowd: UserQuota,
+    queries: Vec<ControllerRequest>,
+    quota: UserQuota,
 }
 
 impl<E: Engine> Controller<E> {
     /// Handles what came in, commits what follows, and then answers and acts.
-    pub fn turn(&mut self, asks: Vec<ControllerRequest>) {
+    pub fn tick(&mut self, asks: Vec<ControllerRequest>) {
         let now = self.now();
-        self.retry = self.retry.filter(|&at| at > now);
-        self.engine_off = self.engine_off.filter(|&at| at > now);
-        let asks = self.hear_workers(asks);
+        self.retry_at = self.retry_at.filter(|&at| at > now);
+        self.engine_backoff_until = self.engine_backoff_until.filter(|&at| at > now);
+        let asks = self.handle_worker_events(asks);
         self.poll();
-        self.full = self.full && !self.store.keep_reserve();
+        self.disk_full = self.disk_full && !self.store.keep_reserve();
         let reported = !self.reports.is_empty();
-        self.stored.begin_turn();
+        self.stored.begin_tick();
         let mut intake = TickInput {
-            commands: self.reports.iter().map(engine_words::command).collect(),
-            askers: self
+            commands: self
                 .reports
                 .iter()
-                .map(|_| PendingResponse::Nobody)
+                .map(engine_words::report_command)
+                .collect(),
+            responses: self
+                .reports
+                .iter()
+                .map(|_| PendingResponse::Internal)
                 .collect(),
             programs: CommandPrograms::new(),
-            later: Vec::new(),
-            crowd: self.crowd(&asks),
+            queries: Vec::new(),
+            quota: self.user_quota(&asks),
         };
-        for command in self.fleet.news(self.core.gate()) {
-            intake.add(command, PendingResponse::Nobody);
+        for command in self.workers.membership_changes(self.core.gate()) {
+            intake.add(command, PendingResponse::Internal);
         }
         if self.core.next_wake().is_some_and(|at| at <= now) {
-            intake.add(ServiceCommand::Tick, PendingResponse::Nobody);
+            intake.add(ServiceCommand::Tick, PendingResponse::Internal);
         }
         // What is left until a deadline is counted from the instant at which it is decided about.
         let at = self.now();
         for ask in asks {
-            self.take_in(ask, at, &mut intake);
+            self.accept(ask, at, &mut intake);
         }
         if !intake.commands.is_empty() {
-            self.act(at, &intake.commands, intake.programs, intake.askers);
+            self.execute(at, &intake.commands, intake.programs, intake.responses);
         }
-        for (worker, running) in self.fleet.settle(self.core.gate()) {
-            self.bring_up_to_date(worker, &running);
+        for (worker, running) in self.workers.sync_with_gate(self.core.gate()) {
+            self.resync_worker(worker, &running);
         }
         self.log_workers();
-        if self.engine_off.is_none() {
-            self.carry_out();
-            self.moment(ServiceFailpoint::Ordered);
+        if self.engine_backoff_until.is_none() {
+            self.dispatch();
+            self.failpoint(ServiceFailpoint::Dispatched);
         }
         self.acknowledge(reported);
-        self.moment(ServiceFailpoint::Acknowledged);
-        for ask in intake.later {
-            self.look(ask);
+        self.failpoint(ServiceFailpoint::Acknowledged);
+        for ask in intake.queries {
+            self.query(ask);
         }
-        if self.store.since_snapshot() >= BATCHES_A_SNAPSHOT {
-            self.rest();
+        if self.store.since_snapshot() >= MAX_BATCHES_PER_SNAPSHOT {
+            self.write_snapshot();
         }
     }
 
     /// Workers first: what they say is news for this turn. The other asks are left.
-    fn hear_workers(&mut self, asks: Vec<ControllerRequest>) -> Vec<ControllerRequest> {
+    fn handle_worker_events(&mut self, asks: Vec<ControllerRequest>) -> Vec<ControllerRequest> {
         let mut others = Vec::new();
         for ask in asks {
-            if let ControllerRequest::Worker { heard, reply } = ask {
-                let _ = reply.send(self.fleet.hear(heard));
+            if let ControllerRequest::Worker {
+                event: heard,
+                reply,
+            } = ask
+            {
+                let _ = reply.send(self.workers.on_connection_event(heard));
             } else {
                 others.push(ask);
             }
@@ -94,20 +102,20 @@ impl<E: Engine> Controller<E> {
         others
     }
 
-    fn take_in(&mut self, ask: ControllerRequest, at: Instant, to: &mut TickInput) {
+    fn accept(&mut self, ask: ControllerRequest, at: Instant, to: &mut TickInput) {
         match ask {
             ControllerRequest::Submit { .. }
-            | ControllerRequest::Hold { .. }
+            | ControllerRequest::Reserve { .. }
             | ControllerRequest::Claim { .. }
-                if self.full =>
+                if self.disk_full =>
             {
-                ask.fail(RequestError::Full);
+                ask.fail(RequestError::DiskFull);
             }
             ControllerRequest::Submit { ref submission, .. }
-            | ControllerRequest::Hold { ref submission, .. }
-                if !to.crowd.enters(submission.user, submission.n_tasks()) =>
+            | ControllerRequest::Reserve { ref submission, .. }
+                if !to.quota.try_admit(submission.user, submission.n_tasks()) =>
             {
-                ask.fail(RequestError::TooMany(self.most_jobs));
+                ask.fail(RequestError::JobLimit(self.max_jobs));
             }
             ControllerRequest::Submit {
                 submission: Submission { user, .. },
@@ -116,8 +124,8 @@ impl<E: Engine> Controller<E> {
             }
             | ControllerRequest::Claim {
                 user, ref program, ..
-            } if !self.stored.enters(user, program.bytes()) => {
-                ask.fail(RequestError::TooMuchStored(self.stored.most()));
+            } if !self.stored.try_reserve(user, program.bytes()) => {
+                ask.fail(RequestError::StorageLimit(self.stored.max()));
             }
             ControllerRequest::Submit {
                 mut submission,
@@ -125,26 +133,26 @@ impl<E: Engine> Controller<E> {
                 program,
                 reply,
             } => match self
-                .settle_predecessors(&mut submission)
-                .and_then(|()| due::settle(&mut submission, due, at))
+                .resolve_dependencies(&mut submission)
+                .and_then(|()| due::resolve_deadline(&mut submission, due, at))
             {
                 Ok(()) => {
                     to.programs.insert(to.commands.len(), *program);
                     to.add(
                         ServiceCommand::Submit(submission),
-                        PendingResponse::Submitted(reply),
+                        PendingResponse::Submit(reply),
                     );
                 }
                 Err(failed) => drop(reply.send(Err(failed))),
             },
-            ControllerRequest::Hold {
+            ControllerRequest::Reserve {
                 mut submission,
                 due,
                 reply,
-            } => match due::settle(&mut submission, due, at) {
+            } => match due::resolve_deadline(&mut submission, due, at) {
                 Ok(()) => to.add(
                     ServiceCommand::Submit(submission),
-                    PendingResponse::Held(reply),
+                    PendingResponse::Reserve(reply),
                 ),
                 Err(failed) => drop(reply.send(Err(failed))),
             },
@@ -155,51 +163,51 @@ impl<E: Engine> Controller<E> {
                 reply,
             } => {
                 let command = ServiceCommand::Claim { job };
-                match self.may(Some(user), &command) {
+                match self.authorise(Some(user), &command) {
                     Ok(()) => {
                         to.programs.insert(to.commands.len(), *program);
-                        to.add(command, PendingResponse::Acted(reply));
+                        to.add(command, PendingResponse::Command(reply));
                     }
                     Err(failed) => drop(reply.send(Err(failed))),
                 }
             }
-            ControllerRequest::Act {
+            ControllerRequest::Command {
                 user,
                 command,
                 reply,
-            } => match self.may(user, &command) {
-                Ok(()) => to.add(command, PendingResponse::Acted(reply)),
+            } => match self.authorise(user, &command) {
+                Ok(()) => to.add(command, PendingResponse::Command(reply)),
                 Err(failed) => drop(reply.send(Err(failed))),
             },
             ControllerRequest::Quote { .. }
-            | ControllerRequest::Pulse { .. }
-            | ControllerRequest::Census { .. }
+            | ControllerRequest::Ping { .. }
+            | ControllerRequest::Status { .. }
             | ControllerRequest::Nodes { .. }
             | ControllerRequest::Explain { .. }
             | ControllerRequest::Wait { .. }
             | ControllerRequest::Worker { .. }
-            | ControllerRequest::Wake
-            | ControllerRequest::Stop => to.later.push(ask),
+            | ControllerRequest::EngineReady
+            | ControllerRequest::Stop => to.queries.push(ask),
         }
     }
 
-    fn crowd(&self, asks: &[ControllerRequest]) -> UserQuota {
+    fn user_quota(&self, asks: &[ControllerRequest]) -> UserQuota {
         let arriving = asks.iter().filter_map(ControllerRequest::submission);
         let arriving = arriving.map(Submission::n_tasks);
         let together = self.core.n_tasks();
         let live = || self.core.tasks_of_users();
-        UserQuota::new(self.most_jobs, together, arriving.sum(), live)
+        UserQuota::new(self.max_jobs, together, arriving.sum(), live)
     }
 
     /// What a job is to start after must be its user's; what is over already it need not wait for.
-    fn settle_predecessors(&self, submission: &mut Submission) -> Result<(), RequestError> {
+    fn resolve_dependencies(&self, submission: &mut Submission) -> Result<(), RequestError> {
         let user = submission.user;
         let mut live = Vec::new();
-        for earlier in std::mem::take(&mut submission.plan.after) {
+        for earlier in std::mem::take(&mut submission.options.dependencies) {
             let job = earlier.job;
             match self.core.user_of(job) {
                 Some(owner) if owner == user => live.push(earlier),
-                Some(_) => return Err(RequestError::NoPredecessor(job)),
+                Some(_) => return Err(RequestError::UnknownDependency(job)),
                 None => {
                     let ended = self
                         .store
@@ -207,19 +215,19 @@ impl<E: Engine> Controller<E> {
                         .map_err(|error| RequestError::from(&error))?;
                     let (_, well) = ended
                         .filter(|&(owner, _)| owner == user)
-                        .ok_or(RequestError::NoPredecessor(job))?;
-                    if earlier.need == DependencyCondition::Success && !well {
-                        return Err(RequestError::InVain(job));
+                        .ok_or(RequestError::UnknownDependency(job))?;
+                    if earlier.condition == DependencyCondition::Success && !well {
+                        return Err(RequestError::DependencyFailed(job));
                     }
                 }
             }
         }
-        submission.plan.after = live;
+        submission.options.dependencies = live;
         Ok(())
     }
 
     /// A job of somebody else is answered as one that is not there.
-    fn may(&self, user: Option<u32>, command: &ServiceCommand) -> Result<(), RequestError> {
+    fn authorise(&self, user: Option<u32>, command: &ServiceCommand) -> Result<(), RequestError> {
         let (ServiceCommand::Cancel { job, .. }
         | ServiceCommand::Hold { job, .. }
         | ServiceCommand::Release { job, .. }
@@ -239,6 +247,6 @@ impl<E: Engine> Controller<E> {
 impl TickInput {
     fn add(&mut self, command: ServiceCommand, asker: PendingResponse) {
         self.commands.push(command);
-        self.askers.push(asker);
+        self.responses.push(asker);
     }
 }

@@ -8,7 +8,7 @@ use crate::access::{AccessRules, AuthMethod, Peer};
 use crate::seats::{KeyedPermit, KeyedSemaphore};
 
 /// The most strangers at a time, wherever they come from.
-const MOST_STRANGERS: u32 = 512;
+const MAX_UNAUTHENTICATED: u32 = 512;
 
 /// Places for those who have not said yet who they are.
 #[derive(Clone, Debug)]
@@ -37,16 +37,16 @@ impl UnauthenticatedLimit {
     /// So many from each address.
     pub(super) fn new(most: u32) -> Self {
         Self {
-            all: KeyedSemaphore::new(MOST_STRANGERS),
+            all: KeyedSemaphore::new(MAX_UNAUTHENTICATED),
             by_origin: KeyedSemaphore::new(most),
         }
     }
 
     /// A place for somebody from this address; none if there are too many of them.
-    pub(super) fn enter(&self, from: IpAddr) -> Option<UnauthenticatedPermit> {
+    pub(super) fn try_acquire(&self, from: IpAddr) -> Option<UnauthenticatedPermit> {
         Some(UnauthenticatedPermit {
-            _of_origin: self.by_origin.take(AddressPrefix::of(from))?,
-            _of_all: self.all.take(())?,
+            _of_origin: self.by_origin.try_acquire(AddressPrefix::of(from))?,
+            _of_all: self.all.try_acquire(())?,
         })
     }
 }
@@ -67,15 +67,15 @@ pub(super) struct ConnectionInfo {
     pub(super) local: IpAddr,
     /// Of the certificate that was shown.
     pub(super) certificate: Option<Fingerprint>,
-    sitting: Mutex<AuthState>,
+    auth: Mutex<AuthState>,
 }
 
 #[derive(Debug)]
 enum AuthState {
-    Stranger {
+    Unauthenticated {
         _place: UnauthenticatedPermit,
     },
-    Known {
+    Authenticated {
         peer: Peer,
         _place: KeyedPermit<u32>,
     },
@@ -90,45 +90,47 @@ impl ConnectionInfo {
         Self {
             local: local.to_canonical(),
             certificate,
-            sitting: Mutex::new(AuthState::Stranger { _place: place }),
+            auth: Mutex::new(AuthState::Unauthenticated { _place: place }),
         }
     }
 
     /// Whom the holder of `key` is let be; none if they have too many connections already. A
     /// connection has the place of whoever asked last: what is between may join several users'.
-    pub(super) async fn sit(
+    pub(super) async fn authenticate(
         &self,
         key: &Credential,
         access: AccessRules,
         seats: &KeyedSemaphore<u32>,
     ) -> Option<Peer> {
-        if let Some(peer) = self.known_as(key) {
+        if let Some(peer) = self.authenticated_peer(key) {
             return Some(peer);
         }
-        let place = seats.take(key.user)?;
+        let place = seats.try_acquire(key.user)?;
         let user = key.user;
         // Only this connection waits for the system's name service.
-        let peer = tokio::task::spawn_blocking(move || access.admit(user)).await;
+        let peer = tokio::task::spawn_blocking(move || access.peer_of(user)).await;
         let peer = Peer {
             role: key.role,
-            way: AuthMethod::Network(key.fingerprint),
+            auth_method: AuthMethod::Network(key.fingerprint),
             ..peer.ok()?
         };
-        let mut sitting = self.sitting.lock().unwrap_or_else(PoisonError::into_inner);
-        *sitting = AuthState::Known {
+        let mut sitting = self.auth.lock().unwrap_or_else(PoisonError::into_inner);
+        *sitting = AuthState::Authenticated {
             peer: peer.clone(),
             _place: place,
         };
         Some(peer)
     }
 
-    fn known_as(&self, key: &Credential) -> Option<Peer> {
-        let sitting = self.sitting.lock().unwrap_or_else(PoisonError::into_inner);
+    fn authenticated_peer(&self, key: &Credential) -> Option<Peer> {
+        let sitting = self.auth.lock().unwrap_or_else(PoisonError::into_inner);
         match &*sitting {
-            AuthState::Known { peer, .. } if peer.way == AuthMethod::Network(key.fingerprint) => {
+            AuthState::Authenticated { peer, .. }
+                if peer.auth_method == AuthMethod::Network(key.fingerprint) =>
+            {
                 Some(peer.clone())
             }
-            AuthState::Known { .. } | AuthState::Stranger { .. } => None,
+            AuthState::Authenticated { .. } | AuthState::Unauthenticated { .. } => None,
         }
     }
 }
@@ -140,7 +142,7 @@ mod tests {
     #[test]
     fn strangers_are_counted_by_where_they_come_from() {
         let anteroom = UnauthenticatedLimit::new(2);
-        let enter = |from: &str| anteroom.enter(from.parse().unwrap());
+        let enter = |from: &str| anteroom.try_acquire(from.parse().unwrap());
         let one = [enter("192.0.2.1"), enter("::ffff:192.0.2.1")];
         assert!(one.iter().all(Option::is_some));
         assert!(enter("192.0.2.1").is_none());
@@ -157,10 +159,10 @@ mod tests {
     fn there_is_an_end_to_strangers_from_everywhere() {
         let anteroom = UnauthenticatedLimit::new(1);
         let from = |n: u32| IpAddr::from(n.to_be_bytes());
-        let all: Vec<_> = (0..MOST_STRANGERS)
-            .map(|n| anteroom.enter(from(n)))
+        let all: Vec<_> = (0..MAX_UNAUTHENTICATED)
+            .map(|n| anteroom.try_acquire(from(n)))
             .collect();
         assert!(all.iter().all(Option::is_some));
-        assert!(anteroom.enter(from(MOST_STRANGERS)).is_none());
+        assert!(anteroom.try_acquire(from(MAX_UNAUTHENTICATED)).is_none());
     }
 }

@@ -75,13 +75,13 @@ impl TlsCertificate {
     ///
     /// # Errors
     /// If the files cannot be used or written.
-    pub fn read_or_make(
+    pub fn read_or_create(
         files: &CertificateFiles,
         hosts: &[String],
         ip: IpAddr,
     ) -> Result<Self, CertificateError> {
         if !files.key.exists() {
-            make(files, hosts, ip)?;
+            create(files, hosts, ip)?;
         }
         Self::read(files)
     }
@@ -104,7 +104,7 @@ pub fn fingerprint(certificate: &CertificateDer<'_>) -> Result<Fingerprint, rust
     Ok(Fingerprint::of(&parsed.subject_public_key_info()))
 }
 
-fn make(files: &CertificateFiles, hosts: &[String], ip: IpAddr) -> Result<(), CertificateError> {
+fn create(files: &CertificateFiles, hosts: &[String], ip: IpAddr) -> Result<(), CertificateError> {
     let mut names = hosts.to_vec();
     names.extend(["localhost".to_owned(), ip.to_string()]);
     let mut params = CertificateParams::new(names)?;
@@ -169,7 +169,7 @@ mod tests {
         };
         let ip = IpAddr::from([127, 0, 0, 1]);
         let print = || {
-            let certificate = TlsCertificate::read_or_make(&files, &[], ip).unwrap();
+            let certificate = TlsCertificate::read_or_create(&files, &[], ip).unwrap();
             certificate.fingerprint().unwrap()
         };
         assert_eq!(print(), print());

@@ -7,7 +7,7 @@ use ring::digest::{SHA256, digest};
 use subtle::ConstantTimeEq;
 
 /// What fingerprints begin with, as words.
-const KIND: &str = "sha256:";
+const PREFIX: &str = "sha256:";
 
 /// The SHA-256 of a token, or of a public key (`SubjectPublicKeyInfo`, DER).
 ///
@@ -47,7 +47,7 @@ impl PartialEq for Fingerprint {
 
 impl fmt::Display for Fingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{KIND}{}", self.digits())
+        write!(f, "{PREFIX}{}", self.digits())
     }
 }
 
@@ -61,7 +61,7 @@ impl FromStr for Fingerprint {
     type Err = BadFingerprint;
 
     fn from_str(words: &str) -> Result<Self, BadFingerprint> {
-        let digits = words.trim().strip_prefix(KIND).ok_or(BadFingerprint)?;
+        let digits = words.trim().strip_prefix(PREFIX).ok_or(BadFingerprint)?;
         // Colons between the bytes, as other programs print them, are left out.
         let digits: Vec<u32> = digits
             .chars()
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn colons_and_capitals_are_read_too() {
-        let digits = &ABC[KIND.len()..].to_uppercase();
+        let digits = &ABC[PREFIX.len()..].to_uppercase();
         let pairs: Vec<&str> = (0..32).map(|at| &digits[2 * at..2 * at + 2]).collect();
         let words = format!("sha256:{}", pairs.join(":"));
         assert_eq!(words.parse(), Ok(Fingerprint::of(b"abc")));

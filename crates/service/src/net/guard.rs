@@ -19,23 +19,23 @@ use crate::api::ApiError;
 use crate::seats::KeyedSemaphore;
 
 /// The one path that is open to everybody: whether anybody is there.
-const OPEN: &str = "/healthz";
+const HEALTH_PATH: &str = "/healthz";
 /// Where those are let in who can only take work, and below it.
-const WORK: &str = crate::fleet::route::PATH;
+const WORKER_PATH: &str = crate::fleet::route::PATH;
 
 /// What a request is held against.
 #[derive(Clone)]
 pub(super) struct AuthLayer {
     pub(super) access: AccessRules,
     pub(super) hosts: Arc<AllowedHosts>,
-    pub(super) keyring: Arc<CredentialStore>,
+    pub(super) credentials: Arc<CredentialStore>,
     /// Connections of each user, those of the socket among them.
-    pub(super) seats: KeyedSemaphore<u32>,
+    pub(super) permits: KeyedSemaphore<u32>,
     pub(super) clock: fn() -> Instant,
 }
 
 /// Lets a request pass whose sender is known, and says it who that is.
-pub(super) async fn pass(
+pub(super) async fn authenticate(
     State(guard): State<AuthLayer>,
     Extension(caller): Extension<Arc<ConnectionInfo>>,
     mut request: Request,
@@ -47,22 +47,31 @@ pub(super) async fn pass(
         RequestTransport::Tcp(caller.local),
     );
     if let Err(misled) = checked {
-        return last(refuse(misled));
+        return with_close(reject_host(misled));
     }
-    let key = match guard.key(request.headers(), caller.certificate) {
+    let key = match guard.credential(request.headers(), caller.certificate) {
         Ok(Some(key)) => key,
         // Whoever does not say who they are is not kept.
-        Ok(None) if request.uri().path() == OPEN => return last(next.run(request).await),
-        Ok(None) => return last(unknown("expected a token or a certificate")),
-        Err(()) => return last(unknown("invalid token: unknown, revoked or expired")),
+        Ok(None) if request.uri().path() == HEALTH_PATH => {
+            return with_close(next.run(request).await);
+        }
+        Ok(None) => return with_close(reject_credential("expected a token or a certificate")),
+        Err(()) => {
+            return with_close(reject_credential(
+                "invalid token: unknown, revoked or expired",
+            ));
+        }
     };
-    let Some(peer) = caller.sit(&key, guard.access, &guard.seats).await else {
+    let Some(peer) = caller
+        .authenticate(&key, guard.access, &guard.permits)
+        .await
+    else {
         let most = guard.access.limits.connections;
         let error = format!("connection limit reached: a user may have {most} connections");
         let refused = ApiError::new(StatusCode::TOO_MANY_REQUESTS, error);
-        return last(refused.into_response());
+        return with_close(refused.into_response());
     };
-    if !may_go(peer.role, request.uri().path()) {
+    if !is_allowed_path(peer.role, request.uri().path()) {
         let error = match peer.role {
             AccessRole::Worker => "this token can only take work",
             AccessRole::User => "this token cannot take work",
@@ -75,21 +84,25 @@ pub(super) async fn pass(
 
 /// Lets a request pass that came in at the Unix socket, unless it was meant for another host or
 /// comes from a web page elsewhere: the socket may be forwarded to a port that browsers reach.
-pub(crate) async fn pass_socket(
+pub(crate) async fn check_socket_request(
     State(hosts): State<Arc<AllowedHosts>>,
     request: Request,
     next: Next,
 ) -> Response {
-    match hosts.check(request.uri(), request.headers(), RequestTransport::Socket) {
+    match hosts.check(
+        request.uri(),
+        request.headers(),
+        RequestTransport::UnixSocket,
+    ) {
         Ok(()) => next.run(request).await,
-        Err(misled) => last(refuse(misled)),
+        Err(misled) => with_close(reject_host(misled)),
     }
 }
 
 impl AuthLayer {
     /// The key that was shown, if any; an error if it stands for nobody. A token counts before a
     /// certificate.
-    fn key(
+    fn credential(
         &self,
         headers: &HeaderMap,
         certificate: Option<Fingerprint>,
@@ -104,7 +117,10 @@ impl AuthLayer {
         let Some(print) = print else {
             return Ok(None);
         };
-        self.keyring.find(proof, &print, now).map(Some).ok_or(())
+        self.credentials
+            .find(proof, &print, now)
+            .map(Some)
+            .ok_or(())
     }
 }
 
@@ -115,17 +131,17 @@ fn bearer(value: &HeaderValue) -> Option<Fingerprint> {
         .then(|| Fingerprint::of(token.as_bytes()))
 }
 
-fn may_go(role: AccessRole, path: &str) -> bool {
+fn is_allowed_path(role: AccessRole, path: &str) -> bool {
     let is_work = path
-        .strip_prefix(WORK)
+        .strip_prefix(WORKER_PATH)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     match role {
-        AccessRole::Worker => is_work || path == OPEN,
+        AccessRole::Worker => is_work || path == HEALTH_PATH,
         AccessRole::User => !is_work,
     }
 }
 
-fn refuse(misled: HostCheckError) -> Response {
+fn reject_host(misled: HostCheckError) -> Response {
     let (status, error) = match misled {
         HostCheckError::Host => (
             StatusCode::MISDIRECTED_REQUEST,
@@ -143,7 +159,7 @@ fn refuse(misled: HostCheckError) -> Response {
     ApiError::new(status, error).hint(hint).into_response()
 }
 
-fn unknown(error: &'static str) -> Response {
+fn reject_credential(error: &'static str) -> Response {
     let refused = ApiError::new(StatusCode::UNAUTHORIZED, error);
     let mut response = refused
         .hint("`tollgate token new` creates one, on the host of the service")
@@ -154,7 +170,7 @@ fn unknown(error: &'static str) -> Response {
 }
 
 /// The connection ends with this answer.
-fn last(mut response: Response) -> Response {
+fn with_close(mut response: Response) -> Response {
     let close = HeaderValue::from_static("close");
     response.headers_mut().insert(CONNECTION, close);
     response
@@ -175,8 +191,8 @@ mod tests {
             ("/healthz", true, true),
             ("/", false, true),
         ] {
-            assert_eq!(may_go(AccessRole::Worker, path), worker, "{path}");
-            assert_eq!(may_go(AccessRole::User, path), user, "{path}");
+            assert_eq!(is_allowed_path(AccessRole::Worker, path), worker, "{path}");
+            assert_eq!(is_allowed_path(AccessRole::User, path), user, "{path}");
         }
     }
 

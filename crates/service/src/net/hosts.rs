@@ -23,7 +23,7 @@ pub(super) enum RequestTransport {
     /// TCP with TLS, at this address.
     Tcp(IpAddr),
     /// The Unix socket, perhaps forwarded from a port of another host, without TLS.
-    Socket,
+    UnixSocket,
 }
 
 /// Why a request is not answered.
@@ -43,25 +43,30 @@ impl AllowedHosts {
         headers: &HeaderMap,
         entrance: RequestTransport,
     ) -> Result<(), HostCheckError> {
-        let host = one(headers, HOST.as_str()).ok_or(HostCheckError::Host)?;
+        let host = single_value(headers, HOST.as_str()).ok_or(HostCheckError::Host)?;
         let host: Authority = host.parse().map_err(|_| HostCheckError::Host)?;
         if !self.is_ours(&host, entrance) {
             return Err(HostCheckError::Host);
         }
-        if uri.authority().is_some_and(|called| !same(called, &host)) {
+        if uri
+            .authority()
+            .is_some_and(|called| !is_same_authority(called, &host))
+        {
             return Err(HostCheckError::Host);
         }
         if !headers.contains_key(ORIGIN) {
             return Ok(());
         }
-        let origin = one(headers, ORIGIN.as_str()).ok_or(HostCheckError::Origin)?;
+        let origin = single_value(headers, ORIGIN.as_str()).ok_or(HostCheckError::Origin)?;
         let origin = origin.to_ascii_lowercase();
         let ours = origin.strip_prefix("https://").or_else(|| match entrance {
             RequestTransport::Tcp(_) => None,
-            RequestTransport::Socket => origin.strip_prefix("http://"),
+            RequestTransport::UnixSocket => origin.strip_prefix("http://"),
         });
         let ours = ours.and_then(|name| name.parse::<Authority>().ok());
-        match ours.is_some_and(|ours| same(&ours, &host)) || self.origins.contains(&origin) {
+        match ours.is_some_and(|ours| is_same_authority(&ours, &host))
+            || self.origins.contains(&origin)
+        {
             true => Ok(()),
             false => Err(HostCheckError::Origin),
         }
@@ -86,24 +91,24 @@ impl RequestTransport {
     fn is_at(self, ip: IpAddr) -> bool {
         match self {
             Self::Tcp(local) => ip == local,
-            Self::Socket => ip.is_loopback(),
+            Self::UnixSocket => ip.is_loopback(),
         }
     }
 
     fn is_local(self) -> bool {
         match self {
             Self::Tcp(local) => local.is_loopback(),
-            Self::Socket => true,
+            Self::UnixSocket => true,
         }
     }
 }
 
-fn same(one: &Authority, other: &Authority) -> bool {
+fn is_same_authority(one: &Authority, other: &Authority) -> bool {
     one.as_str().eq_ignore_ascii_case(other.as_str())
 }
 
 /// The one value of a header; none if there are several.
-fn one<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+fn single_value<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?.to_str().ok()?;
     values.next().is_none().then_some(value)
@@ -188,7 +193,7 @@ mod tests {
                 headers.insert(ORIGIN, origin.parse().unwrap());
             }
             let uri = Uri::from_static("/v1/status");
-            hosts.check(&uri, &headers, RequestTransport::Socket)
+            hosts.check(&uri, &headers, RequestTransport::UnixSocket)
         };
         for host in [
             "localhost",

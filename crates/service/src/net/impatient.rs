@@ -11,37 +11,37 @@ use tokio::time::{Instant, Sleep, sleep};
 /// Fails once a write has made no progress for so long.
 pub(crate) struct WriteTimeout<S> {
     stream: S,
-    patience: Duration,
+    timeout: Duration,
     /// Runs while a write waits.
-    patient_until: Pin<Box<Sleep>>,
-    waits: bool,
+    deadline: Pin<Box<Sleep>>,
+    is_waiting: bool,
 }
 
 impl<S> WriteTimeout<S> {
     pub(crate) fn new(stream: S, patience: Duration) -> Self {
         Self {
             stream,
-            patience,
-            patient_until: Box::pin(sleep(patience)),
-            waits: false,
+            timeout: patience,
+            deadline: Box::pin(sleep(patience)),
+            is_waiting: false,
         }
     }
 
-    fn judge<T>(
+    fn check_progress<T>(
         &mut self,
         written: Poll<io::Result<T>>,
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<T>> {
         if written.is_ready() {
-            self.waits = false;
+            self.is_waiting = false;
             return written;
         }
-        if !self.waits {
-            self.waits = true;
-            let until = Instant::now() + self.patience;
-            self.patient_until.as_mut().reset(until);
+        if !self.is_waiting {
+            self.is_waiting = true;
+            let until = Instant::now() + self.timeout;
+            self.deadline.as_mut().reset(until);
         }
-        match self.patient_until.as_mut().poll(cx) {
+        match self.deadline.as_mut().poll(cx) {
             Poll::Ready(()) => Poll::Ready(Err(ErrorKind::TimedOut.into())),
             Poll::Pending => Poll::Pending,
         }
@@ -65,7 +65,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.judge(written, cx)
+        self.check_progress(written, cx)
     }
 
     fn poll_write_vectored(
@@ -74,7 +74,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
-        self.judge(written, cx)
+        self.check_progress(written, cx)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -83,12 +83,12 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = Pin::new(&mut self.stream).poll_flush(cx);
-        self.judge(flushed, cx)
+        self.check_progress(flushed, cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let shut = Pin::new(&mut self.stream).poll_shutdown(cx);
-        self.judge(shut, cx)
+        self.check_progress(shut, cx)
     }
 }
 

@@ -15,7 +15,7 @@ use crate::access::AccessRole;
 pub use file::{CredentialConfig, CredentialFileError};
 
 /// The most tokens that a user may have made and not revoked.
-const MOST_TOKENS: usize = 64;
+const MAX_TOKENS: usize = 64;
 
 /// Something that stands for a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,23 +50,23 @@ pub enum TokenError {
     #[error("the tokens cannot be stored: {0}")]
     System(#[from] io::Error),
     /// The user has as many as one may.
-    #[error("token limit reached: a user may have {MOST_TOKENS} tokens")]
+    #[error("token limit reached: a user may have {MAX_TOKENS} tokens")]
     TooMany,
     /// There is none by this name.
     #[error("no such token")]
     Unknown,
     /// The settings name it.
     #[error("this token is in the configuration")]
-    Settings,
+    Configured,
 }
 
 /// Every key of a service.
 #[derive(Debug)]
 pub struct CredentialStore {
     /// Named by the settings.
-    set: Vec<Credential>,
+    configured: Vec<Credential>,
     /// Tokens that were made since, as they are in the file.
-    made: RwLock<Vec<Credential>>,
+    tokens: RwLock<Vec<Credential>>,
     file: PathBuf,
 }
 
@@ -77,8 +77,8 @@ impl CredentialStore {
     /// If there is a file, and it cannot be read.
     pub fn open(file: PathBuf, set: Vec<Credential>) -> Result<Self, CredentialFileError> {
         Ok(Self {
-            set,
-            made: RwLock::new(file::read(&file)?),
+            configured: set,
+            tokens: RwLock::new(file::read(&file)?),
             file,
         })
     }
@@ -94,27 +94,27 @@ impl CredentialStore {
             let stands = key.expires.is_none_or(|expires| now < expires);
             key.proof == proof && stands && key.fingerprint == *fingerprint
         };
-        let made = self.made.read().unwrap_or_else(PoisonError::into_inner);
-        self.set.iter().chain(&*made).find(shown).cloned()
+        let made = self.tokens.read().unwrap_or_else(PoisonError::into_inner);
+        self.configured.iter().chain(&*made).find(shown).cloned()
     }
 
     /// Whether a key that was shown before still stands for somebody: it may have been taken back
     /// meanwhile, or have expired.
-    pub fn stands(&self, fingerprint: &Fingerprint, now: Instant) -> bool {
+    pub fn is_valid(&self, fingerprint: &Fingerprint, now: Instant) -> bool {
         [ProofType::Token, ProofType::Certificate]
             .into_iter()
             .any(|proof| self.find(proof, fingerprint, now).is_some())
     }
 
     /// Every key: those of the settings first.
-    pub fn keys(&self) -> Vec<Credential> {
-        let made = self.made.read().unwrap_or_else(PoisonError::into_inner);
-        self.set.iter().chain(&*made).cloned().collect()
+    pub fn credentials(&self) -> Vec<Credential> {
+        let made = self.tokens.read().unwrap_or_else(PoisonError::into_inner);
+        self.configured.iter().chain(&*made).cloned().collect()
     }
 
     /// Whether certificates are asked for.
     pub fn has_certificates(&self) -> bool {
-        self.set
+        self.configured
             .iter()
             .any(|key| key.proof == ProofType::Certificate)
     }
@@ -123,14 +123,14 @@ impl CredentialStore {
     ///
     /// # Errors
     /// If it cannot be kept, or the user has as many as one may.
-    pub fn make(
+    pub fn create_token(
         &self,
         user: u32,
         role: AccessRole,
         expires: Option<Instant>,
         now: Instant,
     ) -> Result<(SecretToken, Credential), TokenError> {
-        let secret = SecretToken::draw()?;
+        let secret = SecretToken::generate()?;
         let key = Credential {
             proof: ProofType::Token,
             fingerprint: secret.fingerprint(),
@@ -139,10 +139,10 @@ impl CredentialStore {
             made: Some(now),
             expires,
         };
-        let mut made = self.made.write().unwrap_or_else(PoisonError::into_inner);
+        let mut made = self.tokens.write().unwrap_or_else(PoisonError::into_inner);
         let mut keys = made.clone();
         keys.retain(|key| key.expires.is_none_or(|expires| now < expires));
-        if keys.iter().filter(|key| key.user == user).count() >= MOST_TOKENS {
+        if keys.iter().filter(|key| key.user == user).count() >= MAX_TOKENS {
             return Err(TokenError::TooMany);
         }
         keys.push(key.clone());
@@ -157,11 +157,11 @@ impl CredentialStore {
     /// If none of ours has this name, the settings name it, or the file cannot be written.
     pub fn revoke(&self, name: &str, ours: impl Fn(&Credential) -> bool) -> Result<(), TokenError> {
         let meant = |key: &Credential| key.fingerprint.short() == name && ours(key);
-        let mut made = self.made.write().unwrap_or_else(PoisonError::into_inner);
+        let mut made = self.tokens.write().unwrap_or_else(PoisonError::into_inner);
         let keys: Vec<Credential> = made.iter().filter(|key| !meant(key)).cloned().collect();
         if keys.len() == made.len() {
-            return Err(match self.set.iter().any(meant) {
-                true => TokenError::Settings,
+            return Err(match self.configured.iter().any(meant) {
+                true => TokenError::Configured,
                 false => TokenError::Unknown,
             });
         }
@@ -185,7 +185,7 @@ mod tests {
     fn a_token_stands_for_its_user_until_it_is_taken_back() {
         let folder = tempfile::tempdir().unwrap();
         let (secret, key) = ring(&folder)
-            .make(7, AccessRole::Worker, None, NOW)
+            .create_token(7, AccessRole::Worker, None, NOW)
             .unwrap();
         // Another process, later.
         let ring = ring(&folder);
@@ -197,7 +197,7 @@ mod tests {
         assert!(matches!(others, Err(TokenError::Unknown)));
         ring.revoke(&name, |key| key.user == 7).unwrap();
         assert_eq!(find(ProofType::Token), None);
-        assert!(ring.keys().is_empty());
+        assert!(ring.credentials().is_empty());
     }
 
     #[test]
@@ -205,32 +205,37 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let ring = ring(&folder);
         let expires = Instant::from_secs(200);
-        let (secret, _) = ring.make(7, AccessRole::User, Some(expires), NOW).unwrap();
+        let (secret, _) = ring
+            .create_token(7, AccessRole::User, Some(expires), NOW)
+            .unwrap();
         let at = |now| ring.find(ProofType::Token, &secret.fingerprint(), now);
         assert!(at(Instant::from_secs(199)).is_some());
         assert!(at(expires).is_none());
         // It is forgotten with the next one.
-        ring.make(8, AccessRole::User, None, expires).unwrap();
-        assert_eq!(ring.keys().len(), 1);
+        ring.create_token(8, AccessRole::User, None, expires)
+            .unwrap();
+        assert_eq!(ring.credentials().len(), 1);
     }
 
     #[test]
     fn a_user_has_only_so_many() {
         let folder = tempfile::tempdir().unwrap();
         let ring = ring(&folder);
-        for _ in 0..MOST_TOKENS {
-            ring.make(7, AccessRole::User, None, NOW).unwrap();
+        for _ in 0..MAX_TOKENS {
+            ring.create_token(7, AccessRole::User, None, NOW).unwrap();
         }
-        let more = ring.make(7, AccessRole::User, None, NOW);
+        let more = ring.create_token(7, AccessRole::User, None, NOW);
         assert!(matches!(more, Err(TokenError::TooMany)));
-        assert!(ring.make(8, AccessRole::User, None, NOW).is_ok());
+        assert!(ring.create_token(8, AccessRole::User, None, NOW).is_ok());
     }
 
     #[test]
     fn the_file_tells_no_token_and_nobody_else_reads_it() {
         use std::os::unix::fs::MetadataExt;
         let folder = tempfile::tempdir().unwrap();
-        let (secret, key) = ring(&folder).make(7, AccessRole::User, None, NOW).unwrap();
+        let (secret, key) = ring(&folder)
+            .create_token(7, AccessRole::User, None, NOW)
+            .unwrap();
         let file = folder.path().join("tokens.toml");
         let text = std::fs::read_to_string(&file).unwrap();
         assert!(!text.contains(&secret.reveal()[9..]), "{text}");

@@ -15,10 +15,10 @@ use tracing::Instrument;
 
 use super::caller::{ConnectionInfo, UnauthenticatedLimit, UnauthenticatedPermit};
 use super::certificate::fingerprint;
-use super::guard::{AuthLayer, pass};
+use super::guard::{AuthLayer, authenticate};
 use super::{AllowedHosts, CredentialStore};
 use crate::access::AccessRules;
-use crate::api::server::{BREATH, LAST_TIME, talk};
+use crate::api::server::{ACCEPT_RETRY_DELAY, SHUTDOWN_TIMEOUT, serve_connection};
 use crate::seats::KeyedSemaphore;
 
 /// What a service over TCP needs besides the paths that it answers.
@@ -28,11 +28,11 @@ pub struct TcpContext {
     /// By which names it is called.
     pub hosts: AllowedHosts,
     /// Whom keys stand for.
-    pub keyring: Arc<CredentialStore>,
+    pub credentials: Arc<CredentialStore>,
     /// Whom it lets do what.
     pub access: AccessRules,
     /// Connections of each user, those of the socket among them.
-    pub seats: KeyedSemaphore<u32>,
+    pub permits: KeyedSemaphore<u32>,
     /// Tells the time.
     pub clock: fn() -> Instant,
 }
@@ -50,11 +50,11 @@ pub async fn serve_tls(
     let guard = AuthLayer {
         access,
         hosts: Arc::new(network.hosts),
-        keyring: network.keyring,
-        seats: network.seats,
+        credentials: network.credentials,
+        permits: network.permits,
         clock: network.clock,
     };
-    let router = router.layer(from_fn_with_state(guard, pass));
+    let router = router.layer(from_fn_with_state(guard, authenticate));
     let (gone, here) = watch::channel(());
     loop {
         let accepted = tokio::select! {
@@ -62,32 +62,32 @@ pub async fn serve_tls(
             _ = stop.wait_for(|&stop| stop) => break,
         };
         let Ok((stream, from)) = accepted else {
-            tokio::time::sleep(BREATH).await;
+            tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
             continue;
         };
-        let Some(place) = anteroom.enter(from.ip()) else {
+        let Some(place) = anteroom.try_acquire(from.ip()) else {
             tracing::warn!("connection refused: too many that have shown no key");
             continue;
         };
         let patience = Duration::from_secs_f64(access.limits.request_s);
-        let greeted = greet(stream, acceptor.clone(), patience, place, router.clone());
+        let greeted = accept_tls(stream, acceptor.clone(), patience, place, router.clone());
         let (stop, here) = (stop.clone(), here.clone());
         let connection = async move {
             if let Some((stream, router)) = greeted.await {
-                talk(stream, router, patience, stop).await;
+                serve_connection(stream, router, patience, stop).await;
             }
             drop(here);
         };
         tokio::spawn(connection.instrument(tracing::info_span!("tcp", peer = %from)));
     }
     drop(here);
-    let _ = tokio::time::timeout(LAST_TIME, gone.closed()).await;
+    let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, gone.closed()).await;
 }
 
 type ServerTlsStream = tokio_rustls::server::TlsStream<TcpStream>;
 
 /// The handshake, in as much time as the head of a request may take.
-async fn greet(
+async fn accept_tls(
     stream: TcpStream,
     acceptor: TlsAcceptor,
     time: Duration,

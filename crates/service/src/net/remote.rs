@@ -19,9 +19,9 @@ use super::tls::{self, ServerTrust};
 use super::{Fingerprint, SecretToken, SecretTokenError};
 
 /// The port of a URL that names none: that of HTTPS.
-const PORT: u16 = 443;
+const DEFAULT_PORT: u16 = 443;
 /// How long the connection may take to be made.
-const PATIENCE: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A service elsewhere, by what it is known, and what is shown to it.
 #[derive(Clone, Debug)]
@@ -105,7 +105,7 @@ impl RemoteError {
             Self::Token(SecretTokenError::Open { .. }) => {
                 Some("take the rights away with `chmod go=`")
             }
-            Self::Handshake { error, .. } if is_other_key(error) => {
+            Self::Handshake { error, .. } if is_key_mismatch(error) => {
                 Some("this is not the service with that fingerprint, or it was given a new key")
             }
             Self::Url(_)
@@ -124,7 +124,7 @@ impl RemoteError {
     }
 }
 
-fn is_other_key(error: &io::Error) -> bool {
+fn is_key_mismatch(error: &io::Error) -> bool {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
     let failed = rustls::CertificateError::ApplicationVerificationFailure;
     matches!(inner, Some(rustls::Error::InvalidCertificate(why)) if *why == failed)
@@ -162,8 +162,8 @@ impl RemoteService {
         Ok(Self {
             authority: authority.as_str().to_owned(),
             host: bare.to_owned(),
-            port: authority.port_u16().unwrap_or(PORT),
-            tls: tls::client(trust, shown.transpose()?)?,
+            port: authority.port_u16().unwrap_or(DEFAULT_PORT),
+            tls: tls::client_config(trust, shown.transpose()?)?,
             token: directions
                 .token
                 .as_deref()
@@ -198,17 +198,17 @@ impl RemoteService {
         };
         let name = server_name(&self.host).map_err(|_| RemoteError::Url(authority()))?;
         let stream = TcpStream::connect((self.host.as_str(), self.port));
-        let stream = in_time(stream).await.map_err(unreachable)?;
+        let stream = with_timeout(stream).await.map_err(unreachable)?;
         let _ = stream.set_nodelay(true);
         let connector = TlsConnector::from(Arc::clone(&self.tls));
-        in_time(connector.connect(name, stream))
+        with_timeout(connector.connect(name, stream))
             .await
             .map_err(refused)
     }
 }
 
-async fn in_time<T>(act: impl Future<Output = io::Result<T>>) -> io::Result<T> {
-    let done = tokio::time::timeout(PATIENCE, act).await;
+async fn with_timeout<T>(act: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+    let done = tokio::time::timeout(CONNECT_TIMEOUT, act).await;
     done.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 

@@ -11,11 +11,11 @@ use ring::rand::{SecureRandom, SystemRandom};
 use super::Fingerprint;
 
 /// What tokens begin with, so that they are recognised where they do not belong.
-const MARK: &str = "tollgate_";
+const PREFIX: &str = "tollgate_";
 /// Random bytes of a token.
-const BYTES: usize = 32;
+const TOKEN_LEN: usize = 32;
 /// The longest token that is read, in bytes.
-const LONGEST: u64 = 256;
+const MAX_TOKEN_LEN: u64 = 256;
 
 /// A token. It is written nowhere but where it is handed over.
 #[derive(Clone, PartialEq, Eq)]
@@ -50,13 +50,13 @@ impl SecretToken {
     ///
     /// # Errors
     /// If the system gives no random bytes.
-    pub fn draw() -> io::Result<Self> {
-        let mut bytes = [0; BYTES];
+    pub fn generate() -> io::Result<Self> {
+        let mut bytes = [0; TOKEN_LEN];
         SystemRandom::new()
             .fill(&mut bytes)
             .map_err(|_| io::Error::other("the system gives no random bytes"))?;
         let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok(Self(format!("{MARK}{digits}")))
+        Ok(Self(format!("{PREFIX}{digits}")))
     }
 
     /// Reads the token in a file that nobody else can read.
@@ -77,7 +77,7 @@ impl SecretToken {
             return Err(SecretTokenError::Open { path, mode });
         }
         let mut text = String::new();
-        file.take(LONGEST)
+        file.take(MAX_TOKEN_LEN)
             .read_to_string(&mut text)
             .map_err(failed)?;
         let word = text.trim();
@@ -114,9 +114,9 @@ mod tests {
 
     #[test]
     fn no_two_are_alike_and_none_is_shown() {
-        let one = SecretToken::draw().unwrap();
-        assert_ne!(one, SecretToken::draw().unwrap());
-        assert_eq!(one.reveal().len(), MARK.len() + 2 * BYTES);
+        let one = SecretToken::generate().unwrap();
+        assert_ne!(one, SecretToken::generate().unwrap());
+        assert_eq!(one.reveal().len(), PREFIX.len() + 2 * TOKEN_LEN);
         assert_eq!(format!("{one:?}"), "Secret(..)");
     }
 
@@ -124,7 +124,7 @@ mod tests {
     fn a_file_that_others_can_read_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("token");
-        let secret = SecretToken::draw().unwrap();
+        let secret = SecretToken::generate().unwrap();
         fs::write(&file, format!("{}\n", secret.reveal())).unwrap();
         fs::set_permissions(&file, Permissions::from_mode(0o640)).unwrap();
         assert!(matches!(

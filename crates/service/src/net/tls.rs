@@ -18,7 +18,7 @@ use super::Fingerprint;
 use super::certificate::{TlsCertificate, fingerprint};
 
 /// What is spoken: there is no HTTP/2 here.
-const SPOKEN: &[u8] = b"http/1.1";
+const ALPN_PROTOCOL: &[u8] = b"http/1.1";
 
 /// By what a client knows the service.
 #[derive(Clone, Debug)]
@@ -34,7 +34,7 @@ pub enum ServerTrust {
 ///
 /// # Errors
 /// If certificate and key do not fit.
-pub fn server(
+pub fn server_config(
     certificate: TlsCertificate,
     ask_certificate: bool,
 ) -> Result<Arc<ServerConfig>, Error> {
@@ -46,7 +46,7 @@ pub fn server(
         false => builder.with_no_client_auth(),
     };
     let mut config = builder.with_single_cert(certificate.chain, certificate.key)?;
-    config.alpn_protocols = vec![SPOKEN.to_vec()];
+    config.alpn_protocols = vec![ALPN_PROTOCOL.to_vec()];
     Ok(Arc::new(config))
 }
 
@@ -54,7 +54,7 @@ pub fn server(
 ///
 /// # Errors
 /// If certificate and key do not fit, or no authority is named.
-pub fn client(
+pub fn client_config(
     trust: ServerTrust,
     shown: Option<TlsCertificate>,
 ) -> Result<Arc<ClientConfig>, Error> {
@@ -76,7 +76,7 @@ pub fn client(
         Some(shown) => builder.with_client_auth_cert(shown.chain, shown.key)?,
         None => builder.with_no_client_auth(),
     };
-    config.alpn_protocols = vec![SPOKEN.to_vec()];
+    config.alpn_protocols = vec![ALPN_PROTOCOL.to_vec()];
     Ok(Arc::new(config))
 }
 

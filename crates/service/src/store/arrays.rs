@@ -12,7 +12,7 @@ pub(super) fn insert(to: &Transaction<'_>, job: u64, plan: &ArraySpec) -> rusqli
         params![
             job,
             plan.tasks.to_string(),
-            plan.most,
+            plan.max_at_once,
             plan.tasks.len() as i64
         ],
     )
@@ -40,7 +40,7 @@ pub(super) fn tally(
             tally.rejected,
             tally.fulfilled,
             tally.wait.as_micros(),
-            tally.worst,
+            tally.max_exit_code,
         ],
     )?;
     let state = match tally {

@@ -29,17 +29,17 @@ struct AttemptUpdate {
 
 impl AttemptUpdates {
     /// It is to run.
-    pub(super) fn ordered(&mut self, attempt: TaskAttemptKey, at: i64) {
+    pub(super) fn set_ordered(&mut self, attempt: TaskAttemptKey, at: i64) {
         self.0.entry(attempt).or_default().ordered = Some(at);
     }
 
     /// With it its task is over.
-    pub(super) fn over(&mut self, attempt: TaskAttemptKey, ending: JobEnding) {
+    pub(super) fn set_ended(&mut self, attempt: TaskAttemptKey, ending: JobEnding) {
         self.0.entry(attempt).or_default().ending = Some(ending_key(ending));
     }
 
     /// The engine said what became of it.
-    pub(super) fn fate(&mut self, attempt: TaskAttemptKey, fate: &AttemptProgress) {
+    pub(super) fn set_progress(&mut self, attempt: TaskAttemptKey, fate: &AttemptProgress) {
         let news = self.0.entry(attempt).or_default();
         match fate {
             AttemptProgress::Started { pid, at } => {
@@ -55,7 +55,7 @@ impl AttemptUpdates {
                 peak_memory,
             } => {
                 news.finish = Some(at.as_micros());
-                news.status = Some(status_words(status, *killed));
+                news.status = Some(status_text(status, *killed));
                 news.wall = Some(wall.as_micros());
                 news.cpu = Some(cpu.as_micros());
                 news.peak_memory = peak_memory.map(|bytes| bytes as i64);
@@ -68,7 +68,7 @@ impl AttemptUpdates {
     }
 
     /// Its worker is lost, and the attempt with it.
-    pub(super) fn worker_lost(&mut self, attempt: TaskAttemptKey, worker: WorkerId) {
+    pub(super) fn set_worker_lost(&mut self, attempt: TaskAttemptKey, worker: WorkerId) {
         let status = match worker {
             LOCAL => "lost (nodes of the service changed)",
             _ => "lost (worker disconnected)",
@@ -113,7 +113,7 @@ impl AttemptUpdates {
 }
 
 /// `exit 0`, `signal 9`, `signal 15 (cancelled)`, `not started: program: no such file`.
-fn status_words(status: &AttemptExit, killed: Option<KillCause>) -> String {
+fn status_text(status: &AttemptExit, killed: Option<KillCause>) -> String {
     let how = match status {
         AttemptExit::Code(code) => format!("exit {code}"),
         AttemptExit::Signal(signal) => format!("signal {signal}"),

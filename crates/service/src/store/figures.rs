@@ -77,7 +77,7 @@ impl StoreReader {
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub fn figures(&self, user: Option<u32>) -> Result<ObjectiveSums, StoreError> {
+    pub fn objective_sums(&self, user: Option<u32>) -> Result<ObjectiveSums, StoreError> {
         let sql = "SELECT coalesce(sum(submitted), 0), coalesce(sum(accepted), 0),
                  coalesce(sum(fulfilled), 0), coalesce(sum(wait), 0), coalesce(sum(budgets), 0),
                  coalesce(sum(utility), 0)

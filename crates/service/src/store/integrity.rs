@@ -13,7 +13,7 @@ use rusqlite::{Connection, params};
 use super::{StoreError, sqlite};
 
 /// The tables with a sum, and their columns.
-const SUMMED: &[(&str, &str)] = &[
+const SUMMED_TABLES: &[(&str, &str)] = &[
     ("account", "user, day, charges, penalties"),
     (
         "array",
@@ -42,7 +42,7 @@ const SUMMED: &[(&str, &str)] = &[
 ];
 
 /// The version of the tables from which on a store has sums.
-pub(super) const SINCE: u32 = 7;
+pub(super) const FIRST_VERSION_WITH_SUMS: u32 = 7;
 
 /// The numbers of rows that a check has verified.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -103,7 +103,7 @@ pub(super) fn step() -> String {
     sum INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 ";
-    let tables = SUMMED
+    let tables = SUMMED_TABLES
         .iter()
         .map(|(name, columns)| keep_sum_of(name, columns));
     table.to_owned() + &tables.collect::<String>()
@@ -159,8 +159,9 @@ pub(super) fn check(
         return Err(damaged(found));
     }
     let mut checked = CheckedRows::default();
-    for (name, columns) in SUMMED {
-        let rows = compare_sum(&reading, name, columns, version >= SINCE).map_err(failed)?;
+    for (name, columns) in SUMMED_TABLES {
+        let rows = compare_sum(&reading, name, columns, version >= FIRST_VERSION_WITH_SUMS)
+            .map_err(failed)?;
         let rows =
             rows.ok_or_else(|| damaged(format!("the rows of `{name}` are not what was written")))?;
         checked.rows += rows;

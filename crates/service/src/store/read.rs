@@ -106,7 +106,7 @@ pub struct JobFilter {
     /// Only those in this state.
     pub state: Option<String>,
     /// Only those that are not over.
-    pub live: bool,
+    pub unfinished: bool,
     /// Only those before this number.
     pub before: Option<u64>,
     /// At most so many, the latest first.
@@ -153,7 +153,7 @@ impl StoreReader {
     /// # Errors
     /// If the store cannot be read.
     pub fn jobs(&self, selection: &JobFilter) -> Result<Vec<JobRow>, StoreError> {
-        let live = if selection.live {
+        let live = if selection.unfinished {
             " AND state IN ('queued', 'held', 'running', 'reserved', 'dependent')"
         } else {
             ""
@@ -298,7 +298,7 @@ fn array_row(row: &Row<'_>) -> rusqlite::Result<Option<ArrayRow>> {
     };
     Ok(Some(ArrayRow {
         tasks: tasks.parse().unwrap_or_default(),
-        most: row.get(21)?,
+        max_at_once: row.get(21)?,
         queued: row.get(22)?,
         held: row.get(23)?,
         running: row.get(24)?,

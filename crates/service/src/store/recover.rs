@@ -20,10 +20,10 @@ impl Store {
     pub fn recover(&mut self, rules: &AdmissionRules) -> Result<Core, StoreError> {
         let Some((program, written)) = self.rules_in_force()? else {
             let core = self.replay(rules)?;
-            self.put_in_force(rules)?;
+            self.store_rules(rules)?;
             return Ok(core);
         };
-        let known = AdmissionRules::read(&written).filter(|_| self.format_is_known());
+        let known = AdmissionRules::from_stored(&written).filter(|_| self.format_is_known());
         if program != PROGRAM && (self.has_batches()? || known.is_none()) {
             return Err(StoreError::OtherProgram {
                 path: self.path.clone(),
@@ -48,7 +48,7 @@ impl Store {
     ) -> Result<Core, StoreError> {
         let live = core.jobs().len();
         if live > 0
-            && let Some([was, would_be]) = from.breach(to)
+            && let Some([was, would_be]) = from.incompatibility(to)
         {
             return Err(StoreError::OtherRules {
                 path: self.path.clone(),
@@ -58,7 +58,7 @@ impl Store {
             });
         }
         self.save(&mut core)?;
-        self.put_in_force(to)?;
+        self.store_rules(to)?;
         Ok(Core::restore(core.save(), to.clone()))
     }
 
@@ -144,8 +144,8 @@ impl Store {
         }
     }
 
-    fn put_in_force(&self, rules: &AdmissionRules) -> Result<(), StoreError> {
-        let body = serde_json::to_string(&rules.write())
+    fn store_rules(&self, rules: &AdmissionRules) -> Result<(), StoreError> {
+        let body = serde_json::to_string(&rules.to_stored())
             .map_err(|_| self.damaged("the rules cannot be written"))?;
         self.connection
             .execute(

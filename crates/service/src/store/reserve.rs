@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FallocateFlags, fallocate};
 
 /// How much room is kept: some 10,000 ends of jobs, and a snapshot.
-const BYTES: u64 = 4 << 20;
+const RESERVE_BYTES: u64 = 4 << 20;
 
 /// A file that takes up room until the disk is full, and is then given up.
 #[derive(Debug)]
@@ -15,13 +15,13 @@ pub(super) struct DiskReserve(PathBuf);
 
 impl DiskReserve {
     /// The reserve beside the store at `path`.
-    pub(super) fn beside(path: &Path) -> Self {
+    pub(super) fn for_store(path: &Path) -> Self {
         Self(path.with_file_name("reserve"))
     }
 
     /// Takes up the room; false if there is none, or the file cannot be made.
-    pub(super) fn take(&self) -> bool {
-        let there = fs::metadata(&self.0).is_ok_and(|file| file.len() >= BYTES);
+    pub(super) fn acquire(&self) -> bool {
+        let there = fs::metadata(&self.0).is_ok_and(|file| file.len() >= RESERVE_BYTES);
         there || self.allocate().is_some()
     }
 
@@ -33,7 +33,7 @@ impl DiskReserve {
             .mode(0o600)
             .open(&self.0)
             .ok()?;
-        let taken = fallocate(&file, FallocateFlags::empty(), 0, BYTES);
+        let taken = fallocate(&file, FallocateFlags::empty(), 0, RESERVE_BYTES);
         if taken.is_err() {
             // A part of it would only make the disk fuller.
             let _ = fs::remove_file(&self.0);
@@ -42,7 +42,7 @@ impl DiskReserve {
     }
 
     /// Gives the room back; false if there was none.
-    pub(super) fn give_up(&self) -> bool {
+    pub(super) fn release(&self) -> bool {
         fs::remove_file(&self.0).is_ok()
     }
 }

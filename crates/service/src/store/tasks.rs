@@ -14,7 +14,7 @@ pub struct ArrayRow {
     /// Its tasks.
     pub tasks: TaskRanges,
     /// At most so many of them at a time.
-    pub most: Option<u32>,
+    pub max_at_once: Option<u32>,
     /// Tasks that wait.
     pub queued: u64,
     /// Tasks that are held back.
@@ -68,24 +68,24 @@ impl StoreReader {
         }) else {
             return Ok(None);
         };
-        let tasks = wanted.map_or_else(|| array.tasks.clone(), |it| array.tasks.common(it));
+        let tasks = wanted.map_or_else(|| array.tasks.clone(), |it| array.tasks.intersection(it));
         let tasks: Vec<u32> = tasks.numbers().take(limit as usize).collect();
         let (Some(&first), Some(&last)) = (tasks.first(), tasks.last()) else {
             return Ok(Some(Vec::new()));
         };
-        let mut tried = self.tried(job, first, last)?;
-        let unstarted = self.unstarted(job, first, last)?;
+        let mut tried = self.attempt_summaries(job, first, last)?;
+        let unstarted = self.pending_ranges(job, first, last)?;
         let tasks = tasks.into_iter().map(|task| {
             let ranges = unstarted.iter().rev();
             let range = ranges
                 .clone()
                 .find(|it| it.first <= task && task <= it.last);
-            as_job(&row, task, tried.remove(&task), range)
+            task_row(&row, task, tried.remove(&task), range)
         });
         Ok(Some(tasks.collect()))
     }
 
-    fn tried(
+    fn attempt_summaries(
         &self,
         job: u64,
         first: u32,
@@ -113,7 +113,7 @@ impl StoreReader {
         Ok(tried)
     }
 
-    fn unstarted(
+    fn pending_ranges(
         &self,
         job: u64,
         first: u32,
@@ -136,7 +136,7 @@ impl StoreReader {
 }
 
 /// The array's row with what is different of a task of it.
-fn as_job(
+fn task_row(
     row: &JobRow,
     task: u32,
     tried: Option<AttemptSummary>,

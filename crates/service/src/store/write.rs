@@ -148,7 +148,7 @@ fn write(
             answer,
         } => {
             // The array first: by it the store knows that its tasks count, and not the job.
-            if let Some(plan) = &submission.plan.array {
+            if let Some(plan) = &submission.options.array {
                 arrays::insert(to, *job, plan)?;
             }
             let program = batch.programs.get(job);
@@ -157,26 +157,26 @@ fn write(
         }
         RowChange::Decided { job, answer } => decide(to, *job, at, answer),
         RowChange::Deferred { job, held } => set_state(to, *job, deferred_state(*held)),
-        RowChange::Forsaken { job, by } => run(
+        RowChange::DependencyFailed { job, by } => run(
             to,
             "UPDATE job SET state = 'cancelled', finish = ?2, reasons = ?3 WHERE id = ?1",
             params![job, at, format!("after:{by}")],
         ),
-        RowChange::Dropped {
+        RowChange::TasksDropped {
             job,
             tasks,
-            refusals,
+            reasons: refusals,
         } => arrays::dropped(to, *job, at, tasks, refusals),
         RowChange::HeldTasks { job, tasks } => arrays::held(to, *job, at, tasks),
-        RowChange::Tally { job, tally } => arrays::tally(to, *job, at, tally),
-        RowChange::TaskOver { attempt, ending } => {
-            attempts.over(*attempt, *ending);
+        RowChange::ArrayCounts { job, counts: tally } => arrays::tally(to, *job, at, tally),
+        RowChange::TaskEnded { attempt, ending } => {
+            attempts.set_ended(*attempt, *ending);
             Ok(())
         }
         RowChange::Claimed { job } => run(
             to,
             "UPDATE job SET state = 'queued', program = ?2 WHERE id = ?1",
-            params![job, program_words(batch.programs.get(job))?],
+            params![job, program_json(batch.programs.get(job))?],
         )
         .and_then(|()| insert_script(to, *job, batch.programs.get(job))),
         RowChange::Expired { job } => run(
@@ -197,7 +197,7 @@ fn write(
         RowChange::Queued { job } => set_state(to, *job, "queued"),
         RowChange::Held { job } => set_state(to, *job, "held"),
         RowChange::Started { attempt, of_array } => {
-            attempts.ordered(*attempt, at);
+            attempts.set_ordered(*attempt, at);
             match of_array {
                 true => Ok(()),
                 false => run(
@@ -208,12 +208,15 @@ fn write(
                 ),
             }
         }
-        RowChange::Fate { attempt, fate } => {
-            attempts.fate(*attempt, fate);
+        RowChange::AttemptProgressed {
+            attempt,
+            progress: fate,
+        } => {
+            attempts.set_progress(*attempt, fate);
             Ok(())
         }
         RowChange::WorkerLost { attempt, worker } => {
-            attempts.worker_lost(*attempt, *worker);
+            attempts.set_worker_lost(*attempt, *worker);
             Ok(())
         }
         RowChange::Booked {
@@ -235,7 +238,7 @@ fn write(
                 amount.as_micros()
             ],
         ),
-        RowChange::Over { job, ending } => run(
+        RowChange::JobEnded { job, ending } => run(
             to,
             "UPDATE job SET state = ?2, finish = ?3 WHERE id = ?1",
             params![job, ending_key(*ending), at],
@@ -266,13 +269,13 @@ fn insert_job(
         reasons,
         probability,
     } = DecisionColumns::of(answer, at);
-    let program = program_words(program)?;
-    let state = match (answer.held_until, state) {
+    let program = program_json(program)?;
+    let state = match (answer.reserved_until, state) {
         (Some(_), _) => "reserved",
-        (None, "dependent") => deferred_state(submission.plan.held),
+        (None, "dependent") => deferred_state(submission.options.held),
         (None, state) => state,
     };
-    let after = submission.plan.after.iter();
+    let after = submission.options.dependencies.iter();
     let after: Vec<String> = after.map(|earlier| earlier.job.to_string()).collect();
     let after = Some(after.join(",")).filter(|after| !after.is_empty());
     run(
@@ -335,7 +338,7 @@ struct DecisionColumns {
 
 impl DecisionColumns {
     fn of(answer: &SubmitOutcome, at: i64) -> Self {
-        let (state, decided, price, reasons) = match &answer.standing {
+        let (state, decided, price, reasons) = match &answer.admission {
             AdmissionState::Accepted { price } => {
                 ("queued", Some(at), Some(price.as_micros()), None)
             }
@@ -345,7 +348,7 @@ impl DecisionColumns {
                 ("rejected", Some(at), None, Some(keys(refusals)))
             }
         };
-        let probability = answer.prospect.and_then(|prospect| prospect.probability);
+        let probability = answer.prediction.and_then(|prospect| prospect.probability);
         Self {
             state,
             decided,
@@ -385,7 +388,7 @@ fn insert_script(
     )
 }
 
-fn program_words(program: Option<&JobProgram>) -> rusqlite::Result<String> {
+fn program_json(program: Option<&JobProgram>) -> rusqlite::Result<String> {
     let program = program.map(|program| JobProgram {
         script: program.script.as_ref().map(LaunchScript::without_text),
         ..program.clone()

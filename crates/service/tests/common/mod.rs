@@ -55,26 +55,26 @@ impl TestCluster {
         let clock = Arc::clone(&self.clock);
         let now = Box::new(move || *clock.lock().unwrap());
         let mut keeper = Controller::new(store, engine, &self.rules, now).unwrap();
-        keeper.begin().unwrap();
+        keeper.reconcile().unwrap();
         self.keeper = Some(keeper);
     }
 
-    pub(crate) fn keeper(&mut self) -> &mut Controller<SimEngine> {
+    pub(crate) fn controller(&mut self) -> &mut Controller<SimEngine> {
         self.keeper.as_mut().unwrap()
     }
 
-    pub(crate) fn turn(&mut self, asks: Vec<ControllerRequest>) {
-        self.keeper().turn(asks);
+    pub(crate) fn tick(&mut self, asks: Vec<ControllerRequest>) {
+        self.controller().tick(asks);
     }
 
     pub(crate) fn wait_until(&mut self, secs: i64) {
         *self.clock.lock().unwrap() = Instant::from_secs(secs);
         self.world.advance_to(Instant::from_secs(secs));
-        self.turn(Vec::new());
+        self.tick(Vec::new());
     }
 
     /// Second by second, so that what ends makes room for what comes next.
-    pub(crate) fn pass(&mut self, secs: i64) {
+    pub(crate) fn advance(&mut self, secs: i64) {
         let now = self
             .clock
             .lock()
@@ -87,12 +87,12 @@ impl TestCluster {
     }
 
     /// Puts one question before the keeper and takes the answer.
-    pub(crate) fn ask<T>(
+    pub(crate) fn request<T>(
         &mut self,
         question: impl FnOnce(oneshot::Sender<Result<T, RequestError>>) -> ControllerRequest,
     ) -> Result<T, RequestError> {
         let (reply, mut answer) = oneshot::channel();
-        self.turn(vec![question(reply)]);
+        self.tick(vec![question(reply)]);
         answer.try_recv().unwrap()
     }
 
@@ -102,16 +102,16 @@ impl TestCluster {
         words: &[&str],
         estimate_s: i64,
     ) -> Result<SubmittedJob, RequestError> {
-        self.hand_in(submission(words[0], estimate_s), words)
+        self.submit_job(submission(words[0], estimate_s), words)
     }
 
-    pub(crate) fn hand_in(
+    pub(crate) fn submit_job(
         &mut self,
         submission: Submission,
         words: &[&str],
     ) -> Result<SubmittedJob, RequestError> {
         let program = Box::new(program(words));
-        self.ask(|reply| ControllerRequest::Submit {
+        self.request(|reply| ControllerRequest::Submit {
             submission,
             due: None,
             program,
@@ -120,7 +120,7 @@ impl TestCluster {
     }
 
     pub(crate) fn quote(&mut self, submission: Submission) -> SubmitOutcome {
-        self.ask(|reply| ControllerRequest::Quote {
+        self.request(|reply| ControllerRequest::Quote {
             submission,
             due: None,
             reply,
@@ -166,9 +166,9 @@ pub(crate) fn submission(name: &str, estimate_s: i64) -> Submission {
         budget: Some(Credits::from_f64(1000.0)),
         penalty: CreditsPerSecond::ZERO,
         confidence: None,
-        retry: OnEviction::Never,
-        hold: None,
-        plan: SubmissionOptions::default(),
+        retry: OnEviction::Fail,
+        reserve_for: None,
+        options: SubmissionOptions::default(),
     }
 }
 

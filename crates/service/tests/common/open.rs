@@ -54,7 +54,7 @@ impl TestService {
     }
 
     /// One that decides by this policy.
-    pub(crate) fn deciding(policy: &str) -> Self {
+    pub(crate) fn with_policy(policy: &str) -> Self {
         Self::start(policy, ServiceLimits::default(), Vec::new())
     }
 
@@ -68,7 +68,7 @@ impl TestService {
             Controller::new(store, SimEngine::open(&world), &rules, Box::new(|| NOW)).unwrap();
         keeper.limit_jobs(limits.jobs);
         keeper.limit_stored_bytes(limits.stored_bytes);
-        keeper.limit_tasks(limits.of_tasks());
+        keeper.limit_tasks(limits.task_limits());
         let log = keeper.log();
         let (door, thread) = keeper::start(keeper).unwrap();
         let access = AccessRules {
@@ -80,33 +80,33 @@ impl TestService {
         let service = ApiState {
             door: door.clone(),
             reader: Arc::new(Mutex::new(reader)),
-            about: Arc::new(ServiceInfo {
+            info: Arc::new(ServiceInfo {
                 policy: rules.policy.to_string(),
                 market: rules.market.to_string(),
                 since: Instant::ZERO,
             }),
             access,
-            keyring: Arc::clone(&keyring),
+            credentials: Arc::clone(&keyring),
             log: log.clone(),
-            streams: KeyedSemaphore::new(limits.streams),
+            stream_permits: KeyedSemaphore::new(limits.streams),
             metrics: Arc::default(),
             clock: || NOW,
-            porch: tollgate_service::fleet::WorkerAcceptor::new(door.clone()),
+            worker_acceptor: tollgate_service::fleet::WorkerAcceptor::new(door.clone()),
         };
         let files = CertificateFiles {
             certificate: folder.path().join("server.crt"),
             key: folder.path().join("server.key"),
         };
         let here = IpAddr::from([127, 0, 0, 1]);
-        let certificate = TlsCertificate::read_or_make(&files, &[], here).unwrap();
+        let certificate = TlsCertificate::read_or_create(&files, &[], here).unwrap();
         let fingerprint = certificate.fingerprint().unwrap();
         let seats = KeyedSemaphore::new(limits.connections);
         let network = TcpContext {
-            tls: tls::server(certificate, keyring.has_certificates()).unwrap(),
+            tls: tls::server_config(certificate, keyring.has_certificates()).unwrap(),
             hosts: AllowedHosts::default(),
-            keyring: Arc::clone(&keyring),
+            credentials: Arc::clone(&keyring),
             access,
-            seats: seats.clone(),
+            permits: seats.clone(),
             clock: || NOW,
         };
         let (stop, stopped) = watch::channel(false);
@@ -159,7 +159,7 @@ impl TestService {
         let mut stream = self.connect();
         // It may have hung up before it was told everything.
         let _ = stream.write_all(bytes);
-        rest(stream)
+        read_to_close(stream)
     }
 }
 
@@ -167,7 +167,7 @@ impl Drop for TestService {
     fn drop(&mut self) {
         self.log.close();
         let _ = self.stop.send(true);
-        self.door.ask(ControllerRequest::Stop);
+        self.door.send(ControllerRequest::Stop);
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
@@ -175,7 +175,7 @@ impl Drop for TestService {
 }
 
 /// All that still comes until the service hangs up.
-pub(crate) fn rest(mut stream: impl Read) -> String {
+pub(crate) fn read_to_close(mut stream: impl Read) -> String {
     let mut answer = Vec::new();
     // Hanging up on what was not read yet is an error to the other end.
     let _ = stream.read_to_end(&mut answer);

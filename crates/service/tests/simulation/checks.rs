@@ -13,20 +13,20 @@ const LIVE: [&str; 5] = ["queued", "held", "running", "reserved", "dependent"];
 
 /// After every step.
 pub(super) fn invariants(run: &ServiceSimulation) {
-    let core = run.keeper().core();
+    let core = run.controller().core();
     // Nodes, shares, the policy's index, and that gate and service know the same jobs.
-    if let Err(violation) = core.check() {
+    if let Err(violation) = core.check_invariants() {
         panic!("at {}: {violation:?}", run.now());
     }
     let rows = rows(run);
-    for (job, accepted) in &run.told {
+    for (job, accepted) in &run.acknowledged_jobs {
         let row = rows.get(job).unwrap_or_else(|| panic!("job {job} is lost"));
         assert!(
             !accepted || row.state != "rejected",
             "job {job} was let in, and then kept out"
         );
     }
-    for (job, asked) in &run.asked_by {
+    for (job, asked) in &run.requested_due {
         let due = rows[job].due;
         assert!(due <= Some(*asked), "job {job} is due later than was asked");
     }
@@ -105,7 +105,7 @@ fn totals(run: &ServiceSimulation) {
          FROM array JOIN job ON id = array.job");
     let all: Vec<i64> = jobs.iter().zip(&tasks).map(|(a, b)| a + b).collect();
     let reader = Store::open(&run.store()).unwrap().reader().unwrap();
-    let figures = reader.figures(None).unwrap();
+    let figures = reader.objective_sums(None).unwrap();
     let counted = [
         figures.submitted as i64,
         figures.accepted as i64,
@@ -181,7 +181,7 @@ fn ledger(run: &ServiceSimulation, rows: &BTreeMap<u64, JobRow>) {
 
 /// Once all is quiet.
 pub(super) fn everything_is_over(run: &ServiceSimulation) {
-    let left: Vec<u64> = run.keeper().core().jobs().into_keys().collect();
+    let left: Vec<u64> = run.controller().core().jobs().into_keys().collect();
     assert_eq!(left, [] as [u64; 0], "these never end");
     assert_eq!(run.engine().running().unwrap(), [], "these run for nobody");
     totals(run);

@@ -27,7 +27,7 @@ use tollgate_service::store::Store;
 
 use crate::common::{program, rules, submission};
 use engine::{AckTrackingEngine, AcknowledgedAttempts};
-use random::Random;
+use random::SplitMix;
 
 /// How much happens in one run.
 const STEPS: u32 = 80;
@@ -46,11 +46,11 @@ struct ServiceFaults {
     /// So many writes fail from now on.
     writes_fail: u32,
     /// They fail because the disk is full.
-    full: bool,
+    disk_full: bool,
 }
 
 pub(crate) struct ServiceSimulation {
-    random: Random,
+    random: SplitMix,
     folder: tempfile::TempDir,
     world: SimHost,
     rules: AdmissionRules,
@@ -59,11 +59,11 @@ pub(crate) struct ServiceSimulation {
     clock: Arc<Mutex<SkewedClock>>,
     trouble: Arc<Mutex<ServiceFaults>>,
     /// Jobs whose users were told that they were let in, or wait.
-    told: BTreeMap<u64, bool>,
+    acknowledged_jobs: BTreeMap<u64, bool>,
     /// Jobs that must have finished by an instant, and which one was asked for.
-    asked_by: BTreeMap<u64, Instant>,
+    requested_due: BTreeMap<u64, Instant>,
     /// Quotes that somebody was told are held.
-    quoted: BTreeSet<u64>,
+    reserved_quotes: BTreeSet<u64>,
     crashes: u32,
 }
 
@@ -92,7 +92,7 @@ struct SkewedClock {
 }
 
 impl SkewedClock {
-    fn look(&mut self, now: Instant) -> Instant {
+    fn read(&mut self, now: Instant) -> Instant {
         self.looks += 1;
         match &mut self.set_in {
             Some((0, off)) => {
@@ -108,7 +108,7 @@ impl SkewedClock {
 
 impl ServiceSimulation {
     pub(crate) fn new(seed: u64) -> Self {
-        let mut random = Random::new(seed);
+        let mut random = SplitMix::new(seed);
         let named = &REGISTRY[random.below(REGISTRY.len() as u64) as usize];
         let market = named.markets[random.below(named.markets.len() as u64) as usize];
         let others: Vec<&str> = REGISTRY
@@ -136,9 +136,9 @@ impl ServiceSimulation {
             acknowledged: AcknowledgedAttempts::default(),
             clock: Arc::default(),
             trouble: Arc::default(),
-            told: BTreeMap::new(),
-            asked_by: BTreeMap::new(),
-            quoted: BTreeSet::new(),
+            acknowledged_jobs: BTreeMap::new(),
+            requested_due: BTreeMap::new(),
+            reserved_quotes: BTreeSet::new(),
             crashes: 0,
         };
         run.restart();
@@ -165,7 +165,7 @@ impl ServiceSimulation {
             0..4 => self.submit(),
             4..8 => {
                 let micros = self.random.below(20_000_000) as i64;
-                self.pass(Span::from_micros(micros));
+                self.advance(Span::from_micros(micros));
             }
             8 => self.act(),
             9 => self.lose(),
@@ -177,23 +177,23 @@ impl ServiceSimulation {
             12 => {
                 let mut trouble = self.trouble.lock().unwrap();
                 trouble.writes_fail = self.random.below(4) as u32;
-                trouble.full = self.random.one_in(2);
+                trouble.disk_full = self.random.one_in(2);
             }
             13 => {
                 let moments = self.random.below(12) as u32;
                 self.trouble.lock().unwrap().crash_in = Some(moments);
             }
             14 => self.crash(),
-            _ => self.survive(|keeper| keeper.rest()),
+            _ => self.catch_crash(|keeper| keeper.write_snapshot()),
         }
-        self.turn(Vec::new());
+        self.tick(Vec::new());
     }
 
     /// Lets time pass in the world, and the service take its turn.
-    fn pass(&mut self, span: Span) {
+    fn advance(&mut self, span: Span) {
         let until = self.world.now() + span;
         self.world.advance_to(until);
-        self.turn(Vec::new());
+        self.tick(Vec::new());
     }
 
     fn submit(&mut self) {
@@ -203,10 +203,10 @@ impl ServiceSimulation {
             let (submission, secs) = self.job();
             let due = self.due(&submission);
             let program = Box::new(program(&["work", &secs.to_string()]));
-            if submission.hold.is_some() {
+            if submission.reserve_for.is_some() {
                 let (reply, answer) = oneshot::channel();
                 waiting.1.push((due, answer));
-                asks.push(ControllerRequest::Hold {
+                asks.push(ControllerRequest::Reserve {
                     submission,
                     due,
                     reply,
@@ -227,19 +227,21 @@ impl ServiceSimulation {
             let off = (hours - 2) * 1_800_000_000;
             self.clock.lock().unwrap().set_in = Some((looks, off));
         }
-        self.turn(asks);
+        self.tick(asks);
         // Also of a service that has crashed since.
         for (due, mut answer) in waiting.0 {
             if let Ok(Ok(verdict)) = answer.try_recv() {
                 if let Some(due) = due {
                     let promised = verdict.answer.spec.due().expect("a deadline");
                     assert!(promised <= due, "job {}: a later deadline", verdict.job);
-                    self.asked_by.insert(verdict.job, due);
+                    self.requested_due.insert(verdict.job, due);
                 }
-                match verdict.answer.standing {
-                    AdmissionState::Accepted { .. } => drop(self.told.insert(verdict.job, true)),
+                match verdict.answer.admission {
+                    AdmissionState::Accepted { .. } => {
+                        drop(self.acknowledged_jobs.insert(verdict.job, true))
+                    }
                     AdmissionState::Queued | AdmissionState::Deferred => {
-                        self.told.insert(verdict.job, false);
+                        self.acknowledged_jobs.insert(verdict.job, false);
                     }
                     AdmissionState::Rejected(_) => {}
                 }
@@ -247,9 +249,9 @@ impl ServiceSimulation {
         }
         for (due, mut answer) in waiting.1 {
             if let Ok(Ok((Some(job), _))) = answer.try_recv() {
-                self.asked_by.extend(due.map(|due| (job, due)));
-                self.told.insert(job, true);
-                self.quoted.insert(job);
+                self.requested_due.extend(due.map(|due| (job, due)));
+                self.acknowledged_jobs.insert(job, true);
+                self.reserved_quotes.insert(job);
             }
         }
     }
@@ -267,22 +269,22 @@ impl ServiceSimulation {
             retry: if random.one_in(2) {
                 OnEviction::Requeue
             } else {
-                OnEviction::Never
+                OnEviction::Fail
             },
-            hold: random
+            reserve_for: random
                 .one_in(6)
                 .then(|| Span::from_secs(1 + random.below(60) as i64)),
-            plan: SubmissionOptions::default(),
+            options: SubmissionOptions::default(),
             ..submission("work", guess)
         };
         let plan = self.plan();
         let hold = submission
-            .hold
+            .reserve_for
             .filter(|_| plan == SubmissionOptions::default());
         (
             Submission {
-                hold,
-                plan,
+                reserve_for: hold,
+                options: plan,
                 ..submission
             },
             secs,
@@ -292,7 +294,7 @@ impl ServiceSimulation {
     /// Now and then a deadline is an instant, by the clock as its user sees it.
     fn due(&mut self, submission: &Submission) -> Option<Instant> {
         let deadline = submission.deadline?;
-        let now = self.clock.lock().unwrap().look(self.world.now() + EPOCH);
+        let now = self.clock.lock().unwrap().read(self.world.now() + EPOCH);
         self.random.one_in(2).then(|| now + deadline)
     }
 
@@ -303,31 +305,37 @@ impl ServiceSimulation {
             let first = random.below(3) as u32;
             let tasks = TaskRanges::new(first, first + random.below(12) as u32);
             let most = random.one_in(3).then(|| 1 + random.below(4) as u32);
-            ArraySpec { tasks, most }
+            ArraySpec {
+                tasks,
+                max_at_once: most,
+            }
         });
-        let earlier: Vec<u64> = self.told.keys().copied().collect();
+        let earlier: Vec<u64> = self.acknowledged_jobs.keys().copied().collect();
         let mut after = Vec::new();
         while random.one_in(5)
             && let Some(job) = random.pick(&earlier)
         {
             let need = match random.one_in(2) {
                 true => DependencyCondition::Success,
-                false => DependencyCondition::End,
+                false => DependencyCondition::AnyEnd,
             };
-            after.push(JobDependency { job, need });
+            after.push(JobDependency {
+                job,
+                condition: need,
+            });
         }
         let held = random.one_in(10);
         SubmissionOptions {
             array,
-            after,
+            dependencies: after,
             held,
-            since: None,
+            submitted: None,
         }
     }
 
     /// Somebody does something with a job.
     fn act(&mut self) {
-        let jobs: Vec<u64> = self.told.keys().copied().collect();
+        let jobs: Vec<u64> = self.acknowledged_jobs.keys().copied().collect();
         let Some(job) = self.random.pick(&jobs) else {
             return;
         };
@@ -337,7 +345,7 @@ impl ServiceSimulation {
             let first = self.random.below(10) as u32;
             TaskRanges::new(first, first + self.random.below(4) as u32)
         });
-        let array = self.keeper().core().array(job).is_some();
+        let array = self.controller().core().array(job).is_some();
         let tasks = tasks.filter(|_| array);
         let command = match self.random.below(4) {
             0 => ServiceCommand::Cancel { job, tasks },
@@ -345,9 +353,9 @@ impl ServiceSimulation {
             2 => ServiceCommand::Release { job, tasks },
             _ => {
                 let program = Box::new(program(&["work", "5"]));
-                let quoted: Vec<u64> = self.quoted.iter().copied().collect();
+                let quoted: Vec<u64> = self.reserved_quotes.iter().copied().collect();
                 let job = self.random.pick(&quoted).unwrap_or(job);
-                return self.turn(vec![ControllerRequest::Claim {
+                return self.tick(vec![ControllerRequest::Claim {
                     user,
                     job,
                     program,
@@ -356,7 +364,7 @@ impl ServiceSimulation {
             }
         };
         let user = Some(user);
-        self.turn(vec![ControllerRequest::Act {
+        self.tick(vec![ControllerRequest::Command {
             user,
             command,
             reply,
@@ -370,13 +378,13 @@ impl ServiceSimulation {
         let one = self.random.pick(&running);
         for attempt in running {
             if all || Some(attempt) == one {
-                self.world.lose(attempt);
+                self.world.mark_lost(attempt);
             }
         }
     }
 
     fn core_running(&self) -> Vec<AttemptKey> {
-        let orders = self.keeper().core().running();
+        let orders = self.controller().core().running_actions();
         let attempts = orders.into_iter().filter_map(|order| match order {
             EngineAction::Start { attempt, .. } => Some(AttemptKey {
                 job: attempt.job,
@@ -394,7 +402,7 @@ impl ServiceSimulation {
             fail_before: self.random.below(3) as u32,
             fail_after: self.random.below(3) as u32,
             double_reports: self.random.one_in(2),
-            late: Span::from_secs(late),
+            report_delay: Span::from_secs(late),
         });
         if self.random.one_in(2) {
             // What goes wrong at once, one after the other.
@@ -415,10 +423,10 @@ impl ServiceSimulation {
             let store = Store::open(&self.store()).expect("the store opens");
             let engine = AckTrackingEngine::open(&self.world, &self.acknowledged);
             let (world, clock) = (self.world.clone(), Arc::clone(&self.clock));
-            let now = Box::new(move || clock.lock().unwrap().look(world.now() + EPOCH));
+            let now = Box::new(move || clock.lock().unwrap().read(world.now() + EPOCH));
             let mut keeper = Controller::new(store, engine, &self.rules, now).expect("it recovers");
-            keeper.sabotage(saboteur(&self.trouble));
-            let begun = catch_unwind(AssertUnwindSafe(|| keeper.begin().is_ok()));
+            keeper.inject_faults(fault_injector(&self.trouble));
+            let begun = catch_unwind(AssertUnwindSafe(|| keeper.reconcile().is_ok()));
             match begun {
                 Ok(true) => self.keeper = Some(keeper),
                 // The engine or the disk failed; next time they may not.
@@ -429,12 +437,12 @@ impl ServiceSimulation {
         }
     }
 
-    fn turn(&mut self, asks: Vec<ControllerRequest>) {
-        self.survive(|keeper| keeper.turn(asks));
+    fn tick(&mut self, asks: Vec<ControllerRequest>) {
+        self.catch_crash(|keeper| keeper.tick(asks));
     }
 
     /// Does something with the service, and starts the next one if it crashes.
-    fn survive(&mut self, act: impl FnOnce(&mut Controller<AckTrackingEngine>)) {
+    fn catch_crash(&mut self, act: impl FnOnce(&mut Controller<AckTrackingEngine>)) {
         let keeper = self.keeper.as_mut().expect("a keeper");
         match catch_unwind(AssertUnwindSafe(|| act(keeper))) {
             Ok(()) => {}
@@ -446,19 +454,19 @@ impl ServiceSimulation {
     /// Nothing new comes, and what is held back is released: everything ends.
     fn drain(&mut self) {
         for _ in 0..400 {
-            let jobs: Vec<u64> = self.keeper().core().jobs().into_keys().collect();
+            let jobs: Vec<u64> = self.controller().core().jobs().into_keys().collect();
             if jobs.is_empty() {
                 return;
             }
             for job in jobs {
                 let (reply, _answer) = oneshot::channel();
-                self.turn(vec![ControllerRequest::Act {
+                self.tick(vec![ControllerRequest::Command {
                     user: None,
                     command: ServiceCommand::Release { job, tasks: None },
                     reply,
                 }]);
             }
-            self.pass(Span::from_secs(60));
+            self.advance(Span::from_secs(60));
             // Clocks are right in the end.
             self.clock.lock().unwrap().off = 4_000_000_000;
         }
@@ -468,7 +476,7 @@ impl ServiceSimulation {
         self.folder.path().join("tollgate.db")
     }
 
-    fn keeper(&self) -> &Controller<AckTrackingEngine> {
+    fn controller(&self) -> &Controller<AckTrackingEngine> {
         self.keeper.as_ref().expect("a keeper")
     }
 
@@ -482,7 +490,7 @@ impl ServiceSimulation {
 }
 
 /// Crashes when its time has come, and fails writes.
-fn saboteur(trouble: &Arc<Mutex<ServiceFaults>>) -> tollgate_service::fault::FaultInjector {
+fn fault_injector(trouble: &Arc<Mutex<ServiceFaults>>) -> tollgate_service::fault::FaultInjector {
     let trouble = Arc::clone(trouble);
     Box::new(move |moment| {
         let mut trouble = trouble.lock().unwrap();
@@ -497,13 +505,13 @@ fn saboteur(trouble: &Arc<Mutex<ServiceFaults>>) -> tollgate_service::fault::Fau
         }
         let writes = matches!(
             moment,
-            ServiceFailpoint::Decided | ServiceFailpoint::Resting
+            ServiceFailpoint::Decided | ServiceFailpoint::SnapshotStarting
         );
         if !writes || trouble.writes_fail == 0 {
             return Ok(());
         }
         trouble.writes_fail -= 1;
-        Err(match trouble.full {
+        Err(match trouble.disk_full {
             true => io::ErrorKind::StorageFull.into(),
             false => io::ErrorKind::Other.into(),
         })

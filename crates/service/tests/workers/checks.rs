@@ -24,12 +24,12 @@ pub(super) fn nothing_runs_twice(run: &WorkerSimulation) {
 
 /// After every step.
 pub(super) fn invariants(run: &WorkerSimulation) {
-    let core = run.keeper().core();
-    if let Err(violation) = core.check() {
+    let core = run.controller().core();
+    if let Err(violation) = core.check_invariants() {
         panic!("at {:?}: {violation:?}", run.now());
     }
     let rows = rows(run);
-    for (job, accepted) in &run.told {
+    for (job, accepted) in &run.acknowledged_jobs {
         let row = rows.get(job).unwrap_or_else(|| panic!("job {job} is lost"));
         let stays = !accepted || row.state != "rejected";
         assert!(stays, "job {job} was let in, and then kept out");
@@ -80,7 +80,7 @@ fn ledger(run: &WorkerSimulation, rows: &BTreeMap<u64, JobRow>) {
 
 /// Once all is quiet.
 pub(super) fn everything_is_over(run: &WorkerSimulation) {
-    let left: Vec<u64> = run.keeper().core().jobs().into_keys().collect();
+    let left: Vec<u64> = run.controller().core().jobs().into_keys().collect();
     assert_eq!(left, [] as [u64; 0], "these never end");
     for world in run.worlds() {
         assert_eq!(world.running(), [], "these run for nobody");

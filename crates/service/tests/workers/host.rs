@@ -8,7 +8,7 @@ use tollgate_engine::memory::SimProgram;
 use tollgate_model::{Instant, Span};
 use tollgate_service::fleet::{AgentConfig, AgentPersistentState, DisconnectReason, WorkerAgent};
 
-use crate::engine::{Acknowledged, Watched};
+use crate::engine::{AckTrackingEngine, AcknowledgedAttempts};
 use crate::network::{NetworkDelivery, SimNetwork};
 
 pub(super) struct WorkerHost {
@@ -17,8 +17,8 @@ pub(super) struct WorkerHost {
     identity: String,
     disk: Arc<Mutex<AgentPersistentState>>,
     pub(super) world: SimHost,
-    acknowledged: Acknowledged,
-    hand: Option<WorkerAgent<Watched>>,
+    acknowledged: AcknowledgedAttempts,
+    hand: Option<WorkerAgent<AckTrackingEngine>>,
     pub(super) line: Option<u64>,
     /// What has arrived since the worker was stopped; None while it goes on.
     stopped: Option<Vec<(u64, NetworkDelivery)>>,
@@ -26,7 +26,12 @@ pub(super) struct WorkerHost {
 }
 
 impl WorkerHost {
-    pub(super) fn new(number: usize, life: u32, acknowledged: &Acknowledged, now: Instant) -> Self {
+    pub(super) fn new(
+        number: usize,
+        life: u32,
+        acknowledged: &AcknowledgedAttempts,
+        now: Instant,
+    ) -> Self {
         let world = SimHost::new(2, 1 << 30, SimProgram::of_command);
         world.advance_to(now);
         Self {
@@ -55,12 +60,12 @@ impl WorkerHost {
             user: "me".to_owned(),
             all_users: false,
             root_jobs: false,
-            open: Box::new(move |_| Ok(Watched::open(&world, &acknowledged))),
-            run_as: Box::new(|owner| match owner {
+            open_engine: Box::new(move |_| Ok(AckTrackingEngine::open(&world, &acknowledged))),
+            resolve_owner: Box::new(|owner| match owner {
                 "me" => Ok(None),
                 other => Err(format!("{other} is not me")),
             }),
-            remember: Box::new(move |memory| {
+            write_state: Box::new(move |memory| {
                 disk.lock().unwrap().clone_from(memory);
                 Ok(())
             }),
@@ -84,7 +89,7 @@ impl WorkerHost {
         self.stopped = None;
         self.line = None;
         for running in self.world.running() {
-            self.world.lose(running.attempt);
+            self.world.mark_lost(running.attempt);
         }
     }
 
@@ -96,16 +101,16 @@ impl WorkerHost {
     }
 
     /// Lets a worker go on that was stopped: it hears all at once what has arrived.
-    pub(super) fn let_go_on(&mut self, network: &SimNetwork, now: Duration) {
+    pub(super) fn resume_worker(&mut self, network: &SimNetwork, now: Duration) {
         for (line, parcel) in self.stopped.take().unwrap_or_default() {
-            self.take(line, parcel, network, now);
+            self.on_delivery(line, parcel, network, now);
         }
     }
 
     /// Asks the worker to go for good.
     pub(super) fn ask_to_leave(&mut self) {
         if let Some(hand) = &mut self.hand {
-            hand.leave();
+            hand.request_departure();
         }
     }
 
@@ -113,13 +118,13 @@ impl WorkerHost {
         self.hand.is_some()
     }
 
-    pub(super) fn works(&self) -> bool {
-        self.hand.as_ref().is_some_and(WorkerAgent::works)
+    pub(super) fn is_registered(&self) -> bool {
+        self.hand.as_ref().is_some_and(WorkerAgent::is_registered)
     }
 
     /// A moment of the worker's life, and of its runner's, which has a lease to keep. A new connection, if
     /// there is one.
-    pub(super) fn live(
+    pub(super) fn tick(
         &mut self,
         network: &SimNetwork,
         now: Duration,
@@ -135,7 +140,7 @@ impl WorkerHost {
             self.line = Some(*number);
             hand.connected(now);
         }
-        let left = hand.turn(now, instant(now)).err();
+        let left = hand.tick(now, instant(now)).err();
         self.after(left, network, now);
         if self.hand.as_mut().is_some_and(WorkerAgent::has_left) {
             self.kill_worker(network);
@@ -144,7 +149,7 @@ impl WorkerHost {
     }
 
     /// A word of the service.
-    pub(super) fn take(
+    pub(super) fn on_delivery(
         &mut self,
         line: u64,
         parcel: NetworkDelivery,
@@ -160,8 +165,8 @@ impl WorkerHost {
             return;
         };
         let left = match parcel {
-            NetworkDelivery::Worker(frame) => hand.hear(frame, now).err(),
-            NetworkDelivery::WorkerClosed => Some(DisconnectReason::Again("closed".to_owned())),
+            NetworkDelivery::Worker(frame) => hand.on_frame(frame, now).err(),
+            NetworkDelivery::WorkerClosed => Some(DisconnectReason::Reconnect("closed".to_owned())),
             NetworkDelivery::Service(_) | NetworkDelivery::ServiceClosed => None,
         };
         self.after(left, network, now);
@@ -174,7 +179,7 @@ impl WorkerHost {
         if let Some(DisconnectReason::Refused(why)) = &left {
             panic!("refused: {why}");
         }
-        for frame in hand.take_words() {
+        for frame in hand.drain_outgoing() {
             if let Some(line) = self.line {
                 network.send(line, NetworkDelivery::Service(frame));
             }

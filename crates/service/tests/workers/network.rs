@@ -7,14 +7,14 @@ use std::time::Duration;
 use tollgate_service::fleet::FrameSink;
 use tollgate_service::fleet::words::{ServerMessage, WorkerFrame, WorkerMessage};
 
-use crate::random::Random;
+use crate::random::SplitMix;
 
 /// Connections, and what is under way on them. Clones are the same network.
 #[derive(Clone)]
 pub(super) struct SimNetwork(Arc<Mutex<NetworkState>>);
 
 struct NetworkState {
-    random: Random,
+    random: SplitMix,
     now: Duration,
     weather: NetworkFaults,
     /// Which host each connection is of.
@@ -28,13 +28,13 @@ struct NetworkState {
 #[derive(Clone, Debug, Default)]
 pub(super) struct NetworkFaults {
     /// Words may take so many milliseconds.
-    pub(super) late_ms: u64,
+    pub(super) max_delay_ms: u64,
     /// One in so many comes twice; none if 0.
-    pub(super) doubled: u64,
+    pub(super) duplicate_one_in: u64,
     /// Words overtake each other.
     pub(super) out_of_order: bool,
     /// Hosts that nothing reaches and that reach nobody.
-    pub(super) cut: BTreeSet<usize>,
+    pub(super) partitioned: BTreeSet<usize>,
 }
 
 struct InFlightFrame {
@@ -66,7 +66,7 @@ impl NetworkDelivery {
 impl SimNetwork {
     pub(super) fn new(seed: u64) -> Self {
         Self(Arc::new(Mutex::new(NetworkState {
-            random: Random::new(seed ^ 0x6e65_7477_6f72_6b00),
+            random: SplitMix::new(seed ^ 0x6e65_7477_6f72_6b00),
             now: Duration::ZERO,
             weather: NetworkFaults::default(),
             lines: BTreeMap::new(),
@@ -87,7 +87,7 @@ impl SimNetwork {
     /// A new connection of this host; none if it is cut off.
     pub(super) fn connect(&self, host: usize) -> Option<(u64, Box<dyn FrameSink>)> {
         let mut inside = self.lock();
-        if inside.weather.cut.contains(&host) {
+        if inside.weather.partitioned.contains(&host) {
             return None;
         }
         inside.last_line += 1;
@@ -106,13 +106,15 @@ impl SimNetwork {
         let Some(host) = inside.lines.get(&line).copied() else {
             return;
         };
-        if inside.weather.cut.contains(&host) {
+        if inside.weather.partitioned.contains(&host) {
             return;
         }
         let weather = inside.weather.clone();
-        let copies = 1 + u32::from(weather.doubled > 0 && inside.random.one_in(weather.doubled));
+        let copies = 1 + u32::from(
+            weather.duplicate_one_in > 0 && inside.random.one_in(weather.duplicate_one_in),
+        );
         for _ in 0..copies {
-            let late = inside.random.below(weather.late_ms + 1);
+            let late = inside.random.below(weather.max_delay_ms + 1);
             let mut due = inside.now + Duration::from_millis(late);
             if !weather.out_of_order {
                 let same = |mail: &&InFlightFrame| {
@@ -154,7 +156,7 @@ struct SimFrameSink {
 }
 
 impl FrameSink for SimFrameSink {
-    fn say(&mut self, frame: WorkerFrame<ServerMessage>) -> bool {
+    fn send(&mut self, frame: WorkerFrame<ServerMessage>) -> bool {
         self.network.send(self.line, NetworkDelivery::Worker(frame));
         true
     }

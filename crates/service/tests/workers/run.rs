@@ -21,10 +21,10 @@ use tollgate_service::store::Store;
 
 use crate::checks;
 use crate::common::{program, rules, submission};
-use crate::engine::{Acknowledged, Watched};
+use crate::engine::{AckTrackingEngine, AcknowledgedAttempts};
 use crate::host::{WorkerHost, instant};
 use crate::network::{NetworkDelivery, SimNetwork};
-use crate::random::Random;
+use crate::random::SplitMix;
 
 /// How much happens in one run.
 const STEPS: u32 = 80;
@@ -37,28 +37,28 @@ const MOMENT: Duration = Duration::from_secs(1);
 pub(super) struct RunCounts {
     crashes: u32,
     /// Workers that were given up.
-    gone: u32,
+    workers_lost: u32,
     /// Jobs that ran on workers to their end.
-    away: u32,
+    jobs_on_workers: u32,
 }
 
 impl RunCounts {
     pub(super) fn add(&mut self, other: Self) {
         self.crashes += other.crashes;
-        self.gone += other.gone;
-        self.away += other.away;
+        self.workers_lost += other.workers_lost;
+        self.jobs_on_workers += other.jobs_on_workers;
     }
 
     /// A simulation in which nothing happens proves nothing.
     pub(super) fn check(self) {
         assert!(self.crashes > 0, "no service crashed");
-        assert!(self.gone > 0, "no worker was given up");
-        assert!(self.away > 0, "no worker did anything");
+        assert!(self.workers_lost > 0, "no worker was given up");
+        assert!(self.jobs_on_workers > 0, "no worker did anything");
     }
 }
 
 pub(super) struct WorkerSimulation {
-    random: Random,
+    random: SplitMix,
     folder: tempfile::TempDir,
     now: Duration,
     world: SimHost,
@@ -66,18 +66,18 @@ pub(super) struct WorkerSimulation {
     disks: u32,
     network: SimNetwork,
     rules: AdmissionRules,
-    keeper: Option<Controller<Watched>>,
-    acknowledged: Acknowledged,
+    keeper: Option<Controller<AckTrackingEngine>>,
+    acknowledged: AcknowledgedAttempts,
     /// How far the service's clock on the wall is off, in microseconds.
     clock_is_off: Arc<Mutex<i64>>,
     /// Jobs whose users were told that they were let in, or wait.
-    pub(super) told: BTreeMap<u64, bool>,
+    pub(super) acknowledged_jobs: BTreeMap<u64, bool>,
     seen: RunCounts,
 }
 
 impl WorkerSimulation {
     pub(super) fn new(seed: u64) -> Self {
-        let mut random = Random::new(seed);
+        let mut random = SplitMix::new(seed);
         let named = &REGISTRY[random.below(REGISTRY.len() as u64) as usize];
         let market = named.markets[random.below(named.markets.len() as u64) as usize];
         let memory = Path::new("/dev/shm");
@@ -85,7 +85,7 @@ impl WorkerSimulation {
             true => tempfile::tempdir_in(memory),
             false => tempfile::tempdir(),
         };
-        let acknowledged = Acknowledged::default();
+        let acknowledged = AcknowledgedAttempts::default();
         let host = |number| WorkerHost::new(number, 0, &acknowledged, Instant::ZERO);
         let mut run = Self {
             random,
@@ -99,12 +99,12 @@ impl WorkerSimulation {
             keeper: None,
             acknowledged,
             clock_is_off: Arc::default(),
-            told: BTreeMap::new(),
+            acknowledged_jobs: BTreeMap::new(),
             seen: RunCounts::default(),
         };
         run.restart();
         run.hosts.iter_mut().for_each(WorkerHost::start);
-        run.pass(3);
+        run.advance(3);
         run
     }
 
@@ -120,7 +120,7 @@ impl WorkerSimulation {
         checks::invariants(&self);
         checks::everything_is_over(&self);
         assert!(
-            self.hosts.iter().all(WorkerHost::works),
+            self.hosts.iter().all(WorkerHost::is_registered),
             "a worker never came back"
         );
         self.seen
@@ -132,7 +132,7 @@ impl WorkerSimulation {
             0..5 => self.submit(),
             5..10 => {
                 let secs = self.random.below(25);
-                self.pass(secs);
+                self.advance(secs);
             }
             10 => self.act(),
             11 => {
@@ -140,14 +140,14 @@ impl WorkerSimulation {
                 let (late, doubled) = (random.below(4_000), random.below(4));
                 let out_of_order = random.one_in(4);
                 self.network.set_weather(|weather| {
-                    weather.late_ms = late;
-                    weather.doubled = doubled;
+                    weather.max_delay_ms = late;
+                    weather.duplicate_one_in = doubled;
                     weather.out_of_order = out_of_order;
                 });
             }
             12 | 13 => self.network.set_weather(|weather| {
-                if !weather.cut.remove(&host) {
-                    weather.cut.insert(host);
+                if !weather.partitioned.remove(&host) {
+                    weather.partitioned.insert(host);
                 }
             }),
             14 => {
@@ -178,13 +178,13 @@ impl WorkerSimulation {
         }
         if self.random.one_in(3) {
             self.hosts[host].start();
-            self.hosts[host].let_go_on(&self.network, self.now);
+            self.hosts[host].resume_worker(&self.network, self.now);
         }
-        self.turn(Vec::new());
+        self.tick(Vec::new());
     }
 
     /// Lets so many seconds pass, everywhere.
-    fn pass(&mut self, secs: u64) {
+    fn advance(&mut self, secs: u64) {
         for _ in 0..secs {
             self.now += MOMENT;
             self.world.advance_to(instant(self.now));
@@ -192,26 +192,34 @@ impl WorkerSimulation {
             let mut answers = Vec::new();
             let mut hear = |line, what| {
                 let (reply, answer) = oneshot::channel();
-                let heard = ConnectionEvent { line, what };
-                asks.push(ControllerRequest::Worker { heard, reply });
+                let heard = ConnectionEvent {
+                    connection: line,
+                    kind: what,
+                };
+                asks.push(ControllerRequest::Worker {
+                    event: heard,
+                    reply,
+                });
                 answers.push((line, answer));
             };
             for host in &mut self.hosts {
-                if let Some((line, end)) = host.live(&self.network, self.now) {
+                if let Some((line, end)) = host.tick(&self.network, self.now) {
                     hear(line, ConnectionEventKind::Opened(end));
                 }
             }
             for (line, parcel) in self.network.arrived(self.now) {
                 match parcel {
-                    NetworkDelivery::Service(frame) => hear(line, ConnectionEventKind::Said(frame)),
+                    NetworkDelivery::Service(frame) => {
+                        hear(line, ConnectionEventKind::Received(frame))
+                    }
                     NetworkDelivery::ServiceClosed => hear(line, ConnectionEventKind::Closed),
                     NetworkDelivery::Worker(_) | NetworkDelivery::WorkerClosed => {
                         let host = self.network.host(line).expect("a host");
-                        self.hosts[host].take(line, parcel, &self.network, self.now);
+                        self.hosts[host].on_delivery(line, parcel, &self.network, self.now);
                     }
                 }
             }
-            self.turn(asks);
+            self.tick(asks);
             for (line, mut answer) in answers {
                 if answer.try_recv() == Ok(false) {
                     self.network.send(line, NetworkDelivery::WorkerClosed);
@@ -236,13 +244,17 @@ impl WorkerSimulation {
                 reply,
             });
         }
-        self.turn(asks);
+        self.tick(asks);
         for mut answer in answers {
             let answered: Result<Result<SubmittedJob, RequestError>, _> = answer.try_recv();
             if let Ok(Ok(verdict)) = answered {
-                match verdict.answer.standing {
-                    AdmissionState::Accepted { .. } => drop(self.told.insert(verdict.job, true)),
-                    AdmissionState::Queued => drop(self.told.insert(verdict.job, false)),
+                match verdict.answer.admission {
+                    AdmissionState::Accepted { .. } => {
+                        drop(self.acknowledged_jobs.insert(verdict.job, true))
+                    }
+                    AdmissionState::Queued => {
+                        drop(self.acknowledged_jobs.insert(verdict.job, false))
+                    }
                     AdmissionState::Rejected(_) | AdmissionState::Deferred => {}
                 }
             }
@@ -263,7 +275,7 @@ impl WorkerSimulation {
             retry: if random.one_in(2) {
                 OnEviction::Requeue
             } else {
-                OnEviction::Never
+                OnEviction::Fail
             },
             ..submission(word, guess)
         };
@@ -272,7 +284,7 @@ impl WorkerSimulation {
 
     /// Somebody does something with a job.
     fn act(&mut self) {
-        let jobs: Vec<u64> = self.told.keys().copied().collect();
+        let jobs: Vec<u64> = self.acknowledged_jobs.keys().copied().collect();
         let Some(job) = self.random.pick(&jobs) else {
             return;
         };
@@ -287,7 +299,7 @@ impl WorkerSimulation {
     fn command(&mut self, command: ServiceCommand) {
         let (reply, _answer) = oneshot::channel();
         let user = None;
-        self.turn(vec![ControllerRequest::Act {
+        self.tick(vec![ControllerRequest::Command {
             user,
             command,
             reply,
@@ -298,7 +310,7 @@ impl WorkerSimulation {
     fn restart(&mut self) {
         self.keeper = None;
         let store = Store::open(&self.store()).expect("the store opens");
-        let engine = Watched::open(&self.world, &self.acknowledged);
+        let engine = AckTrackingEngine::open(&self.world, &self.acknowledged);
         let (world, off) = (self.world.clone(), Arc::clone(&self.clock_is_off));
         let now = Box::new(move || {
             let now = world.now() + Span::from_secs(10_000);
@@ -307,9 +319,9 @@ impl WorkerSimulation {
         let mut keeper = Controller::new(store, engine, &self.rules, now).expect("it recovers");
         let house = WorkerPoolConfig {
             service: "this".to_owned(),
-            whose: JobOwners::Own("me".to_owned()),
-            terms: LeaseTimings::default(),
-            roster: self.folder.path().join("workers.json"),
+            owners: JobOwners::Own("me".to_owned()),
+            lease: LeaseTimings::default(),
+            registry: self.folder.path().join("workers.json"),
             name_of: |_| Ok::<_, UserLookupError>("me".to_owned()),
         };
         let world = self.world.clone();
@@ -317,18 +329,18 @@ impl WorkerSimulation {
             let micros = world.now().as_micros();
             Duration::from_micros(u64::try_from(micros).expect("after zero"))
         });
-        keeper.open_to_workers(house, ticks).expect("a roster");
-        keeper.begin().expect("it begins");
+        keeper.accept_workers(house, ticks).expect("a roster");
+        keeper.reconcile().expect("it begins");
         self.keeper = Some(keeper);
     }
 
-    fn turn(&mut self, asks: Vec<ControllerRequest>) {
+    fn tick(&mut self, asks: Vec<ControllerRequest>) {
         let keeper = self.keeper.as_mut().expect("a keeper");
-        let before = lives(keeper);
-        keeper.turn(asks);
-        self.seen.gone += u32::from(lives(keeper) < before);
+        let before = n_incarnations(keeper);
+        keeper.tick(asks);
+        self.seen.workers_lost += u32::from(n_incarnations(keeper) < before);
         let running = self.hosts.iter().flat_map(|host| host.world.running());
-        self.seen.away += running.count() as u32;
+        self.seen.jobs_on_workers += running.count() as u32;
     }
 
     /// Nothing new comes, and what is held back is released: everything ends.
@@ -336,13 +348,13 @@ impl WorkerSimulation {
         for _ in 0..40 {
             for host in &mut self.hosts {
                 host.start();
-                host.let_go_on(&self.network, self.now);
+                host.resume_worker(&self.network, self.now);
             }
-            let jobs: Vec<u64> = self.keeper().core().jobs().into_keys().collect();
+            let jobs: Vec<u64> = self.controller().core().jobs().into_keys().collect();
             for &job in &jobs {
                 self.command(ServiceCommand::Release { job, tasks: None });
             }
-            self.pass(150);
+            self.advance(150);
             // Clocks are right in the end.
             *self.clock_is_off.lock().unwrap() = 4_000_000_000;
             if jobs.is_empty() {
@@ -355,7 +367,7 @@ impl WorkerSimulation {
         self.folder.path().join("tollgate.db")
     }
 
-    pub(super) fn keeper(&self) -> &Controller<Watched> {
+    pub(super) fn controller(&self) -> &Controller<AckTrackingEngine> {
         self.keeper.as_ref().expect("a keeper")
     }
 
@@ -369,7 +381,7 @@ impl WorkerSimulation {
     }
 }
 
-fn lives(keeper: &Controller<Watched>) -> usize {
+fn n_incarnations(keeper: &Controller<AckTrackingEngine>) -> usize {
     let workers = keeper.core().gate().workers();
     workers.filter(|(_, life)| life.up).count()
 }

@@ -12,7 +12,7 @@ use super::tasks::{CampusTask, TaskFate};
 /// user takes it away, or it has had its time.
 #[derive(Clone, Debug)]
 pub(super) struct DedicatedQueue {
-    longest: Span,
+    max_attempt: Span,
     computers: u32,
     queue: VecDeque<u32>,
     /// Who runs, by when that ends.
@@ -25,7 +25,7 @@ pub(super) struct DedicatedQueue {
 impl DedicatedQueue {
     pub(super) fn new(settings: retry::DedicatedPool) -> Self {
         Self {
-            longest: settings.longest,
+            max_attempt: settings.max_attempt,
             computers: settings.computers,
             queue: VecDeque::new(),
             running: BinaryHeap::new(),
@@ -62,7 +62,7 @@ impl DedicatedQueue {
         let task = &tasks[number as usize];
         let fate = if task.removed() <= now {
             TaskFate::Removed
-        } else if task.runtime() <= self.longest {
+        } else if task.runtime() <= self.max_attempt {
             TaskFate::Completed
         } else {
             TaskFate::Abandoned
@@ -81,7 +81,7 @@ impl DedicatedQueue {
                 removed.push(number);
                 continue;
             }
-            let until = (now + task.runtime().min(self.longest)).min(task.removed());
+            let until = (now + task.runtime().min(self.max_attempt)).min(task.removed());
             self.busy += until.min(end).since(now);
             self.started += 1;
             self.running.push(Reverse((until, number)));

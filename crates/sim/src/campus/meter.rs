@@ -18,9 +18,9 @@ struct ComputerStateTimes {
     active: Span,
     idle: Span,
     /// Since when nobody is there; none if nobody ever was.
-    left: Option<Instant>,
+    idle_since: Option<Instant>,
     /// Since when somebody is there.
-    came: Option<Instant>,
+    active_since: Option<Instant>,
 }
 
 impl EnergyMeter {
@@ -31,12 +31,12 @@ impl EnergyMeter {
         }
     }
 
-    pub(super) fn comes(&mut self, node: NodeId, now: Instant) {
-        self.readings[node.index()].comes(now, self.stays_awake);
+    pub(super) fn arrival(&mut self, node: NodeId, now: Instant) {
+        self.readings[node.index()].arrival(now, self.stays_awake);
     }
 
-    pub(super) fn leaves(&mut self, node: NodeId, now: Instant) {
-        self.readings[node.index()].leaves(now);
+    pub(super) fn departure(&mut self, node: NodeId, now: Instant) {
+        self.readings[node.index()].departure(now);
     }
 
     /// What was drawn from the origin to `end`.
@@ -53,25 +53,25 @@ impl EnergyMeter {
 }
 
 impl ComputerStateTimes {
-    fn comes(&mut self, now: Instant, stays_awake: Span) {
-        if let Some(left) = self.left.take() {
+    fn arrival(&mut self, now: Instant, stays_awake: Span) {
+        if let Some(left) = self.idle_since.take() {
             self.idle += now.since(left).min(stays_awake);
         }
-        self.came = Some(now);
+        self.active_since = Some(now);
     }
 
-    fn leaves(&mut self, now: Instant) {
-        if let Some(came) = self.came.take() {
+    fn departure(&mut self, now: Instant) {
+        if let Some(came) = self.active_since.take() {
             self.active += now.since(came);
         }
-        self.left = Some(now);
+        self.idle_since = Some(now);
     }
 
     fn close(&mut self, end: Instant, stays_awake: Span) {
-        if self.came.is_some() {
-            self.leaves(end);
+        if self.active_since.is_some() {
+            self.departure(end);
         }
-        self.comes(end, stays_awake);
+        self.arrival(end, stays_awake);
     }
 
     fn energy(&self, power: &Power, span: Span) -> Energy {
@@ -91,8 +91,8 @@ pub(super) fn without_tasks(
     let mut meter = EnergyMeter::new(sessions.computers(), stays_awake);
     for (node, computer) in (0..).map(NodeId).zip(0..sessions.computers()) {
         for session in sessions.of_computer(computer) {
-            meter.comes(node, session.from);
-            meter.leaves(node, session.to);
+            meter.arrival(node, session.from);
+            meter.departure(node, session.to);
         }
     }
     meter.total(layout, sessions.horizon())

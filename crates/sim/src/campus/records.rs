@@ -43,7 +43,7 @@ pub struct CampusTraceNotes {
 }
 
 /// Nothing happens at the end of the records any more, so that what waits there may end.
-const AFTERMATH: Span = Span::from_secs(7 * 86_400);
+const DRAIN_PERIOD: Span = Span::from_secs(7 * 86_400);
 const WEEK_US: i64 = 7 * 86_400_000_000;
 
 /// The Unix epoch was a Thursday: three days after a Monday.
@@ -78,7 +78,7 @@ pub fn environment(
         notes.weeks_moved = shift_us / WEEK_US;
     }
     let moved = Span::from_micros(notes.weeks_moved * WEEK_US);
-    let horizon = Instant::ZERO + (end + moved).max(last).since(origin) + AFTERMATH;
+    let horizon = Instant::ZERO + (end + moved).max(last).since(origin) + DRAIN_PERIOD;
     for task in &mut tasks {
         let later = unix(Instant::ZERO).since(origin);
         task.submit += later;

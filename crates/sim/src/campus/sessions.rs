@@ -41,19 +41,19 @@ pub(super) struct UserMovement {
 /// What users do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum MovementKind {
-    Leaves,
-    Comes,
+    Departure,
+    Arrival,
 }
 
 /// The next user comes at least so much later.
-const BETWEEN_S: f64 = 5.0;
+const MIN_GAP_S: f64 = 5.0;
 
 /// Who stands by takes over after so much, and an exponential time of so much on average.
-const HAND_OVER_S: f64 = 36.0;
-const HAND_OVER_MEAN_S: f64 = 72.0;
+const HANDOVER_S: f64 = 36.0;
+const HANDOVER_MEAN_S: f64 = 72.0;
 
-const SHORTEST_S: f64 = 60.0;
-const LONGEST_S: f64 = 12.0 * 3600.0;
+const MIN_SESSION_S: f64 = 60.0;
+const MAX_SESSION_S: f64 = 12.0 * 3600.0;
 
 /// The rate is adjusted at most so often.
 const ADJUSTMENTS: usize = 6;
@@ -105,19 +105,19 @@ impl CampusSessions {
         let calendars =
             OpeningHours::ALL.map(|opening| LoginCalendar::new(opening, users, settings.days));
         let mut rate = users.base_rate;
-        let mut sessions = Self::at_rate(settings, computers, rooms, &calendars, rate);
+        let mut sessions = Self::draw_at_rate(settings, computers, rooms, &calendars, rate);
         for _ in 1..ADJUSTMENTS {
             let mean_s = sessions.mean_gap().map_or(wanted_s, Span::as_secs_f64);
             if (mean_s - wanted_s).abs() <= users.idle_within.as_secs_f64() {
                 break;
             }
             rate *= mean_s / wanted_s;
-            sessions = Self::at_rate(settings, computers, rooms, &calendars, rate);
+            sessions = Self::draw_at_rate(settings, computers, rooms, &calendars, rate);
         }
         sessions
     }
 
-    fn at_rate(
+    fn draw_at_rate(
         settings: &CampusConfig,
         computers: &[CampusComputer],
         rooms: &ClusterUsage,
@@ -160,14 +160,14 @@ impl CampusSessions {
                 self.sessions.push(session);
                 left_s = to_s;
             }
-            let stands_by = calendar.is_open(to_s) && stream.chance(users.hand_over);
+            let stands_by = calendar.is_open(to_s) && stream.chance(users.handover_probability);
             let handed_over_s =
-                stands_by.then(|| to_s + HAND_OVER_S + HAND_OVER_MEAN_S * stream.exponential());
+                stands_by.then(|| to_s + HANDOVER_S + HANDOVER_MEAN_S * stream.exponential());
             next_s = match handed_over_s {
                 Some(at_s) if calendar.is_open(at_s) => Some(at_s),
                 Some(_) | None => calendar.after(to_s, stream.exponential() / rate),
             };
-            next_s = next_s.map(|at_s| at_s.max(left_s + BETWEEN_S));
+            next_s = next_s.map(|at_s| at_s.max(left_s + MIN_GAP_S));
         }
     }
 
@@ -215,8 +215,8 @@ impl CampusSessions {
             for (nth, session) in own.iter().enumerate() {
                 let next = start(own.get(nth + 1));
                 for (at, kind) in [
-                    (session.from, MovementKind::Comes),
-                    (session.to, MovementKind::Leaves),
+                    (session.from, MovementKind::Arrival),
+                    (session.to, MovementKind::Departure),
                 ] {
                     movements.push(UserMovement {
                         at,
@@ -269,7 +269,9 @@ impl UserBehaviour {
     }
 
     fn length_s(&self, stream: &mut RandomStream) -> f64 {
-        self.session_s.draw(stream).clamp(SHORTEST_S, LONGEST_S)
+        self.session_s
+            .draw(stream)
+            .clamp(MIN_SESSION_S, MAX_SESSION_S)
     }
 }
 
@@ -320,7 +322,7 @@ mod tests {
                 (
                     one.at.as_secs_f64(),
                     one.node.0,
-                    one.kind == MovementKind::Comes,
+                    one.kind == MovementKind::Arrival,
                 )
             })
             .collect();

@@ -63,7 +63,7 @@ pub struct UserBehaviour {
     /// How long a session is, in seconds.
     pub session_s: LogNormal,
     /// The probability that the next user stands by.
-    pub hand_over: f64,
+    pub handover_probability: f64,
 }
 
 /// The tasks that end by themselves if they get the time.
@@ -106,7 +106,7 @@ pub struct LostAllocations {
     /// The probability that an allocation is, from 0 to 1.
     pub probability: f64,
     /// After at most so many seconds, drawn among the whole numbers from 1 on.
-    pub most_s: u32,
+    pub max_delay_s: u32,
 }
 
 /// A setting that makes no sense.
@@ -155,7 +155,7 @@ impl Default for CampusConfig {
                     median: 1500.0,
                     sigma: 1.1,
                 },
-                hand_over: 0.03,
+                handover_probability: 0.03,
             },
             good: GoodTasks {
                 count: 561_851,
@@ -187,7 +187,7 @@ impl Default for CampusConfig {
             },
             losses: LostAllocations {
                 probability: 0.0,
-                most_s: 30,
+                max_delay_s: 30,
             },
             stays_awake: Span::from_secs(15 * 60),
             power: [NORMAL, NORMAL, HIGH_END, LEGACY],
@@ -265,7 +265,7 @@ impl CampusConfig {
         spread("popularity_sigma", self.users.popularity_sigma)?;
         rate("week_end", self.users.week_end)?;
         rate("out_of_term", self.users.out_of_term)?;
-        share("hand_over", self.users.hand_over)?;
+        share("hand_over", self.users.handover_probability)?;
         for (median, sigma, of) in [
             ("session_s", "session_sigma", self.users.session_s),
             ("batch", "batch_sigma", self.good.batch),
@@ -280,7 +280,7 @@ impl CampusConfig {
         span("light_mean_s", self.bad.light_mean)?;
         span("stays_awake_s", self.stays_awake)?;
         share("loss_probability", self.losses.probability)?;
-        count("loss_most_s", self.losses.most_s)
+        count("loss_most_s", self.losses.max_delay_s)
     }
 }
 

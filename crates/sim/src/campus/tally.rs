@@ -43,7 +43,7 @@ pub struct TaskGroupMetrics {
     /// Evictions of all of them.
     pub evictions: u64,
     /// The most evictions of one.
-    pub most_evictions: u32,
+    pub max_evictions: u32,
     /// How long attempts that were evicted held computers.
     pub wasted: Span,
 }
@@ -53,13 +53,13 @@ impl TaskGroupMetrics {
         let evictions = seen.evictions(EvictionFilter::All);
         self.tasks += 1;
         match fate {
-            TaskFate::Open => self.unfinished += 1,
+            TaskFate::Unfinished => self.unfinished += 1,
             TaskFate::Completed => self.completed += 1,
             TaskFate::Abandoned => self.killed += 1,
             TaskFate::Removed => self.removed += 1,
         }
         self.evictions += u64::from(evictions);
-        self.most_evictions = self.most_evictions.max(evictions);
+        self.max_evictions = self.max_evictions.max(evictions);
         self.wasted += seen.accrued(EvictionFilter::All);
     }
 

@@ -36,7 +36,7 @@ pub enum TaskTruth {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskFate {
     /// It waits or runs; at the end of the year it is unfinished.
-    Open,
+    Unfinished,
     /// It ended by itself.
     Completed,
     /// A policy ended it.
@@ -83,11 +83,11 @@ impl CampusTask {
 const BITS_PER_SECOND: f64 = 94.75e6;
 const BITS_PER_MEGABYTE: f64 = 8e6;
 
-const SHORTEST_S: f64 = 5.0;
-const LONGEST_S: f64 = 16.0 * 3600.0;
+const MIN_RUNTIME_S: f64 = 5.0;
+const MAX_RUNTIME_S: f64 = 16.0 * 3600.0;
 
 /// The tasks of a batch are handed in within so many whole seconds.
-const SPREAD_S: f64 = 120.0;
+const BATCH_SPREAD_S: f64 = 120.0;
 
 /// Long tasks take from so many hours to so many.
 const LONG_H: (f64, f64) = (16.0, 88.0);
@@ -124,7 +124,7 @@ fn good(settings: &CampusConfig) -> Vec<CampusTask> {
         let usual_s = good.runtime_s.draw(&mut stream);
         for _ in 0..size {
             let runtime_s = usual_s * libm::exp(good.runtime_within * stream.normal());
-            let later_s = (SPREAD_S * stream.uniform()).floor();
+            let later_s = (BATCH_SPREAD_S * stream.uniform()).floor();
             drafts.push((
                 submit_s + later_s,
                 runtime_s,
@@ -171,7 +171,7 @@ fn stretch(settings: &CampusConfig, drafts: &[(f64, f64, Span)]) -> f64 {
 }
 
 fn clamped(runtime_s: f64) -> f64 {
-    runtime_s.clamp(SHORTEST_S, LONGEST_S)
+    runtime_s.clamp(MIN_RUNTIME_S, MAX_RUNTIME_S)
 }
 
 /// Good tasks that need longer than a computer runs which is rebooted every night.
@@ -179,7 +179,7 @@ fn long(settings: &CampusConfig) -> impl Iterator<Item = CampusTask> {
     let family = StreamFamily::new(settings.seed, StreamPurpose::LongTasks);
     (0..settings.scaled(settings.good.long, 1)).map(move |number| {
         let mut stream = family.stream(number.into());
-        let submit = uniformly(settings, LAST_DAYS_WITHOUT_LONG, &mut stream);
+        let submit = draw_submission(settings, LAST_DAYS_WITHOUT_LONG, &mut stream);
         let runtime_h = (LONG_H.1 - LONG_H.0).mul_add(stream.uniform(), LONG_H.0);
         CampusTask {
             submit,
@@ -199,7 +199,7 @@ fn bad(settings: &CampusConfig) -> impl Iterator<Item = CampusTask> {
     let family = StreamFamily::new(settings.seed, StreamPurpose::BadTasks);
     (0..all).map(move |number| {
         let mut stream = family.stream(number.into());
-        let submit = uniformly(settings, LAST_DAYS_WITHOUT_BAD, &mut stream);
+        let submit = draw_submission(settings, LAST_DAYS_WITHOUT_BAD, &mut stream);
         let stays_s = match number < heavy {
             true => DAY_S * bad.heavy_days.draw(&mut stream),
             false => bad
@@ -218,7 +218,11 @@ fn bad(settings: &CampusConfig) -> impl Iterator<Item = CampusTask> {
 }
 
 /// Uniformly in the year but for its last days.
-fn uniformly(settings: &CampusConfig, but_last_days: f64, stream: &mut RandomStream) -> Instant {
+fn draw_submission(
+    settings: &CampusConfig,
+    but_last_days: f64,
+    stream: &mut RandomStream,
+) -> Instant {
     let days = f64::from(settings.days);
     at((days - but_last_days).max(days / 2.0) * DAY_S * stream.uniform())
 }

@@ -36,9 +36,9 @@ pub struct CampusPolicies {
 #[derive(Clone, Debug, PartialEq)]
 pub struct CampusRun {
     /// What came of it.
-    pub tally: CampusMetrics,
+    pub metrics: CampusMetrics,
     /// By task: how it fared.
-    pub seen: Vec<TaskHistory>,
+    pub histories: Vec<TaskHistory>,
     /// By task: what became of it.
     pub fates: Vec<TaskFate>,
 }
@@ -46,7 +46,11 @@ pub struct CampusRun {
 impl CampusRun {
     /// How the tasks that finished had fared, for policies that compare.
     pub fn finished(&self, environment: &CampusEnvironment) -> FinishedTasks {
-        let tasks = environment.tasks.iter().zip(&self.seen).zip(&self.fates);
+        let tasks = environment
+            .tasks
+            .iter()
+            .zip(&self.histories)
+            .zip(&self.fates);
         let completed = tasks.filter(|(_, fate)| **fate == TaskFate::Completed);
         FinishedTasks::of(completed.map(|((task, seen), _)| {
             let accrued = seen.accrued(EvictionFilter::All) + task.attempt();
@@ -56,10 +60,10 @@ impl CampusRun {
 }
 
 /// Lives through the year.
-pub fn year(environment: &CampusEnvironment, policies: &CampusPolicies) -> CampusRun {
+pub fn run_campus(environment: &CampusEnvironment, policies: &CampusPolicies) -> CampusRun {
     let mut kernel = CampusSim::new(environment, policies);
     while let Some(now) = kernel.next() {
-        kernel.live(now);
+        kernel.process_instant(now);
     }
     kernel.finish()
 }
@@ -84,7 +88,7 @@ enum AttemptEnd {
     Finished,
     Removed,
     /// It took longer than a policy bears.
-    TooLong,
+    AttemptLimit,
     Evicted(EvictionCause),
 }
 
@@ -112,7 +116,7 @@ struct CampusSim<'e> {
     next_user: Vec<Instant>,
     next_movement: usize,
     next_task: usize,
-    seen: Vec<TaskHistory>,
+    histories: Vec<TaskHistory>,
     fates: Vec<TaskFate>,
     overhead: OverheadSum,
     attributed: Energy,
@@ -151,8 +155,8 @@ impl<'e> CampusSim<'e> {
                 .collect(),
             next_movement: 0,
             next_task: 0,
-            seen: vec![TaskHistory::default(); environment.tasks.len()],
-            fates: vec![TaskFate::Open; environment.tasks.len()],
+            histories: vec![TaskHistory::default(); environment.tasks.len()],
+            fates: vec![TaskFate::Unfinished; environment.tasks.len()],
             overhead: OverheadSum::default(),
             attributed: Energy::ZERO,
             allocations: 0,
@@ -176,7 +180,7 @@ impl<'e> CampusSim<'e> {
     }
 
     /// Everything that happens at `now`.
-    fn live(&mut self, now: Instant) {
+    fn process_instant(&mut self, now: Instant) {
         while let Some(&Reverse((end, node))) = self.ends.peek()
             && end == now
         {
@@ -190,8 +194,8 @@ impl<'e> CampusSim<'e> {
             self.next_movement += 1;
             self.next_user[movement.node.index()] = movement.next;
             match movement.kind {
-                MovementKind::Comes => self.comes(movement.node, Occupant::User, now),
-                MovementKind::Leaves => self.leaves(movement.node, Occupant::User, now),
+                MovementKind::Arrival => self.occupy(movement.node, Occupant::User, now),
+                MovementKind::Departure => self.vacate(movement.node, Occupant::User, now),
             }
         }
         while let Some(task) = self.environment.tasks.get(self.next_task)
@@ -204,15 +208,15 @@ impl<'e> CampusSim<'e> {
         self.start_dedicated(now);
     }
 
-    fn comes(&mut self, node: NodeId, taker: Occupant, now: Instant) {
-        self.meter.comes(node, now);
+    fn occupy(&mut self, node: NodeId, taker: Occupant, now: Instant) {
+        self.meter.arrival(node, now);
         self.pool.take(node, now);
         self.select.taken(node, taker, now);
     }
 
-    fn leaves(&mut self, node: NodeId, taker: Occupant, now: Instant) {
-        self.meter.leaves(node, now);
-        self.pool.give_back(node, now);
+    fn vacate(&mut self, node: NodeId, taker: Occupant, now: Instant) {
+        self.meter.departure(node, now);
+        self.pool.release(node, now);
         self.select.freed(node, taker, now);
     }
 
@@ -220,19 +224,21 @@ impl<'e> CampusSim<'e> {
         let Some(attempt) = self.attempts[node.index()].take() else {
             return;
         };
-        self.leaves(node, Occupant::Task, now);
+        self.vacate(node, Occupant::Task, now);
         let held = now.since(attempt.from);
         self.charge(node, held);
         let free = self.dedicated.as_ref().map_or(0, DedicatedQueue::free);
         match attempt.end {
             AttemptEnd::Finished => self.completed(attempt.task, now),
             AttemptEnd::Removed => self.fates[attempt.task as usize] = TaskFate::Removed,
-            AttemptEnd::TooLong => self.carry_out(attempt.task, self.retry.end(free)),
+            AttemptEnd::AttemptLimit => {
+                self.apply_decision(attempt.task, self.retry.decide_on_timeout(free))
+            }
             AttemptEnd::Evicted(by) => {
-                let seen = &mut self.seen[attempt.task as usize];
-                seen.evicted(by, held);
-                let verdict = self.retry.verdict(seen, free, &mut self.draws);
-                self.carry_out(attempt.task, verdict);
+                let seen = &mut self.histories[attempt.task as usize];
+                seen.record_eviction(by, held);
+                let verdict = self.retry.decide(seen, free, &mut self.draws);
+                self.apply_decision(attempt.task, verdict);
             }
         }
     }
@@ -242,9 +248,9 @@ impl<'e> CampusSim<'e> {
         self.attributed += power.active.during(held);
     }
 
-    fn carry_out(&mut self, task: u32, verdict: RetryDecision) {
+    fn apply_decision(&mut self, task: u32, verdict: RetryDecision) {
         match (verdict, &mut self.dedicated) {
-            (RetryDecision::Again, _) => self.queue.push_back(task),
+            (RetryDecision::Requeue, _) => self.queue.push_back(task),
             (RetryDecision::Dedicate, Some(dedicated)) => dedicated.push(task),
             (RetryDecision::Dedicate, None) | (RetryDecision::Abandon, _) => {
                 self.fates[task as usize] = TaskFate::Abandoned;
@@ -266,7 +272,7 @@ impl<'e> CampusSim<'e> {
         {
             match fate {
                 TaskFate::Completed => self.completed(task, now),
-                TaskFate::Open | TaskFate::Abandoned | TaskFate::Removed => {
+                TaskFate::Unfinished | TaskFate::Abandoned | TaskFate::Removed => {
                     self.fates[task as usize] = fate
                 }
             }
@@ -298,7 +304,7 @@ impl<'e> CampusSim<'e> {
     }
 
     fn start(&mut self, number: u32, node: NodeId, now: Instant) {
-        let (ends, end) = self.fate_of_attempt(number, node, now);
+        let (ends, end) = self.end_of_attempt(number, node, now);
         self.allocations += 1;
         self.attempts[node.index()] = Some(CampusAttempt {
             task: number,
@@ -306,12 +312,12 @@ impl<'e> CampusSim<'e> {
             end,
         });
         self.ends.push(Reverse((ends, node)));
-        self.comes(node, Occupant::Task, now);
+        self.occupy(node, Occupant::Task, now);
     }
 
     /// When and how an attempt ends that starts now. Of several ends at one instant the first
     /// counts: who has finished was not evicted.
-    fn fate_of_attempt(&self, number: u32, node: NodeId, now: Instant) -> (Instant, AttemptEnd) {
+    fn end_of_attempt(&self, number: u32, node: NodeId, now: Instant) -> (Instant, AttemptEnd) {
         let task: &CampusTask = &self.environment.tasks[number as usize];
         let mut first = (now + task.attempt(), AttemptEnd::Finished);
         let mut consider = |at: Instant, end: AttemptEnd| {
@@ -327,8 +333,8 @@ impl<'e> CampusSim<'e> {
         if let Some(lost) = self.lost_after(number) {
             consider(now + lost, AttemptEnd::Evicted(EvictionCause::Lost));
         }
-        if let Some(longest) = self.retry.longest_attempt() {
-            consider(now + longest, AttemptEnd::TooLong);
+        if let Some(longest) = self.retry.max_attempt() {
+            consider(now + longest, AttemptEnd::AttemptLimit);
         }
         first
     }
@@ -340,11 +346,11 @@ impl<'e> CampusSim<'e> {
         if losses.probability == 0.0 {
             return None;
         }
-        let attempt = self.seen[number as usize].evictions(EvictionFilter::All);
+        let attempt = self.histories[number as usize].evictions(EvictionFilter::All);
         let index = u64::from(number) << 32 | u64::from(attempt);
         let mut stream = self.losses.stream(index);
         let lost = stream.chance(losses.probability);
-        let secs = 1 + (f64::from(losses.most_s) * stream.uniform()) as i64;
+        let secs = 1 + (f64::from(losses.max_delay_s) * stream.uniform()) as i64;
         lost.then(|| Span::from_secs(secs))
     }
 
@@ -358,7 +364,7 @@ impl<'e> CampusSim<'e> {
         }
         self.note_removed(end);
         let tasks = &self.environment.tasks;
-        let (good, bad) = tally::groups(tasks, &self.fates, &self.seen);
+        let (good, bad) = tally::groups(tasks, &self.fates, &self.histories);
         let dedicated = self.dedicated.as_ref();
         let (extra, attributed) = dedicated.map_or((Energy::ZERO, Energy::ZERO), |dedicated| {
             dedicated.energy(&self.environment.dedicated, end)
@@ -368,7 +374,7 @@ impl<'e> CampusSim<'e> {
         let overhead = &self.overhead;
         let mean_us = (overhead.tasks > 0).then(|| overhead.sum_us / i128::from(overhead.tasks));
         CampusRun {
-            tally: CampusMetrics {
+            metrics: CampusMetrics {
                 good,
                 bad,
                 overhead: mean_us.map(|us| Span::from_micros(us as i64)),
@@ -378,7 +384,7 @@ impl<'e> CampusSim<'e> {
                 allocations: self.allocations + u64::from(dedicated_tasks),
                 dedicated_tasks,
             },
-            seen: self.seen,
+            histories: self.histories,
             fates: self.fates,
         }
     }
@@ -386,7 +392,7 @@ impl<'e> CampusSim<'e> {
     /// Tasks that were taken away while they waited, and that nobody came to since.
     fn note_removed(&mut self, end: Instant) {
         for (task, fate) in self.environment.tasks.iter().zip(&mut self.fates) {
-            if *fate == TaskFate::Open && task.removed() <= end {
+            if *fate == TaskFate::Unfinished && task.removed() <= end {
                 *fate = TaskFate::Removed;
             }
         }

@@ -68,7 +68,7 @@ const BOUND: MigrationParams = MigrationParams {
     donor: DonorRule::NextLowest,
     stop: 1.02,
     guard: true,
-    least_left: 0.5,
+    min_wait_left: 0.5,
     ..MigrationParams::DEFAULT
 };
 
@@ -76,7 +76,7 @@ fn set(settings: &mut MigrationParams, pair: &str) -> Option<()> {
     let (key, value) = pair.split_once('=')?;
     let value: u32 = value.parse().ok()?;
     match key {
-        "moves" if (1..=1000).contains(&value) => settings.moves = value,
+        "moves" if (1..=1000).contains(&value) => settings.max_moves = value,
         "keep" if value <= 1000 => settings.keep = value,
         _ => return None,
     }
@@ -84,7 +84,7 @@ fn set(settings: &mut MigrationParams, pair: &str) -> Option<()> {
 }
 
 /// Where a site stands by its true average wait.
-pub(super) fn true_standing(
+pub(super) fn true_score(
     settings: &MigrationParams,
     sighting: &SiteObservation,
     wait: f64,

@@ -3,7 +3,7 @@
 use rand_pcg::Pcg64Mcg;
 use tollgate_policy::migrate::{SiteEstimator, SiteScore, choose};
 
-use super::decider::{MigrationDecider, expected_waits, true_standing};
+use super::decider::{MigrationDecider, expected_waits, true_score};
 use super::dispatch::DispatchHazards;
 use super::environment::FederationEnvironment;
 use super::setup::FederationConfig;
@@ -122,7 +122,8 @@ impl<'a> FederationSim<'a> {
             site.dispatch(&draws, &mut self.meters[at], &mut self.random);
             self.outcome.dispatched += u64::from(site.running() - before);
             let flops = self.environment.flops()[at];
-            self.outcome.user_jobs += f64::from(site.running()) * flops * self.setup.jobs_a_tick();
+            self.outcome.user_jobs +=
+                f64::from(site.running()) * flops * self.setup.jobs_per_tick();
         }
         if self.decider.moves() {
             self.sample(tick);
@@ -133,12 +134,12 @@ impl<'a> FederationSim<'a> {
     fn sample(&mut self, tick: u32) {
         self.standings.clear();
         for (at, site) in self.sites.iter().enumerate() {
-            let sighting = site.sighting(self.setup, self.environment.flops()[at], tick);
+            let sighting = site.observation(self.setup, self.environment.flops()[at], tick);
             self.standings.push(match self.decider {
                 MigrationDecider::Policy(_) => self.meters[at].sample(&sighting),
                 MigrationDecider::Omniscient(settings) => {
                     let wait = self.expected[self.waits[at] as usize];
-                    true_standing(settings, &sighting, wait)
+                    true_score(settings, &sighting, wait)
                 }
             });
         }
@@ -146,19 +147,20 @@ impl<'a> FederationSim<'a> {
 
     fn migrate(&mut self, tick: u32) {
         let settings = self.decider.settings();
-        for _ in 0..settings.moves {
+        for _ in 0..settings.max_moves {
             let Some(chosen) = choose(settings, &self.standings) else {
                 return;
             };
-            let given = self.sites[chosen.from].give(settings.moved, &mut self.random);
+            let given =
+                self.sites[chosen.from].remove_proxy(settings.proxy_choice, &mut self.random);
             if !given {
                 return;
             }
-            self.sites[chosen.to].receive(tick, &mut self.random);
+            self.sites[chosen.to].add_proxy(tick, &mut self.random);
             self.outcome.moves += 1;
             // Further moves of this round see who waits where; values stay as they were.
             for at in [chosen.from, chosen.to] {
-                let sighting = self.sites[at].sighting(self.setup, 1.0, tick);
+                let sighting = self.sites[at].observation(self.setup, 1.0, tick);
                 self.standings[at].pending = sighting.pending;
                 self.standings[at].newest = sighting.newest;
             }

@@ -66,7 +66,7 @@ impl Default for FederationConfig {
 
 impl FederationConfig {
     /// How many user jobs a running proxy does in a tick where the speed is 1.
-    pub(super) fn jobs_a_tick(&self) -> f64 {
+    pub(super) fn jobs_per_tick(&self) -> f64 {
         self.size / (self.job_ticks * self.job_size)
     }
 }

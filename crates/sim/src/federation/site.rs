@@ -101,7 +101,7 @@ impl SimulatedSite {
         let mut running = before;
         for proxy in &mut self.pending {
             if draws.draw(proxy, running) {
-                meter.started(draws.tick - proxy.first);
+                meter.record_start(draws.tick - proxy.first);
                 running += 1;
             }
         }
@@ -121,7 +121,7 @@ impl SimulatedSite {
             self.order.swap(at, other);
             let proxy = &mut self.pending[self.order[at] as usize];
             if proxy.left < 0.0 || draws.draw(proxy, running) {
-                meter.started(draws.tick - proxy.first);
+                meter.record_start(draws.tick - proxy.first);
                 running += 1;
             }
         }
@@ -140,7 +140,7 @@ impl SimulatedSite {
     }
 
     /// What it shows at the end of a tick.
-    pub(super) fn sighting(
+    pub(super) fn observation(
         &self,
         setup: &FederationConfig,
         flops: f64,
@@ -160,7 +160,7 @@ impl SimulatedSite {
     }
 
     /// Takes a pending proxy away; false if there is none.
-    pub(super) fn give(&mut self, moved: ProxyChoice, random: &mut Pcg64Mcg) -> bool {
+    pub(super) fn remove_proxy(&mut self, moved: ProxyChoice, random: &mut Pcg64Mcg) -> bool {
         let count = self.pending.len();
         if count == 0 {
             return false;
@@ -175,7 +175,7 @@ impl SimulatedSite {
     }
 
     /// Puts a proxy into the queue, to draw first in the next tick.
-    pub(super) fn receive(&mut self, tick: u32, random: &mut Pcg64Mcg) {
+    pub(super) fn add_proxy(&mut self, tick: u32, random: &mut Pcg64Mcg) {
         self.pending.push(PendingProxy::new(tick + 1, random));
     }
 }

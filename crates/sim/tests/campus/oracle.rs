@@ -10,7 +10,7 @@ use tollgate_sim::campus::{
     UserSession,
 };
 
-use crate::small::live;
+use crate::small::run_policies;
 
 const HORIZON_S: i64 = 30 * 3600;
 const AWAKE_S: i64 = 900;
@@ -28,7 +28,7 @@ struct CampusCase {
     users: Vec<Vec<(i64, i64)>>,
     /// Submission, run time (none for a bad task), removal after submission.
     tasks: Vec<(i64, Option<i64>, i64)>,
-    most: u32,
+    max_evictions: u32,
 }
 
 fn case() -> impl Strategy<Value = CampusCase> {
@@ -51,13 +51,17 @@ fn case() -> impl Strategy<Value = CampusCase> {
             });
         }
         tasks.sort_by_key(|task| task.0);
-        CampusCase { users, tasks, most }
+        CampusCase {
+            users,
+            tasks,
+            max_evictions: most,
+        }
     })
 }
 
 /// What became of each task, how often it was evicted, and the energy in joules beyond that of
 /// users alone.
-fn slow(case: &CampusCase) -> (Vec<TaskFate>, Vec<u32>, f64) {
+fn simulate_slowly(case: &CampusCase) -> (Vec<TaskFate>, Vec<u32>, f64) {
     let computers = case.users.len();
     let mut order: Vec<usize> = (0..computers).collect();
     let gap = |c: &usize| {
@@ -65,7 +69,7 @@ fn slow(case: &CampusCase) -> (Vec<TaskFate>, Vec<u32>, f64) {
         (HORIZON_S - used) as f64 / (case.users[*c].len() as f64 + 1.0)
     };
     order.sort_by(|a, b| gap(b).total_cmp(&gap(a)).then(a.cmp(b)));
-    let mut fates = vec![TaskFate::Open; case.tasks.len()];
+    let mut fates = vec![TaskFate::Unfinished; case.tasks.len()];
     let mut evictions = vec![0; case.tasks.len()];
     let mut queue: VecDeque<usize> = VecDeque::new();
     let mut running: Vec<Option<(usize, i64)>> = vec![None; computers];
@@ -84,7 +88,7 @@ fn slow(case: &CampusCase) -> (Vec<TaskFate>, Vec<u32>, f64) {
                 fates[task] = TaskFate::Removed;
             } else if user || now % 86_400 == REBOOT_S {
                 evictions[task] += 1;
-                match evictions[task] > case.most {
+                match evictions[task] > case.max_evictions {
                     true => fates[task] = TaskFate::Abandoned,
                     false => queue.push_back(task),
                 }
@@ -132,7 +136,7 @@ fn slow(case: &CampusCase) -> (Vec<TaskFate>, Vec<u32>, f64) {
     (fates, evictions, joules)
 }
 
-fn fast(case: &CampusCase) -> CampusEnvironment {
+fn environment(case: &CampusCase) -> CampusEnvironment {
     let at = Instant::from_secs;
     let session = |&(from, to): &(i64, i64)| UserSession {
         from: at(from),
@@ -174,15 +178,15 @@ proptest! {
 
     #[test]
     fn the_kernel_agrees_with_the_slow_one(case in case()) {
-        let (fates, evictions, joules) = slow(&case);
-        let year = live(&fast(&case), &format!("n1:{}/c2", case.most));
+        let (fates, evictions, joules) = simulate_slowly(&case);
+        let year = run_policies(&environment(&case), &format!("n1:{}/c2", case.max_evictions));
         prop_assert_eq!(&year.fates, &fates);
         let counted: Vec<u32> = year
-            .seen
+            .histories
             .iter()
             .map(|seen| seen.evictions(tollgate_policy::retry::EvictionFilter::All))
             .collect();
         prop_assert_eq!(counted, evictions);
-        prop_assert!((year.tally.marginal.as_kwh() * 3.6e6 - joules).abs() < 1.0);
+        prop_assert!((year.metrics.marginal.as_kwh() * 3.6e6 - joules).abs() < 1.0);
     }
 }

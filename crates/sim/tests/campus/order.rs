@@ -3,10 +3,10 @@
 use tollgate_policy::{retry, select};
 use tollgate_sim::campus::{CampusEnvironment, CampusMetrics, TaskFate};
 
-use crate::small::{campus, live, make};
+use crate::small::{campus, make, run_policies};
 
 fn tally(campus: &CampusEnvironment, words: &str) -> CampusMetrics {
-    live(campus, words).tally
+    run_policies(campus, words).metrics
 }
 
 /// The mean of a figure over five seeds.
@@ -99,7 +99,7 @@ fn dedicated_computers_kill_nobody_given_the_time() {
 #[test]
 fn every_policy_leaves_every_task_with_one_fate() {
     let campus = campus(2, true);
-    let retry = retry::REGISTRY.iter().map(|named| match named.shape {
+    let retry = retry::REGISTRY.iter().map(|named| match named.kind {
         retry::named::RetryRuleKind::Forever => named.name.to_owned(),
         retry::named::RetryRuleKind::Evictions(_) => format!("{}:2", named.name),
         retry::named::RetryRuleKind::Accrued(_) | retry::named::RetryRuleKind::Attempt => {
@@ -117,8 +117,8 @@ fn every_policy_leaves_every_task_with_one_fate() {
             .map(move |select| format!("{retry}/{}", select.name))
     });
     for words in pairs {
-        let year = live(campus, &words);
-        let (good, bad) = (&year.tally.good, &year.tally.bad);
+        let year = run_policies(campus, &words);
+        let (good, bad) = (&year.metrics.good, &year.metrics.bad);
         assert_eq!((good.tasks + bad.tasks) as usize, campus.tasks().len());
         for group in [good, bad] {
             let fates = group.completed + group.killed + group.removed + group.unfinished;
@@ -136,7 +136,14 @@ fn the_same_seed_gives_the_same_year() {
     let once = campus(3, true);
     let again = make(3, true);
     for words in ["n2:3/c1", "e1:0.2/c3", "d2:4,90h+a1:2h/c6"] {
-        assert_eq!(live(once, words), live(&again, words), "{words}");
+        assert_eq!(
+            run_policies(once, words),
+            run_policies(&again, words),
+            "{words}"
+        );
     }
-    assert_ne!(live(once, "x0/c1"), live(campus(4, true), "x0/c1"));
+    assert_ne!(
+        run_policies(once, "x0/c1"),
+        run_policies(campus(4, true), "x0/c1")
+    );
 }

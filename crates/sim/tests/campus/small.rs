@@ -2,7 +2,9 @@
 
 use std::sync::OnceLock;
 
-use tollgate_sim::campus::{CampusConfig, CampusEnvironment, CampusPolicies, CampusRun, year};
+use tollgate_sim::campus::{
+    CampusConfig, CampusEnvironment, CampusPolicies, CampusRun, run_campus,
+};
 
 /// A twentieth of the campus, of the variant `history` if `losses`; seeds from 1 to 5. Each is made
 /// once.
@@ -36,11 +38,11 @@ pub(crate) fn policies(words: &str) -> CampusPolicies {
 }
 
 /// A year under the policies of these words; those that compare are told of `x0/c1`.
-pub(crate) fn live(campus: &CampusEnvironment, words: &str) -> CampusRun {
+pub(crate) fn run_policies(campus: &CampusEnvironment, words: &str) -> CampusRun {
     let mut policies = policies(words);
-    if policies.retry.compares() {
-        let baseline = live(campus, "x0/c1");
+    if policies.retry.needs_finished_tasks() {
+        let baseline = run_policies(campus, "x0/c1");
         policies.retry = policies.retry.learn(&baseline.finished(campus));
     }
-    year(campus, &policies)
+    run_campus(campus, &policies)
 }

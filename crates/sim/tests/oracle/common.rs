@@ -29,14 +29,14 @@ pub(crate) fn replay(jobs: &[OracleJob], nodes: u32, policy: &str, market: Marke
     let settings = ReplayConfig {
         nodes,
         market,
-        record: RecordLevel::Checked,
+        record_level: RecordLevel::Checked,
     };
     tollgate_sim::replay(arrivals, choice.build(market), &settings)
         .unwrap_or_else(|violation| panic!("{policy}: {violation}"))
 }
 
 /// What the product made of one job, told like an oracle's outcome.
-pub(crate) fn told(replay: &ReplayResult, job: usize) -> OracleOutcome {
+pub(crate) fn observed_outcome(replay: &ReplayResult, job: usize) -> OracleOutcome {
     let outcome = replay.outcomes[job];
     let placements = replay.placements.as_ref().expect("placements are recorded");
     let nodes: Vec<NodeId> = placements

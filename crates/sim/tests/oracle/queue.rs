@@ -17,7 +17,7 @@ fn compare(
     let expected = queue::run(&case.jobs, case.nodes, settings);
     let replay = crate::common::replay(&case.jobs, case.nodes, words, settings.market);
     for (job, mut expected) in expected.into_iter().enumerate() {
-        let mut told = crate::common::told(&replay, job);
+        let mut told = crate::common::observed_outcome(&replay, job);
         // The user's bid is the price where users bid; the oracle knows only the provider's.
         told.price = expected.price;
         if let (Decision::Rejected(a), Decision::Rejected(b)) = (told.decision, expected.decision)

@@ -70,7 +70,7 @@ fn compare_with(
     };
     let replay = crate::common::replay(&case.jobs, case.nodes, words, market);
     for (job, expected) in expected.iter().enumerate() {
-        let told = crate::common::told(&replay, job);
+        let told = crate::common::observed_outcome(&replay, job);
         let what = difference(&told, expected);
         prop_assert_eq!(
             what,

@@ -29,7 +29,7 @@ fn every_worked_example_comes_out() {
         let jobs = example.oracle_jobs();
         let replay = crate::common::replay(&jobs, example.nodes, &words, example.market());
         let outcomes: Vec<_> = (0..jobs.len())
-            .map(|job| crate::common::told(&replay, job))
+            .map(|job| crate::common::observed_outcome(&replay, job))
             .collect();
         assert_eq!(
             example.differences(&outcomes),

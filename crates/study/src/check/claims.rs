@@ -1,6 +1,6 @@
 //! Whether claims speak of what the experiment has.
 
-use super::{ValidationResult, fault, known, market, names, not_empty, objectives, set};
+use super::{ValidationResult, check_known, invalid, market, names, not_empty, objectives, set};
 use crate::claim::{Claim, ClaimRelation};
 use crate::experiment::Experiment;
 use crate::measure::StudyMetric;
@@ -21,13 +21,13 @@ pub(super) fn check(experiment: &Experiment) -> ValidationResult {
 }
 
 fn subjects(place: &TomlPath, experiment: &Experiment, claim: &Claim) -> ValidationResult {
-    not_empty(place.then("sets"), &claim.sets)?;
-    not_empty(place.then("policies"), &claim.policies)?;
+    not_empty(place.child("sets"), &claim.sets)?;
+    not_empty(place.child("policies"), &claim.policies)?;
     market(place, experiment, claim.market)?;
     for (at, name) in claim.sets.iter().enumerate() {
-        set(place.then("sets").item(at), experiment, name)?;
+        set(place.child("sets").item(at), experiment, name)?;
         for (at, scenario) in claim.scenarios.iter().enumerate() {
-            let place = place.then("scenarios").item(at);
+            let place = place.child("scenarios").item(at);
             super::scenario(place, experiment, scenario, name)?;
         }
     }
@@ -35,14 +35,14 @@ fn subjects(place: &TomlPath, experiment: &Experiment, claim: &Claim) -> Validat
     let policies = plan.map_or(&[][..], |plan| &plan.policies);
     for (key, named) in [("policies", &claim.policies), ("than", &claim.than)] {
         for (at, name) in named.iter().enumerate() {
-            let place = place.then(key).item(at);
+            let place = place.child(key).item(at);
             let there = policies.iter().map(String::as_str);
-            known(place.clone(), "that market has no policy", name, there)?;
+            check_known(place.clone(), "that market has no policy", name, there)?;
             let scenarios = experiment.scenarios.iter();
             let mut named = scenarios.filter(|scenario| claim.scenarios.contains(&scenario.name));
-            if let Some(scenario) = named.find(|scenario| !scenario.has(name)) {
+            if let Some(scenario) = named.find(|scenario| !scenario.runs_policy(name)) {
                 let scenario = &scenario.name;
-                return fault(
+                return invalid(
                     place,
                     format!("`{name}` is not run in scenario `{scenario}`"),
                 );
@@ -56,41 +56,41 @@ fn against(place: &TomlPath, experiment: &Experiment, claim: &Claim) -> Validati
     let Some(against) = &claim.against else {
         return Ok(());
     };
-    let place = place.then("against");
+    let place = place.child("against");
     for own in &claim.sets {
         let named = against.set.as_ref().unwrap_or(own);
-        set(place.then("set"), experiment, named)?;
+        set(place.child("set"), experiment, named)?;
         let scenarios = against.scenario.as_ref();
         let scenarios = scenarios.map_or(&claim.scenarios[..], std::slice::from_ref);
         for name in scenarios {
-            super::scenario(place.then("scenario"), experiment, name, named)?;
+            super::scenario(place.child("scenario"), experiment, name, named)?;
         }
     }
     match &against.objectives {
-        Some(named) => objectives(place.then("objectives"), named),
+        Some(named) => objectives(place.child("objectives"), named),
         None => Ok(()),
     }
 }
 
 fn measure(place: &TomlPath, experiment: &Experiment, claim: &Claim) -> ValidationResult {
-    match super::measure(place.then("measure"), experiment, &claim.measure)? {
-        StudyMetric::Run(_) if !claim.objectives.is_empty() => fault(
-            place.then("objectives"),
+    match super::measure(place.child("measure"), experiment, &claim.measure)? {
+        StudyMetric::Run(_) if !claim.objectives.is_empty() => invalid(
+            place.child("objectives"),
             format!("`{}` is measured in each run: expected none", claim.measure),
         ),
         StudyMetric::Run(_) if claim.scenarios.is_empty() => {
-            fault(place.clone(), "expected `scenarios = [..]`")
+            invalid(place.clone(), "expected `scenarios = [..]`")
         }
         StudyMetric::Run(_) => Ok(()),
-        StudyMetric::Risk(_) if claim.relation.0.is_course() => fault(
-            place.then("relation"),
+        StudyMetric::Risk(_) if claim.relation.0.is_trend() => invalid(
+            place.child("relation"),
             format!(
                 "`{}` has no course: expected greater, less or is",
                 claim.measure
             ),
         ),
         StudyMetric::Risk(_) => {
-            let place = place.then("objectives");
+            let place = place.child("objectives");
             not_empty(place.clone(), &claim.objectives)?;
             let mut combinations = claim.objectives.iter().enumerate();
             combinations.try_for_each(|(at, named)| objectives(place.item(at), named))
@@ -101,12 +101,12 @@ fn measure(place: &TomlPath, experiment: &Experiment, claim: &Claim) -> Validati
 fn relation(place: &TomlPath, claim: &Claim) -> ValidationResult {
     let compares = !claim.than.is_empty() || claim.against.is_some();
     match claim.relation.0 {
-        ClaimRelation::Greater | ClaimRelation::Less if !compares && claim.by.is_none() => fault(
-            place.then("relation"),
+        ClaimRelation::Greater | ClaimRelation::Less if !compares && claim.by.is_none() => invalid(
+            place.child("relation"),
             "expected `than`, `against` or `by` to say what to compare with",
         ),
-        ClaimRelation::Crosses if claim.than.is_empty() || claim.value.is_none() => fault(
-            place.then("relation"),
+        ClaimRelation::Crosses if claim.than.is_empty() || claim.value.is_none() => invalid(
+            place.child("relation"),
             "expected `than` and `value` to say what is crossed, and where",
         ),
         ClaimRelation::Rising
@@ -115,8 +115,8 @@ fn relation(place: &TomlPath, claim: &Claim) -> ValidationResult {
         | ClaimRelation::Crosses
             if claim.against.is_some() =>
         {
-            fault(
-                place.then("against"),
+            invalid(
+                place.child("against"),
                 "means nothing for the course of a curve",
             )
         }
@@ -148,10 +148,10 @@ fn margins(place: &TomlPath, claim: &Claim) -> ValidationResult {
         match number {
             Some(_) if !means => {
                 let message = format!("means nothing for `{}`", claim.relation);
-                return fault(place.then(key), message);
+                return invalid(place.child(key), message);
             }
             Some(number) if !number.is_finite() => {
-                return fault(place.then(key), "expected a finite number");
+                return invalid(place.child(key), "expected a finite number");
             }
             Some(_) | None => {}
         }

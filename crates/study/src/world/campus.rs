@@ -9,7 +9,7 @@ mod knobs;
 use std::collections::BTreeMap;
 
 use tollgate_sim::campus::retry::FinishedTasks;
-use tollgate_sim::campus::{self, CampusMetrics, CampusPolicies, year};
+use tollgate_sim::campus::{self, CampusMetrics, CampusPolicies, run_campus};
 
 use self::figures::ComparisonBaselines;
 use super::{ParameterValues, WorldEnvironment, WorldMetric, WorldModel, WorldParameter};
@@ -25,11 +25,11 @@ impl WorldModel for CampusWorld {
     }
 
     fn quantities(&self) -> &'static [WorldMetric] {
-        figures::QUANTITIES
+        figures::METRICS
     }
 
     fn check_policy(&self, words: &str) -> Result<(), String> {
-        policies(&resolved(words, &ParameterValues::of(self))?).map(|_| ())
+        policies(&substitute_parameters(words, &ParameterValues::of(self))?).map(|_| ())
     }
 
     fn check_settings(&self, values: &ParameterValues) -> Result<(), String> {
@@ -75,15 +75,15 @@ impl SharedCampus {
         }
     }
 
-    fn tally(&mut self, mut policies: CampusPolicies) -> CampusMetrics {
+    fn run_metrics(&mut self, mut policies: CampusPolicies) -> CampusMetrics {
         let name = name(&policies);
         if let Some(&tally) = self.tallies.get(&name) {
             return tally;
         }
-        if policies.retry.compares() {
+        if policies.retry.needs_finished_tasks() {
             policies.retry = policies.retry.learn(self.finished());
         }
-        let tally = year(&self.campus, &policies).tally;
+        let tally = run_campus(&self.campus, &policies).metrics;
         self.tallies.insert(name, tally);
         tally
     }
@@ -93,18 +93,18 @@ impl SharedCampus {
         let campus = &self.campus;
         self.finished.get_or_insert_with(|| {
             let baseline = policies(BASELINE).expect("it is one");
-            year(campus, &baseline).finished(campus)
+            run_campus(campus, &baseline).finished(campus)
         })
     }
 }
 
 impl WorldEnvironment for SharedCampus {
     fn run(&mut self, values: &ParameterValues, policy: &str) -> Vec<Option<f64>> {
-        let words = resolved(policy, values).expect("the experiment was checked");
+        let words = substitute_parameters(policy, values).expect("the experiment was checked");
         let policies = policies(&words).expect("the experiment was checked");
-        let with = ComparisonBaselines::to(&policies).map(|policies| self.tally(policies));
-        let tally = self.tally(policies);
-        figures::figures(&tally, &with, values.get("price"))
+        let with = ComparisonBaselines::to(&policies).map(|policies| self.run_metrics(policies));
+        let tally = self.run_metrics(policies);
+        figures::metrics(&tally, &with, values.get("price"))
     }
 }
 
@@ -127,7 +127,7 @@ fn name(policies: &CampusPolicies) -> String {
 }
 
 /// The words with settings in place of their keys in braces: `n1:{n}/c2`.
-fn resolved(words: &str, values: &ParameterValues) -> Result<String, String> {
+fn substitute_parameters(words: &str, values: &ParameterValues) -> Result<String, String> {
     let mut resolved = String::new();
     let mut rest = words;
     while let Some((before, behind)) = rest.split_once('{') {
@@ -169,7 +169,7 @@ mod tests {
         values.set("days", 20.0);
         let mut shared = SharedCampus::new(&values, 1, 0.01);
         let first = shared.run(&values, "p1:90/c2");
-        assert_eq!(first.len(), figures::QUANTITIES.len());
+        assert_eq!(first.len(), figures::METRICS.len());
         let lived = shared.tallies.len();
         assert_eq!(shared.run(&values, "p1:90/c2"), first);
         assert_eq!(

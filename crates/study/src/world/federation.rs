@@ -16,18 +16,18 @@ use crate::results::StudyResults;
 mod charts;
 mod figures;
 
-use figures::figures;
+use figures::metrics;
 
 /// The world of Walker (2009).
 pub(super) struct FederationWorld;
 
 impl WorldModel for FederationWorld {
     fn settings(&self) -> &'static [WorldParameter] {
-        KNOBS
+        PARAMETERS
     }
 
     fn quantities(&self) -> &'static [WorldMetric] {
-        figures::QUANTITIES
+        figures::METRICS
     }
 
     fn check_policy(&self, words: &str) -> Result<(), String> {
@@ -108,7 +108,7 @@ impl WorldEnvironment for SharedFederation {
             self.unmoved.insert(key.clone(), without);
         }
         let with = self.outcomes(&setup, &decider(policy));
-        figures(&with, &self.unmoved[&key])
+        metrics(&with, &self.unmoved[&key])
     }
 }
 
@@ -119,9 +119,9 @@ fn decider(words: &str) -> MigrationDecider {
 /// The seed of a run's stream for one purpose.
 fn stream(purpose: &str, seed: u64, number: u64) -> u64 {
     let mut fingerprint = InputFingerprint::default();
-    fingerprint.text(purpose);
-    fingerprint.number(seed);
-    fingerprint.number(number);
+    fingerprint.add_text(purpose);
+    fingerprint.add_number(seed);
+    fingerprint.add_number(number);
     fingerprint.get()
 }
 
@@ -149,7 +149,7 @@ fn setup(values: &ParameterValues) -> FederationConfig {
 }
 
 /// The defaults are Table I of the paper, and what was found where it says nothing.
-const KNOBS: &[WorldParameter] = &[
+const PARAMETERS: &[WorldParameter] = &[
     environment("runs", "runs an experiment", 1000.0, (1.0, 1e6)),
     environment("sites", "sites", 16.0, (1.0, 1024.0)),
     environment(

@@ -50,11 +50,11 @@ fn neighbours_that_differ_by_chance_cannot_be_told_apart() {
     let clear = ranking(|row| 50.0 + row.policy as f64);
     let names: Vec<usize> = clear.iter().map(|ranked| ranked.policy).collect();
     assert_eq!(names, [1, 0]);
-    assert_eq!(clear[0].like_next, Some(false));
-    assert_eq!(clear[1].like_next, None);
+    assert_eq!(clear[0].indistinguishable_from_next, Some(false));
+    assert_eq!(clear[1].indistinguishable_from_next, None);
     let chance = ranking(|row| 50.0 + row.policy as f64 * [4.0, -3.0][row.seed as usize - 1]);
-    assert_eq!(chance[0].like_next, Some(true));
-    assert_eq!(ranking(|_| 50.0)[0].like_next, Some(true));
+    assert_eq!(chance[0].indistinguishable_from_next, Some(true));
+    assert_eq!(ranking(|_| 50.0)[0].indistinguishable_from_next, Some(true));
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn the_table_is_read_as_it_was_written() {
     let bytes = std::fs::read(folder.path("results.csv")).unwrap();
     let read = StudyResults::read(small().experiment().clone(), bytes.as_slice()).unwrap();
     assert_eq!(read.rows(), results.rows());
-    assert_eq!(ledger.broken().count(), 0);
+    assert_eq!(ledger.unexpected_failures().count(), 0);
 
     let text = String::from_utf8(bytes).unwrap();
     let cut = text.trim_end().rsplit_once('\n').unwrap().0;

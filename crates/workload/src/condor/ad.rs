@@ -85,13 +85,13 @@ impl Default for JobAd<'_> {
 
 impl<'a> JobAd<'a> {
     /// Whether an attribute of this name is read.
-    pub(super) fn reads(name: &[u8]) -> bool {
-        place(name).is_some()
+    pub(super) fn is_known_attribute(name: &[u8]) -> bool {
+        attribute_index(name).is_some()
     }
 
     /// Sets an attribute. One that comes again counts as it came last.
     pub(super) fn set(&mut self, name: &[u8], value: Cow<'a, [u8]>) {
-        if let Some(place) = place(name) {
+        if let Some(place) = attribute_index(name) {
             self.values[place] = Some(value);
         }
     }
@@ -100,7 +100,7 @@ impl<'a> JobAd<'a> {
     ///
     /// # Errors
     /// What makes the ad useless.
-    pub(super) fn draft(&self, keep: ColumnSelection) -> Result<ParsedRecord<'_>, Finding> {
+    pub(super) fn to_record(&self, keep: ColumnSelection) -> Result<ParsedRecord<'_>, Finding> {
         let mut notes = Vec::new();
         let number = records::required(self.get("ClusterId"), RecordField::JobNumber)?;
         let number = field::job_number(number)?;
@@ -108,7 +108,7 @@ impl<'a> JobAd<'a> {
             notes.push(Finding::SharedNumber);
         }
         let submit = records::required(self.get("QDate"), RecordField::Submit)?;
-        let submit = clock::unix(submit, RecordField::Submit)?;
+        let submit = clock::unix_seconds(submit, RecordField::Submit)?;
         let status = self.status()?;
         let runtime = self.runtime()?;
         Ok(ParsedRecord {
@@ -126,7 +126,7 @@ impl<'a> JobAd<'a> {
     }
 
     fn get(&self, name: &str) -> Option<&[u8]> {
-        let at = place(name.as_bytes())?;
+        let at = attribute_index(name.as_bytes())?;
         let value = self.values[at].as_deref()?;
         (!value.is_empty() && !value.eq_ignore_ascii_case(b"undefined")).then_some(value)
     }
@@ -180,7 +180,7 @@ impl<'a> JobAd<'a> {
     }
 
     fn instant(&self, name: &str) -> Option<Instant> {
-        let instant = clock::unix(self.get(name)?, RecordField::Start).ok()?;
+        let instant = clock::unix_seconds(self.get(name)?, RecordField::Start).ok()?;
         (instant > Instant::ZERO).then_some(instant)
     }
 
@@ -265,7 +265,7 @@ impl<'a> JobAd<'a> {
             .find_map(|(name, unit)| memory(name, unit, peak));
         TraceUsage {
             requested_memory: memory("RequestMemory", MEBI, RecordField::RequestedMemory),
-            wait: start.and_then(|start| records::waited(submit, start, notes)),
+            wait: start.and_then(|start| records::wait_time(submit, start, notes)),
             cpu_time: user.zip(system).map(|(user, system)| user + system),
             peak_memory,
             status,
@@ -296,7 +296,7 @@ impl<'a> JobAd<'a> {
     }
 }
 
-fn place(name: &[u8]) -> Option<usize> {
+fn attribute_index(name: &[u8]) -> Option<usize> {
     ATTRIBUTES
         .iter()
         .position(|known| known.as_bytes().eq_ignore_ascii_case(name))

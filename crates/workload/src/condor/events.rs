@@ -39,7 +39,7 @@ const END: &[u8] = b"...";
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no job has ended.
 pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<Trace, ReadError> {
-    read_to(&mut TraceSink::keep(), source, reader, options)
+    read_to(&mut TraceSink::collecting(), source, reader, options)
 }
 
 /// As [`read`], through `outlet`.
@@ -49,7 +49,7 @@ pub(crate) fn read_to(
     reader: impl BufRead,
     options: ReadOptions,
 ) -> Result<Trace, ReadError> {
-    let mut trace = outlet.trace(source, options);
+    let mut trace = outlet.new_trace(source, options);
     trace.unix_start = Some(Instant::ZERO);
     let mut log = EventLogReader {
         trace,
@@ -133,13 +133,13 @@ impl EventLogReader {
         }
         let job = self.open.get_mut(&event.id);
         let job = job.ok_or(Finding::NotSubmitted)?;
-        let status = job.take(&event);
+        let status = job.apply(&event);
         if let Some(status) = status
             && let Some(job) = self.open.remove(&event.id)
         {
             let line = job.line;
             self.ended
-                .push((line, job.draft(event.id, status, self.keep)));
+                .push((line, job.into_record(event.id, status, self.keep)));
         }
         Ok(())
     }

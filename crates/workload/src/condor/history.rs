@@ -23,7 +23,7 @@ use crate::trace::Trace;
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no ad was a job.
 pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<Trace, ReadError> {
-    read_to(&mut TraceSink::keep(), source, reader, options)
+    read_to(&mut TraceSink::collecting(), source, reader, options)
 }
 
 /// As [`read`], through `outlet`.
@@ -33,7 +33,7 @@ pub(crate) fn read_to(
     reader: impl BufRead,
     options: ReadOptions,
 ) -> Result<Trace, ReadError> {
-    let mut trace = outlet.trace(source, options);
+    let mut trace = outlet.new_trace(source, options);
     trace.unix_start = Some(Instant::ZERO);
     let mut history = CondorHistoryReader {
         trace,
@@ -82,7 +82,7 @@ impl CondorHistoryReader<'_, '_> {
         match attribute(text) {
             Some((name, value)) => {
                 self.begun.get_or_insert(number);
-                if JobAd::reads(name) {
+                if JobAd::is_known_attribute(name) {
                     self.ad.set(name, Cow::Owned(literal(value)));
                 }
             }
@@ -95,7 +95,7 @@ impl CondorHistoryReader<'_, '_> {
         let Some(line) = self.begun.take() else {
             return;
         };
-        match ad.draft(self.keep) {
+        match ad.to_record(self.keep) {
             Ok(draft) => {
                 self.outlet.before_job(&mut self.trace);
                 records::push(&mut self.trace, draft, line, &mut self.latest);

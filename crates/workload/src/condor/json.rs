@@ -14,7 +14,7 @@ use super::ad::JobAd;
 use crate::batches::TraceSink;
 use crate::diagnostics::Finding;
 use crate::error::ReadError;
-use crate::format::holds;
+use crate::format::contains;
 use crate::json::{self, LenientTexts};
 use crate::open::ReadOptions;
 use crate::records;
@@ -25,7 +25,7 @@ use crate::trace::Trace;
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no ad was a job.
 pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<Trace, ReadError> {
-    read_to(&mut TraceSink::keep(), source, reader, options)
+    read_to(&mut TraceSink::collecting(), source, reader, options)
 }
 
 /// As [`read`], through `outlet`.
@@ -35,13 +35,13 @@ pub(crate) fn read_to(
     reader: impl BufRead,
     options: ReadOptions,
 ) -> Result<Trace, ReadError> {
-    let mut trace = outlet.trace(source, options);
+    let mut trace = outlet.new_trace(source, options);
     trace.unix_start = Some(Instant::ZERO);
     let mut latest = Instant::ZERO;
     json::for_each_record(reader, None, |line, record| {
         if let Err(finding) = record.and_then(|record| {
             let JsonJobAd(ad) = serde_json::from_slice(record).map_err(|_| Finding::Malformed)?;
-            let draft = ad.draft(options.columns)?;
+            let draft = ad.to_record(options.columns)?;
             outlet.before_job(&mut trace);
             records::push(&mut trace, draft, line, &mut latest);
             Ok(())
@@ -55,9 +55,9 @@ pub(crate) fn read_to(
 }
 
 /// Whether `start`, the beginning of a file, is that of objects with attributes of a job ad.
-pub(crate) fn starts_like(start: &[u8]) -> bool {
+pub(crate) fn matches_format(start: &[u8]) -> bool {
     matches!(start.trim_ascii_start(), [b'[' | b'{', ..])
-        && (holds(start, b"\"ClusterId\"") || holds(start, b"\"QDate\""))
+        && (contains(start, b"\"ClusterId\"") || contains(start, b"\"QDate\""))
 }
 
 struct JsonJobAd(JobAd<'static>);
@@ -80,7 +80,7 @@ impl<'de> Visitor<'de> for JobAdVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<JsonJobAd, A::Error> {
         let mut ad = JobAd::default();
         while let Some(name) = map.next_key::<String>()? {
-            if JobAd::reads(name.as_bytes()) {
+            if JobAd::is_known_attribute(name.as_bytes()) {
                 let LenientTexts(mut values) = map.next_value()?;
                 let value = values.pop().unwrap_or_default();
                 ad.set(name.as_bytes(), Cow::Owned(value.into_bytes()));
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn every_notation_gives_the_same_jobs() {
-        assert!(starts_like(AD.as_bytes()));
+        assert!(matches_format(AD.as_bytes()));
         let columns = ColumnSelection::All;
         let lines = super::super::history::read(
             "jobs",

@@ -25,13 +25,13 @@ impl LatentTraits {
     }
 
     /// What the user asks for changes a little.
-    pub(super) fn request_drifts(&mut self, kept: f64, stream: &mut RandomStream) {
+    pub(super) fn drift_request(&mut self, kept: f64, stream: &mut RandomStream) {
         self.width = blend(kept, self.width, stream.normal());
         self.estimate = blend(kept, self.estimate, stream.normal());
     }
 
     /// How the jobs end changes a little.
-    pub(super) fn outcome_drifts(&mut self, kept: f64, stream: &mut RandomStream) {
+    pub(super) fn drift_outcome(&mut self, kept: f64, stream: &mut RandomStream) {
         self.used = blend(kept, self.used, stream.normal());
         self.cancelled = blend(kept, self.cancelled, stream.normal());
     }

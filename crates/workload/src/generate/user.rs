@@ -18,7 +18,7 @@ const STEEPNESS: f64 = 1.5;
 /// A session has at least k jobs with probability k^-TAIL: gives a mean of two and one session
 /// in a hundred with 13 or more.
 const TAIL: f64 = 1.7;
-const LONGEST_SESSION: f64 = 40.0;
+const MAX_SESSION_JOBS: f64 = 40.0;
 
 /// How much of what a job is like lasts from one job to the next within a session, and from
 /// one session of a user to the next (correlation of the underlying normal deviates).
@@ -27,7 +27,7 @@ const BETWEEN: f64 = 0.85;
 
 /// How often a job repeats the size and the estimate of the one before: measured 56 % within
 /// a session and 59 % between two of them, less those that are alike by chance.
-const REPEATS: f64 = 0.5;
+const REPEAT_PROBABILITY: f64 = 0.5;
 
 /// Seconds between two submissions of a session: measured, for gaps of less than an hour.
 const GAP_LEVELS: [f64; 9] = [0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 1.0];
@@ -77,12 +77,12 @@ impl UserPopulation {
     pub(super) fn session(&mut self, stream: &mut RandomStream) -> GeneratedSession {
         let number = pick(&self.weights, stream.uniform());
         let user = &mut self.state[number as usize];
-        let length = libm::pow(stream.uniform(), -1.0 / TAIL).min(LONGEST_SESSION) as usize;
+        let length = libm::pow(stream.uniform(), -1.0 / TAIL).min(MAX_SESSION_JOBS) as usize;
         let mut submit_s = 0;
         let mut jobs = Vec::with_capacity(length);
         for nth in 0..length {
             let kept = if nth == 0 { BETWEEN } else { WITHIN };
-            user.moves_on(kept, stream);
+            user.advance(kept, stream);
             jobs.push(user.job(submit_s, stream));
             submit_s += quantile(&GAP_LEVELS, &GAPS_S, stream.uniform()) as i64;
         }
@@ -102,10 +102,10 @@ impl GeneratedUser {
     }
 
     /// From one job to the next.
-    fn moves_on(&mut self, kept: f64, stream: &mut RandomStream) {
-        self.latent.outcome_drifts(kept, stream);
-        if !stream.chance(REPEATS) {
-            self.latent.request_drifts(kept, stream);
+    fn advance(&mut self, kept: f64, stream: &mut RandomStream) {
+        self.latent.drift_outcome(kept, stream);
+        if !stream.chance(REPEAT_PROBABILITY) {
+            self.latent.drift_request(kept, stream);
             self.request = GeneratedRequest::draw(&self.latent, stream);
             self.program += 1;
         }

@@ -97,24 +97,24 @@ impl<'a> RecordSplitter<'a> {
             }
             match self.text {
                 StringState::Escaped => self.text = StringState::Within,
-                StringState::Within => self.within(byte),
+                StringState::Within => self.push_string_byte(byte),
                 StringState::Outside => match byte {
                     b'"' => {
                         self.text = StringState::Within;
                         self.key.clear();
                     }
                     b'{' | b'[' => {
-                        let began = self.begin(byte);
+                        let began = self.opens_record(byte);
                         if began {
                             self.begun = self.line;
                             from = at;
                         }
                     }
                     b'}' | b']' => {
-                        let ended = self.end();
+                        let ended = self.closes_record();
                         if ended {
-                            self.keep(&chunk[from..=at]);
-                            self.hand_over(visit);
+                            self.buffer(&chunk[from..=at]);
+                            self.emit_record(visit);
                         }
                     }
                     _ => {}
@@ -122,11 +122,11 @@ impl<'a> RecordSplitter<'a> {
             }
         }
         if self.in_record() {
-            self.keep(&chunk[from..]);
+            self.buffer(&chunk[from..]);
         }
     }
 
-    fn within(&mut self, byte: u8) {
+    fn push_string_byte(&mut self, byte: u8) {
         match byte {
             b'\\' => self.text = StringState::Escaped,
             b'"' => self.text = StringState::Outside,
@@ -136,7 +136,7 @@ impl<'a> RecordSplitter<'a> {
     }
 
     /// Whether a record begins with this bracket.
-    fn begin(&mut self, bracket: u8) -> bool {
+    fn opens_record(&mut self, bracket: u8) -> bool {
         let is_object = bracket == b'{';
         let open = match self.open.last() {
             Some(JsonScope::Record) => JsonScope::Record,
@@ -161,7 +161,7 @@ impl<'a> RecordSplitter<'a> {
     }
 
     /// Whether the record ends with the bracket that closes here.
-    fn end(&mut self) -> bool {
+    fn closes_record(&mut self) -> bool {
         self.open.pop() == Some(JsonScope::Record) && !self.in_record()
     }
 
@@ -169,12 +169,12 @@ impl<'a> RecordSplitter<'a> {
         self.open.last() == Some(&JsonScope::Record)
     }
 
-    fn keep(&mut self, more: &[u8]) {
+    fn buffer(&mut self, more: &[u8]) {
         let room = (MAX_RECORD + 1).saturating_sub(self.record.len());
         self.record.extend_from_slice(&more[..more.len().min(room)]);
     }
 
-    fn hand_over(&mut self, visit: &mut impl FnMut(u64, Result<&[u8], Finding>)) {
+    fn emit_record(&mut self, visit: &mut impl FnMut(u64, Result<&[u8], Finding>)) {
         if self.record.len() > MAX_RECORD {
             visit(self.begun, Err(Finding::LineTooLong));
         } else {

@@ -85,8 +85,8 @@ fn event(
         b"1" => ComputerPresence::Available,
         _ => return Err(Finding::UnknownState),
     };
-    let from = clock::unix(start, RecordField::Start)?;
-    let to = clock::unix(stop, RecordField::End)?;
+    let from = clock::unix_seconds(start, RecordField::Start)?;
+    let to = clock::unix_seconds(stop, RecordField::End)?;
     if to < from {
         return Err(Finding::OutOfRange(RecordField::End));
     }

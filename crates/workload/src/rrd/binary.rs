@@ -20,7 +20,7 @@ const PARAMETERS: usize = 80;
 const MAX_COUNT: u64 = 1 << 32;
 
 /// Whether `bytes` begin like a database.
-pub(super) fn starts_like(bytes: &[u8]) -> bool {
+pub(super) fn matches_format(bytes: &[u8]) -> bool {
     bytes.starts_with(COOKIE)
 }
 
@@ -43,8 +43,8 @@ pub(super) fn parse(bytes: &[u8]) -> Result<RrdDatabase, RrdError> {
     reader.align(0, layout.align);
     reader.skip_parameters(1)?;
 
-    let sources = reader.each(source_count, RrdReader::source)?;
-    let shapes = reader.each(archive_count, |reader| reader.shape(step))?;
+    let sources = reader.read_many(source_count, RrdReader::source)?;
+    let shapes = reader.read_many(archive_count, |reader| reader.shape(step))?;
     let last_update = reader.long()?;
     let _microseconds = reader.long()?;
     let last_update = i64::try_from(last_update).unwrap_or(i64::MAX);
@@ -58,7 +58,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<RrdDatabase, RrdError> {
     }
     let sums = source_count.checked_mul(archive_count);
     reader.skip_parameters(sums.unwrap_or(u64::MAX))?;
-    let current = reader.each(archive_count, |reader| reader.long())?;
+    let current = reader.read_many(archive_count, |reader| reader.long())?;
     let archives = shapes
         .into_iter()
         .zip(current)
@@ -197,7 +197,7 @@ impl<'a> RrdReader<'a> {
         Ok(count)
     }
 
-    fn each<T>(
+    fn read_many<T>(
         &mut self,
         count: u64,
         mut read: impl FnMut(&mut Self) -> Result<T, RrdError>,

@@ -30,7 +30,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<RrdDatabase, RrdError> {
     let last_update = Instant::from_secs(last_update);
     let sources: Vec<RrdSource> = named(root, "ds").map(source).collect::<Result<_, _>>()?;
     if sources.is_empty() {
-        return Err(nonsense(root, "at least one `ds`"));
+        return Err(unexpected(root, "at least one `ds`"));
     }
     let archives = named(root, "rra")
         .map(|node| archive(node, step, sources.len(), last_update))
@@ -77,10 +77,10 @@ fn archive(
         let before = values.len();
         for cell in named(row, "v") {
             let value = cell.text().unwrap_or_default().trim().parse();
-            values.push(value.map_err(|_| nonsense(cell, "a number"))?);
+            values.push(value.map_err(|_| unexpected(cell, "a number"))?);
         }
         if values.len() != before + width {
-            return Err(nonsense(row, "a value for each source"));
+            return Err(unexpected(row, "a value for each source"));
         }
     }
     Ok(RrdArchive {
@@ -117,11 +117,11 @@ fn number<T: std::str::FromStr>(
     let value = text(node, name)?.parse().ok().filter(is_sound);
     value.ok_or_else(|| {
         let child = named(node, name).next().unwrap_or(node);
-        nonsense(child, expected)
+        unexpected(child, expected)
     })
 }
 
-fn nonsense(node: Node<'_, '_>, expected: &'static str) -> RrdError {
+fn unexpected(node: Node<'_, '_>, expected: &'static str) -> RrdError {
     RrdError::Nonsense {
         place: place(node),
         expected,

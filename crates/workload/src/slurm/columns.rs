@@ -137,10 +137,10 @@ impl SacctHeader {
                     ..columns
                 })
             })
-            .find(|columns| columns.fit(line))
+            .find(|columns| columns.fits(line))
     }
 
-    fn fit(&self, line: &[u8]) -> bool {
+    fn fits(&self, line: &[u8]) -> bool {
         let Ok(record) = self.split(line) else {
             return false;
         };

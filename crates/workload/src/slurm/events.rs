@@ -33,7 +33,7 @@ const MEBI: u64 = 1 << 20;
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no event was a job.
 pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<Trace, ReadError> {
-    read_to(&mut TraceSink::keep(), source, reader, options)
+    read_to(&mut TraceSink::collecting(), source, reader, options)
 }
 
 /// As [`read`], through `outlet`.
@@ -71,7 +71,7 @@ impl RecordFormat for SlurmEventsFormat {
         true
     }
 
-    fn draft<'a>(
+    fn parse<'a>(
         &mut self,
         text: &'a [u8],
         keep: ColumnSelection,
@@ -88,11 +88,11 @@ impl RecordFormat for SlurmEventsFormat {
             return Ok(None);
         }
         self.jobs += 1;
-        draft(options, self.jobs, keep).map(Some)
+        parse_record(options, self.jobs, keep).map(Some)
     }
 }
 
-fn draft<'a>(
+fn parse_record<'a>(
     options: SlurmEventOptions<'_, 'a>,
     place: u64,
     keep: ColumnSelection,

@@ -19,7 +19,7 @@ use crate::clock;
 use crate::diagnostics::{Finding, RecordField};
 use crate::error::ReadError;
 use crate::field;
-use crate::format::holds;
+use crate::format::contains;
 use crate::json::{self, LenientNumber, LenientTexts};
 use crate::open::{ColumnSelection, ReadOptions};
 use crate::records::{self, NEVER_RAN, ParsedRecord};
@@ -37,7 +37,7 @@ const MEBI: u64 = 1 << 20;
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no record was a job.
 pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<Trace, ReadError> {
-    read_to(&mut TraceSink::keep(), source, reader, options)
+    read_to(&mut TraceSink::collecting(), source, reader, options)
 }
 
 /// As [`read`], through `outlet`.
@@ -47,13 +47,13 @@ pub(crate) fn read_to(
     reader: impl BufRead,
     options: ReadOptions,
 ) -> Result<Trace, ReadError> {
-    let mut trace = outlet.trace(source, options);
+    let mut trace = outlet.new_trace(source, options);
     trace.unix_start = Some(Instant::ZERO);
     let mut latest = Instant::ZERO;
     json::for_each_record(reader, Some(JOBS), |line, record| {
         if let Err(finding) = record.and_then(|record| {
             let job: SacctJob = serde_json::from_slice(record).map_err(|_| Finding::Malformed)?;
-            let draft = job.draft(options.columns)?;
+            let draft = job.to_record(options.columns)?;
             outlet.before_job(&mut trace);
             records::push(&mut trace, draft, line, &mut latest);
             Ok(())
@@ -68,9 +68,9 @@ pub(crate) fn read_to(
 
 /// Whether `start`, the beginning of a file, is that of an object with a list of jobs, or of what
 /// `sacct` writes around it.
-pub(crate) fn starts_like(start: &[u8]) -> bool {
+pub(crate) fn matches_format(start: &[u8]) -> bool {
     start.trim_ascii_start().starts_with(b"{")
-        && (holds(start, b"\"jobs\"") || holds(start, b"\"data_parser\""))
+        && (contains(start, b"\"jobs\"") || contains(start, b"\"data_parser\""))
 }
 
 #[derive(Default, Deserialize)]
@@ -169,7 +169,7 @@ struct SacctStep {
 }
 
 impl SacctJob {
-    fn draft(&self, keep: ColumnSelection) -> Result<ParsedRecord<'_>, Finding> {
+    fn to_record(&self, keep: ColumnSelection) -> Result<ParsedRecord<'_>, Finding> {
         let mut notes = Vec::new();
         let number = self
             .job_id
@@ -177,7 +177,7 @@ impl SacctJob {
             .ok_or(Finding::Missing(RecordField::JobNumber))?;
         let status = match self.state.current.first() {
             "" => None,
-            state => Some(state::ended(state.as_bytes())?),
+            state => Some(state::end_status(state.as_bytes())?),
         };
         let submit = self.time.submission.positive();
         let submit = submit.ok_or(Finding::Missing(RecordField::Submit))?;
@@ -205,7 +205,7 @@ impl SacctJob {
                 queue: self.partition.first().as_bytes(),
             },
             usage: keep.usage(|| TraceUsage {
-                wait: start.and_then(|start| records::waited(submit, start, &mut notes)),
+                wait: start.and_then(|start| records::wait_time(submit, start, &mut notes)),
                 cpu_time: self.cpu_time(),
                 peak_memory: self.peak_memory(),
                 requested_memory: bytes(count(&self.tres.requested.0, "mem"), MEBI),
@@ -224,7 +224,11 @@ impl SacctJob {
             return field::span(elapsed.as_bytes(), RecordField::RunTime);
         }
         let end = self.time.end.positive().ok_or(Finding::NotEnded)?;
-        Ok(records::ran(start, instant(end, RecordField::End)?, notes))
+        Ok(records::run_time(
+            start,
+            instant(end, RecordField::End)?,
+            notes,
+        ))
     }
 
     fn limit(&self) -> Result<Option<Span>, Finding> {
@@ -253,7 +257,7 @@ impl SacctJob {
 }
 
 fn instant(seconds: f64, field: RecordField) -> Result<Instant, Finding> {
-    clock::unix(seconds.to_string().as_bytes(), field)
+    clock::unix_seconds(seconds.to_string().as_bytes(), field)
 }
 
 fn count(resources: &[SacctResource], kind: &str) -> LenientNumber {
@@ -315,7 +319,7 @@ mod tests {
     #[test]
     fn both_shapes_give_the_same_job() {
         let (old, new) = (parsed(OLD), parsed(NEW));
-        assert!(starts_like(OLD.as_bytes()) && starts_like(NEW.as_bytes()));
+        assert!(matches_format(OLD.as_bytes()) && matches_format(NEW.as_bytes()));
         assert_eq!(old.jobs[0], new.jobs[0]);
         let job = old.jobs[0];
         assert_eq!((job.number, job.procs), (7, 4));

@@ -4,7 +4,7 @@ use crate::diagnostics::Finding;
 use crate::usage::TraceStatus;
 
 /// States that a job leaves again.
-const GOING_ON: [&[u8]; 9] = [
+const NOT_FINAL: [&[u8]; 9] = [
     b"COMPLETING",
     b"CONFIGURING",
     b"PENDING",
@@ -20,7 +20,7 @@ const GOING_ON: [&[u8]; 9] = [
 ///
 /// # Errors
 /// If it has not ended yet, or the state is not known.
-pub(super) fn ended(state: &[u8]) -> Result<TraceStatus, Finding> {
+pub(super) fn end_status(state: &[u8]) -> Result<TraceStatus, Finding> {
     let word = state.split(|&byte| byte == b' ').next();
     match word.unwrap_or_default() {
         b"COMPLETED" => Ok(TraceStatus::Completed),
@@ -30,7 +30,7 @@ pub(super) fn ended(state: &[u8]) -> Result<TraceStatus, Finding> {
         b"OUT_OF_MEMORY" => Ok(TraceStatus::OutOfMemory),
         b"BOOT_FAIL" | b"LAUNCH_FAILED" | b"NODE_FAIL" => Ok(TraceStatus::NodeFailed),
         b"PREEMPTED" => Ok(TraceStatus::Preempted),
-        word if GOING_ON.contains(&word) => Err(Finding::NotEnded),
+        word if NOT_FINAL.contains(&word) => Err(Finding::NotEnded),
         _ => Err(Finding::UnknownState),
     }
 }

@@ -25,19 +25,19 @@ impl NameCounts {
     }
 
     /// How many names there are.
-    pub fn names(&self) -> usize {
+    pub fn n_names(&self) -> usize {
         self.jobs.len()
     }
 
     /// How many jobs have a name.
-    pub fn known(&self) -> u64 {
+    pub fn n_known(&self) -> u64 {
         self.jobs.values().sum()
     }
 
     /// The jobs of the `n` names with the most of them, as a share of the jobs that have a name;
     /// none if no job has.
     pub fn share_of_top(&self, n: usize) -> Option<f64> {
-        let known = self.known();
+        let known = self.n_known();
         let mut jobs: Vec<u64> = self.jobs.values().copied().collect();
         jobs.sort_unstable_by(|a, b| b.cmp(a));
         let top: u64 = jobs.iter().take(n).sum();
@@ -57,7 +57,7 @@ mod tests {
         }
         let mut counts = NameCounts::default();
         (0..5).for_each(|row| counts.add(&labels, row));
-        assert_eq!((counts.names(), counts.known()), (3, 4));
+        assert_eq!((counts.n_names(), counts.n_known()), (3, 4));
         assert_eq!(counts.share_of_top(1), Some(0.5));
         assert_eq!(counts.share_of_top(10), Some(1.0));
         assert_eq!(NameCounts::default().share_of_top(1), None);

@@ -18,7 +18,7 @@ pub(super) struct NameNumbers {
 impl NameNumbers {
     /// The number of a name: itself, if it is a number that no other name got before, else the
     /// first from 1 that is free.
-    pub(super) fn of(&mut self, name: Option<&str>) -> Option<u64> {
+    pub(super) fn number_of(&mut self, name: Option<&str>) -> Option<u64> {
         let name = name?;
         if let Some(&number) = self.by_name.get(name) {
             return Some(number);
@@ -35,7 +35,7 @@ impl NameNumbers {
     }
 
     /// The names that are not their own number.
-    pub(super) fn given(&self) -> impl Iterator<Item = (u64, &str)> {
+    pub(super) fn assigned(&self) -> impl Iterator<Item = (u64, &str)> {
         let given = self.given.iter();
         given.map(|(number, name)| (*number, name.as_ref()))
     }
@@ -64,10 +64,12 @@ mod tests {
     fn numbers_stay_and_no_two_names_share_one() {
         let mut numbers = NameNumbers::default();
         let names = ["3", "ann", "bob", "2", "07", "ann", "1", "3"];
-        let given: Vec<_> = names.map(|name| numbers.of(Some(name)).unwrap()).into();
+        let given: Vec<_> = names
+            .map(|name| numbers.number_of(Some(name)).unwrap())
+            .into();
         assert_eq!(given, [3, 1, 2, 4, 5, 1, 6, 3]);
-        assert_eq!(numbers.of(None), None);
-        let told: Vec<_> = numbers.given().collect();
+        assert_eq!(numbers.number_of(None), None);
+        let told: Vec<_> = numbers.assigned().collect();
         assert_eq!(
             told,
             [(1, "ann"), (2, "bob"), (4, "2"), (5, "07"), (6, "1")]

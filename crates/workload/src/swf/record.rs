@@ -124,7 +124,7 @@ impl<'a> SwfRecord<'a> {
             requested_memory,
             status: status.unwrap_or_default(),
         };
-        field::settle_usage(usage, procs, notes)
+        field::resolve_usage(usage, procs, notes)
     }
 
     /// Whether the record is of MetaCentrum's variant: a list of nodes in braces follows the 18

@@ -71,7 +71,7 @@ impl<W: Write> SwfWriter<W> {
             ("Executable", &self.names.executables),
             ("Queue", &self.names.queues),
         ] {
-            for (number, name) in numbers.given() {
+            for (number, name) in numbers.assigned() {
                 writeln!(self.out, "; {kind}: {number} {}", one_line(name))?;
             }
         }
@@ -93,7 +93,7 @@ impl<W: Write> SwfWriter<W> {
             ("MaxProcs", trace.max_procs.map(|procs| procs.to_string())),
         ];
         for (name, value) in directives {
-            if let Some(value) = value.filter(|_| !says(&trace.comments, name)) {
+            if let Some(value) = value.filter(|_| !has_directive(&trace.comments, name)) {
                 writeln!(self.out, "; {name}: {value}")?;
             }
         }
@@ -113,12 +113,12 @@ impl<W: Write> SwfWriter<W> {
         put(out, usage.wait)?;
         write!(out, " {}", job.runtime)?;
         put(out, ran.then_some(procs))?;
-        put(out, usage.cpu_time.map(|time| a_processor(time, procs)))?;
+        put(out, usage.cpu_time.map(|time| per_processor(time, procs)))?;
         put(
             out,
             usage
                 .peak_memory
-                .map(|memory| kibibytes_a_processor(memory, procs)),
+                .map(|memory| kibibytes_per_processor(memory, procs)),
         )?;
         put(out, Some(procs))?;
         put(out, estimate)?;
@@ -126,7 +126,7 @@ impl<W: Write> SwfWriter<W> {
             out,
             usage
                 .requested_memory
-                .map(|memory| kibibytes_a_processor(memory, procs)),
+                .map(|memory| kibibytes_per_processor(memory, procs)),
         )?;
         put(out, status(usage.status))?;
         for name in [user, group, executable, queue] {
@@ -142,10 +142,10 @@ impl SwfNameNumbers {
             return [None; 4];
         };
         [
-            self.users.of(metadata.user.get(row)),
-            self.groups.of(metadata.group.get(row)),
-            self.executables.of(metadata.executable.get(row)),
-            self.queues.of(metadata.queue.get(row)),
+            self.users.number_of(metadata.user.get(row)),
+            self.groups.number_of(metadata.group.get(row)),
+            self.executables.number_of(metadata.executable.get(row)),
+            self.queues.number_of(metadata.queue.get(row)),
         ]
     }
 }
@@ -172,17 +172,17 @@ const fn status(status: TraceStatus) -> Option<u8> {
     }
 }
 
-fn a_processor(time: Span, procs: u64) -> Span {
+fn per_processor(time: Span, procs: u64) -> Span {
     Span::from_secs_f64(time.as_secs_f64() / procs as f64)
 }
 
 /// Rounded to the nearest, as SWF counts whole kibibytes.
-fn kibibytes_a_processor(memory: Bytes, procs: u64) -> u64 {
+fn kibibytes_per_processor(memory: Bytes, procs: u64) -> u64 {
     (memory.as_f64() / procs as f64 / 1024.0).round() as u64
 }
 
 /// Whether a comment is the directive `name`.
-fn says(comments: &[String], name: &str) -> bool {
+fn has_directive(comments: &[String], name: &str) -> bool {
     let named = |comment: &String| {
         comment
             .split_once(':')

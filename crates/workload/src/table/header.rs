@@ -136,7 +136,7 @@ impl JobTableHeader {
     }
 
     /// Whether `record` is the header itself, once more.
-    pub(super) fn is_again(&self, record: &ByteRecord) -> bool {
+    pub(super) fn is_repeated(&self, record: &ByteRecord) -> bool {
         JobTableColumn::REQUIRED
             .into_iter()
             .all(|column| self.cell(record, column) == Some(column.name().as_bytes()))

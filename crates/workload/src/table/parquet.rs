@@ -12,7 +12,7 @@ use parquet::schema::types::Type;
 use tollgate_model::{Bytes, Instant, Span};
 
 use super::header::JobTableColumn;
-use super::write::is_held;
+use super::write::can_hold;
 use crate::labels::NameColumn;
 use crate::trace::{Trace, TraceJob, TraceMetadata};
 use crate::usage::{TraceStatus, TraceUsage};
@@ -82,7 +82,7 @@ impl<W: Write + Send> ParquetWriter<W> {
 }
 
 fn begin<W: Write + Send>(out: W, batch: &Trace) -> Result<ParquetState<W>> {
-    let held = |column: &JobTableColumn| is_held(batch, *column);
+    let held = |column: &JobTableColumn| can_hold(batch, *column);
     let columns: Vec<JobTableColumn> = JobTableColumn::ALL.into_iter().filter(held).collect();
     let extra = batch.extra.iter().flat_map(|extra| extra.names());
     let fields = columns
@@ -153,7 +153,7 @@ fn cells(batch: &Trace, column: JobTableColumn) -> ParquetCells {
                 .map(|usage| Some(usage.status).filter(|&status| status != TraceStatus::Unknown));
             ParquetCells::Texts(
                 known
-                    .map(|status| Some(ByteArray::from(status?.word())))
+                    .map(|status| Some(ByteArray::from(status?.key())))
                     .collect(),
             )
         }
@@ -193,17 +193,17 @@ impl ParquetCells {
     fn put(self, mut column: SerializedColumnWriter<'_>) -> Result<()> {
         match self {
             Self::Reals(cells) => {
-                let (levels, values) = apart(cells);
+                let (levels, values) = split_nulls(cells);
                 let typed = column.typed::<DoubleType>();
                 typed.write_batch(&values, Some(&levels), None)?;
             }
             Self::Wholes(cells) => {
-                let (levels, values) = apart(cells);
+                let (levels, values) = split_nulls(cells);
                 let typed = column.typed::<Int64Type>();
                 typed.write_batch(&values, Some(&levels), None)?;
             }
             Self::Texts(cells) => {
-                let (levels, values) = apart(cells);
+                let (levels, values) = split_nulls(cells);
                 let typed = column.typed::<ByteArrayType>();
                 typed.write_batch(&values, Some(&levels), None)?;
             }
@@ -213,7 +213,7 @@ impl ParquetCells {
 }
 
 /// For each cell whether it is known, and the values that are.
-fn apart<T>(cells: Vec<Option<T>>) -> (Vec<i16>, Vec<T>) {
+fn split_nulls<T>(cells: Vec<Option<T>>) -> (Vec<i16>, Vec<T>) {
     let levels = cells.iter().map(|cell| i16::from(cell.is_some())).collect();
     (levels, cells.into_iter().flatten().collect())
 }

@@ -23,7 +23,7 @@ use crate::usage::{TraceStatus, TraceUsage};
 /// [`ReadError::DuplicateColumn`] if the header will not do, [`ReadError::NoUsableLine`] if no
 /// line was a job.
 pub fn read(source: &str, reader: impl Read, options: ReadOptions) -> Result<Trace, ReadError> {
-    read_to(&mut TraceSink::keep(), source, reader, options)
+    read_to(&mut TraceSink::collecting(), source, reader, options)
 }
 
 /// As [`read`], through `outlet`.
@@ -47,7 +47,7 @@ pub(crate) fn read_to(
         return Err(ReadError::Empty);
     }
     let header = JobTableHeader::parse(&record, line_of(&record))?;
-    let trace = outlet.trace(source, options);
+    let trace = outlet.new_trace(source, options);
     let mut table = JobTableReader::new(trace, header, record.len());
     while next(&mut record)? {
         outlet.before_job(&mut table.trace);
@@ -122,8 +122,8 @@ impl JobTableReader {
         if record.len() != self.width {
             return Err(wrong_width(record));
         }
-        if self.header.is_again(record) {
-            return Err(Finding::HeaderAgain);
+        if self.header.is_repeated(record) {
+            return Err(Finding::RepeatedHeader);
         }
         let job = self.job(record, line)?;
         self.sla(record, line);
@@ -155,7 +155,7 @@ impl JobTableReader {
 
         // The line is a job: only now may something be said about what was assumed.
         let notes = &mut self.trace.diagnostics;
-        let (runtime, estimate) = field::settle_times(runtime, estimate, line, notes);
+        let (runtime, estimate) = field::resolve_times(runtime, estimate, line, notes);
         if procs.is_none() {
             notes.record(Finding::OneProc, line);
         }
@@ -207,7 +207,7 @@ impl JobTableReader {
         };
         let mut notes = Vec::new();
         let usage = usage(header, record, &mut notes);
-        let usage = field::settle_usage(usage, procs, &mut notes);
+        let usage = field::resolve_usage(usage, procs, &mut notes);
         for note in notes {
             trace.diagnostics.record(note, line);
         }
@@ -254,7 +254,7 @@ fn usage(header: &JobTableHeader, record: &ByteRecord, notes: &mut Vec<Finding>)
         RecordField::RequestedMemory,
     );
     let status = cell(JobTableColumn::Status).map_or(Ok(None), |word| {
-        let status = TraceStatus::of_word(word);
+        let status = TraceStatus::from_key(word);
         status
             .ok_or(Finding::Unusable(RecordField::Status))
             .map(Some)

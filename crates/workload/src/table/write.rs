@@ -15,7 +15,7 @@ use crate::usage::{TraceStatus, TraceUsage};
 pub fn write(trace: &Trace, writer: impl Write) -> io::Result<()> {
     let mut table = JobTableWriter::new(writer);
     table.begin(trace, |column| {
-        is_held(trace, column) && is_known(trace, column)
+        can_hold(trace, column) && has_value(trace, column)
     })?;
     table.write(trace)?;
     table.finish()?;
@@ -49,7 +49,7 @@ impl<W: Write> JobTableWriter<W> {
     /// Those of the output.
     pub fn write(&mut self, batch: &Trace) -> io::Result<()> {
         if self.columns.is_none() {
-            self.begin(batch, |column| is_held(batch, column))?;
+            self.begin(batch, |column| can_hold(batch, column))?;
         }
         for row in 0..batch.jobs.len() {
             let whole = JobTableRow::of(batch, row);
@@ -94,7 +94,7 @@ impl<W: Write> JobTableWriter<W> {
 }
 
 /// Whether `trace` can have values in `column`.
-pub(super) const fn is_held(trace: &Trace, column: JobTableColumn) -> bool {
+pub(super) const fn can_hold(trace: &Trace, column: JobTableColumn) -> bool {
     match column {
         JobTableColumn::JobId
         | JobTableColumn::Submit
@@ -118,7 +118,7 @@ pub(super) const fn is_held(trace: &Trace, column: JobTableColumn) -> bool {
 }
 
 /// Whether a job of `trace` has a value in `column`, where few formats have any.
-fn is_known(trace: &Trace, column: JobTableColumn) -> bool {
+fn has_value(trace: &Trace, column: JobTableColumn) -> bool {
     match column {
         JobTableColumn::Account
         | JobTableColumn::Wait
@@ -179,23 +179,29 @@ impl<'a> JobTableRow<'a> {
             JobTableColumn::Runtime => write!(cell, "{}", job.runtime),
             JobTableColumn::Procs => write!(cell, "{}", job.procs),
             JobTableColumn::Estimate => {
-                known(cell, trace.has_estimate(*row).then_some(job.estimate))
+                write_known(cell, trace.has_estimate(*row).then_some(job.estimate))
             }
-            JobTableColumn::User => known(cell, names.and_then(|names| names.user.get(*row))),
-            JobTableColumn::Group => known(cell, names.and_then(|names| names.group.get(*row))),
-            JobTableColumn::Account => known(cell, names.and_then(|names| names.account.get(*row))),
+            JobTableColumn::User => write_known(cell, names.and_then(|names| names.user.get(*row))),
+            JobTableColumn::Group => {
+                write_known(cell, names.and_then(|names| names.group.get(*row)))
+            }
+            JobTableColumn::Account => {
+                write_known(cell, names.and_then(|names| names.account.get(*row)))
+            }
             JobTableColumn::Executable => {
-                known(cell, names.and_then(|names| names.executable.get(*row)))
+                write_known(cell, names.and_then(|names| names.executable.get(*row)))
             }
-            JobTableColumn::Queue => known(cell, names.and_then(|names| names.queue.get(*row))),
-            JobTableColumn::Deadline => known(cell, sla.deadline),
-            JobTableColumn::Budget => known(cell, sla.budget),
-            JobTableColumn::Penalty => known(cell, sla.penalty),
-            JobTableColumn::Wait => known(cell, usage.wait),
-            JobTableColumn::CpuTime => known(cell, usage.cpu_time),
-            JobTableColumn::PeakMemory => known(cell, usage.peak_memory),
-            JobTableColumn::RequestedMemory => known(cell, usage.requested_memory),
-            JobTableColumn::Status => known(
+            JobTableColumn::Queue => {
+                write_known(cell, names.and_then(|names| names.queue.get(*row)))
+            }
+            JobTableColumn::Deadline => write_known(cell, sla.deadline),
+            JobTableColumn::Budget => write_known(cell, sla.budget),
+            JobTableColumn::Penalty => write_known(cell, sla.penalty),
+            JobTableColumn::Wait => write_known(cell, usage.wait),
+            JobTableColumn::CpuTime => write_known(cell, usage.cpu_time),
+            JobTableColumn::PeakMemory => write_known(cell, usage.peak_memory),
+            JobTableColumn::RequestedMemory => write_known(cell, usage.requested_memory),
+            JobTableColumn::Status => write_known(
                 cell,
                 Some(usage.status).filter(|&status| status != TraceStatus::Unknown),
             ),
@@ -204,6 +210,6 @@ impl<'a> JobTableRow<'a> {
 }
 
 /// The value as text, nothing if it is not known.
-fn known(cell: &mut Vec<u8>, value: Option<impl Display>) -> io::Result<()> {
+fn write_known(cell: &mut Vec<u8>, value: Option<impl Display>) -> io::Result<()> {
     value.map_or(Ok(()), |value| write!(cell, "{value}"))
 }

@@ -60,11 +60,11 @@ impl OracleShareTask {
         self.due <= now + Span::TICK
     }
 
-    fn overran(&self) -> bool {
+    fn has_overrun(&self) -> bool {
         self.estimate - self.done <= TOLERANCE
     }
 
-    fn over(&self) -> bool {
+    fn is_over(&self) -> bool {
         self.runtime - self.done <= TOLERANCE
     }
 
@@ -72,7 +72,7 @@ impl OracleShareTask {
     pub(super) fn share(&self, now: Instant, settings: &OracleShareSettings) -> f64 {
         if self.expired(now) {
             self.share_by(settings.expired, now)
-        } else if self.overran() {
+        } else if self.has_overrun() {
             self.share_by(settings.overrun, now)
         } else {
             (self.estimate - self.done) / self.left(now)
@@ -149,10 +149,10 @@ impl OracleShareNode {
         finishes: &mut [Instant],
     ) {
         self.tasks = self.at(now);
-        for task in self.tasks.iter().filter(|task| task.over()) {
+        for task in self.tasks.iter().filter(|task| task.is_over()) {
             finishes[task.job] = finishes[task.job].max(now);
         }
-        self.tasks.retain(|task| !task.over());
+        self.tasks.retain(|task| !task.is_over());
         self.share_out(now, settings);
     }
 
@@ -179,8 +179,8 @@ impl OracleShareNode {
     #[cfg(test)]
     pub(super) fn something_happened(&self, now: Instant) -> bool {
         let changed = |(before, after): (&OracleShareTask, &OracleShareTask)| {
-            after.over()
-                || before.overran() != after.overran()
+            after.is_over()
+                || before.has_overrun() != after.has_overrun()
                 || before.expired(self.since) != after.expired(now)
         };
         self.tasks.iter().zip(&self.at(now)).any(changed)
@@ -197,7 +197,7 @@ impl OracleShareNode {
             (task.rate > 0.0).then(|| self.since + Span::ceil_secs_f64(seconds))
         };
         let end = reaches(task.runtime);
-        let used_up = reaches(task.estimate).filter(|_| !task.overran());
+        let used_up = reaches(task.estimate).filter(|_| !task.has_overrun());
         let lapse = Some(task.due).filter(|_| !task.expired(self.since));
         [end, used_up, lapse].into_iter().flatten().min()
     }

@@ -51,7 +51,7 @@ fn arrivals(case: &OracleCase) -> Vec<(usize, &OracleJob)> {
 }
 
 /// The largest difference between two lists of instants, in seconds.
-fn apart(one: &[Instant], other: &[Instant]) -> f64 {
+fn max_difference(one: &[Instant], other: &[Instant]) -> f64 {
     let apart = one.iter().zip(other);
     apart
         .map(|(one, other)| one.since(*other).as_secs_f64().abs())
@@ -87,8 +87,8 @@ fn small_steps_come_to_the_events() {
         let settings = settings(overrun, expired);
         let events = by_events(&case, &settings);
         let steps = |micros| by_steps(&case, &settings, Span::from_micros(micros));
-        prop_assert!(apart(&events, &steps(4_000)) <= 0.080);
-        prop_assert!(apart(&events, &steps(250)) <= 0.005);
+        prop_assert!(max_difference(&events, &steps(4_000)) <= 0.080);
+        prop_assert!(max_difference(&events, &steps(250)) <= 0.005);
         Ok(())
     });
     checked.expect("every case converges");

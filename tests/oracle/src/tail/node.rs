@@ -26,7 +26,7 @@ struct OracleTailTask {
     /// Seconds of work done.
     done: f64,
     /// Seconds of work done when something last happened on the node: what it is judged by.
-    seen: f64,
+    work_at_last_event: f64,
 }
 
 /// A node and its tasks in order of arrival.
@@ -48,7 +48,7 @@ impl OracleTailTask {
             deadline,
             due: asked.spec.submit + deadline,
             done: 0.0,
-            seen: 0.0,
+            work_at_last_event: 0.0,
         }
     }
 
@@ -67,8 +67,8 @@ impl OracleTailTask {
             let span = Span::from_secs_f64(seconds);
             self.belief.probability_within(span).as_f64()
         };
-        let gone = if self.seen > 0.0 {
-            within(self.seen + TOLERANCE)
+        let gone = if self.work_at_last_event > 0.0 {
+            within(self.work_at_last_event + TOLERANCE)
         } else {
             0.0
         };
@@ -109,12 +109,12 @@ impl OracleTailNode {
     pub(super) fn add(&mut self, job: usize, asked: &OracleJob, now: Instant) {
         self.work_until(now);
         self.tasks.push(OracleTailTask::new(job, asked));
-        self.look();
+        self.record_work();
     }
 
-    fn look(&mut self) {
+    fn record_work(&mut self) {
         for task in &mut self.tasks {
-            task.seen = task.done;
+            task.work_at_last_event = task.done;
         }
     }
 
@@ -148,7 +148,7 @@ impl OracleTailNode {
         }
         self.tasks
             .retain(|task| task.runtime - task.done > TOLERANCE);
-        self.look();
+        self.record_work();
     }
 
     /// The next instant at which the task that runs ends or outlives a quantile, or a deadline

@@ -11,7 +11,7 @@ use tollgate_report::{
     ForecastChart, ForecastChartJob, ModeMarker, ReportPage, folder as report_folder,
 };
 
-use super::series::{LAST, SeriesPoint};
+use super::series::{MAX_JOBS_PER_SERIES, SeriesPoint};
 use super::{EvaluationPair, print};
 use crate::exit::CliFailure;
 
@@ -20,7 +20,7 @@ use crate::exit::CliFailure;
 /// # Errors
 /// At the first file that cannot be written.
 pub(super) fn write(evaluated: &EvaluationPair, folder: &Path) -> Result<(), CliFailure> {
-    fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+    fs::create_dir_all(folder).map_err(|error| write_error(folder, error))?;
     for (name, rows) in [
         ("methods.csv", print::methods(evaluated)),
         ("classes.csv", print::classes(evaluated)),
@@ -33,15 +33,21 @@ pub(super) fn write(evaluated: &EvaluationPair, folder: &Path) -> Result<(), Cli
 
 fn page(evaluated: &EvaluationPair) -> ReportPage {
     let causal = &evaluated.causal;
-    let rule = |class: &ClassId| evaluated.naming.rule(*class, None, None);
+    let rule = |class: &ClassId| evaluated.names.rule(*class, None, None);
     let periods = causal.periods.keys();
     let courses = evaluated
-        .paths
+        .series
         .0
         .iter()
         .map(|(class, steps)| ForecastChart {
             title: rule(class),
-            steps: steps.iter().rev().take(LAST).rev().map(drawn).collect(),
+            steps: steps
+                .iter()
+                .rev()
+                .take(MAX_JOBS_PER_SERIES)
+                .rev()
+                .map(course_step)
+                .collect(),
         });
     forecast::page(&ForecastReport {
         source: &evaluated.jobs.sources.join(", "),
@@ -52,11 +58,11 @@ fn page(evaluated: &EvaluationPair) -> ReportPage {
             .map(|period| print::period_name(evaluated, *period))
             .collect::<Vec<_>>(),
         classes: &causal.classes.keys().map(rule).collect::<Vec<_>>(),
-        courses: &courses.collect::<Vec<_>>(),
+        charts: &courses.collect::<Vec<_>>(),
     })
 }
 
-fn drawn(step: &SeriesPoint) -> ForecastChartJob {
+fn course_step(step: &SeriesPoint) -> ForecastChartJob {
     ForecastChartJob {
         actual_s: step.runtime.as_secs_f64(),
         forecast_s: step.point.as_secs_f64(),
@@ -70,10 +76,11 @@ fn drawn(step: &SeriesPoint) -> ForecastChartJob {
 }
 
 fn table(file: &Path, rows: &[Value]) -> Result<(), CliFailure> {
-    let created = File::create(file).map_err(|error| failed(file, error))?;
-    crate::csv_rows::write(&mut BufWriter::new(created), rows).map_err(|error| failed(file, error))
+    let created = File::create(file).map_err(|error| write_error(file, error))?;
+    crate::csv_rows::write(&mut BufWriter::new(created), rows)
+        .map_err(|error| write_error(file, error))
 }
 
-fn failed(file: &Path, error: std::io::Error) -> CliFailure {
-    CliFailure::write(file.display().to_string(), error)
+fn write_error(file: &Path, error: std::io::Error) -> CliFailure {
+    CliFailure::write_failed(file.display().to_string(), error)
 }

@@ -16,12 +16,15 @@ use crate::exit::CliFailure;
 /// How far from its level the coverage of a class may be.
 pub(super) const TOLERANCE: f64 = 0.04;
 /// The indices of the levels that tables show: 0.90 and 0.95.
-const SHOWN: [usize; 2] = [9, 10];
+const SHOWN_LEVELS: [usize; 2] = [9, 10];
 
-pub(super) fn answer(evaluated: &EvaluationPair, format: OutputFormat) -> Result<(), CliFailure> {
+pub(super) fn write_answer(
+    evaluated: &EvaluationPair,
+    format: OutputFormat,
+) -> Result<(), CliFailure> {
     let mut out = BufWriter::new(io::stdout().lock());
     match format {
-        OutputFormat::Table => out.write_all(text(evaluated).as_bytes())?,
+        OutputFormat::Table => out.write_all(render_text(evaluated).as_bytes())?,
         OutputFormat::Json => {
             serde_json::to_writer_pretty(&mut out, &object(evaluated)).map_err(io::Error::from)?;
             writeln!(out)?;
@@ -42,7 +45,7 @@ fn object(evaluated: &EvaluationPair) -> Value {
     for method in &evaluated.methods {
         all.insert(
             method.key().to_owned(),
-            settings(&|evaluation| Value::Object(outcome(evaluation.of(*method)))),
+            settings(&|evaluation| Value::Object(outcome(evaluation.method(*method)))),
         );
     }
     Value::Object(all)
@@ -52,7 +55,10 @@ fn object(evaluated: &EvaluationPair) -> Value {
 fn aggregate(evaluation: &ForecastEvaluation, evaluated: &EvaluationPair) -> Value {
     let mut keys = outcome(&evaluation.aggregate);
     keys.insert("series".to_owned(), json!(evaluation.classes.len()));
-    keys.insert("fewest_jobs_of_series".to_owned(), json!(evaluated.fewest));
+    keys.insert(
+        "fewest_jobs_of_series".to_owned(),
+        json!(evaluated.min_jobs),
+    );
     let within = (0..N_LEVELS).map(|level| evaluation.classes_within(level, TOLERANCE));
     keys.insert("series_within_4_points".to_owned(), by_level(within));
     let better = evaluated.methods.iter().map(|method| {
@@ -67,7 +73,7 @@ fn aggregate(evaluation: &ForecastEvaluation, evaluated: &EvaluationPair) -> Val
         let mut keys = outcome(&figures.aggregate);
         keys.insert(
             "class".to_owned(),
-            json!(evaluated.naming.rule(*class, None, None)),
+            json!(evaluated.names.rule(*class, None, None)),
         );
         Value::Object(keys)
     });
@@ -113,14 +119,14 @@ pub(super) fn methods(evaluated: &EvaluationPair) -> Vec<Value> {
             let mut keys = Map::new();
             keys.insert("method".to_owned(), json!(key));
             keys.insert("setting".to_owned(), json!(setting));
-            keys.extend(flat(of));
+            keys.extend(flatten_outcome(of));
             let better = method.and_then(|method| evaluation.classes_better_than(method));
             keys.insert("aggregate_better_in".to_owned(), json!(better));
             rows.push(Value::Object(keys));
         };
         row("aggregate", &evaluation.aggregate, None);
         for method in &evaluated.methods {
-            row(method.key(), evaluation.of(*method), Some(*method));
+            row(method.key(), evaluation.method(*method), Some(*method));
         }
     }
     rows
@@ -130,7 +136,7 @@ pub(super) fn methods(evaluated: &EvaluationPair) -> Vec<Value> {
 pub(super) fn classes(evaluated: &EvaluationPair) -> Vec<Value> {
     parts(evaluated, "class", |evaluation| {
         let named = evaluation.classes.iter();
-        let named = named.map(|(class, f)| (evaluated.naming.rule(*class, None, None), f));
+        let named = named.map(|(class, f)| (evaluated.names.rule(*class, None, None), f));
         named.collect()
     })
 }
@@ -157,7 +163,7 @@ fn parts<'a>(
             let mut keys = Map::new();
             keys.insert(key.to_owned(), json!(name));
             keys.insert("setting".to_owned(), json!(setting));
-            keys.extend(flat(&figures.aggregate));
+            keys.extend(flatten_outcome(&figures.aggregate));
             Value::Object(keys)
         })
     });
@@ -165,7 +171,7 @@ fn parts<'a>(
 }
 
 /// An outcome with a column a level.
-fn flat(outcome: &MethodScore) -> Map<String, Value> {
+fn flatten_outcome(outcome: &MethodScore) -> Map<String, Value> {
     let MethodScore { score, levels } = outcome;
     let mut keys = Map::new();
     keys.insert("jobs".to_owned(), json!(score.jobs));
@@ -182,7 +188,7 @@ fn flat(outcome: &MethodScore) -> Map<String, Value> {
 
 /// A month, or a count of thirty days.
 pub(super) fn period_name(evaluated: &EvaluationPair, period: i64) -> String {
-    if evaluated.jobs.dated {
+    if evaluated.jobs.has_calendar {
         return month_name(period);
     }
     let first = PERIOD_DAYS * period;
@@ -196,7 +202,7 @@ impl EvaluationPair {
     }
 }
 
-fn text(evaluated: &EvaluationPair) -> String {
+fn render_text(evaluated: &EvaluationPair) -> String {
     let mut text = String::new();
     for (setting, evaluation) in evaluated.settings() {
         let words = match setting {
@@ -207,12 +213,12 @@ fn text(evaluated: &EvaluationPair) -> String {
         text += &format!(
             "{words}\n{} series of at least {} jobs, {} jobs; bounds over all {} jobs\n\n",
             series,
-            evaluated.fewest,
+            evaluated.min_jobs,
             evaluation.aggregate.score.jobs,
             evaluation.aggregate.levels[0].jobs()
         );
-        text += &table(evaluated, evaluation);
-        for level in SHOWN {
+        text += &render_table(evaluated, evaluation);
+        for level in SHOWN_LEVELS {
             if let Some(within) = evaluation.classes_within(level, TOLERANCE) {
                 text += &format!(
                     "{} is kept within 4 points in {:.0} % of the series\n",
@@ -227,13 +233,13 @@ fn text(evaluated: &EvaluationPair) -> String {
     text + "\n"
 }
 
-fn table(evaluated: &EvaluationPair, evaluation: &ForecastEvaluation) -> String {
+fn render_table(evaluated: &EvaluationPair, evaluation: &ForecastEvaluation) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     let mut head = ["method", "median error", "mean |ln|", "all beat it in"]
         .map(String::from)
         .to_vec();
-    for level in SHOWN {
+    for level in SHOWN_LEVELS {
         let level = LEVELS[level].as_f64();
         head.extend([format!("kept ({level})"), format!("bound/run ({level})")]);
     }
@@ -250,7 +256,7 @@ fn table(evaluated: &EvaluationPair, evaluation: &ForecastEvaluation) -> String 
     rows.extend(
         compared
             .chain(others)
-            .map(|method| (method.key(), evaluation.of(*method), Some(*method))),
+            .map(|method| (method.key(), evaluation.method(*method), Some(*method))),
     );
     for (name, outcome, method) in rows {
         let number = |value: Option<f64>, decimals: usize, unit: &str| {
@@ -266,7 +272,7 @@ fn table(evaluated: &EvaluationPair, evaluation: &ForecastEvaluation) -> String 
             number(outcome.score.mean_abs_ln, 3, ""),
             number(better.map(|part| 100.0 * part), 0, " %"),
         ];
-        for level in SHOWN {
+        for level in SHOWN_LEVELS {
             let held = outcome.levels[level];
             cells.push(number(held.coverage().map(|part| 100.0 * part), 1, " %"));
             cells.push(number(held.bound_ratio(), 2, ""));

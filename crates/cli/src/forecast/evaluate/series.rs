@@ -8,9 +8,9 @@ use tollgate_forecast::{
 use tollgate_model::Span;
 
 /// How many series are drawn.
-const DRAWN: usize = 12;
+const MAX_SERIES: usize = 12;
 /// How many of the last jobs of each.
-pub(super) const LAST: usize = 400;
+pub(super) const MAX_JOBS_PER_SERIES: usize = 400;
 
 /// A job of a series.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +36,7 @@ impl SeriesRecorder {
         let mut largest: Vec<(ClassId, usize)> = jobs_of.into_iter().collect();
         largest.retain(|(_, jobs)| *jobs >= fewest);
         largest.sort_by_key(|(class, jobs)| (std::cmp::Reverse(*jobs), *class));
-        let drawn = largest.into_iter().take(DRAWN);
+        let drawn = largest.into_iter().take(MAX_SERIES);
         Self(drawn.map(|(class, _)| (class, Vec::new())).collect())
     }
 }
@@ -47,8 +47,8 @@ impl EvaluationObserver for SeriesRecorder {
             return;
         };
         // Twice as many are kept before half of them is dropped: that costs nothing.
-        if steps.len() == 2 * LAST {
-            steps.drain(..LAST);
+        if steps.len() == 2 * MAX_JOBS_PER_SERIES {
+            steps.drain(..MAX_JOBS_PER_SERIES);
         }
         steps.push(SeriesPoint {
             nth,

@@ -25,7 +25,7 @@ pub(super) enum FrontendError {
     },
     /// What would not be honoured.
     #[error("{place}: {option}: not supported: {message}")]
-    Refused {
+    UnsupportedOption {
         place: String,
         option: String,
         message: &'static str,
@@ -45,15 +45,17 @@ impl CliError for FrontendError {
             Self::Unknown { .. }
             | Self::NoValue { .. }
             | Self::Value { .. }
-            | Self::Refused { .. } => ExitKind::Usage,
-            Self::UnknownJobs { of_pbs: true, .. } => ExitKind::Told(UNKNOWN_JOB),
+            | Self::UnsupportedOption { .. } => ExitKind::Usage,
+            Self::UnknownJobs { of_pbs: true, .. } => ExitKind::External(UNKNOWN_JOB),
             Self::UnknownJobs { of_pbs: false, .. } => ExitKind::Failed,
         }
     }
 
     fn hint(&self) -> Option<Cow<'_, str>> {
         match self {
-            Self::Refused { .. } => Some("`tollgate submit --help` lists what is supported".into()),
+            Self::UnsupportedOption { .. } => {
+                Some("`tollgate submit --help` lists what is supported".into())
+            }
             Self::Unknown { .. }
             | Self::NoValue { .. }
             | Self::Value { .. }

@@ -85,7 +85,7 @@ pub(crate) fn options(tool: FrontendTool) -> String {
 }
 
 /// Whether help is asked for: before any operand, since `-h` holds a job.
-pub(super) fn is_asked(words: &[String]) -> bool {
+pub(super) fn is_requested(words: &[String]) -> bool {
     let options = words.iter().take_while(|word| word.starts_with('-'));
     options
         .into_iter()

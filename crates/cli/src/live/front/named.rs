@@ -5,10 +5,10 @@ use tollgate_service::api::types::JobDetails;
 use super::FrontendDialect;
 
 /// What PBS calls the host that a number is from.
-pub(super) const SERVER: &str = "tollgate";
+pub(super) const SERVER_NAME: &str = "tollgate";
 
 /// A job as the service names it: `7.tollgate` is 7, `7[3]` and `7.3` of Grid Engine are the task `7_3`.
-pub(super) fn read(word: &str, style: FrontendDialect) -> Option<String> {
+pub(super) fn parse(word: &str, style: FrontendDialect) -> Option<String> {
     let number = |text: &str| text.parse::<u64>().ok();
     let (job, rest) = match word.find(['.', '[', '_']) {
         Some(end) => word.split_at(end),
@@ -33,12 +33,12 @@ pub(super) fn read(word: &str, style: FrontendDialect) -> Option<String> {
 }
 
 /// A job as the style writes it.
-pub(super) fn write(job: &JobDetails, style: FrontendDialect) -> String {
+pub(super) fn format(job: &JobDetails, style: FrontendDialect) -> String {
     let id = job.id;
     match (style, &job.array, job.task) {
-        (FrontendDialect::Pbs, Some(_), None) => format!("{id}[].{SERVER}"),
-        (FrontendDialect::Pbs, _, Some(task)) => format!("{id}[{task}].{SERVER}"),
-        (FrontendDialect::Pbs, None, None) => format!("{id}.{SERVER}"),
+        (FrontendDialect::Pbs, Some(_), None) => format!("{id}[].{SERVER_NAME}"),
+        (FrontendDialect::Pbs, _, Some(task)) => format!("{id}[{task}].{SERVER_NAME}"),
+        (FrontendDialect::Pbs, None, None) => format!("{id}.{SERVER_NAME}"),
         (FrontendDialect::GridEngine, _, _) => id.to_string(),
     }
 }
@@ -62,7 +62,7 @@ mod tests {
             ("", FrontendDialect::GridEngine, None),
             ("../7", FrontendDialect::GridEngine, None),
         ] {
-            assert_eq!(read(word, style).as_deref(), expected, "{word}");
+            assert_eq!(parse(word, style).as_deref(), expected, "{word}");
         }
     }
 }

@@ -67,7 +67,7 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ParsedOption {
     /// Where it stands: `qsub`, or a file and its line.
-    pub(super) place: String,
+    pub(super) source: String,
     /// Its name, without the dash.
     pub(super) name: String,
     /// Its values with blanks between them.
@@ -81,18 +81,18 @@ impl ParsedOption {
     }
 
     /// That its value means nothing.
-    pub(super) fn wrong(&self, message: impl Into<String>) -> FrontendError {
+    pub(super) fn invalid_value(&self, message: impl Into<String>) -> FrontendError {
         FrontendError::Value {
-            place: self.place.clone(),
+            place: self.source.clone(),
             option: self.option(),
             message: message.into(),
         }
     }
 
     /// That it cannot be honoured.
-    pub(super) fn refused(&self, message: &'static str) -> FrontendError {
-        FrontendError::Refused {
-            place: self.place.clone(),
+    pub(super) fn unsupported(&self, message: &'static str) -> FrontendError {
+        FrontendError::UnsupportedOption {
+            place: self.source.clone(),
             option: self.option(),
             message,
         }
@@ -103,7 +103,7 @@ impl ParsedOption {
 ///
 /// # Errors
 /// The first one that nobody knows, or that lacks its value.
-pub(super) fn read<'a>(
+pub(super) fn parse<'a>(
     place: &str,
     words: &'a [String],
 ) -> Result<(Vec<ParsedOption>, &'a [String]), FrontendError> {
@@ -116,9 +116,9 @@ pub(super) fn read<'a>(
         if name == "-" {
             return Ok((given, behind));
         }
-        let (option, values, behind) = one(place, name, behind)?;
+        let (option, values, behind) = parse_one(place, name, behind)?;
         given.push(ParsedOption {
-            place: place.to_owned(),
+            source: place.to_owned(),
             name: option.to_owned(),
             value: values.join(" "),
         });
@@ -129,7 +129,7 @@ pub(super) fn read<'a>(
 
 /// An option, its values and what is left. A letter's value may stand right behind it, as in `-j oe`
 /// and `-joe`.
-fn one<'a>(
+fn parse_one<'a>(
     place: &str,
     name: &'a str,
     behind: &'a [String],
@@ -164,7 +164,7 @@ mod tests {
 
     fn split(words: &str) -> Result<(String, String), String> {
         let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
-        let (given, rest) = read("qsub", &words).map_err(|error| error.to_string())?;
+        let (given, rest) = parse("qsub", &words).map_err(|error| error.to_string())?;
         let given = given
             .iter()
             .map(|one| format!("{}={}", one.name, one.value));

@@ -13,12 +13,12 @@ use crate::voice::Verbosity;
 
 /// Takes each job back; one that is not there does not stop the others.
 pub(super) fn run(words: &[String], address: &ServiceAddressArgs) -> Result<(), CliFailure> {
-    let style = FrontendDialect::of_environment().unwrap_or(FrontendDialect::Pbs);
+    let style = FrontendDialect::from_env().unwrap_or(FrontendDialect::Pbs);
     let (jobs, tasks) = operands(words)?;
     let mut client = address.connect()?;
     let mut unknown = Vec::new();
     for word in jobs {
-        let id = named::read(word, style).map(|id| match &tasks {
+        let id = named::parse(word, style).map(|id| match &tasks {
             Some(tasks) => format!("{id}_{tasks}"),
             None => id,
         });

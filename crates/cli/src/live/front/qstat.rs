@@ -20,9 +20,9 @@ use crate::exit::CliFailure;
 use crate::live::address::ServiceAddressArgs;
 
 /// For how long jobs that are over are still listed, in seconds, as Torque does (`keep_completed`).
-const KEPT_S: i64 = 300;
+const SHOW_FINISHED_S: i64 = 300;
 /// The most jobs that are listed.
-const MOST: u32 = 10_000;
+const MAX_JOBS: u32 = 10_000;
 
 /// What is asked.
 #[derive(Debug, Default)]
@@ -47,14 +47,14 @@ pub(super) fn run(words: &[String], address: &ServiceAddressArgs) -> Result<(), 
     } else {
         FrontendDialect::Pbs
     };
-    let style = FrontendDialect::of_environment().unwrap_or(guess);
-    let asked = asked(words, style)?;
+    let style = FrontendDialect::from_env().unwrap_or(guess);
+    let asked = parse_options(words, style)?;
     let mut client = address.connect()?;
     let mut out = io::stdout().lock();
     if asked.server {
         return Ok(pbs::write_server(&mut out)?);
     }
-    let (jobs, unknown) = jobs(&mut client, &asked, style)?;
+    let (jobs, unknown) = fetch_jobs(&mut client, &asked, style)?;
     match style {
         FrontendDialect::Pbs => pbs::write(&mut out, &jobs, &asked)?,
         FrontendDialect::GridEngine => grid_engine::write(&mut out, &jobs, &asked)?,
@@ -67,7 +67,7 @@ pub(super) fn run(words: &[String], address: &ServiceAddressArgs) -> Result<(), 
 }
 
 /// Reads the words; those that mean the same to both styles are one.
-fn asked(words: &[String], style: FrontendDialect) -> Result<QstatOptions, FrontendError> {
+fn parse_options(words: &[String], style: FrontendDialect) -> Result<QstatOptions, FrontendError> {
     let mut asked = QstatOptions::default();
     let mut words = words.iter();
     while let Some(word) = words.next() {
@@ -101,7 +101,7 @@ fn asked(words: &[String], style: FrontendDialect) -> Result<QstatOptions, Front
                 });
             }
             // All jobs of a server or of a queue are all jobs.
-            place if place.starts_with('@') || place == named::SERVER => {}
+            place if place.starts_with('@') || place == named::SERVER_NAME => {}
             job => asked.jobs.push(job.to_owned()),
         }
     }
@@ -109,18 +109,18 @@ fn asked(words: &[String], style: FrontendDialect) -> Result<QstatOptions, Front
 }
 
 /// The jobs that are meant, and those of them that are not there.
-fn jobs(
+fn fetch_jobs(
     client: &mut ApiClient,
     asked: &QstatOptions,
     style: FrontendDialect,
 ) -> Result<(Vec<JobDetails>, Vec<String>), CliFailure> {
     let (mut jobs, mut unknown) = (Vec::new(), Vec::new());
     for word in &asked.jobs {
-        match named::read(word, style) {
+        match named::parse(word, style) {
             None => unknown.push(word.clone()),
             Some(id) => match client.get::<JobDetails>(&format!("/v1/jobs/{id}")) {
                 // Grid Engine forgets jobs that are over.
-                Ok(job) if style == FrontendDialect::GridEngine && is_over(&job) => {
+                Ok(job) if style == FrontendDialect::GridEngine && is_finished(&job) => {
                     unknown.push(word.clone())
                 }
                 Ok(job) => jobs.push(job),
@@ -132,18 +132,22 @@ fn jobs(
     if !asked.jobs.is_empty() {
         return Ok((jobs, unknown));
     }
-    let live: JobList = client.get(&format!("/v1/jobs?live=true&limit={MOST}"))?;
+    let live: JobList = client.get(&format!("/v1/jobs?live=true&limit={MAX_JOBS}"))?;
     jobs = live.jobs;
     if style == FrontendDialect::Pbs {
-        let all: JobList = client.get(&format!("/v1/jobs?limit={MOST}"))?;
+        let all: JobList = client.get(&format!("/v1/jobs?limit={MAX_JOBS}"))?;
         let now = Timestamp::now();
-        jobs.extend(all.jobs.into_iter().filter(|job| is_fresh(job, now)));
+        jobs.extend(
+            all.jobs
+                .into_iter()
+                .filter(|job| finished_recently(job, now)),
+        );
     }
     jobs.retain(|job| !matches!(job.state.as_str(), "reserved" | "expired"));
     jobs.sort_by_key(|job| job.id);
     if let Some(user) = asked.user.as_deref().filter(|&user| user != "*") {
         let own = rustix::process::geteuid().as_raw();
-        jobs.retain(|job| user_name(job) == user || (job.user_id == own && is_me(user)));
+        jobs.retain(|job| user_name(job) == user || (job.user_id == own && is_current_user(user)));
     }
     if let Some(states) = &asked.states {
         let wanted = |job: &JobDetails| match job.state.as_str() {
@@ -155,20 +159,20 @@ fn jobs(
     Ok((jobs, unknown))
 }
 
-fn is_over(job: &JobDetails) -> bool {
+fn is_finished(job: &JobDetails) -> bool {
     matches!(
         job.state.as_str(),
         "finished" | "cancelled" | "lost" | "rejected" | "expired"
     )
 }
 
-fn is_fresh(job: &JobDetails, now: Timestamp) -> bool {
-    let over = job.finished_at.as_ref().filter(|_| is_over(job));
+fn finished_recently(job: &JobDetails, now: Timestamp) -> bool {
+    let over = job.finished_at.as_ref().filter(|_| is_finished(job));
     let over = over.and_then(|at| at.parse::<Timestamp>().ok());
-    over.is_some_and(|at| now.as_second() - at.as_second() < KEPT_S)
+    over.is_some_and(|at| now.as_second() - at.as_second() < SHOW_FINISHED_S)
 }
 
-fn is_me(user: &str) -> bool {
+fn is_current_user(user: &str) -> bool {
     ["USER", "LOGNAME"]
         .iter()
         .any(|name| std::env::var(name).is_ok_and(|value| value == user))
@@ -185,7 +189,7 @@ fn user_name(job: &JobDetails) -> String {
 }
 
 /// Text within XML.
-fn escaped(text: &str) -> String {
+fn escape_xml(text: &str) -> String {
     let plain = |letter: char| !letter.is_control();
     let text: String = text.chars().filter(|&letter| plain(letter)).collect();
     text.replace('&', "&amp;")
@@ -195,7 +199,7 @@ fn escaped(text: &str) -> String {
 }
 
 /// A text cut to fit into a column.
-fn cut(text: &str, width: usize) -> String {
+fn truncate(text: &str, width: usize) -> String {
     text.chars().take(width).collect()
 }
 

@@ -16,12 +16,12 @@ use crate::exit::CliFailure;
 use crate::live::address::ServiceAddressArgs;
 use crate::live::error::ClientCommandError;
 use crate::live::job::JobArgs;
-use crate::live::submit::decided;
+use crate::live::submit::post_request;
 use crate::live::{print, script};
 use crate::voice::{self, Verbosity};
 
 /// Options that only Grid Engine has.
-const OF_GRID_ENGINE: &[&str] = &[
+const GRID_ENGINE_OPTIONS: &[&str] = &[
     "terse", "cwd", "wd", "pe", "b", "hold_jid", "sync", "tc", "notify", "now", "shell",
 ];
 
@@ -33,16 +33,16 @@ enum JobBody {
 
 /// Hands a job in, and prints its number alone, or in the sentence of Grid Engine.
 pub(super) fn run(words: &[String], address: &ServiceAddressArgs) -> Result<(), CliFailure> {
-    let (typed, operands) = options::read("qsub", words)?;
+    let (typed, operands) = options::parse("qsub", words)?;
     let mut wishes = JobOptions::default();
     // What is typed goes over what the script says; for that it is read twice.
-    wishes.add(&typed, style(&typed, ""))?;
-    let (body, arguments) = body(operands, wishes.program)?;
+    wishes.add(&typed, detect_dialect(&typed, ""))?;
+    let (body, arguments) = read_body(operands, wishes.program)?;
     let text = match &body {
         JobBody::Script { text, .. } => text.as_str(),
         JobBody::Program => "",
     };
-    let style = style(&typed, text);
+    let style = detect_dialect(&typed, text);
     let mut wishes = JobOptions::default();
     if let JobBody::Script { name, text } = &body {
         wishes.add(&directives(name, text, style)?, style)?;
@@ -50,24 +50,24 @@ pub(super) fn run(words: &[String], address: &ServiceAddressArgs) -> Result<(), 
     wishes.add(&typed, style)?;
     let mut arguments = arguments.to_vec();
     if let Some(more) = &wishes.arguments {
-        let more = script::words(more).unwrap_or_else(|| vec![more.clone()]);
+        let more = script::split_words(more).unwrap_or_else(|| vec![more.clone()]);
         arguments.extend(more);
     }
     let request = request(&wishes, &body, &arguments, style)?;
     let mut client = address.connect()?;
-    let answer = decided(&mut client, "/v1/jobs", &request)?;
+    let answer = post_request(&mut client, "/v1/jobs", &request)?;
     let Some(id) = answer
         .id
         .filter(|_| answer.decision != JobDecision::Rejected)
     else {
-        return Err(rejected(&answer));
+        return Err(rejection_error(&answer));
     };
     let name = request.name.as_deref().unwrap_or_default();
     let tasks = request.array.as_deref();
     writeln!(
         io::stdout().lock(),
         "{}",
-        said(id, name, tasks, &wishes, style)
+        format_submitted(id, name, tasks, &wishes, style)
     )?;
     if wishes.wait {
         let job: JobDetails = client.get(&format!("/v1/jobs/{id}/wait"))?;
@@ -83,21 +83,23 @@ pub(super) fn run(words: &[String], address: &ServiceAddressArgs) -> Result<(), 
 }
 
 /// Whose words these are: as the environment says, else as the options and the script do.
-fn style(typed: &[ParsedOption], text: &str) -> FrontendDialect {
+fn detect_dialect(typed: &[ParsedOption], text: &str) -> FrontendDialect {
     let marked = |mark| text.lines().any(|line: &str| line.starts_with(mark));
-    let has = typed.iter().any(|one| OF_GRID_ENGINE.contains(&&*one.name));
+    let has = typed
+        .iter()
+        .any(|one| GRID_ENGINE_OPTIONS.contains(&&*one.name));
     let guess = match has || (marked("#$") && !marked("#PBS")) {
         true => FrontendDialect::GridEngine,
         false => FrontendDialect::Pbs,
     };
-    FrontendDialect::of_environment().unwrap_or(guess)
+    FrontendDialect::from_env().unwrap_or(guess)
 }
 
 /// The script that is named first, or standard input; and the words behind it.
-fn body(operands: &[String], program: bool) -> Result<(JobBody, &[String]), CliFailure> {
+fn read_body(operands: &[String], program: bool) -> Result<(JobBody, &[String]), CliFailure> {
     if program {
         return match operands {
-            [] => Err(CliFailure::flag(
+            [] => Err(CliFailure::invalid_flag(
                 "b",
                 "expected a program behind the options",
             )),
@@ -105,28 +107,29 @@ fn body(operands: &[String], program: bool) -> Result<(JobBody, &[String]), CliF
         };
     }
     let (name, text, arguments) = match operands {
-        [] => ("STDIN", read_all()?, operands),
-        [name, rest @ ..] if name == "-" => ("STDIN", read_all()?, rest),
+        [] => ("STDIN", read_stdin()?, operands),
+        [name, rest @ ..] if name == "-" => ("STDIN", read_stdin()?, rest),
         [name, rest @ ..] => {
-            let text = fs::read(name).map_err(|error| CliFailure::read(name.clone(), error))?;
+            let text =
+                fs::read(name).map_err(|error| CliFailure::read_failed(name.clone(), error))?;
             (name.as_str(), text, rest)
         }
     };
     let file = name.to_owned();
     let text = String::from_utf8(text).ok();
-    let text = text.filter(|text| text.len() as u64 <= script::LONGEST);
-    let text = text.ok_or(ClientCommandError::NotCopied { file })?;
+    let text = text.filter(|text| text.len() as u64 <= script::MAX_SCRIPT_LEN);
+    let text = text.ok_or(ClientCommandError::ScriptNotReadable { file })?;
     let name = name.to_owned();
     Ok((JobBody::Script { name, text }, arguments))
 }
 
-fn read_all() -> Result<Vec<u8>, CliFailure> {
+fn read_stdin() -> Result<Vec<u8>, CliFailure> {
     let mut text = Vec::new();
     let read = io::stdin()
         .lock()
-        .take(script::LONGEST + 1)
+        .take(script::MAX_SCRIPT_LEN + 1)
         .read_to_end(&mut text);
-    read.map_err(|error| CliFailure::read("standard input", error))?;
+    read.map_err(|error| CliFailure::read_failed("standard input", error))?;
     Ok(text)
 }
 
@@ -153,12 +156,12 @@ fn directives(
             continue;
         }
         let place = format!("{name}:{number}");
-        let words = script::words(rest).ok_or_else(|| FrontendError::Value {
+        let words = script::split_words(rest).ok_or_else(|| FrontendError::Value {
             place: place.clone(),
             option: mark.to_owned(),
             message: "a quote is not closed".to_owned(),
         })?;
-        let (given, rest) = options::read(&place, &words)?;
+        let (given, rest) = options::parse(&place, &words)?;
         if let Some(word) = rest.first() {
             return Err(FrontendError::Value {
                 place,
@@ -192,13 +195,13 @@ fn request(
     arguments: &[String],
     style: FrontendDialect,
 ) -> Result<JobRequest, CliFailure> {
-    let here = env::current_dir().map_err(|error| CliFailure::read(".", error))?;
+    let here = env::current_dir().map_err(|error| CliFailure::read_failed(".", error))?;
     let home = env::var_os("HOME").map_or_else(|| here.clone(), PathBuf::from);
     let name = name(wishes, body, arguments);
     // Where jobs start, and where relative names of files are.
     let dir = match &wishes.dir {
         Some(dir) => here.join(dir),
-        None if wishes.here => here.clone(),
+        None if wishes.in_current_dir => here.clone(),
         None => home,
     };
     let base = match style {
@@ -206,17 +209,18 @@ fn request(
         FrontendDialect::GridEngine => &dir,
     };
     let is_array = wishes.array.is_some();
-    let place =
-        |wish: &Option<String>, letter| file(wish.as_deref(), letter, &name, base, is_array, style);
+    let place = |wish: &Option<String>, letter| {
+        output_path(wish.as_deref(), letter, &name, base, is_array, style)
+    };
     let output = place(&wishes.output, 'o');
-    let errors = place(&wishes.errors, 'e').unwrap_or_else(|| "/dev/null".to_owned());
+    let errors = place(&wishes.stderr_path, 'e').unwrap_or_else(|| "/dev/null".to_owned());
     let prelude = ScriptPrelude {
-        style,
+        dialect: style,
         is_array,
-        errors: (!wishes.joined).then_some(errors.as_str()),
+        stderr_path: (!wishes.join_stderr).then_some(errors.as_str()),
     };
     let (command, script) = program(wishes, body, arguments, &prelude);
-    let idle = wishes.idle.iter().chain(&wishes.resources.idle);
+    let idle = wishes.ignored.iter().chain(&wishes.resources.ignored);
     for option in idle {
         Verbosity::Notes.note(format_args!("{option} changes nothing here"));
     }
@@ -225,7 +229,7 @@ fn request(
     if wishes.all_env {
         given.insert(0, "all".to_owned());
     }
-    given.extend(told(&name, &here, style));
+    given.extend(frontend_variables(&name, &here, style));
     let job = JobArgs {
         procs: Some(procs),
         mem: wishes.resources.memory_for(procs),
@@ -238,7 +242,7 @@ fn request(
         budget: wishes
             .resources
             .budget
-            .or(from_environment("TOLLGATE_BUDGET")?),
+            .or(credits_from_env("TOLLGATE_BUDGET")?),
         penalty: wishes.resources.penalty,
         confidence: wishes.resources.confidence,
         name: Some(name),
@@ -246,7 +250,7 @@ fn request(
         dir: Some(dir),
         output: Some(output.unwrap_or_else(|| "none".to_owned())),
         requeue: wishes.requeue,
-        array: tasks(wishes),
+        array: array_spec(wishes),
         after: wishes.after.clone(),
         command,
     };
@@ -287,7 +291,7 @@ fn program(
             )
         }
         JobBody::Script { name, text } => {
-            let over = prelude.over(text, wishes.shell.as_deref());
+            let over = prelude.prepend_to(text, wishes.shell.as_deref());
             if over.is_none() {
                 Verbosity::Notes.note(
                     "the script is for no shell: errors go where its output does, and its number is \
@@ -304,7 +308,7 @@ fn program(
 }
 
 /// A file for output or errors: none throws them away.
-fn file(
+fn output_path(
     wish: Option<&str>,
     letter: char,
     name: &str,
@@ -346,16 +350,16 @@ fn file(
 }
 
 /// `1-10:2%5`.
-fn tasks(wishes: &JobOptions) -> Option<String> {
+fn array_spec(wishes: &JobOptions) -> Option<String> {
     let tasks = wishes.array.clone()?;
-    Some(match &wishes.at_most {
+    Some(match &wishes.max_concurrent {
         Some(most) => format!("{tasks}%{most}"),
         None => tasks,
     })
 }
 
 /// Variables of a job that are known already.
-fn told(name: &str, here: &Path, style: FrontendDialect) -> Vec<String> {
+fn frontend_variables(name: &str, here: &Path, style: FrontendDialect) -> Vec<String> {
     let here = here.display();
     let of = |variable: &str| env::var(variable).unwrap_or_default();
     let (home, user) = (of("HOME"), of("LOGNAME"));
@@ -378,13 +382,13 @@ fn told(name: &str, here: &Path, style: FrontendDialect) -> Vec<String> {
     }
 }
 
-fn from_environment(variable: &'static str) -> Result<Option<f64>, CliFailure> {
+fn credits_from_env(variable: &'static str) -> Result<Option<f64>, CliFailure> {
     let Ok(text) = env::var(variable) else {
         return Ok(None);
     };
     let read = text.parse::<f64>().ok();
     let wrong = || {
-        CliFailure::flag(
+        CliFailure::invalid_flag(
             "budget",
             format!("{variable}: expected credits, got `{text}`"),
         )
@@ -393,14 +397,14 @@ fn from_environment(variable: &'static str) -> Result<Option<f64>, CliFailure> {
 }
 
 /// What is printed of a job that was taken in.
-fn said(
+fn format_submitted(
     id: u64,
     name: &str,
     tasks: Option<&str>,
     wishes: &JobOptions,
     style: FrontendDialect,
 ) -> String {
-    let server = named::SERVER;
+    let server = named::SERVER_NAME;
     let of_array = tasks.map(|tasks| {
         let (tasks, _) = tasks.split_once('%').unwrap_or((tasks, ""));
         let step = if tasks.contains(':') { "" } else { ":1" };
@@ -422,9 +426,9 @@ fn said(
 }
 
 /// Says why, as there is no answer that would.
-fn rejected(answer: &SubmitResponse) -> CliFailure {
+fn rejection_error(answer: &SubmitResponse) -> CliFailure {
     let reasons = answer.reasons.iter().map(|reason| reason.text.as_str());
     let reasons: Vec<&str> = reasons.collect();
-    voice::error(format_args!("rejected: {}", reasons.join("; ")), None);
+    voice::print_error(format_args!("rejected: {}", reasons.join("; ")), None);
     ClientCommandError::Rejected.into()
 }

@@ -12,7 +12,7 @@ pub(super) struct ResourceOptions {
     /// Bytes of memory, all together.
     pub(super) memory: Option<u64>,
     /// Bytes for each processor.
-    pub(super) memory_each: Option<u64>,
+    pub(super) memory_per_proc: Option<u64>,
     /// Seconds.
     pub(super) estimate: Option<f64>,
     pub(super) deadline: Option<String>,
@@ -20,7 +20,7 @@ pub(super) struct ResourceOptions {
     pub(super) penalty: Option<f64>,
     pub(super) confidence: Option<f64>,
     /// What is known and does nothing here.
-    pub(super) idle: Vec<String>,
+    pub(super) ignored: Vec<String>,
 }
 
 impl ResourceOptions {
@@ -40,19 +40,19 @@ impl ResourceOptions {
     /// All bytes of memory for `procs` processors.
     pub(super) fn memory_for(&self, procs: u32) -> Option<u64> {
         let each = self
-            .memory_each
+            .memory_per_proc
             .map(|each| each.saturating_mul(u64::from(procs)));
         self.memory.max(each)
     }
 
     fn add_one(&mut self, given: &ParsedOption, item: &str) -> Result<(), FrontendError> {
         let (name, value) = item.split_once('=').unwrap_or((item, ""));
-        let wrong = |message: String| given.wrong(format!("{name}: {message}"));
+        let wrong = |message: String| given.invalid_value(format!("{name}: {message}"));
         let amount = || value.parse::<f64>().ok().filter(|value| value.is_finite());
         let expected = |what: &str| wrong(format!("expected {what}, got `{value}`"));
         match name {
             "walltime" | "h_rt" | "s_rt" => {
-                self.estimate = Some(words::span(value).map_err(wrong)?);
+                self.estimate = Some(words::parse_span(value).map_err(wrong)?);
             }
             "mem" | "vmem" | "mem_free" | "h_rss" | "virtual_free" | "vf" => {
                 let bytes = memory(value).map_err(wrong)?;
@@ -60,7 +60,7 @@ impl ResourceOptions {
             }
             "pmem" | "pvmem" | "h_vmem" | "s_vmem" => {
                 let bytes = memory(value).map_err(wrong)?;
-                self.memory_each = self.memory_each.max(Some(bytes));
+                self.memory_per_proc = self.memory_per_proc.max(Some(bytes));
             }
             "ncpus" | "procs" | "slots" => {
                 let procs = value.parse().ok().filter(|&procs| procs > 0);
@@ -69,13 +69,13 @@ impl ResourceOptions {
             "nodes" | "select" => self.add_chunks(given, name, value)?,
             "deadline" => self.deadline = Some(value.to_owned()),
             "budget" => self.budget = Some(amount().ok_or_else(|| expected("credits"))?),
-            "penalty" => self.penalty = Some(words::rate(value).map_err(wrong)?),
+            "penalty" => self.penalty = Some(words::parse_rate(value).map_err(wrong)?),
             "confidence" => self.confidence = Some(amount().ok_or_else(|| expected("a number"))?),
             "place" | "cput" | "pcput" | "h_cpu" | "s_cpu" | "nice" => {
-                self.idle.push(format!("-l {item}"));
+                self.ignored.push(format!("-l {item}"));
             }
             _ => {
-                return Err(given.wrong(format!("unknown resource `{name}`")));
+                return Err(given.invalid_value(format!("unknown resource `{name}`")));
             }
         }
         Ok(())
@@ -94,7 +94,7 @@ impl ResourceOptions {
             let mut parts = chunk.split(':');
             let count: Option<u32> = parts.next().and_then(|count| count.parse().ok());
             let count = count.filter(|&count| count > 0).ok_or_else(|| {
-                given.wrong(format!("{name}: expected a number of nodes, got `{chunk}`"))
+                given.invalid_value(format!("{name}: expected a number of nodes, got `{chunk}`"))
             })?;
             let mut each = 1_u32;
             for part in parts {
@@ -106,12 +106,12 @@ impl ResourceOptions {
                     ("mpiprocs" | "ompthreads", Some(_)) => {}
                     ("mem" | "vmem", _) => {
                         let bytes = memory(amount)
-                            .map_err(|message| given.wrong(format!("{name}: {message}")))?;
+                            .map_err(|message| given.invalid_value(format!("{name}: {message}")))?;
                         let bytes = bytes.saturating_mul(u64::from(count));
                         memory_all = Some(memory_all.unwrap_or(0_u64).saturating_add(bytes));
                     }
                     _ => {
-                        return Err(given.wrong(format!("{name}: unknown part `{part}`")));
+                        return Err(given.invalid_value(format!("{name}: unknown part `{part}`")));
                     }
                 }
             }
@@ -127,8 +127,8 @@ impl ResourceOptions {
 fn memory(text: &str) -> Result<u64, String> {
     let text = text.to_ascii_lowercase();
     match text.strip_suffix('w') {
-        Some(amount) => Ok(words::memory(amount)?.saturating_mul(8)),
-        None => words::memory(&text),
+        Some(amount) => Ok(words::parse_memory(amount)?.saturating_mul(8)),
+        None => words::parse_memory(&text),
     }
 }
 
@@ -140,7 +140,7 @@ mod tests {
         let mut resources = ResourceOptions::default();
         for list in lists {
             let given = ParsedOption {
-                place: "qsub".to_owned(),
+                source: "qsub".to_owned(),
                 name: "l".to_owned(),
                 value: (*list).to_owned(),
             };

@@ -5,21 +5,21 @@ use super::FrontendDialect;
 /// Shells that understand what is written before a script.
 const SHELLS: &[&str] = &["sh", "bash", "dash", "ksh", "zsh"];
 /// The shell of a script that names none.
-const USUAL_SHELL: &str = "/bin/sh";
+const DEFAULT_SHELL: &str = "/bin/sh";
 
 /// What a job sets up before its script's first line.
 #[derive(Clone, Debug)]
 pub(super) struct ScriptPrelude<'a> {
-    pub(super) style: FrontendDialect,
+    pub(super) dialect: FrontendDialect,
     pub(super) is_array: bool,
     /// Where errors go, with `%j` and `%a`, if not where the output does.
-    pub(super) errors: Option<&'a str>,
+    pub(super) stderr_path: Option<&'a str>,
 }
 
 impl ScriptPrelude<'_> {
     /// One line of a shell.
     pub(super) fn line(&self) -> String {
-        let id = match (self.style, self.is_array) {
+        let id = match (self.dialect, self.is_array) {
             (FrontendDialect::Pbs, false) => "export PBS_JOBID=$TOLLGATE_JOB.tollgate",
             (FrontendDialect::Pbs, true) => {
                 "export PBS_JOBID=\"$TOLLGATE_JOB[$TOLLGATE_TASK].tollgate\" \
@@ -32,11 +32,11 @@ impl ScriptPrelude<'_> {
                 "export JOB_ID=$TOLLGATE_JOB SGE_TASK_ID=$TOLLGATE_TASK"
             }
         };
-        let procs = match self.style {
+        let procs = match self.dialect {
             FrontendDialect::Pbs => "PBS_NP=$TOLLGATE_PROCS NCPUS=$TOLLGATE_PROCS",
             FrontendDialect::GridEngine => "NSLOTS=$TOLLGATE_PROCS",
         };
-        let errors = self.errors.map_or_else(String::new, |file| {
+        let errors = self.stderr_path.map_or_else(String::new, |file| {
             let file = file.replace('\'', "'\\''");
             let file = file.replace("%j", "'$TOLLGATE_JOB'");
             format!("; exec 2>'{}'", file.replace("%a", "'$TOLLGATE_TASK'"))
@@ -46,18 +46,18 @@ impl ScriptPrelude<'_> {
 
     /// The script with that line before it; none if its interpreter is no such shell. The line stands
     /// behind the first one, where a script says what runs it.
-    pub(super) fn over(&self, text: &str, shell: Option<&str>) -> Option<String> {
+    pub(super) fn prepend_to(&self, text: &str, shell: Option<&str>) -> Option<String> {
         let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
         let (said, body) = match first.strip_prefix("#!") {
             Some(said) => (Some(said.trim()), rest),
             None => (None, text),
         };
-        let shell = shell.or(said).unwrap_or(USUAL_SHELL);
-        understands(shell).then(|| format!("#!{shell}\n{}\n{body}", self.line()))
+        let shell = shell.or(said).unwrap_or(DEFAULT_SHELL);
+        is_posix_shell(shell).then(|| format!("#!{shell}\n{}\n{body}", self.line()))
     }
 }
 
-fn understands(shell: &str) -> bool {
+fn is_posix_shell(shell: &str) -> bool {
     let mut words = shell.split_whitespace();
     let program = words.next().unwrap_or_default();
     let program = match program.rsplit('/').next() {
@@ -73,27 +73,32 @@ mod tests {
     use super::*;
 
     const PBS: ScriptPrelude<'_> = ScriptPrelude {
-        style: FrontendDialect::Pbs,
+        dialect: FrontendDialect::Pbs,
         is_array: false,
-        errors: Some("it's.e%j"),
+        stderr_path: Some("it's.e%j"),
     };
 
     #[test]
     fn a_script_is_told_what_only_its_start_can_tell() {
         assert_eq!(
-            PBS.over("#!/bin/bash\necho\n", None).unwrap(),
+            PBS.prepend_to("#!/bin/bash\necho\n", None).unwrap(),
             "#!/bin/bash\nexport PBS_JOBID=$TOLLGATE_JOB.tollgate PBS_NP=$TOLLGATE_PROCS \
              NCPUS=$TOLLGATE_PROCS; exec 2>'it'\\''s.e'$TOLLGATE_JOB''\necho\n"
         );
-        let bare = PBS.over("echo\n", None).unwrap();
+        let bare = PBS.prepend_to("echo\n", None).unwrap();
         assert!(bare.starts_with("#!/bin/sh\nexport ") && bare.ends_with("\necho\n"));
-        let named = PBS.over("#!/bin/csh\necho\n", Some("/bin/bash")).unwrap();
+        let named = PBS
+            .prepend_to("#!/bin/csh\necho\n", Some("/bin/bash"))
+            .unwrap();
         assert!(named.starts_with("#!/bin/bash\n"));
     }
 
     #[test]
     fn another_interpreter_is_left_alone() {
-        assert_eq!(PBS.over("#!/usr/bin/env python3\nprint()\n", None), None);
-        assert!(PBS.over("#!/usr/bin/env bash\n", None).is_some());
+        assert_eq!(
+            PBS.prepend_to("#!/usr/bin/env python3\nprint()\n", None),
+            None
+        );
+        assert!(PBS.prepend_to("#!/usr/bin/env bash\n", None).is_some());
     }
 }

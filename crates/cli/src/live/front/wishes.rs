@@ -11,17 +11,17 @@ use super::resources::ResourceOptions;
 pub(super) struct JobOptions {
     pub(super) name: Option<String>,
     pub(super) output: Option<String>,
-    pub(super) errors: Option<String>,
-    pub(super) joined: bool,
+    pub(super) stderr_path: Option<String>,
+    pub(super) join_stderr: bool,
     pub(super) dir: Option<String>,
     /// Start where `qsub` was called.
-    pub(super) here: bool,
+    pub(super) in_current_dir: bool,
     pub(super) shell: Option<String>,
     /// `NAME` or `NAME=VALUE`.
     pub(super) env: Vec<String>,
     pub(super) all_env: bool,
     pub(super) array: Option<String>,
-    pub(super) at_most: Option<String>,
+    pub(super) max_concurrent: Option<String>,
     /// `ID` or `any:ID`.
     pub(super) after: Vec<String>,
     pub(super) held: bool,
@@ -33,7 +33,7 @@ pub(super) struct JobOptions {
     pub(super) arguments: Option<String>,
     pub(super) resources: ResourceOptions,
     /// What is known and changes nothing here, as it was written.
-    pub(super) idle: Vec<String>,
+    pub(super) ignored: Vec<String>,
 }
 
 impl JobOptions {
@@ -60,33 +60,35 @@ impl JobOptions {
         match given.name.as_str() {
             "N" => self.name = value(),
             "o" => self.output = Some(path(&given.value)),
-            "e" => self.errors = Some(path(&given.value)),
-            "j" => self.joined = matches!(given.value.as_str(), "oe" | "eo" | "y" | "yes"),
+            "e" => self.stderr_path = Some(path(&given.value)),
+            "j" => self.join_stderr = matches!(given.value.as_str(), "oe" | "eo" | "y" | "yes"),
             "d" | "wd" => self.dir = value(),
-            "cwd" => self.here = true,
+            "cwd" => self.in_current_dir = true,
             "S" => self.shell = Some(path(&given.value)),
             "v" => self.env.extend(list(&given.value)),
             "V" => self.all_env = true,
             "t" | "J" => self.array = value(),
-            "tc" => self.at_most = value(),
-            "hold_jid" => self.wait_for(given, "any:", given.value.split(','), style)?,
+            "tc" => self.max_concurrent = value(),
+            "hold_jid" => self.add_dependency(given, "any:", given.value.split(','), style)?,
             "h" => self.held = true,
-            "r" => self.requeue = yes(given)?,
+            "r" => self.requeue = parse_yes_no(given)?,
             "terse" => self.terse = true,
-            "sync" => self.wait = yes(given)?,
-            "b" => self.program = yes(given)?,
+            "sync" => self.wait = parse_yes_no(given)?,
+            "b" => self.program = parse_yes_no(given)?,
             "F" => self.arguments = value(),
             "l" => self.resources.add(given)?,
             "pe" => self.parallel(given)?,
             "W" => self.attributes(given, style)?,
-            "a" | "dl" => return Err(given.refused("jobs cannot be submitted for a later start")),
-            "I" | "X" => return Err(given.refused("jobs have no terminal")),
-            "D" => return Err(given.refused("the root of a job cannot be changed")),
-            "hold_jid_ad" => {
-                return Err(given.refused("tasks cannot wait for those of another array"));
+            "a" | "dl" => {
+                return Err(given.unsupported("jobs cannot be submitted for a later start"));
             }
-            "u" => return Err(given.refused("jobs run as the user who submits them")),
-            "i" => return Err(given.refused("jobs have no input")),
+            "I" | "X" => return Err(given.unsupported("jobs have no terminal")),
+            "D" => return Err(given.unsupported("the root of a job cannot be changed")),
+            "hold_jid_ad" => {
+                return Err(given.unsupported("tasks cannot wait for those of another array"));
+            }
+            "u" => return Err(given.unsupported("jobs run as the user who submits them")),
+            "i" => return Err(given.unsupported("jobs have no input")),
             // These ask for what is so anyway.
             "m" if given.value == "n" => {}
             "c" if given.value == "n" => {}
@@ -94,11 +96,13 @@ impl JobOptions {
             "now" | "R" if given.value.starts_with('n') => {}
             "w" if matches!(given.value.as_str(), "e" | "w" | "n") => {}
             "shell" | "hard" | "z" | "verbose" => {}
-            "now" => return Err(given.refused("jobs that cannot start at once are queued")),
-            "w" => return Err(given.refused("a job cannot be checked without being submitted")),
-            "clear" => return Err(given.refused("earlier options stay in effect")),
-            "C" => return Err(given.refused("the prefix of options in scripts cannot be changed")),
-            _ => self.idle.push(
+            "now" => return Err(given.unsupported("jobs that cannot start at once are queued")),
+            "w" => return Err(given.unsupported("a job cannot be checked without being submitted")),
+            "clear" => return Err(given.unsupported("earlier options stay in effect")),
+            "C" => {
+                return Err(given.unsupported("the prefix of options in scripts cannot be changed"));
+            }
+            _ => self.ignored.push(
                 format!("{} {}", given.option(), given.value)
                     .trim_end()
                     .to_owned(),
@@ -112,7 +116,7 @@ impl JobOptions {
         let slots = given.value.rsplit(' ').next().unwrap_or_default();
         let least = slots.split('-').next().unwrap_or_default();
         let procs = least.parse().ok().filter(|&procs| procs > 0);
-        let wrong = || given.wrong(format!("expected a number of slots, got `{slots}`"));
+        let wrong = || given.invalid_value(format!("expected a number of slots, got `{slots}`"));
         self.resources.procs = Some(procs.ok_or_else(wrong)?);
         Ok(())
     }
@@ -136,17 +140,21 @@ impl JobOptions {
                     let prefix = match kind {
                         "afterok" => "",
                         "afterany" => "any:",
-                        _ => return Err(given.wrong(format!("jobs cannot wait with `{kind}`"))),
+                        _ => {
+                            return Err(
+                                given.invalid_value(format!("jobs cannot wait with `{kind}`"))
+                            );
+                        }
                     };
-                    self.wait_for(given, prefix, jobs.split(':'), style)?;
+                    self.add_dependency(given, prefix, jobs.split(':'), style)?;
                 }
-                _ => return Err(given.wrong(format!("unknown attribute `{name}`"))),
+                _ => return Err(given.invalid_value(format!("unknown attribute `{name}`"))),
             }
         }
         Ok(())
     }
 
-    fn wait_for<'a>(
+    fn add_dependency<'a>(
         &mut self,
         given: &ParsedOption,
         prefix: &str,
@@ -154,9 +162,9 @@ impl JobOptions {
         style: FrontendDialect,
     ) -> Result<(), FrontendError> {
         for word in jobs {
-            let job = named::read(word, style).filter(|job| !job.contains('_'));
+            let job = named::parse(word, style).filter(|job| !job.contains('_'));
             let job = job.ok_or_else(|| {
-                given.wrong(format!("expected the number of a job, got `{word}`"))
+                given.invalid_value(format!("expected the number of a job, got `{word}`"))
             })?;
             self.after.push(format!("{prefix}{job}"));
         }
@@ -164,11 +172,11 @@ impl JobOptions {
     }
 }
 
-fn yes(given: &ParsedOption) -> Result<bool, FrontendError> {
+fn parse_yes_no(given: &ParsedOption) -> Result<bool, FrontendError> {
     match given.value.as_str() {
         "y" | "yes" => Ok(true),
         "n" | "no" => Ok(false),
-        other => Err(given.wrong(format!("expected y or n, got `{other}`"))),
+        other => Err(given.invalid_value(format!("expected y or n, got `{other}`"))),
     }
 }
 
@@ -203,7 +211,7 @@ mod tests {
 
     fn wishes(words: &str, style: FrontendDialect) -> Result<JobOptions, String> {
         let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
-        let (given, _) = options::read("qsub", &words).map_err(|error| error.to_string())?;
+        let (given, _) = options::parse("qsub", &words).map_err(|error| error.to_string())?;
         let mut wishes = JobOptions::default();
         wishes
             .add(&given, style)
@@ -246,8 +254,8 @@ mod tests {
             FrontendDialect::Pbs,
         )
         .unwrap();
-        assert_eq!(kept.idle, ["-q long", "-M me@here", "-notify"]);
-        assert!(kept.joined);
+        assert_eq!(kept.ignored, ["-q long", "-M me@here", "-notify"]);
+        assert!(kept.join_stderr);
         let refused = wishes("-a 1200", FrontendDialect::Pbs).unwrap_err();
         let expected = "qsub: -a: not supported: jobs cannot be submitted for a later start";
         assert_eq!(refused, expected);

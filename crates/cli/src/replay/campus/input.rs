@@ -7,7 +7,7 @@ use tollgate_workload::{ColumnSelection, ReadOptions, logins, open};
 use crate::exit::CliFailure;
 use crate::replay::args::ReplayArgs;
 use crate::replay::error::ReplayError;
-use crate::voice::{Verbosity, counted};
+use crate::voice::{Verbosity, pluralise};
 
 /// The campus that is asked for.
 pub(super) fn environment(
@@ -20,12 +20,12 @@ pub(super) fn environment(
         ..CampusConfig::history()
     };
     match (&args.workload, &args.campus.logins) {
-        (None, None) => Ok(synthetic(&settings, voice)?),
-        (Some(_), None) => Err(ReplayError::OneRecord {
+        (None, None) => Ok(synthetic_environment(&settings, voice)?),
+        (Some(_), None) => Err(ReplayError::MissingInput {
             missing: "--logins FILE",
         }
         .into()),
-        (None, Some(_)) => Err(ReplayError::OneRecord {
+        (None, Some(_)) => Err(ReplayError::MissingInput {
             missing: "a record of tasks",
         }
         .into()),
@@ -59,31 +59,34 @@ pub(super) fn environment(
                 file: trace.source.clone(),
                 jobs: trace.jobs.len(),
             })?;
-            say(&campus, &notes, voice);
+            print_notes(&campus, &notes, voice);
             Ok(campus)
         }
     }
 }
 
-fn synthetic(settings: &CampusConfig, voice: Verbosity) -> Result<CampusEnvironment, ReplayError> {
+fn synthetic_environment(
+    settings: &CampusConfig,
+    voice: Verbosity,
+) -> Result<CampusEnvironment, ReplayError> {
     let campus = CampusEnvironment::draw(settings)?;
     voice.note(format_args!(
         "a synthetic campus, calibrated to that of Newcastle University in 2010: {}, {}, {} days",
-        counted(campus.layout().computers.len(), "computer"),
-        counted(campus.tasks().len(), "task"),
+        pluralise(campus.layout().computers.len(), "computer"),
+        pluralise(campus.tasks().len(), "task"),
         settings.days,
     ));
     Ok(campus)
 }
 
 /// Says what was made of the records beyond what they say.
-fn say(campus: &CampusEnvironment, notes: &CampusTraceNotes, voice: Verbosity) {
-    let computers = counted(campus.layout().computers.len(), "computer");
-    let tasks = counted(campus.tasks().len(), "task");
+fn print_notes(campus: &CampusEnvironment, notes: &CampusTraceNotes, voice: Verbosity) {
+    let computers = pluralise(campus.layout().computers.len(), "computer");
+    let tasks = pluralise(campus.tasks().len(), "task");
     voice.note(format_args!("{tasks} on {computers}"));
     let note = |count: usize, what: &str, words: &str| {
         if count > 0 {
-            voice.note(format_args!("{}: {words}", counted(count, what)));
+            voice.note(format_args!("{}: {words}", pluralise(count, what)));
         }
     };
     note(

@@ -45,14 +45,14 @@ struct CampusPairKeys<'a> {
 
 impl<'a> CampusPairKeys<'a> {
     fn new(answer: &'a CampusAnswer) -> Self {
-        let CampusMetrics { good, bad, .. } = &answer.tally;
+        let CampusMetrics { good, bad, .. } = &answer.metrics;
         Self {
             retry: &answer.retry,
             select: answer.select,
-            energy_kwh: answer.tally.marginal.as_kwh(),
-            attributed_kwh: answer.tally.attributed.as_kwh(),
-            dedicated_kwh: answer.tally.dedicated.as_kwh(),
-            overhead_s: answer.tally.overhead.map(Span::as_secs_f64),
+            energy_kwh: answer.metrics.marginal.as_kwh(),
+            attributed_kwh: answer.metrics.attributed.as_kwh(),
+            dedicated_kwh: answer.metrics.dedicated.as_kwh(),
+            overhead_s: answer.metrics.overhead.map(Span::as_secs_f64),
             good_tasks: good.tasks,
             good_completed: good.completed,
             good_killed: good.killed,
@@ -65,7 +65,7 @@ impl<'a> CampusPairKeys<'a> {
             bad_evictions: bad.mean_evictions(),
             good_wasted_s: good.wasted.as_secs_f64(),
             bad_wasted_s: bad.wasted.as_secs_f64(),
-            allocations: answer.tally.allocations,
+            allocations: answer.metrics.allocations,
         }
     }
 }
@@ -100,7 +100,7 @@ pub(super) fn print(
     }
 }
 
-const HEAD: [&str; 8] = [
+const HEADINGS: [&str; 8] = [
     "retry",
     "select",
     "energy kWh",
@@ -129,9 +129,9 @@ fn table(policies: &[CampusPairKeys<'_>]) -> String {
     let rows: Vec<[String; 8]> = policies.iter().map(row).collect();
     let width = |column: usize| {
         let cells = rows.iter().map(|row| row[column].chars().count());
-        cells.chain([HEAD[column].len()]).max().unwrap_or(0)
+        cells.chain([HEADINGS[column].len()]).max().unwrap_or(0)
     };
-    let widths: Vec<usize> = (0..HEAD.len()).map(width).collect();
+    let widths: Vec<usize> = (0..HEADINGS.len()).map(width).collect();
     let line = |cells: &[&str]| {
         let cells = cells.iter().zip(&widths).enumerate();
         let cells = cells.map(|(column, (cell, &width))| match column {
@@ -141,8 +141,8 @@ fn table(policies: &[CampusPairKeys<'_>]) -> String {
         let line: Vec<String> = cells.collect();
         format!("{}\n", line.join("  ").trim_end())
     };
-    let mut text = line(&HEAD);
-    text.push_str(&"─".repeat(widths.iter().sum::<usize>() + 2 * (HEAD.len() - 1)));
+    let mut text = line(&HEADINGS);
+    text.push_str(&"─".repeat(widths.iter().sum::<usize>() + 2 * (HEADINGS.len() - 1)));
     text.push('\n');
     for row in &rows {
         text.push_str(&line(&row.each_ref().map(String::as_str)));

@@ -219,8 +219,8 @@ impl RecordKeys {
 impl NamesKeys {
     fn new(counts: &NameCounts) -> Self {
         Self {
-            names: counts.names(),
-            jobs: counts.known(),
+            names: counts.n_names(),
+            jobs: counts.n_known(),
             top: counts.share_of_top(1),
             top_10: counts.share_of_top(10),
         }
@@ -245,13 +245,13 @@ fn statuses(survey: &TraceStatistics) -> BTreeMap<&'static str, u64> {
     let jobs = |status| survey.statuses.get(&status).copied().unwrap_or(0);
     TraceStatus::ALL
         .into_iter()
-        .map(|status| (status.word(), jobs(status)))
+        .map(|status| (status.key(), jobs(status)))
         .collect()
 }
 
 fn finding((finding, tally): (Finding, &FindingTally)) -> FindingKeys {
     FindingKeys {
-        action: finding.action().word(),
+        action: finding.action().key(),
         finding: finding.to_string(),
         count: tally.count,
         first_lines: tally.lines.clone(),

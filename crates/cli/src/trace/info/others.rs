@@ -14,7 +14,7 @@ use tollgate_workload::rrd::{self, RrdDatabase};
 
 use super::words;
 use crate::exit::CliFailure;
-use crate::voice::{Verbosity, counted};
+use crate::voice::{Verbosity, pluralise};
 
 /// What such a record holds.
 #[derive(Serialize, JsonSchema)]
@@ -123,7 +123,7 @@ impl DatabaseKeys {
             function: archive.function.clone(),
             resolution_s: archive.resolution.as_secs_f64(),
             rows: archive.len(),
-            known_values: archive.known(),
+            known_values: archive.n_known(),
             end: date(archive.end),
         });
         Self {
@@ -138,7 +138,7 @@ impl DatabaseKeys {
     fn write(&self, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "{}", self.source)?;
         let last = self.last_update.as_deref().unwrap_or("unknown");
-        let step = words::span(self.step_s);
+        let step = words::format_span(self.step_s);
         writeln!(
             out,
             "  format          round-robin database, a step every {step}"
@@ -157,10 +157,10 @@ impl DatabaseKeys {
                 out,
                 "  archive         {} every {}, {} over {}, {} of the values known",
                 archive.function,
-                words::span(archive.resolution_s),
-                counted(archive.rows, "row"),
-                words::span(archive.resolution_s * archive.rows as f64),
-                words::percent(archive.known_values as f64 / values.max(1) as f64),
+                words::format_span(archive.resolution_s),
+                pluralise(archive.rows, "row"),
+                words::format_span(archive.resolution_s * archive.rows as f64),
+                words::format_percent(archive.known_values as f64 / values.max(1) as f64),
             )?;
         }
         Ok(())
@@ -207,7 +207,7 @@ impl LoginsKeys {
         )?;
         writeln!(out, "  places          {}", self.places)?;
         if let Some(mean_s) = self.mean_session_s {
-            let mean = words::span(mean_s);
+            let mean = words::format_span(mean_s);
             writeln!(
                 out,
                 "  length          {mean} on average, of {} that ended",

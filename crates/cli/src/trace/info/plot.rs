@@ -5,7 +5,7 @@ use tollgate_workload::survey::{SpanHistogram, SubmissionCounts};
 use super::words;
 
 /// Characters of the longest bar.
-const BAR: usize = 50;
+const BAR_WIDTH: usize = 50;
 
 /// An eighth of a character more each.
 const EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
@@ -25,9 +25,9 @@ pub(super) fn histogram(histogram: &SpanHistogram) -> String {
         .unwrap_or(0);
     let mut text = String::new();
     for bin in &histogram.bins {
-        let from = words::span(bin.from.as_secs_f64());
+        let from = words::format_span(bin.from.as_secs_f64());
         let ends = match bin.to {
-            Some(to) => format!("{from} to {}", words::span(to.as_secs_f64())),
+            Some(to) => format!("{from} to {}", words::format_span(to.as_secs_f64())),
             None => format!("from {from}"),
         };
         let bar = bar(bin.count, most);
@@ -54,7 +54,7 @@ pub(super) fn week(arrivals: &SubmissionCounts, named: bool) -> String {
             .iter()
             .flat_map(|&count| [shade(count, most); 2])
             .collect();
-        let share = words::percent(arrivals.of_days()[day] as f64 / total);
+        let share = words::format_percent(arrivals.of_days()[day] as f64 / total);
         text += &format!("  {name:<5}  {row}  {share:>6}\n");
     }
     text
@@ -65,7 +65,7 @@ fn bar(count: u64, most: u64) -> String {
     if count == 0 {
         return String::new();
     }
-    let eighths = (count as f64 / most as f64 * (BAR * 8) as f64)
+    let eighths = (count as f64 / most as f64 * (BAR_WIDTH * 8) as f64)
         .round()
         .max(1.0) as usize;
     let (whole, part) = (eighths / 8, eighths % 8);
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn the_most_is_the_longest_and_little_is_not_nothing() {
-        assert_eq!(bar(7, 7).chars().count(), BAR);
+        assert_eq!(bar(7, 7).chars().count(), BAR_WIDTH);
         assert_eq!(bar(1, 1_000_000), "▏");
         assert_eq!(bar(0, 7), "");
         assert_eq!(

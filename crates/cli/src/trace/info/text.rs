@@ -8,16 +8,16 @@ use tollgate_workload::summary::QuantileSummary;
 use tollgate_workload::survey::{NameCounts, TraceStatistics};
 
 use super::{TraceSurvey, plot, words};
-use crate::voice::counted;
+use crate::voice::pluralise;
 
 /// Columns of the label before each line.
-const LABEL: usize = 16;
+const LABEL_WIDTH: usize = 16;
 
 /// Writes everything that there is to say about a record.
 pub(super) fn write(out: &mut impl Write, record: &TraceSurvey) -> io::Result<()> {
     writeln!(out, "{}", record.header.source)?;
     for (label, text) in facts(record) {
-        writeln!(out, "  {label:<LABEL$}{text}")?;
+        writeln!(out, "  {label:<LABEL_WIDTH$}{text}")?;
     }
     writeln!(out)?;
     distributions(out, &record.survey)?;
@@ -61,7 +61,7 @@ fn facts(record: &TraceSurvey) -> Vec<(&'static str, String)> {
         ("jobs", Some(jobs(survey))),
         ("machine", Some(machine(survey))),
     ];
-    facts.extend(names.map(|(label, counts)| (label, shared_out(counts, survey))));
+    facts.extend(names.map(|(label, counts)| (label, top_name_shares(counts, survey))));
     facts.push(("sizes", Some(sizes(survey))));
     facts.push(("estimates", Some(estimates(survey))));
     facts.push(("ended", ended(survey)));
@@ -73,7 +73,7 @@ fn facts(record: &TraceSurvey) -> Vec<(&'static str, String)> {
 
 fn submitted(record: &TraceSurvey) -> Option<String> {
     let (first, last) = record.survey.submitted?;
-    let span = words::span(last.since(first).as_secs_f64());
+    let span = words::format_span(last.since(first).as_secs_f64());
     let dates = record
         .zone
         .timestamp(first)
@@ -83,7 +83,7 @@ fn submitted(record: &TraceSurvey) -> Option<String> {
         None => format!("second {first} to {last} of the record's own clock"),
     };
     let gap = record.survey.longest_gap.map_or_else(String::new, |gap| {
-        format!(", longest gap {}", words::span(gap.as_secs_f64()))
+        format!(", longest gap {}", words::format_span(gap.as_secs_f64()))
     });
     Some(format!("{between}, {span}{gap}"))
 }
@@ -91,7 +91,10 @@ fn submitted(record: &TraceSurvey) -> Option<String> {
 fn jobs(survey: &TraceStatistics) -> String {
     let summary = &survey.summary;
     let between = summary.mean_interarrival.map_or_else(String::new, |mean| {
-        format!(", one every {} on average", words::span(mean.as_secs_f64()))
+        format!(
+            ", one every {} on average",
+            words::format_span(mean.as_secs_f64())
+        )
     });
     let never = match summary.never_ran {
         0 => String::new(),
@@ -103,35 +106,38 @@ fn jobs(survey: &TraceStatistics) -> String {
 fn machine(survey: &TraceStatistics) -> String {
     let summary = &survey.summary;
     let load = summary.utilisation.map_or_else(String::new, |load| {
-        format!(", offered load {}", words::percent(load))
+        format!(", offered load {}", words::format_percent(load))
     });
-    let processors = counted(summary.nodes as usize, "processor");
+    let processors = pluralise(summary.nodes as usize, "processor");
     format!("{processors} ({}){load}", survey.nodes_from)
 }
 
 /// None if no job has a name.
-fn shared_out(counts: &NameCounts, survey: &TraceStatistics) -> Option<String> {
+fn top_name_shares(counts: &NameCounts, survey: &TraceStatistics) -> Option<String> {
     let (top, top_10) = (counts.share_of_top(1)?, counts.share_of_top(10)?);
-    let most = if counts.names() > 10 {
+    let most = if counts.n_names() > 10 {
         format!(
             ", the most active has {} of the jobs, the ten most active {}",
-            words::percent(top),
-            words::percent(top_10)
+            words::format_percent(top),
+            words::format_percent(top_10)
         )
-    } else if counts.names() > 1 {
-        format!(", the most active has {} of the jobs", words::percent(top))
+    } else if counts.n_names() > 1 {
+        format!(
+            ", the most active has {} of the jobs",
+            words::format_percent(top)
+        )
     } else {
         String::new()
     };
-    let without = match survey.summary.jobs as u64 - counts.known() {
+    let without = match survey.summary.jobs as u64 - counts.n_known() {
         0 => String::new(),
-        without => format!("; {} without one", counted(without as usize, "job")),
+        without => format!("; {} without one", pluralise(without as usize, "job")),
     };
-    Some(format!("{}{most}{without}", counts.names()))
+    Some(format!("{}{most}{without}", counts.n_names()))
 }
 
 fn sizes(survey: &TraceStatistics) -> String {
-    let share = |jobs: u64| words::percent(jobs as f64 / survey.summary.jobs.max(1) as f64);
+    let share = |jobs: u64| words::format_percent(jobs as f64 / survey.summary.jobs.max(1) as f64);
     format!(
         "{} on one processor, {} on 2, 4, 8, ..",
         share(survey.serial),
@@ -144,7 +150,7 @@ fn estimates(survey: &TraceStatistics) -> String {
     if counts.known == 0 {
         return "none".to_owned();
     }
-    let share = |jobs: u64, of: u64| words::percent(jobs as f64 / of.max(1) as f64);
+    let share = |jobs: u64, of: u64| words::format_percent(jobs as f64 / of.max(1) as f64);
     let of_ran = |jobs: u64| share(jobs, counts.known_of_ran);
     format!(
         "{} of the jobs have one; of those that ran {} too long, {} exact, {} too short",
@@ -160,10 +166,10 @@ fn ended(survey: &TraceStatistics) -> Option<String> {
     let jobs = survey.summary.jobs.max(1) as f64;
     let known = TraceStatus::ALL.into_iter().filter_map(|status| {
         let count = *survey.statuses.get(&status)?;
-        let word = status.word().replace('_', " ");
+        let word = status.key().replace('_', " ");
         Some((
             status,
-            format!("{word} {}", words::percent(count as f64 / jobs)),
+            format!("{word} {}", words::format_percent(count as f64 / jobs)),
         ))
     });
     let known: Vec<(TraceStatus, String)> = known.collect();
@@ -175,24 +181,32 @@ fn ended(survey: &TraceStatistics) -> Option<String> {
 }
 
 fn distributions(out: &mut impl Write, survey: &TraceStatistics) -> io::Result<()> {
-    let span = words::span as fn(f64) -> String;
+    let span = words::format_span as fn(f64) -> String;
     let rows = [
         ("run time", survey.summary.runtimes_s, span),
-        ("processors", survey.summary.procs, words::number),
+        ("processors", survey.summary.procs, words::format_number),
         (
             "estimate / run time, too long",
             survey.over_ratios,
-            words::number,
+            words::format_number,
         ),
         (
             "run time / estimate, too short",
             survey.under_ratios,
-            words::number,
+            words::format_number,
         ),
         ("wait", survey.waits_s, span),
-        ("processor time used", survey.cpu_shares, words::percent),
-        ("peak memory", survey.peak_memory, words::bytes),
-        ("requested memory", survey.requested_memory, words::bytes),
+        (
+            "processor time used",
+            survey.cpu_shares,
+            words::format_percent,
+        ),
+        ("peak memory", survey.peak_memory, words::format_bytes),
+        (
+            "requested memory",
+            survey.requested_memory,
+            words::format_bytes,
+        ),
     ];
     let heading = [
         "least", "10 %", "25 %", "median", "75 %", "90 %", "99 %", "most",
@@ -238,7 +252,7 @@ fn oddities(record: &TraceSurvey) -> Vec<String> {
         .lines()
         .map(str::to_owned)
         .collect();
-    let jobs = |count: u64| counted(count as usize, "job");
+    let jobs = |count: u64| pluralise(count as usize, "job");
     if survey.too_wide > 0 {
         let wide = jobs(survey.too_wide);
         oddities.push(format!("{wide} on more processors than the machine has"));
@@ -249,7 +263,7 @@ fn oddities(record: &TraceSurvey) -> Vec<String> {
     }
     let week = Span::from_secs(7 * 86_400);
     if let Some(gap) = survey.longest_gap.filter(|&gap| gap > week) {
-        let gap = words::span(gap.as_secs_f64());
+        let gap = words::format_span(gap.as_secs_f64());
         oddities.push(format!("{gap} without a submission"));
     }
     oddities

@@ -5,7 +5,7 @@ const HOUR_S: f64 = 3_600.0;
 const DAY_S: f64 = 86_400.0;
 
 /// So many seconds in the unit that fits: `45 s`, `12 min`, `5.2 h`, `729 d`.
-pub(super) fn span(seconds: f64) -> String {
+pub(super) fn format_span(seconds: f64) -> String {
     let units = [
         ("d", DAY_S, 2.0),
         ("h", HOUR_S, 1.0),
@@ -16,11 +16,11 @@ pub(super) fn span(seconds: f64) -> String {
         .into_iter()
         .find(fits)
         .map_or(("s", 1.0), |(name, unit, _)| (name, unit));
-    format!("{} {name}", number(seconds / unit))
+    format!("{} {name}", format_number(seconds / unit))
 }
 
 /// So many bytes in the unit that fits: `512 B`, `1.5 GiB`.
-pub(super) fn bytes(bytes: f64) -> String {
+pub(super) fn format_bytes(bytes: f64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut value = bytes;
     let mut unit = 0;
@@ -28,11 +28,11 @@ pub(super) fn bytes(bytes: f64) -> String {
         value /= 1024.0;
         unit += 1;
     }
-    format!("{} {}", number(value), units[unit])
+    format!("{} {}", format_number(value), units[unit])
 }
 
 /// A number of three digits or more: `0.25`, `1.5`, `15.2`, `152`, `15204`.
-pub(super) fn number(value: f64) -> String {
+pub(super) fn format_number(value: f64) -> String {
     let digits = match value.abs() {
         0.0 => 0,
         ..0.1 => 3,
@@ -48,7 +48,7 @@ pub(super) fn number(value: f64) -> String {
 }
 
 /// A share as a percentage: `12.3 %`.
-pub(super) fn percent(share: f64) -> String {
+pub(super) fn format_percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
@@ -68,10 +68,10 @@ mod tests {
             (63_020_000.0, "729 d"),
             (-1.0, "-1 s"),
         ] {
-            assert_eq!(span(seconds), text);
+            assert_eq!(format_span(seconds), text);
         }
-        assert_eq!(bytes(512.0), "512 B");
-        assert_eq!(bytes(1.5 * 1024.0 * 1024.0 * 1024.0), "1.5 GiB");
-        assert_eq!(percent(0.1234), "12.3 %");
+        assert_eq!(format_bytes(512.0), "512 B");
+        assert_eq!(format_bytes(1.5 * 1024.0 * 1024.0 * 1024.0), "1.5 GiB");
+        assert_eq!(format_percent(0.1234), "12.3 %");
     }
 }

@@ -9,7 +9,7 @@ pub(super) const CAP_AWARE: BuiltinMigrationPolicy = BuiltinMigrationPolicy {
     paper: "",
     settings: MigrationParams {
         value: SiteValuation::Rate,
-        room: RunLimitRule::Expected,
+        limit_rule: RunLimitRule::Expected,
         donor: DonorRule::NextLowest,
         stop: 1.3,
         ..MigrationParams::DEFAULT

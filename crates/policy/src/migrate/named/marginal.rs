@@ -10,8 +10,8 @@ pub(super) const MARGINAL: BuiltinMigrationPolicy = BuiltinMigrationPolicy {
     settings: MigrationParams {
         value: SiteValuation::Rate,
         waits: 0.5,
-        steadied: 4.0,
-        room: RunLimitRule::Chance,
+        prior_proxies: 4.0,
+        limit_rule: RunLimitRule::Chance,
         donor: DonorRule::NextLowest,
         guard: true,
         ..MigrationParams::DEFAULT

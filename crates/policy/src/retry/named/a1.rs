@@ -8,5 +8,5 @@ pub(super) const A1: BuiltinRetryPolicy = BuiltinRetryPolicy {
     alias: "a1",
     summary: "ends an evicted task that held computers for more than T in vain",
     paper: "McGough et al. 2013, section III",
-    shape: RetryRuleKind::Accrued(EvictionFilter::All),
+    kind: RetryRuleKind::Accrued(EvictionFilter::All),
 };

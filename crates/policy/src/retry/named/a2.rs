@@ -8,5 +8,5 @@ pub(super) const A2: BuiltinRetryPolicy = BuiltinRetryPolicy {
     alias: "a2",
     summary: "ends an evicted task that held computers for more than T, attempts ended by users not counted",
     paper: "McGough et al. 2013, section III",
-    shape: RetryRuleKind::Accrued(EvictionFilter::NotByUsers),
+    kind: RetryRuleKind::Accrued(EvictionFilter::ExceptUsers),
 };

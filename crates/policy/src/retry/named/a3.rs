@@ -8,5 +8,5 @@ pub(super) const A3: BuiltinRetryPolicy = BuiltinRetryPolicy {
     alias: "a3",
     summary: "ends an evicted task that held computers for more than T, attempts ended by reboots not counted",
     paper: "McGough et al. 2013, section III",
-    shape: RetryRuleKind::Accrued(EvictionFilter::NotByReboots),
+    kind: RetryRuleKind::Accrued(EvictionFilter::ExceptReboots),
 };

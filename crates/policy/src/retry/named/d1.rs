@@ -8,5 +8,5 @@ pub(super) const D1: BuiltinRetryPolicy = BuiltinRetryPolicy {
     alias: "d1",
     summary: "runs a task on one of M dedicated computers, for D at most, after more than N evictions",
     paper: "McGough et al. 2013, section III",
-    shape: RetryRuleKind::Dedicated(WhenFull::Waits),
+    kind: RetryRuleKind::Dedicated(WhenFull::Wait),
 };

@@ -8,5 +8,5 @@ pub(super) const D2: BuiltinRetryPolicy = BuiltinRetryPolicy {
     alias: "d2",
     summary: "as dedicated, but retries a task elsewhere while all dedicated computers are taken",
     paper: "tollgate",
-    shape: RetryRuleKind::Dedicated(WhenFull::GoesBack),
+    kind: RetryRuleKind::Dedicated(WhenFull::Requeue),
 };

@@ -11,5 +11,5 @@ pub(super) const E1: BuiltinRetryPolicy = BuiltinRetryPolicy {
     alias: "e1",
     summary: "ends an evicted task with probability 1 - exp(-K x evictions)",
     paper: "McGough et al. 2013, section III",
-    shape: RetryRuleKind::Exponential(HistoryMetric::Evictions),
+    kind: RetryRuleKind::Exponential(HistoryMetric::Evictions),
 };

@@ -8,5 +8,5 @@ pub(super) const E2: BuiltinRetryPolicy = BuiltinRetryPolicy {
     alias: "e2",
     summary: "ends an evicted task with probability 1 - exp(-K x hours held in vain)",
     paper: "McGough et al. 2013, section III",
-    shape: RetryRuleKind::Exponential(HistoryMetric::Accrued),
+    kind: RetryRuleKind::Exponential(HistoryMetric::Accrued),
 };

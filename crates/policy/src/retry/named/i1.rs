@@ -7,5 +7,5 @@ pub(super) const I1: BuiltinRetryPolicy = BuiltinRetryPolicy {
     alias: "i1",
     summary: "ends a task as soon as one attempt takes longer than T",
     paper: "McGough et al. 2013, section III",
-    shape: RetryRuleKind::Attempt,
+    kind: RetryRuleKind::Attempt,
 };

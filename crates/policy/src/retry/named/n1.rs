@@ -8,5 +8,5 @@ pub(super) const N1: BuiltinRetryPolicy = BuiltinRetryPolicy {
     alias: "n1",
     summary: "ends a task after more than N evictions",
     paper: "McGough et al. 2013, section III",
-    shape: RetryRuleKind::Evictions(EvictionFilter::All),
+    kind: RetryRuleKind::Evictions(EvictionFilter::All),
 };

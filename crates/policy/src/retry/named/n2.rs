@@ -9,5 +9,5 @@ pub(super) const N2: BuiltinRetryPolicy = BuiltinRetryPolicy {
     alias: "n2",
     summary: "ends a task after more than N evictions, those by users not counted",
     paper: "McGough et al. 2013, section III",
-    shape: RetryRuleKind::Evictions(EvictionFilter::NotByUsers),
+    kind: RetryRuleKind::Evictions(EvictionFilter::ExceptUsers),
 };

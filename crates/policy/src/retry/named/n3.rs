@@ -8,5 +8,5 @@ pub(super) const N3: BuiltinRetryPolicy = BuiltinRetryPolicy {
     alias: "n3",
     summary: "ends a task after more than N evictions, those by reboots not counted",
     paper: "McGough et al. 2013, section III",
-    shape: RetryRuleKind::Evictions(EvictionFilter::NotByReboots),
+    kind: RetryRuleKind::Evictions(EvictionFilter::ExceptReboots),
 };

@@ -8,5 +8,5 @@ pub(super) const P1: BuiltinRetryPolicy = BuiltinRetryPolicy {
     alias: "p1",
     summary: "ends a task evicted more often than P percent of those that finished",
     paper: "McGough et al. 2013, section III",
-    shape: RetryRuleKind::Percentile(HistoryMetric::Evictions),
+    kind: RetryRuleKind::Percentile(HistoryMetric::Evictions),
 };

@@ -9,5 +9,5 @@ pub(super) const P2: BuiltinRetryPolicy = BuiltinRetryPolicy {
     alias: "p2",
     summary: "ends an evicted task that held computers for longer than P percent of those that finished",
     paper: "McGough et al. 2013, section III",
-    shape: RetryRuleKind::Percentile(HistoryMetric::Accrued),
+    kind: RetryRuleKind::Percentile(HistoryMetric::Accrued),
 };

@@ -7,5 +7,5 @@ pub(super) const R1: BuiltinRetryPolicy = BuiltinRetryPolicy {
     alias: "r1",
     summary: "ends an evicted task with probability P",
     paper: "McGough et al. 2013, section III",
-    shape: RetryRuleKind::Chance,
+    kind: RetryRuleKind::Chance,
 };

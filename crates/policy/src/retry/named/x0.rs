@@ -7,5 +7,5 @@ pub(super) const X0: BuiltinRetryPolicy = BuiltinRetryPolicy {
     alias: "x0",
     summary: "retries for ever: only its user ends a task",
     paper: "McGough et al. 2013, section III",
-    shape: RetryRuleKind::Forever,
+    kind: RetryRuleKind::Forever,
 };

@@ -16,35 +16,35 @@ pub(super) struct LearnedRates {
     /// By cluster: computers at which nobody sits now.
     open: Vec<f64>,
     /// By cluster: log-ins, and how many there would have been if it were like all others.
-    fame: Vec<ClusterPopularity>,
+    popularity: Vec<ClusterPopularity>,
     /// The hour since the origin that is being counted.
     hour: i64,
     /// By cluster: until when `exposure` of the hour is counted, in hours since the origin.
-    counted: Vec<f64>,
+    counted_until_h: Vec<f64>,
     /// The rates that were asked for last.
-    answer: [Vec<f64>; 3],
+    last_rates: [Vec<f64>; 3],
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct LoginExposure {
     /// Log-ins.
-    came: f64,
+    logins: f64,
     /// Hours of computers at which nobody sat.
     exposure: f64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct ClusterPopularity {
-    came: f64,
+    logins: f64,
     expected: f64,
 }
 
 /// How much a week counts of what the next one does: halves within a month.
-const FADES: f64 = 0.85;
+const WEEKLY_DECAY: f64 = 0.85;
 
 /// What is known of a cluster at an hour is that of the campus at this hour and of the cluster at
 /// others, and counts as much as so many log-ins.
-const PRIOR: f64 = 1.0;
+const PRIOR_LOGINS: f64 = 1.0;
 
 impl LearnedRates {
     pub(super) fn new(pool: &ComputerPool) -> Self {
@@ -58,91 +58,91 @@ impl LearnedRates {
             cluster_of,
             cells: vec![vec![LoginExposure::default(); clusters]; HOURS_OF_WEEK],
             open,
-            fame: vec![ClusterPopularity::default(); clusters],
+            popularity: vec![ClusterPopularity::default(); clusters],
             hour: 0,
-            counted: vec![0.0; clusters],
-            answer: Default::default(),
+            counted_until_h: vec![0.0; clusters],
+            last_rates: Default::default(),
         }
     }
 
-    pub(super) fn came(&mut self, node: NodeId, now: Instant) {
-        let (cluster, place) = self.count(node, now);
-        self.cells[place][cluster].came += 1.0;
+    pub(super) fn record_login(&mut self, node: NodeId, now: Instant) {
+        let (cluster, place) = self.update_exposure(node, now);
+        self.cells[place][cluster].logins += 1.0;
         self.open[cluster] -= 1.0;
     }
 
-    pub(super) fn left(&mut self, node: NodeId, now: Instant) {
-        let (cluster, _) = self.count(node, now);
+    pub(super) fn record_logout(&mut self, node: NodeId, now: Instant) {
+        let (cluster, _) = self.update_exposure(node, now);
         self.open[cluster] += 1.0;
     }
 
     /// Counts the exposure of the computer's cluster until now; says which it is, and the hour of
     /// the week.
-    fn count(&mut self, node: NodeId, now: Instant) -> (usize, usize) {
-        self.turn(now);
+    fn update_exposure(&mut self, node: NodeId, now: Instant) -> (usize, usize) {
+        self.advance_hours(now);
         let cluster = self.cluster_of[node.index()] as usize;
         let now_h = now.as_secs_f64() / 3600.0;
         let place = hour_of_week(now).0;
-        self.expose(cluster, place, now_h);
+        self.add_exposure(cluster, place, now_h);
         (cluster, place)
     }
 
-    fn expose(&mut self, cluster: usize, place: usize, until_h: f64) {
-        let hours = (until_h - self.counted[cluster]).max(0.0);
+    fn add_exposure(&mut self, cluster: usize, place: usize, until_h: f64) {
+        let hours = (until_h - self.counted_until_h[cluster]).max(0.0);
         self.cells[place][cluster].exposure += hours * self.open[cluster];
-        self.counted[cluster] = until_h;
+        self.counted_until_h[cluster] = until_h;
     }
 
     /// Closes the hours that are over.
-    fn turn(&mut self, now: Instant) {
+    fn advance_hours(&mut self, now: Instant) {
         let hour = (now.as_secs_f64() / 3600.0).floor() as i64;
         while self.hour < hour {
             let place = self.hour.rem_euclid(HOURS_OF_WEEK as i64) as usize;
             let end_h = (self.hour + 1) as f64;
             for cluster in 0..self.open.len() {
-                self.expose(cluster, place, end_h);
+                self.add_exposure(cluster, place, end_h);
             }
-            self.close(place);
+            self.update_popularity(place);
             self.hour += 1;
             let next = self.hour.rem_euclid(HOURS_OF_WEEK as i64) as usize;
             for cell in &mut self.cells[next] {
-                cell.came *= FADES;
-                cell.exposure *= FADES;
+                cell.logins *= WEEKLY_DECAY;
+                cell.exposure *= WEEKLY_DECAY;
             }
         }
     }
 
     /// What the hour that is over says about how popular each cluster is.
-    fn close(&mut self, place: usize) {
-        let Some(campus) = self.campus(place) else {
+    fn update_popularity(&mut self, place: usize) {
+        let Some(campus) = self.campus_rate(place) else {
             return;
         };
-        for (fame, cell) in self.fame.iter_mut().zip(&self.cells[place]) {
-            fame.came += cell.came;
+        for (fame, cell) in self.popularity.iter_mut().zip(&self.cells[place]) {
+            fame.logins += cell.logins;
             fame.expected += campus * cell.exposure;
         }
     }
 
     /// The rate of all clusters together at an hour of the week, if anything is known of it.
-    fn campus(&self, place: usize) -> Option<f64> {
+    fn campus_rate(&self, place: usize) -> Option<f64> {
         let cells = &self.cells[place];
-        let came: f64 = cells.iter().map(|cell| cell.came).sum();
+        let came: f64 = cells.iter().map(|cell| cell.logins).sum();
         let exposure: f64 = cells.iter().map(|cell| cell.exposure).sum();
         (exposure > 0.0).then(|| came / exposure)
     }
 
     /// The rates of each cluster at some hours of the week, in log-ins an hour.
     pub(super) fn rates(&mut self, now: Instant, places: [usize; 3]) -> [&[f64]; 3] {
-        self.turn(now);
-        let mut answer = std::mem::take(&mut self.answer);
+        self.advance_hours(now);
+        let mut answer = std::mem::take(&mut self.last_rates);
         for (rates, place) in answer.iter_mut().zip(places) {
-            let campus = self.campus(place).unwrap_or(0.0);
+            let campus = self.campus_rate(place).unwrap_or(0.0);
             rates.clear();
-            let known = self.cells[place].iter().zip(&self.fame);
+            let known = self.cells[place].iter().zip(&self.popularity);
             rates.extend(known.map(|(cell, fame)| cell.rate(campus * fame.factor())));
         }
-        self.answer = answer;
-        let [now, next, later] = &self.answer;
+        self.last_rates = answer;
+        let [now, next, later] = &self.last_rates;
         [now, next, later]
     }
 }
@@ -151,7 +151,7 @@ impl ClusterPopularity {
     /// How many times as many users come as to the campus on average; one log-in of either kind
     /// is taken for granted.
     fn factor(self) -> f64 {
-        (self.came + 1.0) / (self.expected + 1.0)
+        (self.logins + 1.0) / (self.expected + 1.0)
     }
 }
 
@@ -161,6 +161,6 @@ impl LoginExposure {
         if usual <= 0.0 {
             return 0.0;
         }
-        (self.came + PRIOR) / (self.exposure + PRIOR / usual)
+        (self.logins + PRIOR_LOGINS) / (self.exposure + PRIOR_LOGINS / usual)
     }
 }

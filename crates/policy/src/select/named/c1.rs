@@ -6,11 +6,11 @@ use crate::select::RandomSelect;
 /// With fewer than one in thirty awake, a random computer is what one gets.
 const REDRAWS: u32 = 30;
 
-pub(super) const C1: BuiltinSelectPolicy = BuiltinSelectPolicy {
+pub(super) const PREFER_AWAKE: BuiltinSelectPolicy = BuiltinSelectPolicy {
     name: "prefer-awake",
     alias: "c1",
     summary: "any free computer, rather one that is awake",
     paper: "McGough et al. 2013, section III",
-    looks_ahead: false,
+    uses_future_logins: false,
     build: |_, _| Box::new(RandomSelect { redraws: REDRAWS }),
 };

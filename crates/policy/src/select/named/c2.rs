@@ -5,12 +5,12 @@ use tollgate_model::NodeId;
 use super::{BuiltinSelectPolicy, SelectBuildInputs};
 use crate::select::FixedOrderSelect;
 
-pub(super) const C2: BuiltinSelectPolicy = BuiltinSelectPolicy {
+pub(super) const LONGEST_IDLE: BuiltinSelectPolicy = BuiltinSelectPolicy {
     name: "longest-idle",
     alias: "c2",
     summary: "the free computer with the longest idle time between users",
     paper: "McGough et al. 2013, section III",
-    looks_ahead: true,
+    uses_future_logins: true,
     build: |grounds, _| Box::new(FixedOrderSelect::new(order(grounds))),
 };
 

@@ -6,12 +6,12 @@ use super::{BuiltinSelectPolicy, SelectBuildInputs};
 use crate::draw::RandomSource;
 use crate::select::FixedOrderSelect;
 
-pub(super) const C3: BuiltinSelectPolicy = BuiltinSelectPolicy {
+pub(super) const LEAST_USED_CLUSTER: BuiltinSelectPolicy = BuiltinSelectPolicy {
     name: "least-used-cluster",
     alias: "c3",
     summary: "a free computer of the cluster that users use least",
     paper: "McGough et al. 2013, section III, Rank(c)",
-    looks_ahead: true,
+    uses_future_logins: true,
     build: |grounds, draw| Box::new(FixedOrderSelect::new(order(grounds, draw))),
 };
 

@@ -3,17 +3,17 @@
 use super::BuiltinSelectPolicy;
 use crate::select::{CostMeasure, ExpectedCostSelect, LoginKnowledge};
 
-pub(super) const C4_ONLINE: BuiltinSelectPolicy = BuiltinSelectPolicy {
+pub(super) const SOONEST_END_ONLINE: BuiltinSelectPolicy = BuiltinSelectPolicy {
     name: "soonest-end-online",
     alias: "c4-online",
     summary: "as soonest-end, by the log-ins so far",
     paper: "tollgate",
-    looks_ahead: false,
+    uses_future_logins: false,
     build: |grounds, _| {
         let knowledge = LoginKnowledge::Learned;
         Box::new(ExpectedCostSelect::new(
             CostMeasure::Time,
-            super::LENGTH,
+            super::TASK_LENGTH,
             knowledge,
             grounds.pool,
         ))

@@ -4,17 +4,17 @@
 use super::BuiltinSelectPolicy;
 use crate::select::{CostMeasure, ExpectedCostSelect, LoginKnowledge};
 
-pub(super) const C6: BuiltinSelectPolicy = BuiltinSelectPolicy {
+pub(super) const LEAST_ADDED_ENERGY: BuiltinSelectPolicy = BuiltinSelectPolicy {
     name: "least-added-energy",
     alias: "c6",
     summary: "the free computer that draws least beyond what it would have drawn, by the log-ins so far",
     paper: "tollgate",
-    looks_ahead: false,
+    uses_future_logins: false,
     build: |grounds, _| {
         let knowledge = LoginKnowledge::Learned;
         Box::new(ExpectedCostSelect::new(
             CostMeasure::Marginal,
-            super::LENGTH,
+            super::TASK_LENGTH,
             knowledge,
             grounds.pool,
         ))

@@ -9,25 +9,25 @@ use crate::select::{CostMeasure, ExpectedCostSelect, LoginKnowledge, WaitRule};
 /// Chosen on five years of the synthetic campus, where a smaller ratio saves energy and costs
 /// overhead: legacy computers draw 2.46 times what normal ones do. The limit only keeps a task from
 /// waiting for ever.
-const PATIENCE: WaitRule = WaitRule {
+const WAIT_RULE: WaitRule = WaitRule {
     ratio: 2.8,
-    longest: Span::from_secs(3600),
+    max_wait: Span::from_secs(3600),
 };
 
-pub(super) const C7: BuiltinSelectPolicy = BuiltinSelectPolicy {
+pub(super) const LEAST_ADDED_ENERGY_PATIENT: BuiltinSelectPolicy = BuiltinSelectPolicy {
     name: "least-added-energy-patient",
     alias: "c7",
     summary: "as least-added-energy, but waits for a while rather than take a computer that is much worse than others",
     paper: "tollgate",
-    looks_ahead: false,
+    uses_future_logins: false,
     build: |grounds, _| {
         let knowledge = LoginKnowledge::Learned;
         let expected = ExpectedCostSelect::new(
             CostMeasure::Marginal,
-            super::LENGTH,
+            super::TASK_LENGTH,
             knowledge,
             grounds.pool,
         );
-        Box::new(expected.patient(PATIENCE))
+        Box::new(expected.with_wait_rule(WAIT_RULE))
     },
 };

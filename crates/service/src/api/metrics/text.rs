@@ -30,7 +30,7 @@ impl MetricsText {
     }
 
     /// The whole text.
-    pub(super) fn end(mut self) -> String {
+    pub(super) fn finish(mut self) -> String {
         self.0.push_str("# EOF\n");
         self.0
     }
@@ -63,7 +63,7 @@ mod tests {
             .sample("f", &labels, 1.5);
         text.sample("f", &[], f64::INFINITY);
         assert_eq!(
-            text.end(),
+            text.finish(),
             "# TYPE f gauge\n# HELP f Two\\nlines.\nf{state=\"a\\\"b\\\\c\\nd\",x=\"\"} 1.5\nf +Inf\n# EOF\n"
         );
     }

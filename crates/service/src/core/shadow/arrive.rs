@@ -16,113 +16,113 @@ use crate::core::ranges::TaskRanges;
 use crate::core::{ActiveTask, Core, rules};
 
 /// A look into the future gives up after so many looks at a job or a node.
-const MOST_LOOKS: u64 = 1_000_000;
+const MAX_PROBE_STEPS: u64 = 1_000_000;
 /// Of an array that the policy that decides does not want, so many tasks are handed in on paper at most;
 /// the others are not counted.
-const MOST_TASKS: usize = 1_000;
+const MAX_REJECTED_TASKS: usize = 1_000;
 
 impl ShadowPolicy {
     /// Tasks of an array that have come into being since.
-    pub(super) fn tasks_of(&mut self, job: u64, core: &Core) {
+    pub(super) fn add_materialised_tasks(&mut self, job: u64, core: &Core) {
         let Some(array) = core.array(job) else {
             return;
         };
         for (task, live) in core.tasks_of(job) {
-            if !self.pairs.contains_key(&task) {
-                self.hand_in(task, core, &array.submission, &live.spec);
+            if !self.jobs.contains_key(&task) {
+                self.submit(task, core, &array.submission, &live.spec);
             }
         }
     }
 
     /// What has changed under the policy that decides.
-    pub(super) fn note(&mut self, core: &Core, change: &RowChange) {
+    pub(super) fn on_change(&mut self, core: &Core, change: &RowChange) {
         match change {
             RowChange::Submitted {
                 job,
                 submission,
                 answer,
-            } => match answer.standing {
+            } => match answer.admission {
                 AdmissionState::Deferred => {
                     self.waiting.insert(*job, submission.as_ref().clone());
                 }
                 // A quote is handed in on paper once it is taken up.
-                _ if submission.hold.is_some() => {}
+                _ if submission.reserve_for.is_some() => {}
                 AdmissionState::Accepted { .. }
                 | AdmissionState::Queued
                 | AdmissionState::Rejected(_) => {
-                    self.decided(*job, core, submission, answer);
+                    self.on_decided(*job, core, submission, answer);
                 }
             },
             RowChange::Decided { job, answer } => {
                 if let Some(submission) = self.waiting.remove(job) {
-                    self.decided(*job, core, &submission, answer);
+                    self.on_decided(*job, core, &submission, answer);
                 }
             }
             RowChange::Claimed { job } => {
                 if let Some(live) = core.job(*job) {
-                    self.claimed((*job).into(), live);
+                    self.on_claimed((*job).into(), live);
                 }
             }
-            RowChange::Dropped {
+            RowChange::TasksDropped {
                 job,
                 tasks,
-                refusals,
-            } => self.dropped(*job, core, tasks, !refusals.is_empty()),
+                reasons: refusals,
+            } => self.on_tasks_dropped(*job, core, tasks, !refusals.is_empty()),
             RowChange::HeldTasks { job, tasks } => {
-                for task in self.known_of(*job) {
+                for task in self.tasks_of_job(*job) {
                     self.with_slot(task, |job| match tasks.contains(task.task) {
                         true => GateInput::Hold { job },
                         false => GateInput::Release { job },
                     });
                 }
             }
-            RowChange::Rejected { job, .. } => self.real_end((*job).into(), ShadowEnd::KeptOut),
+            RowChange::Rejected { job, .. } => self.real_end((*job).into(), ShadowEnd::NotAdmitted),
             RowChange::Queued { job } => {
                 self.with_slot((*job).into(), |job| GateInput::Release { job });
             }
             RowChange::Held { job } => self.with_slot((*job).into(), |job| GateInput::Hold { job }),
             RowChange::Started { attempt, .. } => {
                 let now = self.now;
-                if let Some(pair) = self.pairs.get_mut(&attempt.of()) {
-                    pair.truth = ObservedRuntime::RunsSince(now);
+                if let Some(pair) = self.jobs.get_mut(&attempt.task()) {
+                    pair.runtime = ObservedRuntime::RunsSince(now);
                     pair.real.start = pair.real.start.or(Some(now));
                 }
             }
             RowChange::Booked {
                 attempt, amount, ..
             } => {
-                if let Some(pair) = self.pairs.get_mut(&attempt.of()) {
+                if let Some(pair) = self.jobs.get_mut(&attempt.task()) {
                     pair.real.earned += *amount;
                 }
             }
-            RowChange::TaskOver { attempt, ending } => self.over(attempt.of(), *ending),
-            RowChange::Over { job, ending } => {
+            RowChange::TaskEnded { attempt, ending } => self.on_ended(attempt.task(), *ending),
+            RowChange::JobEnded { job, ending } => {
                 self.waiting.remove(job);
                 // The tasks of an array are over already.
-                self.over((*job).into(), *ending);
+                self.on_ended((*job).into(), *ending);
             }
             RowChange::Deferred { .. }
-            | RowChange::Forsaken { .. }
-            | RowChange::Tally { .. }
+            | RowChange::DependencyFailed { .. }
+            | RowChange::ArrayCounts { .. }
             | RowChange::Expired { .. }
             | RowChange::Accepted { .. }
-            | RowChange::Fate { .. }
+            | RowChange::AttemptProgressed { .. }
             | RowChange::WorkerLost { .. } => {}
         }
     }
 
     /// A job was let in or kept out.
-    fn decided(&mut self, job: u64, core: &Core, submission: &Submission, answer: &CoreAnswer) {
-        let kept_out = matches!(answer.standing, AdmissionState::Rejected(_));
-        match &submission.plan.array {
+    fn on_decided(&mut self, job: u64, core: &Core, submission: &Submission, answer: &CoreAnswer) {
+        let kept_out = matches!(answer.admission, AdmissionState::Rejected(_));
+        match &submission.options.array {
             None => {
-                self.hand_in(job.into(), core, submission, &answer.spec);
+                self.submit(job.into(), core, submission, &answer.spec);
                 if kept_out {
-                    self.real_end(job.into(), ShadowEnd::KeptOut);
+                    self.real_end(job.into(), ShadowEnd::NotAdmitted);
                 }
             }
             Some(plan) if kept_out => {
-                self.kept_out(job, core, submission, &answer.spec, &plan.tasks);
+                self.on_tasks_rejected(job, core, submission, &answer.spec, &plan.tasks);
             }
             // Its tasks come one by one.
             Some(_) => {}
@@ -130,7 +130,7 @@ impl ShadowPolicy {
     }
 
     /// Tasks of an array that the policy that decides does not want.
-    fn kept_out(
+    fn on_tasks_rejected(
         &mut self,
         job: u64,
         core: &Core,
@@ -138,21 +138,21 @@ impl ShadowPolicy {
         spec: &JobSpec,
         tasks: &TaskRanges,
     ) {
-        for task in tasks.numbers().take(MOST_TASKS) {
+        for task in tasks.numbers().take(MAX_REJECTED_TASKS) {
             let task = TaskKey { job, task };
-            if !self.pairs.contains_key(&task) {
-                self.hand_in(task, core, submission, spec);
+            if !self.jobs.contains_key(&task) {
+                self.submit(task, core, submission, spec);
             }
-            self.real_end(task, ShadowEnd::KeptOut);
+            self.real_end(task, ShadowEnd::NotAdmitted);
         }
     }
 
     /// Tasks of an array will never run: they are not wanted, or their user took them back.
-    fn dropped(&mut self, job: u64, core: &Core, tasks: &TaskRanges, kept_out: bool) {
+    fn on_tasks_dropped(&mut self, job: u64, core: &Core, tasks: &TaskRanges, kept_out: bool) {
         if !kept_out {
-            for task in self.known_of(job) {
+            for task in self.tasks_of_job(job) {
                 if tasks.contains(task.task) {
-                    self.take_back(task);
+                    self.withdraw(task);
                 }
             }
             return;
@@ -162,46 +162,46 @@ impl ShadowPolicy {
             let forecast = core.forecast(submission);
             let (estimate, _) = self.rules.estimate(submission, &forecast);
             let spec = rules::spec(submission, estimate, self.now, core.memory_per_node());
-            self.kept_out(job, core, submission, &spec, tasks);
+            self.on_tasks_rejected(job, core, submission, &spec, tasks);
         }
-        for task in self.known_of(job) {
+        for task in self.tasks_of_job(job) {
             if tasks.contains(task.task) {
-                self.real_end(task, ShadowEnd::KeptOut);
+                self.real_end(task, ShadowEnd::NotAdmitted);
             }
         }
     }
 
-    fn known_of(&self, job: u64) -> Vec<TaskKey> {
+    fn tasks_of_job(&self, job: u64) -> Vec<TaskKey> {
         let first = TaskKey { job, task: 0 };
         let last = TaskKey {
             job,
             task: u32::MAX,
         };
-        self.pairs
+        self.jobs
             .range(first..=last)
             .map(|(&task, _)| task)
             .collect()
     }
 
-    fn over(&mut self, task: TaskKey, ending: JobEnding) {
+    fn on_ended(&mut self, task: TaskKey, ending: JobEnding) {
         match ending {
             JobEnding::Finished => self.real_end(task, ShadowEnd::Finished(self.now)),
             JobEnding::Lost => self.real_end(task, ShadowEnd::Lost),
-            JobEnding::Cancelled => self.take_back(task),
+            JobEnding::Cancelled => self.withdraw(task),
         }
     }
 
     /// A job as it was handed in, and decided on.
-    fn hand_in(&mut self, key: TaskKey, core: &Core, submission: &Submission, spec: &JobSpec) {
+    fn submit(&mut self, key: TaskKey, core: &Core, submission: &Submission, spec: &JobSpec) {
         let forecast = core.forecast(submission);
         let (forecast, _) = forecast.distribution(spec.estimate);
         let floor = submission.confidence.unwrap_or(0);
-        self.ask(key, *spec, forecast, submission.retry, floor);
+        self.probe_and_submit(key, *spec, forecast, submission.retry, floor);
     }
 
     /// A quote that was held has become a job: it is handed in on paper now, with what is left of
     /// its time.
-    fn claimed(&mut self, key: TaskKey, live: &ActiveTask) {
+    fn on_claimed(&mut self, key: TaskKey, live: &ActiveTask) {
         let deadline = live.spec.due().map(|due| due.since(self.now));
         let spec = JobSpec {
             submit: self.now,
@@ -212,11 +212,11 @@ impl ShadowPolicy {
             ..live.spec
         };
         let (forecast, _) = live.forecast.distribution(spec.estimate);
-        self.ask(key, spec, forecast, OnEviction::Never, 0);
+        self.probe_and_submit(key, spec, forecast, OnEviction::Fail, 0);
     }
 
     /// A job that was there before the shadow.
-    pub(super) fn take_over(&mut self, key: TaskKey, live: &ActiveTask, core: &Core) {
+    pub(super) fn adopt(&mut self, key: TaskKey, live: &ActiveTask, core: &Core) {
         let before = match live.started {
             Some(started) => self.now.since(started),
             None => Span::ZERO,
@@ -229,11 +229,11 @@ impl ShadowPolicy {
             sla: Sla::default(),
         };
         let (forecast, _) = live.forecast.distribution(live.spec.estimate);
-        self.ask(key, spec, forecast, OnEviction::Requeue, 0);
-        if let Some(pair) = self.pairs.get_mut(&key) {
+        self.probe_and_submit(key, spec, forecast, OnEviction::Requeue, 0);
+        if let Some(pair) = self.jobs.get_mut(&key) {
             pair.counts = false;
-            pair.before = before;
-            pair.truth = live
+            pair.ran_before = before;
+            pair.runtime = live
                 .started
                 .map_or(ObservedRuntime::Unknown, ObservedRuntime::RunsSince);
         }
@@ -241,11 +241,11 @@ impl ShadowPolicy {
             self.with_slot(key, |job| GateInput::Hold { job });
         }
         // Each starts before the next one is handed in, as it did.
-        self.settle();
+        self.run_passes();
     }
 
     /// Asks the policy on paper, and hands the job to its gate if it lets it in.
-    fn ask(
+    fn probe_and_submit(
         &mut self,
         key: TaskKey,
         spec: JobSpec,
@@ -262,33 +262,33 @@ impl ShadowPolicy {
                 budget: spec.sla.budget,
             },
             forecast,
-            truth: ObservedRuntime::Unknown,
-            before: Span::ZERO,
+            runtime: ObservedRuntime::Unknown,
+            ran_before: Span::ZERO,
             counts: true,
-            guessed: false,
+            by_forecast: false,
             real: ShadowOutcome::default(),
             paper: ShadowOutcome::default(),
         };
         let input = GateInput::Submitted {
             spec: self.rules.for_policy(&spec),
-            retry,
+            on_eviction: retry,
             forecast: Some(forecast),
         };
-        if self.lets_in(&spec, &forecast, floor)
+        if self.would_admit(&spec, &forecast, floor)
             && let Ok(InputAck::Job(slot)) = self.gate.handle(self.now, input, &mut self.effects)
         {
             pair.slot = Some(slot);
             self.slots.insert(slot, key);
         } else {
-            pair.paper.end = Some(ShadowEnd::KeptOut);
+            pair.paper.end = Some(ShadowEnd::NotAdmitted);
         }
-        self.pairs.insert(key, pair);
-        self.carry_out();
+        self.jobs.insert(key, pair);
+        self.apply_effects();
     }
 
     /// What the service asks of a job, it asks on paper: that the policy lets it in, and that it is
     /// sure enough to keep its deadline.
-    fn lets_in(&mut self, spec: &JobSpec, forecast: &Distribution, floor: u32) -> bool {
+    fn would_admit(&mut self, spec: &JobSpec, forecast: &Distribution, floor: u32) -> bool {
         if spec.procs == 0 || spec.estimate <= Span::ZERO {
             return false;
         }
@@ -313,19 +313,19 @@ impl ShadowPolicy {
             due: Some((due, runtime)),
         };
         let work = |slot| {
-            self.pair(slot)
-                .map_or(Span::ZERO, |pair| pair.work(self.now))
+            self.job(slot)
+                .map_or(Span::ZERO, |pair| pair.paper_runtime(self.now))
         };
-        let mut ahead = LookAhead::new(&self.gate, self.now, &work, MOST_LOOKS);
-        let course = ahead.course(LookAheadSubject::New(&asked, Some(forecast)), &horizon);
+        let mut ahead = LookAhead::new(&self.gate, self.now, &work, MAX_PROBE_STEPS);
+        let course = ahead.trajectory(LookAheadSubject::New(&asked, Some(forecast)), &horizon);
         let finish = course.and_then(|course| course.finish(runtime));
         finish.is_some_and(|finish| finish <= due + Span::TICK)
     }
 
     /// Its user took a job back: under both, and so it counts under neither.
-    fn take_back(&mut self, key: TaskKey) {
+    fn withdraw(&mut self, key: TaskKey) {
         self.with_slot(key, |job| GateInput::Cancel { job });
-        if let Some(pair) = self.pairs.get_mut(&key) {
+        if let Some(pair) = self.jobs.get_mut(&key) {
             pair.counts = false;
         }
         self.real_end(key, ShadowEnd::Lost);

@@ -9,10 +9,10 @@ use crate::core::command::TaskKey;
 
 impl ShadowPolicy {
     pub(super) fn real_end(&mut self, key: TaskKey, end: ShadowEnd) {
-        let pair = self.pairs.get_mut(&key);
+        let pair = self.jobs.get_mut(&key);
         if let Some(pair) = pair.filter(|pair| pair.real.end.is_none()) {
             pair.real.end = Some(end);
-            self.count(key);
+            self.count_if_over(key);
         }
     }
 
@@ -20,17 +20,17 @@ impl ShadowPolicy {
         let Some(key) = self.slots.remove(&slot) else {
             return;
         };
-        if let Some(pair) = self.pairs.get_mut(&key) {
+        if let Some(pair) = self.jobs.get_mut(&key) {
             pair.slot = None;
             pair.paper.end = Some(end);
-            self.count(key);
+            self.count_if_over(key);
         }
     }
 
     /// Counts a job once it is over under both, and forgets it.
-    fn count(&mut self, key: TaskKey) {
+    fn count_if_over(&mut self, key: TaskKey) {
         let Some((pair, (real, paper))) = self
-            .pairs
+            .jobs
             .get(&key)
             .and_then(|pair| Some((pair, pair.ends()?)))
         else {
@@ -39,75 +39,75 @@ impl ShadowPolicy {
         if pair.counts {
             self.real.add(&pair.terms, &pair.real, real);
             self.paper.add(&pair.terms, &pair.paper, paper);
-            self.by_forecast += u64::from(pair.guessed);
+            self.by_forecast += u64::from(pair.by_forecast);
         }
-        self.pairs.remove(&key);
+        self.jobs.remove(&key);
     }
 
     pub(super) fn with_slot(&mut self, key: TaskKey, input: impl Fn(JobId) -> GateInput) {
-        let slot = self.pairs.get(&key).and_then(|pair| pair.slot);
+        let slot = self.jobs.get(&key).and_then(|pair| pair.slot);
         if let Some(slot) = slot {
-            self.input(input(slot));
+            self.apply_input(input(slot));
         }
     }
 
     /// What cannot be done on paper, as to hold a job that runs there already, is not done there.
-    pub(super) fn input(&mut self, input: GateInput) {
+    pub(super) fn apply_input(&mut self, input: GateInput) {
         let _ = self.gate.handle(self.now, input, &mut self.effects);
-        self.carry_out();
+        self.apply_effects();
     }
 
-    pub(super) fn settle(&mut self) {
-        self.gate.settle(self.now, &mut self.effects);
-        self.carry_out();
+    pub(super) fn run_passes(&mut self) {
+        self.gate.run_pass(self.now, &mut self.effects);
+        self.apply_effects();
     }
 
-    pub(super) fn carry_out(&mut self) {
+    pub(super) fn apply_effects(&mut self) {
         while !self.effects.is_empty() {
             for effect in std::mem::take(&mut self.effects) {
-                self.carry_out_one(effect);
+                self.apply_effect(effect);
             }
         }
     }
 
-    fn carry_out_one(&mut self, effect: Effect) {
+    fn apply_effect(&mut self, effect: Effect) {
         match effect {
             Effect::Start { job, .. } => {
                 let now = self.now;
-                self.on_paper(job, |course| course.start = course.start.or(Some(now)));
+                self.update_paper(job, |course| course.start = course.start.or(Some(now)));
             }
             Effect::Book { job, amount, .. } => {
-                let procs = self.pair(job).map_or(1, |pair| pair.terms.procs);
+                let procs = self.job(job).map_or(1, |pair| pair.terms.procs);
                 let amount = self.rules.for_user(procs, amount);
-                self.on_paper(job, |course| course.earned += amount);
+                self.update_paper(job, |course| course.earned += amount);
             }
             // What runs on paper ends at once.
             Effect::Kill { job, attempt, .. } => {
                 let ended = GateInput::Ended { job, attempt };
                 let _ = self.gate.handle(self.now, ended, &mut self.effects);
             }
-            Effect::Verdict {
+            Effect::Notify {
                 job,
-                said: Notice::Rejected(_),
-            } => self.paper_end(job, ShadowEnd::KeptOut),
-            Effect::Over { job, ending } => self.paper_end(
+                notice: Notice::Rejected(_),
+            } => self.paper_end(job, ShadowEnd::NotAdmitted),
+            Effect::Closed { job, ending } => self.paper_end(
                 job,
                 match ending {
                     JobEnding::Finished => ShadowEnd::Finished(self.now),
                     JobEnding::Lost | JobEnding::Cancelled => ShadowEnd::Lost,
                 },
             ),
-            Effect::Verdict {
-                said: Notice::Accepted { .. } | Notice::Queued,
+            Effect::Notify {
+                notice: Notice::Accepted { .. } | Notice::Queued,
                 ..
             }
             | Effect::SharesChanged { .. } => {}
         }
     }
 
-    fn on_paper(&mut self, slot: JobId, change: impl FnOnce(&mut ShadowOutcome)) {
+    fn update_paper(&mut self, slot: JobId, change: impl FnOnce(&mut ShadowOutcome)) {
         let key = self.slots.get(&slot);
-        if let Some(pair) = key.and_then(|key| self.pairs.get_mut(key)) {
+        if let Some(pair) = key.and_then(|key| self.jobs.get_mut(key)) {
             change(&mut pair.paper);
         }
     }

@@ -7,7 +7,7 @@ use super::sums::{JobTerms, ShadowEnd, ShadowOutcome};
 
 /// A job that has outrun its forecast is thought to take this much longer than it has taken, and
 /// an eighth of it, so that it is looked at again ever more rarely.
-const AT_LEAST_LONGER: Span = Span::from_secs(1);
+const MIN_OVERRUN: Span = Span::from_secs(1);
 
 /// A job that is not over under both.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -17,13 +17,13 @@ pub(super) struct ShadowJob {
     pub(super) terms: JobTerms,
     /// What is forecast of its run time.
     pub(super) forecast: Distribution,
-    pub(super) truth: ObservedRuntime,
+    pub(super) runtime: ObservedRuntime,
     /// How long it had run already when the shadow began.
-    pub(super) before: Span,
+    pub(super) ran_before: Span,
     /// Whether it was handed in since the shadow began.
     pub(super) counts: bool,
     /// Whether it ended on paper when the forecast said.
-    pub(super) guessed: bool,
+    pub(super) by_forecast: bool,
     pub(super) real: ShadowOutcome,
     pub(super) paper: ShadowOutcome,
 }
@@ -41,19 +41,19 @@ pub(super) enum ObservedRuntime {
 
 impl ShadowJob {
     /// How long it takes in all on paper, as far as is known at `now`.
-    pub(super) fn work(&self, now: Instant) -> Span {
-        let whole = match self.truth {
+    pub(super) fn paper_runtime(&self, now: Instant) -> Span {
+        let whole = match self.runtime {
             ObservedRuntime::Ran(runtime) => runtime,
             ObservedRuntime::Unknown => self.forecast.median(),
             ObservedRuntime::RunsSince(start) => {
                 let elapsed = now.since(start);
                 let eighth = Span::from_micros(elapsed.as_micros() / 8);
-                let longer = elapsed + eighth.max(AT_LEAST_LONGER);
+                let longer = elapsed + eighth.max(MIN_OVERRUN);
                 self.forecast.given_survived(elapsed).median().max(longer)
             }
         };
         // A job that takes no time at all is none to a gate.
-        (whole - self.before).max(Span::TICK)
+        (whole - self.ran_before).max(Span::TICK)
     }
 
     /// How it ended under both, once it has.
@@ -78,10 +78,10 @@ mod tests {
                 budget: None,
             },
             forecast: Distribution::new(LEVELS.map(|_| Span::from_secs(100))),
-            truth,
-            before: Span::ZERO,
+            runtime: truth,
+            ran_before: Span::ZERO,
             counts: true,
-            guessed: false,
+            by_forecast: false,
             real: ShadowOutcome::default(),
             paper: ShadowOutcome::default(),
         }
@@ -90,13 +90,13 @@ mod tests {
     #[test]
     fn a_job_takes_what_it_took_or_at_least_what_it_has_taken() {
         let at = |secs| Instant::ZERO + Span::from_secs(secs);
-        let work = |truth, now| pair(truth).work(at(now)).as_secs_f64();
+        let work = |truth, now| pair(truth).paper_runtime(at(now)).as_secs_f64();
         assert_eq!(work(ObservedRuntime::Unknown, 500), 100.0);
         assert_eq!(work(ObservedRuntime::Ran(Span::from_secs(7)), 500), 7.0);
         assert_eq!(work(ObservedRuntime::RunsSince(at(0)), 10), 100.0);
         assert_eq!(work(ObservedRuntime::RunsSince(at(0)), 800), 900.0);
         let mut begun = pair(ObservedRuntime::Ran(Span::from_secs(70)));
-        begun.before = Span::from_secs(60);
-        assert_eq!(begun.work(at(500)).as_secs_f64(), 10.0);
+        begun.ran_before = Span::from_secs(60);
+        assert_eq!(begun.paper_runtime(at(500)).as_secs_f64(), 10.0);
     }
 }

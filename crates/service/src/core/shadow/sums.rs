@@ -64,7 +64,7 @@ pub(super) struct ShadowOutcome {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum ShadowEnd {
     /// It was never let in.
-    KeptOut,
+    NotAdmitted,
     /// It ran to its end.
     Finished(Instant),
     /// What it ran on vanished.
@@ -78,7 +78,7 @@ impl ShadowTotals {
         self.budgets += terms.budget.unwrap_or(Credits::ZERO);
         self.utility += course.earned;
         match end {
-            ShadowEnd::KeptOut => {}
+            ShadowEnd::NotAdmitted => {}
             ShadowEnd::Lost => self.accepted += 1,
             ShadowEnd::Finished(at) => {
                 self.accepted += 1;

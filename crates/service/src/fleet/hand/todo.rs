@@ -5,7 +5,7 @@ use std::time::Duration;
 use tollgate_engine::{AttemptKey, Engine, EngineError, KillReason, LaunchSpec};
 use tollgate_model::Instant;
 
-use super::{BACK_OFF, WorkerAgent, can_be_tried_again};
+use super::{ENGINE_RETRY_DELAY, WorkerAgent, is_retryable};
 use crate::engine_words;
 use crate::fleet::words::WorkerLaunch;
 
@@ -20,35 +20,39 @@ pub(super) enum EngineCommand {
 
 impl<E: Engine> WorkerAgent<E> {
     /// Carries out what can be, until the engine cannot be asked; that is tried again.
-    pub(super) fn carry_out(&mut self, now: Duration, at: Instant) {
+    pub(super) fn run_pending(&mut self, now: Duration, at: Instant) {
         if self.retry.is_some_and(|retry| now < retry) {
             return;
         }
         self.retry = None;
-        while let Some(todo) = self.todo.pop_front() {
+        while let Some(todo) = self.pending.pop_front() {
             let again = todo.clone();
-            if let Err(error) = self.carry_out_one(todo, at)
-                && can_be_tried_again(&error)
+            if let Err(error) = self.run_command(todo, at)
+                && is_retryable(&error)
             {
-                self.todo.push_front(again);
-                self.retry = Some(now + BACK_OFF);
+                self.pending.push_front(again);
+                self.retry = Some(now + ENGINE_RETRY_DELAY);
                 return;
             }
         }
     }
 
-    fn carry_out_one(&mut self, todo: EngineCommand, at: Instant) -> Result<(), EngineError> {
+    fn run_command(&mut self, todo: EngineCommand, at: Instant) -> Result<(), EngineError> {
         match todo {
             EngineCommand::Start(charges) => self.start(charges, at),
-            EngineCommand::SetShares(shares) => self.ask(|engine| engine.set_shares(&shares)),
-            EngineCommand::Kill(attempts, why) => self.ask(|engine| engine.kill(&attempts, why)),
+            EngineCommand::SetShares(shares) => {
+                self.try_engine(|engine| engine.set_shares(&shares))
+            }
+            EngineCommand::Kill(attempts, why) => {
+                self.try_engine(|engine| engine.kill(&attempts, why))
+            }
             EngineCommand::Acknowledge(attempts) => {
-                self.ask(|engine| engine.acknowledge(&attempts))
+                self.try_engine(|engine| engine.acknowledge(&attempts))
             }
         }
     }
 
-    fn ask(
+    fn try_engine(
         &mut self,
         ask: impl FnOnce(&mut E) -> Result<(), EngineError>,
     ) -> Result<(), EngineError> {
@@ -63,37 +67,40 @@ impl<E: Engine> WorkerAgent<E> {
             let attempt = charge.launch.attempt;
             match self.launch(charge) {
                 Ok(launch) => launches.push(launch),
-                Err((step, why)) => unfit.push(engine_words::unfit(attempt, step, why, at)),
+                Err((step, why)) => {
+                    unfit.push(engine_words::not_started_report(attempt, step, why, at))
+                }
             }
         }
         let started = match launches.is_empty() {
             true => Ok(()),
-            false => self.ask(|engine| engine.start(&launches)),
+            false => self.try_engine(|engine| engine.start(&launches)),
         };
         match started {
-            Err(error) if can_be_tried_again(&error) => return Err(error),
+            Err(error) if is_retryable(&error) => return Err(error),
             // One of them is at fault, and none was started.
             Err(_) => {
                 for launch in launches {
-                    match self.ask(|engine| engine.start(std::slice::from_ref(&launch))) {
+                    match self.try_engine(|engine| engine.start(std::slice::from_ref(&launch))) {
                         Ok(()) => {}
-                        Err(error) if can_be_tried_again(&error) => return Err(error),
+                        Err(error) if is_retryable(&error) => return Err(error),
                         Err(error) => {
                             let (attempt, why) = (launch.attempt, error.to_string());
-                            unfit.push(engine_words::unfit(attempt, "launch", why, at));
+                            unfit
+                                .push(engine_words::not_started_report(attempt, "launch", why, at));
                         }
                     }
                 }
             }
             Ok(()) => {}
         }
-        self.note(unfit);
+        self.record_reports(unfit);
         Ok(())
     }
 
     /// The launch as it is here: with a user of this host.
     fn launch(&self, charge: WorkerLaunch) -> Result<LaunchSpec, (&'static str, String)> {
-        let user = (self.kit.run_as)(&charge.owner).map_err(|why| ("user", why))?;
+        let user = (self.config.resolve_owner)(&charge.owner).map_err(|why| ("user", why))?;
         let mut launch = charge.launch;
         launch.user = user;
         Ok(launch)

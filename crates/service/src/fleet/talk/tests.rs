@@ -15,7 +15,7 @@ use crate::fleet::{FrameSink, LeaseTimings, WorkerPoolConfig};
 struct RecordingSink(Arc<Mutex<Vec<WorkerFrame<ServerMessage>>>>);
 
 impl FrameSink for RecordingSink {
-    fn say(&mut self, frame: WorkerFrame<ServerMessage>) -> bool {
+    fn send(&mut self, frame: WorkerFrame<ServerMessage>) -> bool {
         self.0.lock().unwrap().push(frame);
         true
     }
@@ -23,8 +23,8 @@ impl FrameSink for RecordingSink {
 
 /// A service and one connection of a worker.
 struct TestSession {
-    fleet: WorkerPool<SimEngine>,
-    said: RecordingSink,
+    pool: WorkerPool<SimEngine>,
+    sink: RecordingSink,
     seq: u64,
     _folder: tempfile::TempDir,
 }
@@ -36,41 +36,50 @@ impl TestSession {
         let mut fleet = WorkerPool::new(SimEngine::open(&world));
         let house = WorkerPoolConfig {
             service: "this".to_owned(),
-            whose,
-            terms: LeaseTimings::default(),
-            roster: folder.path().join("workers.json"),
+            owners: whose,
+            lease: LeaseTimings::default(),
+            registry: folder.path().join("workers.json"),
             name_of: |_| Ok("ann".to_owned()),
         };
-        fleet.open_to(house, Box::new(|| Duration::ZERO)).unwrap();
+        fleet
+            .accept_workers(house, Box::new(|| Duration::ZERO))
+            .unwrap();
         let said = RecordingSink::default();
-        fleet.hear(ConnectionEvent {
-            line: 1,
-            what: ConnectionEventKind::Opened(Box::new(said.clone())),
+        fleet.on_connection_event(ConnectionEvent {
+            connection: 1,
+            kind: ConnectionEventKind::Opened(Box::new(said.clone())),
         });
         Self {
-            fleet,
-            said,
+            pool: fleet,
+            sink: said,
             seq: 0,
             _folder: folder,
         }
     }
 
     /// Says something as the worker, and gives what is answered.
-    fn say(&mut self, epoch: u32, word: WorkerMessage) -> Vec<ServerMessage> {
+    fn exchange(&mut self, epoch: u32, word: WorkerMessage) -> Vec<ServerMessage> {
         self.seq += 1;
         let seq = self.seq;
-        let what = ConnectionEventKind::Said(WorkerFrame { epoch, seq, word });
-        self.fleet.hear(ConnectionEvent { line: 1, what });
-        self.answers()
+        let what = ConnectionEventKind::Received(WorkerFrame {
+            incarnation: epoch,
+            seq,
+            word,
+        });
+        self.pool.on_connection_event(ConnectionEvent {
+            connection: 1,
+            kind: what,
+        });
+        self.sent()
     }
 
-    fn answers(&self) -> Vec<ServerMessage> {
-        let said = std::mem::take(&mut *self.said.0.lock().unwrap());
+    fn sent(&self) -> Vec<ServerMessage> {
+        let said = std::mem::take(&mut *self.sink.0.lock().unwrap());
         said.into_iter().map(|frame| frame.word).collect()
     }
 
     fn is_connected(&self) -> bool {
-        self.fleet.lines.contains_key(&1)
+        self.pool.connections.contains_key(&1)
     }
 }
 
@@ -83,13 +92,13 @@ fn hello(user: &str) -> WorkerHello {
         all_users: false,
         root_jobs: false,
         service: None,
-        epoch: 0,
+        incarnation: 0,
     }
 }
 
 fn is_refused(whose: JobOwners, hello: WorkerHello) -> bool {
     let mut talk = TestSession::new(whose);
-    match talk.say(0, WorkerMessage::Hello(hello)).as_slice() {
+    match talk.exchange(0, WorkerMessage::Hello(hello)).as_slice() {
         [ServerMessage::Welcome { goes_on: false, .. }] => false,
         [ServerMessage::Refused(why)] => {
             assert!(!why.is_empty() && !talk.is_connected());
@@ -134,20 +143,20 @@ fn who_is_strange_is_refused() {
 }
 
 /// A worker that works, in its first life.
-fn working() -> (TestSession, Gate) {
+fn registered_worker() -> (TestSession, Gate) {
     let mut talk = TestSession::new(JobOwners::Own("ann".to_owned()));
-    talk.say(0, WorkerMessage::Hello(hello("ann")));
-    let capacity = talk.fleet.capacity().unwrap();
+    talk.exchange(0, WorkerMessage::Hello(hello("ann")));
+    let capacity = talk.pool.capacity().unwrap();
     let running = Vec::new();
     let offer = WorkerMessage::Offer { capacity, running };
-    assert_eq!(talk.say(0, offer), [], "the gate is told first");
+    assert_eq!(talk.exchange(0, offer), [], "the gate is told first");
     let rules = PolicySpec::named("fcfs").unwrap();
     let mut gate = Gate::new(rules.build(Market::None), Market::None);
-    let news = talk.fleet.news(&gate);
+    let news = talk.pool.membership_changes(&gate);
     let [
         ServiceCommand::WorkerUp {
             worker,
-            epoch,
+            incarnation: epoch,
             nodes,
             memory,
         },
@@ -157,14 +166,14 @@ fn working() -> (TestSession, Gate) {
     };
     let input = GateInput::WorkerUp {
         worker: *worker,
-        epoch: *epoch,
+        incarnation: *epoch,
         nodes: *nodes,
         memory: *memory,
     };
     gate.handle(Instant::ZERO, input, &mut Vec::new()).unwrap();
-    talk.fleet.settle(&gate);
-    assert_eq!(talk.answers(), [ServerMessage::Taken]);
-    assert_eq!(talk.fleet.news(&gate), [], "said once");
+    talk.pool.sync_with_gate(&gate);
+    assert_eq!(talk.sent(), [ServerMessage::Taken]);
+    assert_eq!(talk.pool.membership_changes(&gate), [], "said once");
     (talk, gate)
 }
 
@@ -188,39 +197,39 @@ fn end(job: u64) -> AttemptReport {
 
 #[test]
 fn what_is_said_of_another_life_is_answered_and_changes_nothing() {
-    let (mut talk, _) = working();
+    let (mut talk, _) = registered_worker();
     let report = end(1);
-    talk.fleet.seat(report.attempt, WorkerId(1));
-    let answer = talk.say(7, WorkerMessage::Reports(vec![report]));
+    talk.pool.assign(report.attempt, WorkerId(1));
+    let answer = talk.exchange(7, WorkerMessage::Reports(vec![report]));
     assert_eq!(answer, [ServerMessage::Over]);
-    assert_eq!(talk.fleet.inbox, []);
+    assert_eq!(talk.pool.inbox, []);
     assert!(!talk.is_connected());
 }
 
 #[test]
 fn a_worker_is_believed_about_its_own_attempts_only() {
-    let (mut talk, _) = working();
+    let (mut talk, _) = registered_worker();
     let [its, another_s, nobody_s] = [end(1), end(2), end(3)];
-    talk.fleet.seat(its.attempt, WorkerId(1));
-    talk.fleet.seat(another_s.attempt, WorkerId(2));
+    talk.pool.assign(its.attempt, WorkerId(1));
+    talk.pool.assign(another_s.attempt, WorkerId(2));
     let done = vec![another_s.attempt, nobody_s.attempt];
     let said = vec![its.clone(), another_s, nobody_s];
-    let answer = talk.say(1, WorkerMessage::Reports(said));
+    let answer = talk.exchange(1, WorkerMessage::Reports(said));
     assert_eq!(answer, [ServerMessage::Acknowledge(done)]);
-    assert_eq!(talk.fleet.inbox, [its]);
+    assert_eq!(talk.pool.inbox, [its]);
 }
 
 #[test]
 fn a_word_is_heard_once_and_a_missing_one_ends_the_connection() {
-    let (mut talk, _) = working();
+    let (mut talk, _) = registered_worker();
     assert_eq!(
-        talk.say(1, WorkerMessage::Beat(4)),
+        talk.exchange(1, WorkerMessage::Beat(4)),
         [ServerMessage::Beat(4)]
     );
     talk.seq -= 1;
-    assert_eq!(talk.say(1, WorkerMessage::Beat(4)), []);
+    assert_eq!(talk.exchange(1, WorkerMessage::Beat(4)), []);
     assert!(talk.is_connected());
     talk.seq += 1;
-    assert_eq!(talk.say(1, WorkerMessage::Beat(5)), []);
+    assert_eq!(talk.exchange(1, WorkerMessage::Beat(5)), []);
     assert!(!talk.is_connected());
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Credential, ProofType};
 use crate::access::AccessRole;
-use crate::api::{iso, read_iso};
+use crate::api::{format_iso, parse_iso};
 
 /// A token or a certificate as it is written, in settings and in the file of tokens.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -83,14 +83,14 @@ impl CredentialConfig {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn key(
+    pub fn to_credential(
         &self,
         proof: ProofType,
         look_up: impl Fn(&str) -> Result<u32, String>,
     ) -> Result<Credential, String> {
         let instant = |field, words: &Option<String>| match words {
             None => Ok(None),
-            Some(words) => read_iso(words)
+            Some(words) => parse_iso(words)
                 .map(Some)
                 .map_err(|error| format!("{field}: {error}")),
         };
@@ -117,8 +117,8 @@ impl From<&Credential> for CredentialConfig {
             user: UserRef::Id(key.user),
             fingerprint: key.fingerprint.to_string(),
             kind: key.role,
-            made_at: key.made.map(iso),
-            expires_at: key.expires.map(iso),
+            made_at: key.made.map(format_iso),
+            expires_at: key.expires.map(format_iso),
         }
     }
 }
@@ -141,7 +141,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Credential>, CredentialFileError> 
     let tokens = body.tokens.iter().zip(1..);
     tokens
         .map(|(written, place)| {
-            let key = written.key(ProofType::Token, numbers_only);
+            let key = written.to_credential(ProofType::Token, numbers_only);
             key.map_err(|what| CredentialFileError::Token {
                 path: path.to_owned(),
                 place,

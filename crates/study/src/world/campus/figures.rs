@@ -7,7 +7,7 @@ use tollgate_sim::campus::{CampusMetrics, CampusPolicies};
 use crate::world::WorldMetric;
 
 /// What is measured of a year.
-pub(super) const QUANTITIES: &[WorldMetric] = &[
+pub(super) const METRICS: &[WorldMetric] = &[
     quantity("energy_mwh", "energy for tasks", Some("MWh")),
     quantity("overhead_min", "mean overhead of good tasks", Some("min")),
     quantity("good_killed", "good tasks killed", None),
@@ -109,8 +109,8 @@ impl ComparisonBaselines<CampusPolicies> {
 /// Returns how many evictions a policy bears that has this one limit and nothing else.
 fn limit_on_evictions(retry: &RetryPolicy) -> Option<u32> {
     match retry.rules() {
-        [RetryRule::Evictions { most, .. }]
-            if retry.longest_attempt().is_none() && retry.dedicated().is_none() =>
+        [RetryRule::Evictions { max: most, .. }]
+            if retry.max_attempt().is_none() && retry.dedicated().is_none() =>
         {
             Some(*most)
         }
@@ -130,7 +130,7 @@ impl<T> ComparisonBaselines<T> {
 }
 
 /// The quantities of a year, in order; `price` is that of a kilowatt hour, 0 if there is none.
-pub(super) fn figures(
+pub(super) fn metrics(
     tally: &CampusMetrics,
     with: &ComparisonBaselines<CampusMetrics>,
     price: f64,
@@ -203,8 +203,8 @@ mod tests {
         let tally = CampusMetrics::default();
         let policies = policies("n1:1/c1").unwrap();
         let with = ComparisonBaselines::to(&policies).map(|_| CampusMetrics::default());
-        let figures = figures(&tally, &with, 0.0);
-        assert_eq!(figures.len(), QUANTITIES.len());
+        let figures = metrics(&tally, &with, 0.0);
+        assert_eq!(figures.len(), METRICS.len());
         assert_eq!(figures[12], None);
         assert_eq!(figures.last(), Some(&None));
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use tollgate_sim::campus::retry::{RetryPolicy, RetryRule};
 
-use super::{policies, resolved};
+use super::{policies, substitute_parameters};
 use crate::chart::{ChartSeries, ChartTable, SeriesKind, WorldChart};
 use crate::experiment::Experiment;
 use crate::measure::RunMetric;
@@ -35,7 +35,7 @@ fn of_set(results: &StudyResults, set: usize) -> Vec<WorldChart> {
     if best.is_empty() {
         return Vec::new();
     }
-    let (named, others) = named(&best);
+    let (named, others) = split_numbered(&best);
     let name = &results.experiment().sets[set].name;
     let chart =
         |id: &str, title: &str, y: &str, height: &dyn Fn(&FrontierCandidate) -> f64| WorldChart {
@@ -73,7 +73,7 @@ fn of_set(results: &StudyResults, set: usize) -> Vec<WorldChart> {
 /// Of those that no other beats, by how many good tasks they lose - none, some, some tens, and so
 /// on -, the one with the least energy and the one with the least overhead: those that are shown by
 /// number. Then the others.
-fn named<'c>(
+fn split_numbered<'c>(
     best: &[&'c FrontierCandidate],
 ) -> (Vec<&'c FrontierCandidate>, Vec<&'c FrontierCandidate>) {
     let magnitude = |one: &FrontierCandidate| (one.lost + 0.5).log10().floor() as i64;
@@ -109,7 +109,7 @@ fn candidates(results: &StudyResults, set: usize) -> Vec<FrontierCandidate> {
     let experiment = results.experiment();
     let mut found: BTreeMap<String, FrontierCandidate> = BTreeMap::new();
     for row in results.rows() {
-        let at = row.planned.at();
+        let at = row.planned.point();
         if at.set != set || row.planned.seed != 1 {
             continue;
         }
@@ -135,7 +135,7 @@ fn candidates(results: &StudyResults, set: usize) -> Vec<FrontierCandidate> {
 fn words(experiment: &Experiment, at: ExperimentPoint) -> String {
     let values = values(experiment, at);
     let words = &experiment.markets[at.market].policies[at.policy];
-    resolved(words, &values).expect("the experiment was checked")
+    substitute_parameters(words, &values).expect("the experiment was checked")
 }
 
 /// The settings at a place.
@@ -147,9 +147,9 @@ pub(super) fn values(experiment: &Experiment, at: ExperimentPoint) -> ParameterV
 }
 
 fn mean(results: &StudyResults, at: ExperimentPoint, name: &str) -> Option<f64> {
-    let quantities = super::figures::QUANTITIES.iter();
+    let quantities = super::figures::METRICS.iter();
     let quantity = quantities.clone().find(|quantity| quantity.name == name)?;
-    let values = results.values(at, RunMetric::Quantity(quantity));
+    let values = results.values(at, RunMetric::World(quantity));
     let values: Vec<f64> = values.into_iter().collect::<Option<_>>()?;
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
@@ -193,7 +193,7 @@ fn family_name(retry: &RetryPolicy) -> &'static str {
         Some(RetryRule::Chance { .. } | RetryRule::Exponential { .. }) => "r1, e1, e2, chance",
         Some(RetryRule::Accrued { .. }) => "a1-a3, accrued time",
         Some(RetryRule::Percentile { .. }) => "p1, p2, percentile",
-        None if retry.longest_attempt().is_some() => "i1, one attempt",
+        None if retry.max_attempt().is_some() => "i1, one attempt",
         None => "x0",
     }
 }

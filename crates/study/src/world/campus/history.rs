@@ -3,7 +3,7 @@
 
 use tollgate_model::Span;
 use tollgate_sim::campus::retry::EvictionFilter;
-use tollgate_sim::campus::{CampusEnvironment, TaskFate, year};
+use tollgate_sim::campus::{CampusEnvironment, TaskFate, run_campus};
 
 use super::{BASELINE, knobs, policies};
 use crate::chart::{ChartSeries, ChartTable, SeriesKind, WorldChart};
@@ -40,10 +40,10 @@ pub(super) fn charts(results: &StudyResults) -> Vec<WorldChart> {
 }
 
 /// Whether a policy never gives a task up.
-fn retries_for_ever(words: &str) -> bool {
+fn retries_forever(words: &str) -> bool {
     policies(words).is_ok_and(|policies| {
         let retry = policies.retry;
-        let is_limited = retry.longest_attempt().is_some() || retry.dedicated().is_some();
+        let is_limited = retry.max_attempt().is_some() || retry.dedicated().is_some();
         retry.rules().is_empty() && !is_limited
     })
 }
@@ -52,12 +52,12 @@ fn retries_for_ever(words: &str) -> bool {
 fn baseline(results: &StudyResults, set: usize) -> Option<WorldChart> {
     let experiment = results.experiment();
     let first =
-        |row: &&crate::results::ResultRow| row.planned.at().set == set && row.planned.seed == 1;
+        |row: &&crate::results::ResultRow| row.planned.point().set == set && row.planned.seed == 1;
     let mut rows: Vec<Vec<String>> = Vec::new();
     for row in results.rows().iter().filter(first) {
-        let at = row.planned.at();
+        let at = row.planned.point();
         let words = &experiment.markets[at.market].policies[at.policy];
-        if retries_for_ever(words) && !rows.iter().any(|known| known[0] == *words) {
+        if retries_forever(words) && !rows.iter().any(|known| known[0] == *words) {
             let mut cells = vec![words.clone()];
             for (name, decimals) in TABLE {
                 cells.push(estimate(results, at, name, decimals)?);
@@ -103,9 +103,9 @@ fn estimate(
     name: &str,
     decimals: usize,
 ) -> Option<String> {
-    let mut quantities = super::figures::QUANTITIES.iter();
+    let mut quantities = super::figures::METRICS.iter();
     let quantity = quantities.find(|quantity| quantity.name == name)?;
-    let values = results.values(at, RunMetric::Quantity(quantity));
+    let values = results.values(at, RunMetric::World(quantity));
     let values: Vec<f64> = values.into_iter().flatten().collect();
     let estimate = SeedMean::of(&values, &format!("{name} {at:?}"))?;
     let mean = estimate.mean;
@@ -132,13 +132,13 @@ fn figures(experiment: &Experiment, set: &str, at: ExperimentPoint) -> Vec<World
     settings.scale = experiment.world.scale.unwrap_or(1.0);
     settings.seed = 1;
     let campus = CampusEnvironment::draw(&settings).expect("the experiment was checked");
-    let year = year(&campus, &policies(BASELINE).expect("it is one"));
+    let year = run_campus(&campus, &policies(BASELINE).expect("it is one"));
     let evicted = |name, good: bool| EvictedTasks {
         name,
         tasks: campus
             .tasks()
             .iter()
-            .zip(year.seen.iter().zip(&year.fates))
+            .zip(year.histories.iter().zip(&year.fates))
             .filter(|(task, (_, fate))| {
                 task.is_good() == good && (good || **fate != TaskFate::Completed)
             })
@@ -184,7 +184,7 @@ fn figures(experiment: &Experiment, set: &str, at: ExperimentPoint) -> Vec<World
             "Figure 2. Time held in vain",
             "log10(n)",
             "log10(1 + hours), n evictions or more",
-            each(wasted, SeriesKind::Steps),
+            each(wasted_time, SeriesKind::Steps),
         ),
         chart(
             "figure-3",
@@ -204,7 +204,7 @@ fn figures(experiment: &Experiment, set: &str, at: ExperimentPoint) -> Vec<World
 }
 
 /// The time held in vain by tasks with at least so many evictions.
-fn wasted(tasks: &[TaskEvictions]) -> Vec<[f64; 2]> {
+fn wasted_time(tasks: &[TaskEvictions]) -> Vec<[f64; 2]> {
     let mut sorted = tasks.to_vec();
     sorted.sort_unstable();
     let mut points = Vec::new();
@@ -228,11 +228,11 @@ fn wasted(tasks: &[TaskEvictions]) -> Vec<[f64; 2]> {
 }
 
 /// Beyond so many evictions tasks are few and far between.
-const MOST_SHOWN: usize = 40;
+const MAX_EVICTIONS_SHOWN: usize = 40;
 
 /// How many tasks have so many evictions.
 fn histogram(tasks: &[TaskEvictions]) -> Vec<[f64; 2]> {
-    let mut counts = [0u32; MOST_SHOWN];
+    let mut counts = [0u32; MAX_EVICTIONS_SHOWN];
     for &(evictions, _) in tasks {
         if let Some(count) = counts.get_mut(evictions as usize) {
             *count += 1;

@@ -58,7 +58,7 @@ knobs! {
     campus "session-sigma" "spread of the lengths of sessions" 1.1 0.0..5.0 real
         |s, v| s.users.session_s.sigma = v;
     campus "hand-over" "probability that the next user stands by" 0.03 0.0..1.0 real
-        |s, v| s.users.hand_over = v;
+        |s, v| s.users.handover_probability = v;
     campus "tasks" "good tasks" 561851.0 1.0..10000000.0 whole |s, v| s.good.count = v as u32;
     campus "batch" "median size of a batch" 50.0 0.01..1000000.0 real
         |s, v| s.good.batch.median = v;
@@ -94,7 +94,7 @@ knobs! {
     campus "loss" "probability that an allocation is lost" 0.0 0.0..1.0 real
         |s, v| s.losses.probability = v;
     campus "loss-most-s" "seconds after which a lost allocation is lost at the latest" 30.0
-        1.0..100000.0 whole |s, v| s.losses.most_s = v as u32;
+        1.0..100000.0 whole |s, v| s.losses.max_delay_s = v as u32;
     campus "awake-min" "minutes that a computer stays awake" 15.0 0.0..100000.0 real
         |s, v| s.stays_awake = minutes(v);
     campus "normal-active-w" "active power of normal computers, in W" 57.0 0.0..10000.0 real

@@ -5,7 +5,7 @@ use tollgate_sim::federation::FederationOutcome;
 use crate::world::WorldMetric;
 
 /// What is measured over the runs of an experiment.
-pub(super) const QUANTITIES: &[WorldMetric] = &[
+pub(super) const METRICS: &[WorldMetric] = &[
     quantity(
         "user_jobs_mean",
         "user jobs done in a run, on average",
@@ -63,7 +63,7 @@ const fn quantity(
 }
 
 /// The quantities of runs `with` moves, and `without` in the same environments.
-pub(super) fn figures(
+pub(super) fn metrics(
     with: &[FederationOutcome],
     without: &[FederationOutcome],
 ) -> Vec<Option<f64>> {
@@ -133,8 +133,8 @@ mod tests {
     fn figures_are_of_all_runs() {
         let with = runs(&[30.0, 10.0, 20.0]);
         let without = runs(&[20.0, 15.0, 10.0]);
-        let figures = figures(&with, &without);
-        let names = QUANTITIES.iter().map(|quantity| quantity.name);
+        let figures = metrics(&with, &without);
+        let names = METRICS.iter().map(|quantity| quantity.name);
         let found: Vec<_> = names.zip(figures.into_iter().map(Option::unwrap)).collect();
         let expected = [
             20.0,
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn what_is_undefined_is_none() {
-        let figures = figures(&runs(&[1.0]), &runs(&[0.0]));
+        let figures = metrics(&runs(&[1.0]), &runs(&[0.0]));
         assert_eq!(figures[1], None);
         assert_eq!(figures[5], None);
         assert_eq!(figures[6], Some(100.0));

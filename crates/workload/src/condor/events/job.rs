@@ -8,7 +8,7 @@ use crate::clock;
 use crate::diagnostics::{Finding, RecordField};
 use crate::field;
 use crate::open::ColumnSelection;
-use crate::records::{NEVER_RAN, ParsedRecord, waited};
+use crate::records::{NEVER_RAN, ParsedRecord, wait_time};
 use crate::trace::RecordNames;
 use crate::usage::{TraceStatus, TraceUsage};
 
@@ -50,8 +50,8 @@ impl CondorEventJob {
     }
 
     /// Takes an event, and tells how the job ended if it did.
-    pub(super) fn take(&mut self, event: &CondorEvent<'_>) -> Option<TraceStatus> {
-        let now = self.now(event.time);
+    pub(super) fn apply(&mut self, event: &CondorEvent<'_>) -> Option<TraceStatus> {
+        let now = self.monotonic_time(event.time);
         self.measure(event);
         match event.code {
             event::EXECUTES => {
@@ -64,11 +64,11 @@ impl CondorEventJob {
                 self.stop(now, TraceAttemptEnd::Checkpointed);
                 self.running = Some(now);
             }
-            event::EVICTED => self.leave(now, evicted(event)),
+            event::EVICTED => self.vacate(now, eviction_end(event)),
             event::SHADOW_EXCEPTION | event::RECONNECT_FAILED => {
-                self.leave(now, TraceAttemptEnd::Lost)
+                self.vacate(now, TraceAttemptEnd::Lost)
             }
-            event::HELD => self.leave(now, TraceAttemptEnd::Held),
+            event::HELD => self.vacate(now, TraceAttemptEnd::Held),
             event::TERMINATED => {
                 self.stop(now, TraceAttemptEnd::Finished);
                 return Some(exit(event));
@@ -83,7 +83,7 @@ impl CondorEventJob {
     }
 
     /// What became of the job.
-    pub(super) fn draft(
+    pub(super) fn into_record(
         mut self,
         id: CondorJobId,
         status: TraceStatus,
@@ -98,7 +98,7 @@ impl CondorEventJob {
             wait: self
                 .attempts
                 .first()
-                .and_then(|first| waited(self.submit, first.start, &mut notes)),
+                .and_then(|first| wait_time(self.submit, first.start, &mut notes)),
             cpu_time: self.cpu_time,
             peak_memory: self.peak_memory,
             requested_memory: self.requested_memory,
@@ -128,7 +128,7 @@ impl CondorEventJob {
     }
 
     /// The time of an event, which is not before the one that it follows.
-    fn now(&mut self, time: Instant) -> Instant {
+    fn monotonic_time(&mut self, time: Instant) -> Instant {
         if time < self.latest {
             self.notes.push(Finding::TimeWentBack);
         }
@@ -143,7 +143,7 @@ impl CondorEventJob {
     }
 
     /// The job is taken off its computer; if it was suspended there, that is how it ended.
-    fn leave(&mut self, end: Instant, ended: TraceAttemptEnd) {
+    fn vacate(&mut self, end: Instant, ended: TraceAttemptEnd) {
         let was_running = self.running.is_some();
         self.stop(end, ended);
         if let Some(last) = self.attempts.last_mut()
@@ -186,7 +186,7 @@ impl CondorEventJob {
 }
 
 /// Whether the work was saved is said in the first line, between parentheses.
-fn evicted(event: &CondorEvent<'_>) -> TraceAttemptEnd {
+fn eviction_end(event: &CondorEvent<'_>) -> TraceAttemptEnd {
     match event
         .lines()
         .any(|line| line.starts_with(b"(1) Job was checkpointed"))

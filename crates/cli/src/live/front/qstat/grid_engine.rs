@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use tollgate_service::api::types::JobDetails;
 
-use super::{QstatOptions, cut, escaped, user_name};
-use crate::live::front::named::SERVER;
+use super::{QstatOptions, escape_xml, truncate, user_name};
+use crate::live::front::named::SERVER_NAME;
 
 /// Running, waiting, or held.
 fn state(job: &JobDetails) -> &'static str {
@@ -48,13 +48,13 @@ fn write_table(out: &mut impl Write, jobs: &[JobDetails]) -> io::Result<()> {
     );
     writeln!(out, "{header}\n{}", "-".repeat(header.len()))?;
     for job in jobs {
-        let queue = if state(job) == "r" { SERVER } else { "" };
+        let queue = if state(job) == "r" { SERVER_NAME } else { "" };
         let line = format!(
             "{:<10} {:<7} {:<10} {:<12} {:<5} {:<19} {:<30} {:>5} {}",
             job.id,
             "0.50000",
-            cut(&job.name, 10),
-            cut(&user_name(job), 12),
+            truncate(&job.name, 10),
+            truncate(&user_name(job), 12),
             state(job),
             date(job, "%m/%d/%Y %H:%M:%S"),
             queue,
@@ -100,12 +100,12 @@ fn write_xml(out: &mut impl Write, jobs: &[JobDetails]) -> io::Result<()> {
             for (key, value) in [
                 ("JB_job_number", job.id.to_string()),
                 ("JAT_prio", "0.50000".to_owned()),
-                ("JB_name", escaped(&job.name)),
-                ("JB_owner", escaped(&user_name(job))),
+                ("JB_name", escape_xml(&job.name)),
+                ("JB_owner", escape_xml(&user_name(job))),
                 ("state", state(job).to_owned()),
                 (time, date(job, "%Y-%m-%dT%H:%M:%S")),
                 ("slots", job.procs.to_string()),
-                ("tasks", escaped(&tasks(job))),
+                ("tasks", escape_xml(&tasks(job))),
             ] {
                 if !value.is_empty() {
                     writeln!(out, "      <{key}>{value}</{key}>")?;

@@ -6,9 +6,9 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use tollgate_service::api::types::JobDetails;
 
-use super::{QstatOptions, cut, escaped, user_name, write_all};
+use super::{QstatOptions, escape_xml, truncate, user_name, write_all};
 use crate::live::front::FrontendDialect;
-use crate::live::front::named::{self, SERVER};
+use crate::live::front::named::{self, SERVER_NAME};
 
 /// A letter for a state: queued, running, held, completed.
 fn letter(job: &JobDetails) -> char {
@@ -40,7 +40,7 @@ pub(super) fn write_server(out: &mut impl Write) -> io::Result<()> {
         out,
         "Server                 Status\n---------------------- ------\n",
     )?;
-    writeln!(out, "{SERVER:<22} Active")
+    writeln!(out, "{SERVER_NAME:<22} Active")
 }
 
 fn write_table(out: &mut impl Write, jobs: &[JobDetails]) -> io::Result<()> {
@@ -58,10 +58,10 @@ fn write_table(out: &mut impl Write, jobs: &[JobDetails]) -> io::Result<()> {
     for job in jobs {
         writeln!(
             out,
-            "{:<23} {:<16} {:<15} {:<8} {} {SERVER}",
-            named::write(job, FrontendDialect::Pbs),
-            cut(&job.name, 16),
-            cut(&user_name(job), 15),
+            "{:<23} {:<16} {:<15} {:<8} {} {SERVER_NAME}",
+            named::format(job, FrontendDialect::Pbs),
+            truncate(&job.name, 16),
+            truncate(&user_name(job), 15),
             clock(used_s(job)),
             letter(job),
         )?;
@@ -73,14 +73,14 @@ fn write_table(out: &mut impl Write, jobs: &[JobDetails]) -> io::Result<()> {
 fn attributes(job: &JobDetails) -> Vec<(&'static str, String)> {
     let mut attributes = vec![
         ("Job_Name", job.name.clone()),
-        ("Job_Owner", format!("{}@{SERVER}", user_name(job))),
+        ("Job_Owner", format!("{}@{SERVER_NAME}", user_name(job))),
         ("job_state", letter(job).to_string()),
-        ("queue", SERVER.to_owned()),
-        ("server", SERVER.to_owned()),
+        ("queue", SERVER_NAME.to_owned()),
+        ("server", SERVER_NAME.to_owned()),
         ("ctime", date(&job.submitted_at)),
     ];
     if let Some(output) = &job.output {
-        attributes.push(("Output_Path", format!("{SERVER}:{output}")));
+        attributes.push(("Output_Path", format!("{SERVER_NAME}:{output}")));
     }
     attributes.push(("qtime", date(&job.submitted_at)));
     if let Some(started) = &job.started_at {
@@ -106,7 +106,7 @@ fn exit_status(job: &JobDetails) -> Option<i32> {
 }
 
 fn write_full(out: &mut impl Write, job: &JobDetails) -> io::Result<()> {
-    writeln!(out, "Job Id: {}", named::write(job, FrontendDialect::Pbs))?;
+    writeln!(out, "Job Id: {}", named::format(job, FrontendDialect::Pbs))?;
     for (name, value) in attributes(job) {
         writeln!(out, "    {name} = {value}")?;
     }
@@ -126,10 +126,10 @@ fn write_xml(out: &mut impl Write, jobs: &[JobDetails]) -> io::Result<()> {
     for job in jobs {
         text.push_str(&format!(
             "<Job><Job_Id>{}</Job_Id>",
-            named::write(job, FrontendDialect::Pbs)
+            named::format(job, FrontendDialect::Pbs)
         ));
         for (name, value) in attributes(job) {
-            text.push_str(&format!("<{name}>{}</{name}>", escaped(&value)));
+            text.push_str(&format!("<{name}>{}</{name}>", escape_xml(&value)));
         }
         let (ncpus, walltime) = (job.procs, clock(job.estimate_s));
         text.push_str(&format!(
@@ -151,7 +151,7 @@ fn write_json(out: &mut impl Write, jobs: &[JobDetails]) -> io::Result<()> {
                 _ => fields.insert(name.to_owned(), value.into()),
             };
         }
-        all.insert(named::write(job, FrontendDialect::Pbs), fields.into());
+        all.insert(named::format(job, FrontendDialect::Pbs), fields.into());
     }
     serde_json::to_writer_pretty(&mut *out, &serde_json::json!({ "Jobs": all }))?;
     writeln!(out)

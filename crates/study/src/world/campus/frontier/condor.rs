@@ -10,15 +10,15 @@ use tollgate_sim::campus::retry::{
 
 /// The lines, or why there are none.
 pub(super) fn setting(retry: &RetryPolicy) -> String {
-    let waiting: Option<Vec<String>> = retry.rules().iter().map(enough).collect();
+    let waiting: Option<Vec<String>> = retry.rules().iter().map(limit_expression).collect();
     let Some(mut tests) = waiting else {
         return "none: no expression draws once an eviction, or compares with other jobs"
             .to_owned();
     };
     let too_long = retry
-        .longest_attempt()
+        .max_attempt()
         .map(|longest| format!("(JobStatus == 2 && {})", running_for(longest)));
-    let note = match retry.rules().iter().any(leaves_causes_out) {
+    let note = match retry.rules().iter().any(ignores_causes) {
         true => " # counts every eviction: the cause is in no attribute of the job",
         false => "",
     };
@@ -38,21 +38,26 @@ pub(super) fn setting(retry: &RetryPolicy) -> String {
 }
 
 /// When a rule has had enough of a job that waits.
-fn enough(rule: &RetryRule) -> Option<String> {
+fn limit_expression(rule: &RetryRule) -> Option<String> {
     match *rule {
-        RetryRule::Evictions { most, .. } => Some(format!("NumShadowStarts > {most}")),
-        RetryRule::Accrued { most, .. } => Some(format!("RemoteWallClockTime > {}", secs(most))),
+        RetryRule::Evictions { max: most, .. } => Some(format!("NumShadowStarts > {most}")),
+        RetryRule::Accrued { max: most, .. } => {
+            Some(format!("RemoteWallClockTime > {}", secs(most)))
+        }
         RetryRule::Chance { .. } | RetryRule::Exponential { .. } | RetryRule::Percentile { .. } => {
             None
         }
     }
 }
 
-fn leaves_causes_out(rule: &RetryRule) -> bool {
+fn ignores_causes(rule: &RetryRule) -> bool {
     match rule {
-        RetryRule::Evictions { counted, .. } | RetryRule::Accrued { counted, .. } => {
-            *counted != EvictionFilter::All
+        RetryRule::Evictions {
+            filter: counted, ..
         }
+        | RetryRule::Accrued {
+            filter: counted, ..
+        } => *counted != EvictionFilter::All,
         RetryRule::Chance { .. } | RetryRule::Exponential { .. } | RetryRule::Percentile { .. } => {
             false
         }
@@ -65,11 +70,11 @@ fn on_dedicated(dedicated: DedicatedPool, enough: &str) -> String {
     let kill = format!(
         "on dedicated machines: START = {enough}; \
          everywhere: SYSTEM_PERIODIC_REMOVE = JobStatus == 2 && {}",
-        running_for(dedicated.longest)
+        running_for(dedicated.max_attempt)
     );
-    match dedicated.full {
-        WhenFull::Waits => format!("{kill}; on desktops: START = $(START) && !({enough})"),
-        WhenFull::GoesBack => kill,
+    match dedicated.when_full {
+        WhenFull::Wait => format!("{kill}; on desktops: START = $(START) && !({enough})"),
+        WhenFull::Requeue => kill,
     }
 }
 
