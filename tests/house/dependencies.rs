@@ -4,8 +4,8 @@
 //! that no test ties a knot. Packages outside `crates/` may use any room; no room is built from
 //! them, and only tests may use them.
 
+use crate::layers::{CratePurity, CrateRule, layer, rule_of};
 use crate::metadata::{self, CargoDependency, CargoPackage, DependencyKind};
-use crate::rooms::{CratePurity, CrateRule, layer, rule_of};
 
 /// Crates from outside that pure rooms may be built from: none of them does I/O, and none of
 /// them is asked for its global random source, which [`crate::purity`] looks for.

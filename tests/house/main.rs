@@ -12,8 +12,8 @@
 
 mod blocks;
 mod dependencies;
+mod layers;
 mod licences;
 mod metadata;
 mod prose;
 mod purity;
-mod rooms;

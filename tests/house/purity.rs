@@ -9,8 +9,8 @@ use std::path::Path;
 use proc_macro2::{Delimiter, Punct, Spacing, TokenStream, TokenTree};
 use walkdir::WalkDir;
 
+use crate::layers::{CratePurity, rule_of};
 use crate::metadata;
-use crate::rooms::{CratePurity, rule_of};
 
 /// Modules, functions and macros that reach outside. Naming one, or anything below it, is a
 /// breach.

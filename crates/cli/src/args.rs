@@ -7,8 +7,8 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Command as ClapCommand, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
-use crate::live::front::{self, FrontendTool};
-use crate::{forecast, live, policies, replay, study, trace};
+use crate::client::frontends::{self, FrontendTool};
+use crate::{client, forecast, policies, replay, study, trace};
 
 /// Decide which jobs a shared cluster promises to finish in time.
 #[derive(Debug, Parser)]
@@ -24,40 +24,40 @@ pub(crate) enum CliCommand {
     Policies(policies::PoliciesArgs),
     Forecast(Box<forecast::ForecastArgs>),
     Study(study::StudyArgs),
-    Serve(live::serve::ServeArgs),
-    Demo(live::demo::DemoArgs),
-    Submit(Box<live::submit::SubmitArgs>),
-    Quote(Box<live::submit::QuoteArgs>),
-    Status(live::list::StatusArgs),
-    Jobs(live::list::JobsArgs),
-    Explain(live::list::ExplainArgs),
-    Wait(live::act::WaitArgs),
+    Serve(client::serve::ServeArgs),
+    Demo(client::demo::DemoArgs),
+    Submit(Box<client::submit::SubmitArgs>),
+    Quote(Box<client::submit::QuoteArgs>),
+    Status(client::list::StatusArgs),
+    Jobs(client::list::JobsArgs),
+    Explain(client::list::ExplainArgs),
+    Wait(client::act::WaitArgs),
     /// Cancel a job: remove it from the queue, or kill it.
-    Cancel(live::act::JobActionArgs),
+    Cancel(client::act::JobActionArgs),
     /// Hold a queued job.
-    Hold(live::act::JobActionArgs),
+    Hold(client::act::JobActionArgs),
     /// Release a held job.
-    Release(live::act::JobActionArgs),
+    Release(client::act::JobActionArgs),
     /// Print the output of a job.
-    Logs(live::act::JobActionArgs),
+    Logs(client::act::JobActionArgs),
     /// List the nodes, what is enforced there, and what can escape.
-    Nodes(live::figures::ServiceQueryArgs),
+    Nodes(client::figures::ServiceQueryArgs),
     /// Compare promised probabilities with how many promises were kept.
-    Calibration(live::figures::ServiceQueryArgs),
-    Ledger(live::list::LedgerArgs),
-    Backup(live::backup::BackupArgs),
-    Restore(live::backup::RestoreArgs),
-    Check(live::backup::StoreCheckArgs),
-    Token(live::token::TokenArgs),
-    Worker(live::worker::WorkerArgs),
+    Calibration(client::figures::ServiceQueryArgs),
+    Ledger(client::list::LedgerArgs),
+    Backup(client::backup::BackupArgs),
+    Restore(client::backup::RestoreArgs),
+    Check(client::backup::StoreCheckArgs),
+    Token(client::token::TokenArgs),
+    Worker(client::worker::WorkerArgs),
     /// Submit a job as with qsub of PBS or Grid Engine.
-    Qsub(live::front::FrontendArgs),
+    Qsub(client::frontends::FrontendArgs),
     /// Show jobs as with qstat of PBS or Grid Engine.
-    Qstat(live::front::FrontendArgs),
+    Qstat(client::frontends::FrontendArgs),
     /// Cancel jobs as with qdel of PBS or Grid Engine.
-    Qdel(live::front::FrontendArgs),
+    Qdel(client::frontends::FrontendArgs),
     Trace(trace::TraceArgs),
-    Generate(live::generate::GenerateArgs),
+    Generate(client::generate::GenerateArgs),
 }
 
 /// Reads a command line, with the program's name first. Prints help or an error and exits if there
@@ -94,7 +94,7 @@ pub(crate) fn command() -> ClapCommand {
         command = command.mut_subcommand(tool.name(), |command| {
             command
                 .override_usage(usage)
-                .after_help(front::options(tool))
+                .after_help(frontends::options(tool))
         });
     }
     command

@@ -17,16 +17,16 @@
 //! Each command has its own errors, beside it, and says with [`CliError`] what they mean to who typed it:
 //! `?` turns them into a [`CliFailure`]. What any command may run into is in [`shared`].
 
-mod shared;
+mod common_errors;
 
 use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
 use std::process::ExitCode;
 
-pub(crate) use shared::{CsvUnsupported, ParquetUnsupported, input_exit};
+pub(crate) use common_errors::{CsvUnsupported, ParquetUnsupported, input_exit};
 
-use crate::voice;
+use crate::messages;
 
 /// How the program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,7 +107,7 @@ pub(crate) fn finish(done: Result<(), CliFailure>) -> ExitCode {
     if let Err(CliFailure(complaint)) = done
         && exit.prints_error()
     {
-        voice::print_error(&complaint, complaint.hint().as_deref());
+        messages::print_error(&complaint, complaint.hint().as_deref());
     }
     ExitCode::from(exit.code())
 }

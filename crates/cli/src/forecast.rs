@@ -19,15 +19,15 @@ mod error;
 mod evaluate;
 mod explain;
 mod learn;
-mod naming;
+mod name_ids;
+mod parse;
 mod records;
 mod state;
-mod words;
 
 pub(crate) use args::ForecastArgs;
 
 use crate::exit::CliFailure;
-use crate::voice::Verbosity;
+use crate::messages::Verbosity;
 
 pub(crate) fn run(args: &ForecastArgs) -> Result<(), CliFailure> {
     if let Some(args::ForecastCommand::Evaluate(args)) = &args.command {

@@ -1,8 +1,8 @@
 //! What the fuzz targets run; hidden, public only for them and for the tests that drive them without
 //! a fuzzer.
 
-use crate::live::front;
-use crate::live::script;
+use crate::client::frontends;
+use crate::client::script;
 
 /// Reads `data` as a script for `qsub`, in either style, and as one for `tollgate submit`: there is
 /// a message, or there are wishes. False if there is a message in every case.
@@ -10,5 +10,5 @@ pub fn scripts(data: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(data) else {
         return false;
     };
-    front::check_script(text) | script::parses(text)
+    frontends::check_script(text) | script::parses(text)
 }

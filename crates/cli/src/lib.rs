@@ -20,27 +20,27 @@
 
 mod args;
 mod calendar;
-mod csv_rows;
+mod client;
+mod csv_output;
 mod exit;
 mod forecast;
 #[doc(hidden)]
 pub mod fuzz;
-mod in_order;
-mod live;
+mod messages;
+mod parallel;
 mod policies;
 mod progress;
 mod replay;
 mod study;
 mod trace;
-mod voice;
 
 use std::env;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 use crate::args::CliCommand;
-use crate::live::detach::DETACHED_ARG;
-use crate::live::front::{self, FrontendTool};
+use crate::client::detach::DETACHED_ARG;
+use crate::client::frontends::{self, FrontendTool};
 
 /// The program: does what the words of the process say, and ends with the exit code of the table.
 pub fn main() -> ExitCode {
@@ -53,14 +53,14 @@ pub fn main() -> ExitCode {
         let words: Vec<String> = words
             .map(|word| word.to_string_lossy().into_owned())
             .collect();
-        return exit::finish(front::run(tool, &words));
+        return exit::finish(frontends::run(tool, &words));
     }
     let mut detached = false;
     match words.next() {
-        Some(word) if word == live::serve::RUNNER_ARG => {
+        Some(word) if word == client::serve::RUNNER_ARG => {
             return tollgate_engine::runner::main(words);
         }
-        Some(word) if word == live::serve::STARTER_ARG => {
+        Some(word) if word == client::serve::STARTER_ARG => {
             return tollgate_engine::starter::main(words);
         }
         Some(word) => detached = word == DETACHED_ARG,
@@ -68,7 +68,7 @@ pub fn main() -> ExitCode {
     }
     let mut words: Vec<OsString> = env::args_os().collect();
     if detached {
-        live::detach::leave_session();
+        client::detach::leave_session();
         words.remove(1);
     }
     let done = match args::parse(words).command {
@@ -76,30 +76,30 @@ pub fn main() -> ExitCode {
         CliCommand::Policies(args) => policies::run(&args),
         CliCommand::Forecast(args) => forecast::run(&args),
         CliCommand::Study(args) => study::run(&args),
-        CliCommand::Serve(args) => live::serve::run(&args),
-        CliCommand::Submit(args) => live::submit::submit(&args),
-        CliCommand::Quote(args) => live::submit::quote(&args),
-        CliCommand::Status(args) => live::list::status(&args),
-        CliCommand::Jobs(args) => live::list::jobs(&args),
-        CliCommand::Explain(args) => live::list::explain(&args),
-        CliCommand::Wait(args) => live::act::wait(&args),
-        CliCommand::Cancel(args) => live::act::post_action(&args, "cancel"),
-        CliCommand::Hold(args) => live::act::post_action(&args, "hold"),
-        CliCommand::Release(args) => live::act::post_action(&args, "release"),
-        CliCommand::Logs(args) => live::act::logs(&args),
-        CliCommand::Ledger(args) => live::list::ledger(&args),
-        CliCommand::Nodes(args) => live::figures::nodes(&args),
-        CliCommand::Calibration(args) => live::figures::calibration(&args),
-        CliCommand::Worker(args) => live::worker::run(&args),
-        CliCommand::Backup(args) => live::backup::back_up(&args),
-        CliCommand::Restore(args) => live::backup::restore(&args),
-        CliCommand::Check(args) => live::backup::check(&args),
-        CliCommand::Token(args) => live::token::run(&args),
-        CliCommand::Demo(args) => live::demo::run(&args),
-        CliCommand::Generate(args) => live::generate::run(&args),
-        CliCommand::Qsub(args) => front::run(FrontendTool::Qsub, &args.words),
-        CliCommand::Qstat(args) => front::run(FrontendTool::Qstat, &args.words),
-        CliCommand::Qdel(args) => front::run(FrontendTool::Qdel, &args.words),
+        CliCommand::Serve(args) => client::serve::run(&args),
+        CliCommand::Submit(args) => client::submit::submit(&args),
+        CliCommand::Quote(args) => client::submit::quote(&args),
+        CliCommand::Status(args) => client::list::status(&args),
+        CliCommand::Jobs(args) => client::list::jobs(&args),
+        CliCommand::Explain(args) => client::list::explain(&args),
+        CliCommand::Wait(args) => client::act::wait(&args),
+        CliCommand::Cancel(args) => client::act::post_action(&args, "cancel"),
+        CliCommand::Hold(args) => client::act::post_action(&args, "hold"),
+        CliCommand::Release(args) => client::act::post_action(&args, "release"),
+        CliCommand::Logs(args) => client::act::logs(&args),
+        CliCommand::Ledger(args) => client::list::ledger(&args),
+        CliCommand::Nodes(args) => client::figures::nodes(&args),
+        CliCommand::Calibration(args) => client::figures::calibration(&args),
+        CliCommand::Worker(args) => client::worker::run(&args),
+        CliCommand::Backup(args) => client::backup::back_up(&args),
+        CliCommand::Restore(args) => client::backup::restore(&args),
+        CliCommand::Check(args) => client::backup::check(&args),
+        CliCommand::Token(args) => client::token::run(&args),
+        CliCommand::Demo(args) => client::demo::run(&args),
+        CliCommand::Generate(args) => client::generate::run(&args),
+        CliCommand::Qsub(args) => frontends::run(FrontendTool::Qsub, &args.words),
+        CliCommand::Qstat(args) => frontends::run(FrontendTool::Qstat, &args.words),
+        CliCommand::Qdel(args) => frontends::run(FrontendTool::Qdel, &args.words),
         CliCommand::Trace(args) => trace::run(&args),
     };
     exit::finish(done)

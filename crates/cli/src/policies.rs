@@ -7,8 +7,8 @@ use clap::ValueEnum;
 use serde::Serialize;
 use tollgate_model::Market;
 use tollgate_policy::PolicySpec;
+use tollgate_policy::builtin::REGISTRY;
 use tollgate_policy::migrate::MigrationSpec;
-use tollgate_policy::named::REGISTRY;
 use tollgate_policy::registry::ParameterInfo;
 use tollgate_policy::{migrate, retry, select};
 
@@ -168,7 +168,7 @@ fn campus_policies() -> Vec<PolicyListing> {
 
 /// Migration policies: which pilot moves.
 fn federation_policies() -> Vec<PolicyListing> {
-    let listed = migrate::named::REGISTRY.iter().map(|named| {
+    let listed = migrate::builtin::REGISTRY.iter().map(|named| {
         let choice = MigrationSpec::parse(named.name).expect("a name from the registry");
         PolicyListing {
             policy: named.name,

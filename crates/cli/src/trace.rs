@@ -13,13 +13,13 @@
 //! | [`place`] | standard output, or a file that appears only when it is whole |
 
 mod anonymise;
+mod atomic_output;
 mod check;
 mod convert;
 mod error;
 mod info;
 mod input;
 mod output;
-mod place;
 mod synth;
 
 use clap::Subcommand;

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use tollgate_model::{NodeId, Span};
 
 use crate::EngineError;
+use crate::protocol::launch::LaunchOnWire;
 use crate::script::{LaunchScript, MAX_SCRIPT_BYTES};
-use crate::wire::launch::LaunchOnWire;
 
 /// One try at running a task. Never used twice: a task that is tried again has another `attempt`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -77,7 +77,7 @@ pub struct LaunchUser {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaunchLimits {
     /// Wall-clock time from its start; then it is killed with [`crate::KillReason::TimeLimit`]. Positive.
-    #[serde(with = "crate::wire::time::optional_span")]
+    #[serde(with = "crate::protocol::time::optional_span")]
     pub wall: Option<Span>,
     /// Bytes of memory, where [`crate::EngineCapacity`] says that this is enforced. Positive.
     pub memory: Option<u64>,

@@ -18,30 +18,30 @@
 
 pub mod capacity;
 pub mod conformance;
-pub mod engine;
 pub mod error;
+pub mod event;
 #[doc(hidden)]
 pub mod fuzz;
 pub mod launch;
 pub mod lease;
 pub mod local;
 pub mod log;
-pub mod memory;
-pub mod report;
+mod protocol;
 pub mod runner;
 pub mod script;
+pub mod sim_engine;
 pub mod starter;
-mod wire;
+pub mod traits;
 
 pub use capacity::EngineCapacity;
-pub use engine::{Engine, WakeCallback};
 pub use error::{EngineError, Retryability};
-pub use launch::{AttemptKey, LaunchLimits, LaunchSpec, LaunchUser};
-pub use lease::BootTime;
-pub use local::{LocalEngine, LocalEngineConfig};
-pub use memory::{SimEngine, SimHost};
-pub use report::{
+pub use event::{
     AttemptEvent, AttemptOutcome, AttemptReport, AttemptStart, AttemptStatus, KillReason,
     RunningAttempt,
 };
+pub use launch::{AttemptKey, LaunchLimits, LaunchSpec, LaunchUser};
+pub use lease::BootTime;
+pub use local::{LocalEngine, LocalEngineConfig};
 pub use script::{LaunchScript, MAX_SCRIPT_BYTES};
+pub use sim_engine::{SimEngine, SimHost};
+pub use traits::{Engine, WakeCallback};

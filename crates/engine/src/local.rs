@@ -11,11 +11,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::log::LogSettings;
-use crate::memory::check_shares;
-use crate::runner::folder;
+use crate::protocol::{RunnerRequestKind, RunnerResponse};
 use crate::runner::settings::RunnerConfig;
+use crate::runner::state_dir;
+use crate::sim_engine::check_shares;
 use crate::starter::StarterLink;
-use crate::wire::{RunnerRequestKind, RunnerResponse};
 use crate::{
     AttemptKey, AttemptReport, BootTime, Engine, EngineCapacity, EngineError, KillReason,
     LaunchSpec, RunningAttempt, WakeCallback,
@@ -133,7 +133,7 @@ impl LocalEngine {
         let path = settings.state_dir.clone();
         // Where there is a starter, the folder is its own.
         if settings.starter.is_none() {
-            folder::make_private(&path).map_err(|source| EngineError::Setup {
+            state_dir::make_private(&path).map_err(|source| EngineError::Setup {
                 path,
                 step: "making it",
                 source,

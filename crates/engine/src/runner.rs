@@ -31,41 +31,41 @@
 //! older ones they are reported as lost when they end). Those that have ended meanwhile are
 //! lost; those that have no `started` file never ran, and are started.
 
-mod adopt;
-mod calls;
+mod adopted;
 mod cgroup;
-mod child;
+mod child_setup;
 mod claim;
-mod client;
 mod clock;
-mod door;
-mod fault;
-pub(crate) mod folder;
+mod connection;
+mod event;
+mod failpoint;
 mod group;
 mod guard;
-mod happening;
+mod host;
 mod journal;
-mod keeper;
+mod kill_tree;
 mod lease;
-mod live;
-mod machine;
+mod lease_watcher;
+mod listener;
 mod meter;
 mod mounts;
 mod nice;
 mod output;
-mod plan;
-mod process;
-mod recall;
+mod process_handle;
+mod procfs;
+mod reattach;
+mod recovery;
+mod requests;
 mod scripts;
 pub(crate) mod settings;
 mod slot;
 mod slots;
-mod sys;
-mod takeover;
+mod spawn;
+mod spawn_spec;
+pub(crate) mod state_dir;
+mod supervisor;
 mod task;
 mod timers;
-mod tree;
-mod watch;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -74,19 +74,19 @@ use std::sync::mpsc;
 
 use crate::EngineError;
 use crate::log::{self, LogSettings};
-use client::EngineConnection;
-use folder::RunnerStateDir;
-use happening::RunnerEvent;
+use connection::EngineConnection;
+use event::RunnerEvent;
+use host::RunnerHost;
 use journal::RunnerJournal;
-use keeper::RunnerSupervisor;
 use lease::{LeaseEnd, RunnerLease};
-use machine::RunnerHost;
+use lease_watcher::LeaseWatcher;
 use rustix::process::Signal;
 use scripts::ScriptCache;
 use settings::RunnerConfig;
 use slots::SlotPool;
-use sys::BlockedSignals;
-use watch::LeaseWatcher;
+use spawn::BlockedSignals;
+use state_dir::RunnerStateDir;
+use supervisor::RunnerSupervisor;
 
 /// Runs the runner of the folder that is the only word of `args`, until it is not needed any more:
 /// nobody is connected, and nothing runs. Ends with 1 if it cannot begin, with 2 on wrong usage; another
@@ -104,8 +104,8 @@ pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
         ([folder], Some(settings)) => {
             run(Path::new(folder), settings).map_err(|error| error.to_string())
         }
-        ([folder, word], _) if word == watch::WATCHER_FLAG => {
-            watch::run(Path::new(folder)).map_err(|error| format!("its watcher: {error}"))
+        ([folder, word], _) if word == lease_watcher::WATCHER_FLAG => {
+            lease_watcher::run(Path::new(folder)).map_err(|error| format!("its watcher: {error}"))
         }
         _ => {
             tracing::error!("expected the directory to work in");
@@ -125,13 +125,13 @@ pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
 /// False if there are other lines.
 pub(crate) fn check_journal(data: &[u8]) -> bool {
     let entries = journal::parse_all(data);
-    recall::rebuild_tasks(&entries);
+    recovery::rebuild_tasks(&entries);
     let lines = data.split(|byte| *byte == b'\n');
     lines.filter(|line| !line.is_empty()).count() == entries.len()
 }
 
 fn run(path: &Path, settings: Result<RunnerConfig, EngineError>) -> Result<(), EngineError> {
-    fault::init();
+    failpoint::init();
     let failed = |step| {
         move |source| EngineError::Setup {
             path: path.to_owned(),
@@ -172,7 +172,7 @@ fn run(path: &Path, settings: Result<RunnerConfig, EngineError>) -> Result<(), E
         .as_ref()
         .map_or_else(LeaseEnd::never, RunnerLease::end);
     let mut scripts = ScriptCache::open(path, machine.capacity.other_users)?;
-    let tasks = recall::rebuild_tasks(&entries);
+    let tasks = recovery::rebuild_tasks(&entries);
     for task in tasks.values().filter(|task| !task.is_finished()) {
         scripts
             .retain(&task.launch, None)
@@ -201,7 +201,7 @@ fn run(path: &Path, settings: Result<RunnerConfig, EngineError>) -> Result<(), E
         events: to.clone(),
         unflushed: Vec::new(),
     };
-    keeper.recover_tasks(recall::is_same_boot(&entries, &keeper.host.boot));
+    keeper.recover_tasks(recovery::is_same_boot(&entries, &keeper.host.boot));
     keeper.flush_journal();
     let listener = keeper
         .state_dir
@@ -209,7 +209,7 @@ fn run(path: &Path, settings: Result<RunnerConfig, EngineError>) -> Result<(), E
         .map_err(failed("opening its socket"))?;
     let nodes = keeper.host.capacity.nodes;
     tracing::info!(pid = std::process::id(), nodes, "the runner has started");
-    door::spawn_acceptor(listener, to);
+    listener::spawn_acceptor(listener, to);
     keeper.run(&happenings);
     Ok(())
 }

@@ -30,8 +30,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::EngineError;
 use crate::local::{RunnerProcess, read_guard};
-use crate::runner::folder::make_private;
 use crate::runner::settings::RunnerConfig;
+use crate::runner::state_dir::make_private;
 
 /// How long the starter tries to reach a runner.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tollgate_engine::memory::{SimFaults, SimProgram};
+use tollgate_engine::sim_engine::{SimFaults, SimProgram};
 use tollgate_engine::{
     AttemptEvent, AttemptKey, AttemptStatus, Engine, EngineError, LaunchSpec, SimEngine, SimHost,
     conformance,

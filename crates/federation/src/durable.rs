@@ -15,12 +15,12 @@
 //!   that is not the highest hands the round over instead of leaving a higher site to start one.
 //! - A donor takes the proxy away under a record and repeats itself until the receiver confirms.
 
-mod machine;
+mod model_checking;
 mod outbox;
+mod persistent_state;
 mod round;
-mod state;
-mod untimed;
+mod site;
 
-pub use machine::{DurableSite, SiteActivity};
-pub use state::{DurableState, ProxyTransfer};
-pub use untimed::SiteTimer;
+pub use model_checking::SiteTimer;
+pub use persistent_state::{DurableState, ProxyTransfer};
+pub use site::{DurableSite, SiteActivity};

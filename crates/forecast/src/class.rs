@@ -4,11 +4,11 @@ use serde::{Deserialize, Serialize};
 use tollgate_model::Instant;
 use tollgate_model::distribution::N_LEVELS;
 
+use crate::change_point::{AlarmTriggers, ContestOutcome, ModelContest};
 use crate::expert::Expert;
 use crate::history::JobFeatures;
-use crate::mode::{AlarmTriggers, ContestOutcome, ModelContest};
 use crate::model::{ForecastDetails, ModeModel};
-use crate::pool::SitePrior;
+use crate::site_prior::SitePrior;
 use crate::stage::ClassStage;
 
 /// What is known of the jobs of one class. Its size is bounded, whatever it has learned.

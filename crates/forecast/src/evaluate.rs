@@ -6,10 +6,10 @@ use tollgate_model::distribution::LEVELS;
 use tollgate_model::{Instant, Span};
 
 use crate::baseline::{BaselineForecasters, BaselineMethod};
-use crate::course::{FeedbackTiming, JobFeedback, OnlineForecaster};
 use crate::expert::Expert;
 use crate::forecaster::{Forecast, Forecaster};
 use crate::method::{ForecastMethod, N_METHODS, NormalErrors};
+use crate::online::{FeedbackTiming, JobFeedback, OnlineForecaster};
 use crate::record::{ClassId, CompletedJob, ln_secs};
 use crate::score::{LevelCoverage, LogErrorSums, MethodScore, PointErrors};
 

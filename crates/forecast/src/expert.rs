@@ -4,15 +4,15 @@
 //! Lazarevic et al. (2005) for ARMA models hold only there.
 
 mod arma;
-mod centre;
 mod holt;
+mod location;
 mod smoothing;
 mod trend;
 
 pub use arma::{ArmaModel, ArmaOrder, MIN_POINTS};
-pub(crate) use centre::median;
-pub use centre::{mean_of_last, median_of_last};
 pub use holt::holt;
+pub(crate) use location::median;
+pub use location::{mean_of_last, median_of_last};
 use serde::{Deserialize, Serialize};
 pub use smoothing::simple_smoothing;
 pub use trend::{TREND_POINTS, trend};

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use tollgate_model::{Distribution, Span};
 
+use crate::change_point::AlarmTriggers;
 use crate::class::{ClassEvent, ClassState};
+use crate::class_tree::{ClassPart, ClassTree};
 use crate::expert::Expert;
-use crate::family::{ClassPart, ClassTree};
 use crate::history::JobFeatures;
-use crate::mode::AlarmTriggers;
 use crate::model::ForecastDetails;
-use crate::pool::SitePrior;
 use crate::record::{ClassId, CompletedJob, ForecastJob, ln_secs, span_of};
+use crate::site_prior::SitePrior;
 use crate::stage::ClassStage;
 use crate::summary::ClassSummary;
 

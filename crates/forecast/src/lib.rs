@@ -23,32 +23,32 @@
 //! Everything is computed on logarithms of seconds. Nothing here reads a clock, a file or a random
 //! source: the same jobs in the same order give the same forecasts, byte for byte.
 
-mod aggregate;
 pub mod baseline;
-mod bounds;
+pub mod change_point;
 mod class;
-pub mod course;
+mod class_tree;
+mod conformal;
 pub mod evaluate;
 pub mod expert;
-mod family;
+mod expert_weights;
 pub mod forecaster;
 mod history;
 mod linear;
 pub mod lowess;
 pub mod method;
-pub mod mode;
 mod model;
-mod pool;
+pub mod online;
 pub mod record;
-pub mod saved;
 pub mod score;
+mod site_prior;
+pub mod snapshot;
 mod split;
 pub mod stage;
 pub mod summary;
 mod window;
 
+pub use change_point::{AlarmThreshold, AlarmTriggers};
 pub use class::ClassEvent;
-pub use course::{FeedbackTiming, JobFeedback, OnlineForecaster};
 pub use evaluate::{
     EvaluationConfig, EvaluationObserver, ForecastEvaluation, ForecastMetrics, evaluate,
 };
@@ -56,10 +56,10 @@ pub use expert::Expert;
 pub use forecaster::{BoundPromise, Forecast, Forecaster, LearnError};
 pub use lowess::lowess;
 pub use method::ForecastMethod;
-pub use mode::{AlarmThreshold, AlarmTriggers};
+pub use online::{FeedbackTiming, JobFeedback, OnlineForecaster};
 pub use record::{ClassId, CompletedJob, ForecastJob, JobAttributes};
-pub use saved::{ForecasterSnapshot, SnapshotVersionError, VERSION};
 pub use score::{LevelCoverage, MethodScore, PointScore};
+pub use snapshot::{ForecasterSnapshot, SnapshotVersionError, VERSION};
 pub use split::SplitAspect;
 pub use stage::ClassStage;
 pub use summary::{ClassBehaviour, ClassSummary};

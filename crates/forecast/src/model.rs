@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::aggregate::{ExpertForecasts, ExpertWeights};
-use crate::bounds::{ConformalOffsets, QuantileProposals, QuantileTable, SourceWeights, table};
+use crate::conformal::{ConformalOffsets, QuantileProposals, QuantileTable, SourceWeights, table};
 use crate::expert::{Expert, FittedModels};
+use crate::expert_weights::{ExpertForecasts, ExpertWeights};
 use crate::history::{ClassHistory, JobFeatures, SimilarJobs};
-use crate::pool::SitePrior;
+use crate::site_prior::SitePrior;
 use crate::stage::ClassStage;
 use crate::window::{RollingWindow, conformal};
 

@@ -8,7 +8,7 @@ use tollgate_policy::{
 
 use crate::input::{GateInput, InputAck, InputError, OnEviction, WorkerId};
 use crate::ledger;
-use crate::saved::GateSnapshot;
+use crate::snapshot::GateSnapshot;
 use crate::workers::{IncarnationTable, WorkerIncarnation};
 
 /// Who gets in, when, where, at what price; what was promised, and what it earned.

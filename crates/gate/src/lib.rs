@@ -25,15 +25,15 @@ mod gate;
 mod input;
 mod ledger;
 mod look_ahead;
-mod next_end;
-mod saved;
+mod next_completion;
+mod snapshot;
 mod workers;
 
 pub use gate::Gate;
 pub use input::{GateInput, InputAck, InputError, OnEviction, WorkerId};
 pub use look_ahead::{JobTrajectory, LookAhead, LookAheadHorizon, LookAheadSubject};
-pub use next_end::next_completion;
-pub use saved::GateSnapshot;
+pub use next_completion::next_completion;
+pub use snapshot::GateSnapshot;
 pub use tollgate_policy::{
     AdmissionDecision, BookingKind, Effect, InvariantViolation, JobEnding, Notice, PassTrigger,
     ProbeScratch,

@@ -12,18 +12,18 @@
 //! | `nodes` | the future of the nodes that a job runs on, where nothing else matters to it |
 //! | `whole` | the future of everything, on a copy of the gate |
 
-mod course;
-mod nodes;
-mod whole;
+mod full_simulation;
+mod per_node;
+mod trajectory;
 
 use tollgate_model::{Distribution, Instant, JobId, JobSpec, NodeId, Span};
 use tollgate_policy::{AdmissionDecision, JobPhase, Node, ProbeScratch};
 
 use crate::gate::Gate;
-use course::TaskProgress;
-pub use course::{JobTrajectory, LookAheadHorizon};
-use nodes::NodeTrajectory;
-use whole::FullSimulation;
+use full_simulation::FullSimulation;
+use per_node::NodeTrajectory;
+use trajectory::TaskProgress;
+pub use trajectory::{JobTrajectory, LookAheadHorizon};
 
 /// What is looked at, event by event, is counted in looks at a job or a node; besides, each event
 /// counts as so many of them, which is about what it takes.

@@ -18,30 +18,30 @@
 //! A policy decides from a [`View`] and acts through a [`PolicyContext`]. It reads no clock, no file and no
 //! random source, and it never sees how long a job really takes.
 
-mod blocks;
-mod cx;
-pub mod draw;
-mod evicted;
-mod fit;
+mod blocked_list;
+pub mod builtin;
+mod context;
+pub mod deadline_tail;
 pub mod migrate;
-pub mod named;
+mod node_fit;
+mod parameters;
 mod policy;
 mod price;
 pub mod queue;
+pub mod random_source;
 pub mod registry;
 pub mod retry;
 pub mod select;
-mod settings;
 pub mod share;
 mod state;
-pub mod tail;
 mod timers;
+mod waitlist;
 
-pub use cx::{
+pub use context::{
     BookingKind, Effect, InvariantViolation, JobEnding, Notice, PolicyAlarms, PolicyContext,
 };
-pub use draw::RandomSource;
 pub use policy::{AdmissionDecision, JobInfo, NodeSharing, PassTrigger, Policy, ProbeScratch};
+pub use random_source::RandomSource;
 pub use registry::{PolicyError, PolicySpec};
 pub use retry::RetryPolicy;
 pub use select::SelectPolicy;

@@ -11,15 +11,15 @@
 //! A site knows its own queue and how long its own proxies waited, never how long the next one
 //! will. Time is counted in ticks: one a round.
 
-mod meter;
-pub mod named;
+pub mod builtin;
+mod choose;
 mod registry;
-mod round;
 mod settings;
+mod site_estimator;
 
-pub use meter::{SiteEstimator, SiteObservation, liability_adjusted};
+pub use choose::{ProxyMove, SiteScore, choose};
 pub use registry::{MigrationError, MigrationSpec};
-pub use round::{ProxyMove, SiteScore, choose};
 pub use settings::{
     DonorRule, MigrationParams, ProxyChoice, RunLimitRule, SiteValuation, SpeedTerm,
 };
+pub use site_estimator::{SiteEstimator, SiteObservation, liability_adjusted};

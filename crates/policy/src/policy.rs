@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use tollgate_model::{Credits, Distribution, Instant, JobId, JobSpec, NodeId, Reason, Sla};
 
-use crate::cx::{InvariantViolation, PolicyContext};
+use crate::context::{InvariantViolation, PolicyContext};
 use crate::state::{Node, View};
 
 /// What a policy says to a job at the door.

@@ -7,32 +7,32 @@
 
 mod order;
 mod profile;
+mod queued_job;
+mod reservation;
 mod settings;
-mod shadow;
 mod slack;
-mod waiting;
 
 use tollgate_model::{
     Credits, CreditsPerSecond, Distribution, Instant, JobId, JobSpec, Market, NodeId, Reason, Span,
 };
 
-use crate::blocks::{BlockCursor, BlockEntry, BlockedList};
-use crate::cx::{InvariantViolation, PolicyContext};
-use crate::fit::fits_machine;
+use crate::blocked_list::{BlockCursor, BlockEntry, BlockedList};
+use crate::context::{InvariantViolation, PolicyContext};
+use crate::deadline_tail::runtime_model::RuntimeModel;
+use crate::node_fit::fits_machine;
 use crate::policy::{AdmissionDecision, PassTrigger, Policy, ProbeScratch};
 use crate::price;
 use crate::state::{JobPhase, JobSlot, View};
-use crate::tail::belief::RuntimeModel;
 use order::QueueKey;
 use profile::CapacityProfile;
-use shadow::HeadReservation;
-use waiting::QueuedJob;
+use queued_job::QueuedJob;
+use reservation::HeadReservation;
 
 pub use order::QueueOrder;
+pub use queued_job::DropRule;
 pub(crate) use settings::PARAMETERS;
 pub use settings::{FeasibilityRule, QueueAdmissionTest, QueueParams, ReservationDepth};
 pub use slack::{PenaltyScope, SlackTest};
-pub use waiting::DropRule;
 
 /// A space-shared policy.
 #[derive(Clone, Debug)]

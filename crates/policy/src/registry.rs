@@ -4,12 +4,12 @@ use std::fmt;
 
 use tollgate_model::Market;
 
-pub use crate::named::{BuiltinPolicy, FamilyParams, REGISTRY};
+pub use crate::builtin::{BuiltinPolicy, FamilyParams, REGISTRY};
+use crate::deadline_tail::{self, TailPolicy};
+use crate::parameters::{self, PolicyParameter};
 use crate::policy::Policy;
 use crate::queue::{self, QueuePolicy};
-use crate::settings::{self, PolicyParameter};
 use crate::share::{self, SharePolicy};
-use crate::tail::{self, TailPolicy};
 
 /// A policy that was chosen, with its settings.
 #[derive(Clone, Debug, PartialEq)]
@@ -137,9 +137,11 @@ impl PolicySpec {
             word: pair.to_owned(),
         })?;
         match &mut self.settings {
-            FamilyParams::Queue(s) => settings::set(queue::PARAMETERS, s, policy, key, value),
-            FamilyParams::Share(s) => settings::set(share::PARAMETERS, s, policy, key, value),
-            FamilyParams::Tail(s) => settings::set(tail::PARAMETERS, s, policy, key, value),
+            FamilyParams::Queue(s) => parameters::set(queue::PARAMETERS, s, policy, key, value),
+            FamilyParams::Share(s) => parameters::set(share::PARAMETERS, s, policy, key, value),
+            FamilyParams::Tail(s) => {
+                parameters::set(deadline_tail::PARAMETERS, s, policy, key, value)
+            }
         }
     }
 
@@ -163,16 +165,18 @@ impl PolicySpec {
         match &self.settings {
             FamilyParams::Queue(settings) => list(queue::PARAMETERS, settings),
             FamilyParams::Share(settings) => list(share::PARAMETERS, settings),
-            FamilyParams::Tail(settings) => list(tail::PARAMETERS, settings),
+            FamilyParams::Tail(settings) => list(deadline_tail::PARAMETERS, settings),
         }
     }
 
     /// A setting's value, whether it means anything for this policy or not.
     fn value(&self, key: &str) -> String {
         match &self.settings {
-            FamilyParams::Queue(settings) => settings::value(queue::PARAMETERS, settings, key),
-            FamilyParams::Share(settings) => settings::value(share::PARAMETERS, settings, key),
-            FamilyParams::Tail(settings) => settings::value(tail::PARAMETERS, settings, key),
+            FamilyParams::Queue(settings) => parameters::value(queue::PARAMETERS, settings, key),
+            FamilyParams::Share(settings) => parameters::value(share::PARAMETERS, settings, key),
+            FamilyParams::Tail(settings) => {
+                parameters::value(deadline_tail::PARAMETERS, settings, key)
+            }
         }
     }
 

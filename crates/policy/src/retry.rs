@@ -11,19 +11,19 @@
 //! dedicated computers, if the policy has some. Nobody here knows whether a task is good or bad:
 //! all there is to go by are its attempts.
 
-pub mod named;
+pub mod builtin;
+mod history;
+mod parse;
 mod rule;
-mod seen;
-mod words;
 
-pub use named::{BuiltinRetryPolicy, REGISTRY};
+pub use builtin::{BuiltinRetryPolicy, REGISTRY};
+pub use history::{EvictionCause, TaskHistory};
+pub use parse::RetryError;
 pub use rule::{EvictionFilter, FinishedTasks, HistoryMetric, RetryRule};
-pub use seen::{EvictionCause, TaskHistory};
-pub use words::RetryError;
 
 use tollgate_model::Span;
 
-use crate::draw::RandomSource;
+use crate::random_source::RandomSource;
 
 /// What becomes of a task that was evicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,23 +10,23 @@
 //! A policy sees computers, users who come and leave, and the clock. It never sees tasks: none is
 //! preferred to another, and nobody knows which of them are bad.
 
+pub mod builtin;
 mod expected;
-mod log;
-pub mod named;
+mod login_log;
 mod ordered;
 mod pool;
 mod random;
 
+pub use builtin::{BuiltinSelectPolicy, REGISTRY, SelectBuildInputs, UnknownSelectPolicy};
 pub use expected::{CostMeasure, ExpectedCostSelect, LoginKnowledge, WaitRule};
-pub use log::{HOURS_OF_WEEK, LoginLog, hour_of_week};
-pub use named::{BuiltinSelectPolicy, REGISTRY, SelectBuildInputs, UnknownSelectPolicy};
+pub use login_log::{HOURS_OF_WEEK, LoginLog, hour_of_week};
 pub use ordered::FixedOrderSelect;
 pub use pool::{CampusComputer, ComputerGroup, ComputerPool};
 pub use random::RandomSelect;
 
 use tollgate_model::{Instant, NodeId};
 
-use crate::draw::RandomSource;
+use crate::random_source::RandomSource;
 
 /// Who takes a computer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

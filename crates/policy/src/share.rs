@@ -7,22 +7,22 @@
 
 mod load;
 mod risk;
-mod rules;
 mod settings;
+mod weights;
 
 use tollgate_model::{Credits, Distribution, Instant, JobId, JobSpec, Market, NodeId, Reason, Sla};
 
-use crate::cx::{InvariantViolation, PolicyContext};
-use crate::evicted::{self, HeadOfLine, Waitlist};
-use crate::fit::{fits_machine, take_first};
+use crate::context::{InvariantViolation, PolicyContext};
+use crate::node_fit::{fits_machine, take_first};
 use crate::policy::{AdmissionDecision, JobInfo, NodeSharing, Policy, ProbeScratch};
 use crate::price;
 use crate::state::{Node, NodeTask, TOLERANCE_S, View, requested_share};
+use crate::waitlist::{self, HeadOfLine, Waitlist};
 use load::{NodeLoads, total_by_tasks};
 
-pub use rules::ShareRule;
 pub(crate) use settings::PARAMETERS;
 pub use settings::{FitStrategy, PricingRule, ShareAdmissionTest, ShareParams};
+pub use weights::ShareRule;
 
 /// How much Libra+$ weighs utilisation against the base price of one credit a second: beta, with
 /// alpha = 1 (Yeo & Buyya 2008, §5.2).
@@ -231,7 +231,7 @@ impl SharePolicy {
         let node = request.view.node(id);
         promises.clear();
         promises.extend(node.tasks().iter().map(|task| {
-            let share = rules::share(&self.settings, task, node.work_at(task, now), now);
+            let share = weights::share(&self.settings, task, node.work_at(task, now), now);
             (task.time_left(now), share)
         }));
         promises.push((request.deadline, request.share));
@@ -269,7 +269,7 @@ impl NodeSharing for SharePolicy {
         now: Instant,
         _: &dyn Fn(JobId) -> JobInfo<'a>,
     ) -> Option<Instant> {
-        let share = |task: &NodeTask| rules::share(&self.settings, task, task.work, now);
+        let share = |task: &NodeTask| weights::share(&self.settings, task, task.work, now);
         node.set_rates(now, share, |task| task.estimate)
     }
 }
@@ -304,7 +304,7 @@ impl Policy for SharePolicy {
         let (settings, now) = (self.settings, cx.now());
         cx.set_shares(
             node,
-            |task| rules::share(&settings, task, task.work, now),
+            |task| weights::share(&settings, task, task.work, now),
             |task| task.estimate,
         );
         self.loads.set(node, cx.node(node), &self.settings);
@@ -314,13 +314,13 @@ impl Policy for SharePolicy {
         let mut scratch = ProbeScratch::default();
         let mut line = HeadOfLine::default();
         for job in self.waitlist.jobs() {
-            let rest = evicted::remaining_spec(cx.job(job), cx.now());
+            let rest = waitlist::remaining_spec(cx.job(job), cx.now());
             if line.is_blocked(&rest) {
                 continue;
             }
             let price = match self.admit(cx.view(), &rest, &mut scratch) {
                 Ok(price) => price,
-                Err(reason) if evicted::can_never_start(cx.job(job), reason) => {
+                Err(reason) if waitlist::can_never_start(cx.job(job), reason) => {
                     self.waitlist.remove(cx.view(), job);
                     cx.reject(job, reason);
                     continue;

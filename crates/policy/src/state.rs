@@ -12,7 +12,7 @@ use std::ops::Deref;
 use serde::{Deserialize, Serialize};
 use tollgate_model::{Credits, Distribution, Instant, JobId, JobSpec, NodeId, NodeRange};
 
-use crate::blocks::{BlockEntry, BlockedList};
+use crate::blocked_list::{BlockEntry, BlockedList};
 use idle::NodeSet;
 pub(crate) use node::requested_share;
 pub use node::{Node, NodeTask, TOLERANCE_S};

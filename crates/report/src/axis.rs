@@ -1,6 +1,6 @@
 //! An axis: what it shows, how far it goes, and where a value lies on it.
 
-use crate::tick::{TickStep, drawable, widened};
+use crate::ticks::{TickStep, drawable, widened};
 
 /// An axis of a chart.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,10 +5,10 @@ use tollgate_forecast::{ForecastEvaluation, ForecastMethod, MethodScore};
 use tollgate_model::distribution::LEVELS;
 
 use crate::axis::{AxisExtent, ChartAxis};
-use crate::course_chart::ForecastChart;
+use crate::forecast_chart::ForecastChart;
 use crate::line_chart::{LineChart, LineInterpolation, LinePoint, LineSeries};
-use crate::look::SeriesStyle;
 use crate::page::{PageBlock, PageCell, PageFigure, PageSection, PageTable, ReportPage};
+use crate::series_style::SeriesStyle;
 
 /// What a report is made from.
 #[derive(Clone, Copy, Debug)]

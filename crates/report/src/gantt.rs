@@ -3,12 +3,12 @@
 use tollgate_model::{Decision, Instant, NodeRange, Outcome, Span};
 
 mod bars;
-mod key;
-mod system;
+mod legend;
+mod panel;
 mod time_axis;
 mod waiting;
 
-use self::system::GanttPanel;
+use self::panel::GanttPanel;
 use self::time_axis::TimeTickStep;
 use crate::font;
 use crate::svg::{SvgBuilder, TextAnchor};
@@ -86,7 +86,7 @@ impl GanttChart<'_> {
         let height = TOP + system.height() * lines.count as f64 + 10.0;
         let mut svg = SvgBuilder::new(WIDTH, height, self.title);
         self.draw_title(&mut svg);
-        key::draw(&mut svg, TOP - 18.0);
+        legend::draw(&mut svg, TOP - 18.0);
         for line in 0..lines.count {
             let top = TOP + system.height() * line as f64;
             let window = lines.window(line);

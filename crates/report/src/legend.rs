@@ -1,7 +1,7 @@
 //! The legend: above the data, never on it, in as many rows as the names need.
 
 use crate::font;
-use crate::look::SeriesStyle;
+use crate::series_style::SeriesStyle;
 use crate::svg::{PixelNumber, SvgBuilder, TextAnchor};
 
 /// Letters of the legend, in pixels.

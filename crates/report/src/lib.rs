@@ -21,26 +21,26 @@
 //! The same input gives the same bytes.
 
 pub mod axis;
-pub mod course_chart;
-pub mod folder;
 mod font;
 pub mod forecast;
-mod frame;
+pub mod forecast_chart;
 pub mod gantt;
 mod legend;
 pub mod line_chart;
-pub mod look;
 pub mod page;
+mod plot_area;
 pub mod png;
 pub mod risk_plot;
+pub mod series_style;
 pub mod study;
 mod svg;
-pub mod tick;
+pub mod ticks;
+pub mod write;
 
 pub use axis::{AxisExtent, ChartAxis};
-pub use course_chart::{ForecastChart, ForecastChartJob, ModeMarker};
+pub use forecast_chart::{ForecastChart, ForecastChartJob, ModeMarker};
 pub use gantt::{GanttChart, GanttPlacement};
 pub use line_chart::{LineChart, LineInterpolation, LinePoint, LineSeries};
-pub use look::SeriesStyle;
 pub use page::ReportPage;
 pub use risk_plot::{RiskPlot, RiskPoint, RiskSeries};
+pub use series_style::SeriesStyle;

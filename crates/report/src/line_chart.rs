@@ -3,9 +3,9 @@
 use tollgate_risk::Interval;
 
 use crate::axis::ChartAxis;
-use crate::frame::{ChartDecor, PlotArea};
 use crate::legend::{draw_line, draw_mark};
-use crate::look::SeriesStyle;
+use crate::plot_area::{ChartDecor, PlotArea};
+use crate::series_style::SeriesStyle;
 use crate::svg::{PixelNumber, SvgBuilder, TextAnchor, put};
 
 /// Letters of the words beside marks, in pixels.

@@ -3,10 +3,10 @@
 use tollgate_risk::{Gradient, Risk};
 
 use crate::axis::{AxisExtent, ChartAxis};
-use crate::frame::{ChartDecor, PlotArea};
 use crate::legend::{draw_line, draw_mark};
 use crate::line_chart::polyline;
-use crate::look::SeriesStyle;
+use crate::plot_area::{ChartDecor, PlotArea};
+use crate::series_style::SeriesStyle;
 use crate::svg::{SvgBuilder, put};
 
 /// A plot with one point a scenario and one trend line a policy, as in Figures 1 and 3-8 of

@@ -13,18 +13,18 @@
 mod charts;
 mod claims;
 mod curves;
-pub mod finished;
 mod input;
-mod measure;
+pub mod load;
+mod metric;
 mod risk;
 
-pub use finished::{FinishedStudy, FinishedStudyError};
+pub use load::{FinishedStudy, FinishedStudyError};
 
 use tollgate_risk::Weights;
 use tollgate_study::Experiment;
 
-use crate::look::SeriesStyle;
 use crate::page::{PageSection, ReportPage};
+use crate::series_style::SeriesStyle;
 
 /// The page about a study.
 ///

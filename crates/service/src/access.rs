@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::accounts::{self, UserLookupError};
 use crate::net::Fingerprint;
+use crate::os_users::{self, UserLookupError};
 
 /// Whom the service is for.
 #[derive(
@@ -178,7 +178,7 @@ impl AccessRules {
             UserScope::Own => (user != own).then_some(AccessDenied::OtherUser),
             UserScope::All if user == 0 => (!self.root_jobs).then_some(AccessDenied::Root),
             UserScope::All if user == own && own != 0 => Some(AccessDenied::OwnAccount),
-            UserScope::All => accounts::any_user(user).err().map(AccessDenied::UserLookup),
+            UserScope::All => os_users::any_user(user).err().map(AccessDenied::UserLookup),
         };
         Peer {
             user,

@@ -10,26 +10,26 @@
 //! | `endpoints` | every path, with what it takes and answers |
 //! | `routes`, `tokens`, `streams`, `metrics` | what each path answers |
 
-mod endpoints;
-mod figures;
+mod convert;
+mod error;
+mod explain;
 mod framing;
 pub(crate) mod fuzz;
-mod instant;
+mod handlers;
+mod job_selector;
 mod limits;
 mod metrics;
+mod objectives;
 pub mod openapi;
-mod reply;
-mod routes;
+mod router;
 pub mod server;
-mod streams;
+mod sse;
+mod timestamp;
 mod tokens;
-mod translate;
 pub mod types;
-mod which;
-mod whole;
-mod words;
-mod work;
+mod whole_number;
+mod worker_upgrade;
 
-pub(crate) use reply::ApiError;
+pub(crate) use error::ApiError;
 
-pub use instant::{BadInstant, format_iso, parse_iso};
+pub use timestamp::{BadInstant, format_iso, parse_iso};

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::fleet::replace_private_file;
-use crate::folder::{self, DataDir};
+use crate::data_dir::{self, DataDir};
 use crate::store::{self, CheckedRows, StoreError, VERSION};
+use crate::workers::replace_private_file;
 
 /// The file that makes a directory a backup. It is written last.
 const MANIFEST: &str = "backup.json";
@@ -103,12 +103,12 @@ fn failed(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> Backup
 /// # Errors
 /// If the data directory cannot be read, the backup cannot be written, or the store is damaged.
 pub fn back_up(data: &Path, to: &Path, made_at: String) -> Result<CheckedRows, BackupError> {
-    let store = folder::store(data);
+    let store = data_dir::store(data);
     if !has_bytes(&store) {
         return Err(BackupError::NoStore(data.to_owned()));
     }
     create_empty_dir(to)?;
-    let checked = store::copy(&store, &folder::store(to))?;
+    let checked = store::copy(&store, &data_dir::store(to))?;
     for name in COPIED_FILES {
         copy_file(&data.join(name), &to.join(name))?;
     }
@@ -134,7 +134,7 @@ pub fn restore(from: &Path, to: &DataDir) -> Result<(BackupManifest, CheckedRows
     let manifest: Option<BackupManifest> =
         manifest.and_then(|text| serde_json::from_slice(&text).ok());
     let manifest = manifest.ok_or_else(|| BackupError::NoBackup(from.to_owned()))?;
-    let checked = store::check(&folder::store(from))?;
+    let checked = store::check(&data_dir::store(from))?;
     if has_bytes(&to.store()) {
         return Err(BackupError::Occupied(to.path().to_owned()));
     }
@@ -161,7 +161,7 @@ pub fn restore(from: &Path, to: &DataDir) -> Result<(BackupManifest, CheckedRows
     // The store last: without it no service starts in a directory with an identity.
     let new = to.path().join("tollgate.db.new");
     remove(&new)?;
-    store::copy(&folder::store(from), &new)?;
+    store::copy(&data_dir::store(from), &new)?;
     let synced = fs::rename(&new, to.store()).and_then(|()| File::open(to.path())?.sync_all());
     synced.map_err(failed(&to.store(), "cannot be put in place"))?;
     Ok((manifest, checked))

@@ -17,12 +17,12 @@ use tollgate_policy::{PolicyError, PolicySpec};
 
 use crate::access::{AccessRules, ServiceLimits, UserScope};
 use crate::core::AdmissionRules;
-use crate::fleet::terms::{self, LeaseTimings};
-use crate::folder::{self, DataDirError, FilePermissions};
+use crate::data_dir::{self, DataDirError, FilePermissions};
 use crate::net::Credential;
 use crate::net::certificate::{CertificateError, TlsCertificate};
-use crate::net::keyring::CredentialConfig;
+use crate::net::credentials::CredentialConfig;
 use crate::privileges::ACCOUNT;
+use crate::workers::lease::{self, LeaseTimings};
 
 pub use listen::{ListenConfig, TcpListenOptions};
 
@@ -144,7 +144,7 @@ impl Default for WorkerConfig {
 
 impl WorkerConfig {
     fn terms(self) -> Result<LeaseTimings, ConfigError> {
-        let allowed = terms::MIN_GRACE.as_secs_f64()..=terms::MAX_GRACE.as_secs_f64();
+        let allowed = lease::MIN_GRACE.as_secs_f64()..=lease::MAX_GRACE.as_secs_f64();
         if allowed.contains(&self.grace_s) {
             let grace = Duration::from_secs_f64(self.grace_s);
             return Ok(LeaseTimings { grace });
@@ -269,9 +269,9 @@ impl ServiceConfig {
             .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
             .open(path)
             .map_err(failed)?;
-        folder::check_file(&file, path, FilePermissions::Public)?;
+        data_dir::check_file(&file, path, FilePermissions::Public)?;
         let folder = path.parent().unwrap_or(path);
-        folder::check_parent_dir(folder)?;
+        data_dir::check_parent_dir(folder)?;
         let mut text = String::new();
         file.read_to_string(&mut text).map_err(failed)?;
         let config: Self = toml::from_str(&text).map_err(|error| ConfigError::Parse {

@@ -13,22 +13,22 @@
 //! | `shadow` | asks another policy, on paper |
 //! | `look` | looks in, and checks |
 
-mod after;
-mod answer;
+mod admission;
 mod array;
 mod command;
+mod counter_offer;
+mod dependency;
 mod effects;
-mod expected;
 mod hold;
 mod jobs;
-mod look;
-mod offer;
-mod outcome;
-mod prospect;
-mod ranges;
+mod output;
+mod prediction;
+mod query;
 mod rules;
+mod runtime_forecast;
 mod shadow;
 mod submit;
+mod task_ranges;
 mod workers;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,25 +39,25 @@ use tollgate_gate::{Effect, Gate, GateInput, ProbeScratch};
 use tollgate_model::{Instant, Span};
 use tollgate_policy::PassTrigger;
 
-pub use after::DeferredJob;
 pub use array::{ActiveArray, TaskCounts};
 pub use command::{
     ArraySpec, AttemptExit, AttemptProgress, DependencyCondition, JobDependency, KillCause,
     ServiceCommand, Submission, SubmissionOptions, TaskAttemptKey, TaskKey,
 };
-pub use expected::{ForecastBasis, RuntimeForecast};
+pub use dependency::DeferredJob;
 pub use jobs::ActiveTask;
 use jobs::JobTable;
-pub use outcome::{
+pub use output::{
     AdmissionState, CommandError, CommandResult, ConfidenceThreshold, CounterOffer, EngineAction,
     EstimateSource, JobPrediction, OfferAxis, RejectReason, RowChange, StepOutput, SubmitOutcome,
     TaskGroupOutcome,
 };
-use prospect::LookAheadCache;
-pub use ranges::{BadTaskRanges, TaskRanges};
+use prediction::LookAheadCache;
 pub use rules::{AdmissionRules, StoredRules};
+pub use runtime_forecast::{ForecastBasis, RuntimeForecast};
 use shadow::ShadowPolicy;
 pub use shadow::{PolicyComparison, ShadowTotals};
+pub use task_ranges::{BadTaskRanges, TaskRanges};
 
 /// The most quotes that are held for one user at a time: each keeps room from others.
 const MAX_RESERVATIONS: usize = 16;

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use crate::api::fuzz::check_job;
 use crate::api::types::{JobRequest, TokenRequest};
 use crate::core::TaskRanges;
-use crate::fleet::words::{ServerMessage, WorkerFrame, WorkerMessage, encode_line};
+use crate::workers::protocol::{ServerMessage, WorkerFrame, WorkerMessage, encode_line};
 
 /// The most numbers of a range that is read again as it is written.
 const MAX_NUMBERS: u64 = 10_000_000;

@@ -25,29 +25,29 @@
 //! transaction, and only then answers and lets the engine start something.
 
 pub mod access;
-pub mod accounts;
 pub mod api;
 pub mod backup;
 pub mod client;
 pub mod config;
+pub mod controller;
 pub mod core;
-mod engine_words;
+pub mod daemon;
+pub mod data_dir;
+mod engine_convert;
 pub mod events;
-pub mod fault;
-pub mod fleet;
-pub mod folder;
+pub mod failpoint;
 #[doc(hidden)]
 pub mod fuzz;
-pub mod keeper;
 pub mod net;
+pub mod os_users;
+pub mod permits;
 pub mod privileges;
-pub mod seats;
-pub mod serve;
 pub mod store;
+pub mod workers;
 
 pub use access::{AccessRole, AccessRules, UserScope};
 pub use client::{ApiClient, ClientError};
 pub use config::{ConfigError, ListenConfig, ServeOptions, ServiceConfig};
-pub use folder::{DataDir, DataDirError};
+pub use daemon::{BoundAddress, ServeError, serve};
+pub use data_dir::{DataDir, DataDirError};
 pub use net::{RemoteError, RemoteService};
-pub use serve::{BoundAddress, ServeError, serve};

@@ -13,22 +13,22 @@
 //! | `listen` | connections from their first byte to their last |
 //! | `impatient` | a stream whose other end must go on reading |
 
-mod caller;
+pub(crate) mod authenticate;
 pub mod certificate;
+mod connection;
+pub mod credentials;
+pub mod endpoint;
 mod fingerprint;
-pub(crate) mod guard;
-mod hosts;
-mod impatient;
-pub mod keyring;
+mod host_check;
 mod listen;
-pub mod remote;
-mod secret;
 pub mod tls;
+mod token;
+mod write_timeout;
 
+pub use credentials::{Credential, CredentialStore};
+pub use endpoint::{RemoteError, RemoteService};
 pub use fingerprint::{BadFingerprint, Fingerprint};
-pub use hosts::AllowedHosts;
-pub(crate) use impatient::WriteTimeout;
-pub use keyring::{Credential, CredentialStore};
+pub use host_check::AllowedHosts;
 pub use listen::{TcpContext, serve_tls};
-pub use remote::{RemoteError, RemoteService};
-pub use secret::{SecretToken, SecretTokenError};
+pub use token::{SecretToken, SecretTokenError};
+pub(crate) use write_timeout::WriteTimeout;

@@ -16,7 +16,7 @@ use nix::unistd;
 use rustix::thread::{Gid, Uid};
 use tollgate_engine::starter::{LaunchGuard, StarterLink};
 
-use crate::folder::{ACCOUNT_DIR_MODE, DataDirError, SETTINGS, check_parents, engine_dir_in};
+use crate::data_dir::{ACCOUNT_DIR_MODE, DataDirError, SETTINGS, check_parents, engine_dir_in};
 
 /// The account that a service of root's becomes where the settings name no other.
 pub const ACCOUNT: &str = "tollgate";
@@ -197,7 +197,7 @@ impl ServiceAccount {
 
     /// A socket that a service of root's has left behind, which the account could not remove.
     fn take_socket(&self, folder: &Path) -> io::Result<()> {
-        let socket = crate::folder::socket(folder);
+        let socket = crate::data_dir::socket(folder);
         match fs::symlink_metadata(&socket) {
             Ok(found) if found.file_type().is_socket() && found.uid() == 0 => {
                 lchown(&socket, Some(self.uid), Some(self.gid))

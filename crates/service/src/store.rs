@@ -18,11 +18,11 @@
 mod arrays;
 mod attempts;
 mod backup;
-mod figures;
+mod disk_reserve;
 pub mod integrity;
+mod objectives;
 mod read;
 mod recover;
-mod reserve;
 mod schema;
 mod tasks;
 mod write;
@@ -35,14 +35,14 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 pub use backup::{check, copy};
-pub use figures::{EstimateCoverage, ObjectiveSums, PromiseBin};
 pub use integrity::CheckedRows;
+pub use objectives::{EstimateCoverage, ObjectiveSums, PromiseBin};
 pub use read::{AccountRow, AttemptRow, JobFilter, JobRow, StoreReader};
 pub use schema::{FIRST, VERSION};
 pub use tasks::ArrayRow;
 pub use write::{CommandBatch, JobProgram};
 
-use reserve::DiskReserve;
+use disk_reserve::DiskReserve;
 
 /// The format of a snapshot and of commands. It changes whenever what is stored, or what it means,
 /// does.

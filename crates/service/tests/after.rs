@@ -2,11 +2,11 @@
 
 mod common;
 
+use tollgate_service::controller::{ControllerRequest, RequestError};
 use tollgate_service::core::{
     AdmissionState, ArraySpec, DependencyCondition, JobDependency, ServiceCommand, Submission,
     SubmissionOptions, TaskRanges,
 };
-use tollgate_service::keeper::{ControllerRequest, RequestError};
 
 use common::{TestCluster, submission};
 

@@ -4,11 +4,11 @@ mod common;
 
 use tollgate_model::Market;
 use tollgate_policy::registry::REGISTRY;
+use tollgate_service::controller::{ControllerRequest, RequestError, SubmittedJob};
 use tollgate_service::core::{
     AdmissionState, ArraySpec, ServiceCommand, Submission, SubmissionOptions, SubmitOutcome,
     TaskCounts, TaskRanges,
 };
-use tollgate_service::keeper::{ControllerRequest, RequestError, SubmittedJob};
 
 use common::{TestCluster, submission};
 

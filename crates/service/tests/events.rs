@@ -6,7 +6,7 @@ mod common;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 
-use common::open::{TestService, read_to_close};
+use common::test_service::{TestService, read_to_close};
 use tollgate_service::ApiClient;
 use tollgate_service::access::ServiceLimits;
 use tollgate_service::api::types::{JobDetails, JobRef, JobRequest, SubmitResponse};

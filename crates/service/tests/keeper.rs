@@ -6,8 +6,8 @@ mod common;
 use common::{TestCluster, submission};
 use tokio::sync::oneshot;
 use tollgate_model::{Credits, Instant};
+use tollgate_service::controller::{ControllerRequest, RequestError};
 use tollgate_service::core::{AdmissionState, ServiceCommand, Submission};
-use tollgate_service::keeper::{ControllerRequest, RequestError};
 use tollgate_service::store::{JobFilter, Store};
 
 #[test]

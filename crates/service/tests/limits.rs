@@ -5,7 +5,7 @@ mod common;
 use std::io::Write;
 use std::path::Path;
 
-use common::open::{TestService, read_to_close};
+use common::test_service::{TestService, read_to_close};
 use tollgate_service::access::ServiceLimits;
 use tollgate_service::api::types::{ErrorResponse, JobRequest, ServiceStatus, SubmitResponse};
 use tollgate_service::{ApiClient, ClientError};

@@ -9,7 +9,7 @@ use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use common::open::{NOW, TestService, read_to_close};
+use common::test_service::{NOW, TestService, read_to_close};
 use rcgen::{CertificateParams, KeyPair, PublicKeyData};
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 use tollgate_model::{Instant, Span};
@@ -17,8 +17,8 @@ use tollgate_service::access::ServiceLimits;
 use tollgate_service::api::types::{
     ErrorResponse, JobRef, JobRequest, ServiceStatus, SubmitResponse, TokenList,
 };
-use tollgate_service::net::keyring::ProofType;
-use tollgate_service::net::remote::ConnectOptions;
+use tollgate_service::net::credentials::ProofType;
+use tollgate_service::net::endpoint::ConnectOptions;
 use tollgate_service::net::{Credential, Fingerprint, RemoteError, RemoteService};
 use tollgate_service::{AccessRole, ApiClient, ClientError};
 

@@ -4,7 +4,7 @@ mod common;
 
 use std::io::Write;
 
-use common::open::{TestService, read_to_close};
+use common::test_service::{TestService, read_to_close};
 use serde_json::{Value, json};
 use tollgate_service::access::ServiceLimits;
 use tollgate_service::api::openapi::document;

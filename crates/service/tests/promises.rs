@@ -6,11 +6,11 @@ mod common;
 use common::{TestCluster, program, submission};
 use tollgate_model::{Credits, CreditsPerSecond, Instant, Market, Probability, Reason, Span};
 use tollgate_policy::registry::REGISTRY;
+use tollgate_service::controller::{ControllerRequest, RequestError};
 use tollgate_service::core::{
     AdmissionState, CommandError, ConfidenceThreshold, CounterOffer, OfferAxis, RejectReason,
     ServiceCommand, Submission, SubmitOutcome,
 };
-use tollgate_service::keeper::{ControllerRequest, RequestError};
 use tollgate_service::store::Store;
 
 fn refusals(answer: &SubmitOutcome) -> &[RejectReason] {

@@ -3,8 +3,8 @@
 mod common;
 
 use tollgate_engine::LaunchScript;
+use tollgate_service::controller::{ControllerRequest, SubmittedJob};
 use tollgate_service::core::{ArraySpec, ServiceCommand, Submission, SubmissionOptions};
-use tollgate_service::keeper::{ControllerRequest, SubmittedJob};
 use tollgate_service::store::Store;
 
 use common::{TestCluster, program, submission};

@@ -11,12 +11,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::{TestCluster, rules, submission};
-use tollgate_engine::{SimEngine, SimHost, memory::SimProgram};
+use tollgate_engine::{SimEngine, SimHost, sim_engine::SimProgram};
 use tollgate_model::{Instant, Market};
 use tollgate_policy::PolicySpec;
+use tollgate_service::controller::{Controller, ControllerRequest, RequestError};
 use tollgate_service::core::{AdmissionState, Core, ServiceCommand};
-use tollgate_service::fault::ServiceFailpoint;
-use tollgate_service::keeper::{Controller, ControllerRequest, RequestError};
+use tollgate_service::failpoint::ServiceFailpoint;
 use tollgate_service::store::{JobFilter, Store, StoreError, integrity};
 use tollgate_service::{DataDir, DataDirError};
 

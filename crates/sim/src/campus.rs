@@ -23,21 +23,21 @@
 
 pub mod calendar;
 pub mod dedicated;
+pub mod energy;
 pub mod environment;
+pub mod from_traces;
 pub mod layout;
-pub mod meter;
-pub mod records;
+pub mod metrics;
+pub mod run;
 pub mod sessions;
 pub mod settings;
-pub mod tally;
 pub mod tasks;
-pub mod year;
 
 pub use environment::CampusEnvironment;
 pub use layout::CampusLayout;
+pub use metrics::CampusMetrics;
+pub use run::{CampusPolicies, CampusRun, run_campus};
 pub use sessions::{CampusSessions, UserSession};
 pub use settings::{CampusConfig, CampusConfigError};
-pub use tally::CampusMetrics;
 pub use tasks::{CampusTask, TaskFate, TaskTruth};
 pub use tollgate_policy::{retry, select};
-pub use year::{CampusPolicies, CampusRun, run_campus};

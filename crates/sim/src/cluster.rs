@@ -12,8 +12,8 @@ use tollgate_model::{Credits, Decision, Instant, JobId, Market, NodeId, NodeRang
 use tollgate_policy::{JobSlot, Policy, TOLERANCE_S, TimerTree};
 use tollgate_workload::JobArrival;
 
-use crate::check;
 use crate::estimates::{EstimateOrigin, EstimateProvider, JobContext};
+use crate::verify;
 
 /// The most nodes of a machine: a policy keeps up to 400 bytes for each, 4 GB in all.
 pub const MAX_NODES: u32 = 10_000_000;
@@ -122,7 +122,7 @@ pub fn replay_with(
     world.run(&mut arrivals);
     let replay = world.into_replay()?;
     if settings.record_level == RecordLevel::Checked {
-        check::schedule(&replay, settings)?;
+        verify::schedule(&replay, settings)?;
     }
     Ok(replay)
 }

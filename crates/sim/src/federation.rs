@@ -14,14 +14,14 @@
 //! again; at each site every pending proxy draws once; every running proxy, those just dispatched
 //! included, produces; the sites are sampled, and a migration round is held.
 
-mod decider;
 pub mod dispatch;
 mod environment;
+mod policy;
 mod run;
 mod setup;
 mod site;
 
-pub use decider::{MigrationDecider, MigrationDeciderError, OMNISCIENT};
 pub use environment::FederationEnvironment;
+pub use policy::{MigrationDecider, MigrationDeciderError, OMNISCIENT};
 pub use run::{FederationOutcome, SiteSample, run, run_watched};
 pub use setup::{DrawOrder, FederationConfig};

@@ -12,11 +12,11 @@
 //! A world knows how long jobs really take; the gate and its policy do not.
 
 pub mod campus;
-pub mod check;
 pub mod cluster;
 pub mod estimates;
 pub mod federation;
 pub mod rebid;
+pub mod verify;
 
 pub use cluster::{
     JobPlacements, MAX_NODES, MAX_RECORD_NODES, RecordLevel, ReplayConfig, ReplayResult, replay,

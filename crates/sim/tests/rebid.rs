@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tollgate_model::Market;
 use tollgate_policy::PolicySpec;
-use tollgate_policy::named::REGISTRY;
+use tollgate_policy::builtin::REGISTRY;
 use tollgate_sim::{JobArrival, RecordLevel, ReplayConfig, is_blind_to_bids, rebid, replay};
 use tollgate_workload::{SlaFactor, Workload, WorkloadConfig as JobSettings, WorkloadGenerator};
 

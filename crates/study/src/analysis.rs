@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tollgate_risk::integrated::WeightsError;
 use tollgate_risk::{Normalisation, Objective, Profile, Ranking, Risk, Scale, Weights};
 
-use crate::estimate::SeedMean;
+use crate::confidence::SeedMean;
 use crate::results::{ExperimentPoint, StudyResults};
 
 /// Risk analysis of one set and market (Yeo & Buyya 2008, §4): a point a policy, scenario and

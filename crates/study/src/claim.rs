@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use tollgate_model::Market;
 use tollgate_risk::Objective;
 
-use crate::measure::MetricName;
-use crate::words::{Keyword, KeywordEnum};
+use crate::keyword::{Keyword, KeywordEnum};
+use crate::metric::MetricName;
 
 /// A statement that a run of the experiment can confirm or refute.
 ///

@@ -7,9 +7,9 @@ use tollgate_risk::{Normalisation, Objective};
 use tollgate_workload::{NeverRanHandling, WorkloadConfig};
 
 use crate::claim::Claim;
-use crate::measure::{MetricName, StudyMetric};
+use crate::keyword::Keyword;
+use crate::metric::{MetricName, StudyMetric};
 use crate::setting::{SettingKey, SettingOverrides, apply};
-use crate::words::Keyword;
 use crate::world::{ParameterValues, WorldKind, WorldModel};
 
 /// An experiment: which policies meet which jobs in which world, what is varied, what is plotted

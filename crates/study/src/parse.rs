@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use crate::check;
+use crate::did_you_mean::nearest;
 use crate::experiment::Experiment;
-use crate::nearest::nearest;
-use crate::place::line_of;
+use crate::toml_path::line_of;
+use crate::validate;
 
 /// Why a file is no experiment.
 #[derive(Debug, thiserror::Error)]
@@ -72,7 +72,7 @@ impl Experiment {
     /// The first thing that is wrong, with its line.
     pub fn parse(file: &str, text: &str) -> Result<Self, ExperimentError> {
         let experiment: Self = toml::from_str(text).map_err(|error| unread(file, text, &error))?;
-        check::check(&experiment).map_err(|fault| ExperimentError::Invalid {
+        validate::check(&experiment).map_err(|fault| ExperimentError::Invalid {
             file: file.to_owned(),
             line: fault.place.line(text),
             field: fault.place.to_string(),

@@ -7,7 +7,7 @@ use tollgate_risk::{Objective, Objectives};
 
 use crate::columns::{self, ResultColumn};
 use crate::experiment::Experiment;
-use crate::measure::RunMetric;
+use crate::metric::RunMetric;
 use crate::plan::{PlannedRow, RunPlan};
 use crate::world::WorldKind;
 

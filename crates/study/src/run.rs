@@ -12,7 +12,7 @@ use tollgate_workload::Workload;
 
 use crate::plan::{BatchWork, ClusterBatch, RunBatch, RunId, RunPlan, WorldBatch};
 use crate::results::RunMeasurements;
-use crate::source::StudyWorkload;
+use crate::workload_source::StudyWorkload;
 use crate::world::WorldEnvironment;
 
 /// The figures of runs that are over.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use tollgate_workload::settings::{ValueRange, WorkloadConfigError};
 use tollgate_workload::{SlaFactor, WorkloadConfig};
 
-use crate::words::{Keyword, KeywordEnum};
+use crate::keyword::{Keyword, KeywordEnum};
 use crate::world::WorldKind;
 
 /// A setting of the workload, named as on the command line.

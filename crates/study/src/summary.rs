@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
+use crate::claim_results::{ClaimResults, ClaimVerdict};
 use crate::columns;
-use crate::ledger::{ClaimResults, ClaimVerdict};
+use crate::pipeline::Study;
 use crate::results::KEY_COLUMNS;
-use crate::source::StudyWorkload;
-use crate::study::Study;
+use crate::workload_source::StudyWorkload;
 
 /// The summary of a study as JSON. Nothing in it depends on when or how fast it was run.
 pub(crate) fn of(study: &Study, ledger: &ClaimResults) -> String {

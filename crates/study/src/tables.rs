@@ -5,7 +5,7 @@ use std::io::Write;
 use tollgate_risk::{Objective, Ranking, Weights};
 
 use crate::analysis::RiskAnalysis;
-use crate::estimate::SeedMean;
+use crate::confidence::SeedMean;
 use crate::results::{ResultsError, StudyResults};
 
 /// The objectives that are weighed equally in the tables: each alone, all but one, and all.

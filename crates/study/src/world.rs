@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use tollgate_workload::settings::ValueRange;
 
 use crate::chart::WorldChart;
-use crate::measure::{RiskMetric, RunMetric, StudyMetric};
+use crate::keyword::{Keyword, KeywordEnum};
+use crate::metric::{RiskMetric, RunMetric, StudyMetric};
 use crate::results::StudyResults;
 use crate::setting::{self, WorkloadParameter};
-use crate::words::{Keyword, KeywordEnum};
 
 mod campus;
 mod federation;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use tollgate_model::Market;
-use tollgate_workload::stream::{StreamFamily, StreamPurpose};
+use tollgate_workload::rng::{StreamFamily, StreamPurpose};
 use tollgate_workload::{Workload, WorkloadConfig, WorkloadGenerator};
 
 fn main_benches(c: &mut Criterion) {

@@ -10,8 +10,8 @@ use std::hash::Hasher;
 
 use siphasher::sip128::{Hasher128, SipHasher24};
 
-use crate::extra::PassthroughColumns;
-use crate::labels::NameColumn;
+use crate::name_column::NameColumn;
+use crate::passthrough_columns::PassthroughColumns;
 use crate::trace::{Trace, TraceMetadata};
 
 /// Characters of a token after its first: 60 bits, so that two names of a million share one in

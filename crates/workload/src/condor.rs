@@ -6,7 +6,7 @@
 //! | [`json`] | the same ads as `condor_history -json` prints them |
 //! | [`events`] | job event logs (user logs), with every eviction and suspension |
 
-mod ad;
 pub mod events;
 pub mod history;
+mod job_ad;
 pub mod json;

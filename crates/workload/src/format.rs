@@ -9,7 +9,7 @@ use crate::batches::TraceSink;
 use crate::error::{BinaryKind, NonJobRecords, ReadError};
 use crate::open::ReadOptions;
 use crate::trace::Trace;
-use crate::{condor, gwf, logins, lsf, pbs, sge, slurm, swf, table};
+use crate::{condor, gwf, job_table, logins, lsf, pbs, sge, slurm, swf};
 
 /// How many characters of an unknown line a message shows.
 const MAX_EXCERPT_CHARS: usize = 40;
@@ -182,7 +182,7 @@ impl TraceFormat {
             Self::CondorHistory => condor::history::read_to(outlet, source, reader, options),
             Self::CondorJson => condor::json::read_to(outlet, source, reader, options),
             Self::CondorEvents => condor::events::read_to(outlet, source, reader, options),
-            Self::Table => table::read_to(outlet, source, reader, options),
+            Self::Table => job_table::read_to(outlet, source, reader, options),
         };
         trace.map(|mut trace| {
             trace.format = Some(self);
@@ -200,7 +200,7 @@ impl fmt::Display for TraceFormat {
 /// A header names at least one of the required columns of a job table.
 fn looks_like_table(line: &[u8]) -> bool {
     line.split(|&byte| byte == b',')
-        .any(|cell| table::is_required(unquoted(cell)))
+        .any(|cell| job_table::is_required(unquoted(cell)))
 }
 
 /// A cell of a header, without the quotation marks around it.

@@ -8,7 +8,7 @@ use tollgate_model::Span;
 use crate::error::ReadError;
 use crate::open::{ColumnSelection, ReadOptions};
 use crate::trace::Trace;
-use crate::{condor, gwf, logins, lsf, pbs, rrd, sge, slurm, swf, table};
+use crate::{condor, gwf, job_table, logins, lsf, pbs, rrd, sge, slurm, swf};
 
 const OPTIONS: ReadOptions = ReadOptions {
     columns: ColumnSelection::All,
@@ -71,7 +71,7 @@ pub fn condor_events(data: &[u8]) {
 
 /// Reads `data` as a job table: whatever it is, there is an error or a sound trace.
 pub fn table(data: &[u8]) {
-    check_result(table::read("fuzz", data, OPTIONS));
+    check_result(job_table::read("fuzz", data, OPTIONS));
 }
 
 /// Reads `data` as a round-robin database: there is an error or a sound database.
@@ -141,8 +141,8 @@ fn check(trace: &Trace) {
 
 fn write_and_read_back(trace: &Trace) {
     let mut written = Vec::new();
-    table::write(trace, &mut written).expect("memory takes everything");
-    let read = table::read("again", written.as_slice(), OPTIONS).expect("what was written");
+    job_table::write(trace, &mut written).expect("memory takes everything");
+    let read = job_table::read("again", written.as_slice(), OPTIONS).expect("what was written");
     assert_eq!(read.jobs, trace.jobs);
     assert_eq!(read.slas, trace.slas);
     assert_eq!(read.extra, trace.extra);

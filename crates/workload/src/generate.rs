@@ -18,7 +18,7 @@ use tollgate_model::{Instant, Span};
 use self::calendar::SubmissionCalendar;
 use self::user::{GeneratedJob, GeneratedSession, UserPopulation};
 use crate::open::ColumnSelection;
-use crate::stream::{StreamFamily, StreamPurpose};
+use crate::rng::{StreamFamily, StreamPurpose};
 use crate::trace::{RecordNames, Trace, TraceJob, TraceMetadata};
 use crate::usage::TraceUsage;
 

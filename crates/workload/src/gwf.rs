@@ -13,9 +13,9 @@ use tollgate_model::{Instant, Span};
 use crate::batches::TraceSink;
 use crate::diagnostics::{Finding, RecordField};
 use crate::error::ReadError;
-use crate::field;
 use crate::open::{ColumnSelection, ReadOptions};
-use crate::records::{self, ParsedRecord, RecordFormat};
+use crate::parse_field;
+use crate::record_reader::{self, ParsedRecord, RecordFormat};
 use crate::swf::{BlankSeparatedFields, SwfRecord};
 use crate::trace::{RecordNames, Trace};
 
@@ -51,7 +51,7 @@ pub(crate) fn read_to(
     reader: impl BufRead,
     options: ReadOptions,
 ) -> Result<Trace, ReadError> {
-    records::read(GwfFormat::default(), outlet, source, reader, options)
+    record_reader::read(GwfFormat::default(), outlet, source, reader, options)
 }
 
 /// Whether `line` is a header with commas, or a record with blanks.
@@ -108,15 +108,19 @@ fn parse_record<'a>(
     keep: ColumnSelection,
 ) -> Result<ParsedRecord<'a>, Finding> {
     let mut notes = Vec::new();
-    let allocated = field::procs(record.allocated)?;
-    let requested = record.requested.map(field::procs).transpose()?.flatten();
+    let allocated = parse_field::procs(record.allocated)?;
+    let requested = record
+        .requested
+        .map(parse_field::procs)
+        .transpose()?
+        .flatten();
     let procs = allocated.or(requested).unwrap_or(1);
     let estimate = record.estimate;
-    let estimate = estimate.map(|text| field::span(text, RecordField::Estimate));
+    let estimate = estimate.map(|text| parse_field::span(text, RecordField::Estimate));
     Ok(ParsedRecord {
-        number: field::job_number(record.number)?,
-        submit: field::submit(record.submit)?,
-        runtime: field::span(record.runtime, RecordField::RunTime)?,
+        number: parse_field::job_number(record.number)?,
+        submit: parse_field::submit(record.submit)?,
+        runtime: parse_field::span(record.runtime, RecordField::RunTime)?,
         estimate: estimate.transpose()?.filter(|&span| span > Span::ZERO),
         allocated,
         requested,

@@ -1,7 +1,7 @@
 //! Records in JSON: found one at a time in a stream, whatever their number, and read leniently.
 
-mod loose;
-mod split;
+mod lenient;
+mod record_splitter;
 
-pub(crate) use loose::{LenientNumber, LenientTexts};
-pub(crate) use split::for_each_record;
+pub(crate) use lenient::{LenientNumber, LenientTexts};
+pub(crate) use record_splitter::for_each_record;

@@ -11,7 +11,7 @@
 //! like `2016-01-31 19:57:45`; without a zone they are taken as UTC.
 
 mod fta;
-mod sheet;
+mod login_csv;
 
 use std::io::{BufReader, Cursor, Read};
 use std::path::Path;
@@ -21,7 +21,7 @@ use tollgate_model::{Instant, Span};
 use crate::diagnostics::Diagnostics;
 use crate::error::{OpenError, ReadError};
 use crate::format::excerpt;
-use crate::labels::{NameColumn, NameId};
+use crate::name_column::{NameColumn, NameId};
 use crate::open::{open_with, read_with, without_byte_order_mark};
 
 /// How much of the beginning decides about the format, in bytes.
@@ -119,7 +119,7 @@ pub fn read(name: &str, bytes: impl Read) -> Result<LoginTrace, OpenError> {
 
 /// Whether `line` is the header of a file of log-ins.
 pub(crate) fn matches_format(line: &[u8]) -> bool {
-    fta::is_header(line) || sheet::LoginHeader::of_line(line).is_some()
+    fta::is_header(line) || login_csv::LoginHeader::of_line(line).is_some()
 }
 
 fn from_reader(name: &str, mut bytes: Box<dyn Read + '_>) -> Result<LoginTrace, ReadError> {
@@ -137,7 +137,7 @@ fn from_reader(name: &str, mut bytes: Box<dyn Read + '_>) -> Result<LoginTrace, 
     let mut logins = if is_fta {
         fta::read(reader)?
     } else if is_sheet {
-        sheet::read(reader)?
+        login_csv::read(reader)?
     } else {
         return Err(ReadError::UnknownLogins { line, found });
     };

@@ -21,12 +21,12 @@ use std::io::BufRead;
 use tollgate_model::{Bytes, Instant, Span};
 
 use crate::batches::TraceSink;
-use crate::clock;
 use crate::diagnostics::{Finding, RecordField};
 use crate::error::ReadError;
-use crate::field;
 use crate::open::{ColumnSelection, ReadOptions};
-use crate::records::{self, NEVER_RAN, ParsedRecord, RecordFormat};
+use crate::parse_field;
+use crate::parse_time;
+use crate::record_reader::{self, NEVER_RAN, ParsedRecord, RecordFormat};
 use crate::trace::{RecordNames, Trace};
 use crate::usage::{TraceStatus, TraceUsage};
 use record::LsfRecord;
@@ -60,7 +60,7 @@ pub(crate) fn read_to(
     reader: impl BufRead,
     options: ReadOptions,
 ) -> Result<Trace, ReadError> {
-    records::read(LsfFormat, outlet, source, reader, options)
+    record_reader::read(LsfFormat, outlet, source, reader, options)
 }
 
 /// Whether `line` begins with a type and a version in quotation marks, and then a time.
@@ -111,19 +111,21 @@ fn parse_record<'a>(
     keep: ColumnSelection,
 ) -> Result<ParsedRecord<'a>, Finding> {
     let mut notes = Vec::new();
-    let number = field::job_number(record.number)?;
+    let number = parse_field::job_number(record.number)?;
     if !matches!(record.index, b"0" | b"") {
         notes.push(Finding::SharedNumber);
     }
-    let submit = clock::unix_seconds(record.submit, RecordField::Submit)?;
-    let start = clock::unix_seconds(record.start, RecordField::Start)?;
-    let end = clock::unix_seconds(record.end, RecordField::End)?;
+    let submit = parse_time::unix_seconds(record.submit, RecordField::Submit)?;
+    let start = parse_time::unix_seconds(record.start, RecordField::Start)?;
+    let end = parse_time::unix_seconds(record.end, RecordField::End)?;
     let start = (start > Instant::ZERO).then_some(start);
-    let requested = field::procs(record.procs)?;
+    let requested = parse_field::procs(record.procs)?;
     Ok(ParsedRecord {
         number,
         submit,
-        runtime: start.map_or(NEVER_RAN, |start| records::run_time(start, end, &mut notes)),
+        runtime: start.map_or(NEVER_RAN, |start| {
+            record_reader::run_time(start, end, &mut notes)
+        }),
         estimate: estimate(record)?,
         allocated: record.slots,
         requested,
@@ -135,7 +137,7 @@ fn parse_record<'a>(
             queue: record.queue,
         },
         usage: keep.usage(|| TraceUsage {
-            wait: start.and_then(|start| records::wait_time(submit, start, &mut notes)),
+            wait: start.and_then(|start| record_reader::wait_time(submit, start, &mut notes)),
             ..usage(record, &mut notes)
         }),
         attempts: None,
@@ -149,7 +151,7 @@ fn estimate(record: &LsfRecord<'_>) -> Result<Option<Span>, Finding> {
         if text.is_empty() {
             return Ok(None);
         }
-        let span = field::span(text, RecordField::Estimate)?;
+        let span = parse_field::span(text, RecordField::Estimate)?;
         Ok((span > Span::ZERO).then_some(span))
     };
     if let Some(limit) = positive(record.run_limit)? {
@@ -162,21 +164,21 @@ fn estimate(record: &LsfRecord<'_>) -> Result<Option<Span>, Finding> {
     let factor = factor.and_then(|text| text.parse().ok());
     let factor: f64 = factor.filter(|&factor| factor > 0.0).unwrap_or(1.0);
     let estimate = Span::from_secs_f64(scaled.as_secs_f64() / factor);
-    field::in_range(estimate.as_micros(), RecordField::Estimate).map(Some)
+    parse_field::in_range(estimate.as_micros(), RecordField::Estimate).map(Some)
 }
 
 fn usage(record: &LsfRecord<'_>, notes: &mut Vec<Finding>) -> TraceUsage {
     let mut time = |text| {
-        let read = field::known_span(text, RecordField::CpuTime);
-        field::usable(read, RecordField::CpuTime, notes)
+        let read = parse_field::known_span(text, RecordField::CpuTime);
+        parse_field::usable(read, RecordField::CpuTime, notes)
     };
     let (user, system) = (time(record.user_time), time(record.system_time));
     let mut memory = |text: &[u8], unit, field| {
         let read = match text {
             b"" => Ok(None),
-            text => field::bytes(text, unit, field),
+            text => parse_field::bytes(text, unit, field),
         };
-        field::usable(read, field, notes).filter(|&bytes| bytes > Bytes::ZERO)
+        parse_field::usable(read, field, notes).filter(|&bytes| bytes > Bytes::ZERO)
     };
     let peak_memory = memory(record.max_memory, KIBI, RecordField::PeakMemory);
     let requested = memory(
@@ -194,7 +196,7 @@ fn usage(record: &LsfRecord<'_>, notes: &mut Vec<Finding>) -> TraceUsage {
 }
 
 fn status(record: &LsfRecord<'_>) -> TraceStatus {
-    let Ok(Some(bits)) = crate::number::whole(record.status) else {
+    let Ok(Some(bits)) = crate::parse_number::whole(record.status) else {
         return TraceStatus::Unknown;
     };
     match record.exit_info {

@@ -5,10 +5,10 @@ use std::io::{self, BufReader, Cursor, Read};
 use std::path::Path;
 
 use crate::batches::TraceSink;
+use crate::directory;
 use crate::error::{OpenError, ReadError};
-use crate::folder;
 use crate::format::TraceFormat;
-use crate::size;
+use crate::memory_size;
 use crate::trace::Trace;
 use crate::usage::TraceUsage;
 use flate2::read::MultiGzDecoder;
@@ -69,7 +69,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// usable line. Files that are only partly bad are read: see [`Trace::diagnostics`].
 pub fn open(path: &Path, options: ReadOptions) -> Result<Trace, OpenError> {
     if path.is_dir() {
-        return folder::read(path, options);
+        return directory::read(path, options);
     }
     let outlet = &mut TraceSink::collecting();
     open_with(path, |name, bytes| read_text(name, bytes, options, outlet))
@@ -148,7 +148,7 @@ fn max_decompressed() -> Result<u64, ReadError> {
     let Some(words) = std::env::var_os(MAX_DECOMPRESSED_VARIABLE) else {
         return Ok(MAX_DECOMPRESSED);
     };
-    let bytes = words.to_str().and_then(size::binary_bytes);
+    let bytes = words.to_str().and_then(memory_size::binary_bytes);
     bytes.ok_or_else(|| ReadError::BadLimit {
         found: words.to_string_lossy().into_owned(),
     })

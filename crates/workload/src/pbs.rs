@@ -17,13 +17,13 @@ use std::io::BufRead;
 use tollgate_model::{Instant, Span};
 
 use crate::batches::TraceSink;
-use crate::clock;
 use crate::diagnostics::{Finding, RecordField};
 use crate::error::ReadError;
-use crate::field;
+use crate::memory_size;
 use crate::open::{ColumnSelection, ReadOptions};
-use crate::records::{self, NEVER_RAN, ParsedRecord, RecordFormat};
-use crate::size;
+use crate::parse_field;
+use crate::parse_time;
+use crate::record_reader::{self, NEVER_RAN, ParsedRecord, RecordFormat};
 use crate::trace::{RecordNames, Trace};
 use crate::usage::{TraceStatus, TraceUsage};
 
@@ -65,7 +65,7 @@ pub(crate) fn read_to(
     reader: impl BufRead,
     options: ReadOptions,
 ) -> Result<Trace, ReadError> {
-    records::read(PbsFormat, outlet, source, reader, options)
+    record_reader::read(PbsFormat, outlet, source, reader, options)
 }
 
 /// Whether `line` begins with the date and time of a record.
@@ -113,19 +113,19 @@ fn parse_record<'a>(
     keep: ColumnSelection,
 ) -> Result<ParsedRecord<'a>, Finding> {
     let mut notes = Vec::new();
-    let number = records::leading_number(id, &mut notes)?;
+    let number = record_reader::leading_number(id, &mut notes)?;
     let submit = attributes.get(b"ctime").or(attributes.get(b"qtime"));
-    let submit = records::required(submit, RecordField::Submit)?;
+    let submit = record_reader::required(submit, RecordField::Submit)?;
     let limit = attributes.get(b"Resource_List.walltime");
     let name = |name| attributes.get(name).unwrap_or_default();
-    let submit = clock::unix_seconds(submit, RecordField::Submit)?;
+    let submit = parse_time::unix_seconds(submit, RecordField::Submit)?;
     let start = start(attributes)?;
     Ok(ParsedRecord {
         number,
         submit,
         runtime: runtime(start, attributes, &mut notes)?,
         estimate: limit
-            .map(|limit| clock::span(limit, RecordField::Estimate))
+            .map(|limit| parse_time::span(limit, RecordField::Estimate))
             .transpose()?,
         allocated: allocated(attributes)?,
         requested: requested(attributes)?,
@@ -148,7 +148,7 @@ fn parse_record<'a>(
 fn start(attributes: PbsAttributes<'_>) -> Result<Option<Instant>, Finding> {
     let text = attributes.get(b"start");
     let start = text
-        .map(|text| clock::unix_seconds(text, RecordField::Start))
+        .map(|text| parse_time::unix_seconds(text, RecordField::Start))
         .transpose()?;
     Ok(start.filter(|&start| start > Instant::ZERO))
 }
@@ -161,10 +161,10 @@ fn runtime(
     let Some(start) = start else {
         return Ok(NEVER_RAN);
     };
-    let end = records::required(attributes.get(b"end"), RecordField::End)?;
-    Ok(records::run_time(
+    let end = record_reader::required(attributes.get(b"end"), RecordField::End)?;
+    Ok(record_reader::run_time(
         start,
-        clock::unix_seconds(end, RecordField::End)?,
+        parse_time::unix_seconds(end, RecordField::End)?,
         notes,
     ))
 }
@@ -176,11 +176,13 @@ fn usage(
     notes: &mut Vec<Finding>,
 ) -> TraceUsage {
     let cpu_time = attributes.get(b"resources_used.cput");
-    let cpu_time = cpu_time.map(|text| clock::span(text, RecordField::CpuTime));
-    let cpu_time = field::usable(cpu_time.transpose(), RecordField::CpuTime, notes);
+    let cpu_time = cpu_time.map(|text| parse_time::span(text, RecordField::CpuTime));
+    let cpu_time = parse_field::usable(cpu_time.transpose(), RecordField::CpuTime, notes);
     let mut memory = |name, field| {
-        let read = attributes.get(name).map(|text| size::pbs(text, field));
-        field::usable(read.unwrap_or(Ok(None)), field, notes)
+        let read = attributes
+            .get(name)
+            .map(|text| memory_size::pbs(text, field));
+        parse_field::usable(read.unwrap_or(Ok(None)), field, notes)
     };
     TraceUsage {
         peak_memory: memory(b"resources_used.mem".as_slice(), RecordField::PeakMemory),
@@ -188,7 +190,7 @@ fn usage(
             b"Resource_List.mem".as_slice(),
             RecordField::RequestedMemory,
         ),
-        wait: start.and_then(|start| records::wait_time(submit, start, notes)),
+        wait: start.and_then(|start| record_reader::wait_time(submit, start, notes)),
         cpu_time,
         status: status(attributes),
     }
@@ -220,7 +222,7 @@ fn requested(attributes: PbsAttributes<'_>) -> Result<Option<u32>, Finding> {
 }
 
 fn procs(attributes: PbsAttributes<'_>, name: &[u8]) -> Result<Option<u32>, Finding> {
-    let count = attributes.get(name).map(field::procs).transpose()?;
+    let count = attributes.get(name).map(parse_field::procs).transpose()?;
     Ok(count.flatten())
 }
 
@@ -237,7 +239,7 @@ fn node_slots(nodes: &[u8]) -> Result<Option<u32>, Finding> {
 fn sum(mut widths: impl Iterator<Item = Option<u32>>) -> Result<Option<u32>, Finding> {
     let sum = widths.try_fold(0u32, |sum, width| sum.checked_add(width?));
     let sum = sum.ok_or(Finding::NotANumber(RecordField::Procs))?;
-    field::procs(sum.to_string().as_bytes())
+    parse_field::procs(sum.to_string().as_bytes())
 }
 
 /// So many nodes, or one by name, times processors per node.

@@ -15,13 +15,13 @@ use std::io::BufRead;
 use tollgate_model::{Bytes, Instant, Span};
 
 use crate::batches::TraceSink;
-use crate::clock;
 use crate::diagnostics::{Finding, RecordField};
 use crate::error::ReadError;
-use crate::field;
+use crate::memory_size;
 use crate::open::{ColumnSelection, ReadOptions};
-use crate::records::{self, NEVER_RAN, ParsedRecord, RecordFormat};
-use crate::size;
+use crate::parse_field;
+use crate::parse_time;
+use crate::record_reader::{self, NEVER_RAN, ParsedRecord, RecordFormat};
 use crate::trace::{RecordNames, Trace};
 use crate::usage::{TraceStatus, TraceUsage};
 
@@ -47,7 +47,7 @@ pub(crate) fn read_to(
     reader: impl BufRead,
     options: ReadOptions,
 ) -> Result<Trace, ReadError> {
-    records::read(GridEngineFormat, outlet, source, reader, options)
+    record_reader::read(GridEngineFormat, outlet, source, reader, options)
 }
 
 /// Whether `line` has the fields of a record, with numbers where these belong.
@@ -74,12 +74,12 @@ impl RecordFormat for GridEngineFormat {
             return Ok(None);
         }
         let record = GridEngineRecord::split(text)?;
-        let number = field::job_number(record.number)?;
+        let number = parse_field::job_number(record.number)?;
         if record.pe_task != b"NONE" {
             return Err(Finding::PartOfJob);
         }
         let mut notes = Vec::new();
-        let allocated = field::procs(record.slots)?;
+        let allocated = parse_field::procs(record.slots)?;
         let submit = instant(record.submit, RecordField::Submit)?;
         let runtime = runtime(&record, &mut notes)?;
         let usage = keep.usage(|| usage(&record, submit, allocated, &mut notes));
@@ -105,7 +105,7 @@ fn runtime(record: &GridEngineRecord<'_>, notes: &mut Vec<Finding>) -> Result<Sp
     if start == Instant::ZERO {
         return Ok(NEVER_RAN);
     }
-    Ok(records::run_time(start, end, notes))
+    Ok(record_reader::run_time(start, end, notes))
 }
 
 fn usage(
@@ -115,20 +115,20 @@ fn usage(
     notes: &mut Vec<Finding>,
 ) -> TraceUsage {
     let start = instant(record.start, RecordField::Start).unwrap_or(Instant::ZERO);
-    let wait = (start > Instant::ZERO).then(|| records::wait_time(submit, start, notes));
-    let cpu_time = field::known_span(record.cpu, RecordField::CpuTime);
+    let wait = (start > Instant::ZERO).then(|| record_reader::wait_time(submit, start, notes));
+    let cpu_time = parse_field::known_span(record.cpu, RecordField::CpuTime);
     let peak = record.max_rss.unwrap_or(record.max_vmem);
-    let peak = field::bytes(peak, 1, RecordField::PeakMemory);
+    let peak = parse_field::bytes(peak, 1, RecordField::PeakMemory);
     let requested = [&b"h_vmem="[..], b"mem_free="].map(|name| request(record.category, name));
     let requested = requested.into_iter().flatten().next();
     let requested = requested.map_or(Ok(None), |size| {
-        size::grid_engine(size, RecordField::RequestedMemory)
+        memory_size::grid_engine(size, RecordField::RequestedMemory)
     });
-    let requested = field::usable(requested, RecordField::RequestedMemory, notes);
+    let requested = parse_field::usable(requested, RecordField::RequestedMemory, notes);
     TraceUsage {
         wait: wait.flatten(),
-        cpu_time: field::usable(cpu_time, RecordField::CpuTime, notes),
-        peak_memory: field::usable(peak, RecordField::PeakMemory, notes)
+        cpu_time: parse_field::usable(cpu_time, RecordField::CpuTime, notes),
+        peak_memory: parse_field::usable(peak, RecordField::PeakMemory, notes)
             .filter(|&peak| peak > Bytes::ZERO),
         requested_memory: requested.map(|size| size.times(u64::from(slots.unwrap_or(1)))),
         status: status(record, start),
@@ -151,13 +151,13 @@ fn is_number(text: &[u8]) -> bool {
 }
 
 fn instant(text: &[u8], field: RecordField) -> Result<Instant, Finding> {
-    let count = field::count(text, field)?;
+    let count = parse_field::count(text, field)?;
     let unit = if count >= MILLISECONDS_FROM {
         1_000
     } else {
         1_000_000
     };
-    let since_epoch = field::in_range(count.saturating_mul(unit), field)?;
+    let since_epoch = parse_field::in_range(count.saturating_mul(unit), field)?;
     Ok(Instant::ZERO + since_epoch)
 }
 
@@ -167,7 +167,7 @@ fn limit(category: &[u8]) -> Result<Option<Span>, Finding> {
         .into_iter()
         .find_map(|name| request(category, name))
         .filter(|limit| !limit.eq_ignore_ascii_case(b"INFINITY"))
-        .map(|limit| clock::span(limit, RecordField::Estimate))
+        .map(|limit| parse_time::span(limit, RecordField::Estimate))
         .transpose()
 }
 

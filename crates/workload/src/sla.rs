@@ -3,8 +3,8 @@
 
 use tollgate_model::{Credits, CreditsPerSecond, Span};
 
+use crate::rng::{StreamFamily, StreamPurpose};
 use crate::settings::{SlaFactor, WorkloadConfig};
-use crate::stream::{StreamFamily, StreamPurpose};
 
 /// The standard deviation of a factor over its mean. The papers give none; with a quarter,
 /// replays reproduce their statements.

@@ -26,12 +26,12 @@ use tollgate_model::{Instant, Span};
 use memchr::memchr;
 
 use crate::batches::TraceSink;
-use crate::clock;
 use crate::diagnostics::{Finding, RecordField};
 use crate::error::ReadError;
-use crate::field;
 use crate::open::{ColumnSelection as Keep, ReadOptions};
-use crate::records::{self, NEVER_RAN, ParsedRecord, RecordFormat};
+use crate::parse_field;
+use crate::parse_time;
+use crate::record_reader::{self, NEVER_RAN, ParsedRecord, RecordFormat};
 use crate::trace::{RecordNames, Trace};
 use crate::usage::TraceUsage;
 use columns::{SacctColumn, SacctHeader};
@@ -51,7 +51,7 @@ pub(crate) fn read_to(
     reader: impl BufRead,
     options: ReadOptions,
 ) -> Result<Trace, ReadError> {
-    records::read(SlurmFormat::default(), outlet, source, reader, options)
+    record_reader::read(SlurmFormat::default(), outlet, source, reader, options)
 }
 
 /// Whether `line` is a header, or a record in a known order.
@@ -123,10 +123,10 @@ fn parse_record<'a>(
         .get(SacctColumn::State)
         .map(state::end_status)
         .transpose()?;
-    let submit = records::required(record.get(SacctColumn::Submit), RecordField::Submit)?;
-    let submit = clock::instant(submit, RecordField::Submit)?;
+    let submit = record_reader::required(record.get(SacctColumn::Submit), RecordField::Submit)?;
+    let submit = parse_time::instant(submit, RecordField::Submit)?;
     let start = instant(record, SacctColumn::Start, RecordField::Start)?;
-    let procs = |column| record.get(column).map(field::procs).transpose();
+    let procs = |column| record.get(column).map(parse_field::procs).transpose();
     let allocated = procs(SacctColumn::AllocCpus)?.flatten();
     let allocated = allocated.or(procs(SacctColumn::NCpus)?.flatten());
     let name = |column| record.get(column).unwrap_or_default();
@@ -145,7 +145,7 @@ fn parse_record<'a>(
             queue: name(SacctColumn::Partition),
         },
         usage: keep.usage(|| TraceUsage {
-            wait: start.and_then(|start| records::wait_time(submit, start, &mut notes)),
+            wait: start.and_then(|start| record_reader::wait_time(submit, start, &mut notes)),
             status: status.unwrap_or_default(),
             ..usage::of_job(record, &mut notes)
         }),
@@ -157,13 +157,13 @@ fn parse_record<'a>(
 fn number(record: &columns::SacctRecord<'_>, notes: &mut Vec<Finding>) -> Result<u64, Finding> {
     let raw = record.get(SacctColumn::JobIdRaw);
     let id = record.get(SacctColumn::JobId).or(raw);
-    let id = records::required(id, RecordField::JobNumber)?;
+    let id = record_reader::required(id, RecordField::JobNumber)?;
     if id.contains(&b'.') {
         return Err(Finding::PartOfJob);
     }
     match raw {
-        Some(raw) => records::leading_number(raw, notes),
-        None => records::leading_number(id, notes),
+        Some(raw) => record_reader::leading_number(raw, notes),
+        None => record_reader::leading_number(id, notes),
     }
 }
 
@@ -173,7 +173,8 @@ fn instant(
     field: RecordField,
 ) -> Result<Option<Instant>, Finding> {
     let text = record.get(column).filter(|text| !is_unknown(text));
-    text.map(|text| clock::instant(text, field)).transpose()
+    text.map(|text| parse_time::instant(text, field))
+        .transpose()
 }
 
 fn runtime(
@@ -185,10 +186,10 @@ fn runtime(
         return Ok(NEVER_RAN);
     };
     if let Some(elapsed) = record.get(SacctColumn::Elapsed) {
-        return clock::span(elapsed, RecordField::RunTime);
+        return parse_time::span(elapsed, RecordField::RunTime);
     }
     let end = instant(record, SacctColumn::End, RecordField::End)?.ok_or(Finding::NotEnded)?;
-    Ok(records::run_time(start, end, notes))
+    Ok(record_reader::run_time(start, end, notes))
 }
 
 fn is_unknown(time: &[u8]) -> bool {
@@ -200,7 +201,7 @@ fn limit(record: &columns::SacctRecord<'_>) -> Result<Option<Span>, Finding> {
         |limit: &&[u8]| ![&b"UNLIMITED"[..], b"Partition_Limit", b"INVALID"].contains(limit);
     let limit = record.get(SacctColumn::Timelimit).filter(bounded);
     limit
-        .map(|limit| clock::span(limit, RecordField::Estimate))
+        .map(|limit| parse_time::span(limit, RecordField::Estimate))
         .transpose()
 }
 

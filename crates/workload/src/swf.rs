@@ -7,7 +7,7 @@
 //! after them is not looked at, but for MetaCentrum's list of nodes. Neither are fields that
 //! tollgate does not use.
 
-mod numbers;
+mod name_numbers;
 mod record;
 mod write;
 
@@ -20,10 +20,10 @@ pub use write::SwfWriter;
 use crate::batches::TraceSink;
 use crate::diagnostics::{Finding, RecordField};
 use crate::error::ReadError;
-use crate::field;
-use crate::lines::{MAX_LINE, TextLine, for_each_line};
-use crate::number::millionths;
+use crate::line_reader::{MAX_LINE, TextLine, for_each_line};
 use crate::open::ReadOptions;
+use crate::parse_field;
+use crate::parse_number::millionths;
 use crate::trace::{Trace, TraceJob};
 
 pub(crate) use record::{BlankSeparatedFields, SwfRecord};
@@ -142,22 +142,22 @@ impl SwfReader<'_, '_> {
     }
 
     fn job(&mut self, record: &SwfRecord<'_>, line: u64) -> Result<TraceJob, Finding> {
-        let number = field::job_number(record.number)?;
-        let submit = field::submit(record.submit)?;
-        let runtime = field::span(record.runtime, RecordField::RunTime)?;
-        let allocated = field::procs(record.allocated)?;
+        let number = parse_field::job_number(record.number)?;
+        let submit = parse_field::submit(record.submit)?;
+        let runtime = parse_field::span(record.runtime, RecordField::RunTime)?;
+        let allocated = parse_field::procs(record.allocated)?;
         let requested = match (allocated, record.requested) {
-            (None, Some(text)) => field::procs(text)?,
+            (None, Some(text)) => parse_field::procs(text)?,
             (Some(_), _) | (None, None) => None,
         };
         let estimate = record
             .estimate
-            .map(|text| field::span(text, RecordField::Estimate))
+            .map(|text| parse_field::span(text, RecordField::Estimate))
             .transpose()?;
 
         // The line is a job: only now may something be said about what was assumed.
         let notes = &mut self.trace.diagnostics;
-        let (runtime, estimate) = field::resolve_times(Some(runtime), estimate, line, notes);
+        let (runtime, estimate) = parse_field::resolve_times(Some(runtime), estimate, line, notes);
         let procs = allocated.unwrap_or_else(|| {
             let assumed = match requested {
                 Some(_) => Finding::RequestedProcs,
@@ -181,7 +181,7 @@ impl SwfReader<'_, '_> {
         };
         let mut notes = Vec::new();
         let usage = record.usage(procs, &mut notes);
-        let estimated = field::is_positive_span(record.estimate, RecordField::Estimate);
+        let estimated = parse_field::is_positive_span(record.estimate, RecordField::Estimate);
         if metadata.push(record.names(), usage, estimated) {
             notes.push(Finding::NameNotUtf8);
         }

@@ -6,11 +6,11 @@ use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
 
 use crate::attempts::{AttemptColumn, TraceAttempt};
 use crate::diagnostics::{Diagnostics, Finding};
-use crate::extra::PassthroughColumns;
-use crate::field;
 use crate::format::TraceFormat;
-use crate::labels::NameColumn;
+use crate::name_column::NameColumn;
 use crate::open::ColumnSelection;
+use crate::parse_field;
+use crate::passthrough_columns::PassthroughColumns;
 use crate::usage::TraceUsage;
 
 /// A job as a trace records it. The truth: a policy never sees this.
@@ -79,7 +79,7 @@ impl TraceMetadata {
             (&mut self.executable, names.executable),
             (&mut self.queue, names.queue),
         ] {
-            let known = (!text.is_empty()).then(|| field::utf8(text, &mut lossy));
+            let known = (!text.is_empty()).then(|| parse_field::utf8(text, &mut lossy));
             column.push(known.as_deref());
         }
         self.usage.push(usage);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tollgate_model::{Instant, JobSpec, Market, Sla, Span};
 
-use crate::rows::RowSelection;
+use crate::row_selection::RowSelection;
 use crate::settings::{WorkloadConfig, WorkloadConfigError};
 use crate::sla::SlaModel;
 use crate::trace::{NodeCountSource, Trace, TraceJob, TraceSla};

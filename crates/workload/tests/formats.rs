@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
-use tollgate_workload::extra::PassthroughColumns;
+use tollgate_workload::passthrough_columns::PassthroughColumns;
 use tollgate_workload::{
-    ColumnSelection, ReadOptions, Trace, TraceJob, TraceMetadata, TraceSla, read, table,
+    ColumnSelection, ReadOptions, Trace, TraceJob, TraceMetadata, TraceSla, job_table, read,
 };
 
 const ALL: ReadOptions = ReadOptions {
@@ -76,7 +76,7 @@ fn what_is_written_is_what_the_specification_lists() {
                 1,0,10.5,4,20,ann,,a.out,,60,5.25,0.1,north\n\
                 2,5,-1,1,30,,staff,,long,,,,\"so, th\"\n";
     let mut written = Vec::new();
-    table::write(&parsed(text), &mut written).unwrap();
+    job_table::write(&parsed(text), &mut written).unwrap();
     assert_eq!(std::str::from_utf8(&written).unwrap(), text);
 }
 
@@ -149,7 +149,7 @@ proptest! {
     fn a_written_table_reads_back(text in any_table()) {
         let trace = parsed(&text);
         let mut written = Vec::new();
-        table::write(&trace, &mut written).unwrap();
+        job_table::write(&trace, &mut written).unwrap();
         let mut again = read("jobs", written.as_slice(), ALL).unwrap();
         prop_assert_eq!(again.jobs.len() + 1, csv::Reader::from_reader(text.as_bytes()).records().count() + 1);
         // Out of order in one is out of order in the other; what was defaulted is so for good.
@@ -168,7 +168,7 @@ proptest! {
         }
         let trace = read("jobs", swf.as_bytes(), ReadOptions::default()).unwrap();
         let mut written = Vec::new();
-        table::write(&trace, &mut written).unwrap();
+        job_table::write(&trace, &mut written).unwrap();
         let table = read("jobs", written.as_slice(), ReadOptions::default()).unwrap();
         prop_assert_eq!(&trace.jobs, &jobs);
         prop_assert_eq!(table.jobs, jobs);
@@ -197,7 +197,7 @@ fn a_trace_made_by_hand_can_be_written() {
     trace.extra = Some(PassthroughColumns::new(Vec::new()));
     trace.metadata = Some(TraceMetadata::default());
     let mut written = Vec::new();
-    table::write(&trace, &mut written).unwrap();
+    job_table::write(&trace, &mut written).unwrap();
     assert!(
         std::str::from_utf8(&written)
             .unwrap()

@@ -10,7 +10,7 @@ use tollgate_workload::fuzz::samples::{
     CONDOR_EVENTS, CONDOR_HISTORY, CONDOR_JSON, FTA, GWF, GWF_COMMAS, LOGINS, LSF, PBS, RRD_XML,
     SAMPLES, SGE, SLURM, SLURM_BARE, SLURM_EVENTS, SLURM_JSON, SWF, TABLE, rrd_binary,
 };
-use tollgate_workload::stream::{RandomStream, StreamFamily, StreamPurpose};
+use tollgate_workload::rng::{RandomStream, StreamFamily, StreamPurpose};
 
 /// Enough to take every branch many times, in about a second.
 const ROUNDS: u64 = 15_000;

@@ -2,7 +2,7 @@
 
 use tollgate_workload::summary::QuantileSummary;
 use tollgate_workload::{
-    ColumnSelection, ReadOptions, Trace, TraceSummary, WorkloadGenerator, table,
+    ColumnSelection, ReadOptions, Trace, TraceSummary, WorkloadGenerator, job_table,
 };
 
 /// `actual` is within `tolerance`, as a share, of `expected`.
@@ -20,7 +20,7 @@ fn quantiles(quantiles: Option<QuantileSummary>) -> QuantileSummary {
 
 fn bytes(trace: &Trace) -> Vec<u8> {
     let mut written = Vec::new();
-    table::write(trace, &mut written).unwrap();
+    job_table::write(trace, &mut written).unwrap();
     written
 }
 

@@ -3,7 +3,7 @@
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::{Field, Row};
-use tollgate_workload::{ColumnSelection, ReadOptions, Trace, read, table};
+use tollgate_workload::{ColumnSelection, ReadOptions, Trace, job_table, read};
 
 const TABLE: &str = "job_id,submit_s,runtime_s,procs,estimate_s,user,budget,status,\
                      peak_memory_bytes,site\n\
@@ -16,7 +16,7 @@ fn parsed(text: &str) -> Trace {
 }
 
 fn rows(batches: &[Trace]) -> Vec<Row> {
-    let mut writer = table::ParquetWriter::new(Vec::new());
+    let mut writer = job_table::ParquetWriter::new(Vec::new());
     for batch in batches {
         writer.write(batch).unwrap();
     }

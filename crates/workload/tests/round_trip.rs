@@ -1,8 +1,8 @@
 //! What is written is read back: whatever a job table holds, SWF and the table itself keep.
 
 use proptest::prelude::*;
-use tollgate_workload::labels::NameColumn;
-use tollgate_workload::{ColumnSelection, ReadOptions, Trace, open, swf, table};
+use tollgate_workload::name_column::NameColumn;
+use tollgate_workload::{ColumnSelection, ReadOptions, Trace, job_table, open, swf};
 
 const OPTIONS: ReadOptions = ReadOptions {
     columns: ColumnSelection::All,
@@ -20,7 +20,7 @@ fn as_swf(trace: &Trace) -> Vec<u8> {
 
 fn as_table(trace: &Trace) -> Vec<u8> {
     let mut text = Vec::new();
-    table::write(trace, &mut text).unwrap();
+    job_table::write(trace, &mut text).unwrap();
     text
 }
 

@@ -2,7 +2,8 @@
 
 use tollgate_model::{Bytes, Span};
 use tollgate_workload::{
-    ColumnSelection, Finding, ReadOptions, RecordField, Trace, TraceStatus, TraceUsage, read, table,
+    ColumnSelection, Finding, ReadOptions, RecordField, Trace, TraceStatus, TraceUsage, job_table,
+    read,
 };
 
 const ALL: ReadOptions = ReadOptions {
@@ -177,6 +178,6 @@ fn a_table_keeps_it_all() {
     assert_eq!(usages(&trace)[0].status, TraceStatus::OutOfMemory);
     assert_eq!(usages(&trace)[1], TraceUsage::default());
     let mut written = Vec::new();
-    table::write(&trace, &mut written).unwrap();
+    job_table::write(&trace, &mut written).unwrap();
     assert_eq!(std::str::from_utf8(&written).unwrap(), text);
 }

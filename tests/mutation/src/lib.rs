@@ -5,7 +5,7 @@
 
 mod samples;
 
-use tollgate_workload::stream::{RandomStream, StreamFamily, StreamPurpose};
+use tollgate_workload::rng::{RandomStream, StreamFamily, StreamPurpose};
 
 pub use samples::{MutationTarget, RECORDS, TARGETS};
 

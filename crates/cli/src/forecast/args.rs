@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use tollgate_model::Span;
 
-use super::words::{ClassKey, ConfidenceLevel, parse_span};
+use super::parse::{ClassKey, ConfidenceLevel, parse_span};
 use crate::args::{OutputFormat, parse_count};
 
 /// Forecast run times from records of finished jobs, with probabilities.

@@ -10,12 +10,12 @@ use tollgate_model::Instant;
 use tollgate_model::distribution::LEVELS;
 
 use super::args::ForecastArgs;
+use super::parse::{ConfidenceLevel, format_bytes, format_percent, format_span};
 use super::state::ForecastState;
-use super::words::{ConfidenceLevel, format_bytes, format_percent, format_span};
 use crate::args::OutputFormat;
 use crate::calendar::format_iso;
 use crate::exit::CliFailure;
-use crate::voice::Verbosity;
+use crate::messages::Verbosity;
 
 /// A class as it is answered; in CSV what is an object here is `key=value;key=value`.
 #[derive(Serialize)]
@@ -82,7 +82,7 @@ pub(super) fn run(
             serde_json::to_writer_pretty(&mut out, &answer).map_err(io::Error::from)?;
             writeln!(out)?;
         }
-        OutputFormat::Csv => crate::csv_rows::write(&mut out, &rows)?,
+        OutputFormat::Csv => crate::csv_output::write(&mut out, &rows)?,
     }
     out.flush()?;
     let hopeless = rows.iter().filter(|row| !row.predictable).count();

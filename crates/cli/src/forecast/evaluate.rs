@@ -15,7 +15,7 @@ use tollgate_model::Instant;
 
 use self::series::SeriesRecorder;
 use super::args::ForecastEvaluateArgs;
-use super::naming::ForecastNames;
+use super::name_ids::ForecastNames;
 use super::records::{self, ForecastJobs};
 use super::verbosity;
 use crate::calendar::month;

@@ -11,11 +11,11 @@ use tollgate_model::distribution::LEVELS;
 
 use super::args::ExplainedJobArgs;
 use super::classes::{due_and_kept, render_instant};
+use super::parse::{ClassKey, ConfidenceLevel, format_percent, format_span};
 use super::state::ForecastState;
-use super::words::{ClassKey, ConfidenceLevel, format_percent, format_span};
 use crate::args::OutputFormat;
 use crate::exit::CliFailure;
-use crate::voice::pluralise;
+use crate::messages::pluralise;
 
 /// The answer.
 #[derive(Serialize)]
@@ -58,7 +58,7 @@ pub(super) fn run(
     let class = state.names.classes.find(&values);
     // A number that no class has stands for one that is not known.
     let class = ClassId(class.unwrap_or(u32::MAX));
-    let number = |name: &Option<String>, all: &super::naming::NameIds<String>| {
+    let number = |name: &Option<String>, all: &super::name_ids::NameIds<String>| {
         name.as_ref().map(|name| all.find(name).unwrap_or(u32::MAX))
     };
     let naming = &state.names;
@@ -87,7 +87,7 @@ pub(super) fn run(
             serde_json::to_writer_pretty(&mut out, &explained).map_err(io::Error::from)?;
             writeln!(out)?;
         }
-        OutputFormat::Csv => crate::csv_rows::write(&mut out, &[explained])?,
+        OutputFormat::Csv => crate::csv_output::write(&mut out, &[explained])?,
     }
     Ok(out.flush()?)
 }

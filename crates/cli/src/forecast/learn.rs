@@ -5,12 +5,12 @@ use tollgate_model::Span;
 
 use super::args::ForecastArgs;
 use super::error::ForecastError;
+use super::parse::ClassKey;
 use super::records::{self, ForecastJobs, JobUsageRecord};
 use super::state::{ForecastState, ForecastStateError, cpu_job, memory_job};
-use super::words::ClassKey;
 use crate::exit::CliFailure;
+use crate::messages::{Verbosity, pluralise};
 use crate::progress::{ProgressIterator, ReplayProgress};
-use crate::voice::{Verbosity, pluralise};
 
 /// What is known after the records, and after the state that is to be gone on with.
 pub(super) fn load_and_learn(

@@ -5,16 +5,16 @@ use std::path::{Path, PathBuf};
 
 use tollgate_forecast::{ClassId, CompletedJob, ForecastJob, JobAttributes};
 use tollgate_model::{Instant, Span};
-use tollgate_workload::labels::NameColumn;
+use tollgate_workload::name_column::NameColumn;
 use tollgate_workload::{
     ColumnSelection, Diagnostics, Finding, ReadOptions, Trace, TraceJob, TraceMetadata, open,
 };
 
 use super::error::ForecastError;
-use super::naming::{ForecastNames, NameIds};
-use super::words::ClassKey;
+use super::name_ids::{ForecastNames, NameIds};
+use super::parse::ClassKey;
 use crate::exit::CliFailure;
-use crate::voice::{Verbosity, pluralise};
+use crate::messages::{Verbosity, pluralise};
 
 /// A job that ran, and what else it used.
 #[derive(Clone, Copy, Debug)]

@@ -6,12 +6,14 @@ use std::io::{self, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use tollgate_forecast::{ForecastJob, Forecaster, ForecasterSnapshot, SnapshotVersionError, saved};
+use tollgate_forecast::{
+    ForecastJob, Forecaster, ForecasterSnapshot, SnapshotVersionError, snapshot,
+};
 use tollgate_model::{Instant, Span};
 
-use super::naming::ForecastNames;
+use super::name_ids::ForecastNames;
+use super::parse::ClassKey;
 use super::records::JobUsageRecord;
-use super::words::ClassKey;
 use crate::exit::{CliError, ExitKind};
 
 /// What is known of a site.
@@ -147,7 +149,7 @@ impl ForecastState {
         };
         // Another version may have another shape: that is looked at first.
         if let Some(found) = version(&text) {
-            saved::check_version(found).map_err(|error| ForecastStateError::Version {
+            snapshot::check_version(found).map_err(|error| ForecastStateError::Version {
                 file: name(),
                 error,
             })?;

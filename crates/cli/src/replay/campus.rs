@@ -21,8 +21,8 @@ use super::error::ReplayError;
 use super::plan;
 use crate::args::parse_count;
 use crate::exit::CliFailure;
-use crate::in_order::run_in_order;
-use crate::voice::Verbosity;
+use crate::messages::Verbosity;
+use crate::parallel::run_in_order;
 
 /// What is said of the world `campus`.
 #[derive(Debug, clap::Args)]

@@ -8,7 +8,7 @@ use tollgate_sim::ReplayResult;
 
 use super::input::ReplayInput;
 use crate::exit::CliFailure;
-use crate::voice::pluralise;
+use crate::messages::pluralise;
 
 /// Draws what became of every job into a file.
 pub(super) fn write(

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use tollgate_sim::{ClassId, JobAttributes, JobContext, MAX_NODES, MAX_RECORD_NODES};
-use tollgate_workload::labels::NameColumn;
+use tollgate_workload::name_column::NameColumn;
 use tollgate_workload::{
     ColumnSelection, NodeCountSource, ReadOptions, SynthesisedSlas, Workload, WorkloadGenerator,
     open,
@@ -13,7 +13,7 @@ use tollgate_workload::{
 use super::error::ReplayError;
 use super::plan::ReplayPlan;
 use crate::exit::CliFailure;
-use crate::voice::pluralise;
+use crate::messages::pluralise;
 
 /// The jobs of all runs, and the machine that they run on.
 pub(super) struct ReplayInput {

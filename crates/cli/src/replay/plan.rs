@@ -13,7 +13,7 @@ use super::args::ReplayArgs;
 use super::error::ReplayError;
 use crate::args::OutputFormat;
 use crate::exit::{CliFailure, ParquetUnsupported};
-use crate::voice::Verbosity;
+use crate::messages::Verbosity;
 
 /// Everything that was asked for, known to be possible before a file is touched.
 pub(super) struct ReplayPlan {

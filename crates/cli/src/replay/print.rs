@@ -8,7 +8,7 @@ use super::plan::ReplayPlan;
 use super::run::PolicyAnswer;
 use super::table;
 use crate::args::OutputFormat;
-use crate::csv_rows;
+use crate::csv_output;
 
 /// Writes the answers in the format of the plan.
 pub(super) fn write_answers(
@@ -29,5 +29,5 @@ pub(super) fn write_answers(
 
 fn csv(out: &mut impl Write, answers: &[PolicyAnswer]) -> io::Result<()> {
     let rows: Vec<PolicyKeys<'_>> = answers.iter().map(PolicyKeys::new).collect();
-    csv_rows::write(out, &rows)
+    csv_output::write(out, &rows)
 }

@@ -10,7 +10,7 @@ use super::input::ReplayInput;
 use super::jobs::JobsCsvFile;
 use super::plan::ReplayPlan;
 use crate::exit::CliFailure;
-use crate::in_order::run_in_order;
+use crate::parallel::run_in_order;
 use crate::progress::{ProgressIterator, ReplayProgress};
 
 /// How a policy did.

@@ -3,13 +3,13 @@
 use std::env;
 use std::path::{Path, absolute};
 
-use tollgate_study::batch::{JobArray, submit_to_slurm};
+use tollgate_study::job_array::{JobArray, submit_to_slurm};
 use tollgate_study::{BuiltinExperiment, OutputDir, Study};
 
 use super::args::{ExperimentArgs, StudyRunArgs};
 use super::print_text;
 use crate::exit::CliFailure;
-use crate::voice::{Verbosity, pluralise};
+use crate::messages::{Verbosity, pluralise};
 
 /// Where the script goes.
 const SCRIPT: &str = "chunks.sbatch";

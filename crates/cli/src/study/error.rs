@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use tollgate_report::folder::PageWriteError;
 use tollgate_report::study::FinishedStudyError;
+use tollgate_report::write::PageWriteError;
 use tollgate_study::StudyError;
-use tollgate_study::batch::JobArrayError;
+use tollgate_study::job_array::JobArrayError;
 
 use crate::exit::{CliError, ExitKind, input_exit};
 

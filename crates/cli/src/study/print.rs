@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde_json::json;
 use tollgate_study::ClaimResults;
-use tollgate_study::ledger::{ClaimResult, ClaimVerdict};
+use tollgate_study::claim_results::{ClaimResult, ClaimVerdict};
 
 use super::print_text;
 use crate::args::OutputFormat;

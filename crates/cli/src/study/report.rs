@@ -4,11 +4,11 @@ use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 
 use tollgate_report::study::{FinishedStudy, page};
-use tollgate_report::{ReportPage, folder};
+use tollgate_report::{ReportPage, write};
 use tollgate_risk::Weights;
 
 use crate::exit::CliFailure;
-use crate::voice::{Verbosity, pluralise};
+use crate::messages::{Verbosity, pluralise};
 
 /// Write the report of a finished study, and its pictures.
 ///
@@ -38,7 +38,7 @@ pub(crate) struct WeightArgs {
 
 pub(crate) fn run(args: &StudyReportArgs) -> Result<(), CliFailure> {
     let page = write(&args.folder, &args.weight_args)?;
-    let pictures = args.folder.join(folder::PICTURES_DIR);
+    let pictures = args.folder.join(write::PICTURES_DIR);
     let voice = if args.quiet {
         Verbosity::Errors
     } else {
@@ -47,13 +47,13 @@ pub(crate) fn run(args: &StudyReportArgs) -> Result<(), CliFailure> {
     let counted = pluralise(page.pictures().len(), "picture");
     voice.note(format_args!("{counted} in {}", pictures.display()));
     let mut out = stdout().lock();
-    writeln!(out, "{}", args.folder.join(folder::PAGE_FILE).display())?;
+    writeln!(out, "{}", args.folder.join(write::PAGE_FILE).display())?;
     Ok(out.flush()?)
 }
 
 /// Writes the report of the study in a folder, and gives the page.
 pub(crate) fn write(study: &Path, weighing: &WeightArgs) -> Result<ReportPage, CliFailure> {
     let page = page(&FinishedStudy::read(study)?, weighing.weights.as_ref());
-    folder::write(&page, study)?;
+    write::write(&page, study)?;
     Ok(page)
 }

@@ -10,7 +10,7 @@ use super::args::{StudyChunkArgs, StudyEngine, StudyRunArgs};
 use super::error::BrokenClaims;
 use super::{batch, print, report};
 use crate::exit::CliFailure;
-use crate::voice::{Verbosity, pluralise};
+use crate::messages::{Verbosity, pluralise};
 
 pub(super) fn run(args: &StudyRunArgs) -> Result<(), CliFailure> {
     let voice = if args.quiet {

@@ -11,7 +11,7 @@ use super::input::{ClockOrigin, each_batch, print_findings};
 use super::output;
 use crate::args::parse_integer;
 use crate::exit::CliFailure;
-use crate::voice::{Verbosity, pluralise};
+use crate::messages::{Verbosity, pluralise};
 
 /// A file with fewer bytes is no key.
 const MIN_KEY_BYTES: usize = 16;

@@ -7,14 +7,14 @@ use clap::ValueEnum;
 use serde::Serialize;
 use tollgate_workload::batches::BatchReadError;
 use tollgate_workload::diagnostics::FindingOccurrence;
-use tollgate_workload::folder::files_in;
+use tollgate_workload::directory::files_in;
 use tollgate_workload::{Finding, FindingAction, RecordField};
 
 use super::error::TraceError;
 use super::input::each_batch;
 use crate::args::OutputFormat;
 use crate::exit::CliFailure;
-use crate::voice::{Verbosity, pluralise};
+use crate::messages::{Verbosity, pluralise};
 
 /// List every error in records by line; fail if there is any
 #[derive(Debug, clap::Args)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::input::{ClockOrigin, each_batch, print_findings};
 use super::output;
 use crate::exit::CliFailure;
-use crate::voice::{Verbosity, pluralise};
+use crate::messages::{Verbosity, pluralise};
 
 /// Write the jobs of records in another format
 #[derive(Debug, clap::Args)]

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io;
 
 use crate::exit::{CliError, ExitKind};
-use crate::voice::pluralise;
+use crate::messages::pluralise;
 
 /// Why there is no answer about records, or not the one that was hoped for.
 #[derive(Debug, thiserror::Error)]

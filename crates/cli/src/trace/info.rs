@@ -9,27 +9,27 @@
 //! | [`plot`] | pictures made of characters |
 //! | [`words`] | spans, amounts and shares as people write them |
 
+mod format;
 mod keys;
-mod others;
+mod non_job_records;
 mod plot;
 mod text;
-mod words;
 mod zone;
 
 use std::io::{self, BufWriter, Write, stdout};
 use std::path::{Path, PathBuf};
 
 use tollgate_workload::batches::BatchReadError;
-use tollgate_workload::survey::{TraceStatistics, TraceStatisticsBuilder};
+use tollgate_workload::statistics::{TraceStatistics, TraceStatisticsBuilder};
 use tollgate_workload::{OpenError, ReadError, Trace};
 
 use self::keys::{RecordKeys, TraceInfoKeys};
-use self::others::NonJobKeys;
+use self::non_job_records::NonJobKeys;
 use self::zone::DisplayZone;
 use super::input::each_batch;
 use crate::args::OutputFormat;
 use crate::exit::CliFailure;
-use crate::voice::{Verbosity, pluralise};
+use crate::messages::{Verbosity, pluralise};
 
 /// Summarise records: jobs, users, sizes, run times, estimates, load
 #[derive(Debug, clap::Args)]

@@ -8,7 +8,7 @@ use tollgate_workload::{ColumnSelection, ReadOptions, Trace};
 
 use super::error::TraceError;
 use crate::exit::CliFailure;
-use crate::voice::Verbosity;
+use crate::messages::Verbosity;
 
 /// Everything that is known of each job.
 const OPTIONS: ReadOptions = ReadOptions {

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use tollgate_model::Instant;
-use tollgate_workload::{Trace, swf, table};
+use tollgate_workload::{Trace, job_table, swf};
 
+use super::atomic_output::AtomicOutput;
 use super::error::TraceError;
-use super::place::AtomicOutput;
 use crate::exit::{CliFailure, ParquetUnsupported};
-use crate::voice::Verbosity;
+use crate::messages::Verbosity;
 
 /// Where to, and how.
 #[derive(Debug, clap::Args)]
@@ -57,9 +57,9 @@ pub(super) struct TraceOutput {
 
 enum TraceJobWriter {
     Swf(Box<swf::SwfWriter<AtomicOutput>>),
-    Csv(Box<table::JobTableWriter<AtomicOutput>>),
+    Csv(Box<job_table::JobTableWriter<AtomicOutput>>),
     #[cfg(feature = "parquet")]
-    Parquet(Box<table::ParquetWriter<AtomicOutput>>),
+    Parquet(Box<job_table::ParquetWriter<AtomicOutput>>),
 }
 
 impl TraceOutputArgs {
@@ -136,11 +136,11 @@ impl OutputTarget {
         let jobs = match self.format {
             TraceOutputFormat::Swf => TraceJobWriter::Swf(Box::new(swf::SwfWriter::new(place))),
             TraceOutputFormat::Csv => {
-                TraceJobWriter::Csv(Box::new(table::JobTableWriter::new(place)))
+                TraceJobWriter::Csv(Box::new(job_table::JobTableWriter::new(place)))
             }
             #[cfg(feature = "parquet")]
             TraceOutputFormat::Parquet => {
-                TraceJobWriter::Parquet(Box::new(table::ParquetWriter::new(place)))
+                TraceJobWriter::Parquet(Box::new(job_table::ParquetWriter::new(place)))
             }
             #[cfg(not(feature = "parquet"))]
             TraceOutputFormat::Parquet => {

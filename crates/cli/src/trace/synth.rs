@@ -5,7 +5,7 @@ use tollgate_workload::{ColumnSelection, WorkloadGenerator};
 use super::output;
 use crate::args::{parse_count, parse_integer};
 use crate::exit::CliFailure;
-use crate::voice::{Verbosity, pluralise};
+use crate::messages::{Verbosity, pluralise};
 
 /// More jobs than this do not fit into memory at once.
 const MAX_JOBS: usize = 10_000_000;

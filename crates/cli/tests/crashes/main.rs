@@ -6,7 +6,7 @@
 //! others and cancels. `TOLLGATE_KILLS=300 cargo test -p tollgate-cli --test crashes -- --nocapture` is the long form;
 //! `TOLLGATE_SEED` chooses other moments.
 
-mod books;
+mod audit;
 mod site;
 mod storm;
 
@@ -16,7 +16,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use site::{CrashTestSite, CrashTestUser};
-use tollgate_service::fault::ServiceFailpoint;
+use tollgate_service::failpoint::ServiceFailpoint;
 
 /// How often the usual test kills something under load.
 const KILLS: u64 = 12;
@@ -72,7 +72,7 @@ fn killed_at_any_moment_under_load_the_service_keeps_its_word() {
         .into_iter()
         .flat_map(|user| user.join().expect("a user"))
         .collect();
-    let account = books::audit(&mut site, &told);
+    let account = audit::audit(&mut site, &told);
     println!(
         "{services} kills of the service, {runners} of the runner, in {:.0} s: {account}",
         began.elapsed().as_secs_f64()
@@ -89,13 +89,13 @@ fn killed_at_named_moments_the_service_keeps_its_word() {
         let mut site = CrashTestSite::new();
         // The first such moments belong to the start.
         let fault = format!("{}:{}", moment.key(), after(moment));
-        site.start(&[(tollgate_service::fault::VARIABLE, &fault)]);
+        site.start(&[(tollgate_service::failpoint::VARIABLE, &fault)]);
         let mut told = CrashTestUser::new(&site).submit_jobs(6);
         site.terminate();
         assert!(site.died(), "{}: it was not killed", moment.key());
         site.start(&[]);
         told.extend(CrashTestUser::new(&site).submit_jobs(1));
-        let account = books::audit(&mut site, &told);
+        let account = audit::audit(&mut site, &told);
         assert_eq!(account.lost, 0, "{}", moment.key());
     }
 }
@@ -123,7 +123,7 @@ fn the_runner_and_the_service_killed_together_the_next_ones_keep_their_word() {
         site.kill();
         site.kill_runner();
         site.start(&[]);
-        let account = books::audit(&mut site, &told);
+        let account = audit::audit(&mut site, &told);
         assert_eq!(account.jobs, told.len(), "{point}");
     }
 }

@@ -168,7 +168,7 @@ impl Drop for CrashTestSite {
 }
 
 pub(crate) fn connect(data: &Path) -> Option<ApiClient> {
-    ApiClient::connect(&tollgate_service::folder::socket(data)).ok()
+    ApiClient::connect(&tollgate_service::data_dir::socket(data)).ok()
 }
 
 fn status(data: &Path) -> Option<ServiceStatus> {

@@ -138,7 +138,7 @@ struct StormWorker(Child);
 
 impl StormWorker {
     fn start(site: &CrashTestSite) -> Self {
-        let socket = tollgate_service::folder::socket(&site.data());
+        let socket = tollgate_service::data_dir::socket(&site.data());
         let child = Command::new(env!("CARGO_BIN_EXE_tollgate"))
             .arg("worker")
             .arg(format!("--connect=unix:{}", socket.display()))

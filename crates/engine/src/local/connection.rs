@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use super::ReportMailbox;
 use crate::EngineError;
+use crate::protocol::{self, RunnerMessage, RunnerRequest, RunnerRequestKind, RunnerResponse};
 use crate::starter::LaunchGuard;
-use crate::wire::{self, RunnerMessage, RunnerRequest, RunnerRequestKind, RunnerResponse};
 
 /// How long a runner may take to say hello: it does when it accepts.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
@@ -39,9 +39,9 @@ impl RunnerConnection {
         };
         let hello = read_hello(&mut lines);
         match hello {
-            Some((wire::VERSION, _)) => {}
+            Some((protocol::VERSION, _)) => {}
             Some((theirs, _)) => {
-                let ours = wire::VERSION;
+                let ours = protocol::VERSION;
                 return Err(EngineError::OtherVersion { theirs, ours });
             }
             None => return Ok(None),
@@ -81,7 +81,7 @@ impl RunnerConnection {
             call,
             after: patience,
         };
-        let line = wire::encode_line(&RunnerRequest { id, ask });
+        let line = protocol::encode_line(&RunnerRequest { id, ask });
         let sent = self.stream.set_write_timeout(Some(patience));
         match sent.and_then(|()| self.stream.write_all(&line)) {
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return Err(timed_out),

@@ -9,8 +9,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::EngineError;
-use crate::runner::folder;
 use crate::runner::settings::RunnerConfig;
+use crate::runner::state_dir;
 
 /// The runner of a folder, which is started when there is none.
 pub(crate) struct RunnerProcess {
@@ -82,10 +82,10 @@ impl RunnerProcess {
         let log = std::fs::OpenOptions::new()
             .create(true)
             .append(true)
-            .mode(folder::FILE_MODE)
+            .mode(state_dir::FILE_MODE)
             .open(&log_path)
             .and_then(|log| {
-                folder::set_mode(&log_path, folder::FILE_MODE)?;
+                state_dir::set_mode(&log_path, state_dir::FILE_MODE)?;
                 Ok(log)
             });
         let log = log.map_err(failed(log_path, "opening it"))?;
@@ -118,5 +118,5 @@ impl RunnerProcess {
 /// A connection to the runner in `folder`. None if there is none.
 fn connect_socket(folder: &Path) -> Option<UnixStream> {
     let folder = File::open(folder).ok()?;
-    UnixStream::connect(folder::proc_fd_path(&folder)).ok()
+    UnixStream::connect(state_dir::proc_fd_path(&folder)).ok()
 }

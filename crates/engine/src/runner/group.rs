@@ -8,7 +8,7 @@ use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 use tollgate_model::Span;
 
-use super::process;
+use super::procfs;
 
 /// The groups of one slot. Written to the `started` file, so that the next runner finds them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -175,7 +175,7 @@ impl SlotCgroup {
             .lines()
             .filter_map(|line| Pid::from_raw(line.parse().ok()?));
         Some(
-            pids.filter(|pid| *pid != us && process::is_running(*pid))
+            pids.filter(|pid| *pid != us && procfs::is_running(*pid))
                 .collect(),
         )
     }

@@ -181,7 +181,7 @@ fn entries(text: &[u8]) -> impl Iterator<Item = RunnerJournalEntry> {
 }
 
 fn encode(entry: &RunnerJournalEntry) -> Vec<u8> {
-    let mut line = with_checksum(crate::wire::encode_line(entry).trim_ascii_end());
+    let mut line = with_checksum(crate::protocol::encode_line(entry).trim_ascii_end());
     line.push(b'\n');
     line
 }

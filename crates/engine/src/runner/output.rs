@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, StatxFlags, fstat, open, statx};
 use rustix::io::Errno;
 
-use super::happening::RunnerEvent;
-use super::live::ProcessHandle;
+use super::event::RunnerEvent;
+use super::process_handle::ProcessHandle;
 use crate::AttemptKey;
 
 /// How often outputs are looked at.

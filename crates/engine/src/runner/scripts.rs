@@ -22,7 +22,7 @@ use std::sync::Arc;
 use rustix::fs::{AtFlags, Mode, OFlags, XattrFlags, fchmod, openat, renameat, sendfile, statat};
 use rustix::io::Errno;
 
-use super::folder::make_private;
+use super::state_dir::make_private;
 use crate::{EngineError, LaunchSpec, LaunchUser};
 
 /// The folder of the texts in the runner's own.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::folder::{FILE_MODE, set_mode};
+use super::state_dir::{FILE_MODE, set_mode};
 use crate::EngineError;
 use crate::log::LogSettings;
 use crate::starter::LaunchGuard;
@@ -52,7 +52,7 @@ impl RunnerConfig {
         let mut options = OpenOptions::new();
         let options = options.create(true).truncate(true).write(true);
         let open = options.mode(FILE_MODE).open(&new);
-        let written = open.and_then(|mut file| file.write_all(&crate::wire::encode_line(self)));
+        let written = open.and_then(|mut file| file.write_all(&crate::protocol::encode_line(self)));
         let closed = written.and_then(|()| set_mode(&new, FILE_MODE));
         let renamed = closed.and_then(|()| std::fs::rename(&new, &path));
         renamed.map_err(|source| EngineError::Setup {

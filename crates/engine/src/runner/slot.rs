@@ -13,20 +13,20 @@ use rustix::thread::CpuSet;
 use serde::{Deserialize, Serialize};
 use tollgate_model::{Instant, Span};
 
-use super::child::SpawnPhase;
+use super::child_setup::SpawnPhase;
 use super::clock;
-use super::fault;
+use super::event::RunnerEvent;
+use super::failpoint;
 use super::group::{self, SlotCgroup};
 use super::guard::LaunchGuardError;
-use super::happening::RunnerEvent;
+use super::kill_tree;
 use super::lease::LeaseEnd;
-use super::live::ProcessHandle;
 use super::meter::CgroupUsageBaseline;
 use super::output::OutputMonitor;
-use super::plan::SpawnSpec;
+use super::process_handle::ProcessHandle;
 use super::scripts::{ScriptCopySpec, ScriptDirs};
-use super::sys::{self, ChildStack, SpawnResult};
-use super::tree;
+use super::spawn::{self, ChildStack, SpawnResult};
+use super::spawn_spec::SpawnSpec;
 use crate::starter::LaunchGuard;
 use crate::{
     AttemptEvent, AttemptKey, AttemptOutcome, AttemptStart, AttemptStatus, KillReason, LaunchSpec,
@@ -115,12 +115,12 @@ impl SlotWorker {
             Ok(plan) => plan,
             Err(error) => return not_started_event(SpawnPhase::Confine, error.to_string()),
         };
-        let birth = match sys::spawn(&plan, &self.lease, stack, &self.setting_up) {
+        let birth = match spawn::spawn(&plan, &self.lease, stack, &self.setting_up) {
             Ok(birth) => birth,
             Err(error) => return not_started_event(SpawnPhase::Begin, error.to_string()),
         };
         let began = time::Instant::now();
-        fault::kill_at("spawned");
+        failpoint::kill_at("spawned");
         let live = Arc::new(ProcessHandle::child(birth.pid));
         if birth.error.is_none() && birth.phase == SpawnPhase::Program {
             if let Some(most) = order.launch.limits.output {
@@ -131,9 +131,9 @@ impl SlotWorker {
         }
         wait_without_reaping(birth.pid);
         let wall = Span::from_secs_f64(began.elapsed().as_secs_f64());
-        fault::kill_at("ended");
-        tree::kill_own(&self.group, &live, &order.launch.attempt.to_string());
-        match live.reap(sys::reap) {
+        failpoint::kill_at("ended");
+        kill_tree::kill_own(&self.group, &live, &order.launch.attempt.to_string());
+        match live.reap(spawn::reap) {
             Ok((status, usage)) => finish_event(&birth, || AttemptOutcome {
                 status,
                 killed: meter
@@ -187,7 +187,7 @@ impl SlotWorker {
         self.group.limit_processes(launch.limits.processes)?;
         plan.nice = order.nice;
         plan.cgroup_files = self.group.open_procs_files()?;
-        plan.header = crate::wire::encode_line(&StartedFileHeader {
+        plan.header = crate::protocol::encode_line(&StartedFileHeader {
             boot: self.boot.clone(),
             slot: self.number,
             group: self.group.clone(),
@@ -249,7 +249,7 @@ fn finish_event(birth: &SpawnResult, ended: impl FnOnce() -> AttemptOutcome) -> 
         Some(Errno::EXIST) if birth.phase == SpawnPhase::Started => {
             AttemptEvent::Lost { at: clock::now() }
         }
-        Some(sys::LEASE_ENDED) if birth.phase == SpawnPhase::Program => {
+        Some(spawn::LEASE_ENDED) if birth.phase == SpawnPhase::Program => {
             not_started_event(SpawnPhase::Begin, "the lease has ended".to_owned())
         }
         Some(errno) => not_started_event(birth.phase, describe_failure(birth.phase, errno)),

@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::happening::RunnerEvent;
+use super::event::RunnerEvent;
+use super::host::RunnerHost;
 use super::lease::LeaseEnd;
-use super::machine::RunnerHost;
 use super::output::OutputMonitor;
 use super::scripts::ScriptDirs;
 use super::slot::{self, SlotJob, SlotWorker};

@@ -7,9 +7,9 @@ use tollgate_model::Span;
 
 use super::group::SlotCgroup;
 use super::journal::RunnerJournalEntry;
-use super::live::ProcessHandle;
 use super::meter::CgroupUsageBaseline;
-use super::process;
+use super::process_handle::ProcessHandle;
+use super::procfs;
 use crate::{
     AttemptEvent, AttemptKey, AttemptReport, AttemptStart, KillReason, LaunchSpec, RunningAttempt,
 };
@@ -97,7 +97,7 @@ impl RunnerTask {
     pub(super) fn running(&self) -> Option<RunningAttempt> {
         let cpu = |process: &RunningProcess| {
             let of_all = process.meter.cpu(&process.group);
-            of_all.unwrap_or_else(|| process::cpu_time(process.handle.pid()))
+            of_all.unwrap_or_else(|| procfs::cpu_time(process.handle.pid()))
         };
         (!self.is_finished()).then(|| RunningAttempt {
             attempt: self.launch.attempt,

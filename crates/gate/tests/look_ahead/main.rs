@@ -13,7 +13,7 @@ use tollgate_gate::{
 use tollgate_model::{
     Credits, CreditsPerSecond, Distribution, Instant, JobId, JobSpec, Market, Sla, Span,
 };
-use tollgate_policy::named::FamilyParams;
+use tollgate_policy::builtin::FamilyParams;
 use tollgate_policy::registry::REGISTRY;
 use tollgate_policy::{JobPhase, PolicySpec};
 

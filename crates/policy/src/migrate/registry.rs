@@ -1,9 +1,9 @@
 //! Migration policies by name: `NAME[:KEY=VALUE,..]` words made into settings.
 
-use super::named::{BuiltinMigrationPolicy, REGISTRY};
+use super::builtin::{BuiltinMigrationPolicy, REGISTRY};
 use super::settings::{MigrationParams, PARAMETERS};
+use crate::parameters;
 use crate::registry::{ParameterInfo, PolicyError};
-use crate::settings;
 
 /// A migration policy that was chosen, with its settings.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -56,7 +56,7 @@ impl MigrationSpec {
             policy: policy.to_owned(),
             word: pair.to_owned(),
         })?;
-        settings::set(PARAMETERS, &mut self.settings, policy, key, value)
+        parameters::set(PARAMETERS, &mut self.settings, policy, key, value)
     }
 
     /// What it is called and what is said of it.

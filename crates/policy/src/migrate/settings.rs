@@ -1,6 +1,6 @@
 //! The axes of the family, and their words.
 
-use crate::settings::{ParameterEnum, PolicyParameter, read_number};
+use crate::parameters::{ParameterEnum, PolicyParameter, read_number};
 
 /// A migration policy: how a site is valued, and which move follows from the values of all.
 #[derive(Clone, Copy, Debug, PartialEq)]

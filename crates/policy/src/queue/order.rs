@@ -3,7 +3,7 @@
 use tollgate_model::Instant;
 
 use super::slack::SlackTest;
-use crate::settings::ParameterEnum;
+use crate::parameters::ParameterEnum;
 use crate::state::JobSlot;
 
 /// What a queue is ordered by; ties are broken by order of submission.

@@ -3,10 +3,10 @@
 use tollgate_model::Probability;
 
 use super::order::QueueOrder;
+use super::queued_job::DropRule;
 use super::slack::SlackTest;
-use super::waiting::DropRule;
+use crate::parameters::{ParameterEnum, PolicyParameter, read_number};
 use crate::policy::PassTrigger;
-use crate::settings::{ParameterEnum, PolicyParameter, read_number};
 
 /// How many waiting jobs get a reservation that later ones must not delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

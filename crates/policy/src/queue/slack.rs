@@ -5,7 +5,7 @@
 
 use tollgate_model::{CreditsPerSecond, JobSpec, Reason};
 
-use crate::settings::ParameterEnum;
+use crate::parameters::ParameterEnum;
 
 /// Which other jobs a new one is feared to delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

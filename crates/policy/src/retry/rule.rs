@@ -3,8 +3,8 @@
 
 use tollgate_model::Span;
 
-use super::seen::{EvictionCause, TaskHistory};
-use crate::draw::RandomSource;
+use super::history::{EvictionCause, TaskHistory};
+use crate::random_source::RandomSource;
 
 const SECONDS_PER_HOUR: f64 = 3600.0;
 

@@ -9,9 +9,9 @@ mod learned;
 use tollgate_model::{Instant, NodeId, Span};
 
 use self::learned::LearnedRates;
-use super::log::{HOURS_OF_WEEK, LoginLog, hour_of_week};
+use super::login_log::{HOURS_OF_WEEK, LoginLog, hour_of_week};
 use super::{ComputerGroup, ComputerPool, Occupant, SelectPolicy};
-use crate::draw::RandomSource;
+use crate::random_source::RandomSource;
 
 /// What a task is expected to cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

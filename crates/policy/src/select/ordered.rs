@@ -3,7 +3,7 @@
 use tollgate_model::{Instant, NodeId};
 
 use super::{ComputerPool, Occupant, SelectPolicy};
-use crate::draw::RandomSource;
+use crate::random_source::RandomSource;
 
 /// Computers in a fixed order.
 #[derive(Clone, Debug)]

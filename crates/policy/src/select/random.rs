@@ -3,7 +3,7 @@
 use tollgate_model::{Instant, NodeId};
 
 use super::{ComputerPool, SelectPolicy};
-use crate::draw::RandomSource;
+use crate::random_source::RandomSource;
 
 /// Draws among the free computers; while the pick is asleep it draws again, at most so many
 /// times, and then keeps the last.

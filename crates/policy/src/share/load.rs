@@ -10,9 +10,9 @@ use std::ops::Range;
 
 use tollgate_model::{Instant, NodeId};
 
-use super::rules::ShareRegime;
 use super::settings::ShareParams;
-use super::{ShareRule, rules};
+use super::weights::ShareRegime;
+use super::{ShareRule, weights};
 use crate::state::Node;
 
 /// Rows are as long as the fullest node needs, in steps of this many tasks.
@@ -238,6 +238,6 @@ fn time_left(due: f64, now: f64) -> f64 {
 pub(super) fn total_by_tasks(settings: &ShareParams, node: &Node, now: Instant) -> f64 {
     node.tasks()
         .iter()
-        .map(|task| rules::share(settings, task, node.work_at(task, now), now))
+        .map(|task| weights::share(settings, task, node.work_at(task, now), now))
         .sum()
 }

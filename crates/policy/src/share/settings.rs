@@ -1,7 +1,7 @@
 //! The axes of the share family.
 
-use super::rules::ShareRule;
-use crate::settings::{ParameterEnum, PolicyParameter};
+use super::weights::ShareRule;
+use crate::parameters::{ParameterEnum, PolicyParameter};
 
 /// Which of the nodes that suit are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use tollgate_model::NodeId;
 
 use super::{ClusterState, JobPhase};
-use crate::cx::InvariantViolation;
+use crate::context::InvariantViolation;
 
 /// The rates of a node's tasks may sum to this much more than 1: rounding.
 const RATE_TOLERANCE: f64 = 1e-9;

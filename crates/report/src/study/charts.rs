@@ -4,8 +4,8 @@ use tollgate_study::chart::{ChartTable, SeriesKind, WorldChart};
 
 use crate::axis::{AxisExtent, ChartAxis};
 use crate::line_chart::{LineChart, LineInterpolation, LinePoint, LineSeries};
-use crate::look::SeriesStyle;
 use crate::page::{PageBlock, PageCell, PageFigure, PageSection, PageTable};
+use crate::series_style::SeriesStyle;
 
 /// A section a heading, in the order in which the first picture of each comes: pictures, then
 /// their tables.

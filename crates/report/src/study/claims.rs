@@ -2,8 +2,8 @@
 
 use tollgate_study::ClaimResults;
 use tollgate_study::claim::ClaimExpectation;
-use tollgate_study::estimate::SeedMean;
-use tollgate_study::ledger::{ClaimResult, ClaimVerdict};
+use tollgate_study::claim_results::{ClaimResult, ClaimVerdict};
+use tollgate_study::confidence::SeedMean;
 
 use crate::page::{CellRole, PageBlock, PageCell, PageSection, PageTable};
 

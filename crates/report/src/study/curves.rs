@@ -2,16 +2,16 @@
 
 use tollgate_risk::{Interval, Objective};
 use tollgate_study::StudyResults;
-use tollgate_study::estimate::SeedMean;
+use tollgate_study::confidence::SeedMean;
 use tollgate_study::experiment::{CurvePlotSpec, Scenario};
-use tollgate_study::measure::{RunMetric, StudyMetric};
+use tollgate_study::metric::{RunMetric, StudyMetric};
 use tollgate_study::results::ExperimentPoint;
 
-use super::{PolicyStyles, measure, set_and_market};
+use super::{PolicyStyles, metric, set_and_market};
 use crate::axis::{AxisExtent, ChartAxis};
 use crate::line_chart::{LineChart, LineInterpolation, LinePoint, LineSeries};
-use crate::look::SeriesStyle;
 use crate::page::{PageBlock, PageFigure, PageSection};
+use crate::series_style::SeriesStyle;
 
 /// A chart that is to be drawn.
 struct CurveChart {
@@ -104,8 +104,8 @@ fn all_objectives(results: &StudyResults) -> Vec<CurveChart> {
         for (market, plan) in experiment.markets.iter().enumerate() {
             for (set, variant) in experiment.sets.iter().enumerate() {
                 charts.extend(Objective::ALL.map(|objective| {
-                    let measure = measure::of_objective(objective);
-                    let what = measure::label(measure);
+                    let measure = metric::of_objective(objective);
+                    let what = metric::label(measure);
                     CurveChart {
                         name: format!(
                             "curves-{}-{}-{}-{objective}",
@@ -113,7 +113,7 @@ fn all_objectives(results: &StudyResults) -> Vec<CurveChart> {
                         ),
                         title: match set_and_market(experiment, set, market).as_str() {
                             "" => what.to_owned(),
-                            place => format!("{}: {place}", measure::objective(objective)),
+                            place => format!("{}: {place}", metric::objective(objective)),
                         },
                         set,
                         market,
@@ -182,7 +182,7 @@ impl CurveChart {
             .flatten()
             .flatten()
             .map(|estimate| estimate.mean);
-        let scaled = measure::scaled(self.measure, means.fold(0.0, f64::max));
+        let scaled = metric::scaled(self.measure, means.fold(0.0, f64::max));
         let point = |(&x, estimate): (&f64, &Option<SeedMean>)| LinePoint {
             x,
             y: estimate.map(|estimate| estimate.mean / scaled.per),

@@ -2,7 +2,7 @@
 
 use tollgate_study::Experiment;
 
-use super::finished::FinishedStudy;
+use super::load::FinishedStudy;
 use crate::page::{PageBlock, PageCell, PageSection, PageTable};
 
 /// The section about it.

@@ -6,7 +6,7 @@ use tollgate_study::experiment::RiskPlotSpec as Planned;
 use tollgate_study::results::ExperimentPoint;
 use tollgate_study::{RiskAnalysis, StudyResults};
 
-use super::{PolicyStyles, measure, set_and_market};
+use super::{PolicyStyles, metric, set_and_market};
 use crate::axis::AxisExtent;
 use crate::page::{CellRole, PageBlock, PageCell, PageFigure, PageSection, PageTable};
 use crate::risk_plot::{RiskPlot, RiskPoint, RiskSeries};
@@ -137,7 +137,7 @@ fn default_combinations(
                 .map(|objective| objective.name())
                 .collect();
             let name = format!("{prefix}-{}", names.join("-"));
-            ObjectiveCombination::new(name, measure::objectives(&objectives), objectives)
+            ObjectiveCombination::new(name, metric::objectives(&objectives), objectives)
         })
         .collect()
 }
@@ -195,7 +195,7 @@ impl ObjectiveCombination {
     fn describe(&self) -> String {
         let equal = Weights::equal(&self.objectives);
         if equal.as_ref() == Ok(&self.weights) {
-            measure::objectives(&self.objectives)
+            metric::objectives(&self.objectives)
         } else {
             self.weights.to_string()
         }

@@ -5,7 +5,7 @@ use std::fs;
 use tollgate_report::page::{
     CellRole, PageBlock, PageCell, PageFigure, PageSection, PageTable, ReportPage,
 };
-use tollgate_report::{AxisExtent, ChartAxis, LineChart, folder};
+use tollgate_report::{AxisExtent, ChartAxis, LineChart, write};
 
 const MARKUP: &str = "<script>alert(\"1 & 2\")</script>";
 
@@ -109,10 +109,10 @@ fn the_name_of_a_picture_leads_nowhere_else() {
 #[test]
 fn pictures_are_written_beside_the_page() {
     let place = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("pages");
-    folder::write(&page("A study"), &place).unwrap();
-    let html = fs::read_to_string(place.join(folder::PAGE_FILE)).unwrap();
+    write::write(&page("A study"), &place).unwrap();
+    let html = fs::read_to_string(place.join(write::PAGE_FILE)).unwrap();
     assert_eq!(html, page("A study").to_html());
-    let mut names: Vec<_> = fs::read_dir(place.join(folder::PICTURES_DIR))
+    let mut names: Vec<_> = fs::read_dir(place.join(write::PICTURES_DIR))
         .unwrap()
         .map(|file| file.unwrap().file_name().into_string().unwrap())
         .collect();
@@ -128,7 +128,7 @@ fn pictures_are_written_beside_the_page() {
 fn a_folder_that_cannot_be_made_is_named() {
     let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("in-the-way");
     fs::write(&file, "").unwrap();
-    let error = folder::write(&page("A study"), &file)
+    let error = write::write(&page("A study"), &file)
         .unwrap_err()
         .to_string();
     assert!(

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
-use tollgate_engine::memory::SimProgram;
+use tollgate_engine::sim_engine::SimProgram;
 use tollgate_engine::{SimEngine, SimHost};
 use tollgate_gate::OnEviction;
 use tollgate_model::{CreditsPerSecond, Span};
+use tollgate_service::controller::{self, Controller, ControllerHandle, ControllerRequest};
 use tollgate_service::core::{Submission, SubmissionOptions};
-use tollgate_service::keeper::{self, Controller, ControllerHandle, ControllerRequest};
 use tollgate_service::store::{JobProgram, Store};
 
 use crate::server::{NODES, config};
@@ -51,7 +51,7 @@ pub(crate) fn measure() {
             tollgate_model::Instant::from_micros(micros)
         };
         let keeper = Controller::new(store, engine, &rules, Box::new(clock)).expect("a keeper");
-        let (door, thread) = keeper::start(keeper).expect("a thread");
+        let (door, thread) = controller::start(keeper).expect("a thread");
         let (times, drops) = round(&door, flood);
         door.send(ControllerRequest::Stop);
         thread.join().expect("it stops");
@@ -107,7 +107,10 @@ fn submission(user: u32, plan: SubmissionOptions, hold: Option<Span>) -> Submiss
     }
 }
 
-fn answer<T>(door: &ControllerHandle, ask: impl FnOnce(keeper::Responder<T>) -> ControllerRequest) {
+fn answer<T>(
+    door: &ControllerHandle,
+    ask: impl FnOnce(controller::Responder<T>) -> ControllerRequest,
+) {
     let (reply, answer) = oneshot::channel();
     door.send(ask(reply));
     // A quote too many is refused, which is an answer too.

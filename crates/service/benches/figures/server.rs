@@ -4,9 +4,9 @@ use std::path::Path;
 use std::process::{Child, Command};
 use std::time::Duration;
 
-use tollgate_engine::memory::SimProgram;
+use tollgate_engine::sim_engine::SimProgram;
 use tollgate_engine::{SimEngine, SimHost};
-use tollgate_service::{ApiClient, DataDir, ServeOptions, ServiceConfig, folder};
+use tollgate_service::{ApiClient, DataDir, ServeOptions, ServiceConfig, data_dir};
 
 /// Cores of the machine that runs nothing.
 pub(crate) const NODES: u32 = 16;
@@ -53,7 +53,7 @@ impl BenchServer {
     }
 
     fn connect(&self) -> Option<ApiClient> {
-        ApiClient::connect(&folder::socket(self.folder.path())).ok()
+        ApiClient::connect(&data_dir::socket(self.folder.path())).ok()
     }
 
     pub(crate) fn client(&self) -> ApiClient {

@@ -15,7 +15,7 @@ use axum::http::header::{CONNECTION, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::reply::ApiError;
+use super::error::ApiError;
 
 /// The two headers, as the beginning of a line.
 const FRAMING_HEADERS: [&[u8]; 2] = [b"content-length:", b"transfer-encoding:"];

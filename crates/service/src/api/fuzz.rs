@@ -2,13 +2,13 @@
 
 use tollgate_model::Span;
 
+use super::convert;
 use super::limits::MAX_NAME;
-use super::translate;
 use super::types::JobRequest;
 
 /// Checks the job that a request asks for; false if it asks for none.
 pub(crate) fn check_job(request: JobRequest) -> bool {
-    let submission = translate::submission(&request, 1);
+    let submission = convert::submission(&request, 1);
     let is_job = submission.is_ok();
     if let Ok(submission) = submission {
         assert!(submission.procs > 0);
@@ -28,7 +28,7 @@ pub(crate) fn check_job(request: JobRequest) -> bool {
         let array = submission.options.array.as_ref();
         assert!(array.is_none_or(|array| !array.tasks.is_empty()));
     }
-    let program = translate::program(request);
+    let program = convert::program(request);
     let is_program = program.is_ok();
     if let Ok(program) = program {
         let words = program

@@ -10,10 +10,10 @@ use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 
-use super::reply::ApiError;
-use super::routes::{ApiState, ask_controller, query_store};
+use super::error::ApiError;
+use super::handlers::{ApiState, ask_controller, query_store};
 use super::types::JobDecision;
-use crate::keeper::{ControllerRequest, StatusSnapshot};
+use crate::controller::{ControllerRequest, StatusSnapshot};
 use crate::store::{EstimateCoverage, StoreError};
 use text::MetricsText;
 

@@ -9,7 +9,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use super::endpoints::{self, ApiOperation, ResponseContent, SchemaFn};
+use super::router::{self, ApiOperation, ResponseContent, SchemaFn};
 use super::types::ErrorResponse;
 
 /// Where types are described.
@@ -26,7 +26,7 @@ pub fn document() -> Value {
     let mut read = generator(SchemaSettings::for_deserialize);
     let mut written = generator(SchemaSettings::for_serialize);
     let mut paths = Map::new();
-    for endpoint in endpoints::all() {
+    for endpoint in router::all() {
         let mut item = Map::new();
         for operation in &endpoint.operations {
             let described = describe(endpoint.path, operation, &mut read, &mut written);

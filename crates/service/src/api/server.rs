@@ -18,13 +18,13 @@ use tokio::net::UnixListener;
 use tokio::sync::watch;
 use tracing::Instrument;
 
+use super::error;
 use super::framing::FramingWatch;
+pub use super::handlers::{ApiState, ServiceInfo, router};
 pub use super::metrics::ServiceMetrics;
-use super::reply;
-pub use super::routes::{ApiState, ServiceInfo, router};
 use crate::access::AccessRules;
-use crate::net::{AllowedHosts, WriteTimeout, guard};
-use crate::seats::KeyedSemaphore;
+use crate::net::{AllowedHosts, WriteTimeout, authenticate};
+use crate::permits::KeyedSemaphore;
 
 /// How long what is under way at the end may take.
 pub(crate) const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
@@ -43,7 +43,7 @@ pub async fn serve_unix(
 ) {
     let router = router.layer(from_fn_with_state(
         Arc::new(hosts),
-        guard::check_socket_request,
+        authenticate::check_socket_request,
     ));
     let (gone, here) = watch::channel(());
     loop {
@@ -99,7 +99,7 @@ pub(crate) async fn serve_connection(
                 Some(refusal) => refusal,
                 None => router.call(request).await?,
             };
-            Ok::<_, Infallible>(reply::errors_as_json(&method, response).await)
+            Ok::<_, Infallible>(error::errors_as_json(&method, response).await)
         }
     });
     let connection = http1::Builder::new()

@@ -7,15 +7,15 @@ use axum::http::StatusCode;
 use axum::{Extension, Json};
 use tollgate_model::Span;
 
-use super::instant::format_iso;
+use super::error::ApiError;
+use super::handlers::{ApiState, JsonResult};
 use super::limits::{MAX_SPAN_S, MIN_SPAN_S};
-use super::reply::ApiError;
-use super::routes::{ApiState, JsonResult};
+use super::timestamp::format_iso;
 use super::types::{NewToken, TokenInfo, TokenList, TokenRequest};
 use crate::access::{AuthMethod, Peer, UserScope};
-use crate::accounts;
 use crate::net::Credential;
-use crate::net::keyring::{ProofType, TokenError};
+use crate::net::credentials::{ProofType, TokenError};
+use crate::os_users;
 
 pub(super) async fn create(
     State(service): State<ApiState>,
@@ -54,7 +54,7 @@ fn token_user(service: &ApiState, peer: &Peer, named: Option<&str>) -> Result<u3
         None => peer.user,
         Some(Ok(id)) => id,
         Some(Err(name)) => {
-            accounts::by_name(name).map_err(|error| ApiError::field("user", &error.to_string()))?
+            os_users::by_name(name).map_err(|error| ApiError::field("user", &error.to_string()))?
         }
     };
     if user != peer.user && !peer.operator {
@@ -67,7 +67,7 @@ fn token_user(service: &ApiState, peer: &Peer, named: Option<&str>) -> Result<u3
         return Err(ApiError::new(StatusCode::FORBIDDEN, error));
     }
     if service.access.scope == UserScope::All {
-        accounts::any_user(user).map_err(|error| ApiError::field("user", &error.to_string()))?;
+        os_users::any_user(user).map_err(|error| ApiError::field("user", &error.to_string()))?;
     }
     Ok(user)
 }

@@ -10,7 +10,7 @@ use super::limits::{
     ABSOLUTE_PATH, MAX_AFTER, MAX_CREDITS, MAX_HOLD_S, MAX_NAME, MAX_SPAN_S, MIN_SPAN_S,
     NO_CONTROL, NO_NUL, PREDECESSOR, TASK_NUMBERS, VARIABLE,
 };
-use super::whole::{optional_whole, whole};
+use super::whole_number::{optional_whole, whole};
 use crate::access::AccessRole;
 
 /// A job to submit, or to quote.

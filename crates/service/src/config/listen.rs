@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use super::ConfigError;
 use crate::access::{AccessRules, UserScope};
-use crate::accounts;
 use crate::net::certificate::CertificateFiles;
-use crate::net::keyring::{CredentialConfig, ProofType};
+use crate::net::credentials::{CredentialConfig, ProofType};
 use crate::net::{AllowedHosts, Credential};
+use crate::os_users;
 
 /// Where to listen besides the socket, as it is written. TCP is always with TLS.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -143,7 +143,7 @@ pub(super) fn keys(
             };
             let failed = |what| ConfigError::Credential { list, place, what };
             let key = written.to_credential(proof, |name| {
-                accounts::by_name(name).map_err(|error| error.to_string())
+                os_users::by_name(name).map_err(|error| error.to_string())
             });
             let key = key.map_err(failed)?;
             match access.scope == UserScope::Own && key.user != own {

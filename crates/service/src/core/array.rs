@@ -11,15 +11,15 @@ use tollgate_gate::JobEnding;
 use tollgate_model::{Credits, Instant, Probability, Reason, Span};
 
 use super::Core;
-use super::answer::AdmissionCandidate;
+use super::admission::AdmissionCandidate;
 use super::command::{ArraySpec, Submission, TaskKey};
 use super::jobs::ActiveTask;
-use super::outcome::{
+use super::output::{
     AdmissionState, CommandError, JobPrediction, RejectReason, RowChange, StepOutput,
     SubmitOutcome, TaskGroupOutcome,
 };
-use super::ranges::TaskRanges;
 use super::rules;
+use super::task_ranges::TaskRanges;
 
 /// Tasks of an array without a promise that are before the gate at a time, for each node.
 const MAX_TASKS_PER_NODE: u32 = 8;

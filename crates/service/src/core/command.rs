@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use tollgate_gate::{OnEviction, WorkerId};
 use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
 
-use super::ranges::TaskRanges;
+use super::task_ranges::TaskRanges;
 
 /// A task, named for good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

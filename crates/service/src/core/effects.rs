@@ -5,7 +5,7 @@ use tollgate_model::{JobId, NodeId};
 
 use super::Core;
 use super::command::TaskAttemptKey;
-use super::outcome::{EngineAction, RowChange, StepOutput};
+use super::output::{EngineAction, RowChange, StepOutput};
 
 impl Core {
     pub(super) fn apply_effects(&mut self, step: &mut StepOutput) {

@@ -7,8 +7,8 @@ use tollgate_gate::GateInput;
 
 use super::Core;
 use super::command::TaskKey;
-use super::outcome::{CommandError, RowChange, StepOutput};
-use super::ranges::TaskRanges;
+use super::output::{CommandError, RowChange, StepOutput};
+use super::task_ranges::TaskRanges;
 
 impl Core {
     /// A quote becomes a job.

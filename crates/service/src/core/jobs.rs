@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use tollgate_forecast::ClassId;
 use tollgate_model::{Distribution, Instant, JobId, JobSpec, Span};
 
-use super::after::DeferredJob;
 use super::array::ActiveArray;
 use super::command::{Submission, TaskAttemptKey, TaskKey};
-use super::expected::RuntimeForecast;
+use super::dependency::DeferredJob;
+use super::runtime_forecast::RuntimeForecast;
 
 /// What the service knows of a task that is before the gate, beside what the gate knows.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -6,8 +6,8 @@ use tollgate_model::{Credits, CreditsPerSecond, Instant, JobSpec, Market, Probab
 use tollgate_policy::PolicySpec;
 
 use super::command::Submission;
-use super::expected::RuntimeForecast;
-use super::outcome::EstimateSource;
+use super::output::EstimateSource;
+use super::runtime_forecast::RuntimeForecast;
 
 /// Seconds of one core that the price is given for.
 const CORE_HOUR_S: f64 = 3600.0;

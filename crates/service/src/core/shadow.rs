@@ -9,10 +9,10 @@
 //! after it. Its state depends on the steps alone, not on when somebody looks at it, so it is
 //! recovered with the core.
 
-mod arrive;
 mod effects;
-mod pair;
-mod sums;
+mod job;
+mod sync;
+mod totals;
 
 use std::collections::BTreeMap;
 
@@ -21,12 +21,12 @@ use tollgate_gate::{Effect, Gate, GateInput, ProbeScratch, next_completion};
 use tollgate_model::{Instant, JobId, NodeId, Span};
 use tollgate_policy::{JobPhase, PassTrigger, PolicySpec};
 
-use pair::{ObservedRuntime, ShadowJob};
-pub use sums::{PolicyComparison, ShadowTotals};
+use job::{ObservedRuntime, ShadowJob};
+pub use totals::{PolicyComparison, ShadowTotals};
 
 use super::Core;
 use super::command::{AttemptProgress, ServiceCommand, Submission, TaskKey};
-use super::outcome::{CommandResult, RowChange, StepOutput};
+use super::output::{CommandResult, RowChange, StepOutput};
 use super::rules::AdmissionRules;
 
 /// So much happens on paper in one go at most: the keeper has more to do.

@@ -5,13 +5,13 @@ use tollgate_gate::GateInput;
 use tollgate_model::{Instant, JobSpec};
 
 use super::Core;
-use super::answer::AdmissionCandidate;
+use super::admission::AdmissionCandidate;
 use super::array::TaskCounts;
 use super::command::{Submission, TaskKey};
-use super::expected::RuntimeForecast;
 use super::jobs::ActiveTask;
-use super::outcome::{AdmissionState, CommandResult, RowChange, StepOutput, SubmitOutcome};
+use super::output::{AdmissionState, CommandResult, RowChange, StepOutput, SubmitOutcome};
 use super::rules;
+use super::runtime_forecast::RuntimeForecast;
 
 impl Core {
     pub(super) fn submit(

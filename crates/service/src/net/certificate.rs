@@ -12,7 +12,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::ParsedCertificate;
 
 use super::Fingerprint;
-use crate::folder::{self, DataDirError, FilePermissions};
+use crate::data_dir::{self, DataDirError, FilePermissions};
 
 /// A certificate, those that vouch for it, and its private key.
 #[derive(Debug)]
@@ -143,7 +143,7 @@ fn pem(path: &Path, secrecy: FilePermissions) -> Result<Vec<u8>, CertificateErro
         what: format!("cannot be read: {error}"),
     };
     let mut file = File::open(path).map_err(failed)?;
-    folder::check_file(&file, path, secrecy)?;
+    data_dir::check_file(&file, path, secrecy)?;
     let mut text = Vec::new();
     file.read_to_end(&mut text).map_err(failed)?;
     Ok(text)

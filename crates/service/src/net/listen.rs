@@ -13,13 +13,13 @@ use tokio_rustls::TlsAcceptor;
 use tollgate_model::Instant;
 use tracing::Instrument;
 
-use super::caller::{ConnectionInfo, UnauthenticatedLimit, UnauthenticatedPermit};
+use super::authenticate::{AuthLayer, authenticate};
 use super::certificate::fingerprint;
-use super::guard::{AuthLayer, authenticate};
+use super::connection::{ConnectionInfo, UnauthenticatedLimit, UnauthenticatedPermit};
 use super::{AllowedHosts, CredentialStore};
 use crate::access::AccessRules;
 use crate::api::server::{ACCEPT_RETRY_DELAY, SHUTDOWN_TIMEOUT, serve_connection};
-use crate::seats::KeyedSemaphore;
+use crate::permits::KeyedSemaphore;
 
 /// What a service over TCP needs besides the paths that it answers.
 pub struct TcpContext {

@@ -7,7 +7,7 @@ use tollgate_gate::{JobEnding, WorkerId};
 
 use super::write::ending_key;
 use crate::core::{AttemptExit, AttemptProgress, KillCause, TaskAttemptKey};
-use crate::fleet::muster::LOCAL;
+use crate::workers::pool::LOCAL;
 
 /// What happened to attempts in a step.
 #[derive(Debug, Default)]

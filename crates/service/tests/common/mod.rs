@@ -2,19 +2,19 @@
 
 #![allow(dead_code)] // Each test is a crate of its own and uses a part of this.
 
-pub(crate) mod open;
+pub(crate) mod test_service;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::oneshot;
-use tollgate_engine::memory::SimProgram;
+use tollgate_engine::sim_engine::SimProgram;
 use tollgate_engine::{SimEngine, SimHost};
 use tollgate_gate::OnEviction;
 use tollgate_model::{Credits, CreditsPerSecond, Instant, Market, Probability, Span};
 use tollgate_policy::PolicySpec;
+use tollgate_service::controller::{Controller, ControllerRequest, RequestError, SubmittedJob};
 use tollgate_service::core::{AdmissionRules, Submission, SubmissionOptions, SubmitOutcome};
-use tollgate_service::keeper::{Controller, ControllerRequest, RequestError, SubmittedJob};
 use tollgate_service::store::{JobProgram, JobRow, Store, StoreReader};
 
 /// A service in a folder, on a machine that outlives it.

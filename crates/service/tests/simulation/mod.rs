@@ -11,18 +11,18 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::oneshot;
-use tollgate_engine::memory::{SimFaults, SimProgram};
+use tollgate_engine::sim_engine::{SimFaults, SimProgram};
 use tollgate_engine::{AttemptKey, Engine, SimHost};
 use tollgate_gate::OnEviction;
 use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
 use tollgate_policy::PolicySpec;
 use tollgate_policy::registry::REGISTRY;
+use tollgate_service::controller::{Controller, ControllerRequest, RequestError, SubmittedJob};
 use tollgate_service::core::{
     AdmissionRules, AdmissionState, ArraySpec, DependencyCondition, EngineAction, JobDependency,
     ServiceCommand, Submission, SubmissionOptions, TaskRanges,
 };
-use tollgate_service::fault::ServiceFailpoint;
-use tollgate_service::keeper::{Controller, ControllerRequest, RequestError, SubmittedJob};
+use tollgate_service::failpoint::ServiceFailpoint;
 use tollgate_service::store::Store;
 
 use crate::common::{program, rules, submission};
@@ -490,7 +490,9 @@ impl ServiceSimulation {
 }
 
 /// Crashes when its time has come, and fails writes.
-fn fault_injector(trouble: &Arc<Mutex<ServiceFaults>>) -> tollgate_service::fault::FaultInjector {
+fn fault_injector(
+    trouble: &Arc<Mutex<ServiceFaults>>,
+) -> tollgate_service::failpoint::FaultInjector {
     let trouble = Arc::clone(trouble);
     Box::new(move |moment| {
         let mut trouble = trouble.lock().unwrap();

@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tollgate_engine::SimHost;
-use tollgate_engine::memory::SimProgram;
+use tollgate_engine::sim_engine::SimProgram;
 use tollgate_model::{Instant, Span};
-use tollgate_service::fleet::{AgentConfig, AgentPersistentState, DisconnectReason, WorkerAgent};
+use tollgate_service::workers::{AgentConfig, AgentPersistentState, DisconnectReason, WorkerAgent};
 
 use crate::engine::{AckTrackingEngine, AcknowledgedAttempts};
 use crate::network::{NetworkDelivery, SimNetwork};
@@ -128,7 +128,7 @@ impl WorkerHost {
         &mut self,
         network: &SimNetwork,
         now: Duration,
-    ) -> Option<(u64, Box<dyn tollgate_service::fleet::FrameSink>)> {
+    ) -> Option<(u64, Box<dyn tollgate_service::workers::FrameSink>)> {
         self.world.advance_to(instant(now));
         if self.stopped.is_some() {
             return None;

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use tollgate_service::fleet::FrameSink;
-use tollgate_service::fleet::words::{ServerMessage, WorkerFrame, WorkerMessage};
+use tollgate_service::workers::FrameSink;
+use tollgate_service::workers::protocol::{ServerMessage, WorkerFrame, WorkerMessage};
 
 use crate::random::SplitMix;
 

@@ -7,17 +7,17 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tollgate_engine::SimHost;
-use tollgate_engine::memory::SimProgram;
+use tollgate_engine::sim_engine::SimProgram;
 use tollgate_gate::OnEviction;
 use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
 use tollgate_policy::registry::REGISTRY;
-use tollgate_service::accounts::UserLookupError;
+use tollgate_service::controller::{Controller, ControllerRequest, RequestError, SubmittedJob};
 use tollgate_service::core::{AdmissionRules, AdmissionState, ServiceCommand, Submission};
-use tollgate_service::fleet::{
+use tollgate_service::os_users::UserLookupError;
+use tollgate_service::store::Store;
+use tollgate_service::workers::{
     ConnectionEvent, ConnectionEventKind, JobOwners, LeaseTimings, WorkerPoolConfig,
 };
-use tollgate_service::keeper::{Controller, ControllerRequest, RequestError, SubmittedJob};
-use tollgate_service::store::Store;
 
 use crate::checks;
 use crate::common::{program, rules, submission};

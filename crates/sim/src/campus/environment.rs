@@ -3,8 +3,8 @@
 use tollgate_model::{Energy, Instant, Power, Span};
 use tollgate_policy::select::{ComputerPool, LoginLog};
 
+use super::energy;
 use super::layout::CampusLayout;
-use super::meter;
 use super::sessions::{CampusSessions, UserMovement};
 use super::settings::{CampusConfig, CampusConfigError, LostAllocations};
 use super::tasks::{self, CampusTask};
@@ -49,7 +49,7 @@ impl CampusEnvironment {
             seed: settings.seed,
             movements: sessions.movements(),
             log: sessions.log(&layout.computers),
-            without_tasks: meter::without_tasks(&layout, &sessions, settings.stays_awake),
+            without_tasks: energy::without_tasks(&layout, &sessions, settings.stays_awake),
             layout,
             sessions,
             tasks,

@@ -2,7 +2,7 @@
 
 use tollgate_model::{Instant, Span};
 use tollgate_policy::select::CampusComputer;
-use tollgate_workload::stream::{StreamFamily, StreamPurpose};
+use tollgate_workload::rng::{StreamFamily, StreamPurpose};
 
 use super::calendar::OpeningHours;
 use super::settings::CampusConfig;

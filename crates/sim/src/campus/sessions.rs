@@ -2,7 +2,7 @@
 
 use tollgate_model::{Instant, NodeId, Span};
 use tollgate_policy::select::{CampusComputer, HOURS_OF_WEEK, LoginLog, hour_of_week};
-use tollgate_workload::stream::{RandomStream, StreamFamily, StreamPurpose};
+use tollgate_workload::rng::{RandomStream, StreamFamily, StreamPurpose};
 
 use super::calendar::{LoginCalendar, OpeningHours};
 use super::layout::ClusterUsage;

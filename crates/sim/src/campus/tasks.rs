@@ -1,7 +1,7 @@
 //! What is submitted in a year, and the truth about it.
 
 use tollgate_model::{Instant, Span};
-use tollgate_workload::stream::{RandomStream, StreamFamily, StreamPurpose};
+use tollgate_workload::rng::{RandomStream, StreamFamily, StreamPurpose};
 
 use super::calendar::{HOUR_S, HOURS};
 use super::settings::{CampusConfig, LogNormal};

@@ -3,9 +3,9 @@
 use rand_pcg::Pcg64Mcg;
 use tollgate_policy::migrate::{SiteEstimator, SiteScore, choose};
 
-use super::decider::{MigrationDecider, expected_waits, true_score};
 use super::dispatch::DispatchHazards;
 use super::environment::FederationEnvironment;
+use super::policy::{MigrationDecider, expected_waits, true_score};
 use super::setup::FederationConfig;
 use super::site::{DispatchTick, SimulatedSite};
 

@@ -100,16 +100,16 @@ fn dedicated_computers_kill_nobody_given_the_time() {
 fn every_policy_leaves_every_task_with_one_fate() {
     let campus = campus(2, true);
     let retry = retry::REGISTRY.iter().map(|named| match named.kind {
-        retry::named::RetryRuleKind::Forever => named.name.to_owned(),
-        retry::named::RetryRuleKind::Evictions(_) => format!("{}:2", named.name),
-        retry::named::RetryRuleKind::Accrued(_) | retry::named::RetryRuleKind::Attempt => {
+        retry::builtin::RetryRuleKind::Forever => named.name.to_owned(),
+        retry::builtin::RetryRuleKind::Evictions(_) => format!("{}:2", named.name),
+        retry::builtin::RetryRuleKind::Accrued(_) | retry::builtin::RetryRuleKind::Attempt => {
             format!("{}:5h", named.name)
         }
-        retry::named::RetryRuleKind::Chance | retry::named::RetryRuleKind::Exponential(_) => {
+        retry::builtin::RetryRuleKind::Chance | retry::builtin::RetryRuleKind::Exponential(_) => {
             format!("{}:0.3", named.name)
         }
-        retry::named::RetryRuleKind::Percentile(_) => format!("{}:97", named.name),
-        retry::named::RetryRuleKind::Dedicated(_) => format!("{}:5,20h,2", named.name),
+        retry::builtin::RetryRuleKind::Percentile(_) => format!("{}:97", named.name),
+        retry::builtin::RetryRuleKind::Dedicated(_) => format!("{}:5,20h,2", named.name),
     });
     let pairs = retry.flat_map(|retry| {
         select::REGISTRY

@@ -1,7 +1,7 @@
 //! A campus of records.
 
 use tollgate_model::Span;
-use tollgate_sim::campus::records::{CampusTraceOptions, environment};
+use tollgate_sim::campus::from_traces::{CampusTraceOptions, environment};
 use tollgate_sim::campus::{CampusConfig, TaskTruth};
 use tollgate_workload::{ColumnSelection, ReadOptions, logins, read};
 

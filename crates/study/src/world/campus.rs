@@ -1,17 +1,17 @@
 //! Desktops that belong to somebody: each row is a year of tasks under one retry and one select
 //! policy.
 
-mod figures;
 mod frontier;
 mod history;
-mod knobs;
+mod metrics;
+mod parameters;
 
 use std::collections::BTreeMap;
 
 use tollgate_sim::campus::retry::FinishedTasks;
 use tollgate_sim::campus::{self, CampusMetrics, CampusPolicies, run_campus};
 
-use self::figures::ComparisonBaselines;
+use self::metrics::ComparisonBaselines;
 use super::{ParameterValues, WorldEnvironment, WorldMetric, WorldModel, WorldParameter};
 use crate::chart::WorldChart;
 use crate::results::StudyResults;
@@ -21,11 +21,11 @@ pub(super) struct CampusWorld;
 
 impl WorldModel for CampusWorld {
     fn settings(&self) -> &'static [WorldParameter] {
-        knobs::KNOBS
+        parameters::KNOBS
     }
 
     fn quantities(&self) -> &'static [WorldMetric] {
-        figures::METRICS
+        metrics::METRICS
     }
 
     fn check_policy(&self, words: &str) -> Result<(), String> {
@@ -33,7 +33,7 @@ impl WorldModel for CampusWorld {
     }
 
     fn check_settings(&self, values: &ParameterValues) -> Result<(), String> {
-        let settings = knobs::settings(values);
+        let settings = parameters::settings(values);
         settings.validate().map_err(|error| error.to_string())
     }
 
@@ -65,7 +65,7 @@ struct SharedCampus {
 
 impl SharedCampus {
     fn new(values: &ParameterValues, seed: u64, scale: f64) -> Self {
-        let mut settings = knobs::settings(values);
+        let mut settings = parameters::settings(values);
         settings.seed = seed;
         settings.scale = scale;
         Self {
@@ -104,7 +104,7 @@ impl WorldEnvironment for SharedCampus {
         let policies = policies(&words).expect("the experiment was checked");
         let with = ComparisonBaselines::to(&policies).map(|policies| self.run_metrics(policies));
         let tally = self.run_metrics(policies);
-        figures::metrics(&tally, &with, values.get("price"))
+        metrics::metrics(&tally, &with, values.get("price"))
     }
 }
 
@@ -134,7 +134,7 @@ fn substitute_parameters(words: &str, values: &ParameterValues) -> Result<String
         let (key, after) = behind
             .split_once('}')
             .ok_or_else(|| format!("`{words}`: expected `}}` behind `{{`"))?;
-        if !knobs::KNOBS.iter().any(|knob| knob.key == key) {
+        if !parameters::KNOBS.iter().any(|knob| knob.key == key) {
             return Err(format!("`{words}`: there is no setting `{key}`"));
         }
         resolved.push_str(before);
@@ -169,7 +169,7 @@ mod tests {
         values.set("days", 20.0);
         let mut shared = SharedCampus::new(&values, 1, 0.01);
         let first = shared.run(&values, "p1:90/c2");
-        assert_eq!(first.len(), figures::METRICS.len());
+        assert_eq!(first.len(), metrics::METRICS.len());
         let lived = shared.tallies.len();
         assert_eq!(shared.run(&values, "p1:90/c2"), first);
         assert_eq!(

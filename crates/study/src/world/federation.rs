@@ -14,9 +14,9 @@ use crate::fingerprint::InputFingerprint;
 use crate::results::StudyResults;
 
 mod charts;
-mod figures;
+mod metrics;
 
-use figures::metrics;
+use metrics::metrics;
 
 /// The world of Walker (2009).
 pub(super) struct FederationWorld;
@@ -27,7 +27,7 @@ impl WorldModel for FederationWorld {
     }
 
     fn quantities(&self) -> &'static [WorldMetric] {
-        figures::METRICS
+        metrics::METRICS
     }
 
     fn check_policy(&self, words: &str) -> Result<(), String> {

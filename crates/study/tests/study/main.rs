@@ -11,9 +11,9 @@
 //! | [`ledger`] | what claims come to |
 
 mod analysis;
+mod claim_results;
 mod common;
 mod determinism;
-mod ledger;
 mod messages;
 mod plan;
 mod resume;

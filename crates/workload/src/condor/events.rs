@@ -23,9 +23,9 @@ use tollgate_model::Instant;
 use crate::batches::TraceSink;
 use crate::diagnostics::Finding;
 use crate::error::ReadError;
-use crate::lines::{MAX_LINE, TextLine, for_each_line};
+use crate::line_reader::{MAX_LINE, TextLine, for_each_line};
 use crate::open::{ColumnSelection, ReadOptions};
-use crate::records::{self, ParsedRecord};
+use crate::record_reader::{self, ParsedRecord};
 use crate::trace::Trace;
 use event::{CondorEvent, CondorJobId, EventCalendar};
 use job::CondorEventJob;
@@ -154,7 +154,7 @@ impl EventLogReader {
         let mut latest = Instant::ZERO;
         for (line, draft) in self.ended {
             outlet.before_job(&mut self.trace);
-            records::push(&mut self.trace, draft, line, &mut latest);
+            record_reader::push(&mut self.trace, draft, line, &mut latest);
         }
         self.trace
     }
@@ -260,7 +260,7 @@ mod tests {
             + &event("009", "00:02:00", "Job was aborted.").replace("03/20", "01/01");
         let trace = parsed(&text);
         assert_eq!((trace.jobs[0].number, trace.jobs[1].number), (7, 8));
-        assert_eq!(trace.jobs[0].runtime, records::NEVER_RAN);
+        assert_eq!(trace.jobs[0].runtime, record_reader::NEVER_RAN);
         assert_eq!(trace.jobs[1].runtime, Span::from_secs(60));
         let usage = &trace.metadata.unwrap().usage;
         assert_eq!(usage[1].wait, Some(Span::from_secs(50_400)));

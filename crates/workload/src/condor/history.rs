@@ -9,13 +9,13 @@ use std::io::BufRead;
 
 use tollgate_model::Instant;
 
-use super::ad::JobAd;
+use super::job_ad::JobAd;
 use crate::batches::TraceSink;
 use crate::diagnostics::Finding;
 use crate::error::ReadError;
-use crate::lines::{TextLine, for_each_line};
+use crate::line_reader::{TextLine, for_each_line};
 use crate::open::{ColumnSelection, ReadOptions};
-use crate::records;
+use crate::record_reader;
 use crate::trace::Trace;
 
 /// Reads every ad of `reader`; those that are no jobs that have ended are counted and left out.
@@ -98,7 +98,7 @@ impl CondorHistoryReader<'_, '_> {
         match ad.to_record(self.keep) {
             Ok(draft) => {
                 self.outlet.before_job(&mut self.trace);
-                records::push(&mut self.trace, draft, line, &mut self.latest);
+                record_reader::push(&mut self.trace, draft, line, &mut self.latest);
             }
             Err(finding) => self.trace.diagnostics.record(finding, line),
         }

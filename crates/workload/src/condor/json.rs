@@ -10,14 +10,14 @@ use std::io::BufRead;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use tollgate_model::Instant;
 
-use super::ad::JobAd;
+use super::job_ad::JobAd;
 use crate::batches::TraceSink;
 use crate::diagnostics::Finding;
 use crate::error::ReadError;
 use crate::format::contains;
 use crate::json::{self, LenientTexts};
 use crate::open::ReadOptions;
-use crate::records;
+use crate::record_reader;
 use crate::trace::Trace;
 
 /// Reads every ad of `reader`; those that are no jobs that have ended are counted and left out.
@@ -43,7 +43,7 @@ pub(crate) fn read_to(
             let JsonJobAd(ad) = serde_json::from_slice(record).map_err(|_| Finding::Malformed)?;
             let draft = ad.to_record(options.columns)?;
             outlet.before_job(&mut trace);
-            records::push(&mut trace, draft, line, &mut latest);
+            record_reader::push(&mut trace, draft, line, &mut latest);
             Ok(())
         }) {
             trace.diagnostics.record(finding, line);

@@ -1,7 +1,7 @@
 //! When users come: more by day than by night, less at weekends, and on some days far more
 //! than on others.
 
-use crate::stream::{StreamFamily, StreamPurpose};
+use crate::rng::{StreamFamily, StreamPurpose};
 
 /// Submissions by hour of the day, in local time; measured.
 const HOURS: [f64; 24] = [

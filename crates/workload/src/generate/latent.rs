@@ -1,6 +1,6 @@
 //! What lies behind a user's jobs, and how it lasts.
 
-use crate::stream::RandomStream;
+use crate::rng::RandomStream;
 
 /// What a user is at, at a time: independent normal deviates.
 pub(super) struct LatentTraits {

@@ -4,7 +4,7 @@ use super::curve::quantile;
 use super::latent::{LatentTraits, blend};
 use super::request::GeneratedRequest;
 use crate::normal::probability;
-use crate::stream::RandomStream;
+use crate::rng::RandomStream;
 
 /// The correlation of width and the share of the estimate that is used, as normal deviates:
 /// together with that of width and estimate it gives the measured load.

@@ -3,7 +3,7 @@
 use super::curve::{pick, quantile};
 use super::latent::{LatentTraits, blend};
 use crate::normal::probability;
-use crate::stream::RandomStream;
+use crate::rng::RandomStream;
 
 /// The correlation of width and estimate, as normal deviates: who asks for more processors
 /// asks for more time.

@@ -5,7 +5,7 @@ use super::curve::{pick, quantile};
 use super::latent::LatentTraits;
 use super::outcome::runtime_s;
 use super::request::GeneratedRequest;
-use crate::stream::{RandomStream, StreamFamily, StreamPurpose};
+use crate::rng::{RandomStream, StreamFamily, StreamPurpose};
 
 /// Users in the measured 5000 records.
 const USERS: u64 = 118;

@@ -4,11 +4,11 @@
 use std::io::BufRead;
 
 use super::{ComputerPresence, LoginTrace};
-use crate::clock;
 use crate::diagnostics::{Finding, RecordField};
 use crate::error::ReadError;
-use crate::field;
-use crate::lines::{TextLine, for_each_line};
+use crate::line_reader::{TextLine, for_each_line};
+use crate::parse_field;
+use crate::parse_time;
 use crate::swf::BlankSeparatedFields;
 
 /// The columns that are read.
@@ -85,13 +85,13 @@ fn event(
         b"1" => ComputerPresence::Available,
         _ => return Err(Finding::UnknownState),
     };
-    let from = clock::unix_seconds(start, RecordField::Start)?;
-    let to = clock::unix_seconds(stop, RecordField::End)?;
+    let from = parse_time::unix_seconds(start, RecordField::Start)?;
+    let to = parse_time::unix_seconds(stop, RecordField::End)?;
     if to < from {
         return Err(Finding::OutOfRange(RecordField::End));
     }
     let mut lossy = false;
-    let node = field::utf8(node, &mut lossy);
+    let node = parse_field::utf8(node, &mut lossy);
     logins.push(&node, from, Some(to), presence);
     if lossy {
         logins.diagnostics.record(Finding::NameNotUtf8, line);

@@ -1,7 +1,7 @@
 //! Where the fields of a `JOB_FINISH` record stand.
 
 use crate::diagnostics::{Finding, RecordField};
-use crate::field;
+use crate::parse_field;
 
 /// Fields of `lsfRusage` after the two times of it that are read.
 const RUSAGE_REST: usize = 17;
@@ -108,7 +108,7 @@ impl<'a> LsfFields<'a> {
 
     /// How long the list is that follows.
     fn count(&mut self) -> Result<usize, Finding> {
-        let count = field::count(self.next()?, RecordField::Procs)?;
+        let count = parse_field::count(self.next()?, RecordField::Procs)?;
         // A list cannot have more elements than there are bytes left.
         let count = usize::try_from(count).map_err(|_| Finding::ShortRecord)?;
         (count <= self.0.len())
@@ -127,11 +127,11 @@ impl<'a> LsfFields<'a> {
                 Some(at) => (&text[..at], &text[at + 1..]),
                 None => (&b"1"[..], text),
             };
-            slots = slots.saturating_add(field::procs(count)?.unwrap_or(0));
+            slots = slots.saturating_add(parse_field::procs(count)?.unwrap_or(0));
             hosts += u64::from(host != last);
             last = host;
         }
-        let slots = field::procs(slots.to_string().as_bytes())?;
+        let slots = parse_field::procs(slots.to_string().as_bytes())?;
         Ok((slots, hosts.max(1)))
     }
 

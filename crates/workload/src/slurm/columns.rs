@@ -1,7 +1,7 @@
 //! Which column of `sacct -P` stands where.
 
-use crate::clock;
 use crate::diagnostics::{Finding, RecordField};
+use crate::parse_time;
 
 /// The columns that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,7 +151,7 @@ impl SacctHeader {
         let submit = record.get(SacctColumn::Submit).unwrap_or_default();
         starts(SacctColumn::JobId, u8::is_ascii_digit)
             && starts(SacctColumn::State, u8::is_ascii_uppercase)
-            && clock::instant(submit, RecordField::Submit).is_ok()
+            && parse_time::instant(submit, RecordField::Submit).is_ok()
     }
 
     /// The cells of `line`. A bar in a name can be told only if the name comes last.

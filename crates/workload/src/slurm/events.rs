@@ -15,13 +15,13 @@ use std::io::BufRead;
 use tollgate_model::{Bytes, Instant};
 
 use crate::batches::TraceSink;
-use crate::clock;
 use crate::diagnostics::{Finding, RecordField};
 use crate::error::ReadError;
-use crate::field;
+use crate::memory_size;
 use crate::open::{ColumnSelection, ReadOptions};
-use crate::records::{self, ParsedRecord, RecordFormat};
-use crate::size;
+use crate::parse_field;
+use crate::parse_time;
+use crate::record_reader::{self, ParsedRecord, RecordFormat};
 use crate::trace::{RecordNames, Trace};
 use crate::usage::TraceUsage;
 
@@ -43,7 +43,7 @@ pub(crate) fn read_to(
     reader: impl BufRead,
     options: ReadOptions,
 ) -> Result<Trace, ReadError> {
-    records::read(
+    record_reader::read(
         SlurmEventsFormat::default(),
         outlet,
         source,
@@ -98,23 +98,24 @@ fn parse_record<'a>(
     keep: ColumnSelection,
 ) -> Result<ParsedRecord<'a>, Finding> {
     let mut notes = Vec::new();
-    let submit = records::required(options.get(b"-dt", b""), RecordField::Submit)?;
-    let runtime = records::required(options.get(b"-sim-walltime", b""), RecordField::RunTime)?;
+    let submit = record_reader::required(options.get(b"-dt", b""), RecordField::Submit)?;
+    let runtime =
+        record_reader::required(options.get(b"-sim-walltime", b""), RecordField::RunTime)?;
     let limit = options.get(b"-t", b"--time");
     let tasks = options.procs(b"-n", b"--ntasks")?;
     let each = options.procs(b"-c", b"--cpus-per-task")?.unwrap_or(1);
     let procs = tasks.map(|tasks| u64::from(tasks) * u64::from(each));
-    let requested = procs.map(|procs| field::procs(procs.to_string().as_bytes()));
+    let requested = procs.map(|procs| parse_field::procs(procs.to_string().as_bytes()));
     let name = |short, long| options.get(short, long).unwrap_or_default();
     Ok(ParsedRecord {
         number: number(name(b"-J", b"--job-name")).unwrap_or_else(|| {
             notes.push(Finding::AssumedNumber);
             place
         }),
-        submit: field::submit(submit)?,
-        runtime: field::span(runtime, RecordField::RunTime)?,
+        submit: parse_field::submit(submit)?,
+        runtime: parse_field::span(runtime, RecordField::RunTime)?,
         estimate: limit
-            .map(|limit| clock::span(limit, RecordField::Estimate))
+            .map(|limit| parse_time::span(limit, RecordField::Estimate))
             .transpose()?,
         allocated: requested.transpose()?.flatten(),
         requested: None,
@@ -136,13 +137,13 @@ fn parse_record<'a>(
 
 fn number(name: &[u8]) -> Option<u64> {
     let digits = name.strip_prefix(b"jobid_")?;
-    field::job_number(digits).ok()
+    parse_field::job_number(digits).ok()
 }
 
 fn memory(options: SlurmEventOptions<'_, '_>, notes: &mut Vec<Finding>) -> Option<Bytes> {
     let field = RecordField::RequestedMemory;
     let each = options.get(b"", b"--mem")?;
-    let each = field::usable(size::slurm(each, MEBI, field), field, notes)?;
+    let each = parse_field::usable(memory_size::slurm(each, MEBI, field), field, notes)?;
     let nodes = options.procs(b"-N", b"--nodes").ok().flatten().unwrap_or(1);
     Some(each.times(u64::from(nodes)))
 }
@@ -168,7 +169,7 @@ impl<'a> SlurmEventOptions<'_, 'a> {
     }
 
     fn procs(self, short: &[u8], long: &[u8]) -> Result<Option<u32>, Finding> {
-        let count = self.get(short, long).map(field::procs);
+        let count = self.get(short, long).map(parse_field::procs);
         Ok(count.transpose()?.flatten())
     }
 

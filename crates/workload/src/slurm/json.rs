@@ -15,14 +15,14 @@ use tollgate_model::{Bytes, Instant, Span};
 
 use super::state;
 use crate::batches::TraceSink;
-use crate::clock;
 use crate::diagnostics::{Finding, RecordField};
 use crate::error::ReadError;
-use crate::field;
 use crate::format::contains;
 use crate::json::{self, LenientNumber, LenientTexts};
 use crate::open::{ColumnSelection, ReadOptions};
-use crate::records::{self, NEVER_RAN, ParsedRecord};
+use crate::parse_field;
+use crate::parse_time;
+use crate::record_reader::{self, NEVER_RAN, ParsedRecord};
 use crate::trace::{RecordNames, Trace};
 use crate::usage::TraceUsage;
 
@@ -55,7 +55,7 @@ pub(crate) fn read_to(
             let job: SacctJob = serde_json::from_slice(record).map_err(|_| Finding::Malformed)?;
             let draft = job.to_record(options.columns)?;
             outlet.before_job(&mut trace);
-            records::push(&mut trace, draft, line, &mut latest);
+            record_reader::push(&mut trace, draft, line, &mut latest);
             Ok(())
         }) {
             trace.diagnostics.record(finding, line);
@@ -191,7 +191,7 @@ impl SacctJob {
             user => user,
         };
         Ok(ParsedRecord {
-            number: field::job_number(number.as_bytes())?,
+            number: parse_field::job_number(number.as_bytes())?,
             submit,
             runtime: self.runtime(start, &mut notes)?,
             estimate: self.limit()?,
@@ -205,7 +205,7 @@ impl SacctJob {
                 queue: self.partition.first().as_bytes(),
             },
             usage: keep.usage(|| TraceUsage {
-                wait: start.and_then(|start| records::wait_time(submit, start, &mut notes)),
+                wait: start.and_then(|start| record_reader::wait_time(submit, start, &mut notes)),
                 cpu_time: self.cpu_time(),
                 peak_memory: self.peak_memory(),
                 requested_memory: bytes(count(&self.tres.requested.0, "mem"), MEBI),
@@ -221,10 +221,10 @@ impl SacctJob {
             return Ok(NEVER_RAN);
         };
         if let Some(elapsed) = self.time.elapsed.text() {
-            return field::span(elapsed.as_bytes(), RecordField::RunTime);
+            return parse_field::span(elapsed.as_bytes(), RecordField::RunTime);
         }
         let end = self.time.end.positive().ok_or(Finding::NotEnded)?;
-        Ok(records::run_time(
+        Ok(record_reader::run_time(
             start,
             instant(end, RecordField::End)?,
             notes,
@@ -236,7 +236,7 @@ impl SacctJob {
             return Ok(None);
         };
         let limit = Span::from_secs_f64(minutes * SECONDS_PER_MINUTE);
-        field::in_range(limit.as_micros(), RecordField::Estimate).map(Some)
+        parse_field::in_range(limit.as_micros(), RecordField::Estimate).map(Some)
     }
 
     fn cpu_time(&self) -> Option<Span> {
@@ -257,7 +257,7 @@ impl SacctJob {
 }
 
 fn instant(seconds: f64, field: RecordField) -> Result<Instant, Finding> {
-    clock::unix_seconds(seconds.to_string().as_bytes(), field)
+    parse_time::unix_seconds(seconds.to_string().as_bytes(), field)
 }
 
 fn count(resources: &[SacctResource], kind: &str) -> LenientNumber {
@@ -268,7 +268,7 @@ fn count(resources: &[SacctResource], kind: &str) -> LenientNumber {
 }
 
 fn procs(count: LenientNumber) -> Result<Option<u32>, Finding> {
-    let text = count.text().map(|text| field::procs(text.as_bytes()));
+    let text = count.text().map(|text| parse_field::procs(text.as_bytes()));
     Ok(text.transpose()?.flatten())
 }
 

@@ -3,10 +3,10 @@
 use tollgate_model::Bytes;
 
 use super::columns::{SacctColumn, SacctRecord};
-use crate::clock;
 use crate::diagnostics::{Finding, RecordField};
-use crate::field;
-use crate::size;
+use crate::memory_size;
+use crate::parse_field;
+use crate::parse_time;
 use crate::usage::TraceUsage;
 
 /// The unit of `ReqMem` without one.
@@ -15,11 +15,15 @@ const MEBI: u64 = 1 << 20;
 /// What the record of a job says of it.
 pub(super) fn of_job(record: &SacctRecord<'_>, notes: &mut Vec<Finding>) -> TraceUsage {
     let cpu_time = record.get(SacctColumn::TotalCpu);
-    let cpu_time = cpu_time.map(|text| clock::span(text, RecordField::CpuTime));
+    let cpu_time = cpu_time.map(|text| parse_time::span(text, RecordField::CpuTime));
     TraceUsage {
-        cpu_time: field::usable(cpu_time.transpose(), RecordField::CpuTime, notes),
-        peak_memory: field::usable(peak_memory(record), RecordField::PeakMemory, notes),
-        requested_memory: field::usable(requested(record), RecordField::RequestedMemory, notes),
+        cpu_time: parse_field::usable(cpu_time.transpose(), RecordField::CpuTime, notes),
+        peak_memory: parse_field::usable(peak_memory(record), RecordField::PeakMemory, notes),
+        requested_memory: parse_field::usable(
+            requested(record),
+            RecordField::RequestedMemory,
+            notes,
+        ),
         ..TraceUsage::default()
     }
 }
@@ -36,17 +40,17 @@ pub(super) fn of_step(record: &SacctRecord<'_>) -> TraceUsage {
 fn peak_memory(record: &SacctRecord<'_>) -> Result<Option<Bytes>, Finding> {
     let field = RecordField::PeakMemory;
     if let Some(total) = record.get(SacctColumn::UsageInTot).and_then(memory_of) {
-        return size::slurm(total, 1, field);
+        return memory_size::slurm(total, 1, field);
     }
     let Some(largest) = record.get(SacctColumn::MaxRss) else {
         return Ok(None);
     };
     let tasks = record
         .get(SacctColumn::NTasks)
-        .map(field::procs)
+        .map(parse_field::procs)
         .transpose()?;
     let tasks = u64::from(tasks.flatten().unwrap_or(1));
-    Ok(size::slurm(largest, 1, field)?.map(|largest| largest.times(tasks)))
+    Ok(memory_size::slurm(largest, 1, field)?.map(|largest| largest.times(tasks)))
 }
 
 /// That of the trackable resources; else `ReqMem`, by processor (`c`), by node (`n`) or, in newer
@@ -54,13 +58,13 @@ fn peak_memory(record: &SacctRecord<'_>) -> Result<Option<Bytes>, Finding> {
 fn requested(record: &SacctRecord<'_>) -> Result<Option<Bytes>, Finding> {
     let field = RecordField::RequestedMemory;
     if let Some(total) = record.get(SacctColumn::ReqTres).and_then(memory_of) {
-        return size::slurm(total, MEBI, field);
+        return memory_size::slurm(total, MEBI, field);
     }
     let Some(text) = record.get(SacctColumn::ReqMem) else {
         return Ok(None);
     };
     let count = |column| -> Result<u64, Finding> {
-        let count = record.get(column).map(field::procs).transpose()?;
+        let count = record.get(column).map(parse_field::procs).transpose()?;
         count
             .flatten()
             .map(u64::from)
@@ -74,7 +78,7 @@ fn requested(record: &SacctRecord<'_>) -> Result<Option<Bytes>, Finding> {
         [text @ .., b'n'] => (text, count(SacctColumn::NNodes)?),
         text => (text, 1),
     };
-    Ok(size::slurm(text, MEBI, field)?.map(|size| size.times(times)))
+    Ok(memory_size::slurm(text, MEBI, field)?.map(|size| size.times(times)))
 }
 
 /// The memory in `cpu=8,mem=24000M,node=1`.

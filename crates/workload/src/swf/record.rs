@@ -3,7 +3,7 @@
 use tollgate_model::Span;
 
 use crate::diagnostics::{Finding, RecordField};
-use crate::field;
+use crate::parse_field;
 use crate::trace::RecordNames;
 use crate::usage::{TraceStatus, TraceUsage};
 
@@ -104,19 +104,19 @@ impl<'a> SwfRecord<'a> {
             (KIBI, u64::from(procs))
         };
         let mut memory = |text: Option<&[u8]>, field| {
-            let read = text.map_or(Ok(None), |text| field::bytes(text, unit, field));
-            field::usable(read, field, notes).map(|bytes| bytes.times(share))
+            let read = text.map_or(Ok(None), |text| parse_field::bytes(text, unit, field));
+            parse_field::usable(read, field, notes).map(|bytes| bytes.times(share))
         };
         let peak_memory = memory(self.memory.filter(|_| !whole), RecordField::PeakMemory);
         let requested_memory = memory(self.requested_memory, RecordField::RequestedMemory);
         let mut span = |text: Option<&[u8]>, field| {
-            let read = text.map_or(Ok(None), |text| field::known_span(text, field));
-            field::usable(read, field, notes)
+            let read = text.map_or(Ok(None), |text| parse_field::known_span(text, field));
+            parse_field::usable(read, field, notes)
         };
         let wait = span(self.wait, RecordField::Wait);
         let cpu_time = span(self.cpu_time.filter(|_| !whole), RecordField::CpuTime)
             .map(|span| Span::from_micros(span.as_micros().saturating_mul(i64::from(procs))));
-        let status = field::usable(status(self.status), RecordField::Status, notes);
+        let status = parse_field::usable(status(self.status), RecordField::Status, notes);
         let usage = TraceUsage {
             wait,
             cpu_time,
@@ -124,7 +124,7 @@ impl<'a> SwfRecord<'a> {
             requested_memory,
             status: status.unwrap_or_default(),
         };
-        field::resolve_usage(usage, procs, notes)
+        parse_field::resolve_usage(usage, procs, notes)
     }
 
     /// Whether the record is of MetaCentrum's variant: a list of nodes in braces follows the 18

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use tollgate_model::{Bytes, Span};
 
-use super::numbers::NameNumbers;
+use super::name_numbers::NameNumbers;
 use crate::trace::{Trace, TraceMetadata};
 use crate::usage::TraceStatus;
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tollgate_forecast::{ClassEvent, ClassId};
 use tollgate_report::forecast::{self, ForecastReport};
 use tollgate_report::{
-    ForecastChart, ForecastChartJob, ModeMarker, ReportPage, folder as report_folder,
+    ForecastChart, ForecastChartJob, ModeMarker, ReportPage, write as report_folder,
 };
 
 use super::series::{MAX_JOBS_PER_SERIES, SeriesPoint};
@@ -77,7 +77,7 @@ fn course_step(step: &SeriesPoint) -> ForecastChartJob {
 
 fn table(file: &Path, rows: &[Value]) -> Result<(), CliFailure> {
     let created = File::create(file).map_err(|error| write_error(file, error))?;
-    crate::csv_rows::write(&mut BufWriter::new(created), rows)
+    crate::csv_output::write(&mut BufWriter::new(created), rows)
         .map_err(|error| write_error(file, error))
 }
 

@@ -29,7 +29,7 @@ pub(super) fn write_answer(
             serde_json::to_writer_pretty(&mut out, &object(evaluated)).map_err(io::Error::from)?;
             writeln!(out)?;
         }
-        OutputFormat::Csv => crate::csv_rows::write(&mut out, &methods(evaluated))?,
+        OutputFormat::Csv => crate::csv_output::write(&mut out, &methods(evaluated))?,
     }
     Ok(out.flush()?)
 }

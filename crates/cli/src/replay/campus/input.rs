@@ -1,13 +1,13 @@
 //! Records, or the synthetic campus.
 
-use tollgate_sim::campus::records::{self, CampusTraceNotes, CampusTraceOptions};
+use tollgate_sim::campus::from_traces::{self, CampusTraceNotes, CampusTraceOptions};
 use tollgate_sim::campus::{CampusConfig, CampusEnvironment};
 use tollgate_workload::{ColumnSelection, ReadOptions, logins, open};
 
 use crate::exit::CliFailure;
+use crate::messages::{Verbosity, pluralise};
 use crate::replay::args::ReplayArgs;
 use crate::replay::error::ReplayError;
-use crate::voice::{Verbosity, pluralise};
 
 /// The campus that is asked for.
 pub(super) fn environment(
@@ -54,7 +54,7 @@ pub(super) fn environment(
                 },
             };
             reading.settings.scale = 1.0;
-            let found = records::environment(&trace, &logins, &reading);
+            let found = from_traces::environment(&trace, &logins, &reading);
             let (campus, notes) = found.ok_or_else(|| ReplayError::NothingRan {
                 file: trace.source.clone(),
                 jobs: trace.jobs.len(),

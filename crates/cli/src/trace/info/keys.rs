@@ -7,12 +7,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use tollgate_model::{Instant, Span};
+use tollgate_workload::statistics::{NameCounts, TraceStatistics};
 use tollgate_workload::summary::QuantileSummary;
-use tollgate_workload::survey::{NameCounts, TraceStatistics};
 use tollgate_workload::{Finding, FindingTally, NodeCountSource, TraceStatus};
 
 use super::TraceSurvey;
-use super::others::NonJobKeys;
+use super::non_job_records::NonJobKeys;
 
 /// What `tollgate trace info --format json` prints.
 #[derive(Default, Serialize, JsonSchema)]

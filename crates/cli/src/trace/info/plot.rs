@@ -1,8 +1,8 @@
 //! Pictures made of characters, the same on every terminal.
 
-use tollgate_workload::survey::{SpanHistogram, SubmissionCounts};
+use tollgate_workload::statistics::{SpanHistogram, SubmissionCounts};
 
-use super::words;
+use super::format;
 
 /// Characters of the longest bar.
 const BAR_WIDTH: usize = 50;
@@ -25,9 +25,9 @@ pub(super) fn histogram(histogram: &SpanHistogram) -> String {
         .unwrap_or(0);
     let mut text = String::new();
     for bin in &histogram.bins {
-        let from = words::format_span(bin.from.as_secs_f64());
+        let from = format::format_span(bin.from.as_secs_f64());
         let ends = match bin.to {
-            Some(to) => format!("{from} to {}", words::format_span(to.as_secs_f64())),
+            Some(to) => format!("{from} to {}", format::format_span(to.as_secs_f64())),
             None => format!("from {from}"),
         };
         let bar = bar(bin.count, most);
@@ -54,7 +54,7 @@ pub(super) fn week(arrivals: &SubmissionCounts, named: bool) -> String {
             .iter()
             .flat_map(|&count| [shade(count, most); 2])
             .collect();
-        let share = words::format_percent(arrivals.of_days()[day] as f64 / total);
+        let share = format::format_percent(arrivals.of_days()[day] as f64 / total);
         text += &format!("  {name:<5}  {row}  {share:>6}\n");
     }
     text

@@ -4,11 +4,11 @@ use std::io::{self, Write};
 
 use tollgate_model::Span;
 use tollgate_workload::TraceStatus;
+use tollgate_workload::statistics::{NameCounts, TraceStatistics};
 use tollgate_workload::summary::QuantileSummary;
-use tollgate_workload::survey::{NameCounts, TraceStatistics};
 
-use super::{TraceSurvey, plot, words};
-use crate::voice::pluralise;
+use super::{TraceSurvey, format, plot};
+use crate::messages::pluralise;
 
 /// Columns of the label before each line.
 const LABEL_WIDTH: usize = 16;
@@ -73,7 +73,7 @@ fn facts(record: &TraceSurvey) -> Vec<(&'static str, String)> {
 
 fn submitted(record: &TraceSurvey) -> Option<String> {
     let (first, last) = record.survey.submitted?;
-    let span = words::format_span(last.since(first).as_secs_f64());
+    let span = format::format_span(last.since(first).as_secs_f64());
     let dates = record
         .zone
         .timestamp(first)
@@ -83,7 +83,7 @@ fn submitted(record: &TraceSurvey) -> Option<String> {
         None => format!("second {first} to {last} of the record's own clock"),
     };
     let gap = record.survey.longest_gap.map_or_else(String::new, |gap| {
-        format!(", longest gap {}", words::format_span(gap.as_secs_f64()))
+        format!(", longest gap {}", format::format_span(gap.as_secs_f64()))
     });
     Some(format!("{between}, {span}{gap}"))
 }
@@ -93,7 +93,7 @@ fn jobs(survey: &TraceStatistics) -> String {
     let between = summary.mean_interarrival.map_or_else(String::new, |mean| {
         format!(
             ", one every {} on average",
-            words::format_span(mean.as_secs_f64())
+            format::format_span(mean.as_secs_f64())
         )
     });
     let never = match summary.never_ran {
@@ -106,7 +106,7 @@ fn jobs(survey: &TraceStatistics) -> String {
 fn machine(survey: &TraceStatistics) -> String {
     let summary = &survey.summary;
     let load = summary.utilisation.map_or_else(String::new, |load| {
-        format!(", offered load {}", words::format_percent(load))
+        format!(", offered load {}", format::format_percent(load))
     });
     let processors = pluralise(summary.nodes as usize, "processor");
     format!("{processors} ({}){load}", survey.nodes_from)
@@ -118,13 +118,13 @@ fn top_name_shares(counts: &NameCounts, survey: &TraceStatistics) -> Option<Stri
     let most = if counts.n_names() > 10 {
         format!(
             ", the most active has {} of the jobs, the ten most active {}",
-            words::format_percent(top),
-            words::format_percent(top_10)
+            format::format_percent(top),
+            format::format_percent(top_10)
         )
     } else if counts.n_names() > 1 {
         format!(
             ", the most active has {} of the jobs",
-            words::format_percent(top)
+            format::format_percent(top)
         )
     } else {
         String::new()
@@ -137,7 +137,7 @@ fn top_name_shares(counts: &NameCounts, survey: &TraceStatistics) -> Option<Stri
 }
 
 fn sizes(survey: &TraceStatistics) -> String {
-    let share = |jobs: u64| words::format_percent(jobs as f64 / survey.summary.jobs.max(1) as f64);
+    let share = |jobs: u64| format::format_percent(jobs as f64 / survey.summary.jobs.max(1) as f64);
     format!(
         "{} on one processor, {} on 2, 4, 8, ..",
         share(survey.serial),
@@ -150,7 +150,7 @@ fn estimates(survey: &TraceStatistics) -> String {
     if counts.known == 0 {
         return "none".to_owned();
     }
-    let share = |jobs: u64, of: u64| words::format_percent(jobs as f64 / of.max(1) as f64);
+    let share = |jobs: u64, of: u64| format::format_percent(jobs as f64 / of.max(1) as f64);
     let of_ran = |jobs: u64| share(jobs, counts.known_of_ran);
     format!(
         "{} of the jobs have one; of those that ran {} too long, {} exact, {} too short",
@@ -169,7 +169,7 @@ fn ended(survey: &TraceStatistics) -> Option<String> {
         let word = status.key().replace('_', " ");
         Some((
             status,
-            format!("{word} {}", words::format_percent(count as f64 / jobs)),
+            format!("{word} {}", format::format_percent(count as f64 / jobs)),
         ))
     });
     let known: Vec<(TraceStatus, String)> = known.collect();
@@ -181,31 +181,31 @@ fn ended(survey: &TraceStatistics) -> Option<String> {
 }
 
 fn distributions(out: &mut impl Write, survey: &TraceStatistics) -> io::Result<()> {
-    let span = words::format_span as fn(f64) -> String;
+    let span = format::format_span as fn(f64) -> String;
     let rows = [
         ("run time", survey.summary.runtimes_s, span),
-        ("processors", survey.summary.procs, words::format_number),
+        ("processors", survey.summary.procs, format::format_number),
         (
             "estimate / run time, too long",
             survey.over_ratios,
-            words::format_number,
+            format::format_number,
         ),
         (
             "run time / estimate, too short",
             survey.under_ratios,
-            words::format_number,
+            format::format_number,
         ),
         ("wait", survey.waits_s, span),
         (
             "processor time used",
             survey.cpu_shares,
-            words::format_percent,
+            format::format_percent,
         ),
-        ("peak memory", survey.peak_memory, words::format_bytes),
+        ("peak memory", survey.peak_memory, format::format_bytes),
         (
             "requested memory",
             survey.requested_memory,
-            words::format_bytes,
+            format::format_bytes,
         ),
     ];
     let heading = [
@@ -263,7 +263,7 @@ fn oddities(record: &TraceSurvey) -> Vec<String> {
     }
     let week = Span::from_secs(7 * 86_400);
     if let Some(gap) = survey.longest_gap.filter(|&gap| gap > week) {
-        let gap = words::format_span(gap.as_secs_f64());
+        let gap = format::format_span(gap.as_secs_f64());
         oddities.push(format!("{gap} without a submission"));
     }
     oddities

@@ -5,7 +5,7 @@ use jiff::tz::TimeZone;
 use tollgate_model::{Instant, Span};
 use tollgate_workload::Trace;
 
-use crate::voice::Verbosity;
+use crate::messages::Verbosity;
 
 /// From the 1st of January 1970, a Thursday, back to a Monday.
 const THURSDAY_S: i64 = 3 * 86_400;

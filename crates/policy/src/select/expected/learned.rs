@@ -2,7 +2,7 @@
 
 use tollgate_model::{Instant, NodeId};
 
-use crate::select::log::{HOURS_OF_WEEK, hour_of_week};
+use crate::select::login_log::{HOURS_OF_WEEK, hour_of_week};
 use crate::select::pool::ComputerPool;
 
 /// Log-ins and the time in which there could have been some, by cluster and hour of the week.

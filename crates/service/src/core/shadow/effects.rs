@@ -4,7 +4,7 @@ use tollgate_gate::{Effect, GateInput, JobEnding, Notice};
 use tollgate_model::JobId;
 
 use super::ShadowPolicy;
-use super::sums::{ShadowEnd, ShadowOutcome};
+use super::totals::{ShadowEnd, ShadowOutcome};
 use crate::core::command::TaskKey;
 
 impl ShadowPolicy {

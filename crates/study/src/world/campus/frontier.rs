@@ -8,7 +8,7 @@ use tollgate_sim::campus::retry::{RetryPolicy, RetryRule};
 use super::{policies, substitute_parameters};
 use crate::chart::{ChartSeries, ChartTable, SeriesKind, WorldChart};
 use crate::experiment::Experiment;
-use crate::measure::RunMetric;
+use crate::metric::RunMetric;
 use crate::results::{ExperimentPoint, StudyResults};
 use crate::world::{ParameterValues, WorldModel};
 
@@ -147,7 +147,7 @@ pub(super) fn values(experiment: &Experiment, at: ExperimentPoint) -> ParameterV
 }
 
 fn mean(results: &StudyResults, at: ExperimentPoint, name: &str) -> Option<f64> {
-    let quantities = super::figures::METRICS.iter();
+    let quantities = super::metrics::METRICS.iter();
     let quantity = quantities.clone().find(|quantity| quantity.name == name)?;
     let values = results.values(at, RunMetric::World(quantity));
     let values: Vec<f64> = values.into_iter().collect::<Option<_>>()?;

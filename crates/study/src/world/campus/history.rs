@@ -5,11 +5,11 @@ use tollgate_model::Span;
 use tollgate_sim::campus::retry::EvictionFilter;
 use tollgate_sim::campus::{CampusEnvironment, TaskFate, run_campus};
 
-use super::{BASELINE, knobs, policies};
+use super::{BASELINE, parameters, policies};
 use crate::chart::{ChartSeries, ChartTable, SeriesKind, WorldChart};
-use crate::estimate::SeedMean;
+use crate::confidence::SeedMean;
 use crate::experiment::Experiment;
-use crate::measure::RunMetric;
+use crate::metric::RunMetric;
 use crate::results::{ExperimentPoint, StudyResults};
 
 /// The set whose first seed is shown: the one with losses, or else the first.
@@ -103,7 +103,7 @@ fn estimate(
     name: &str,
     decimals: usize,
 ) -> Option<String> {
-    let mut quantities = super::figures::METRICS.iter();
+    let mut quantities = super::metrics::METRICS.iter();
     let quantity = quantities.find(|quantity| quantity.name == name)?;
     let values = results.values(at, RunMetric::World(quantity));
     let values: Vec<f64> = values.into_iter().flatten().collect();
@@ -128,7 +128,7 @@ struct EvictedTasks {
 type TaskEvictions = (u32, Span);
 
 fn figures(experiment: &Experiment, set: &str, at: ExperimentPoint) -> Vec<WorldChart> {
-    let mut settings = knobs::settings(&super::frontier::values(experiment, at));
+    let mut settings = parameters::settings(&super::frontier::values(experiment, at));
     settings.scale = experiment.world.scale.unwrap_or(1.0);
     settings.seed = 1;
     let campus = CampusEnvironment::draw(&settings).expect("the experiment was checked");

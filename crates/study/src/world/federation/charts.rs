@@ -5,7 +5,7 @@ use rand_pcg::rand_core::SeedableRng;
 use tollgate_sim::federation::dispatch::probability;
 use tollgate_sim::federation::{FederationConfig, FederationOutcome, run_watched};
 
-use super::figures::sorted;
+use super::metrics::sorted;
 use super::{FederationWorld, SharedFederation, decider, setup, stream};
 use crate::chart::{ChartSeries, SeriesKind, WorldChart};
 use crate::results::StudyResults;

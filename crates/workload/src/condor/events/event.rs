@@ -2,9 +2,9 @@
 
 use tollgate_model::{Instant, Span};
 
-use crate::clock;
 use crate::diagnostics::{Finding, RecordField};
-use crate::field;
+use crate::parse_field;
+use crate::parse_time;
 
 /// The numbers of the events that are read (`ULogEventNumber` of HTCondor).
 pub(super) const SUBMITTED: u16 = 0;
@@ -70,8 +70,8 @@ impl<'a> CondorEvent<'a> {
 
 fn id(text: &[u8]) -> Result<CondorJobId, Finding> {
     let mut parts = text.split(|&byte| byte == b'.');
-    let cluster = field::job_number(parts.next().unwrap_or_default())?;
-    let process = field::job_number(parts.next().unwrap_or(b"0"))?;
+    let cluster = parse_field::job_number(parts.next().unwrap_or_default())?;
+    let process = parse_field::job_number(parts.next().unwrap_or(b"0"))?;
     Ok((cluster, process))
 }
 
@@ -112,8 +112,8 @@ impl EventCalendar {
             }
             None => format!("{date}T{clock}"),
         };
-        let instant = clock::instant(whole.as_bytes(), RecordField::Event)?;
-        let fraction = crate::number::millionths(format!("0.{fraction}").as_bytes());
+        let instant = parse_time::instant(whole.as_bytes(), RecordField::Event)?;
+        let fraction = crate::parse_number::millionths(format!("0.{fraction}").as_bytes());
         let fraction = fraction.map_err(|_| wrong)?;
         if !self.noted {
             self.noted = true;

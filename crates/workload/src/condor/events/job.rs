@@ -4,11 +4,11 @@ use tollgate_model::{Bytes, Instant, Span};
 
 use super::event::{self, CondorEvent, CondorJobId};
 use crate::attempts::{TraceAttempt, TraceAttemptEnd};
-use crate::clock;
 use crate::diagnostics::{Finding, RecordField};
-use crate::field;
 use crate::open::ColumnSelection;
-use crate::records::{NEVER_RAN, ParsedRecord, wait_time};
+use crate::parse_field;
+use crate::parse_time;
+use crate::record_reader::{NEVER_RAN, ParsedRecord, wait_time};
 use crate::trace::RecordNames;
 use crate::usage::{TraceStatus, TraceUsage};
 
@@ -166,7 +166,7 @@ impl CondorEventJob {
             } else if let Some(size) = line.strip_suffix(b"-  MemoryUsage of job (MB)") {
                 self.peak(size, MEBI);
             } else if let Some((b"Cpus", row)) = resource(line) {
-                let count = row.last().map(|text| field::procs(text));
+                let count = row.last().map(|text| parse_field::procs(text));
                 self.procs = count.and_then(Result::ok).flatten().or(self.procs);
             } else if let Some((b"Memory (MB)", row)) = resource(line) {
                 let asked = row.len().checked_sub(2).map(|at| row[at]);
@@ -217,7 +217,7 @@ fn usage_times(text: &[u8]) -> Option<Span> {
     let (user, system) = text.split_once(',')?;
     let span = |text: &str, name| {
         let time = text.trim().strip_prefix(name)?.trim().replace(' ', "-");
-        clock::span(time.as_bytes(), RecordField::CpuTime).ok()
+        parse_time::span(time.as_bytes(), RecordField::CpuTime).ok()
     };
     Some(span(user, "Usr")? + span(system, "Sys")?)
 }
@@ -232,7 +232,7 @@ fn resource(line: &[u8]) -> Option<(&[u8], Vec<&[u8]>)> {
 }
 
 fn memory(text: &[u8], unit: u64) -> Option<Bytes> {
-    field::bytes(text, unit, RecordField::PeakMemory)
+    parse_field::bytes(text, unit, RecordField::PeakMemory)
         .ok()
         .flatten()
 }

@@ -1,0 +1,80 @@
+//! `tollgate backup`, `restore` and `check`.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+use tollgate_service::DataDir;
+use tollgate_service::backup::{self, BackupError};
+use tollgate_service::store::CheckedRows;
+
+use super::endpoint::DataDirArgs;
+use crate::exit::CliFailure;
+
+/// Back up the data of a service, running or not.
+#[derive(Debug, clap::Args)]
+pub(crate) struct BackupArgs {
+    /// Directory for the backup: empty or missing
+    #[arg(value_name = "DIR")]
+    to: PathBuf,
+    #[command(flatten)]
+    data_dir: DataDirArgs,
+}
+
+/// Restore a backup to a data directory without a store.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RestoreArgs {
+    /// Directory of the backup
+    #[arg(value_name = "DIR")]
+    from: PathBuf,
+    #[command(flatten)]
+    data_dir: DataDirArgs,
+}
+
+/// Verify all data of a stopped service; change nothing.
+#[derive(Debug, clap::Args)]
+pub(crate) struct StoreCheckArgs {
+    #[command(flatten)]
+    data_dir: DataDirArgs,
+}
+
+/// `tollgate backup`.
+pub(crate) fn back_up(args: &BackupArgs) -> Result<(), CliFailure> {
+    let now = Timestamp::now().to_string();
+    let checked = backup::back_up(&args.data_dir.data_dir()?, &args.to, now)?;
+    print_checked(&format!("backup in {}", args.to.display()), checked)
+}
+
+/// `tollgate restore`.
+pub(crate) fn restore(args: &RestoreArgs) -> Result<(), CliFailure> {
+    let folder = DataDir::lock(&args.data_dir.data_dir()?)?;
+    let (manifest, checked) = backup::restore(&args.from, &folder)?;
+    let made_at = manifest.made_at;
+    print_checked(
+        &format!("restored what was backed up at {made_at}"),
+        checked,
+    )
+}
+
+/// `tollgate check`.
+pub(crate) fn check(args: &StoreCheckArgs) -> Result<(), CliFailure> {
+    let path = args.data_dir.data_dir()?;
+    // A lock would create the directory.
+    if !path.is_dir() {
+        return Err(BackupError::NoStore(path).into());
+    }
+    print_checked("nothing is damaged", backup::check(&DataDir::lock(&path)?)?)
+}
+
+fn print_checked(done: &str, checked: CheckedRows) -> Result<(), CliFailure> {
+    let CheckedRows {
+        rows,
+        jobs,
+        ledger_entries,
+    } = checked;
+    writeln!(
+        io::stdout().lock(),
+        "{done}: {jobs} jobs, {ledger_entries} ledger entries, {rows} rows checked"
+    )?;
+    Ok(())
+}

@@ -1,0 +1,52 @@
+//! This host's clock beside the service's.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::format;
+
+/// How far two clocks may be apart without a word.
+const MAX_CLOCK_DIFFERENCE: SignedDuration = SignedDuration::from_secs(1);
+
+/// What to say about the service's clock, which showed `theirs` at some moment between `asked` and
+/// `answered` by the clock of this host. None if the two are not apart.
+pub(super) fn clock_difference_note(
+    theirs: Timestamp,
+    asked: Timestamp,
+    answered: Timestamp,
+) -> Option<String> {
+    let (off, word) = match theirs {
+        theirs if theirs > answered => (theirs.duration_since(answered), "ahead of"),
+        theirs => (asked.duration_since(theirs), "behind"),
+    };
+    (off > MAX_CLOCK_DIFFERENCE).then(|| {
+        format!(
+            "the service's clock is {} {word} this host's, and deadlines count by the service's",
+            format::format_span(off.as_secs_f64())
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn note(theirs: i64, asked: i64, answered: i64) -> Option<String> {
+        let at = |secs| Timestamp::from_second(secs).unwrap();
+        clock_difference_note(at(theirs), at(asked), at(answered))
+    }
+
+    #[test]
+    fn clocks_that_agree_are_not_mentioned() {
+        // However long the answer took.
+        for theirs in [99, 100, 150, 200, 201] {
+            assert_eq!(note(theirs, 100, 200), None, "{theirs}");
+        }
+    }
+
+    #[test]
+    fn clocks_that_are_apart_are_mentioned() {
+        let said = |theirs| note(theirs, 1_000, 1_001).unwrap();
+        assert!(said(1_601).starts_with("the service's clock is 10m ahead of this host's"));
+        assert!(said(998).starts_with("the service's clock is 2s behind this host's"));
+    }
+}

@@ -1,0 +1,151 @@
+//! `tollgate serve --detach`: a service that outlives the terminal it was started from.
+
+use std::ffi::OsString;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+use std::{env, thread};
+
+use rustix::net::sockopt::socket_peercred;
+use rustix::process::{Pid, setsid};
+use tollgate_service::api::types::ServiceStatus;
+use tollgate_service::{ApiClient, data_dir};
+
+use crate::exit::{CliError, CliFailure, ExitKind};
+use crate::messages::Verbosity;
+
+/// The word behind which the program runs in a session of its own.
+pub(crate) const DETACHED_ARG: &str = "__detached";
+
+/// Where a detached service writes its messages, in the data directory.
+const LOG_FILE: &str = "service.log";
+
+/// How long a service may take until it answers: it may have a long store to recover.
+const MAX_STARTUP: Duration = Duration::from_secs(120);
+
+/// The pause between two looks at whether it answers.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Why a service could not be detached.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DetachError {
+    /// The service ended before it answered.
+    #[error("the service ended at once ({status}):\n{messages}")]
+    Ended {
+        status: ExitStatus,
+        messages: String,
+    },
+    /// The service runs, and does not answer in time.
+    #[error("process {pid} does not answer after {} s: see {}", MAX_STARTUP.as_secs(), log.display())]
+    Silent { pid: u32, log: PathBuf },
+}
+
+impl CliError for DetachError {
+    fn exit(&self) -> ExitKind {
+        ExitKind::Failed
+    }
+}
+
+/// Leaves the terminal's session: what ends it no longer ends this process.
+pub(crate) fn leave_session() {
+    // It fails only for a process that leads a group already, and that has left its session.
+    let _ = setsid();
+}
+
+/// Starts `tollgate serve` with the same arguments in a session of its own, and returns once it
+/// answers at the socket in `data`.
+///
+/// # Errors
+/// If the service ends, as on a data directory in use, or does not answer within two minutes.
+pub(super) fn detach(data: &Path) -> Result<(), CliFailure> {
+    let log = data.join(LOG_FILE);
+    let failed = |error| CliFailure::write_failed(log.display().to_string(), error);
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(data)
+        .map_err(failed)?;
+    let (child, length) = start(&log).map_err(failed)?;
+    let pid = child.id();
+    wait_until_ready(child, data, &log, length)?;
+    let notes = Verbosity::Notes;
+    for line in log_since(&log, length).map_err(failed)?.lines() {
+        notes.note(line);
+    }
+    notes.note(format_args!(
+        "process {pid}, log {}; `kill {pid}` stops it, its jobs go on, and the next `serve` finds them",
+        log.display()
+    ));
+    Ok(())
+}
+
+/// Starts the service; returns it with the length of the log before.
+fn start(log: &Path) -> io::Result<(Child, u64)> {
+    let file = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .mode(0o600)
+        .open(log)?;
+    let length = file.metadata()?.len();
+    let arguments = env::args_os().skip(1).filter(|word| word != "--detach");
+    let arguments = [OsString::from(DETACHED_ARG)].into_iter().chain(arguments);
+    let child = Command::new(env::current_exe()?)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(file)
+        .spawn()?;
+    Ok((child, length))
+}
+
+fn wait_until_ready(
+    mut child: Child,
+    data: &Path,
+    log: &Path,
+    length: u64,
+) -> Result<(), CliFailure> {
+    let began = Instant::now();
+    loop {
+        let ended = child.try_wait();
+        if let Some(status) =
+            ended.map_err(|error| CliFailure::read_failed("the service".to_owned(), error))?
+        {
+            let messages = log_since(log, length).unwrap_or_default();
+            return Err(DetachError::Ended { status, messages }.into());
+        }
+        if is_ready(data, Pid::from_child(&child)) {
+            return Ok(());
+        }
+        if began.elapsed() > MAX_STARTUP {
+            let log = log.to_owned();
+            return Err(DetachError::Silent {
+                pid: child.id(),
+                log,
+            }
+            .into());
+        }
+        thread::sleep(POLL_INTERVAL);
+    }
+}
+
+/// Whether this very process answers at the socket in `data`: another service may have the directory.
+fn is_ready(data: &Path, own: Pid) -> bool {
+    let socket = data_dir::socket(data);
+    let listener = UnixStream::connect(&socket).and_then(|stream| Ok(socket_peercred(&stream)?));
+    let is_ours = listener.is_ok_and(|listener| listener.pid == own);
+    let status = || ApiClient::connect(&socket)?.get::<ServiceStatus>("/v1/status");
+    is_ours && status().is_ok()
+}
+
+/// What was written to the log behind its first `length` bytes.
+fn log_since(log: &Path, length: u64) -> io::Result<String> {
+    let mut file = File::open(log)?;
+    file.seek(SeekFrom::Start(length))?;
+    let mut said = String::new();
+    file.read_to_string(&mut said)?;
+    Ok(said.trim_end().to_owned())
+}

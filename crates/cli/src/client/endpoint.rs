@@ -1,0 +1,144 @@
+//! Which service is meant.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use tollgate_service::net::Fingerprint;
+use tollgate_service::net::endpoint::ConnectOptions;
+use tollgate_service::{ApiClient, RemoteService, data_dir};
+
+use super::error::ClientCommandError;
+use crate::exit::CliFailure;
+
+/// The heading under which `--help` lists the options that find a service.
+pub(crate) const CONNECTION_HEADING: &str = "Connection";
+
+/// The data directory of a service.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct DataDirArgs {
+    /// Data directory of the service [default: TOLLGATE_DATA, else ~/.local/state/tollgate]
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+}
+
+/// The address of a service: its data directory on this host, or its URL on another one.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct ServiceAddressArgs {
+    /// Data directory of the service [default: TOLLGATE_DATA, else ~/.local/state/tollgate]
+    #[arg(long, value_name = "DIR", help_heading = CONNECTION_HEADING)]
+    data: Option<PathBuf>,
+    /// URL of a service on another host, https://HOST:PORT [default: TOLLGATE_URL]
+    #[arg(long, value_name = "URL", conflicts_with = "data", help_heading = CONNECTION_HEADING)]
+    url: Option<String>,
+    #[command(flatten)]
+    credentials: CredentialArgs,
+}
+
+/// The credentials that client and service of a TLS connection show each other.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct CredentialArgs {
+    /// With --url: file with the token [default: TOLLGATE_TOKEN_FILE]
+    #[arg(long, value_name = "FILE", hide_short_help = true, help_heading = CONNECTION_HEADING)]
+    token_file: Option<PathBuf>,
+    /// With --url: file with the client's certificate and private key [default:
+    /// TOLLGATE_CERTIFICATE]
+    #[arg(long, value_name = "FILE", hide_short_help = true, help_heading = CONNECTION_HEADING)]
+    certificate: Option<PathBuf>,
+    /// With --url: file with the certificates to trust [default: TOLLGATE_CA]
+    #[arg(long, value_name = "FILE", hide_short_help = true, help_heading = CONNECTION_HEADING)]
+    ca: Option<PathBuf>,
+    /// With --url: key that `tollgate serve` prints, instead of --ca [default:
+    /// TOLLGATE_FINGERPRINT]
+    #[arg(long, value_name = "sha256:..", hide_short_help = true, help_heading = CONNECTION_HEADING)]
+    fingerprint: Option<Fingerprint>,
+}
+
+fn non_empty_var(name: &str) -> Option<OsString> {
+    env::var_os(name).filter(|value| !value.is_empty())
+}
+
+impl DataDirArgs {
+    /// The data folder: the flag over the environment over the user's own.
+    pub(super) fn data_dir(&self) -> Result<PathBuf, CliFailure> {
+        resolve_data_dir(self.data.as_ref())
+    }
+}
+
+/// Returns the data directory: the flag over the environment over the user's own.
+fn resolve_data_dir(flag: Option<&PathBuf>) -> Result<PathBuf, CliFailure> {
+    let folder = flag
+        .cloned()
+        .or_else(|| non_empty_var("TOLLGATE_DATA").map(PathBuf::from))
+        .or_else(|| {
+            non_empty_var("XDG_STATE_HOME").map(|state| PathBuf::from(state).join("tollgate"))
+        })
+        .or_else(|| {
+            non_empty_var("HOME").map(|home| PathBuf::from(home).join(".local/state/tollgate"))
+        });
+    folder.ok_or(ClientCommandError::NoData.into())
+}
+
+impl ServiceAddressArgs {
+    /// A connection to it.
+    pub(super) fn connect(&self) -> Result<ApiClient, CliFailure> {
+        match self.url()? {
+            Some(url) => Ok(ApiClient::connect_to(&self.credentials.connect_info(url)?)?),
+            None => Ok(ApiClient::connect(&data_dir::socket(&resolve_data_dir(
+                self.data.as_ref(),
+            )?))?),
+        }
+    }
+
+    /// Whether it may be on another host.
+    pub(super) fn is_remote(&self) -> Result<bool, CliFailure> {
+        Ok(self.url()?.is_some())
+    }
+
+    /// Flags over the environment, and there a URL over a folder.
+    fn url(&self) -> Result<Option<String>, CliFailure> {
+        match (&self.url, &self.data) {
+            (Some(url), _) => Ok(Some(url.clone())),
+            (None, Some(_)) => Ok(None),
+            (None, None) => text_var("TOLLGATE_URL"),
+        }
+    }
+}
+
+impl CredentialArgs {
+    /// All that is needed to talk to the service at a URL.
+    pub(super) fn connect_info(&self, url: String) -> Result<RemoteService, CliFailure> {
+        let file = |flag: &Option<PathBuf>, name| {
+            flag.clone()
+                .or_else(|| non_empty_var(name).map(PathBuf::from))
+        };
+        let fingerprint =
+            match (self.fingerprint, text_var("TOLLGATE_FINGERPRINT")?) {
+                (Some(print), _) => Some(print),
+                // Whoever says who vouches for it means that.
+                (None, _) if self.ca.is_some() => None,
+                (None, Some(words)) => {
+                    let read = words.parse();
+                    Some(read.map_err(|error| {
+                        CliFailure::invalid_flag("fingerprint", format!("{error}"))
+                    })?)
+                }
+                (None, None) => None,
+            };
+        let directions = ConnectOptions {
+            url,
+            token: file(&self.token_file, "TOLLGATE_TOKEN_FILE"),
+            certificate: file(&self.certificate, "TOLLGATE_CERTIFICATE"),
+            authorities: file(&self.ca, "TOLLGATE_CA"),
+            fingerprint,
+        };
+        Ok(RemoteService::new(&directions)?)
+    }
+}
+
+pub(super) fn text_var(name: &'static str) -> Result<Option<String>, CliFailure> {
+    let words = non_empty_var(name).map(OsString::into_string);
+    words
+        .transpose()
+        .map_err(|_| ClientCommandError::NonUtf8Variable { variable: name }.into())
+}

@@ -1,0 +1,225 @@
+//! What can be wrong between a user and the service.
+
+use std::borrow::Cow;
+
+use tollgate_engine::EngineError;
+use tollgate_service::backup::BackupError;
+use tollgate_service::net::certificate::CertificateError;
+use tollgate_service::privileges::PrivilegeError;
+use tollgate_service::workers::daemon::WorkerError;
+use tollgate_service::{ClientError, ConfigError, DataDirError, RemoteError, ServeError};
+
+use crate::exit::{CliError, ExitKind};
+
+/// What the service answers to a request with a field that means nothing.
+const UNPROCESSABLE: u16 = 422;
+
+/// Why a client did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ClientCommandError {
+    /// A script that is too long to be copied, or no text.
+    #[error("{file}: the script cannot be copied: expected UTF-8 of at most 700 kB")]
+    ScriptNotReadable { file: String },
+    /// What a script says of itself is not understood.
+    #[error("{file}:{line}: #TOLLGATE: {message}")]
+    ScriptLine {
+        file: String,
+        line: usize,
+        message: String,
+    },
+    /// Nobody said where the service keeps its data.
+    #[error("no data directory: set --data, TOLLGATE_DATA or HOME")]
+    NoData,
+    /// A setting of the environment that is no text.
+    #[error("{variable}: expected text")]
+    NonUtf8Variable { variable: &'static str },
+    /// A job whose output is on another host.
+    #[error("{file}: the file is on the host of the service, which serves no files")]
+    OutputOnAnotherHost { file: String },
+    /// A job whose output was thrown away.
+    #[error("job {id} has no output: it was discarded")]
+    NoOutput { id: String },
+    /// The job is not let in, as the answer says.
+    #[error("rejected")]
+    Rejected,
+    /// The job that was waited for has ended like this.
+    #[error("the job ended with {0}")]
+    JobStatus(u8),
+}
+
+impl CliError for ClientCommandError {
+    fn exit(&self) -> ExitKind {
+        match self {
+            Self::ScriptNotReadable { .. }
+            | Self::ScriptLine { .. }
+            | Self::NoData
+            | Self::NonUtf8Variable { .. } => ExitKind::Usage,
+            Self::NoOutput { .. } | Self::OutputOnAnotherHost { .. } => ExitKind::Failed,
+            Self::Rejected => ExitKind::Rejected,
+            Self::JobStatus(code) => ExitKind::Job(*code),
+        }
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        let hint = match self {
+            Self::ScriptNotReadable { .. } => {
+                "name the interpreter, as in `-- bash ./job.sh`, to run it without a copy"
+            }
+            Self::ScriptLine { .. } => "`tollgate submit --help` lists the options",
+            Self::OutputOnAnotherHost { .. } => "read the file there, as in `ssh HOST cat FILE`",
+            Self::NoData
+            | Self::NoOutput { .. }
+            | Self::NonUtf8Variable { .. }
+            | Self::Rejected
+            | Self::JobStatus(_) => {
+                return None;
+            }
+        };
+        Some(hint.into())
+    }
+}
+
+/// The service did not do what it was asked.
+impl CliError for ClientError {
+    fn exit(&self) -> ExitKind {
+        match self {
+            Self::Refused { status, .. } if status.as_u16() == UNPROCESSABLE => ExitKind::Usage,
+            Self::Remote(error) => error.exit(),
+            Self::Runtime(_)
+            | Self::NoService { .. }
+            | Self::Connect { .. }
+            | Self::Broken(_)
+            | Self::Refused { .. }
+            | Self::InvalidResponse(_)
+            | Self::Request(_) => ExitKind::Failed,
+        }
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::NoService { .. } => {
+                Some("start one with `tollgate serve`, or name its directory with `--data`".into())
+            }
+            Self::Refused { problem, .. } => problem.hint.as_deref().map(Cow::Borrowed),
+            Self::Remote(error) => error.hint().map(Cow::Borrowed),
+            Self::Connect { .. }
+            | Self::Runtime(_)
+            | Self::Broken(_)
+            | Self::InvalidResponse(_)
+            | Self::Request(_) => None,
+        }
+    }
+}
+
+/// A service elsewhere cannot be spoken to.
+impl CliError for RemoteError {
+    fn exit(&self) -> ExitKind {
+        match self.is_usage() {
+            true => ExitKind::Usage,
+            false => ExitKind::Failed,
+        }
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        self.hint().map(Cow::Borrowed)
+    }
+}
+
+/// There is no backup, or nothing was restored.
+impl CliError for BackupError {
+    fn exit(&self) -> ExitKind {
+        match self {
+            Self::NotEmpty(_) | Self::NoStore(_) | Self::NoBackup(_) => ExitKind::Usage,
+            Self::Store(_) | Self::Occupied(_) | Self::File { .. } => ExitKind::Failed,
+        }
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        self.hint().map(Cow::Borrowed)
+    }
+}
+
+/// The service's folder cannot be used.
+impl CliError for DataDirError {
+    fn exit(&self) -> ExitKind {
+        ExitKind::Failed
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        self.hint().map(Cow::Borrowed)
+    }
+}
+
+/// The service's settings cannot be used.
+impl CliError for ConfigError {
+    fn exit(&self) -> ExitKind {
+        ExitKind::Usage
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Open(error) => error.hint().map(Cow::Borrowed),
+            Self::Read { .. }
+            | Self::Parse { .. }
+            | Self::Credential { .. }
+            | Self::Policy { .. }
+            | Self::Policies { .. }
+            | Self::WrongMarket { .. }
+            | Self::Range { .. } => None,
+        }
+    }
+}
+
+/// The engine cannot be used.
+impl CliError for EngineError {
+    fn exit(&self) -> ExitKind {
+        ExitKind::Failed
+    }
+}
+
+/// Root cannot become the account of the service.
+impl CliError for PrivilegeError {
+    fn exit(&self) -> ExitKind {
+        ExitKind::Failed
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        self.hint().map(Cow::Owned)
+    }
+}
+
+/// The certificate that the settings name cannot be used.
+impl CliError for CertificateError {
+    fn exit(&self) -> ExitKind {
+        ExitKind::Failed
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Open(error) => error.hint().map(Cow::Borrowed),
+            Self::File { .. } | Self::Make(_) => None,
+        }
+    }
+}
+
+/// The service cannot run.
+impl CliError for ServeError {
+    fn exit(&self) -> ExitKind {
+        ExitKind::Failed
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        self.hint().map(Cow::Borrowed)
+    }
+}
+
+/// A worker cannot work.
+impl CliError for WorkerError {
+    fn exit(&self) -> ExitKind {
+        ExitKind::Failed
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        self.hint().map(Cow::Borrowed)
+    }
+}

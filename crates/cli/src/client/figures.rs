@@ -1,0 +1,221 @@
+//! `tollgate nodes`, `calibration`, and the objectives in `tollgate status`, of a policy on paper too.
+
+use std::io::{self, Write};
+
+use comfy_table::Table;
+use jiff::Zoned;
+use schemars::JsonSchema;
+use serde::Serialize;
+use tollgate_service::api::types::{
+    CalibrationReport, NodeList, ServiceObjectives, ServiceStatus, ShadowStatus,
+};
+
+use super::endpoint::ServiceAddressArgs;
+use super::format;
+use super::list::STYLE;
+use crate::args::OutputFormat;
+use crate::exit::{CliFailure, CsvUnsupported};
+
+/// The service to ask, and the format of its answer.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ServiceQueryArgs {
+    #[command(flatten)]
+    address: ServiceAddressArgs,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    format: OutputFormat,
+}
+
+/// How the service stands, with how well it has done so far.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct StatusView {
+    #[serde(flatten)]
+    pub(super) status: ServiceStatus,
+    pub(super) objectives: ServiceObjectives,
+}
+
+/// `tollgate nodes`.
+pub(crate) fn nodes(args: &ServiceQueryArgs) -> Result<(), CliFailure> {
+    let nodes: NodeList = args.address.connect()?.get("/v1/nodes")?;
+    let mut out = io::stdout().lock();
+    match args.format {
+        OutputFormat::Json => format::write_json(&mut out, &nodes)?,
+        OutputFormat::Csv => return Err(CsvUnsupported.into()),
+        OutputFormat::Table => {
+            render_nodes(&mut out, &nodes)?;
+        }
+    }
+    Ok(())
+}
+
+/// Nodes, then what is enforced on them; workers only where there are any.
+fn render_nodes(out: &mut impl Write, nodes: &NodeList) -> io::Result<()> {
+    let has_workers = !nodes.workers.is_empty();
+    let header = ["node", "state", "tasks", "worker"];
+    let columns = if has_workers { 4 } else { 3 };
+    let mut cores = table(&header[..columns]);
+    for node in &nodes.nodes {
+        let cells = [
+            node.id.to_string(),
+            node.state.clone(),
+            node.tasks.to_string(),
+            node.worker.clone().unwrap_or_default(),
+        ];
+        cores.add_row(cells.into_iter().take(columns));
+    }
+    write_lines(out, &cores)?;
+    if has_workers {
+        writeln!(out)?;
+        let mut workers = table(&["worker", "state", "incarnation", "nodes"]);
+        for worker in &nodes.workers {
+            workers.add_row([
+                worker.name.clone(),
+                worker.state.clone(),
+                worker.incarnation.to_string(),
+                worker.nodes.to_string(),
+            ]);
+        }
+        write_lines(out, &workers)?;
+    }
+    writeln!(out)?;
+    for words in &nodes.enforced {
+        writeln!(out, "{words}")?;
+    }
+    for worker in &nodes.workers {
+        let other = worker
+            .enforced
+            .iter()
+            .filter(|words| !nodes.enforced.contains(words));
+        for words in other {
+            writeln!(out, "{}: {words}", worker.name)?;
+        }
+    }
+    Ok(())
+}
+
+/// `tollgate calibration`.
+pub(crate) fn calibration(args: &ServiceQueryArgs) -> Result<(), CliFailure> {
+    let calibration: CalibrationReport = args.address.connect()?.get("/v1/calibration")?;
+    let mut out = io::stdout().lock();
+    match args.format {
+        OutputFormat::Json => format::write_json(&mut out, &calibration)?,
+        OutputFormat::Csv => return Err(CsvUnsupported.into()),
+        OutputFormat::Table if calibration.bins.is_empty() => {
+            writeln!(out, "no job with a promised deadline is over yet")?;
+        }
+        OutputFormat::Table => {
+            let mut table = table(&["probability", "promises", "promised %", "kept %"]);
+            for bin in &calibration.bins {
+                table.add_row([
+                    format!("{:.1} - {:.1}", bin.from, bin.to),
+                    bin.promises.to_string(),
+                    format!("{:.1}", 100.0 * bin.promised),
+                    format!("{:.1}", 100.0 * bin.kept_part),
+                ]);
+            }
+            write_lines(&mut out, &table)?;
+        }
+    }
+    Ok(())
+}
+
+/// The objectives in a line; nothing as long as no job is over.
+pub(super) fn render_objectives(
+    out: &mut impl Write,
+    objectives: &ServiceObjectives,
+) -> io::Result<()> {
+    let ServiceObjectives {
+        submitted,
+        accepted,
+        fulfilled,
+        ..
+    } = objectives;
+    if *submitted == 0 {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "  so far  {submitted} jobs over, {accepted} admitted, {fulfilled} fulfilled"
+    )?;
+    let pct = |name: &str, value: Option<f64>| value.map(|pct| format!("{name} {pct:.1} %"));
+    let wait = objectives
+        .wait_s
+        .map(|secs| format!("wait {}", format::format_span(secs)));
+    let parts = [
+        wait,
+        pct("SLA", objectives.sla_pct),
+        pct("reliability", objectives.reliability_pct),
+        pct("profitability", objectives.profitability_pct),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    writeln!(out, "          {}", parts.join(", "))
+}
+
+/// Two policies side by side.
+pub(super) fn render_shadow(
+    out: &mut impl Write,
+    policy: &str,
+    shadow: &ShadowStatus,
+    now: &Zoned,
+) -> io::Result<()> {
+    let ShadowStatus {
+        running, queued, ..
+    } = shadow;
+    let since = format::format_local_time(&shadow.since_at, now);
+    writeln!(out)?;
+    writeln!(
+        out,
+        "on paper since {since}: {}, where {running} jobs run and {queued} wait",
+        shadow.policy
+    )?;
+    let (real, paper) = (&shadow.real_objectives, &shadow.paper_objectives);
+    if real.submitted > 0 {
+        let mut table = table(&["", policy, &format!("{} on paper", shadow.policy)]);
+        let count = |value: u64| value.to_string();
+        let pct = |value: Option<f64>| value.map_or_else(String::new, |pct| format!("{pct:.1} %"));
+        let wait = |value: Option<f64>| value.map_or_else(String::new, format::format_span);
+        for (name, cell) in [
+            (
+                "jobs over under both",
+                [real, paper].map(|of| count(of.submitted)),
+            ),
+            ("admitted", [real, paper].map(|of| count(of.accepted))),
+            ("fulfilled", [real, paper].map(|of| count(of.fulfilled))),
+            ("wait", [real, paper].map(|of| wait(of.wait_s))),
+            ("SLA", [real, paper].map(|of| pct(of.sla_pct))),
+            (
+                "reliability",
+                [real, paper].map(|of| pct(of.reliability_pct)),
+            ),
+            (
+                "profitability",
+                [real, paper].map(|of| pct(of.profitability_pct)),
+            ),
+        ] {
+            let [real, paper] = cell;
+            if !(real.is_empty() && paper.is_empty()) {
+                table.add_row([name.to_owned(), real, paper]);
+            }
+        }
+        write_lines(out, &table)?;
+    }
+    writeln!(
+        out,
+        "{} jobs ended on paper by forecast alone; {} are not over under both",
+        shadow.by_forecast, shadow.undecided
+    )
+}
+
+fn table(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(STYLE);
+    table.set_header(header.iter().copied());
+    table
+}
+
+fn write_lines(out: &mut impl Write, table: &Table) -> io::Result<()> {
+    for line in table.lines() {
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,263 @@
+//! A job as the options of PBS and Grid Engine describe it.
+
+use super::FrontendDialect;
+use super::error::FrontendError;
+use super::job_id;
+use super::options::ParsedOption;
+use super::resources::ResourceOptions;
+
+/// What was asked for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct JobOptions {
+    pub(super) name: Option<String>,
+    pub(super) output: Option<String>,
+    pub(super) stderr_path: Option<String>,
+    pub(super) join_stderr: bool,
+    pub(super) dir: Option<String>,
+    /// Start where `qsub` was called.
+    pub(super) in_current_dir: bool,
+    pub(super) shell: Option<String>,
+    /// `NAME` or `NAME=VALUE`.
+    pub(super) env: Vec<String>,
+    pub(super) all_env: bool,
+    pub(super) array: Option<String>,
+    pub(super) max_concurrent: Option<String>,
+    /// `ID` or `any:ID`.
+    pub(super) after: Vec<String>,
+    pub(super) held: bool,
+    pub(super) requeue: bool,
+    pub(super) terse: bool,
+    pub(super) wait: bool,
+    /// What is run is a program and no script.
+    pub(super) program: bool,
+    pub(super) arguments: Option<String>,
+    pub(super) resources: ResourceOptions,
+    /// What is known and changes nothing here, as it was written.
+    pub(super) ignored: Vec<String>,
+}
+
+impl JobOptions {
+    /// Takes options in; of two that say the same, the later one counts.
+    ///
+    /// # Errors
+    /// The first that means nothing, or cannot be honoured.
+    pub(super) fn add(
+        &mut self,
+        options: &[ParsedOption],
+        style: FrontendDialect,
+    ) -> Result<(), FrontendError> {
+        options
+            .iter()
+            .try_for_each(|given| self.add_one(given, style))
+    }
+
+    fn add_one(
+        &mut self,
+        given: &ParsedOption,
+        style: FrontendDialect,
+    ) -> Result<(), FrontendError> {
+        let value = || Some(given.value.clone());
+        match given.name.as_str() {
+            "N" => self.name = value(),
+            "o" => self.output = Some(path(&given.value)),
+            "e" => self.stderr_path = Some(path(&given.value)),
+            "j" => self.join_stderr = matches!(given.value.as_str(), "oe" | "eo" | "y" | "yes"),
+            "d" | "wd" => self.dir = value(),
+            "cwd" => self.in_current_dir = true,
+            "S" => self.shell = Some(path(&given.value)),
+            "v" => self.env.extend(list(&given.value)),
+            "V" => self.all_env = true,
+            "t" | "J" => self.array = value(),
+            "tc" => self.max_concurrent = value(),
+            "hold_jid" => self.add_dependency(given, "any:", given.value.split(','), style)?,
+            "h" => self.held = true,
+            "r" => self.requeue = parse_yes_no(given)?,
+            "terse" => self.terse = true,
+            "sync" => self.wait = parse_yes_no(given)?,
+            "b" => self.program = parse_yes_no(given)?,
+            "F" => self.arguments = value(),
+            "l" => self.resources.add(given)?,
+            "pe" => self.parallel(given)?,
+            "W" => self.attributes(given, style)?,
+            "a" | "dl" => {
+                return Err(given.unsupported("jobs cannot be submitted for a later start"));
+            }
+            "I" | "X" => return Err(given.unsupported("jobs have no terminal")),
+            "D" => return Err(given.unsupported("the root of a job cannot be changed")),
+            "hold_jid_ad" => {
+                return Err(given.unsupported("tasks cannot wait for those of another array"));
+            }
+            "u" => return Err(given.unsupported("jobs run as the user who submits them")),
+            "i" => return Err(given.unsupported("jobs have no input")),
+            // These ask for what is so anyway.
+            "m" if given.value == "n" => {}
+            "c" if given.value == "n" => {}
+            "p" | "js" if given.value == "0" => {}
+            "now" | "R" if given.value.starts_with('n') => {}
+            "w" if matches!(given.value.as_str(), "e" | "w" | "n") => {}
+            "shell" | "hard" | "z" | "verbose" => {}
+            "now" => return Err(given.unsupported("jobs that cannot start at once are queued")),
+            "w" => return Err(given.unsupported("a job cannot be checked without being submitted")),
+            "clear" => return Err(given.unsupported("earlier options stay in effect")),
+            "C" => {
+                return Err(given.unsupported("the prefix of options in scripts cannot be changed"));
+            }
+            _ => self.ignored.push(
+                format!("{} {}", given.option(), given.value)
+                    .trim_end()
+                    .to_owned(),
+            ),
+        }
+        Ok(())
+    }
+
+    /// `smp 4`, `smp 4-8`: the least will do.
+    fn parallel(&mut self, given: &ParsedOption) -> Result<(), FrontendError> {
+        let slots = given.value.rsplit(' ').next().unwrap_or_default();
+        let least = slots.split('-').next().unwrap_or_default();
+        let procs = least.parse().ok().filter(|&procs| procs > 0);
+        let wrong = || given.invalid_value(format!("expected a number of slots, got `{slots}`"));
+        self.resources.procs = Some(procs.ok_or_else(wrong)?);
+        Ok(())
+    }
+
+    /// `depend=afterok:7:8,block=true`.
+    fn attributes(
+        &mut self,
+        given: &ParsedOption,
+        style: FrontendDialect,
+    ) -> Result<(), FrontendError> {
+        for attribute in given.value.split(',') {
+            let (name, value) = attribute.split_once('=').unwrap_or((attribute, "true"));
+            let depends = name == "depend" || name.starts_with("after");
+            match (name, value) {
+                ("block", "true") => self.wait = true,
+                ("block", "false") => {}
+                // The second of `depend=afterok:7,afterany:8` stands alone.
+                _ if depends => {
+                    let words = if name == "depend" { value } else { name };
+                    let (kind, jobs) = words.split_once(':').unwrap_or((words, ""));
+                    let prefix = match kind {
+                        "afterok" => "",
+                        "afterany" => "any:",
+                        _ => {
+                            return Err(
+                                given.invalid_value(format!("jobs cannot wait with `{kind}`"))
+                            );
+                        }
+                    };
+                    self.add_dependency(given, prefix, jobs.split(':'), style)?;
+                }
+                _ => return Err(given.invalid_value(format!("unknown attribute `{name}`"))),
+            }
+        }
+        Ok(())
+    }
+
+    fn add_dependency<'a>(
+        &mut self,
+        given: &ParsedOption,
+        prefix: &str,
+        jobs: impl Iterator<Item = &'a str>,
+        style: FrontendDialect,
+    ) -> Result<(), FrontendError> {
+        for word in jobs {
+            let job = job_id::parse(word, style).filter(|job| !job.contains('_'));
+            let job = job.ok_or_else(|| {
+                given.invalid_value(format!("expected the number of a job, got `{word}`"))
+            })?;
+            self.after.push(format!("{prefix}{job}"));
+        }
+        Ok(())
+    }
+}
+
+fn parse_yes_no(given: &ParsedOption) -> Result<bool, FrontendError> {
+    match given.value.as_str() {
+        "y" | "yes" => Ok(true),
+        "n" | "no" => Ok(false),
+        other => Err(given.invalid_value(format!("expected y or n, got `{other}`"))),
+    }
+}
+
+/// The path in `host:path`, of PBS, or `:path`, of Grid Engine.
+fn path(value: &str) -> String {
+    match value.split_once(':') {
+        Some((host, path)) if !host.contains('/') => path.to_owned(),
+        _ => value.to_owned(),
+    }
+}
+
+/// `A=1,B,C='x,y'` at its commas.
+fn list(value: &str) -> Vec<String> {
+    let (mut items, mut item, mut quote) = (Vec::new(), String::new(), None);
+    for letter in value.chars() {
+        match (letter, quote) {
+            (',', None) => items.push(std::mem::take(&mut item)),
+            ('"' | '\'', None) => quote = Some(letter),
+            (_, Some(open)) if letter == open => quote = None,
+            _ => item.push(letter),
+        }
+    }
+    items.push(item);
+    items.retain(|item| !item.is_empty());
+    items
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::frontends::options;
+
+    fn wishes(words: &str, style: FrontendDialect) -> Result<JobOptions, String> {
+        let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+        let (given, _) = options::parse("qsub", &words).map_err(|error| error.to_string())?;
+        let mut wishes = JobOptions::default();
+        wishes
+            .add(&given, style)
+            .map_err(|error| error.to_string())?;
+        Ok(wishes)
+    }
+
+    #[test]
+    fn jobs_wait_for_others_in_both_dialects() {
+        let after = |words, style| wishes(words, style).unwrap().after;
+        assert_eq!(
+            after(
+                "-W depend=afterok:7.tollgate:8,afterany:9",
+                FrontendDialect::Pbs
+            ),
+            ["7", "8", "any:9"]
+        );
+        assert_eq!(
+            after("-hold_jid 7,8", FrontendDialect::GridEngine),
+            ["any:7", "any:8"]
+        );
+        for words in [
+            "-W depend=afternotok:7",
+            "-hold_jid name",
+            "-W depend=afterok:7[3]",
+        ] {
+            assert!(wishes(words, FrontendDialect::Pbs).is_err(), "{words}");
+        }
+    }
+
+    #[test]
+    fn variables_are_split_at_commas_but_not_within_quotes() {
+        assert_eq!(list("A=1,B,C='x,y',"), ["A=1", "B", "C=x,y"]);
+    }
+
+    #[test]
+    fn what_changes_nothing_is_kept_to_be_said_and_what_would_is_refused() {
+        let kept = wishes(
+            "-q long -m n -M me@here -j oe -notify",
+            FrontendDialect::Pbs,
+        )
+        .unwrap();
+        assert_eq!(kept.ignored, ["-q long", "-M me@here", "-notify"]);
+        assert!(kept.join_stderr);
+        let refused = wishes("-a 1200", FrontendDialect::Pbs).unwrap_err();
+        let expected = "qsub: -a: not supported: jobs cannot be submitted for a later start";
+        assert_eq!(refused, expected);
+    }
+}

@@ -1,0 +1,211 @@
+//! What is asked for with `-l`: `nodes=1:ppn=4,walltime=01:00:00`, `select=2:ncpus=4:mem=2gb`, `h_rt=3600`.
+
+use super::error::FrontendError;
+use super::options::ParsedOption;
+use crate::client::parse;
+
+/// What was asked for so far.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct ResourceOptions {
+    /// Processors, all together.
+    pub(super) procs: Option<u32>,
+    /// Bytes of memory, all together.
+    pub(super) memory: Option<u64>,
+    /// Bytes for each processor.
+    pub(super) memory_per_proc: Option<u64>,
+    /// Seconds.
+    pub(super) estimate: Option<f64>,
+    pub(super) deadline: Option<String>,
+    pub(super) budget: Option<f64>,
+    pub(super) penalty: Option<f64>,
+    pub(super) confidence: Option<f64>,
+    /// What is known and does nothing here.
+    pub(super) ignored: Vec<String>,
+}
+
+impl ResourceOptions {
+    /// Takes a list in.
+    ///
+    /// # Errors
+    /// The first that means nothing, or that there is not here.
+    pub(super) fn add(&mut self, given: &ParsedOption) -> Result<(), FrontendError> {
+        given
+            .value
+            .split(',')
+            .map(str::trim)
+            .filter(|item| !item.is_empty())
+            .try_for_each(|item| self.add_one(given, item))
+    }
+
+    /// All bytes of memory for `procs` processors.
+    pub(super) fn memory_for(&self, procs: u32) -> Option<u64> {
+        let each = self
+            .memory_per_proc
+            .map(|each| each.saturating_mul(u64::from(procs)));
+        self.memory.max(each)
+    }
+
+    fn add_one(&mut self, given: &ParsedOption, item: &str) -> Result<(), FrontendError> {
+        let (name, value) = item.split_once('=').unwrap_or((item, ""));
+        let wrong = |message: String| given.invalid_value(format!("{name}: {message}"));
+        let amount = || value.parse::<f64>().ok().filter(|value| value.is_finite());
+        let expected = |what: &str| wrong(format!("expected {what}, got `{value}`"));
+        match name {
+            "walltime" | "h_rt" | "s_rt" => {
+                self.estimate = Some(parse::parse_span(value).map_err(wrong)?);
+            }
+            "mem" | "vmem" | "mem_free" | "h_rss" | "virtual_free" | "vf" => {
+                let bytes = memory(value).map_err(wrong)?;
+                self.memory = self.memory.max(Some(bytes));
+            }
+            "pmem" | "pvmem" | "h_vmem" | "s_vmem" => {
+                let bytes = memory(value).map_err(wrong)?;
+                self.memory_per_proc = self.memory_per_proc.max(Some(bytes));
+            }
+            "ncpus" | "procs" | "slots" => {
+                let procs = value.parse().ok().filter(|&procs| procs > 0);
+                self.procs = Some(procs.ok_or_else(|| expected("a number of processors"))?);
+            }
+            "nodes" | "select" => self.add_chunks(given, name, value)?,
+            "deadline" => self.deadline = Some(value.to_owned()),
+            "budget" => self.budget = Some(amount().ok_or_else(|| expected("credits"))?),
+            "penalty" => self.penalty = Some(parse::parse_rate(value).map_err(wrong)?),
+            "confidence" => self.confidence = Some(amount().ok_or_else(|| expected("a number"))?),
+            "place" | "cput" | "pcput" | "h_cpu" | "s_cpu" | "nice" => {
+                self.ignored.push(format!("-l {item}"));
+            }
+            _ => {
+                return Err(given.invalid_value(format!("unknown resource `{name}`")));
+            }
+        }
+        Ok(())
+    }
+
+    /// `2:ppn=4` or `2:ncpus=4:mem=2gb`, several joined by `+`. There is one machine, and its
+    /// cores are alike: chunks are added up.
+    fn add_chunks(
+        &mut self,
+        given: &ParsedOption,
+        name: &str,
+        value: &str,
+    ) -> Result<(), FrontendError> {
+        let (mut procs, mut memory_all) = (0_u32, None);
+        for chunk in value.split('+') {
+            let mut parts = chunk.split(':');
+            let count: Option<u32> = parts.next().and_then(|count| count.parse().ok());
+            let count = count.filter(|&count| count > 0).ok_or_else(|| {
+                given.invalid_value(format!("{name}: expected a number of nodes, got `{chunk}`"))
+            })?;
+            let mut each = 1_u32;
+            for part in parts {
+                let (key, amount) = part.split_once('=').unwrap_or((part, ""));
+                let number = amount.parse::<u32>().ok().filter(|&number| number > 0);
+                match (key, number) {
+                    ("ppn" | "ncpus", Some(number)) => each = number,
+                    // How the processors are used is the program's own affair.
+                    ("mpiprocs" | "ompthreads", Some(_)) => {}
+                    ("mem" | "vmem", _) => {
+                        let bytes = memory(amount)
+                            .map_err(|message| given.invalid_value(format!("{name}: {message}")))?;
+                        let bytes = bytes.saturating_mul(u64::from(count));
+                        memory_all = Some(memory_all.unwrap_or(0_u64).saturating_add(bytes));
+                    }
+                    _ => {
+                        return Err(given.invalid_value(format!("{name}: unknown part `{part}`")));
+                    }
+                }
+            }
+            procs = procs.saturating_add(count.saturating_mul(each));
+        }
+        self.procs = Some(procs);
+        self.memory = self.memory.max(memory_all);
+        Ok(())
+    }
+}
+
+/// Bytes; PBS counts in words (`2gw`) too, of eight bytes.
+fn memory(text: &str) -> Result<u64, String> {
+    let text = text.to_ascii_lowercase();
+    match text.strip_suffix('w') {
+        Some(amount) => Ok(parse::parse_memory(amount)?.saturating_mul(8)),
+        None => parse::parse_memory(&text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(lists: &[&str]) -> Result<ResourceOptions, String> {
+        let mut resources = ResourceOptions::default();
+        for list in lists {
+            let given = ParsedOption {
+                source: "qsub".to_owned(),
+                name: "l".to_owned(),
+                value: (*list).to_owned(),
+            };
+            resources.add(&given).map_err(|error| error.to_string())?;
+        }
+        Ok(resources)
+    }
+
+    #[test]
+    fn processors_memory_and_time_are_found_in_every_dialect() {
+        for (lists, procs, memory, estimate) in [
+            (
+                &["nodes=1:ppn=4", "walltime=01:30:00", "mem=2gb"][..],
+                Some(4),
+                Some(2 << 30),
+                Some(5400.0),
+            ),
+            (
+                &["select=2:ncpus=3:mem=512mb:mpiprocs=3"],
+                Some(6),
+                Some(1 << 30),
+                None,
+            ),
+            (&["nodes=1:ppn=2+2:ppn=1"], Some(4), None, None),
+            (
+                &["h_rt=3600,h_vmem=1G", "slots=2"],
+                Some(2),
+                Some(2 << 30),
+                Some(3600.0),
+            ),
+            (&["h_rss=100M,mem_free=200M"], None, Some(200 << 20), None),
+            (&["mem=1kw"], None, Some(8192), None),
+        ] {
+            let asked = asked(lists).unwrap();
+            let memory_all = asked.memory_for(asked.procs.unwrap_or(1));
+            assert_eq!(
+                (asked.procs, memory_all, asked.estimate),
+                (procs, memory, estimate),
+                "{lists:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_not_here_is_named() {
+        for (list, expected) in [
+            ("gpu=1", "qsub: -l: unknown resource `gpu`"),
+            (
+                "nodes=1:ppn=2:gpus=1",
+                "qsub: -l: nodes: unknown part `gpus=1`",
+            ),
+            (
+                "nodes=node07",
+                "qsub: -l: nodes: expected a number of nodes, got `node07`",
+            ),
+            (
+                "procs=0",
+                "qsub: -l: procs: expected a number of processors, got `0`",
+            ),
+            (
+                "budget=lots",
+                "qsub: -l: budget: expected credits, got `lots`",
+            ),
+        ] {
+            assert_eq!(asked(&[list]).unwrap_err(), expected);
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! The flags that describe a job.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::path::PathBuf;
+
+use jiff::Zoned;
+use tollgate_service::api::types::JobRequest;
+
+use super::parse::{self, TimeSpec};
+use super::script::JobScript;
+use crate::args::parse_count;
+use crate::exit::CliFailure;
+
+/// What of the environment a job gets unless more is asked for.
+const DEFAULT_ENV: &[&str] = &[
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ",
+];
+
+/// Where its output goes unless it is said.
+const DEFAULT_OUTPUT: &str = "tollgate-%j.out";
+/// The same of an array: a file a task, in a directory of the array's own.
+const DEFAULT_ARRAY_OUTPUT: &str = "tollgate-%j/%a.out";
+
+/// A job as it is typed: on the command line, or in the `#TOLLGATE` lines of a script.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct JobArgs {
+    /// Number of processors [default: 1]
+    #[arg(long, short = 'n', value_name = "N", value_parser = parse_count::<u32>)]
+    pub(super) procs: Option<u32>,
+
+    /// Maximum memory, as in 2G or 500M
+    #[arg(long, value_name = "SIZE", value_parser = parse::parse_memory)]
+    pub(super) mem: Option<u64>,
+
+    /// Expected run time, as in 90s, 1h30m, 1-12:00:00 [default: a forecast]
+    #[arg(long, short = 'e', value_name = "SPAN", value_parser = parse::parse_span)]
+    pub(super) estimate: Option<f64>,
+
+    /// Latest finish, as in +2h, 17:00 or `fri 9am`
+    ///
+    /// Other forms: 1-12:00:00 (from now), `tomorrow 9am`, noon, 2026-12-01T09:00, and the last with
+    /// an offset or a Z.
+    #[arg(long, short, value_name = "TIME")]
+    pub(super) deadline: Option<String>,
+
+    /// Maximum cost, in credits
+    #[arg(long, short, value_name = "CREDITS")]
+    pub(super) budget: Option<f64>,
+
+    /// Cost of lateness to the provider, as in 0.1/s or 360/h
+    #[arg(long, value_name = "RATE", value_parser = parse::parse_rate)]
+    pub(super) penalty: Option<f64>,
+
+    /// Minimum probability of meeting the deadline; reject the job below
+    #[arg(long, value_name = "P")]
+    pub(super) confidence: Option<f64>,
+
+    /// Name of the job [default: the program]
+    ///
+    /// Jobs of one user with the same name are forecast alike.
+    #[arg(long, value_name = "NAME")]
+    pub(super) name: Option<String>,
+
+    /// Pass an environment variable to the job, or `all`
+    ///
+    /// PATH, HOME, USER, LOGNAME, SHELL, LANG, LC_ALL and TZ are always passed.
+    #[arg(long, value_name = "NAME[=VALUE]")]
+    pub(super) env: Vec<String>,
+
+    /// Working directory [default: the current one]
+    #[arg(long, value_name = "DIR")]
+    pub(super) dir: Option<PathBuf>,
+
+    /// Output file; `none` discards the output [default: tollgate-%j.out, tollgate-%j/%a.out]
+    ///
+    /// %j stands for the number of the job, %a for the number of the task of an array.
+    #[arg(long, short, value_name = "FILE")]
+    pub(super) output: Option<String>,
+
+    /// Run the job again from its start if it is lost
+    #[arg(long)]
+    pub(super) requeue: bool,
+
+    /// Submit many tasks under one number, as in 1-1000 or 1-1000%4
+    ///
+    /// Other forms: 1,3,7-9 and 0-99:3. %4 runs at most four tasks at a time. Each task finds its own
+    /// number in TOLLGATE_TASK.
+    #[arg(long, short, value_name = "TASKS")]
+    pub(super) array: Option<String>,
+
+    /// Start after these jobs have ended with exit code 0
+    ///
+    /// any:ID waits for the end of the job, whatever its exit code. The jobs must be of the same user.
+    #[arg(long, value_name = "ID", value_delimiter = ',')]
+    pub(super) after: Vec<String>,
+
+    /// Program and its arguments
+    ///
+    /// A script named with its path, as in ./job.sh, is copied, and its #TOLLGATE lines are read as
+    /// options.
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
+    pub(super) command: Vec<String>,
+}
+
+impl JobArgs {
+    /// The job as it is sent: what is typed here goes over what a script says of itself.
+    pub(super) fn request(&self, now: &Zoned) -> Result<JobRequest, CliFailure> {
+        let Some(script) = JobScript::from_command(&self.command)? else {
+            return self.clone().build(None, now);
+        };
+        let job = self.clone().override_defaults(script.directives()?);
+        job.build(Some(script.text), now)
+    }
+
+    /// This where it says something, else what `below` says.
+    pub(super) fn override_defaults(mut self, below: Self) -> Self {
+        let mut env = below.env;
+        env.append(&mut self.env);
+        Self {
+            procs: self.procs.or(below.procs),
+            mem: self.mem.or(below.mem),
+            estimate: self.estimate.or(below.estimate),
+            deadline: self.deadline.or(below.deadline),
+            budget: self.budget.or(below.budget),
+            penalty: self.penalty.or(below.penalty),
+            confidence: self.confidence.or(below.confidence),
+            name: self.name.or(below.name),
+            env,
+            dir: self.dir.or(below.dir),
+            output: self.output.or(below.output),
+            requeue: self.requeue || below.requeue,
+            array: self.array.or(below.array),
+            after: match self.after.is_empty() {
+                true => below.after,
+                false => self.after,
+            },
+            command: self.command,
+        }
+    }
+
+    /// The job as it is sent, with the script that it runs.
+    pub(super) fn build(
+        self,
+        script: Option<String>,
+        now: &Zoned,
+    ) -> Result<JobRequest, CliFailure> {
+        let usual = match self.array {
+            Some(_) => DEFAULT_ARRAY_OUTPUT,
+            None => DEFAULT_OUTPUT,
+        };
+        let output = self.output.as_deref().unwrap_or(usual);
+        let deadline = self.deadline.as_deref();
+        let deadline = deadline
+            .map(|words| parse::parse_time(words, now))
+            .transpose();
+        let deadline = deadline.map_err(|message| CliFailure::invalid_flag("deadline", message))?;
+        // The service's clock says when a span from now is over, whatever the clock here says.
+        let (deadline_s, deadline_at) = match deadline {
+            Some(TimeSpec::Relative(secs)) => (Some(secs), None),
+            Some(TimeSpec::Absolute(at)) => (None, Some(at.to_string())),
+            None => (None, None),
+        };
+        Ok(JobRequest {
+            command: self.command.clone(),
+            script,
+            name: self.name.clone(),
+            procs: self.procs.unwrap_or(1),
+            memory_bytes: self.mem,
+            estimate_s: self.estimate,
+            deadline_s,
+            deadline_at,
+            budget: self.budget,
+            penalty_per_s: self.penalty.unwrap_or(0.0),
+            confidence: self.confidence,
+            requeue: self.requeue,
+            hold_s: None,
+            array: self.array.clone(),
+            after: self.after.clone(),
+            held: false,
+            env: self.environment()?,
+            dir: self.working_dir()?,
+            output: (output != "none").then(|| output.to_owned()),
+            umask: umask(),
+        })
+    }
+
+    fn environment(&self) -> Result<BTreeMap<String, String>, CliFailure> {
+        let mut given: BTreeMap<String, String> = DEFAULT_ENV
+            .iter()
+            .filter_map(|&name| Some((name.to_owned(), env::var(name).ok()?)))
+            .collect();
+        for word in &self.env {
+            match word.split_once('=') {
+                Some((name, value)) => {
+                    given.insert(name.to_owned(), value.to_owned());
+                }
+                None if word == "all" => {
+                    let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+                        Some((name.into_string().ok()?, value.into_string().ok()?))
+                    };
+                    given.extend(env::vars_os().filter_map(text));
+                }
+                None => {
+                    let value = env::var(word).map_err(|_| {
+                        CliFailure::invalid_flag(
+                            "env",
+                            format!("there is no variable `{word}` to give on"),
+                        )
+                    })?;
+                    given.insert(word.clone(), value);
+                }
+            }
+        }
+        Ok(given)
+    }
+
+    fn working_dir(&self) -> Result<String, CliFailure> {
+        let here = || {
+            env::current_dir().map_err(|error| CliFailure::invalid_flag("dir", error.to_string()))
+        };
+        let dir = match &self.dir {
+            Some(dir) if dir.is_absolute() => dir.clone(),
+            Some(dir) => here()?.join(dir),
+            None => here()?,
+        };
+        dir.into_os_string().into_string().map_err(|dir| {
+            let dir = dir.to_string_lossy();
+            CliFailure::invalid_flag("dir", format!("expected a name in UTF-8, got `{dir}`"))
+        })
+    }
+}
+
+/// The user's own. The system tells it only by setting it.
+fn umask() -> u32 {
+    let mask = rustix::process::umask(rustix::fs::Mode::empty());
+    rustix::process::umask(mask);
+    mask.bits()
+}

@@ -1,0 +1,330 @@
+//! `tollgate status`, `jobs`, `explain` and `ledger`.
+
+use std::io::{self, Write};
+
+use comfy_table::{LineStyle, Table, TableStyle};
+use tollgate_service::api::types::{
+    JobDetails, JobExplanation, JobList, LedgerReport, ServiceObjectives, ServiceStatus,
+};
+
+use super::endpoint::ServiceAddressArgs;
+use super::figures::{self, StatusView};
+use super::{format, parse};
+use crate::args::OutputFormat;
+use crate::exit::{CliFailure, CsvUnsupported};
+
+pub(super) const STYLE: TableStyle =
+    TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+
+/// Show the service's policy, nodes, jobs and results so far.
+#[derive(Debug, clap::Args)]
+pub(crate) struct StatusArgs {
+    #[command(flatten)]
+    address: ServiceAddressArgs,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    format: OutputFormat,
+}
+
+/// List unfinished jobs, latest first, or the tasks of an array.
+#[derive(Debug, clap::Args)]
+pub(crate) struct JobsArgs {
+    /// Array whose tasks to list, as in 7 or 7_1-5,9
+    #[arg(value_parser = parse::parse_job_id, conflicts_with_all = ["all", "state"])]
+    array: Option<String>,
+    #[command(flatten)]
+    address: ServiceAddressArgs,
+    /// Include finished jobs
+    #[arg(long, short)]
+    all: bool,
+    /// List only jobs in this state
+    ///
+    /// One of dependent, queued, held, running, finished, cancelled, lost, rejected, reserved, expired.
+    #[arg(long, value_name = "STATE")]
+    state: Option<String>,
+    /// Show at most N jobs
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    limit: u32,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    format: OutputFormat,
+    /// Print only the numbers
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// Explain why a job waits, and when it should start and end.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ExplainArgs {
+    /// Number of the job, or of an array's task, as in 7_3
+    #[arg(value_parser = parse::parse_job_id)]
+    id: String,
+    #[command(flatten)]
+    address: ServiceAddressArgs,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    format: OutputFormat,
+}
+
+/// Show charges, penalties and earnings, by user and day.
+#[derive(Debug, clap::Args)]
+pub(crate) struct LedgerArgs {
+    #[command(flatten)]
+    address: ServiceAddressArgs,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    format: OutputFormat,
+}
+
+/// `tollgate status`.
+pub(crate) fn status(args: &StatusArgs) -> Result<(), CliFailure> {
+    let mut client = args.address.connect()?;
+    let status: ServiceStatus = client.get("/v1/status")?;
+    let objectives: ServiceObjectives = client.get("/v1/objectives")?;
+    let standing = StatusView { status, objectives };
+    let status = &standing.status;
+    let mut out = io::stdout().lock();
+    match args.format {
+        OutputFormat::Json => format::write_json(&mut out, &standing)?,
+        OutputFormat::Csv => return Err(CsvUnsupported.into()),
+        OutputFormat::Table => {
+            let now = format::now();
+            let since = format::format_local_time(&status.up_since_at, &now);
+            let ServiceStatus {
+                version,
+                pid,
+                policy,
+                market,
+                ..
+            } = status;
+            writeln!(
+                out,
+                "tollgate {version} answers (process {pid}, up since {since})"
+            )?;
+            writeln!(out, "  policy  {policy}, market {market}")?;
+            writeln!(
+                out,
+                "  nodes   {}, {} idle",
+                status.nodes, status.idle_nodes
+            )?;
+            if status.workers + status.workers_disconnected > 0 {
+                writeln!(
+                    out,
+                    "  workers {} connected, {} disconnected",
+                    status.workers, status.workers_disconnected
+                )?;
+            }
+            writeln!(
+                out,
+                "  jobs    {} running, {} queued, {} held",
+                status.running, status.queued, status.held
+            )?;
+            figures::render_objectives(&mut out, &standing.objectives)?;
+            if let Some(shadow) = &status.shadow {
+                figures::render_shadow(&mut out, &status.policy, shadow, &now)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// `tollgate jobs`.
+pub(crate) fn jobs(args: &JobsArgs) -> Result<(), CliFailure> {
+    let live = !args.all && args.state.is_none();
+    let mut path = format!("/v1/jobs?live={live}&limit={}", args.limit);
+    if let Some(state) = &args.state {
+        if !state.bytes().all(|byte| byte.is_ascii_lowercase()) {
+            return Err(CliFailure::invalid_flag(
+                "state",
+                format!("unknown state `{state}`: expected one as in `running` or `finished`"),
+            ));
+        }
+        path.push_str(&format!("&state={state}"));
+    }
+    if let Some(array) = &args.array {
+        path = format!("/v1/jobs/{array}/tasks?limit={}", args.limit);
+    }
+    let listed: JobList = args.address.connect()?.get(&path)?;
+    let mut out = io::stdout().lock();
+    match (args.quiet, args.format) {
+        (true, _) => {
+            for job in &listed.jobs {
+                writeln!(out, "{}", format::format_job_id(job))?;
+            }
+        }
+        (false, OutputFormat::Json) => format::write_json(&mut out, &listed)?,
+        (false, OutputFormat::Table) => render_jobs(&mut out, &listed.jobs)?,
+        (false, OutputFormat::Csv) => write_csv(out, &listed.jobs)?,
+    }
+    Ok(())
+}
+
+fn render_jobs(out: &mut impl Write, jobs: &[JobDetails]) -> io::Result<()> {
+    let now = format::now();
+    let local = |at: &Option<String>| {
+        at.as_ref()
+            .map_or_else(String::new, |at| format::format_local_time(at, &now))
+    };
+    let mut table = Table::new();
+    table.load_style(STYLE);
+    table.set_header([
+        "id",
+        "name",
+        "state",
+        "procs",
+        "submitted",
+        "deadline",
+        "started",
+        "ended",
+    ]);
+    for job in jobs {
+        let state = match &job.status {
+            _ if job.array.is_some() => array_state(job),
+            // A status such as `lost (worker disconnected)` says the state already.
+            Some(status) if status.starts_with(&job.state) => status.clone(),
+            Some(status) if job.finished_at.is_some() => format!("{}, {status}", job.state),
+            Some(_) | None => job.state.clone(),
+        };
+        table.add_row([
+            format::format_job_id(job),
+            job.name.clone(),
+            state,
+            job.procs.to_string(),
+            format::format_local_time(&job.submitted_at, &now),
+            local(&job.deadline_at),
+            local(&job.started_at),
+            local(&job.finished_at),
+        ]);
+    }
+    for line in table.lines() {
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    Ok(())
+}
+
+/// `running: 640 finished, 16 running, 344 queued of 1000`.
+fn array_state(job: &JobDetails) -> String {
+    let Some(array) = &job.array else {
+        return job.state.clone();
+    };
+    let counts = [
+        (array.finished, "finished"),
+        (array.running, "running"),
+        (array.queued, "queued"),
+        (array.held, "held"),
+        (array.cancelled, "cancelled"),
+        (array.lost, "lost"),
+        (array.rejected, "rejected"),
+    ];
+    let all: u64 = counts.iter().map(|(count, _)| count).sum();
+    let some = counts.iter().filter(|(count, _)| *count > 0);
+    let some: Vec<String> = some
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    let status = job.status.as_ref().map(|status| format!(", {status}"));
+    let status = status.unwrap_or_default();
+    format!("{}{status}: {} of {all}", job.state, some.join(", "))
+}
+
+fn write_csv(out: impl Write, jobs: &[JobDetails]) -> Result<(), CliFailure> {
+    let mut rows = csv::Writer::from_writer(out);
+    let mut write = || -> Result<(), csv::Error> {
+        rows.write_record([
+            "id",
+            "user_id",
+            "name",
+            "state",
+            "procs",
+            "submitted_at",
+            "deadline_at",
+            "started_at",
+            "finished_at",
+            "probability",
+            "price",
+            "status",
+        ])?;
+        for job in jobs {
+            let text = |value: &Option<String>| value.clone().unwrap_or_default();
+            let number =
+                |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+            rows.write_record([
+                format::format_job_id(job),
+                job.user_id.to_string(),
+                job.name.clone(),
+                job.state.clone(),
+                job.procs.to_string(),
+                job.submitted_at.clone(),
+                text(&job.deadline_at),
+                text(&job.started_at),
+                text(&job.finished_at),
+                number(job.probability),
+                number(job.price),
+                text(&job.status),
+            ])?;
+        }
+        rows.flush()?;
+        Ok(())
+    };
+    write().map_err(|error| io::Error::from(error).into())
+}
+
+/// `tollgate explain`.
+pub(crate) fn explain(args: &ExplainArgs) -> Result<(), CliFailure> {
+    let path = format!("/v1/jobs/{}/explain", args.id);
+    let explained: JobExplanation = args.address.connect()?.get(&path)?;
+    let mut out = io::stdout().lock();
+    match args.format {
+        OutputFormat::Json => format::write_json(&mut out, &explained)?,
+        OutputFormat::Csv => return Err(CsvUnsupported.into()),
+        OutputFormat::Table => {
+            let now = format::now();
+            writeln!(out, "job {}: {}", args.id, explained.job.state)?;
+            for words in &explained.words {
+                writeln!(out, "  {words}")?;
+            }
+            if let Some(expected) = &explained.expected {
+                let at = |words: &str| format::format_local_time(words, &now);
+                writeln!(out, "  start     {}", at(&expected.expected_start_at))?;
+                writeln!(
+                    out,
+                    "  finish    {} (8 in 10 finish between {} and {})",
+                    at(&expected.expected_finish_at),
+                    at(&expected.earliest_finish_at),
+                    at(&expected.latest_finish_at)
+                )?;
+                if let Some(sure) = expected.probability {
+                    writeln!(out, "  deadline  kept with probability {sure:.2}")?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// `tollgate ledger`.
+pub(crate) fn ledger(args: &LedgerArgs) -> Result<(), CliFailure> {
+    let ledger: LedgerReport = args.address.connect()?.get("/v1/ledger")?;
+    let mut out = io::stdout().lock();
+    match args.format {
+        OutputFormat::Json => format::write_json(&mut out, &ledger)?,
+        OutputFormat::Csv => return Err(CsvUnsupported.into()),
+        OutputFormat::Table => {
+            let mut table = Table::new();
+            table.load_style(STYLE);
+            table.set_header(["day", "user", "charges", "penalties", "utility"]);
+            for account in &ledger.accounts {
+                table.add_row([
+                    account.day.clone(),
+                    account.user_id.to_string(),
+                    account.charges.to_string(),
+                    account.penalties.to_string(),
+                    account.utility.to_string(),
+                ]);
+            }
+            for line in table.lines() {
+                writeln!(out, "{}", line.trim_end())?;
+            }
+        }
+    }
+    Ok(())
+}

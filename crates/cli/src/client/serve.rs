@@ -1,0 +1,177 @@
+//! `tollgate serve`.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use tollgate_engine::log::{self, LogSettings};
+use tollgate_engine::starter::StarterLink;
+use tollgate_engine::{LocalEngine, LocalEngineConfig};
+use tollgate_service::core::AdmissionRules;
+use tollgate_service::data_dir::SETTINGS;
+use tollgate_service::privileges::ServiceAccount;
+use tollgate_service::{DataDir, ListenConfig, ServeOptions, ServiceConfig, UserScope, serve};
+
+use super::detach::detach;
+use super::endpoint::DataDirArgs;
+use super::log::LogArgs;
+use crate::exit::CliFailure;
+
+/// The word behind which the program is the runner.
+pub(crate) const RUNNER_ARG: &str = "__runner";
+/// The word behind which the program is the starter of runners.
+pub(crate) const STARTER_ARG: &str = "__starter";
+
+/// Run the service: admit jobs, promise deadlines, and run them.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ServeArgs {
+    #[command(flatten)]
+    data_dir: DataDirArgs,
+    /// Configuration file, as TOML [default: config.toml in the data directory]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Listen on TCP too, with TLS, for clients with a token
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: Option<String>,
+    /// Admission policy, instead of the configured one; see `tollgate policies`
+    #[arg(long, value_name = "NAME[:KEY=VALUE,...]")]
+    policy: Option<String>,
+    /// Policy to run on paper beside it; `tollgate status` compares both
+    #[arg(long, value_name = "NAME[:KEY=VALUE,...]")]
+    shadow: Option<String>,
+    /// Return once the service answers; it outlives the terminal
+    #[arg(long)]
+    detach: bool,
+    #[command(flatten)]
+    log: LogArgs,
+}
+
+/// `tollgate serve`.
+pub(crate) fn run(args: &ServeArgs) -> Result<(), CliFailure> {
+    let place = args.data_dir.data_dir()?;
+    if args.detach {
+        return detach(&place);
+    }
+    let mut config = match &args.config {
+        Some(file) => ServiceConfig::read(file)?,
+        None => default_config(&place)?,
+    };
+    if let Some(policy) = &args.policy {
+        config.policy.clone_from(policy);
+    }
+    if args.shadow.is_some() {
+        config.shadow.clone_from(&args.shadow);
+    }
+    if let Some(address) = &args.listen {
+        let listen = config
+            .listen
+            .get_or_insert_with(|| ListenConfig::for_address(address));
+        listen.address.clone_from(address);
+    }
+    let log = args.log.override_settings(config.log()?)?;
+    log::start(log);
+    let (rules, mut doors) = (config.rules()?, config.serve_options()?);
+    // Root may read the key of a certificate, and the account that it becomes need not.
+    doors.read_certificate()?;
+    let starter = match doors.access.scope {
+        UserScope::All => drop_root(&place, &config.account, config.root_jobs)?,
+        UserScope::Own => None,
+    };
+    let folder = DataDir::lock(&place)?;
+    serve_in(&folder, &rules, doors, (log, starter), || {})
+}
+
+/// Serves in a folder, and calls `ready` once it answers.
+pub(super) fn run_in(
+    folder: &DataDir,
+    config: &ServiceConfig,
+    log: LogSettings,
+    ready: impl FnOnce(),
+) -> Result<(), CliFailure> {
+    serve_in(
+        folder,
+        &config.rules()?,
+        config.serve_options()?,
+        (log, None),
+        ready,
+    )
+}
+
+fn serve_in(
+    folder: &DataDir,
+    rules: &AdmissionRules,
+    doors: ServeOptions,
+    (log, starter): (LogSettings, Option<StarterLink>),
+    ready: impl FnOnce(),
+) -> Result<(), CliFailure> {
+    let engine = open_local_engine(folder, doors.access.scope, log, starter)?;
+    let socket = folder.socket();
+    serve(folder, engine, rules, doors, |heard| {
+        let (policy, market, socket) = (&rules.policy, rules.market, socket.display());
+        tracing::info!(%policy, %market, %socket, "the service answers");
+        if let Some(shadow) = &rules.shadow {
+            tracing::info!(policy = %shadow, "a second policy decides on paper");
+        }
+        if let Some(heard) = heard {
+            let (address, key) = (heard.address, heard.fingerprint);
+            tracing::info!(url = %format_args!("https://{address}"), %key, "the service listens on TCP");
+        }
+        ready();
+    })?;
+    Ok(())
+}
+
+/// As root, becomes an account that has no rights over users, for good, and leaves a starter of runners behind.
+/// None if this is not root, or is to stay root.
+pub(super) fn drop_root(
+    place: &Path,
+    account: &str,
+    root_jobs: bool,
+) -> Result<Option<StarterLink>, CliFailure> {
+    if !rustix::process::geteuid().is_root() {
+        return Ok(None);
+    }
+    let Some(account) = ServiceAccount::by_name(account)? else {
+        return Ok(None);
+    };
+    let program = current_program()?;
+    let starter = [program.clone(), STARTER_ARG.into()];
+    let given_up = account.switch_to(place, root_jobs, &starter, &[program, RUNNER_ARG.into()])?;
+    if given_up.took_over {
+        let (place, name) = (place.display(), account.name());
+        tracing::info!(folder = %place, account = name, "the data folder was given to the account");
+    }
+    Ok(Some(given_up.starter))
+}
+
+fn default_config(place: &Path) -> Result<ServiceConfig, CliFailure> {
+    let file = place.join(SETTINGS);
+    if file.exists() {
+        return Ok(ServiceConfig::read(&file)?);
+    }
+    Ok(ServiceConfig::default())
+}
+
+/// This machine, by way of a runner that outlives the service: this very program.
+pub(super) fn open_local_engine(
+    folder: &DataDir,
+    users: UserScope,
+    log: LogSettings,
+    starter: Option<StarterLink>,
+) -> Result<LocalEngine, CliFailure> {
+    let settings = LocalEngineConfig {
+        other_users: users == UserScope::All,
+        log,
+        starter,
+        ..LocalEngineConfig::new(folder.engine_dir(), [current_program()?, RUNNER_ARG.into()])
+    };
+    Ok(LocalEngine::open(settings)?)
+}
+
+/// The file of this very program.
+pub(super) fn current_program() -> Result<OsString, CliFailure> {
+    let program = env::current_exe();
+    let program =
+        program.map_err(|error| CliFailure::read_failed("the program itself".to_owned(), error))?;
+    Ok(program.into_os_string())
+}

@@ -1,0 +1,232 @@
+//! `tollgate submit` and `tollgate quote`.
+
+use std::io::{self, Write};
+
+use jiff::{Timestamp, Zoned};
+use tollgate_service::ApiClient;
+use tollgate_service::api::types::{
+    JobDecision, JobOffer, JobRef, JobRequest, ReasonMessage, SubmitResponse,
+};
+
+use super::clock;
+use super::endpoint::ServiceAddressArgs;
+use super::error::ClientCommandError;
+use super::job::JobArgs;
+use super::{format, parse};
+use crate::args::OutputFormat;
+use crate::exit::{CliFailure, CsvUnsupported};
+use crate::messages::Verbosity;
+
+/// Submit a job.
+///
+/// The answer is `accepted` with a promise, `queued`, `deferred`, or `rejected` with the reasons
+/// (exit code 3).
+#[derive(Debug, clap::Args)]
+pub(crate) struct SubmitArgs {
+    /// Claim the reserved quote of this number; only the command is needed
+    #[arg(long, value_name = "ID")]
+    quote: Option<u64>,
+    /// Hold the job until `tollgate release`
+    #[arg(long)]
+    hold: bool,
+    #[command(flatten)]
+    common: SubmitCommonArgs,
+}
+
+/// Show the answer that `submit` would give; change nothing.
+#[derive(Debug, clap::Args)]
+pub(crate) struct QuoteArgs {
+    /// Reserve the room for this long, as in 60s
+    ///
+    /// `tollgate submit --quote ID` claims it; an unclaimed quote expires.
+    #[arg(long, value_name = "SPAN", value_parser = parse::parse_span)]
+    reserve: Option<f64>,
+    #[command(flatten)]
+    common: SubmitCommonArgs,
+}
+
+#[derive(Debug, clap::Args)]
+struct SubmitCommonArgs {
+    #[command(flatten)]
+    job: JobArgs,
+    #[command(flatten)]
+    address: ServiceAddressArgs,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    format: OutputFormat,
+    /// Print only the number of the job
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// `tollgate submit`.
+pub(crate) fn submit(args: &SubmitArgs) -> Result<(), CliFailure> {
+    match args.quote {
+        Some(quote) => claim(&args.common, quote),
+        None => submit_request(&args.common, "/v1/jobs", None, args.hold),
+    }
+}
+
+/// `tollgate quote`.
+pub(crate) fn quote(args: &QuoteArgs) -> Result<(), CliFailure> {
+    submit_request(&args.common, "/v1/quotes", args.reserve, false)
+}
+
+fn claim(args: &SubmitCommonArgs, quote: u64) -> Result<(), CliFailure> {
+    let request = args.job.request(&format::now())?;
+    let path = format!("/v1/quotes/{quote}/claim");
+    let done: JobRef = args.address.connect()?.post(&path, &request)?;
+    let mut out = io::stdout().lock();
+    match (args.quiet, args.format) {
+        (true, _) => writeln!(out, "{}", done.id)?,
+        (false, OutputFormat::Json) => format::write_json(&mut out, &done)?,
+        (false, OutputFormat::Table) => writeln!(out, "job {}: accepted, as quoted", done.id)?,
+        (false, OutputFormat::Csv) => return Err(CsvUnsupported.into()),
+    }
+    Ok(())
+}
+
+fn submit_request(
+    args: &SubmitCommonArgs,
+    path: &str,
+    hold_s: Option<f64>,
+    held: bool,
+) -> Result<(), CliFailure> {
+    let now = format::now();
+    let request = JobRequest {
+        hold_s,
+        held,
+        ..args.job.request(&now)?
+    };
+    let answer = post_request(&mut args.address.connect()?, path, &request)?;
+    let mut out = io::stdout().lock();
+    match (args.quiet, args.format) {
+        (true, _) => {
+            if let Some(id) = answer.id {
+                writeln!(out, "{id}")?;
+            }
+        }
+        (false, OutputFormat::Json) => format::write_json(&mut out, &answer)?,
+        (false, OutputFormat::Table) => render_answer(&mut out, &answer, &now)?,
+        (false, OutputFormat::Csv) => return Err(CsvUnsupported.into()),
+    }
+    match answer.decision {
+        JobDecision::Accepted | JobDecision::Queued | JobDecision::Deferred => Ok(()),
+        JobDecision::Rejected => Err(ClientCommandError::Rejected.into()),
+    }
+}
+
+/// Has the service decide about a job, and notes on standard error if its clock is not this one:
+/// instants are read here and kept there.
+pub(super) fn post_request(
+    client: &mut ApiClient,
+    path: &str,
+    request: &JobRequest,
+) -> Result<SubmitResponse, CliFailure> {
+    let asked = Timestamp::now();
+    let answer: SubmitResponse = client.post(path, request)?;
+    if let Ok(theirs) = answer.now_at.parse::<Timestamp>() {
+        let off = clock::clock_difference_note(theirs, asked, Timestamp::now());
+        off.into_iter().for_each(|off| Verbosity::Notes.note(off));
+    }
+    Ok(answer)
+}
+
+fn render_answer(out: &mut impl Write, answer: &SubmitResponse, now: &Zoned) -> io::Result<()> {
+    let job = match (answer.id, &answer.held_until_at) {
+        (Some(id), None) => format!("job {id}"),
+        (Some(id), Some(_)) => format!("quote {id}"),
+        (None, _) => "quote".to_owned(),
+    };
+    if answer.tasks.is_empty() {
+        render_decision(out, &job, answer.decision, &answer.reasons)?;
+    }
+    for part in &answer.tasks {
+        let tasks = format!("{job}: tasks {}", part.tasks);
+        render_decision(out, &tasks, part.decision, &part.reasons)?;
+    }
+    if let Some(at) = &answer.deadline_at {
+        let sure = answer.expected.as_ref().and_then(|e| e.probability);
+        let sure = sure.map_or_else(String::new, |p| format!(", kept with probability {p:.2}"));
+        writeln!(
+            out,
+            "  deadline  {}{sure}",
+            format::format_local_time(at, now)
+        )?;
+    }
+    let source = match answer.estimate_source.as_str() {
+        "user" => "as given",
+        "class" => "by the forecast for such jobs",
+        _ => "the configured default: no such job has ended yet",
+    };
+    let estimate = format::format_span(answer.estimate_s);
+    writeln!(out, "  estimate  {estimate}, {source}")?;
+    if let Some(expected) = &answer.expected {
+        let at = |words: &str| format::format_local_time(words, now);
+        writeln!(out, "  start     {}", at(&expected.expected_start_at))?;
+        writeln!(out, "  finish    {}", at(&expected.expected_finish_at))?;
+        let ends = [&expected.earliest_finish_at, &expected.latest_finish_at].map(|end| at(end));
+        if ends[0] != ends[1] {
+            writeln!(
+                out,
+                "            8 in 10 between {} and {}",
+                ends[0], ends[1]
+            )?;
+        }
+        writeln!(out, "            forecast from {}", answer.forecast_from)?;
+    }
+    for offer in &answer.offers {
+        writeln!(out, "  instead   {}", render_offer(offer, now))?;
+    }
+    if let (Some(until), Some(id)) = (&answer.held_until_at, answer.id) {
+        let until = format::format_local_time(until, now);
+        writeln!(
+            out,
+            "  reserved  until {until}: `tollgate submit --quote {id} -- ..`"
+        )?;
+    }
+    if let Some(price) = answer.price.filter(|&price| price > 0.0) {
+        writeln!(out, "  price     {price} credits")?;
+    }
+    Ok(())
+}
+
+fn render_decision(
+    out: &mut impl Write,
+    what: &str,
+    decision: JobDecision,
+    reasons: &[ReasonMessage],
+) -> io::Result<()> {
+    match decision {
+        JobDecision::Accepted => writeln!(out, "{what}: accepted"),
+        JobDecision::Queued => writeln!(out, "{what}: queued; it is admitted at its start"),
+        JobDecision::Deferred => writeln!(
+            out,
+            "{what}: deferred until it is released and the jobs before it are over"
+        ),
+        JobDecision::Rejected => {
+            for reason in reasons {
+                writeln!(out, "{what}: rejected: {}", reason.text)?;
+            }
+            Ok(())
+        }
+    }
+}
+
+/// What would be accepted: `a deadline of 17:00, kept with probability 0.93, for 12 credits`.
+fn render_offer(offer: &JobOffer, now: &Zoned) -> String {
+    let mut words = match (offer.change.as_str(), &offer.deadline_at, offer.budget) {
+        ("deadline", Some(at), _) => {
+            format!("a deadline of {}", format::format_local_time(at, now))
+        }
+        ("budget", _, Some(budget)) => format!("a budget of {budget} credits"),
+        _ => format!("{} processors", offer.procs),
+    };
+    if let Some(probability) = offer.probability {
+        words.push_str(&format!(", kept with probability {probability:.2}"));
+    }
+    if let Some(price) = offer.price.filter(|&price| price > 0.0) {
+        words.push_str(&format!(", for {price} credits"));
+    }
+    words
+}

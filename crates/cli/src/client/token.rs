@@ -1,0 +1,167 @@
+//! `tollgate token`: who may reach the service over the network.
+
+use std::io::{self, Write};
+
+use clap::{Subcommand, ValueEnum};
+use comfy_table::Table;
+use tollgate_service::AccessRole;
+use tollgate_service::api::types::{NewToken, TokenInfo, TokenList, TokenRequest};
+
+use super::endpoint::ServiceAddressArgs;
+use super::list::STYLE;
+use super::{format, parse};
+use crate::args::OutputFormat;
+use crate::exit::{CliFailure, CsvUnsupported};
+use crate::messages::Verbosity;
+
+/// Create, list and revoke tokens for access over the network.
+#[derive(Debug, clap::Args)]
+pub(crate) struct TokenArgs {
+    #[command(subcommand)]
+    command: TokenCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum TokenCommand {
+    /// Create a token and print it once.
+    ///
+    /// The service stores only a hash of the token.
+    New {
+        /// User of the token, by name or number [default: the current user]
+        #[arg(long, value_name = "USER")]
+        user: Option<String>,
+        /// Create a token that can only register a worker
+        #[arg(long)]
+        worker: bool,
+        /// Lifetime, as in 90d or 12h [default: until revoked]
+        #[arg(long, value_name = "SPAN", value_parser = parse::parse_span)]
+        expires: Option<f64>,
+        #[command(flatten)]
+        address: ServiceAddressArgs,
+        /// Output format
+        #[arg(long, value_enum, default_value_t = TokenFormat::Word)]
+        format: TokenFormat,
+    },
+    /// List the user's tokens and certificates.
+    ///
+    /// Root and the service's own user see those of all users.
+    List {
+        #[command(flatten)]
+        address: ServiceAddressArgs,
+        /// Output format
+        #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+        format: OutputFormat,
+    },
+    /// Revoke a token.
+    Revoke {
+        /// Id of the token, as `tollgate token list` shows it
+        id: String,
+        #[command(flatten)]
+        address: ServiceAddressArgs,
+    },
+}
+
+/// How a new token is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum TokenFormat {
+    /// The token alone, for a file
+    Word,
+    /// One JSON object
+    Json,
+}
+
+/// `tollgate token`.
+pub(crate) fn run(args: &TokenArgs) -> Result<(), CliFailure> {
+    match &args.command {
+        TokenCommand::New {
+            user,
+            worker,
+            expires,
+            address,
+            format,
+        } => {
+            let request = TokenRequest {
+                user: user.clone(),
+                kind: match worker {
+                    true => AccessRole::Worker,
+                    false => AccessRole::User,
+                },
+                expires_s: *expires,
+            };
+            create_token(address, &request, *format)
+        }
+        TokenCommand::List { address, format } => list_tokens(address, *format),
+        TokenCommand::Revoke { id, address } => {
+            let _: TokenList = address.connect()?.post(&revoke_path(id)?, &())?;
+            Ok(())
+        }
+    }
+}
+
+fn create_token(
+    address: &ServiceAddressArgs,
+    request: &TokenRequest,
+    format: TokenFormat,
+) -> Result<(), CliFailure> {
+    let made: NewToken = address.connect()?.post("/v1/tokens", request)?;
+    let mut out = io::stdout().lock();
+    match format {
+        TokenFormat::Json => format::write_json(&mut out, &made)?,
+        TokenFormat::Word => {
+            writeln!(out, "{}", made.token)?;
+            let TokenInfo { id, user_id, .. } = &made.about;
+            Verbosity::Notes.note(format_args!(
+                "token {id} stands for user {user_id}; it is not shown again"
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn list_tokens(address: &ServiceAddressArgs, format: OutputFormat) -> Result<(), CliFailure> {
+    let listed: TokenList = address.connect()?.get("/v1/tokens")?;
+    let mut out = io::stdout().lock();
+    match format {
+        OutputFormat::Json => format::write_json(&mut out, &listed)?,
+        OutputFormat::Csv => return Err(CsvUnsupported.into()),
+        OutputFormat::Table => {
+            let now = format::now();
+            let local = |at: &Option<String>| {
+                at.as_ref()
+                    .map_or_else(String::new, |at| format::format_local_time(at, &now))
+            };
+            let mut table = Table::new();
+            table.load_style(STYLE);
+            table.set_header(["id", "proof", "user", "kind", "made", "expires"]);
+            for token in &listed.tokens {
+                table.add_row([
+                    token.id.clone(),
+                    token.proof.clone(),
+                    token.user_id.to_string(),
+                    role_name(token.kind).to_owned(),
+                    local(&token.made_at),
+                    local(&token.expires_at),
+                ]);
+            }
+            for line in table.lines() {
+                writeln!(out, "{}", line.trim_end())?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn role_name(role: AccessRole) -> &'static str {
+    match role {
+        AccessRole::User => "user",
+        AccessRole::Worker => "worker",
+    }
+}
+
+fn revoke_path(id: &str) -> Result<String, CliFailure> {
+    if !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Ok(format!("/v1/tokens/{id}/revoke"));
+    }
+    let message = format!("expected an id as `tollgate token list` shows it, got `{id}`");
+    Err(CliFailure::invalid_flag("id", message))
+}

@@ -1,0 +1,100 @@
+//! `tollgate worker`.
+
+use std::env;
+use std::path::PathBuf;
+
+use tollgate_engine::LocalEngineConfig;
+use tollgate_engine::log::{self, LogSettings};
+use tollgate_service::DataDir;
+use tollgate_service::privileges::ACCOUNT;
+use tollgate_service::workers::WorkerTransport;
+use tollgate_service::workers::daemon::{self, WorkerDaemonConfig};
+
+use super::endpoint::{CONNECTION_HEADING, CredentialArgs};
+use super::error::ClientCommandError;
+use super::log::LogArgs;
+use super::serve::{RUNNER_ARG, current_program, drop_root};
+use crate::args::parse_count;
+use crate::exit::CliFailure;
+
+/// What a route by a socket begins with.
+const UNIX_SCHEME: &str = "unix:";
+
+/// Offer this host's cores to a service on another host.
+#[derive(Debug, clap::Args)]
+pub(crate) struct WorkerArgs {
+    /// URL of the service, https://HOST:PORT or unix:SOCKET
+    #[arg(long, value_name = "URL", help_heading = CONNECTION_HEADING)]
+    connect: String,
+    #[command(flatten)]
+    credentials: CredentialArgs,
+    /// Directory for the worker's state [default: ~/.local/state/tollgate-worker]
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Name of the worker [default: the host name]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Number of cores to offer [default: all]
+    #[arg(long, value_name = "N", value_parser = parse_count::<u32>)]
+    nodes: Option<u32>,
+    /// Run jobs of root too, if the worker runs as root
+    #[arg(long)]
+    root_jobs: bool,
+    #[command(flatten)]
+    log: LogArgs,
+    /// As root: the account that talks to the service, or `root`
+    #[arg(long, value_name = "NAME", default_value = ACCOUNT)]
+    account: String,
+}
+
+/// `tollgate worker`.
+pub(crate) fn run(args: &WorkerArgs) -> Result<(), CliFailure> {
+    let route = match args.connect.strip_prefix(UNIX_SCHEME) {
+        Some(socket) => WorkerTransport::Socket(socket.into()),
+        None => WorkerTransport::Remote(Box::new(
+            args.credentials.connect_info(args.connect.clone())?,
+        )),
+    };
+    let log = args.log.override_settings(LogSettings::default())?;
+    log::start(log);
+    let place = args.data_dir()?;
+    let starter = drop_root(&place, &args.account, args.root_jobs)?;
+    let folder = DataDir::lock(&place)?;
+    let runner = [current_program()?, RUNNER_ARG.into()];
+    let settings = WorkerDaemonConfig {
+        transport: route,
+        name: args.name.clone().unwrap_or_else(host_name),
+        root_jobs: args.root_jobs,
+        engine: LocalEngineConfig {
+            nodes: args.nodes,
+            log,
+            starter,
+            ..LocalEngineConfig::new(folder.engine_dir(), runner)
+        },
+    };
+    tracing::info!(
+        name = settings.name,
+        service = args.connect,
+        "the worker starts"
+    );
+    daemon::run(&folder, settings)?;
+    Ok(())
+}
+
+impl WorkerArgs {
+    /// Not the folder of a service: both may be on one host.
+    fn data_dir(&self) -> Result<PathBuf, CliFailure> {
+        let set = |name| env::var_os(name).filter(|value| !value.is_empty());
+        let state = set("XDG_STATE_HOME").map(PathBuf::from);
+        let home = || set("HOME").map(|home| PathBuf::from(home).join(".local/state"));
+        let usual = || Some(state.or_else(home)?.join("tollgate-worker"));
+        let folder = self.data.clone().or_else(usual);
+        folder.ok_or(ClientCommandError::NoData.into())
+    }
+}
+
+/// The name of this host.
+fn host_name() -> String {
+    let name = rustix::system::uname();
+    name.nodename().to_string_lossy().into_owned()
+}

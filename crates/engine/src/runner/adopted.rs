@@ -1,0 +1,113 @@
+//! Watching over a process that an earlier runner started.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{PidfdFlags, pidfd_open};
+use tollgate_model::Span;
+
+use super::clock;
+use super::event::RunnerEvent;
+use super::process_handle::ProcessHandle;
+use super::procfs::ProcessIdentity;
+use super::task::RunningProcess;
+use super::{kill_tree, spawn};
+use crate::{AttemptEvent, AttemptKey, AttemptOutcome, AttemptStart, AttemptStatus, KillReason};
+
+/// Takes hold of a process. None if it has ended meanwhile.
+pub(super) fn attach(identity: ProcessIdentity) -> Option<ProcessHandle> {
+    let pidfd = pidfd_open(identity.pid, PidfdFlags::empty()).ok()?;
+    // The number may have been used again before it was opened.
+    identity
+        .is_alive()
+        .then(|| ProcessHandle::adopted(identity.pid, pidfd))
+}
+
+/// Waits for its end in a thread of its own, and says it.
+pub(super) fn spawn_watch_thread(
+    attempt: AttemptKey,
+    started: Option<AttemptStart>,
+    (process, identity): (RunningProcess, ProcessIdentity),
+    to: Sender<RunnerEvent>,
+) {
+    thread::spawn(move || {
+        let status = process
+            .handle
+            .pidfd()
+            .and_then(|pidfd| wait_for_exit(pidfd, identity));
+        kill_tree::kill_adopted(&process.group, &attempt.to_string());
+        process.handle.reap(|_| ());
+        let event = match status {
+            Some(status) => AttemptEvent::Ended(outcome(status, started, &process)),
+            None => AttemptEvent::Lost { at: clock::now() },
+        };
+        let over = RunnerEvent::Finished {
+            slot: None,
+            attempt,
+            event,
+        };
+        // Without anybody to tell, the runner is on its way out.
+        let _ = to.send(over);
+    });
+}
+
+/// Waits until the process has ended, and then a moment for its parent to wait for it. One that never
+/// does, as the first process of many containers, leaves the status on the process table.
+fn wait_for_exit(pidfd: &OwnedFd, identity: ProcessIdentity) -> Option<AttemptStatus> {
+    const REAP_TIMEOUT: Duration = Duration::from_secs(2);
+    let mut watched = [PollFd::new(pidfd, PollFlags::IN)];
+    while poll(&mut watched, None).is_err() {}
+    let ended = Instant::now();
+    loop {
+        let unreaped = || identity.unreaped_exit().map(spawn::status_of);
+        let status = spawn::exit_status_of(pidfd.as_fd()).or_else(unreaped);
+        if status.is_some() || ended.elapsed() >= REAP_TIMEOUT {
+            return status;
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn outcome(
+    status: AttemptStatus,
+    started: Option<AttemptStart>,
+    process: &RunningProcess,
+) -> AttemptOutcome {
+    let at = clock::now();
+    let group = &process.group;
+    AttemptOutcome {
+        status,
+        killed: process
+            .meter
+            .ran_out_of_memory(group)
+            .then_some(KillReason::MemoryLimit),
+        at,
+        wall: started.map_or(Span::ZERO, |start| at.since(start.at)),
+        cpu: process.meter.cpu(group).unwrap_or(Span::ZERO),
+        peak_memory: process.meter.peak_memory(group),
+    }
+}
+
+/// A process of an earlier runner, as its `started` file tells it.
+pub(super) fn from_started_file(
+    live: ProcessHandle,
+    header: super::slot::StartedFileHeader,
+) -> (RunningProcess, AttemptStart) {
+    let start = AttemptStart {
+        pid: u32::try_from(live.pid().as_raw_pid()).ok(),
+        at: tollgate_model::Instant::from_micros(header.at_micros),
+    };
+    let age = clock::now().since(start.at).as_micros();
+    let age = Duration::from_micros(u64::try_from(age).unwrap_or(0));
+    let process = RunningProcess {
+        handle: Arc::new(live),
+        group: header.group,
+        meter: header.meter,
+        began: Instant::now().checked_sub(age).unwrap_or_else(Instant::now),
+    };
+    (process, start)
+}

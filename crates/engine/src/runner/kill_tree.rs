@@ -1,0 +1,143 @@
+//! Ending every process of a task, also those that nobody waits for.
+
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+
+use super::group::SlotCgroup;
+use super::process_handle::ProcessHandle;
+use super::procfs;
+
+/// How long processes that were killed are waited for. Who is still there then sits in a system call
+/// that cannot be interrupted; the kernel ends him when that returns.
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
+
+/// Ends what the task with this `mark` in `group` has left behind, if it was asked to end when its
+/// time is up. Called when its first process has ended but has not been reaped, so that the
+/// number is still its own and that of its process group.
+pub(super) fn kill_own(group: &SlotCgroup, leader: &ProcessHandle, mark: &str) {
+    if group.tracks_descendants() {
+        let left = || group.members().is_some_and(|members| !members.is_empty());
+        wait_while(left, leader.kill_deadline());
+        return kill_members(group);
+    }
+    wait_while(
+        || !find_marked(mark, procfs::children).is_empty(),
+        leader.kill_deadline(),
+    );
+    let _ = kill_process_group(leader.pid(), Signal::KILL);
+    kill_marked(mark, procfs::children);
+}
+
+/// Those that were asked to end together with their first process may need longer than that.
+fn wait_while(left: impl Fn() -> bool, until: Option<Instant>) {
+    let is_early = || until.is_some_and(|until| Instant::now() < until);
+    while is_early() && left() {
+        std::thread::sleep(POLL_INTERVAL);
+    }
+}
+
+/// The same for a task of an earlier runner, whose processes are nobody's children here.
+pub(super) fn kill_adopted(group: &SlotCgroup, mark: &str) {
+    if group.tracks_descendants() {
+        return kill_members(group);
+    }
+    kill_marked(mark, procfs::all);
+}
+
+/// Ends the processes of a task whose runner cannot: `runner` is stopped or gone, and is spared.
+pub(super) fn kill_sparing_runner(runner: Pid, group: &SlotCgroup, mark: &str) {
+    if group.tracks_descendants() {
+        return kill_members_except(Some(runner), group);
+    }
+    kill_marked(mark, procfs::all);
+}
+
+/// Asks the processes of a task to end whose runner cannot.
+pub(super) fn terminate_sparing_runner(runner: Pid, group: &SlotCgroup, mark: &str) {
+    for pid in remaining_processes(runner, group, mark) {
+        let _ = kill_process(pid, Signal::TERM);
+        let _ = kill_process(pid, Signal::CONT);
+    }
+}
+
+/// Every process of a task that goes on, but `runner`, whose threads wait in the control groups.
+pub(super) fn remaining_processes(runner: Pid, group: &SlotCgroup, mark: &str) -> Vec<Pid> {
+    let mut left = match group.members() {
+        Some(members) => members,
+        None => find_marked(mark, procfs::all),
+    };
+    left.retain(|pid| *pid != runner);
+    left
+}
+
+/// Kills the processes in the group until there are none; none of them can start others meanwhile.
+fn kill_members(group: &SlotCgroup) {
+    kill_members_except(None, group);
+}
+
+fn kill_members_except(spared: Option<Pid>, group: &SlotCgroup) {
+    let members = || {
+        let mut members = group.members()?;
+        members.retain(|pid| Some(*pid) != spared);
+        (!members.is_empty()).then_some(members)
+    };
+    if members().is_none() {
+        return;
+    }
+    group.set_fork_allowed(false);
+    kill_until_gone(members, |members| {
+        if !group.kill() {
+            kill_each(members);
+        }
+    });
+    group.set_fork_allowed(true);
+}
+
+/// Kills the processes among `candidates` that were started with this mark in their environment,
+/// until there are none: those that they leave behind are found in the next round.
+fn kill_marked(mark: &str, candidates: fn() -> Vec<Pid>) {
+    let left = || Some(find_marked(mark, candidates)).filter(|pids| !pids.is_empty());
+    kill_until_gone(left, kill_each);
+}
+
+fn find_marked(mark: &str, candidates: fn() -> Vec<Pid>) -> Vec<Pid> {
+    let entry = format!("TOLLGATE_ATTEMPT={mark}");
+    let mut pids = candidates();
+    pids.retain(|pid| procfs::has_env_entry(*pid, &entry));
+    pids
+}
+
+fn kill_until_gone(find: impl Fn() -> Option<Vec<Pid>>, kill: impl Fn(&[Pid])) {
+    let mut waited = Duration::ZERO;
+    while let Some(pids) = find().filter(|_| waited < KILL_TIMEOUT) {
+        kill(&pids);
+        std::thread::sleep(POLL_INTERVAL);
+        waited += POLL_INTERVAL;
+    }
+}
+
+fn kill_each(pids: &[Pid]) {
+    for pid in pids {
+        let _ = kill_process(*pid, Signal::KILL);
+    }
+}
+
+/// Takes processes off the process table that became children of the runner when their parents
+/// ended. Only the main thread may call this: it inherits them, and is no slot's.
+pub(super) fn reap_orphans() {
+    // The tasks' own processes are children of their slots' threads, and theirs to reap.
+    const OF_THIS_THREAD: u32 = 0x2000_0000; // __WNOTHREAD
+    use rustix::process::{WaitId, WaitIdOptions, waitid};
+    let options = WaitIdOptions::EXITED
+        | WaitIdOptions::NOHANG
+        | WaitIdOptions::from_bits_retain(OF_THIS_THREAD);
+    loop {
+        match waitid(WaitId::All, options) {
+            Ok(Some(_)) | Err(Errno::INTR) => {}
+            Ok(None) | Err(_) => return,
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! What a new runner does about the attempts of the one before it.
+
+use std::collections::BTreeSet;
+
+use super::group::SlotCgroup;
+use super::journal::RunnerJournalEntry;
+use super::procfs::ProcessIdentity;
+use super::recovery::{self, RecoveredState};
+use super::supervisor::RunnerSupervisor;
+use super::task::RunningProcess;
+use super::{adopted, clock, kill_tree};
+use crate::{AttemptEvent, AttemptKey, AttemptStart};
+
+impl RunnerSupervisor {
+    /// Finds the attempts that are not over: watches those that run, starts those that never did,
+    /// and reports the others as lost. After the machine was switched off nobody knows any more
+    /// which of them ran, since `started` files need not have reached the disk: all are lost.
+    pub(super) fn recover_tasks(&mut self, same_boot: bool) {
+        self.unflushed
+            .push((RunnerJournalEntry::Boot(self.host.boot.clone()), None));
+        let open = self.tasks.iter().filter(|(_, task)| !task.is_finished());
+        let open: Vec<AttemptKey> = open.map(|(attempt, _)| *attempt).collect();
+        let mut in_use = BTreeSet::new();
+        let mut lost = Vec::new();
+        for attempt in open {
+            let trace = match same_boot {
+                true => recovery::inspect(&self.state_dir, attempt, &self.host.boot),
+                false => RecoveredState::Gone,
+            };
+            match trace {
+                RecoveredState::NeverStarted => self.queued.push_back(attempt),
+                RecoveredState::Gone => lost.push(attempt),
+                RecoveredState::Alive(header, identity) => match adopted::attach(identity) {
+                    None => lost.push(attempt),
+                    Some(live) => {
+                        in_use.insert(header.slot.to_string());
+                        self.slots.reserve(header.slot);
+                        self.reattach(attempt, identity, adopted::from_started_file(live, *header));
+                    }
+                },
+            }
+        }
+        self.kill_leftovers(&in_use, &lost);
+        for attempt in lost {
+            tracing::warn!(%attempt, "attempt is lost: no runner saw its end");
+            self.report_lost(attempt);
+        }
+        self.remove_stale_started_files();
+    }
+
+    fn reattach(
+        &mut self,
+        attempt: AttemptKey,
+        identity: ProcessIdentity,
+        found: (RunningProcess, AttemptStart),
+    ) {
+        let (process, start) = found;
+        let watched = process.clone();
+        self.on_started(attempt, start, process);
+        adopted::spawn_watch_thread(
+            attempt,
+            Some(start),
+            (watched, identity),
+            self.events.clone(),
+        );
+    }
+
+    fn report_lost(&mut self, attempt: AttemptKey) {
+        let event = AttemptEvent::Lost { at: clock::now() };
+        self.on_finished(attempt, event);
+    }
+
+    /// Ends processes whose attempts are over, but whose runner had no time to end them.
+    fn kill_leftovers(&self, in_use: &BTreeSet<String>, lost: &[AttemptKey]) {
+        let names = self.host.cgroups.existing();
+        for name in names.iter().filter(|name| !in_use.contains(*name)) {
+            kill_tree::kill_adopted(&self.host.cgroups.slot_cgroup(name), "");
+        }
+        for attempt in lost {
+            kill_tree::kill_adopted(&SlotCgroup::default(), &attempt.to_string());
+        }
+    }
+
+    /// Removes the `started` files of attempts that were acknowledged: the service never hands
+    /// them in again.
+    fn remove_stale_started_files(&self) {
+        let ours = self
+            .tasks
+            .keys()
+            .map(|attempt| self.state_dir.started_file(*attempt));
+        let ours: BTreeSet<_> = ours.collect();
+        for file in self.state_dir.started_files() {
+            if !ours.contains(&file) {
+                let _ = std::fs::remove_file(file);
+            }
+        }
+    }
+}

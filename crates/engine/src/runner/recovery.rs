@@ -1,0 +1,147 @@
+//! What a runner finds when it begins: what the one before it wrote down, and what became of it.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use super::journal::RunnerJournalEntry;
+use super::procfs::ProcessIdentity;
+use super::slot::StartedFileHeader;
+use super::state_dir::RunnerStateDir;
+use super::task::{RunnerTask, RunnerTaskState};
+use crate::AttemptKey;
+
+/// Attempts by what their entries say.
+pub(super) fn rebuild_tasks(entries: &[RunnerJournalEntry]) -> BTreeMap<AttemptKey, RunnerTask> {
+    let mut tasks: BTreeMap<AttemptKey, RunnerTask> = BTreeMap::new();
+    for entry in entries {
+        match entry {
+            RunnerJournalEntry::Version(_) | RunnerJournalEntry::Boot(_) => {}
+            RunnerJournalEntry::Taken(launch) => {
+                tasks.insert(launch.attempt, RunnerTask::new(launch.clone()));
+            }
+            RunnerJournalEntry::Over {
+                attempt,
+                started,
+                event,
+            } => {
+                if let Some(task) = tasks.get_mut(attempt) {
+                    task.started = *started;
+                    task.state = RunnerTaskState::Finished(event.clone());
+                }
+            }
+            RunnerJournalEntry::Acknowledged(attempt) => {
+                tasks.remove(attempt);
+            }
+        }
+    }
+    tasks
+}
+
+/// Whether any of this was written since the machine was switched on.
+pub(super) fn is_same_boot(entries: &[RunnerJournalEntry], boot: &str) -> bool {
+    let last = entries.iter().rev().find_map(|entry| match entry {
+        RunnerJournalEntry::Boot(id) => Some(id),
+        RunnerJournalEntry::Version(_)
+        | RunnerJournalEntry::Taken(_)
+        | RunnerJournalEntry::Over { .. }
+        | RunnerJournalEntry::Acknowledged(_) => None,
+    });
+    last.is_some_and(|id| id == boot)
+}
+
+/// What a `started` file says of its attempt.
+pub(super) enum RecoveredState {
+    /// There is none: no program of it ever ran.
+    NeverStarted,
+    /// Its program runs.
+    Alive(Box<StartedFileHeader>, ProcessIdentity),
+    /// It was started, or its child died before that was certain; whichever it was, it is gone.
+    Gone,
+}
+
+/// Looks for an attempt of an earlier runner. None of its children is on its way into being any
+/// more, since this one holds the lock.
+pub(super) fn inspect(folder: &RunnerStateDir, attempt: AttemptKey, boot: &str) -> RecoveredState {
+    let Ok(text) = fs::read_to_string(folder.started_file(attempt)) else {
+        return match folder.started_file(attempt).exists() {
+            true => RecoveredState::Gone,
+            false => RecoveredState::NeverStarted,
+        };
+    };
+    match parse_started_file(&text) {
+        Some((header, identity)) if header.boot == boot && identity.is_alive() => {
+            RecoveredState::Alive(Box::new(header), identity)
+        }
+        Some(_) | None => RecoveredState::Gone,
+    }
+}
+
+/// A header, and the line of the process; a file that was cut off has no end of line.
+pub(super) fn parse_started_file(text: &str) -> Option<(StartedFileHeader, ProcessIdentity)> {
+    let (header, stat) = text.strip_suffix('\n')?.split_once('\n')?;
+    Some((
+        serde_json::from_str(header).ok()?,
+        ProcessIdentity::parse(stat)?,
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{AttemptEvent, LaunchSpec};
+    use tollgate_model::{Instant, NodeId};
+
+    fn key(job: u64) -> AttemptKey {
+        AttemptKey {
+            job,
+            task: 0,
+            attempt: 1,
+        }
+    }
+
+    #[test]
+    fn entries_are_put_together() {
+        let taken = |job| {
+            RunnerJournalEntry::Taken(LaunchSpec::new(key(job), vec![NodeId(0)], ["true"], "/"))
+        };
+        let over = |job| RunnerJournalEntry::Over {
+            attempt: key(job),
+            started: None,
+            event: AttemptEvent::Lost { at: Instant::ZERO },
+        };
+        let entries = [
+            RunnerJournalEntry::Boot("a".to_owned()),
+            taken(1),
+            taken(2),
+            taken(3),
+            over(2),
+            over(3),
+            RunnerJournalEntry::Acknowledged(key(3)),
+            RunnerJournalEntry::Acknowledged(key(9)),
+        ];
+        let tasks = rebuild_tasks(&entries);
+        let over: Vec<_> = tasks
+            .iter()
+            .map(|(key, task)| (key.job, task.is_finished()))
+            .collect();
+        assert_eq!(over, [(1, false), (2, true)]);
+        assert!(is_same_boot(&entries, "a"));
+        assert!(!is_same_boot(&entries, "b"));
+        assert!(!is_same_boot(&[], "a"));
+    }
+
+    #[test]
+    fn a_file_that_was_cut_off_tells_nothing() {
+        let header = crate::protocol::encode_line(&StartedFileHeader {
+            boot: "a".to_owned(),
+            slot: 3,
+            group: Default::default(),
+            meter: Default::default(),
+            at_micros: 5,
+        });
+        let stat = fs::read_to_string("/proc/self/stat").expect("there is /proc");
+        let whole = String::from_utf8(header).expect("JSON") + &stat;
+        assert!(parse_started_file(&whole).is_some());
+        assert!((0..whole.len()).all(|cut| parse_started_file(&whole[..cut]).is_none()));
+    }
+}

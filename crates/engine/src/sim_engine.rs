@@ -1,0 +1,308 @@
+//! An engine that runs nothing: a simulated machine under a simulated clock, with faults on order.
+
+mod machine;
+mod program;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tollgate_model::{Instant, Span};
+
+pub use program::SimProgram;
+
+use crate::capacity::{
+    CpuPinning, MemoryEnforcement, ProcessEnforcement, ShareEnforcement, TreeTracking,
+};
+use crate::launch::is_share;
+use crate::{
+    AttemptEvent, AttemptKey, AttemptReport, BootTime, Engine, EngineCapacity, EngineError,
+    KillReason, LaunchSpec, RunningAttempt, WakeCallback,
+};
+use machine::SimMachine;
+
+/// A simulated machine. Clones are the same machine: keep one to move the clock and to order
+/// faults, and open a [`SimEngine`] on it as often as the caller is restarted.
+#[derive(Clone)]
+pub struct SimHost(Arc<Mutex<SimHostState>>);
+
+struct SimHostState {
+    nodes: u32,
+    memory_per_node: u64,
+    program_of: Box<dyn Fn(&LaunchSpec) -> SimProgram + Send>,
+    machine: SimMachine,
+    faults: SimFaults,
+    /// Reports under way, and when they arrive.
+    pending_reports: Vec<(Instant, AttemptReport)>,
+    wake: Option<WakeCallback>,
+}
+
+/// What goes wrong between a caller and a [`SimHost`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SimFaults {
+    /// So many calls fail before they are carried out.
+    pub fail_before: u32,
+    /// After those, so many calls are carried out, and their answer is lost.
+    pub fail_after: u32,
+    /// Every report comes twice.
+    pub double_reports: bool,
+    /// Reports arrive so much later.
+    pub report_delay: Span,
+}
+
+impl SimHost {
+    /// A machine of `nodes` nodes with `memory_per_node` bytes each, on which attempts do what
+    /// `deed_of` says; [`SimProgram::of_command`] for a handful of well-known programs. Its clock stands at zero.
+    pub fn new(
+        nodes: u32,
+        memory_per_node: u64,
+        deed_of: impl Fn(&LaunchSpec) -> SimProgram + Send + 'static,
+    ) -> Self {
+        Self(Arc::new(Mutex::new(SimHostState {
+            nodes,
+            memory_per_node,
+            program_of: Box::new(deed_of),
+            machine: SimMachine::default(),
+            faults: SimFaults::default(),
+            pending_reports: Vec::new(),
+            wake: None,
+        })))
+    }
+
+    /// The time there.
+    pub fn now(&self) -> Instant {
+        self.lock().machine.now
+    }
+
+    /// Lets time pass until `until`, with all that happens meanwhile. Never goes back.
+    pub fn advance_to(&self, until: Instant) {
+        let mut machine = self.lock();
+        machine.machine.advance_to(until);
+        machine.send_reports();
+    }
+
+    /// When the next attempt ends if nothing else happens; none if nothing runs.
+    pub fn next_end(&self) -> Option<Instant> {
+        self.lock().machine.next_end()
+    }
+
+    /// What was handed in and has not ended, whoever has opened an engine here.
+    pub fn running(&self) -> Vec<RunningAttempt> {
+        self.lock().machine.running()
+    }
+
+    /// Orders faults from now on.
+    pub fn set_faults(&self, faults: SimFaults) {
+        self.lock().faults = faults;
+    }
+
+    /// Makes an attempt that has not ended vanish: it is reported as lost.
+    pub fn mark_lost(&self, attempt: AttemptKey) {
+        let mut machine = self.lock();
+        machine.machine.mark_lost(attempt);
+        machine.send_reports();
+    }
+
+    /// A panic elsewhere leaves nothing half done here that could not be gone on with.
+    fn lock(&self) -> MutexGuard<'_, SimHostState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl SimHostState {
+    /// Sends off what happened.
+    fn send_reports(&mut self) {
+        let arrives = self.machine.now + self.faults.report_delay;
+        let copies = if self.faults.double_reports { 2 } else { 1 };
+        let happened = std::mem::take(&mut self.machine.reports);
+        if happened.is_empty() {
+            return;
+        }
+        for report in happened {
+            self.pending_reports
+                .extend(std::iter::repeat_n((arrives, report), copies));
+        }
+        if let Some(wake) = &self.wake {
+            wake();
+        }
+    }
+
+    /// Takes the reports that have arrived.
+    fn take_arrived_reports(&mut self) -> Vec<AttemptReport> {
+        let now = self.machine.now;
+        let (arrived, under_way) = std::mem::take(&mut self.pending_reports)
+            .into_iter()
+            .partition::<Vec<_>, _>(|(at, _)| *at <= now);
+        self.pending_reports = under_way;
+        arrived.into_iter().map(|(_, report)| report).collect()
+    }
+
+    /// Lets time pass until a report arrives, at the longest until `until`.
+    fn wait_for_report(&mut self, until: Instant) {
+        while self
+            .pending_reports
+            .iter()
+            .all(|(at, _)| *at > self.machine.now)
+            && self.machine.now < until
+        {
+            let mail = self.pending_reports.iter().map(|(at, _)| *at).min();
+            let next = self
+                .machine
+                .next_end()
+                .into_iter()
+                .chain(mail)
+                .fold(until, Instant::min);
+            self.machine.advance_to(next);
+            self.send_reports();
+        }
+    }
+}
+
+/// A caller's end of a [`SimHost`].
+pub struct SimEngine {
+    host: SimHost,
+}
+
+impl SimEngine {
+    /// Opens the engine: whatever was not acknowledged is reported again.
+    pub fn open(world: &SimHost) -> Self {
+        let mut machine = world.lock();
+        machine.pending_reports.clear();
+        machine.wake = None;
+        machine.machine.repeat_reports();
+        machine.send_reports();
+        drop(machine);
+        Self {
+            host: world.clone(),
+        }
+    }
+
+    /// Carries out `call`, or fails it if that was ordered.
+    fn call<T>(
+        &self,
+        name: &'static str,
+        call: impl FnOnce(&mut SimHostState) -> Result<T, EngineError>,
+    ) -> Result<T, EngineError> {
+        let mut machine = self.host.lock();
+        if machine.faults.fail_before > 0 {
+            machine.faults.fail_before -= 1;
+            let reason = "a fault was ordered".to_owned();
+            return Err(EngineError::Unreachable { reason });
+        }
+        let answer = call(&mut machine);
+        machine.send_reports();
+        if machine.faults.fail_after > 0 {
+            machine.faults.fail_after -= 1;
+            let after = Duration::from_secs(10);
+            return Err(EngineError::TimedOut { call: name, after });
+        }
+        answer
+    }
+}
+
+impl Engine for SimEngine {
+    fn capacity(&mut self) -> Result<EngineCapacity, EngineError> {
+        self.call("capacity", |machine| {
+            Ok(EngineCapacity {
+                nodes: machine.nodes,
+                memory_per_node: machine.memory_per_node,
+                shares: ShareEnforcement::Simulated,
+                pinning: CpuPinning::Simulated,
+                memory: MemoryEnforcement::Unenforced,
+                processes: ProcessEnforcement::Unenforced,
+                tree: TreeTracking::Simulated,
+                other_users: true,
+            })
+        })
+    }
+
+    fn start(&mut self, launches: &[LaunchSpec]) -> Result<(), EngineError> {
+        self.call("start", |machine| {
+            for launch in launches {
+                launch.validate(machine.nodes)?;
+            }
+            for launch in launches {
+                let deed = (machine.program_of)(launch);
+                machine.machine.start(launch, deed);
+            }
+            Ok(())
+        })
+    }
+
+    fn set_shares(&mut self, shares: &[(AttemptKey, f64)]) -> Result<(), EngineError> {
+        self.call("set_shares", |machine| {
+            check_shares(shares)?;
+            for &(attempt, share) in shares {
+                machine.machine.set_share(attempt, share);
+            }
+            Ok(())
+        })
+    }
+
+    fn kill(&mut self, attempts: &[AttemptKey], why: KillReason) -> Result<(), EngineError> {
+        self.call("kill", |machine| {
+            for &attempt in attempts {
+                machine.machine.kill(attempt, why);
+            }
+            Ok(())
+        })
+    }
+
+    /// With a `timeout` the clock moves on to what happens next, so that nobody waits in earnest;
+    /// without one it stands still, for a caller that moves it by [`SimHost::advance_to`].
+    /// A failing call loses no report.
+    fn poll(&mut self, timeout: Duration) -> Result<Vec<AttemptReport>, EngineError> {
+        let mut arrived = Vec::new();
+        self.call("poll", |machine| {
+            let span = i64::try_from(timeout.as_micros()).map_or(Span::MAX, Span::from_micros);
+            let until = machine.machine.now + span;
+            machine.wait_for_report(until);
+            if machine.faults.fail_after == 0 {
+                arrived = machine.take_arrived_reports();
+            }
+            Ok(())
+        })?;
+        Ok(arrived)
+    }
+
+    fn acknowledge(&mut self, attempts: &[AttemptKey]) -> Result<(), EngineError> {
+        self.call("acknowledge", |machine| {
+            for &attempt in attempts {
+                machine.machine.acknowledge(attempt);
+            }
+            machine.pending_reports.retain(|(_, report)| {
+                matches!(report.event, AttemptEvent::Started(_))
+                    || !attempts.contains(&report.attempt)
+            });
+            Ok(())
+        })
+    }
+
+    /// The world's clock stands at zero at its boot. A world whose lease was never renewed has none.
+    fn renew_lease(&mut self, until: BootTime) -> Result<(), EngineError> {
+        self.call("renew_lease", |machine| {
+            let micros = i64::try_from(until.since_boot().as_micros()).unwrap_or(i64::MAX);
+            machine.machine.renew_lease(Instant::from_micros(micros));
+            Ok(())
+        })
+    }
+
+    fn running(&mut self) -> Result<Vec<RunningAttempt>, EngineError> {
+        self.call("running", |machine| Ok(machine.machine.running()))
+    }
+
+    fn on_report(&mut self, wake: WakeCallback) {
+        self.host.lock().wake = Some(wake);
+    }
+}
+
+/// Whether all shares can be weights.
+pub(crate) fn check_shares(shares: &[(AttemptKey, f64)]) -> Result<(), EngineError> {
+    match shares.iter().find(|(_, share)| !is_share(*share)) {
+        None => Ok(()),
+        Some(&(attempt, _)) => Err(EngineError::Invalid {
+            attempt,
+            field: "share",
+            expected: "a positive, finite number",
+        }),
+    }
+}

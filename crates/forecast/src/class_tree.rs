@@ -1,0 +1,105 @@
+//! A class, whole or in parts.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::change_point::AlarmTriggers;
+use crate::class::{ClassEvent, ClassState};
+use crate::history::JobFeatures;
+use crate::model::ForecastDetails;
+use crate::record::{CompletedJob, JobAttributes};
+use crate::site_prior::SitePrior;
+use crate::split::{ClassSplitter, SplitAspect};
+
+/// A class with the parts that it has been split into, if any. Its size is bounded.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ClassTree {
+    /// All jobs, or those that belong to no part.
+    whole: ClassState,
+    parts: BTreeMap<u32, ClassState>,
+    splitter: ClassSplitter,
+}
+
+/// A part of a class: the jobs with this value of the aspect that it is split by; none is the
+/// rest, or all.
+pub(crate) type ClassPart = Option<u32>;
+
+impl ClassTree {
+    /// What it is split by.
+    pub(crate) fn split(&self) -> Option<SplitAspect> {
+        self.splitter.split()
+    }
+
+    /// The part that a job belongs to.
+    pub(crate) fn part_of(&self, context: &JobAttributes) -> ClassPart {
+        let value = self.split()?.of(context)?;
+        self.parts.contains_key(&value).then_some(value)
+    }
+
+    /// A part; the rest if there is none such any more.
+    pub(crate) fn part(&self, part: ClassPart) -> &ClassState {
+        let known = part.and_then(|value| self.parts.get(&value));
+        known.unwrap_or(&self.whole)
+    }
+
+    pub(crate) fn part_mut(&mut self, part: ClassPart) -> &mut ClassState {
+        let known = part.and_then(|value| self.parts.get_mut(&value));
+        known.unwrap_or(&mut self.whole)
+    }
+
+    /// The rest, then the parts in order of their values.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (ClassPart, &ClassState)> {
+        let parts = self
+            .parts
+            .iter()
+            .map(|(value, class)| (Some(*value), class));
+        std::iter::once((None, &self.whole)).chain(parts)
+    }
+
+    /// Takes in a job of which `said` was said by what it belonged to then.
+    pub(crate) fn learn(
+        &mut self,
+        record: &CompletedJob,
+        said: (&ForecastDetails, ClassPart, u32),
+        ln_run: f64,
+        (triggers, pool): (&AlarmTriggers, &SitePrior),
+        splitting: bool,
+    ) -> ClassEvent {
+        let asked = JobFeatures::of(&record.job);
+        let part = self.part_of(&record.job.context);
+        let class = self.part_mut(part);
+        let (said, said_by, mode) = said;
+        // What another model said says nothing about the experts of the present one.
+        let other = said_by != part || mode != class.mode();
+        let present = other.then(|| class.forecast(asked, pool));
+        let votes = present.as_ref().unwrap_or(said);
+        let event = class.learn((asked, record.submit), votes, ln_run, (triggers, pool));
+        if splitting {
+            self.split_or_merge(&record.job.context, ln_run);
+        }
+        event
+    }
+
+    /// Splits or merges if it is time to. A part begins as a copy of what it leaves, so that it is
+    /// never a cold start.
+    fn split_or_merge(&mut self, context: &JobAttributes, ln_run: f64) {
+        if self.splitter.learn(context, ln_run) {
+            self.parts.clear();
+        }
+        let value = self.split().and_then(|aspect| aspect.of(context));
+        if let Some(value) = value.filter(|value| self.splitter.is_part(*value)) {
+            let whole = &self.whole;
+            self.parts.entry(value).or_insert_with(|| whole.fork());
+        }
+        if self.parts.len() > MAX_PARTS {
+            let least = self.parts.iter().min_by_key(|(_, class)| class.n_learned());
+            if let Some(value) = least.map(|(value, _)| *value) {
+                self.parts.remove(&value);
+            }
+        }
+    }
+}
+
+/// The most parts of a class; of more the least known one goes back to the rest.
+const MAX_PARTS: usize = 24;

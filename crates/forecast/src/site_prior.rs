@@ -1,0 +1,126 @@
+//! What all classes have in common: the prior of a class without history, and what forecasts at
+//! each stage are worth.
+
+use serde::{Deserialize, Serialize};
+
+use crate::conformal::{ConformalOffsets, QuantileTable, SourceWeights};
+use crate::history::JobFeatures;
+use crate::model::ForecastDetails;
+use crate::record::ln_secs;
+use crate::stage::{ClassStage, N_STAGES};
+use crate::window::RollingWindow;
+
+/// How many jobs of the whole site are remembered.
+const MAX_SITE_JOBS: usize = 1000;
+/// How many residuals of a stage are remembered.
+const RESIDUALS: usize = 300;
+/// How far the offsets of a stage move after a miss: less than those of a class, because
+/// feedback on many classes comes in bursts.
+const STEP: f64 = 0.005;
+
+/// A site with fewer ratios than this has not shown whether it enforces requests.
+const MIN_RATIOS: usize = 100;
+/// The level at which run time / request is looked at to tell whether requests are enforced.
+const ENFORCED_LEVEL: f64 = 0.99;
+/// Requests are enforced if at that level jobs exceed them by at most this, as a logarithm.
+const ENFORCED_EXCESS: f64 = 0.1;
+
+/// What one says of a job of which nothing is known, on a site of which nothing is known.
+const DEFAULT_RUNTIME: tollgate_model::Span = tollgate_model::Span::from_secs(3600);
+
+/// The whole site; times are logarithms of seconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SitePrior {
+    runs: RollingWindow<MAX_SITE_JOBS>,
+    /// Run time less request.
+    ratios: RollingWindow<MAX_SITE_JOBS>,
+    stages: [StageCalibration; N_STAGES],
+}
+
+/// What was learned about forecasts at one stage.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct StageCalibration {
+    residuals: RollingWindow<RESIDUALS>,
+    trust: SourceWeights,
+    offsets: ConformalOffsets,
+}
+
+impl SitePrior {
+    /// The point forecast for a class without history.
+    pub(crate) fn prior(&self, asked: JobFeatures) -> f64 {
+        let by_request = asked
+            .ln_request
+            .map(|request| request + self.ratio_quantile(0.5).unwrap_or(0.0));
+        by_request
+            .or_else(|| self.runtime_quantile(0.5))
+            .or_else(|| ln_secs(DEFAULT_RUNTIME))
+            .unwrap_or(0.0)
+    }
+
+    pub(crate) fn runtime_quantile(&self, level: f64) -> Option<f64> {
+        self.runs.quantile(level)
+    }
+
+    pub(crate) fn ratio_quantile(&self, level: f64) -> Option<f64> {
+        self.ratios.quantile(level)
+    }
+
+    pub(crate) fn residual_quantile(&self, stage: ClassStage, level: f64) -> Option<f64> {
+        self.stages[stage as usize].residuals.quantile(level)
+    }
+
+    pub(crate) fn trust(&self, stage: ClassStage) -> &SourceWeights {
+        &self.stages[stage as usize].trust
+    }
+
+    /// The longest run time of late.
+    pub(crate) fn longest(&self) -> Option<f64> {
+        self.runs.max()
+    }
+
+    /// Moves `bounds` by what was missed at this stage, and below what the site lets a job run.
+    pub(crate) fn adjust(&self, bounds: &mut QuantileTable, stage: ClassStage, asked: JobFeatures) {
+        self.stages[stage as usize].offsets.shift(bounds);
+        if let Some(limit) = self.limit(asked) {
+            for bound in bounds.iter_mut() {
+                *bound = bound.min(limit);
+            }
+        }
+        let mut floor = 0.0;
+        for bound in bounds {
+            floor = bound.max(floor);
+            *bound = floor;
+        }
+    }
+
+    /// How long the site lets a job run, if it has been seen to enforce requests.
+    fn limit(&self, asked: JobFeatures) -> Option<f64> {
+        if self.ratios.len() < MIN_RATIOS {
+            return None;
+        }
+        let excess = self.ratios.quantile(ENFORCED_LEVEL)?;
+        (excess <= ENFORCED_EXCESS).then_some(asked.ln_request? + excess.max(0.0))
+    }
+
+    pub(crate) fn learn(
+        &mut self,
+        asked: JobFeatures,
+        stage: ClassStage,
+        said: &ForecastDetails,
+        ln_run: f64,
+    ) {
+        self.runs.push(ln_run);
+        if let Some(ln_request) = asked.ln_request {
+            self.ratios.push(ln_run - ln_request);
+        }
+        let shared = &mut self.stages[stage as usize];
+        shared.residuals.push(ln_run - said.point);
+        shared.trust.learn(&said.proposals, ln_run);
+    }
+
+    /// Takes in whether a promise at this stage and the level of this index was kept.
+    pub(crate) fn judge(&mut self, stage: ClassStage, level_idx: usize, kept: bool) {
+        let shared = &mut self.stages[stage as usize];
+        shared.offsets.judge(level_idx, kept, STEP);
+    }
+}

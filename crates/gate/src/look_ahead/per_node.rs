@@ -1,0 +1,84 @@
+//! The future of one node on which a job has a task, where no other node matters to it.
+
+use tollgate_model::{Instant, JobId, Span};
+use tollgate_policy::{JobInfo, Node, NodeSharing};
+
+use super::trajectory::{LookAheadHorizon, TaskProgress};
+use super::{STEPS_PER_EVENT, end_of, record_rate, spend_steps};
+
+/// A copy of a node on its way into the future.
+#[derive(Debug)]
+pub(super) struct NodeTrajectory {
+    node: Node,
+    me: JobId,
+    now: Instant,
+    /// When shares must be set anew although no task ends.
+    alarm: Option<Instant>,
+    /// By task: how much work it takes in all. The job that is looked at never ends.
+    work_s: Vec<f64>,
+}
+
+impl NodeTrajectory {
+    pub(super) fn new(
+        node: Node,
+        me: JobId,
+        now: Instant,
+        alarm: Option<Instant>,
+        expected: &dyn Fn(JobId) -> Span,
+    ) -> Self {
+        let work_s = node.tasks().iter().map(|task| {
+            if task.job == me {
+                f64::INFINITY
+            } else {
+                expected(task.job).as_secs_f64()
+            }
+        });
+        Self {
+            work_s: work_s.collect(),
+            node,
+            me,
+            now,
+            alarm,
+        }
+    }
+
+    /// How the task gets on, as far as the horizon or as the looks that are left reach.
+    pub(super) fn follow<'a>(
+        mut self,
+        sharing: &dyn NodeSharing,
+        known: &dyn Fn(JobId) -> JobInfo<'a>,
+        horizon: &LookAheadHorizon,
+        looks_left: &mut u64,
+    ) -> TaskProgress {
+        let mut progress = TaskProgress::default();
+        loop {
+            record_rate(&mut progress, &self.node, self.me);
+            let end = self.next_end();
+            let alarm = self.alarm.map(|alarm| alarm.max(self.now));
+            let next = end.map(|(at, _)| at).into_iter().chain(alarm).min();
+            let at = next.unwrap_or(Instant::MAX);
+            progress.known_until(at);
+            let looks = STEPS_PER_EVENT + self.work_s.len() as u64;
+            if at == Instant::MAX
+                || horizon.is_reached(at, progress.work_by(at))
+                || !spend_steps(looks_left, looks)
+            {
+                return progress;
+            }
+            self.now = at;
+            if let Some((_, task)) = end.filter(|&(end, _)| end == at) {
+                self.node.remove_task(task, at);
+                self.work_s.remove(task);
+            }
+            self.alarm = sharing.set_shares(&mut self.node, at, known);
+        }
+    }
+
+    /// The end that comes first, and of which task; ties by order of arrival.
+    fn next_end(&self) -> Option<(Instant, usize)> {
+        let tasks = self.node.tasks().iter().zip(&self.work_s).enumerate();
+        tasks
+            .map(|(at, (task, &work_s))| (end_of(&self.node, task, work_s, self.now), at))
+            .min()
+    }
+}

@@ -1,0 +1,276 @@
+//! A site measures itself: what it shows, and the value that follows.
+
+use super::choose::SiteScore;
+use super::settings::{MigrationParams, RunLimitRule, SiteValuation, SpeedTerm};
+
+/// What a site shows of itself at the end of a tick.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SiteObservation {
+    /// How fast its processors are, relative to a baseline; positive.
+    pub flops: f64,
+    /// How many processors a proxy has there; positive.
+    pub size: f64,
+    /// How many proxies of the session run.
+    pub running: u32,
+    /// How many of them wait to be dispatched.
+    pub pending: u32,
+    /// For how many ticks the oldest of these has waited; 0 if there is none.
+    pub oldest: u32,
+    /// For how many ticks the newest of these has waited; 0 if there is none.
+    pub newest: u32,
+    /// How many proxies of the session the site lets run, if it says so.
+    pub limit: Option<u32>,
+}
+
+/// What one site knows about itself, and what it makes of it. It hears of each proxy that is
+/// dispatched ([`SiteEstimator::started`]), and is asked once a tick ([`SiteEstimator::sample`]).
+#[derive(Clone, Debug)]
+pub struct SiteEstimator {
+    settings: MigrationParams,
+    /// Eq. (3) over the latest ticks, a ring; [`SiteEstimator::latest`] is the newest.
+    adjusted: Vec<f64>,
+    latest: usize,
+    wait: Option<f64>,
+}
+
+impl SiteEstimator {
+    /// A site about which nothing is known.
+    pub const fn new(settings: MigrationParams) -> Self {
+        Self {
+            settings,
+            adjusted: Vec::new(),
+            latest: 0,
+            wait: None,
+        }
+    }
+
+    /// A proxy was dispatched there after `waited` ticks.
+    pub fn record_start(&mut self, waited: u32) {
+        let waited = f64::from(waited);
+        let wait = self.wait.get_or_insert(waited);
+        *wait += self.settings.weight * (waited - *wait);
+    }
+
+    /// How long proxies wait there, in ticks: what was seen, or longer if the oldest still waits.
+    pub fn wait(&self, sighting: &SiteObservation) -> f64 {
+        let seen = self.wait.unwrap_or(self.settings.first_wait);
+        let oldest = f64::from(sighting.oldest);
+        if sighting.pending > 0 && oldest > seen {
+            return oldest + 1.0;
+        }
+        seen
+    }
+
+    /// Where the site stands at the end of a tick.
+    pub fn sample(&mut self, sighting: &SiteObservation) -> SiteScore {
+        let wait = self.wait(sighting);
+        SiteScore {
+            value: self.value(sighting, wait),
+            flops: sighting.flops,
+            wait,
+            pending: sighting.pending,
+            newest: sighting.newest,
+        }
+    }
+
+    fn value(&mut self, sighting: &SiteObservation, wait: f64) -> f64 {
+        let (running, pending) = (f64::from(sighting.running), f64::from(sighting.pending));
+        match self.settings.value {
+            SiteValuation::Nothing => 0.0,
+            SiteValuation::Liability => self.liability(sighting, running, pending),
+            SiteValuation::Rate => {
+                let runs = self.running_fraction(sighting, wait);
+                sighting.flops * runs * self.limit_factor(sighting, runs)
+            }
+        }
+    }
+
+    /// Which part of its time a proxy is thought to run there, by waits and by what runs now.
+    fn running_fraction(&self, sighting: &SiteObservation, wait: f64) -> f64 {
+        let MigrationParams {
+            run_ticks,
+            waits,
+            prior_proxies: steadied,
+            ..
+        } = self.settings;
+        let all = f64::from(sighting.running + sighting.pending);
+        let now = (f64::from(sighting.running) + steadied / 2.0) / (all + steadied);
+        waits * run_ticks / (run_ticks + wait) + (1.0 - waits) * now
+    }
+
+    /// What a limit leaves of the value, if each proxy runs for that part of its time.
+    fn limit_factor(&self, sighting: &SiteObservation, part: f64) -> f64 {
+        let Some(limit) = sighting.limit else {
+            return 1.0;
+        };
+        let all = sighting.running + sighting.pending;
+        match self.settings.limit_rule {
+            RunLimitRule::Ignored => 1.0,
+            RunLimitRule::Expected if f64::from(all) * part >= f64::from(limit) - 1.0 => {
+                FULL_SITE_FACTOR
+            }
+            RunLimitRule::Expected => 1.0,
+            RunLimitRule::Chance => probability_fewer_than(limit, all, part).max(MIN_CHANCE),
+        }
+    }
+
+    fn liability(&mut self, sighting: &SiteObservation, running: f64, pending: f64) -> f64 {
+        let flops = sighting.flops;
+        let (gain, cost) = match self.settings.flops {
+            SpeedTerm::Both => (flops, flops),
+            SpeedTerm::Throughput => (flops, 1.0),
+            SpeedTerm::Neither => (1.0, 1.0),
+        };
+        let adjusted = sighting.size * (gain * running - cost * pending);
+        let history = self.settings.history as usize;
+        if self.adjusted.len() < history {
+            self.adjusted.push(adjusted);
+            self.latest = self.adjusted.len() - 1;
+        } else {
+            self.latest = (self.latest + 1) % history;
+            self.adjusted[self.latest] = adjusted;
+        }
+        let (older, newer) = self.adjusted.split_at(self.latest + 1);
+        liability_adjusted(older.iter().rev().chain(newer.iter().rev()).copied())
+    }
+}
+
+/// What is left of the value of a full site: enough to tell full ones apart.
+const FULL_SITE_FACTOR: f64 = 0.01;
+
+/// The least that a chance leaves, for the same reason.
+const MIN_CHANCE: f64 = 1e-9;
+
+/// The probability that fewer than `limit` of `all` proxies run, if each does independently for
+/// that `part` of its time: the lower tail of a binomial distribution.
+fn probability_fewer_than(limit: u32, all: u32, part: f64) -> f64 {
+    if limit > all {
+        return 1.0;
+    }
+    if part >= 1.0 {
+        return 0.0;
+    }
+    let odds = part / (1.0 - part);
+    let mut running = (0..all).fold(1.0, |chance, _| chance * (1.0 - part));
+    let mut chance = 0.0;
+    for count in 0..limit {
+        chance += running;
+        running *= odds * f64::from(all - count) / f64::from(count + 1);
+    }
+    chance.clamp(0.0, 1.0)
+}
+
+/// Eq. (4) of Walker 2009: the sum of adjusted throughputs (eq. 3), the newest first, the n-th
+/// divided by n.
+pub fn liability_adjusted(newest_first: impl Iterator<Item = f64>) -> f64 {
+    let mut place = 0.0;
+    newest_first
+        .map(|adjusted| {
+            place += 1.0;
+            adjusted / place
+        })
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(flops: f64, running: u32, pending: u32) -> SiteObservation {
+        SiteObservation {
+            flops,
+            size: 32.0,
+            running,
+            pending,
+            oldest: 1,
+            newest: 1,
+            limit: None,
+        }
+    }
+
+    fn last_value(settings: MigrationParams, flops: f64, oldest_first: &[(u32, u32)]) -> f64 {
+        let mut meter = SiteEstimator::new(settings);
+        let values = oldest_first
+            .iter()
+            .map(|&(running, pending)| meter.sample(&shown(flops, running, pending)).value);
+        values.last().unwrap()
+    }
+
+    #[test]
+    fn worked_examples_of_equation_4() {
+        let paper = MigrationParams::DEFAULT;
+        assert_eq!(last_value(paper, 1.0, &[(3, 3), (4, 2)]), 64.0);
+        let rising = [(6, 0), (5, 1), (4, 2), (3, 3), (2, 4), (1, 5)];
+        let six = MigrationParams {
+            history: 6,
+            ..paper
+        };
+        assert!((last_value(six, 1.5, &rising) + 129.6).abs() < 1e-9);
+        // What lies further back than the history does not count.
+        let longer: Vec<_> = [(0, 6), (0, 6)].iter().chain(&rising).copied().collect();
+        assert!((last_value(six, 1.5, &longer) + 129.6).abs() < 1e-9);
+    }
+
+    #[test]
+    fn speed_enters_where_it_is_said_to() {
+        let value = |flops| {
+            let settings = MigrationParams {
+                flops,
+                ..MigrationParams::DEFAULT
+            };
+            last_value(settings, 2.0, &[(3, 1)])
+        };
+        assert_eq!(value(SpeedTerm::Both), 128.0);
+        assert_eq!(value(SpeedTerm::Throughput), 160.0);
+        assert_eq!(value(SpeedTerm::Neither), 64.0);
+    }
+
+    #[test]
+    fn a_chance_is_the_tail_of_a_binomial_distribution() {
+        // Two of three coins: 1/8 + 3/8.
+        assert!((probability_fewer_than(2, 3, 0.5) - 0.5).abs() < 1e-12);
+        assert!((probability_fewer_than(1, 4, 0.25) - 0.75f64.powi(4)).abs() < 1e-12);
+        assert_eq!(probability_fewer_than(4, 3, 0.9), 1.0);
+        assert_eq!(probability_fewer_than(2, 3, 1.0), 0.0);
+        assert!(probability_fewer_than(4, 5000, 0.99) < 1e-9);
+    }
+
+    #[test]
+    fn a_limit_that_may_be_reached_lessens_the_value() {
+        let value = |room, limit| {
+            let mut meter = SiteEstimator::new(MigrationParams {
+                value: SiteValuation::Rate,
+                waits: 0.0,
+                limit_rule: room,
+                ..MigrationParams::DEFAULT
+            });
+            let sighting = SiteObservation {
+                limit,
+                ..shown(2.0, 3, 3)
+            };
+            meter.sample(&sighting).value
+        };
+        // Half of six run, and the speed is 2.
+        assert_eq!(value(RunLimitRule::Chance, None), 1.0);
+        assert_eq!(value(RunLimitRule::Ignored, Some(3)), 1.0);
+        assert_eq!(value(RunLimitRule::Expected, Some(5)), 1.0);
+        assert_eq!(value(RunLimitRule::Expected, Some(4)), 0.01);
+        assert_eq!(value(RunLimitRule::Chance, Some(7)), 1.0);
+        assert!((value(RunLimitRule::Chance, Some(1)) - 1.0 / 64.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_wait_is_what_was_seen_or_what_is_still_waited() {
+        let mut meter = SiteEstimator::new(MigrationParams::DEFAULT);
+        let fresh = shown(1.0, 0, 1);
+        assert_eq!(meter.wait(&fresh), 11.0);
+        meter.record_start(4);
+        assert_eq!(meter.wait(&fresh), 4.0);
+        meter.record_start(9);
+        assert_eq!(meter.wait(&fresh), 6.0);
+        let old = SiteObservation { oldest: 7, ..fresh };
+        assert_eq!(meter.wait(&old), 8.0);
+        let gone = SiteObservation { pending: 0, ..old };
+        assert_eq!(meter.wait(&gone), 6.0);
+    }
+}

@@ -1,0 +1,172 @@
+//! The queue's index: what a scan must know of each waiting job, without looking it up.
+
+use tollgate_model::{Instant, JobId, Reason, Span};
+
+use super::order::QueueKey;
+use crate::blocked_list::BlockEntry;
+use crate::parameters::ParameterEnum;
+use crate::state::JobSlot;
+
+/// When a job that cannot finish in time is dropped from the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DropRule {
+    /// Never.
+    None,
+    /// Only when it could be started; until then a hopeless head blocks.
+    Start,
+    /// Whenever it is looked at.
+    Select,
+    /// A lapsed deadline whenever it is looked at, one out of reach when it could be started.
+    Mixed,
+}
+
+impl ParameterEnum for DropRule {
+    const KEYWORDS: &'static [(&'static str, Self)] = &[
+        ("none", Self::None),
+        ("start", Self::Start),
+        ("select", Self::Select),
+        ("mixed", Self::Mixed),
+    ];
+}
+
+/// A job in the queue.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct QueuedJob {
+    key: QueueKey,
+    pub(super) id: JobId,
+    pub(super) procs: u32,
+    pub(super) estimate: Span,
+    /// When it must have finished not to be dropped.
+    due: Instant,
+    /// The last instant at which it may start and is still taken to meet its deadline.
+    latest_start: Instant,
+}
+
+/// Sizes by power of two: 1, 2, 3-4, 5-8, .., and everything above 256 processors.
+const CLASSES: usize = 10;
+
+/// The least demanding of a block's jobs, in each respect.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct BlockMinima {
+    pub(super) procs: u32,
+    /// By size class: the shortest estimate among jobs of that class or a smaller one, in steps
+    /// of 2^20 microseconds, rounded down. One shortest estimate for all would tell little: most
+    /// blocks hold some short job, and some narrow one.
+    estimates: [u32; CLASSES],
+    latest_start: Instant,
+}
+
+/// The class of jobs with `procs` processors.
+pub(super) fn size_class(procs: u32) -> usize {
+    let class = procs.next_power_of_two().trailing_zeros() as usize;
+    class.min(CLASSES - 1)
+}
+
+/// A span in the steps of [`BlockMinima::estimates`].
+pub(super) fn steps(span: Span) -> u32 {
+    u32::try_from(span.as_micros() >> 20).unwrap_or(u32::MAX)
+}
+
+impl BlockEntry for QueuedJob {
+    type Key = QueueKey;
+    type Summary = BlockMinima;
+
+    fn key(&self) -> QueueKey {
+        self.key
+    }
+
+    fn summary(block: &[Self]) -> BlockMinima {
+        let mut least = BlockMinima {
+            procs: u32::MAX,
+            estimates: [u32::MAX; CLASSES],
+            latest_start: Instant::MAX,
+        };
+        for job in block {
+            let shortest = &mut least.estimates[size_class(job.procs)];
+            *shortest = steps(job.estimate).min(*shortest);
+            least.procs = least.procs.min(job.procs);
+            least.latest_start = least.latest_start.min(job.latest_start);
+        }
+        for class in 1..CLASSES {
+            least.estimates[class] = least.estimates[class].min(least.estimates[class - 1]);
+        }
+        least
+    }
+
+    fn include(&self, least: &mut BlockMinima) {
+        let estimate = steps(self.estimate);
+        for shortest in &mut least.estimates[size_class(self.procs)..] {
+            *shortest = estimate.min(*shortest);
+        }
+        least.procs = least.procs.min(self.procs);
+        least.latest_start = least.latest_start.min(self.latest_start);
+    }
+
+    fn exclude(&self, least: &mut BlockMinima, rest: &[Self]) {
+        let is_least = self.procs == least.procs
+            || self.latest_start == least.latest_start
+            || steps(self.estimate) == least.shortest(size_class(self.procs));
+        if is_least {
+            *least = Self::summary(rest);
+        }
+    }
+}
+
+impl BlockMinima {
+    /// The shortest estimate among jobs up to a size class, in [`steps`]; never too long.
+    pub(super) fn shortest(&self, class: usize) -> u32 {
+        self.estimates[class]
+    }
+}
+
+impl QueuedJob {
+    /// `least` is the run time with which it is not hopeless.
+    pub(super) fn new(id: JobId, job: &JobSlot, key: QueueKey, least: Span) -> Self {
+        // A promise is kept as late as it may be: only who was not let in yet can be dropped.
+        let droppable = job.spec.due().filter(|_| job.accepted.is_none());
+        Self {
+            key,
+            id,
+            procs: job.spec.procs,
+            estimate: job.spec.estimate,
+            due: droppable.unwrap_or(Instant::MAX),
+            latest_start: droppable.map_or(Instant::MAX, |due| due + Span::TICK - least),
+        }
+    }
+
+    /// Why it is hopeless at `now`, if it is.
+    fn hopeless_reason(&self, now: Instant) -> Option<Reason> {
+        if self.due != Instant::MAX && now > self.due + Span::TICK {
+            return Some(Reason::DeadlinePassed);
+        }
+        (now > self.latest_start).then_some(Reason::DeadlineUnreachable)
+    }
+}
+
+impl DropRule {
+    /// Why a job is dropped that is only looked at.
+    pub(super) fn drop_on_scan(self, job: &QueuedJob, now: Instant) -> Option<Reason> {
+        let hopeless = job.hopeless_reason(now);
+        match self {
+            Self::None | Self::Start => None,
+            Self::Select => hopeless,
+            Self::Mixed => hopeless.filter(|reason| *reason == Reason::DeadlinePassed),
+        }
+    }
+
+    /// Why a job is dropped that could be started now.
+    pub(super) fn drop_at_start(self, job: &QueuedJob, now: Instant) -> Option<Reason> {
+        match self {
+            Self::None => None,
+            Self::Start | Self::Select | Self::Mixed => job.hopeless_reason(now),
+        }
+    }
+
+    /// Whether a look alone may drop one of a block's jobs at `now`.
+    pub(super) fn may_drop_on_scan(self, least: &BlockMinima, now: Instant) -> bool {
+        match self {
+            Self::None | Self::Start => false,
+            Self::Select | Self::Mixed => now > least.latest_start,
+        }
+    }
+}

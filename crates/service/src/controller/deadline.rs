@@ -1,0 +1,78 @@
+//! Deadlines that are said as instants.
+
+use tollgate_model::{Instant, Span};
+
+use super::request::RequestError;
+use crate::core::Submission;
+
+/// The longest time to a deadline: a hundred years.
+const MAX_SPAN_TO_DEADLINE: Span = Span::from_secs(3_200_000_000);
+
+/// Sets the deadline of a job that must have finished by `due` and about which is decided at `now`, as the
+/// core takes it. Another clock may have been set back since the core last handled something: with a
+/// span by that one, a job would be promised a later instant than was asked for.
+pub(super) fn resolve_deadline(
+    submission: &mut Submission,
+    due: Option<Instant>,
+    now: Instant,
+) -> Result<(), RequestError> {
+    let Some(due) = due else {
+        return Ok(());
+    };
+    let left = due.since(now);
+    if left <= Span::ZERO || left > MAX_SPAN_TO_DEADLINE {
+        return Err(RequestError::DeadlinePassed(now));
+    }
+    submission.deadline = Some(left);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tollgate_gate::OnEviction;
+    use tollgate_model::CreditsPerSecond;
+
+    fn resolved(due: Option<i64>, now: i64) -> Result<Option<Span>, RequestError> {
+        let mut submission = Submission {
+            user: 0,
+            name: String::new(),
+            procs: 1,
+            memory: None,
+            estimate: None,
+            deadline: Some(Span::from_secs(5)),
+            budget: None,
+            penalty: CreditsPerSecond::ZERO,
+            confidence: None,
+            retry: OnEviction::Fail,
+            reserve_for: None,
+            options: Default::default(),
+        };
+        let due = due.map(Instant::from_micros);
+        resolve_deadline(&mut submission, due, Instant::from_micros(now))?;
+        Ok(submission.deadline)
+    }
+
+    #[test]
+    fn deadline_by_instant_is_what_is_left_until_then() {
+        assert_eq!(resolved(Some(107), 100), Ok(Some(Span::from_micros(7))));
+        assert_eq!(resolved(None, 100), Ok(Some(Span::from_secs(5))));
+    }
+
+    #[test]
+    fn deadline_that_is_past_or_too_far_away_is_refused() {
+        let now = Instant::from_micros(100);
+        assert_eq!(
+            resolved(Some(100), 100),
+            Err(RequestError::DeadlinePassed(now))
+        );
+        assert_eq!(
+            resolved(Some(99), 100),
+            Err(RequestError::DeadlinePassed(now))
+        );
+        assert_eq!(
+            resolved(Some(i64::MAX), 100),
+            Err(RequestError::DeadlinePassed(now))
+        );
+    }
+}

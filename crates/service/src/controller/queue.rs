@@ -1,0 +1,287 @@
+//! Requests that wait for a turn: users take turns too, so that none waits behind the flood of another.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::request::ControllerRequest;
+
+/// The most requests of one turn: one transaction holds all that they change.
+const MAX_REQUESTS: usize = 1_000;
+/// The most weight of one turn, unless its first request alone has more. A turn of that weight takes
+/// some milliseconds, and nobody's request waits for more than the turn at hand and its own.
+const MAX_WEIGHT: u64 = 1 << 20;
+/// What a request weighs besides the bytes that it has stored, in bytes that take as long to store.
+const REQUEST_WEIGHT: u64 = 1 << 10;
+/// What it weighs to look ahead, likewise.
+const LOOK_AHEAD_WEIGHT: u64 = 63 << 10;
+
+/// The most bytes that a request may store in a turn that answers a question before it.
+const MAX_BYTES_BEFORE_QUERY: u64 = 64 << 10;
+
+/// The requests that no turn has taken yet.
+///
+/// Each user's are taken in the order in which they came, and the users' in turn: one request of
+/// each, again and again, until the turn is full. The next turn goes on with the user behind the
+/// last one that was served. A question does not wait until something large is on the disk: what is
+/// large is put off, by one turn at most. What is nobody's (reports of workers, the end of the service) is taken
+/// first and whole.
+#[derive(Default)]
+pub(super) struct RequestQueue {
+    first: Vec<ControllerRequest>,
+    /// By user; those of operators, and questions that name no user, together. None is empty.
+    by_user: BTreeMap<Option<u32>, VecDeque<ControllerRequest>>,
+    /// Whom the latest turn served last.
+    last_served: Option<Option<u32>>,
+    /// Whether the latest turn has put something off for a question's sake.
+    has_deferred: bool,
+}
+
+impl RequestQueue {
+    pub(super) fn add(&mut self, ask: ControllerRequest) {
+        match owner_of(&ask) {
+            RequestOwner::Internal => self.first.push(ask),
+            RequestOwner::User(user) => self.by_user.entry(user).or_default().push_back(ask),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.first.is_empty() && self.by_user.is_empty()
+    }
+
+    /// The requests of the next turn, in the order in which they are served.
+    pub(super) fn next_batch(&mut self) -> Vec<ControllerRequest> {
+        let mut taken = std::mem::take(&mut self.first);
+        let most = taken.len() + MAX_REQUESTS;
+        let may_put_off = !std::mem::take(&mut self.has_deferred);
+        let (mut weight, mut is_asked) = (0_u64, false);
+        while let Some(user) = self.next_user() {
+            let Some(waiting) = self.by_user.get_mut(&user) else {
+                break;
+            };
+            let next = waiting.front().map_or(0, request_weight);
+            let sum = weight.saturating_add(next);
+            if taken.len() >= most || (weight > 0 && sum > MAX_WEIGHT) {
+                break;
+            }
+            if may_put_off && is_asked && waiting.front().is_some_and(is_large) {
+                self.has_deferred = true;
+                break;
+            }
+            weight = sum;
+            is_asked |= waiting.front().is_some_and(is_query);
+            taken.extend(waiting.pop_front());
+            if waiting.is_empty() {
+                self.by_user.remove(&user);
+            }
+            self.last_served = Some(user);
+        }
+        taken
+    }
+
+    /// The user behind the one that was served last, around.
+    fn next_user(&self) -> Option<Option<u32>> {
+        let behind = self.last_served.and_then(|served| {
+            let rest = (
+                std::ops::Bound::Excluded(served),
+                std::ops::Bound::Unbounded,
+            );
+            self.by_user.range(rest).next()
+        });
+        let next = behind.or_else(|| self.by_user.iter().next());
+        next.map(|(&user, _)| user)
+    }
+}
+
+/// Whose a request is.
+enum RequestOwner {
+    /// The service's own.
+    Internal,
+    /// A user's; an operator's, or of a user that it does not name, if none.
+    User(Option<u32>),
+}
+
+fn owner_of(ask: &ControllerRequest) -> RequestOwner {
+    match ask {
+        ControllerRequest::Submit { submission, .. }
+        | ControllerRequest::Reserve { submission, .. }
+        | ControllerRequest::Quote { submission, .. } => RequestOwner::User(Some(submission.user)),
+        ControllerRequest::Claim { user, .. } => RequestOwner::User(Some(*user)),
+        ControllerRequest::Command { user, .. } => RequestOwner::User(*user),
+        ControllerRequest::Status { .. }
+        | ControllerRequest::Nodes { .. }
+        | ControllerRequest::Explain { .. }
+        | ControllerRequest::Wait { .. } => RequestOwner::User(None),
+        ControllerRequest::Ping { .. }
+        | ControllerRequest::Worker { .. }
+        | ControllerRequest::EngineReady
+        | ControllerRequest::Stop => RequestOwner::Internal,
+    }
+}
+
+/// Whether it changes nothing, and need not wait for a change to be on the disk.
+fn is_query(ask: &ControllerRequest) -> bool {
+    matches!(
+        ask,
+        ControllerRequest::Quote { .. }
+            | ControllerRequest::Status { .. }
+            | ControllerRequest::Nodes { .. }
+            | ControllerRequest::Explain { .. }
+    )
+}
+
+fn is_large(ask: &ControllerRequest) -> bool {
+    !is_query(ask) && request_weight(ask) > MAX_BYTES_BEFORE_QUERY
+}
+
+fn request_weight(ask: &ControllerRequest) -> u64 {
+    let stored = match ask {
+        ControllerRequest::Submit { program, .. } | ControllerRequest::Claim { program, .. } => {
+            program.bytes()
+        }
+        ControllerRequest::Reserve { .. }
+        | ControllerRequest::Quote { .. }
+        | ControllerRequest::Explain { .. } => LOOK_AHEAD_WEIGHT,
+        ControllerRequest::Command { .. }
+        | ControllerRequest::Ping { .. }
+        | ControllerRequest::Status { .. }
+        | ControllerRequest::Nodes { .. }
+        | ControllerRequest::Wait { .. }
+        | ControllerRequest::Worker { .. }
+        | ControllerRequest::EngineReady
+        | ControllerRequest::Stop => 0,
+    };
+    stored.saturating_add(REQUEST_WEIGHT)
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::oneshot;
+    use tollgate_gate::OnEviction;
+    use tollgate_model::CreditsPerSecond;
+
+    use super::*;
+    use crate::core::{Submission, SubmissionOptions};
+    use crate::store::JobProgram;
+
+    fn submission(user: u32) -> Submission {
+        Submission {
+            user,
+            name: String::new(),
+            procs: 1,
+            memory: None,
+            estimate: None,
+            deadline: None,
+            budget: None,
+            penalty: CreditsPerSecond::from_f64(0.0),
+            confidence: None,
+            retry: OnEviction::Fail,
+            reserve_for: None,
+            options: SubmissionOptions::default(),
+        }
+    }
+
+    /// A job of `user` with an environment of so many bytes.
+    fn submit(user: u32, bytes: usize) -> ControllerRequest {
+        let program = JobProgram {
+            argv: vec!["true".to_owned()],
+            script: None,
+            env: vec![("A".to_owned(), "x".repeat(bytes))],
+            dir: "/".to_owned(),
+            output: None,
+            umask: 0o022,
+            memory: None,
+        };
+        ControllerRequest::Submit {
+            submission: submission(user),
+            due: None,
+            program: Box::new(program),
+            reply: oneshot::channel().0,
+        }
+    }
+
+    fn quote(user: u32) -> ControllerRequest {
+        ControllerRequest::Quote {
+            submission: submission(user),
+            due: None,
+            reply: oneshot::channel().0,
+        }
+    }
+
+    fn queue(asks: impl IntoIterator<Item = ControllerRequest>) -> RequestQueue {
+        let mut queue = RequestQueue::default();
+        for ask in asks {
+            queue.add(ask);
+        }
+        queue
+    }
+
+    /// Whose the requests of the next turn are.
+    fn users(queue: &mut RequestQueue) -> Vec<u32> {
+        let turn = queue.next_batch();
+        let users = turn.iter().map(|ask| match owner_of(ask) {
+            RequestOwner::User(user) => user.unwrap_or(0),
+            RequestOwner::Internal => u32::MAX,
+        });
+        users.collect()
+    }
+
+    #[test]
+    fn users_are_served_in_turn_and_each_in_order() {
+        let flood = (0..5).map(|_| submit(1, 0));
+        let mut queue = queue(flood.chain([quote(2), quote(3), submit(2, 0)]));
+        assert_eq!(users(&mut queue), [1, 2, 3, 1, 2, 1, 1, 1]);
+        assert!(queue.is_empty() && queue.next_batch().is_empty());
+    }
+
+    #[test]
+    fn turn_ends_when_it_is_full_and_the_next_goes_on_with_the_next_user() {
+        let flood = (0..100).map(|_| submit(1, 900_000));
+        let mut queue = queue(flood.chain([quote(2), quote(3)]));
+        assert_eq!(users(&mut queue), [1, 2, 3]);
+        queue.add(quote(2));
+        assert_eq!(users(&mut queue), [1, 2]);
+        assert_eq!(users(&mut queue), [1]);
+        assert_eq!(users(&mut queue), [1]);
+    }
+
+    #[test]
+    fn large_request_is_put_off_for_a_question_once_and_not_again() {
+        let flood = (0..100).map(|_| submit(1, 900_000));
+        let mut queue = queue(flood);
+        assert_eq!(users(&mut queue), [1]);
+        queue.add(quote(2));
+        assert_eq!(users(&mut queue), [2]);
+        queue.add(quote(0));
+        assert_eq!(users(&mut queue), [0, 1]);
+        queue.add(quote(2));
+        queue.add(submit(3, 100));
+        assert_eq!(users(&mut queue), [2, 3]);
+    }
+
+    #[test]
+    fn quotes_of_one_user_leave_room_for_those_of_another() {
+        let mut queue = queue((0..1_000).map(|_| quote(1)));
+        assert_eq!(users(&mut queue).len(), 16);
+        queue.add(quote(2));
+        assert_eq!(users(&mut queue)[..2], [2, 1]);
+    }
+
+    #[test]
+    fn what_is_nobodys_goes_first_and_whole() {
+        let asks = [
+            submit(1, 2_000_000),
+            ControllerRequest::EngineReady,
+            submit(1, 0),
+            ControllerRequest::Stop,
+        ];
+        let mut queue = queue(asks);
+        assert_eq!(users(&mut queue), [u32::MAX, u32::MAX, 1]);
+        assert_eq!(users(&mut queue), [1]);
+    }
+
+    #[test]
+    fn small_requests_share_a_turn_up_to_the_maximum() {
+        let mut queue = queue((0..1_500).map(|n| submit(n, 0)));
+        assert_eq!(users(&mut queue).len(), 1_000);
+        assert_eq!(users(&mut queue).len(), 500);
+    }
+}

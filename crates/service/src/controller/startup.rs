@@ -1,0 +1,147 @@
+//! How a service takes up where the last one left off.
+
+use std::collections::BTreeSet;
+use std::io;
+
+use tollgate_engine::{Engine, EngineError};
+use tollgate_gate::WorkerId;
+use tollgate_model::{NodeId, NodeRange};
+
+use super::commit::CommandPrograms;
+use super::state::Controller;
+use crate::core::{AttemptProgress, EngineAction, ServiceCommand, TaskAttemptKey};
+use crate::engine_convert;
+use crate::store::StoreError;
+use crate::workers::pool::LOCAL;
+
+/// Why the keeper cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The store cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The engine cannot be used.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// There is no thread to be had.
+    #[error("no thread can be started: {0}")]
+    Thread(io::Error),
+}
+
+impl<E: Engine> Controller<E> {
+    /// Brings gate and engine together: the machine's nodes are offered, what is to run and the
+    /// engine does not know is handed in again, and what it runs and nobody wants is ended.
+    ///
+    /// # Errors
+    /// If the engine cannot be asked, or the store cannot be written.
+    pub fn reconcile(&mut self) -> Result<(), StartError> {
+        let capacity = self.workers.capacity()?;
+        let nodes = capacity.nodes;
+        let memory = capacity.node_memory();
+        let known = self.core.gate().worker(LOCAL);
+        // Other memory alone is no reason to take anything off its nodes.
+        let idle = self.core.running_actions().is_empty();
+        let view = self.core.gate().view(self.core.now());
+        let told = |range: NodeRange| view.node(NodeId(range.first)).memory();
+        let is_other = |range: NodeRange| range.len != nodes || idle && told(range) != memory;
+        let mut commands = Vec::new();
+        if let Some(life) = known.filter(|life| life.up && is_other(life.nodes)) {
+            let epoch = life.number;
+            commands.push(ServiceCommand::WorkerLost {
+                worker: LOCAL,
+                incarnation: epoch,
+            });
+        }
+        if known.is_none_or(|life| !life.up || is_other(life.nodes)) {
+            commands.push(ServiceCommand::WorkerUp {
+                worker: LOCAL,
+                incarnation: known.map_or(1, |life| life.number + 1),
+                nodes,
+                memory,
+            });
+        }
+        if !commands.is_empty() {
+            let at = self.now();
+            let step = self.commit(at, &commands, CommandPrograms::new())?;
+            self.pending_actions.extend(step.actions);
+        }
+        self.disk_full = !self.store.keep_reserve();
+        // Workers are waited for from now on, and what they had is thought to run there.
+        self.workers.sync_with_gate(self.core.gate());
+        for order in self.core.running_actions() {
+            if let EngineAction::Start { attempt, nodes, .. } = order {
+                let (worker, _) = self.workers.locate(&nodes);
+                self.workers
+                    .assign(engine_convert::engine_key(attempt), worker);
+            }
+        }
+        let running = self.workers.running_locally()?;
+        self.workers.reconcile_running(LOCAL, &running);
+        self.resync_worker(LOCAL, &running);
+        self.dispatch();
+        Ok(())
+    }
+
+    /// Reports every attempt as lost that runs according to the store, which was restored from a
+    /// backup. Returns the number of these attempts. To be called before [`Controller::begin`].
+    ///
+    /// # Errors
+    /// If the store cannot be written.
+    pub fn lose_running_attempts(&mut self) -> Result<usize, StoreError> {
+        let at = self.now();
+        let running = self.core.running_actions().into_iter();
+        let lost: Vec<ServiceCommand> = running
+            .filter_map(|order| match order {
+                EngineAction::Start { attempt, .. } => Some(ServiceCommand::Report {
+                    attempt,
+                    progress: AttemptProgress::Lost { at },
+                }),
+                EngineAction::SetShare { .. } | EngineAction::Kill { .. } => None,
+            })
+            .collect();
+        if !lost.is_empty() {
+            // `begin` starts the attempts that follow, with all others that are to run.
+            self.commit(at, &lost, CommandPrograms::new())?;
+        }
+        Ok(lost.len())
+    }
+
+    /// Has handed in again what is to run there and is not known there, ends what nobody wants, and
+    /// says again what holds for the rest.
+    pub(super) fn resync_worker(
+        &mut self,
+        worker: WorkerId,
+        running: &BTreeSet<tollgate_engine::AttemptKey>,
+    ) {
+        let is_there = |nodes: &[NodeId]| self.workers.locate(nodes).0 == worker;
+        let runs =
+            |attempt: &TaskAttemptKey| running.contains(&engine_convert::engine_key(*attempt));
+        let mut wanted = BTreeSet::new();
+        let mut orders = Vec::new();
+        for order in self.core.running_actions() {
+            let EngineAction::Start { attempt, nodes, .. } = &order else {
+                continue;
+            };
+            if is_there(nodes) {
+                wanted.insert(*attempt);
+                // What runs goes on, also if its user has no account any more.
+                orders.extend(Some(order.clone()).filter(|_| !runs(attempt)));
+            }
+        }
+        let is_wanted = |attempt| wanted.contains(&engine_convert::from_engine_key(attempt));
+        self.workers.drop_unconfirmed(worker, is_wanted);
+        let standing = self.core.resync_actions().into_iter();
+        orders.extend(standing.filter(|order| match order {
+            EngineAction::SetShare { attempt, .. } | EngineAction::Kill { attempt } => {
+                wanted.contains(attempt)
+            }
+            EngineAction::Start { .. } => false,
+        }));
+        let strays = running
+            .iter()
+            .map(|attempt| engine_convert::from_engine_key(*attempt));
+        let strays = strays.filter(|attempt| !wanted.contains(attempt));
+        orders.extend(strays.map(|attempt| EngineAction::Kill { attempt }));
+        self.pending_actions.extend(orders);
+    }
+}

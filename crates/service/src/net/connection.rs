@@ -1,0 +1,168 @@
+//! Who is at the other end of a connection over TCP: a stranger, until a key was shown.
+
+use std::net::IpAddr;
+use std::sync::{Mutex, PoisonError};
+
+use super::{Credential, Fingerprint};
+use crate::access::{AccessRules, AuthMethod, Peer};
+use crate::permits::{KeyedPermit, KeyedSemaphore};
+
+/// The most strangers at a time, wherever they come from.
+const MAX_UNAUTHENTICATED: u32 = 512;
+
+/// Places for those who have not said yet who they are.
+#[derive(Clone, Debug)]
+pub(super) struct UnauthenticatedLimit {
+    all: KeyedSemaphore<()>,
+    /// By where they come from.
+    by_origin: KeyedSemaphore<AddressPrefix>,
+}
+
+/// Addresses that may well be one machine: an IPv4 address, or the 64 bits that name an IPv6
+/// network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum AddressPrefix {
+    V4(u32),
+    V6(u64),
+}
+
+/// A place in the anteroom.
+#[derive(Debug)]
+pub(super) struct UnauthenticatedPermit {
+    _of_all: KeyedPermit<()>,
+    _of_origin: KeyedPermit<AddressPrefix>,
+}
+
+impl UnauthenticatedLimit {
+    /// So many from each address.
+    pub(super) fn new(most: u32) -> Self {
+        Self {
+            all: KeyedSemaphore::new(MAX_UNAUTHENTICATED),
+            by_origin: KeyedSemaphore::new(most),
+        }
+    }
+
+    /// A place for somebody from this address; none if there are too many of them.
+    pub(super) fn try_acquire(&self, from: IpAddr) -> Option<UnauthenticatedPermit> {
+        Some(UnauthenticatedPermit {
+            _of_origin: self.by_origin.try_acquire(AddressPrefix::of(from))?,
+            _of_all: self.all.try_acquire(())?,
+        })
+    }
+}
+
+impl AddressPrefix {
+    fn of(address: IpAddr) -> Self {
+        match address.to_canonical() {
+            IpAddr::V4(address) => Self::V4(address.to_bits()),
+            IpAddr::V6(address) => Self::V6((address.to_bits() >> 64) as u64),
+        }
+    }
+}
+
+/// The other end of a connection.
+#[derive(Debug)]
+pub(super) struct ConnectionInfo {
+    /// The address of ours that was called.
+    pub(super) local: IpAddr,
+    /// Of the certificate that was shown.
+    pub(super) certificate: Option<Fingerprint>,
+    auth: Mutex<AuthState>,
+}
+
+#[derive(Debug)]
+enum AuthState {
+    Unauthenticated {
+        _place: UnauthenticatedPermit,
+    },
+    Authenticated {
+        peer: Peer,
+        _place: KeyedPermit<u32>,
+    },
+}
+
+impl ConnectionInfo {
+    pub(super) fn new(
+        local: IpAddr,
+        certificate: Option<Fingerprint>,
+        place: UnauthenticatedPermit,
+    ) -> Self {
+        Self {
+            local: local.to_canonical(),
+            certificate,
+            auth: Mutex::new(AuthState::Unauthenticated { _place: place }),
+        }
+    }
+
+    /// Whom the holder of `key` is let be; none if they have too many connections already. A
+    /// connection has the place of whoever asked last: what is between may join several users'.
+    pub(super) async fn authenticate(
+        &self,
+        key: &Credential,
+        access: AccessRules,
+        seats: &KeyedSemaphore<u32>,
+    ) -> Option<Peer> {
+        if let Some(peer) = self.authenticated_peer(key) {
+            return Some(peer);
+        }
+        let place = seats.try_acquire(key.user)?;
+        let user = key.user;
+        // Only this connection waits for the system's name service.
+        let peer = tokio::task::spawn_blocking(move || access.peer_of(user)).await;
+        let peer = Peer {
+            role: key.role,
+            auth_method: AuthMethod::Network(key.fingerprint),
+            ..peer.ok()?
+        };
+        let mut sitting = self.auth.lock().unwrap_or_else(PoisonError::into_inner);
+        *sitting = AuthState::Authenticated {
+            peer: peer.clone(),
+            _place: place,
+        };
+        Some(peer)
+    }
+
+    fn authenticated_peer(&self, key: &Credential) -> Option<Peer> {
+        let sitting = self.auth.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*sitting {
+            AuthState::Authenticated { peer, .. }
+                if peer.auth_method == AuthMethod::Network(key.fingerprint) =>
+            {
+                Some(peer.clone())
+            }
+            AuthState::Authenticated { .. } | AuthState::Unauthenticated { .. } => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strangers_are_counted_by_where_they_come_from() {
+        let anteroom = UnauthenticatedLimit::new(2);
+        let enter = |from: &str| anteroom.try_acquire(from.parse().unwrap());
+        let one = [enter("192.0.2.1"), enter("::ffff:192.0.2.1")];
+        assert!(one.iter().all(Option::is_some));
+        assert!(enter("192.0.2.1").is_none());
+        assert!(enter("192.0.2.2").is_some());
+        let two = [enter("2001:db8::1"), enter("2001:db8::ffff:2")];
+        assert!(two.iter().all(Option::is_some));
+        assert!(enter("2001:db8::3").is_none());
+        assert!(enter("2001:db8:0:1::3").is_some());
+        drop(one);
+        assert!(enter("192.0.2.1").is_some());
+    }
+
+    #[test]
+    fn there_is_an_end_to_strangers_from_everywhere() {
+        let anteroom = UnauthenticatedLimit::new(1);
+        let from = |n: u32| IpAddr::from(n.to_be_bytes());
+        let all: Vec<_> = (0..MAX_UNAUTHENTICATED)
+            .map(|n| anteroom.try_acquire(from(n)))
+            .collect();
+        assert!(all.iter().all(Option::is_some));
+        assert!(anteroom.try_acquire(from(MAX_UNAUTHENTICATED)).is_none());
+    }
+}

@@ -1,0 +1,212 @@
+//! What a worker is made of on a real host: its folder, its engine, its users.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use ring::rand::{SecureRandom, SystemRandom};
+use serde::{Deserialize, Serialize};
+use tokio::sync::Notify;
+use tollgate_engine::{Engine, EngineError, LaunchUser, LocalEngine, LocalEngineConfig};
+
+use super::agent::{AgentConfig, AgentPersistentState, WorkerAgent};
+use super::connector::{self, ConnectError};
+use super::registry::replace_private_file;
+use super::transport::WorkerTransport;
+use crate::data_dir::{DataDir, DataDirError};
+use crate::os_users;
+
+/// Random bytes of what tells a worker from every other.
+const IDENTITY_LEN: usize = 16;
+
+/// How a worker is set.
+pub struct WorkerDaemonConfig {
+    /// The way to the service.
+    pub transport: WorkerTransport,
+    /// What it is called.
+    pub name: String,
+    /// Whether root runs jobs of root.
+    pub root_jobs: bool,
+    /// How its engine is opened; how long tasks may go on alone, and how long they may take to end,
+    /// follows from what the service says.
+    pub engine: LocalEngineConfig,
+}
+
+/// Why there is no worker.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkerError {
+    /// Its folder is not as it must be.
+    #[error(transparent)]
+    Folder(#[from] DataDirError),
+    /// What it has to remember cannot be read or kept.
+    #[error("{}: {error}", path.display())]
+    Memory {
+        /// The file.
+        path: std::path::PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// Its own user has no name.
+    #[error(transparent)]
+    User(#[from] os_users::UserLookupError),
+    /// It works no more.
+    #[error(transparent)]
+    Dial(#[from] ConnectError),
+}
+
+impl WorkerError {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<&str> {
+        match self {
+            Self::Folder(error) => error.hint(),
+            Self::Dial(ConnectError::Route(error)) => error.hint(),
+            Self::Memory { .. } | Self::User(_) | Self::Dial(_) => None,
+        }
+    }
+}
+
+/// `worker.json`.
+#[derive(Debug, Serialize, Deserialize)]
+struct WorkerStateFile {
+    identity: String,
+    #[serde(flatten)]
+    state: AgentPersistentState,
+}
+
+/// Works in a folder until SIGTERM or SIGINT, or until the service does not want this worker.
+///
+/// # Errors
+/// If the folder cannot be used, the service cannot be spoken to at all, or does not want it.
+pub fn run(folder: &DataDir, settings: WorkerDaemonConfig) -> Result<(), WorkerError> {
+    let me = rustix::process::geteuid();
+    // Root has prepared the folder, and has given itself up since.
+    let has_starter = settings.engine.starter.is_some();
+    let all_users = match (me.is_root() || has_starter).then(|| folder.open_to_users()) {
+        // Other users run their scripts from here; root could do without.
+        Some(Err(error)) if !settings.root_jobs => return Err(error.into()),
+        Some(shared) => shared.is_ok(),
+        None => false,
+    };
+    let path = folder.path().join("worker.json");
+    let failed = |error| WorkerError::Memory {
+        path: path.clone(),
+        error,
+    };
+    let disk = read_state(&path).map_err(failed)?;
+    let identity = disk.identity.clone();
+    let calls = Arc::new(Notify::new());
+    let kit = AgentConfig {
+        name: settings.name,
+        user: os_users::name(me.as_raw())?,
+        all_users,
+        root_jobs: settings.root_jobs,
+        open_engine: engine_opener(settings.engine, all_users, Arc::clone(&calls)),
+        resolve_owner: Box::new(move |owner| run_as(owner, settings.root_jobs, has_starter)),
+        write_state: Box::new(move |memory| write_state(&path, &identity, memory)),
+        identity: disk.identity,
+    };
+    let hand = WorkerAgent::new(kit, disk.state);
+    Ok(connector::run(settings.transport, hand, calls)?)
+}
+
+type LocalEngineOpener =
+    Box<dyn FnMut(&super::LeaseTimings) -> Result<LocalEngine, EngineError> + Send>;
+
+fn engine_opener(
+    settings: LocalEngineConfig,
+    other_users: bool,
+    calls: Arc<Notify>,
+) -> LocalEngineOpener {
+    Box::new(move |terms| {
+        let mut engine = LocalEngine::open(LocalEngineConfig {
+            other_users,
+            lease: Some(terms.runner_lease()),
+            grace: terms.stop_timeout(),
+            ..settings.clone()
+        })?;
+        let calls = Arc::clone(&calls);
+        engine.on_report(Arc::new(move || calls.notify_one()));
+        Ok(engine)
+    })
+}
+
+/// As whom a job runs here whose owner is called so at the service.
+/// With a starter of every user, whoever this is.
+fn run_as(owner: &str, root_jobs: bool, has_starter: bool) -> Result<Option<LaunchUser>, String> {
+    let own = rustix::process::geteuid();
+    if !own.is_root() && !has_starter {
+        let name = os_users::name(own.as_raw()).map_err(|error| error.to_string())?;
+        return match name == owner {
+            true => Ok(None),
+            false => Err(format!(
+                "this worker runs jobs of {name} only, not those of {owner}"
+            )),
+        };
+    }
+    let user = os_users::by_name(owner).map_err(|error| error.to_string())?;
+    if user == 0 && !root_jobs {
+        return Err("this worker runs no jobs of root".to_owned());
+    }
+    os_users::any_user(user).map_err(|error| error.to_string())
+}
+
+fn read_state(path: &Path) -> io::Result<WorkerStateFile> {
+    match std::fs::read(path) {
+        Ok(text) => Ok(serde_json::from_slice(&text)?),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let disk = WorkerStateFile {
+                identity: random_identity()?,
+                state: AgentPersistentState::default(),
+            };
+            write_state(path, &disk.identity, &disk.state)?;
+            Ok(disk)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn write_state(path: &Path, identity: &str, memory: &AgentPersistentState) -> io::Result<()> {
+    let disk = WorkerStateFile {
+        identity: identity.to_owned(),
+        state: memory.clone(),
+    };
+    replace_private_file(path, &serde_json::to_vec_pretty(&disk)?)
+}
+
+/// A name that nobody else has, and nobody guesses.
+pub(crate) fn random_identity() -> io::Result<String> {
+    let mut bytes = [0; IDENTITY_LEN];
+    SystemRandom::new()
+        .fill(&mut bytes)
+        .map_err(|_| io::Error::other("the system gives no random bytes"))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_is_the_same_when_it_is_started_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("worker.json");
+        let first = read_state(&path).unwrap();
+        let memory = AgentPersistentState {
+            service: Some("a".to_owned()),
+            incarnation: 7,
+        };
+        write_state(&path, &first.identity, &memory).unwrap();
+        let again = read_state(&path).unwrap();
+        assert_eq!((again.identity, again.state), (first.identity, memory));
+        let other = tempfile::tempdir().unwrap();
+        let other = read_state(&other.path().join("worker.json")).unwrap();
+        assert_ne!(other.identity, read_state(&path).unwrap().identity);
+    }
+
+    #[test]
+    fn nobody_s_jobs_are_run_as_somebody_else() {
+        assert!(run_as("no-such-user-anywhere", true, false).is_err());
+        let root = run_as("root", false, false);
+        assert!(root.is_err(), "{root:?}");
+    }
+}

@@ -1,0 +1,183 @@
+//! A service that listens, over an engine that runs nothing.
+
+#![allow(dead_code)] // Each test uses a part of this.
+
+use std::io::{Read, Write};
+use std::net::{IpAddr, SocketAddr};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::watch;
+use tollgate_engine::sim_engine::SimProgram;
+use tollgate_engine::{SimEngine, SimHost};
+use tollgate_model::{Instant, Market};
+use tollgate_service::access::{AccessRules, ServiceLimits};
+use tollgate_service::api::server::{ApiState, ServiceInfo, router, serve_unix};
+use tollgate_service::controller::{self, Controller, ControllerHandle, ControllerRequest};
+use tollgate_service::events::EventLog;
+use tollgate_service::net::certificate::{CertificateFiles, TlsCertificate};
+use tollgate_service::net::{
+    AllowedHosts, Credential, CredentialStore, Fingerprint, TcpContext, serve_tls, tls,
+};
+use tollgate_service::permits::KeyedSemaphore;
+use tollgate_service::store::Store;
+
+use super::rules;
+
+/// The time, for ever.
+pub(crate) const NOW: Instant = Instant::from_secs(1);
+
+pub(crate) struct TestService {
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) keyring: Arc<CredentialStore>,
+    /// Where it listens with TLS.
+    pub(crate) address: SocketAddr,
+    /// The key that it shows there.
+    pub(crate) fingerprint: Fingerprint,
+    stop: watch::Sender<bool>,
+    door: ControllerHandle,
+    log: EventLog,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl TestService {
+    pub(crate) fn new(limits: ServiceLimits) -> Self {
+        Self::with_keys(limits, Vec::new())
+    }
+
+    /// One whose settings name these keys.
+    pub(crate) fn with_keys(limits: ServiceLimits, keys: Vec<Credential>) -> Self {
+        Self::start("fcfs", limits, keys)
+    }
+
+    /// One that decides by this policy.
+    pub(crate) fn with_policy(policy: &str) -> Self {
+        Self::start(policy, ServiceLimits::default(), Vec::new())
+    }
+
+    fn start(policy: &str, limits: ServiceLimits, keys: Vec<Credential>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join("tollgate.db")).unwrap();
+        let reader = store.reader().unwrap();
+        let world = SimHost::new(2, 1 << 30, SimProgram::of_command);
+        let rules = rules(policy, Market::None);
+        let mut keeper =
+            Controller::new(store, SimEngine::open(&world), &rules, Box::new(|| NOW)).unwrap();
+        keeper.limit_jobs(limits.jobs);
+        keeper.limit_stored_bytes(limits.stored_bytes);
+        keeper.limit_tasks(limits.task_limits());
+        let log = keeper.log();
+        let (door, thread) = controller::start(keeper).unwrap();
+        let access = AccessRules {
+            limits,
+            ..AccessRules::default()
+        };
+        let keyring = CredentialStore::open(folder.path().join("tokens.toml"), keys).unwrap();
+        let keyring = Arc::new(keyring);
+        let service = ApiState {
+            door: door.clone(),
+            reader: Arc::new(Mutex::new(reader)),
+            info: Arc::new(ServiceInfo {
+                policy: rules.policy.to_string(),
+                market: rules.market.to_string(),
+                since: Instant::ZERO,
+            }),
+            access,
+            credentials: Arc::clone(&keyring),
+            log: log.clone(),
+            stream_permits: KeyedSemaphore::new(limits.streams),
+            metrics: Arc::default(),
+            clock: || NOW,
+            worker_acceptor: tollgate_service::workers::WorkerAcceptor::new(door.clone()),
+        };
+        let files = CertificateFiles {
+            certificate: folder.path().join("server.crt"),
+            key: folder.path().join("server.key"),
+        };
+        let here = IpAddr::from([127, 0, 0, 1]);
+        let certificate = TlsCertificate::read_or_create(&files, &[], here).unwrap();
+        let fingerprint = certificate.fingerprint().unwrap();
+        let seats = KeyedSemaphore::new(limits.connections);
+        let network = TcpContext {
+            tls: tls::server_config(certificate, keyring.has_certificates()).unwrap(),
+            hosts: AllowedHosts::default(),
+            credentials: Arc::clone(&keyring),
+            access,
+            permits: seats.clone(),
+            clock: || NOW,
+        };
+        let (stop, stopped) = watch::channel(false);
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let (unix, tcp) = runtime.block_on(async {
+            let unix = UnixListener::bind(folder.path().join("socket")).unwrap();
+            (unix, TcpListener::bind((here, 0)).await.unwrap())
+        });
+        let address = tcp.local_addr().unwrap();
+        let router = router(service);
+        let listening = std::thread::spawn(move || {
+            runtime.block_on(async {
+                let tcp = serve_tls(tcp, router.clone(), network, stopped.clone());
+                let unix = serve_unix(
+                    unix,
+                    router,
+                    access,
+                    AllowedHosts::default(),
+                    seats,
+                    stopped,
+                );
+                tokio::join!(tcp, unix);
+            });
+        });
+        Self {
+            folder,
+            keyring,
+            address,
+            fingerprint,
+            stop,
+            door,
+            log,
+            threads: vec![thread, listening],
+        }
+    }
+
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.folder.path().join("socket")
+    }
+
+    pub(crate) fn connect(&self) -> UnixStream {
+        UnixStream::connect(self.socket()).unwrap()
+    }
+
+    /// All that is answered to these bytes until the service hangs up.
+    pub(crate) fn answer_to(&self, bytes: &[u8]) -> String {
+        let mut stream = self.connect();
+        // It may have hung up before it was told everything.
+        let _ = stream.write_all(bytes);
+        read_to_close(stream)
+    }
+}
+
+impl Drop for TestService {
+    fn drop(&mut self) {
+        self.log.close();
+        let _ = self.stop.send(true);
+        self.door.send(ControllerRequest::Stop);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// All that still comes until the service hangs up.
+pub(crate) fn read_to_close(mut stream: impl Read) -> String {
+    let mut answer = Vec::new();
+    // Hanging up on what was not read yet is an error to the other end.
+    let _ = stream.read_to_end(&mut answer);
+    String::from_utf8_lossy(&answer).into_owned()
+}

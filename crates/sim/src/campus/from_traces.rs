@@ -1,0 +1,181 @@
+//! A campus of records: one's own log-ins and tasks in place of the synthetic ones.
+
+use tollgate_model::{Instant, NodeId, Span};
+use tollgate_policy::select::CampusComputer;
+use tollgate_workload::logins::{ComputerPresence, LoginTrace};
+use tollgate_workload::rng::{StreamFamily, StreamPurpose};
+use tollgate_workload::usage::TraceStatus;
+use tollgate_workload::{Trace, TraceAttemptEnd};
+
+use super::layout::CampusLayout;
+use super::sessions::{CampusSessions, UserSession};
+use super::settings::CampusConfig;
+use super::tasks::{CampusTask, TaskTruth};
+
+/// How records are read as a campus.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CampusTraceOptions {
+    /// Computers at each place that the log-ins name; at least 1. Who comes takes the first that
+    /// is free.
+    pub computers: u32,
+    /// When every computer is rebooted, after midnight UTC; none if they never are.
+    pub reboot: Option<Span>,
+    /// Power, what happens to allocations, and how long a session is whose end is not told: drawn
+    /// as on the synthetic campus.
+    pub settings: CampusConfig,
+}
+
+/// What was made of records, beyond what they say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CampusTraceNotes {
+    /// Sessions without an end: their lengths were drawn.
+    pub ends_drawn: usize,
+    /// Log-ins at a place all of whose computers were taken: left out.
+    pub crowded: usize,
+    /// Jobs that never ran: left out.
+    pub never_ran: usize,
+    /// Jobs on several processors: each is a task of one computer.
+    pub wide: usize,
+    /// By how many weeks the log-ins were moved to the time of the tasks.
+    pub weeks_moved: i64,
+    /// Tasks that their users took away while they waited or ran.
+    pub removed: usize,
+}
+
+/// Nothing happens at the end of the records any more, so that what waits there may end.
+const DRAIN_PERIOD: Span = Span::from_secs(7 * 86_400);
+const WEEK_US: i64 = 7 * 86_400_000_000;
+
+/// The Unix epoch was a Thursday: three days after a Monday.
+const EPOCH_AFTER_MONDAY_US: i64 = 3 * 86_400_000_000;
+
+/// The last Monday, midnight UTC, that is not after a Unix time.
+fn monday(unix: Instant) -> Instant {
+    let weeks = (unix.as_micros() + EPOCH_AFTER_MONDAY_US).div_euclid(WEEK_US);
+    Instant::from_micros(weeks * WEEK_US - EPOCH_AFTER_MONDAY_US)
+}
+
+/// A campus of log-ins and tasks. Log-ins of another time than that of the tasks are moved by
+/// whole weeks, so that they begin in the same week. None if no job ever ran.
+pub fn environment(
+    trace: &Trace,
+    logins: &LoginTrace,
+    reading: &CampusTraceOptions,
+) -> Option<(super::CampusEnvironment, CampusTraceNotes)> {
+    let mut notes = CampusTraceNotes::default();
+    let mut tasks = tasks(trace, &mut notes);
+    let unix = |trace_time: Instant| {
+        trace.unix_start.unwrap_or(Instant::ZERO) + trace_time.since(Instant::ZERO)
+    };
+    let first = unix(tasks.first()?.submit);
+    let last = unix(tasks.last()?.submit);
+    let origin = monday(first);
+    let begin = logins.sessions.first()?.from;
+    let ends = logins.sessions.iter().map(|one| one.to.unwrap_or(one.from));
+    let end = ends.max()?;
+    if trace.unix_start.is_none() || end < first || last < begin {
+        let shift_us = origin.since(monday(begin)).as_micros();
+        notes.weeks_moved = shift_us / WEEK_US;
+    }
+    let moved = Span::from_micros(notes.weeks_moved * WEEK_US);
+    let horizon = Instant::ZERO + (end + moved).max(last).since(origin) + DRAIN_PERIOD;
+    for task in &mut tasks {
+        let later = unix(Instant::ZERO).since(origin);
+        task.submit += later;
+        if let TaskTruth::Bad { removed } = &mut task.truth {
+            *removed += later;
+        }
+    }
+    let clock = |unix: Instant| Instant::ZERO + (unix + moved).since(origin);
+    let sessions = sessions(logins, reading, clock, &mut notes);
+    let layout = layout(sessions.len(), reading);
+    let sessions = CampusSessions::of(sessions, horizon);
+    let campus = super::CampusEnvironment::of(layout, sessions, tasks, &reading.settings);
+    Some((campus, notes))
+}
+
+/// Every job that ran, in order of submission. One that its user took back is bad: it stays for as
+/// long as it did. Of several attempts the last is what the job needs, if it finished.
+fn tasks(trace: &Trace, notes: &mut CampusTraceNotes) -> Vec<CampusTask> {
+    let mut tasks = Vec::with_capacity(trace.jobs.len());
+    for (row, job) in trace.jobs.iter().enumerate() {
+        let metadata = trace.metadata.as_ref();
+        let usage = metadata.and_then(|metadata| metadata.usage.get(row));
+        let attempts = metadata.and_then(|metadata| metadata.attempts.as_ref());
+        let finished = attempts.and_then(|attempts| attempts.of(row).last());
+        let finished = finished.filter(|attempt| attempt.ended == TraceAttemptEnd::Finished);
+        let runtime = finished.map_or(job.runtime, |attempt| attempt.span());
+        let wait = usage.and_then(|usage| usage.wait).unwrap_or(Span::ZERO);
+        let taken_back = usage.is_some_and(|usage| usage.status == TraceStatus::Cancelled);
+        let truth = if taken_back && job.runtime.max(wait) > Span::ZERO {
+            notes.removed += 1;
+            TaskTruth::Bad {
+                removed: job.submit + wait + job.runtime.max(Span::ZERO),
+            }
+        } else if runtime > Span::ZERO {
+            TaskTruth::Good { runtime }
+        } else {
+            notes.never_ran += 1;
+            continue;
+        };
+        notes.wide += usize::from(job.procs > 1);
+        tasks.push(CampusTask {
+            submit: job.submit,
+            transfer: Span::ZERO,
+            truth,
+        });
+    }
+    tasks.sort_by_key(|task| task.submit);
+    tasks
+}
+
+/// Sessions by computer, the computers of each place one after another.
+fn sessions(
+    logins: &LoginTrace,
+    reading: &CampusTraceOptions,
+    clock: impl Fn(Instant) -> Instant,
+    notes: &mut CampusTraceNotes,
+) -> Vec<Vec<UserSession>> {
+    let each = reading.computers as usize;
+    let mut computers: Vec<Vec<UserSession>> = vec![Vec::new(); logins.places().len() * each];
+    let lengths = StreamFamily::new(reading.settings.seed, StreamPurpose::LogIns);
+    for (number, one) in logins.sessions.iter().enumerate() {
+        if one.presence == ComputerPresence::Available {
+            continue;
+        }
+        let from = clock(one.from);
+        let to = one.to.map(&clock).unwrap_or_else(|| {
+            notes.ends_drawn += 1;
+            let mut stream = lengths.stream(number as u64);
+            from + reading.settings.users.length(&mut stream)
+        });
+        let first = one.place.index() * each;
+        let own = &mut computers[first..first + each];
+        let is_free =
+            |computer: &&mut Vec<UserSession>| computer.last().is_none_or(|last| last.to < from);
+        match own.iter_mut().find(is_free) {
+            Some(computer) => computer.push(UserSession { from, to }),
+            // At a single computer one session goes on into the next.
+            None if each == 1 => own[0].push(UserSession { from, to }),
+            None => notes.crowded += 1,
+        }
+    }
+    computers
+}
+
+/// Each place is a cluster; power as on the synthetic campus.
+fn layout(computers: usize, reading: &CampusTraceOptions) -> CampusLayout {
+    let power = &reading.settings.power;
+    let computer = |number: u32| {
+        let (cluster, place) = (number / reading.computers, number % reading.computers);
+        CampusComputer {
+            cluster,
+            power: power[(cluster as usize + place as usize) % power.len()],
+        }
+    };
+    let nodes = (0..computers as u32).map(NodeId);
+    CampusLayout {
+        computers: nodes.map(|node| computer(node.0)).collect(),
+        reboots: vec![reading.reboot; computers],
+    }
+}

@@ -1,0 +1,400 @@
+//! The kernel: one retry and one select policy through the year.
+//!
+//! How an attempt ends is known when it starts - the next user, the next reboot and the rest of
+//! the task are - so that every attempt is one event. Users come and go as they did; what happens
+//! at one instant happens in this order: attempts end, users leave, users come, tasks are handed
+//! in, waiting tasks are started.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use tollgate_model::{Energy, Instant, NodeId, Span};
+use tollgate_policy::RandomSource;
+use tollgate_policy::retry::{
+    EvictionCause, EvictionFilter, FinishedTasks, RetryDecision, RetryPolicy, TaskHistory,
+};
+use tollgate_policy::select::{self, ComputerPool, Occupant, SelectBuildInputs, SelectPolicy};
+use tollgate_workload::rng::{RandomStream, StreamFamily, StreamPurpose};
+
+use super::dedicated::DedicatedQueue;
+use super::energy::EnergyMeter;
+use super::environment::CampusEnvironment;
+use super::metrics::{self, CampusMetrics};
+use super::sessions::MovementKind;
+use super::tasks::{CampusTask, TaskFate};
+
+/// The policies of a year.
+#[derive(Clone, Debug)]
+pub struct CampusPolicies {
+    /// Whether evicted tasks are tried again.
+    pub retry: RetryPolicy,
+    /// Which computer gets the next task.
+    pub select: &'static select::BuiltinSelectPolicy,
+}
+
+/// A year that is over.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CampusRun {
+    /// What came of it.
+    pub metrics: CampusMetrics,
+    /// By task: how it fared.
+    pub histories: Vec<TaskHistory>,
+    /// By task: what became of it.
+    pub fates: Vec<TaskFate>,
+}
+
+impl CampusRun {
+    /// How the tasks that finished had fared, for policies that compare.
+    pub fn finished(&self, environment: &CampusEnvironment) -> FinishedTasks {
+        let tasks = environment
+            .tasks
+            .iter()
+            .zip(&self.histories)
+            .zip(&self.fates);
+        let completed = tasks.filter(|(_, fate)| **fate == TaskFate::Completed);
+        FinishedTasks::of(completed.map(|((task, seen), _)| {
+            let accrued = seen.accrued(EvictionFilter::All) + task.attempt();
+            (seen.evictions(EvictionFilter::All), accrued)
+        }))
+    }
+}
+
+/// Lives through the year.
+pub fn run_campus(environment: &CampusEnvironment, policies: &CampusPolicies) -> CampusRun {
+    let mut kernel = CampusSim::new(environment, policies);
+    while let Some(now) = kernel.next() {
+        kernel.process_instant(now);
+    }
+    kernel.finish()
+}
+
+/// A stream that a policy may draw from.
+struct PolicyStream(RandomStream);
+
+impl RandomSource for PolicyStream {
+    fn unit(&mut self) -> f64 {
+        self.0.uniform()
+    }
+
+    /// The high half of a product with 32 random bits; of no use beyond 2^32, which no campus is.
+    fn below(&mut self, n: usize) -> usize {
+        (((self.0.bits() >> 32) * n as u64) >> 32) as usize
+    }
+}
+
+/// How an attempt ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AttemptEnd {
+    Finished,
+    Removed,
+    /// It took longer than a policy bears.
+    AttemptLimit,
+    Evicted(EvictionCause),
+}
+
+/// An attempt that holds a computer.
+#[derive(Clone, Copy, Debug)]
+struct CampusAttempt {
+    task: u32,
+    from: Instant,
+    end: AttemptEnd,
+}
+
+struct CampusSim<'e> {
+    environment: &'e CampusEnvironment,
+    retry: &'e RetryPolicy,
+    select: Box<dyn SelectPolicy>,
+    pool: ComputerPool,
+    meter: EnergyMeter,
+    queue: VecDeque<u32>,
+    dedicated: Option<DedicatedQueue>,
+    /// Ends of attempts, by time and computer.
+    ends: BinaryHeap<Reverse<(Instant, NodeId)>>,
+    /// By computer.
+    attempts: Vec<Option<CampusAttempt>>,
+    /// By computer: when the next user comes.
+    next_user: Vec<Instant>,
+    next_movement: usize,
+    next_task: usize,
+    histories: Vec<TaskHistory>,
+    fates: Vec<TaskFate>,
+    overhead: OverheadSum,
+    attributed: Energy,
+    allocations: u64,
+    draws: PolicyStream,
+    losses: StreamFamily,
+}
+
+#[derive(Default)]
+struct OverheadSum {
+    sum_us: i128,
+    tasks: u32,
+}
+
+impl<'e> CampusSim<'e> {
+    fn new(environment: &'e CampusEnvironment, policies: &'e CampusPolicies) -> Self {
+        let pool = environment.pool();
+        let computers = pool.computers().len();
+        let mut draws =
+            PolicyStream(StreamFamily::new(environment.seed, StreamPurpose::Choices).stream(0));
+        let grounds = SelectBuildInputs {
+            pool: &pool,
+            log: &environment.log,
+        };
+        Self {
+            retry: &policies.retry,
+            select: policies.select.build(&grounds, &mut draws),
+            pool,
+            meter: EnergyMeter::new(computers, environment.stays_awake),
+            queue: VecDeque::new(),
+            dedicated: policies.retry.dedicated().map(DedicatedQueue::new),
+            ends: BinaryHeap::new(),
+            attempts: vec![None; computers],
+            next_user: (0..computers)
+                .map(|computer| environment.sessions.first_of(computer))
+                .collect(),
+            next_movement: 0,
+            next_task: 0,
+            histories: vec![TaskHistory::default(); environment.tasks.len()],
+            fates: vec![TaskFate::Unfinished; environment.tasks.len()],
+            overhead: OverheadSum::default(),
+            attributed: Energy::ZERO,
+            allocations: 0,
+            draws,
+            losses: StreamFamily::new(environment.seed, StreamPurpose::Losses),
+            environment,
+        }
+    }
+
+    /// When something happens next; none if that is not in this year.
+    fn next(&self) -> Option<Instant> {
+        let movement = self.environment.movements.get(self.next_movement);
+        let task = self.environment.tasks.get(self.next_task);
+        let dedicated = self.dedicated.as_ref().and_then(DedicatedQueue::next_end);
+        let next = movement
+            .map_or(Instant::MAX, |movement| movement.at)
+            .min(task.map_or(Instant::MAX, |task| task.submit))
+            .min(self.ends.peek().map_or(Instant::MAX, |end| end.0.0))
+            .min(dedicated.unwrap_or(Instant::MAX));
+        (next < self.environment.horizon()).then_some(next)
+    }
+
+    /// Everything that happens at `now`.
+    fn process_instant(&mut self, now: Instant) {
+        while let Some(&Reverse((end, node))) = self.ends.peek()
+            && end == now
+        {
+            self.ends.pop();
+            self.attempt_ends(node, now);
+        }
+        self.dedicated_end(now);
+        while let Some(movement) = self.environment.movements.get(self.next_movement)
+            && movement.at == now
+        {
+            self.next_movement += 1;
+            self.next_user[movement.node.index()] = movement.next;
+            match movement.kind {
+                MovementKind::Arrival => self.occupy(movement.node, Occupant::User, now),
+                MovementKind::Departure => self.vacate(movement.node, Occupant::User, now),
+            }
+        }
+        while let Some(task) = self.environment.tasks.get(self.next_task)
+            && task.submit == now
+        {
+            self.queue.push_back(self.next_task as u32);
+            self.next_task += 1;
+        }
+        self.start_waiting(now);
+        self.start_dedicated(now);
+    }
+
+    fn occupy(&mut self, node: NodeId, taker: Occupant, now: Instant) {
+        self.meter.arrival(node, now);
+        self.pool.take(node, now);
+        self.select.taken(node, taker, now);
+    }
+
+    fn vacate(&mut self, node: NodeId, taker: Occupant, now: Instant) {
+        self.meter.departure(node, now);
+        self.pool.release(node, now);
+        self.select.freed(node, taker, now);
+    }
+
+    fn attempt_ends(&mut self, node: NodeId, now: Instant) {
+        let Some(attempt) = self.attempts[node.index()].take() else {
+            return;
+        };
+        self.vacate(node, Occupant::Task, now);
+        let held = now.since(attempt.from);
+        self.charge(node, held);
+        let free = self.dedicated.as_ref().map_or(0, DedicatedQueue::free);
+        match attempt.end {
+            AttemptEnd::Finished => self.completed(attempt.task, now),
+            AttemptEnd::Removed => self.fates[attempt.task as usize] = TaskFate::Removed,
+            AttemptEnd::AttemptLimit => {
+                self.apply_decision(attempt.task, self.retry.decide_on_timeout(free))
+            }
+            AttemptEnd::Evicted(by) => {
+                let seen = &mut self.histories[attempt.task as usize];
+                seen.record_eviction(by, held);
+                let verdict = self.retry.decide(seen, free, &mut self.draws);
+                self.apply_decision(attempt.task, verdict);
+            }
+        }
+    }
+
+    fn charge(&mut self, node: NodeId, held: Span) {
+        let power = &self.environment.layout.computers[node.index()].power;
+        self.attributed += power.active.during(held);
+    }
+
+    fn apply_decision(&mut self, task: u32, verdict: RetryDecision) {
+        match (verdict, &mut self.dedicated) {
+            (RetryDecision::Requeue, _) => self.queue.push_back(task),
+            (RetryDecision::Dedicate, Some(dedicated)) => dedicated.push(task),
+            (RetryDecision::Dedicate, None) | (RetryDecision::Abandon, _) => {
+                self.fates[task as usize] = TaskFate::Abandoned;
+            }
+        }
+    }
+
+    fn completed(&mut self, number: u32, now: Instant) {
+        let task = &self.environment.tasks[number as usize];
+        self.fates[number as usize] = TaskFate::Completed;
+        let overhead = now.since(task.submit) - task.runtime();
+        self.overhead.sum_us += i128::from(overhead.as_micros());
+        self.overhead.tasks += 1;
+    }
+
+    fn dedicated_end(&mut self, now: Instant) {
+        while let Some(dedicated) = &mut self.dedicated
+            && let Some((task, fate)) = dedicated.pop_ended(&self.environment.tasks, now)
+        {
+            match fate {
+                TaskFate::Completed => self.completed(task, now),
+                TaskFate::Unfinished | TaskFate::Abandoned | TaskFate::Removed => {
+                    self.fates[task as usize] = fate
+                }
+            }
+        }
+    }
+
+    fn start_dedicated(&mut self, now: Instant) {
+        let Some(dedicated) = &mut self.dedicated else {
+            return;
+        };
+        for task in dedicated.start(&self.environment.tasks, now, self.environment.horizon()) {
+            self.fates[task as usize] = TaskFate::Removed;
+        }
+    }
+
+    fn start_waiting(&mut self, now: Instant) {
+        while let Some(&number) = self.queue.front() {
+            if self.environment.tasks[number as usize].removed() <= now {
+                self.fates[number as usize] = TaskFate::Removed;
+                self.queue.pop_front();
+                continue;
+            }
+            let Some(node) = self.select.choose(&self.pool, now, &mut self.draws) else {
+                return;
+            };
+            self.queue.pop_front();
+            self.start(number, node, now);
+        }
+    }
+
+    fn start(&mut self, number: u32, node: NodeId, now: Instant) {
+        let (ends, end) = self.end_of_attempt(number, node, now);
+        self.allocations += 1;
+        self.attempts[node.index()] = Some(CampusAttempt {
+            task: number,
+            from: now,
+            end,
+        });
+        self.ends.push(Reverse((ends, node)));
+        self.occupy(node, Occupant::Task, now);
+    }
+
+    /// When and how an attempt ends that starts now. Of several ends at one instant the first
+    /// counts: who has finished was not evicted.
+    fn end_of_attempt(&self, number: u32, node: NodeId, now: Instant) -> (Instant, AttemptEnd) {
+        let task: &CampusTask = &self.environment.tasks[number as usize];
+        let mut first = (now + task.attempt(), AttemptEnd::Finished);
+        let mut consider = |at: Instant, end: AttemptEnd| {
+            if at < first.0 {
+                first = (at, end);
+            }
+        };
+        consider(task.removed(), AttemptEnd::Removed);
+        let next_user = self.next_user[node.index()];
+        consider(next_user, AttemptEnd::Evicted(EvictionCause::User));
+        let reboot = self.environment.layout.reboot_after(node.index(), now);
+        consider(reboot, AttemptEnd::Evicted(EvictionCause::Reboot));
+        if let Some(lost) = self.lost_after(number) {
+            consider(now + lost, AttemptEnd::Evicted(EvictionCause::Lost));
+        }
+        if let Some(longest) = self.retry.max_attempt() {
+            consider(now + longest, AttemptEnd::AttemptLimit);
+        }
+        first
+    }
+
+    /// After how long an attempt is lost, if it is. The same attempt of the same task fares alike
+    /// under every policy.
+    fn lost_after(&self, number: u32) -> Option<Span> {
+        let losses = &self.environment.losses;
+        if losses.probability == 0.0 {
+            return None;
+        }
+        let attempt = self.histories[number as usize].evictions(EvictionFilter::All);
+        let index = u64::from(number) << 32 | u64::from(attempt);
+        let mut stream = self.losses.stream(index);
+        let lost = stream.chance(losses.probability);
+        let secs = 1 + (f64::from(losses.max_delay_s) * stream.uniform()) as i64;
+        lost.then(|| Span::from_secs(secs))
+    }
+
+    /// Sums up. What still runs at the end of the year is charged until then.
+    fn finish(mut self) -> CampusRun {
+        let end = self.environment.horizon();
+        for node in 0..self.attempts.len() {
+            if let Some(attempt) = self.attempts[node] {
+                self.charge(NodeId(node as u32), end.since(attempt.from));
+            }
+        }
+        self.note_removed(end);
+        let tasks = &self.environment.tasks;
+        let (good, bad) = metrics::groups(tasks, &self.fates, &self.histories);
+        let dedicated = self.dedicated.as_ref();
+        let (extra, attributed) = dedicated.map_or((Energy::ZERO, Energy::ZERO), |dedicated| {
+            dedicated.energy(&self.environment.dedicated, end)
+        });
+        let dedicated_tasks = dedicated.map_or(0, |dedicated| dedicated.started);
+        let drawn = self.meter.total(&self.environment.layout, end);
+        let overhead = &self.overhead;
+        let mean_us = (overhead.tasks > 0).then(|| overhead.sum_us / i128::from(overhead.tasks));
+        CampusRun {
+            metrics: CampusMetrics {
+                good,
+                bad,
+                overhead: mean_us.map(|us| Span::from_micros(us as i64)),
+                marginal: drawn - self.environment.without_tasks + extra,
+                attributed: self.attributed + attributed,
+                dedicated: extra,
+                allocations: self.allocations + u64::from(dedicated_tasks),
+                dedicated_tasks,
+            },
+            histories: self.histories,
+            fates: self.fates,
+        }
+    }
+
+    /// Tasks that were taken away while they waited, and that nobody came to since.
+    fn note_removed(&mut self, end: Instant) {
+        for (task, fate) in self.environment.tasks.iter().zip(&mut self.fates) {
+            if *fate == TaskFate::Unfinished && task.removed() <= end {
+                *fate = TaskFate::Removed;
+            }
+        }
+    }
+}

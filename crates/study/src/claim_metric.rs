@@ -1,0 +1,408 @@
+//! The quantity that a claim is about, seed by seed.
+
+use std::collections::BTreeMap;
+
+use tollgate_model::Market;
+use tollgate_risk::{Gradient, Objective, Profile, Ranking, Risk, Weights};
+
+use crate::analysis::RiskAnalysis;
+use crate::claim::{Claim, ClaimBaseline, ClaimRelation};
+use crate::experiment::Experiment;
+use crate::keyword::Keyword;
+use crate::metric::{RiskMetric, RunMetric, StudyMetric};
+use crate::results::{ExperimentPoint, StudyResults};
+
+/// A point further than this from performance 1 at volatility 0 is off the ideal: what a plot of
+/// the paper's size still shows.
+const OFF_IDEAL: f64 = 0.01;
+
+/// Reads the quantities of claims from results.
+pub(crate) struct ClaimMetrics<'r> {
+    results: &'r StudyResults,
+    /// By set and market.
+    analyses: BTreeMap<(usize, usize), RiskAnalysis>,
+}
+
+/// Where something is measured; numbers are places in the experiment.
+#[derive(Clone)]
+struct ClaimScope {
+    set: usize,
+    market: usize,
+    /// Empty for all of the set.
+    scenarios: Vec<usize>,
+    from: f64,
+    to: f64,
+    /// None in a measure of runs.
+    weights: Option<Weights>,
+}
+
+/// One of the things that a claim says: a policy, perhaps another, here and perhaps elsewhere.
+struct ClaimCase {
+    policy: usize,
+    than: Option<usize>,
+    here: ClaimScope,
+    there: Option<ClaimScope>,
+}
+
+impl<'r> ClaimMetrics<'r> {
+    pub(crate) fn of(results: &'r StudyResults) -> Self {
+        let experiment = results.experiment();
+        let places = (0..experiment.sets.len())
+            .flat_map(|set| (0..experiment.markets.len()).map(move |market| (set, market)));
+        let normalisation = experiment.normalisation.0;
+        Self {
+            results,
+            analyses: places
+                .map(|(set, market)| {
+                    let analysis = RiskAnalysis::of(results, set, market, normalisation);
+                    ((set, market), analysis)
+                })
+                .collect(),
+        }
+    }
+
+    /// The quantity of a checked claim under each seed; none if any seed has none.
+    pub(crate) fn values(&self, claim: &Claim) -> Option<Vec<f64>> {
+        let cases = cases(self.results.experiment(), claim);
+        let seeds = 0..self.results.experiment().seeds as usize;
+        seeds.map(|seed| self.value(claim, &cases, seed)).collect()
+    }
+
+    /// Of all cases the one that speaks most against the claim.
+    fn value(&self, claim: &Claim, cases: &[ClaimCase], seed: usize) -> Option<f64> {
+        let values = cases.iter().map(|case| self.of_case(claim, case, seed));
+        let values = values.collect::<Option<Vec<f64>>>()?.into_iter();
+        let target = claim.value.unwrap_or(0.0);
+        let off = |value: &f64| (value - target).abs();
+        match claim.relation.0 {
+            ClaimRelation::Greater | ClaimRelation::Rising => values.min_by(f64::total_cmp),
+            ClaimRelation::Less | ClaimRelation::Falling => values.max_by(f64::total_cmp),
+            ClaimRelation::Is | ClaimRelation::Level | ClaimRelation::Crosses => {
+                values.max_by(|a, b| off(a).total_cmp(&off(b)))
+            }
+        }
+    }
+
+    fn of_case(&self, claim: &Claim, case: &ClaimCase, seed: usize) -> Option<f64> {
+        let measured = measure_of(self.results.experiment(), claim);
+        if let (StudyMetric::Run(measure), true) = (measured, claim.relation.0.is_trend()) {
+            let curve = self.curve(case, measure, seed)?;
+            return match claim.relation.0 {
+                ClaimRelation::Crosses => crossing(&curve),
+                ClaimRelation::Greater
+                | ClaimRelation::Less
+                | ClaimRelation::Is
+                | ClaimRelation::Rising
+                | ClaimRelation::Falling
+                | ClaimRelation::Level => rise(&curve),
+            };
+        }
+        let height = |field| self.difference(case, field, measured, seed);
+        let here = height(&case.here)?;
+        match &case.there {
+            Some(there) => Some(here - height(there)?),
+            None => Some(here),
+        }
+    }
+
+    /// The height of the policy, less that of the other if there is one.
+    fn difference(
+        &self,
+        case: &ClaimCase,
+        field: &ClaimScope,
+        measure: StudyMetric,
+        seed: usize,
+    ) -> Option<f64> {
+        let height = |policy| match measure {
+            StudyMetric::Run(measure) => self.mean(field, measure, policy, seed),
+            StudyMetric::Risk(measure) => self.risk(field, measure, policy, seed),
+        };
+        let first = height(case.policy)?;
+        match case.than {
+            Some(other) => Some(first - height(other)?),
+            None => Some(first),
+        }
+    }
+
+    /// The mean over the scenarios' values within the field.
+    fn mean(
+        &self,
+        field: &ClaimScope,
+        measure: RunMetric,
+        policy: usize,
+        seed: usize,
+    ) -> Option<f64> {
+        let scenarios = field.scenarios.iter();
+        let heights: Vec<f64> = scenarios
+            .flat_map(|&scenario| self.points(field, scenario, measure, policy, seed))
+            .map(|(_, height)| height)
+            .collect::<Option<_>>()?;
+        mean(&heights)
+    }
+
+    /// The curve of the policy over the varied setting, less that of the other if there is one.
+    fn curve(&self, case: &ClaimCase, measure: RunMetric, seed: usize) -> Option<Vec<(f64, f64)>> {
+        let scenario = *case.here.scenarios.first()?;
+        let points = |policy| self.points(&case.here, scenario, measure, policy, seed);
+        let mut curve: Vec<(f64, f64)> = points(case.policy)
+            .map(|(x, y)| Some((x, y?)))
+            .collect::<Option<_>>()?;
+        if let Some(other) = case.than {
+            for (point, (_, y)) in curve.iter_mut().zip(points(other)) {
+                point.1 -= y?;
+            }
+        }
+        curve.sort_by(|a, b| a.0.total_cmp(&b.0));
+        Some(curve)
+    }
+
+    fn points(
+        &self,
+        field: &ClaimScope,
+        scenario: usize,
+        measure: RunMetric,
+        policy: usize,
+        seed: usize,
+    ) -> impl Iterator<Item = (f64, Option<f64>)> {
+        let (set, market) = (field.set, field.market);
+        let (from, to) = (field.from, field.to);
+        let values = self.results.experiment().scenarios[scenario].values.iter();
+        let within = values
+            .enumerate()
+            .filter(move |(_, x)| (from..=to).contains(*x));
+        within.map(move |(value, &x)| {
+            let at = ExperimentPoint {
+                set,
+                market,
+                scenario,
+                value,
+                policy,
+            };
+            let row = self.results.seeds(at).get(seed);
+            (x, row.and_then(|row| measure.of(&row.measurements)))
+        })
+    }
+
+    fn risk(
+        &self,
+        field: &ClaimScope,
+        measure: RiskMetric,
+        policy: usize,
+        seed: usize,
+    ) -> Option<f64> {
+        let analysis = &self.analyses[&(field.set, field.market)];
+        let weights = field.weights.as_ref()?;
+        let points_of = |policy| {
+            let points = analysis.points_of_seed(policy, seed, weights).ok()?;
+            let named = analysis.scenarios().iter().zip(points);
+            let wanted = named
+                .filter(|(s, _)| field.includes(**s))
+                .map(|(_, point)| point);
+            Some(wanted.collect::<Vec<Risk>>())
+        };
+        let points = points_of(policy)?;
+        let profile = Profile::of(&points)?;
+        let mean_of =
+            |figure: fn(&Risk) -> f64| mean(&points.iter().map(figure).collect::<Vec<f64>>());
+        let rank = |by: Ranking| {
+            let profiles: Vec<Profile> = (0..analysis.policies().len())
+                .map(|policy| Profile::of(&points_of(policy)?))
+                .collect::<Option<_>>()?;
+            let places = by.ranks(&profiles);
+            let place = places.into_iter().find(|place| place.policy == policy)?;
+            Some(place.rank as f64)
+        };
+        match measure {
+            RiskMetric::Performance => mean_of(|point| point.performance),
+            RiskMetric::Volatility => mean_of(|point| point.volatility),
+            RiskMetric::MaxPerformance => Some(profile.max_performance),
+            RiskMetric::MinPerformance => Some(profile.min_performance),
+            RiskMetric::MaxVolatility => Some(profile.max_volatility),
+            RiskMetric::MinVolatility => Some(profile.min_volatility),
+            RiskMetric::Slope => Gradient::slope(&points),
+            RiskMetric::Distance => mean_of(distance_to_ideal),
+            RiskMetric::OffIdeal => {
+                let off = points
+                    .iter()
+                    .filter(|point| distance_to_ideal(point) > OFF_IDEAL);
+                Some(off.count() as f64)
+            }
+            RiskMetric::RankPerformance => rank(Ranking::BestPerformance),
+            RiskMetric::RankVolatility => rank(Ranking::BestVolatility),
+        }
+    }
+}
+
+/// Every combination of what the lists of a checked claim name.
+fn cases(experiment: &Experiment, claim: &Claim) -> Vec<ClaimCase> {
+    let market = place_of_market(experiment, claim.market);
+    let policies = &experiment.markets[market].policies;
+    let place = |name: &String| {
+        let place = policies.iter().position(|policy| policy == name);
+        place.expect("the experiment was checked")
+    };
+    let others: Vec<Option<usize>> = match claim.than.as_slice() {
+        [] => vec![None],
+        than => than.iter().map(|name| Some(place(name))).collect(),
+    };
+    let mut cases = Vec::new();
+    for here in fields(experiment, claim, market) {
+        for policy in claim.policies.iter().map(place) {
+            cases.extend(others.iter().map(|&than| {
+                ClaimCase {
+                    policy,
+                    than,
+                    there: claim
+                        .against
+                        .as_ref()
+                        .map(|at| here.with_baseline(experiment, at)),
+                    here: here.clone(),
+                }
+            }));
+        }
+    }
+    cases
+}
+
+/// Every place that a claim speaks of.
+fn fields(experiment: &Experiment, claim: &Claim, market: usize) -> Vec<ClaimScope> {
+    let scenarios = claim.scenarios.iter();
+    let scenarios: Vec<usize> = scenarios
+        .map(|s| place_of_scenario(experiment, s))
+        .collect();
+    let details: Vec<(Vec<usize>, Option<Weights>)> = match measure_of(experiment, claim) {
+        StudyMetric::Run(_) => scenarios.into_iter().map(|s| (vec![s], None)).collect(),
+        StudyMetric::Risk(_) => {
+            let combinations = claim.objectives.iter();
+            combinations
+                .map(|objectives| (scenarios.clone(), equal_weights(objectives)))
+                .collect()
+        }
+    };
+    let mut fields = Vec::new();
+    for set in &claim.sets {
+        fields.extend(
+            details
+                .iter()
+                .cloned()
+                .map(|(scenarios, weights)| ClaimScope {
+                    set: place_of_set(experiment, set),
+                    market,
+                    scenarios,
+                    from: claim.from.unwrap_or(f64::NEG_INFINITY),
+                    to: claim.to.unwrap_or(f64::INFINITY),
+                    weights,
+                }),
+        );
+    }
+    fields
+}
+
+impl ClaimScope {
+    /// The field with what `against` changes.
+    fn with_baseline(&self, experiment: &Experiment, against: &ClaimBaseline) -> Self {
+        let mut field = self.clone();
+        if let Some(set) = &against.set {
+            field.set = place_of_set(experiment, set);
+        }
+        if let Some(scenario) = &against.scenario {
+            field.scenarios = vec![place_of_scenario(experiment, scenario)];
+        }
+        if let Some(objectives) = &against.objectives {
+            field.weights = equal_weights(objectives);
+        }
+        if against.from.is_some() || against.to.is_some() {
+            field.from = against.from.unwrap_or(f64::NEG_INFINITY);
+            field.to = against.to.unwrap_or(f64::INFINITY);
+        }
+        field
+    }
+
+    fn includes(&self, scenario: usize) -> bool {
+        self.scenarios.is_empty() || self.scenarios.contains(&scenario)
+    }
+}
+
+fn place_of_set(experiment: &Experiment, name: &str) -> usize {
+    let place = experiment.sets.iter().position(|set| set.name == name);
+    place.expect("the experiment was checked")
+}
+
+fn place_of_market(experiment: &Experiment, name: Option<Keyword<Market>>) -> usize {
+    let named = |name| experiment.markets.iter().position(|m| m.name == name);
+    name.map_or(Some(0), named)
+        .expect("the experiment was checked")
+}
+
+fn place_of_scenario(experiment: &Experiment, name: &String) -> usize {
+    let place = experiment.scenarios.iter().position(|s| s.name == *name);
+    place.expect("the experiment was checked")
+}
+
+fn measure_of(experiment: &Experiment, claim: &Claim) -> StudyMetric {
+    let measure = experiment.measure(&claim.measure);
+    measure.expect("the experiment was checked")
+}
+
+fn equal_weights(objectives: &[Keyword<Objective>]) -> Option<Weights> {
+    let objectives: Vec<Objective> = objectives.iter().map(|objective| objective.0).collect();
+    Weights::equal(&objectives).ok()
+}
+
+fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+fn distance_to_ideal(point: &Risk) -> f64 {
+    (1.0 - point.performance).hypot(point.volatility)
+}
+
+/// By how much the least-squares line through a curve rises from end to end; points ascend.
+fn rise(curve: &[(f64, f64)]) -> Option<f64> {
+    let count = curve.len() as f64;
+    let (first, last) = (curve.first()?.0, curve.last()?.0);
+    let mean_x = curve.iter().map(|(x, _)| x).sum::<f64>() / count;
+    let mean_y = curve.iter().map(|(_, y)| y).sum::<f64>() / count;
+    let joint: f64 = curve.iter().map(|(x, y)| (x - mean_x) * (y - mean_y)).sum();
+    let spread: f64 = curve.iter().map(|(x, _)| (x - mean_x).powi(2)).sum();
+    (spread > 0.0).then(|| joint / spread * (last - first))
+}
+
+/// Where a curve last changes its sign, by linear interpolation; none if it never does. Points
+/// ascend.
+fn crossing(curve: &[(f64, f64)]) -> Option<f64> {
+    let steps = curve.windows(2).rev();
+    let mut changes = steps.filter_map(|step| {
+        let [(x0, y0), (x1, y1)] = *step else {
+            return None;
+        };
+        let changes = y0 != y1 && y0.min(y1) <= 0.0 && y0.max(y1) >= 0.0;
+        changes.then(|| x0 + (x1 - x0) * y0 / (y0 - y1))
+    });
+    changes.next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rise_is_that_of_the_line() {
+        let curve = [(0.0, 1.0), (1.0, 4.0), (2.0, 4.0), (4.0, 9.0)];
+        let slope = 66.0 / 35.0;
+        assert!((rise(&curve).unwrap() - 4.0 * slope).abs() < 1e-12);
+        assert_eq!(rise(&[(1.0, 2.0)]), None);
+        assert_eq!(rise(&[]), None);
+    }
+
+    #[test]
+    fn a_crossing_lies_between_two_points() {
+        assert_eq!(crossing(&[(0.0, 3.0), (1.0, 1.0), (2.0, -1.0)]), Some(1.5));
+        assert_eq!(crossing(&[(0.0, 3.0), (1.0, 0.0), (2.0, -1.0)]), Some(1.0));
+        assert_eq!(
+            crossing(&[(0.0, -1.0), (1.0, 1.0), (2.0, -3.0)]),
+            Some(1.25)
+        );
+        assert_eq!(crossing(&[(0.0, 3.0), (1.0, 1.0)]), None);
+    }
+}

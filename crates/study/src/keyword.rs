@@ -1,0 +1,174 @@
+//! Values that are written as one of a few words, with one message for a wrong one.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use tollgate_model::Market;
+use tollgate_risk::{Normalisation, Objective};
+use tollgate_workload::NeverRanHandling;
+
+use crate::did_you_mean::nearest;
+
+/// A kind of value that has a closed list of words.
+pub trait KeywordEnum: Copy + PartialEq + 'static {
+    /// What such a value is called in a message, with its article: `a market`.
+    const KIND: &'static str;
+
+    /// Every value, in the order in which messages list them.
+    fn all() -> Vec<Self>;
+
+    /// Its word.
+    fn keyword(self) -> &'static str;
+}
+
+/// A value that a file writes as a word.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Keyword<T>(pub T);
+
+impl<T: KeywordEnum> Keyword<T> {
+    /// The value that `word` means.
+    ///
+    /// # Errors
+    /// One line that lists the words there are and, if one is near, the one that was meant.
+    pub fn parse(word: &str) -> Result<Self, String> {
+        let all = T::all();
+        if let Some(value) = all.iter().find(|value| value.keyword() == word) {
+            return Ok(Self(*value));
+        }
+        let words: Vec<&str> = all.into_iter().map(T::keyword).collect();
+        let meant = nearest(word, words.iter().copied())
+            .map(|meant| format!("; did you mean `{meant}`?"))
+            .unwrap_or_default();
+        let listed = words.join(", ");
+        Err(format!(
+            "`{word}` is not {}: expected one of {listed}{meant}",
+            T::KIND
+        ))
+    }
+}
+
+impl<T: KeywordEnum> fmt::Display for Keyword<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.keyword())
+    }
+}
+
+impl<T: KeywordEnum> Serialize for Keyword<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.0.keyword())
+    }
+}
+
+impl<'de, T: KeywordEnum> Deserialize<'de> for Keyword<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(KeywordVisitor(PhantomData))
+    }
+}
+
+struct KeywordVisitor<T>(PhantomData<T>);
+
+impl<T: KeywordEnum> Visitor<'_> for KeywordVisitor<T> {
+    type Value = Keyword<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(T::KIND)
+    }
+
+    fn visit_str<E: de::Error>(self, word: &str) -> Result<Keyword<T>, E> {
+        Keyword::parse(word).map_err(E::custom)
+    }
+}
+
+impl<T: KeywordEnum> JsonSchema for Keyword<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        T::KIND.into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let words: Vec<&str> = T::all().into_iter().map(T::keyword).collect();
+        json_schema!({ "type": "string", "enum": words })
+    }
+}
+
+impl KeywordEnum for Market {
+    const KIND: &'static str = "a market";
+
+    fn all() -> Vec<Self> {
+        Self::ALL.to_vec()
+    }
+
+    fn keyword(self) -> &'static str {
+        self.name()
+    }
+}
+
+impl KeywordEnum for Objective {
+    const KIND: &'static str = "an objective";
+
+    fn all() -> Vec<Self> {
+        Self::ALL.to_vec()
+    }
+
+    fn keyword(self) -> &'static str {
+        self.name()
+    }
+}
+
+impl KeywordEnum for Normalisation {
+    const KIND: &'static str = "a normalisation";
+
+    fn all() -> Vec<Self> {
+        Self::ALL.to_vec()
+    }
+
+    fn keyword(self) -> &'static str {
+        self.name()
+    }
+}
+
+impl KeywordEnum for NeverRanHandling {
+    const KIND: &'static str = "a way to treat jobs that never ran";
+
+    fn all() -> Vec<Self> {
+        vec![Self::Drop, Self::One]
+    }
+
+    fn keyword(self) -> &'static str {
+        self.name()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_word_is_answered_with_the_right_ones() {
+        let message = Keyword::<Market>::parse("comodity").unwrap_err();
+        assert_eq!(
+            message,
+            "`comodity` is not a market: expected one of none, commodity, bid; \
+             did you mean `commodity`?"
+        );
+        assert!(
+            !Keyword::<Market>::parse("xyz")
+                .unwrap_err()
+                .contains("did you")
+        );
+    }
+
+    #[test]
+    fn words_are_read_back() {
+        for objective in Objective::all() {
+            assert_eq!(Keyword::parse(objective.keyword()), Ok(Keyword(objective)));
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! What can be measured, by name.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use tollgate_model::Span;
+use tollgate_risk::Objectives;
+
+use crate::keyword::KeywordEnum;
+use crate::results::RunMeasurements;
+use crate::world::{WorldKind, WorldMetric};
+
+/// A figure that a curve shows or a claim speaks of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum StudyMetric {
+    /// A figure of single runs: a column of the results.
+    Run(RunMetric),
+    /// A figure of risk analysis, over the objectives that go with it.
+    Risk(RiskMetric),
+}
+
+/// A column of the results that holds a figure of one run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RunMetric {
+    /// Eq. 1 of Yeo & Buyya 2008, in seconds.
+    Wait,
+    /// Eq. 2, in %.
+    Sla,
+    /// Eq. 3, in %.
+    Reliability,
+    /// Eq. 4, in %.
+    Profitability,
+    /// What the provider earned, in credits.
+    Utility,
+    /// Jobs let in, in % of those submitted.
+    Accepted,
+    /// Mean wait of all jobs that ran, in seconds.
+    MeanWait,
+    /// Median wait of all jobs that ran, in seconds.
+    MedianWait,
+    /// Mean response time over run time of fulfilled jobs.
+    SlowdownFulfilled,
+    /// Mean bounded slowdown of all jobs that ran.
+    BoundedSlowdown,
+    /// Work done over nodes x makespan.
+    Utilisation,
+    /// From the first submission to the last finish, in seconds.
+    Makespan,
+    /// What a world other than the cluster measures.
+    World(&'static WorldMetric),
+}
+
+/// A figure of a policy's points in a risk analysis plot, one point a scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RiskMetric {
+    /// Mean performance over the scenarios named, or over all.
+    Performance,
+    /// Mean volatility over the scenarios named, or over all.
+    Volatility,
+    /// The best performance in any of them.
+    MaxPerformance,
+    /// The worst performance in any of them.
+    MinPerformance,
+    /// The worst volatility in any of them.
+    MaxVolatility,
+    /// The best volatility in any of them.
+    MinVolatility,
+    /// The slope of the trend line: performance over volatility.
+    Slope,
+    /// Mean distance of the points to the ideal, performance 1 at volatility 0.
+    Distance,
+    /// How many points are further than 0.01 from the ideal.
+    OffIdeal,
+    /// The policy's place in the ranking by best performance.
+    RankPerformance,
+    /// The policy's place in the ranking by best volatility.
+    RankVolatility,
+}
+
+impl RiskMetric {
+    pub(crate) const ALL: [Self; 11] = [
+        Self::Performance,
+        Self::Volatility,
+        Self::MaxPerformance,
+        Self::MinPerformance,
+        Self::MaxVolatility,
+        Self::MinVolatility,
+        Self::Slope,
+        Self::Distance,
+        Self::OffIdeal,
+        Self::RankPerformance,
+        Self::RankVolatility,
+    ];
+
+    const fn key(self) -> &'static str {
+        match self {
+            Self::Performance => "performance",
+            Self::Volatility => "volatility",
+            Self::MaxPerformance => "max-performance",
+            Self::MinPerformance => "min-performance",
+            Self::MaxVolatility => "max-volatility",
+            Self::MinVolatility => "min-volatility",
+            Self::Slope => "slope",
+            Self::Distance => "distance",
+            Self::OffIdeal => "off-ideal",
+            Self::RankPerformance => "rank-performance",
+            Self::RankVolatility => "rank-volatility",
+        }
+    }
+}
+
+impl StudyMetric {
+    /// Its name in files.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Run(measure) => measure.key(),
+            Self::Risk(measure) => measure.key(),
+        }
+    }
+}
+
+impl RunMetric {
+    /// Those of the cluster world.
+    pub(crate) const CLUSTER: [Self; 12] = [
+        Self::Wait,
+        Self::Sla,
+        Self::Reliability,
+        Self::Profitability,
+        Self::Utility,
+        Self::Accepted,
+        Self::MeanWait,
+        Self::MedianWait,
+        Self::SlowdownFulfilled,
+        Self::BoundedSlowdown,
+        Self::Utilisation,
+        Self::Makespan,
+    ];
+
+    const fn key(self) -> &'static str {
+        match self {
+            Self::Wait => "wait_s",
+            Self::Sla => "sla_pct",
+            Self::Reliability => "reliability_pct",
+            Self::Profitability => "profitability_pct",
+            Self::Utility => "utility",
+            Self::Accepted => "accepted_pct",
+            Self::MeanWait => "mean_wait_s",
+            Self::MedianWait => "median_wait_s",
+            Self::SlowdownFulfilled => "mean_slowdown_fulfilled",
+            Self::BoundedSlowdown => "mean_bounded_slowdown",
+            Self::Utilisation => "utilisation",
+            Self::Makespan => "makespan_s",
+            Self::World(quantity) => quantity.name,
+        }
+    }
+
+    /// Its value in a run; none where it is undefined, as the wait if nothing was fulfilled.
+    pub fn of(self, run: &RunMeasurements) -> Option<f64> {
+        match run {
+            RunMeasurements::Cluster(objectives) => self.of_objectives(objectives),
+            RunMeasurements::Quantities(world, values) => {
+                let known = world.model()?.quantities().iter();
+                let place = known.map(Self::World).position(|known| known == self)?;
+                *values.get(place)?
+            }
+        }
+    }
+
+    fn of_objectives(self, run: &Objectives) -> Option<f64> {
+        match self {
+            Self::Wait => run.wait.map(Span::as_secs_f64),
+            Self::Sla => Some(run.sla_pct),
+            Self::Reliability => Some(run.reliability_pct),
+            Self::Profitability => run.profitability_pct,
+            Self::Utility => run.utility.map(|utility| utility.as_f64()),
+            Self::Accepted => {
+                (run.submitted > 0).then(|| run.accepted as f64 / run.submitted as f64 * 100.0)
+            }
+            Self::MeanWait => run.mean_wait.map(Span::as_secs_f64),
+            Self::MedianWait => run.median_wait.map(Span::as_secs_f64),
+            Self::SlowdownFulfilled => run.mean_slowdown_fulfilled,
+            Self::BoundedSlowdown => run.mean_bounded_slowdown,
+            Self::Utilisation => run.utilisation,
+            Self::Makespan => run.makespan.map(Span::as_secs_f64),
+            Self::World(_) => None,
+        }
+    }
+}
+
+/// A measure as a file names it; which there are is for the experiment's world to say.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct MetricName(pub String);
+
+impl fmt::Display for MetricName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl JsonSchema for MetricName {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Measure".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let worlds = WorldKind::all().into_iter();
+        let mut words: Vec<&str> = Vec::new();
+        for measure in worlds.flat_map(WorldKind::measures) {
+            if !words.contains(&measure.key()) {
+                words.push(measure.key());
+            }
+        }
+        json_schema!({ "type": "string", "enum": words })
+    }
+}

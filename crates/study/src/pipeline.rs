@@ -1,0 +1,441 @@
+//! An experiment from its file to its folder of results.
+
+use std::fs;
+use std::io;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use tollgate_sim::MAX_RECORD_NODES;
+use tollgate_workload::OpenError;
+
+use crate::builtin::{BUILTIN_EXPERIMENTS, BuiltinExperiment};
+use crate::chart::{self, CHARTS_FILE};
+use crate::claim_results::ClaimResults;
+use crate::experiment::Experiment;
+use crate::fingerprint::InputFingerprint;
+use crate::journal::{self, JournalContents, RunJournal};
+use crate::output_dir::OutputDir;
+use crate::parse::ExperimentError;
+use crate::plan::{MAX_ROWS, RunPlan};
+use crate::results::{ResultsError, StudyResults};
+use crate::run::{self, FinishedRuns, StudyChunk};
+use crate::validate::MAX_SCALE;
+use crate::workload_source::StudyWorkload;
+use crate::{summary, tables};
+
+/// What a user changes about an experiment without editing its file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ExperimentOverrides {
+    /// How many seeds; at least 1.
+    pub seeds: Option<u64>,
+    /// The trace that the jobs come from.
+    pub workload: Option<String>,
+    /// What the number of jobs, or the size of a world without, is multiplied by; positive. At
+    /// least one job is left.
+    pub scale: Option<f64>,
+}
+
+/// An experiment that is ready to be run.
+#[derive(Clone, Debug)]
+pub struct Study {
+    text: String,
+    experiment: Experiment,
+    /// None in a world without jobs of its own.
+    source: Option<StudyWorkload>,
+    plan: RunPlan,
+}
+
+/// What to do with runs that an earlier run of the same study left in the folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnExistingResults {
+    /// They must not be there: nobody's results are overwritten unasked.
+    Refuse,
+    /// They are not done again.
+    Resume,
+}
+
+/// How far a study has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StudyProgress {
+    /// Runs that are over, those of earlier included.
+    pub done: usize,
+    /// Runs that were over before.
+    pub before: usize,
+    /// All runs.
+    pub all: usize,
+}
+
+/// Why a study cannot be run.
+#[derive(Debug, thiserror::Error)]
+pub enum StudyError {
+    /// There is no experiment of that name, and no such file.
+    #[error("there is no study `{0}`, neither built in nor as a file")]
+    Unknown(String),
+    /// The file is no experiment.
+    #[error(transparent)]
+    Experiment(#[from] ExperimentError),
+    /// The jobs cannot be read.
+    #[error(transparent)]
+    Workload(#[from] OpenError),
+    /// A number that a user changed makes no sense.
+    #[error("{what} is {value}: expected {expected}")]
+    Change {
+        /// What was changed.
+        what: &'static str,
+        /// To what.
+        value: String,
+        /// What it may be.
+        expected: &'static str,
+    },
+    /// The workload says that its machine is larger than any.
+    #[error("the machine of the workload has {nodes} nodes: expected at most {MAX_RECORD_NODES}")]
+    HugeMachine {
+        /// How many nodes it has.
+        nodes: u32,
+    },
+    /// The folder holds results already.
+    #[error("{0} holds results already")]
+    Occupied(PathBuf),
+    /// A file in the folder belongs to another experiment, workload or version.
+    #[error("{0} belongs to another study, or to another workload or version of this one")]
+    Foreign(PathBuf),
+    /// A file of the folder cannot be read or written.
+    #[error("{file}: {error}")]
+    File {
+        /// The file.
+        file: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// A table cannot be read or written.
+    #[error("{file}: {error}")]
+    Table {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it.
+        error: ResultsError,
+    },
+}
+
+impl StudyError {
+    /// The next thing to try, if there is one.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Unknown(_) => {
+                let names: Vec<&str> = BUILTIN_EXPERIMENTS
+                    .iter()
+                    .map(|builtin| builtin.name)
+                    .collect();
+                Some(format!("built in are {}", names.join(", ")))
+            }
+            Self::Experiment(error) => error.hint(),
+            Self::Workload(error) => error.hint().map(str::to_owned),
+            Self::Occupied(_) => {
+                Some("--resume continues them; --out names another directory".into())
+            }
+            Self::Foreign(_) => Some("--out names another directory".into()),
+            Self::HugeMachine { .. } => {
+                Some("`[world] nodes` of the study says how large the machine is".into())
+            }
+            Self::Change { .. } | Self::File { .. } | Self::Table { .. } => None,
+        }
+    }
+}
+
+impl Study {
+    /// Makes the built-in experiment of that name ready, or the one in that file.
+    ///
+    /// # Errors
+    /// If there is none, if it makes no sense, or if its jobs cannot be read.
+    pub fn open(name_or_file: &str, changes: &ExperimentOverrides) -> Result<Self, StudyError> {
+        let (experiment, text) = match BuiltinExperiment::find(name_or_file) {
+            Some(builtin) => {
+                let experiment = Experiment::parse(builtin.name, builtin.text)?;
+                (experiment, builtin.text.to_owned())
+            }
+            None if Path::new(name_or_file).exists() => Experiment::open(Path::new(name_or_file))?,
+            None => return Err(StudyError::Unknown(name_or_file.to_owned())),
+        };
+        Self::new(experiment, text, changes)
+    }
+
+    /// Makes a checked experiment ready; `text` is its file.
+    ///
+    /// # Errors
+    /// If a change makes no sense, or if the jobs cannot be read.
+    pub fn new(
+        mut experiment: Experiment,
+        text: String,
+        changes: &ExperimentOverrides,
+    ) -> Result<Self, StudyError> {
+        changes.apply(&mut experiment)?;
+        let source = match experiment.world.kind.0.model() {
+            None => Some(changes.source(&mut experiment)?),
+            Some(_) => None,
+        };
+        Ok(Self {
+            text,
+            plan: RunPlan::of(&experiment),
+            experiment,
+            source,
+        })
+    }
+
+    /// The experiment as it will be run, changes included.
+    pub const fn experiment(&self) -> &Experiment {
+        &self.experiment
+    }
+
+    /// Its jobs and its machine; none in a world without.
+    pub const fn source(&self) -> Option<&StudyWorkload> {
+        self.source.as_ref()
+    }
+
+    /// Its runs.
+    pub const fn plan(&self) -> &RunPlan {
+        &self.plan
+    }
+
+    /// Tells the runs of this study from others: settings, jobs, machine and version of
+    /// tollgate. Claims and pictures may change: they need no new runs.
+    pub fn fingerprint(&self) -> InputFingerprint {
+        let source = self.source.as_ref();
+        let mut fingerprint =
+            source.map_or_else(InputFingerprint::default, StudyWorkload::fingerprint);
+        fingerprint.add_text(env!("CARGO_PKG_VERSION"));
+        fingerprint.add_text(&format!("{:?}", self.experiment.runs_only()));
+        fingerprint
+    }
+
+    /// Runs everything that is not yet in `folder`, gathers it, and writes the results there.
+    /// What is written does not depend on threads, on chunks, or on how often this was killed.
+    ///
+    /// # Errors
+    /// If the folder holds what `earlier` does not allow, or cannot be written to.
+    pub fn run(
+        &self,
+        folder: &OutputDir,
+        threads: NonZeroUsize,
+        earlier: OnExistingResults,
+        progress: impl FnMut(StudyProgress) + Send,
+    ) -> Result<(StudyResults, ClaimResults), StudyError> {
+        let path = folder.path("journal.csv");
+        match earlier {
+            OnExistingResults::Refuse => self.ensure_unoccupied(folder)?,
+            OnExistingResults::Resume => {
+                if let Some(results) = self.results_in(folder)? {
+                    let ledger = self.write(folder, &results)?;
+                    return Ok((results, ledger));
+                }
+            }
+        }
+        let finished = self.finish(folder, &path, StudyChunk::WHOLE, threads, progress)?;
+        let results = self.results(finished);
+        let ledger = self.write(folder, &results)?;
+        fs::remove_file(&path).map_err(file_error(&path))?;
+        Ok((results, ledger))
+    }
+
+    /// Runs one chunk and leaves it in `folder`, for [`Study::run`] with [`OnExistingResults::Resume`] to
+    /// gather.
+    ///
+    /// # Errors
+    /// As [`Study::run`].
+    pub fn run_chunk(
+        &self,
+        folder: &OutputDir,
+        chunk: StudyChunk,
+        threads: NonZeroUsize,
+        progress: impl FnMut(StudyProgress) + Send,
+    ) -> Result<(), StudyError> {
+        self.finish(folder, &folder.piece(chunk), chunk, threads, progress)?;
+        Ok(())
+    }
+
+    /// The results that an earlier run of this study left in the folder, if it came to its end.
+    fn results_in(&self, folder: &OutputDir) -> Result<Option<StudyResults>, StudyError> {
+        let path = folder.path("results.csv");
+        if !path.exists() {
+            return Ok(None);
+        }
+        let summary = fs::read(folder.path("summary.json")).unwrap_or_default();
+        if summary::fingerprint(&summary) != Some(self.fingerprint().to_string()) {
+            return Err(StudyError::Foreign(path));
+        }
+        let table = fs::File::open(&path).map_err(file_error(&path))?;
+        let results = StudyResults::read(self.experiment.clone(), table);
+        results
+            .map(Some)
+            .map_err(|error| StudyError::Table { file: path, error })
+    }
+
+    /// Does what is not done of `chunk`, noting each run in the journal at `path`.
+    fn finish(
+        &self,
+        folder: &OutputDir,
+        path: &Path,
+        chunk: StudyChunk,
+        threads: NonZeroUsize,
+        mut progress: impl FnMut(StudyProgress) + Send,
+    ) -> Result<FinishedRuns, StudyError> {
+        let opened =
+            RunJournal::open(path, &self.plan, self.fingerprint()).map_err(file_error(path))?;
+        let (mut journal, mut finished) =
+            opened.ok_or_else(|| StudyError::Foreign(path.to_owned()))?;
+        finished.extend(self.pieces(folder)?);
+        let runs = run::pending(&self.plan, chunk, &finished);
+        let all = run::pending(&self.plan, chunk, &FinishedRuns::new()).len();
+        let before = all - runs.len();
+        let mut done = before;
+        let hear = |run, figures| {
+            journal.append(run, &figures).map_err(file_error(path))?;
+            finished.insert(run, figures);
+            done += 1;
+            progress(StudyProgress { done, before, all });
+            Ok::<(), StudyError>(())
+        };
+        run::run(&self.plan, self.source.as_ref(), &runs, threads, hear)?;
+        Ok(finished)
+    }
+
+    fn pieces(&self, folder: &OutputDir) -> Result<FinishedRuns, StudyError> {
+        let mut finished = FinishedRuns::new();
+        let pieces = folder.pieces().map_err(file_error(&folder.path("")))?;
+        for path in pieces {
+            match journal::contents(&path, &self.plan, self.fingerprint())
+                .map_err(file_error(&path))?
+            {
+                JournalContents::Runs(runs, _) => finished.extend(runs),
+                JournalContents::Foreign => return Err(StudyError::Foreign(path)),
+            }
+        }
+        Ok(finished)
+    }
+
+    /// Whether nothing that a run would overwrite is in `folder`.
+    ///
+    /// # Errors
+    /// [`StudyError::Occupied`] with what is there.
+    pub fn ensure_unoccupied(&self, folder: &OutputDir) -> Result<(), StudyError> {
+        let taken = ["journal.csv", "results.csv"].map(|name| folder.path(name));
+        let taken = taken.into_iter().find(|path| path.exists());
+        let piece = folder
+            .pieces()
+            .map_err(file_error(&folder.path("")))?
+            .into_iter()
+            .next();
+        match taken.or(piece) {
+            Some(path) => Err(StudyError::Occupied(path)),
+            None => Ok(()),
+        }
+    }
+
+    fn results(&self, finished: FinishedRuns) -> StudyResults {
+        let figures = self.plan.rows.iter().map(|row| finished[&row.run].clone());
+        StudyResults::new(self.experiment.clone(), &self.plan, figures.collect())
+    }
+
+    fn write(
+        &self,
+        folder: &OutputDir,
+        results: &StudyResults,
+    ) -> Result<ClaimResults, StudyError> {
+        let ledger = ClaimResults::of(results);
+        let put = |name: &str, bytes: &[u8]| {
+            let file = folder.path(name);
+            folder.write(name, bytes).map_err(file_error(&file))
+        };
+        let table = |name: &str, write: &dyn Fn(&mut Vec<u8>) -> Result<(), ResultsError>| {
+            let mut bytes = Vec::new();
+            let file = folder.path(name);
+            write(&mut bytes).map_err(|error| StudyError::Table { file, error })?;
+            put(name, &bytes)
+        };
+        put("study.toml", self.text.as_bytes())?;
+        table("claims.csv", &|out| ledger.write(out))?;
+        table("risk.csv", &|out| tables::risk(results, out))?;
+        table("rankings.csv", &|out| tables::rankings(results, out))?;
+        if let Some(model) = self.experiment.world.kind.0.model() {
+            put(
+                CHARTS_FILE,
+                chart::to_json(&model.charts(results)).as_bytes(),
+            )?;
+        }
+        put("summary.json", summary::of(self, &ledger).as_bytes())?;
+        table("results.csv", &|out| results.write(out))?;
+        Ok(ledger)
+    }
+}
+
+impl ExperimentOverrides {
+    fn apply(&self, experiment: &mut Experiment) -> Result<(), StudyError> {
+        let wrong = |what, value: String, expected| StudyError::Change {
+            what,
+            value,
+            expected,
+        };
+        if let Some(seeds) = self.seeds {
+            if seeds == 0 {
+                return Err(wrong(
+                    "the number of seeds",
+                    seeds.to_string(),
+                    "at least 1",
+                ));
+            }
+            experiment.seeds = seeds;
+            if RunPlan::rows_of(experiment) > MAX_ROWS {
+                return Err(wrong(
+                    "the number of seeds",
+                    seeds.to_string(),
+                    "as many as give at most 1000000 rows of results",
+                ));
+            }
+        }
+        if let Some(scale) = self.scale
+            && !(scale > 0.0 && scale.is_finite())
+        {
+            let expected = "a positive number";
+            return Err(wrong("the scale", scale.to_string(), expected));
+        }
+        let world = experiment.world.kind;
+        match (world.0.model(), &self.workload) {
+            (_, None) => {}
+            (None, Some(workload)) => experiment.workload.file = Some(workload.clone()),
+            (Some(_), Some(workload)) => {
+                let expected = "none: the world of this study has no jobs of its own";
+                return Err(wrong("the workload", workload.clone(), expected));
+            }
+        }
+        if let (Some(_), Some(scale)) = (world.0.model(), self.scale) {
+            let scale = scale * experiment.world.scale.unwrap_or(1.0);
+            if scale > MAX_SCALE {
+                return Err(wrong("the scale", scale.to_string(), "at most 100"));
+            }
+            experiment.world.scale = Some(scale);
+        }
+        Ok(())
+    }
+
+    /// The jobs of an experiment in the cluster world.
+    fn source(&self, experiment: &mut Experiment) -> Result<StudyWorkload, StudyError> {
+        let mut source = StudyWorkload::of(experiment)?;
+        if experiment.world.nodes.is_none() && source.nodes() > MAX_RECORD_NODES {
+            return Err(StudyError::HugeMachine {
+                nodes: source.nodes(),
+            });
+        }
+        if let Some(scale) = self.scale {
+            source = source.scaled(scale);
+            experiment.workload.last = Some(source.trace().jobs.len());
+        }
+        Ok(source)
+    }
+}
+
+fn file_error(file: &Path) -> impl Fn(io::Error) -> StudyError {
+    let file = file.to_owned();
+    move |error| StudyError::File {
+        file: file.clone(),
+        error,
+    }
+}

@@ -1,0 +1,429 @@
+//! Whether an experiment makes sense: every name it uses is there, every value is in its range.
+
+use std::collections::BTreeSet;
+
+use tollgate_model::Market;
+use tollgate_sim::{MAX_NODES, PolicySpec};
+
+use crate::did_you_mean::nearest;
+use crate::experiment::{Experiment, Scenario};
+use crate::keyword::{Keyword, KeywordEnum};
+use crate::metric::{MetricName, StudyMetric};
+use crate::plan::{MAX_ROWS, RunPlan};
+use crate::setting::{SettingKey, SettingOverrides};
+use crate::toml_path::TomlPath;
+use crate::world::WorldKind;
+
+mod claims;
+
+/// What is wrong, and where.
+#[derive(Debug)]
+pub(crate) struct ValidationError {
+    pub(crate) place: TomlPath,
+    pub(crate) message: String,
+}
+
+type ValidationResult = Result<(), ValidationError>;
+
+/// The first thing that is wrong.
+pub(crate) fn check(experiment: &Experiment) -> ValidationResult {
+    let Experiment { seeds, world, .. } = experiment;
+    at_least_one(TomlPath::key("seeds"), *seeds)?;
+    check_world(experiment)?;
+    if let Some(nodes) = world.nodes {
+        let place = || TomlPath::key("world").child("nodes");
+        at_least_one(place(), nodes.into())?;
+        if nodes > MAX_NODES {
+            return invalid(place(), format!("expected at most {MAX_NODES}"));
+        }
+    }
+    if let Some(last) = experiment.workload.last {
+        at_least_one(TomlPath::key("workload").child("last"), last as u64)?;
+    }
+    overrides(&TomlPath::key("base"), world.kind.0, &experiment.base)?;
+    markets(experiment)?;
+    sets(experiment)?;
+    scenarios(experiment)?;
+    check_size(experiment)?;
+    pictures(experiment)?;
+    claims::check(experiment)
+}
+
+/// That nothing is said of one world that means something in another only.
+fn check_world(experiment: &Experiment) -> ValidationResult {
+    let Experiment {
+        world, workload, ..
+    } = experiment;
+    let place = TomlPath::key("world");
+    let lacking = |place: TomlPath, what: &str| {
+        let message = format!("the world `{}` has no {what}", world.kind);
+        invalid(place, message)
+    };
+    match world.kind.0.model() {
+        None if world.scale.is_some() => {
+            lacking(place.child("scale"), "scale: see `workload.last`")
+        }
+        None => Ok(()),
+        Some(_) if world.nodes.is_some() => lacking(place.child("nodes"), "nodes"),
+        Some(_) if *workload != Default::default() => {
+            lacking(TomlPath::key("workload"), "workload")
+        }
+        Some(_) => match world.scale {
+            Some(scale) if !(scale > 0.0 && scale <= MAX_SCALE) => invalid(
+                place.child("scale"),
+                format!("expected a positive number up to {MAX_SCALE}"),
+            ),
+            Some(_) | None => Ok(()),
+        },
+    }
+}
+
+/// That the results fit into memory.
+fn check_size(experiment: &Experiment) -> ValidationResult {
+    let rows = RunPlan::rows_of(experiment);
+    if rows <= MAX_ROWS {
+        return Ok(());
+    }
+    let message = format!(
+        "{} seeds give {rows} rows of results: expected at most {MAX_ROWS}",
+        experiment.seeds
+    );
+    invalid(TomlPath::key("seeds"), message)
+}
+
+/// How much larger than full size a world may be.
+pub(crate) const MAX_SCALE: f64 = 100.0;
+
+fn invalid(place: TomlPath, message: impl Into<String>) -> ValidationResult {
+    Err(ValidationError {
+        place,
+        message: message.into(),
+    })
+}
+
+fn at_least_one(place: TomlPath, count: u64) -> ValidationResult {
+    if count == 0 {
+        return invalid(place, "expected at least 1");
+    }
+    Ok(())
+}
+
+fn not_empty<T>(place: TomlPath, list: &[T]) -> ValidationResult {
+    if list.is_empty() {
+        return invalid(place, "expected at least one");
+    }
+    Ok(())
+}
+
+/// Each name once, and each fit to be the name of a file.
+fn names<'a>(list: &TomlPath, key: &str, names: impl Iterator<Item = &'a str>) -> ValidationResult {
+    let mut seen = BTreeSet::new();
+    for (at, name) in names.enumerate() {
+        let place = list.item(at).child(key);
+        let plain = |c: char| c.is_ascii_alphanumeric() || ['-', '_', '.'].contains(&c);
+        if name.is_empty() || !name.chars().all(plain) {
+            return invalid(
+                place,
+                format!("`{name}` is no name: expected letters, digits, `-`, `_` and `.`"),
+            );
+        }
+        if !seen.insert(name) {
+            return invalid(place, format!("there is another `{name}`"));
+        }
+    }
+    Ok(())
+}
+
+/// That `name` is one of `known`; `lacking` is the beginning of the message if it is not.
+fn check_known<'a>(
+    place: TomlPath,
+    lacking: &str,
+    name: &str,
+    known: impl Iterator<Item = &'a str> + Clone,
+) -> ValidationResult {
+    if known.clone().any(|there| there == name) {
+        return Ok(());
+    }
+    let meant = nearest(name, known.clone())
+        .map(|meant| format!("; did you mean `{meant}`?"))
+        .unwrap_or_default();
+    let listed: Vec<&str> = known.collect();
+    let listed = listed.join(", ");
+    invalid(
+        place,
+        format!("{lacking} `{name}`: expected one of {listed}{meant}"),
+    )
+}
+
+fn overrides(place: &TomlPath, world: WorldKind, overrides: &SettingOverrides) -> ValidationResult {
+    for (key, value) in &overrides.0 {
+        let place = place.child(key);
+        setting(place.clone(), world, key)?;
+        in_range(place, world, key, *value)?;
+    }
+    Ok(())
+}
+
+/// That the world has a setting of that name.
+fn setting(place: TomlPath, world: WorldKind, key: &str) -> ValidationResult {
+    check_keyword(place, "a setting", key, &world.settings())
+}
+
+fn in_range(place: TomlPath, world: WorldKind, key: &str, value: f64) -> ValidationResult {
+    match world.check_setting(key, value) {
+        Ok(()) => Ok(()),
+        Err(message) => invalid(place, message),
+    }
+}
+
+/// The measure of that name.
+fn measure(
+    place: TomlPath,
+    experiment: &Experiment,
+    name: &MetricName,
+) -> Result<StudyMetric, ValidationError> {
+    let measures = experiment.world.kind.0.measures();
+    let words: Vec<&str> = measures.iter().map(|measure| measure.key()).collect();
+    check_keyword(place, "a measure", &name.0, &words)?;
+    Ok(experiment.measure(name).expect("it is one of them"))
+}
+
+/// That `named` is one of `words`, which are of that kind.
+fn check_keyword(place: TomlPath, kind: &str, named: &str, words: &[&str]) -> ValidationResult {
+    if words.contains(&named) {
+        return Ok(());
+    }
+    let meant = nearest(named, words.iter().copied())
+        .map(|meant| format!("; did you mean `{meant}`?"))
+        .unwrap_or_default();
+    let listed = words.join(", ");
+    invalid(
+        place,
+        format!("`{named}` is not {kind}: expected one of {listed}{meant}"),
+    )
+}
+
+fn markets(experiment: &Experiment) -> ValidationResult {
+    let list = TomlPath::key("market");
+    not_empty(list.clone(), &experiment.markets)?;
+    let words = experiment
+        .markets
+        .iter()
+        .map(|market| market.name.0.keyword());
+    names(&list, "name", words)?;
+    for (at, market) in experiment.markets.iter().enumerate() {
+        let world = experiment.world.kind;
+        if world.0.model().is_some() && market.name.0 != Market::None {
+            let message = format!("the world `{world}` has no prices: expected none");
+            return invalid(list.item(at).child("name"), message);
+        }
+        let place = list.item(at).child("policies");
+        not_empty(place.clone(), &market.policies)?;
+        let mut seen = BTreeSet::new();
+        for (at, words) in market.policies.iter().enumerate() {
+            let place = place.item(at);
+            policy(place.clone(), experiment.world.kind, words, market.name)?;
+            if !seen.insert(words) {
+                return invalid(place, format!("there is another `{words}`"));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn policy(
+    place: TomlPath,
+    world: Keyword<WorldKind>,
+    words: &str,
+    market: Keyword<Market>,
+) -> ValidationResult {
+    if let Some(model) = world.0.model() {
+        return match model.check_policy(words) {
+            Ok(()) => Ok(()),
+            Err(message) => invalid(place, message),
+        };
+    }
+    match PolicySpec::parse_list(words).as_deref() {
+        Ok([choice]) if choice.runs_in(market.0) => Ok(()),
+        Ok([_]) => invalid(
+            place,
+            format!(
+                "`{words}` weighs what jobs would pay: it does not run in the market `{market}`"
+            ),
+        ),
+        Ok(_) => invalid(place, "expected one policy an item"),
+        Err(error) => invalid(place, error.to_string()),
+    }
+}
+
+fn sets(experiment: &Experiment) -> ValidationResult {
+    let list = TomlPath::key("set");
+    not_empty(list.clone(), &experiment.sets)?;
+    let sets = &experiment.sets;
+    names(&list, "name", sets.iter().map(|set| set.name.as_str()))?;
+    for (at, set) in sets.iter().enumerate() {
+        let world = experiment.world.kind.0;
+        overrides(&list.item(at).child("settings"), world, &set.settings)?;
+    }
+    Ok(())
+}
+
+fn scenarios(experiment: &Experiment) -> ValidationResult {
+    let list = TomlPath::key("scenario");
+    let scenarios = &experiment.scenarios;
+    not_empty(list.clone(), scenarios)?;
+    names(&list, "name", scenarios.iter().map(|s| s.name.as_str()))?;
+    for (at, scenario) in scenarios.iter().enumerate() {
+        let place = list.item(at);
+        let world = experiment.world.kind.0;
+        overrides(&place.child("settings"), world, &scenario.settings)?;
+        setting(place.child("vary"), world, &scenario.vary.0)?;
+        values(&place.child("values"), world, scenario)?;
+        for (at, name) in scenario.sets.iter().enumerate() {
+            set(place.child("sets").item(at), experiment, name)?;
+        }
+        if experiment.world.kind.0.model().is_none() && !scenario.policies.is_empty() {
+            // Risk analysis compares policies over all scenarios.
+            let message = "every policy of this world is run in every scenario: expected none";
+            return invalid(place.child("policies"), message);
+        }
+        for (at, words) in scenario.policies.iter().enumerate() {
+            let markets = experiment.markets.iter();
+            let there = markets.flat_map(|market| market.policies.iter().map(String::as_str));
+            check_known(
+                place.child("policies").item(at),
+                "no market has a policy",
+                words,
+                there,
+            )?;
+        }
+        check_combinations(&place, experiment, scenario)?;
+    }
+    Ok(())
+}
+
+/// That the settings of each run go together.
+fn check_combinations(
+    place: &TomlPath,
+    experiment: &Experiment,
+    scenario: &Scenario,
+) -> ValidationResult {
+    let Some(model) = experiment.world.kind.0.model() else {
+        return Ok(());
+    };
+    let sets = experiment.sets.iter();
+    for set in sets.filter(|set| scenario.runs_in(&set.name)) {
+        for (at, value) in scenario.values.iter().enumerate() {
+            let values = experiment.values(model, set, scenario, *value);
+            if let Err(message) = model.check_settings(&values) {
+                return invalid(place.child("values").item(at), message);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn values(place: &TomlPath, world: WorldKind, scenario: &Scenario) -> ValidationResult {
+    not_empty(place.clone(), &scenario.values)?;
+    for (at, value) in scenario.values.iter().enumerate() {
+        let place = place.item(at);
+        let SettingKey(key) = &scenario.vary;
+        in_range(place.clone(), world, key, *value)?;
+        if scenario.values[..at].contains(value) {
+            return invalid(place, format!("there is another {value}"));
+        }
+    }
+    Ok(())
+}
+
+fn pictures(experiment: &Experiment) -> ValidationResult {
+    let list = TomlPath::key("curves");
+    names(&list, "id", experiment.curves.iter().map(|p| p.id.as_str()))?;
+    for (at, curves) in experiment.curves.iter().enumerate() {
+        let place = list.item(at);
+        set(place.child("set"), experiment, &curves.set)?;
+        market(&place, experiment, curves.market)?;
+        scenario(
+            place.child("scenario"),
+            experiment,
+            &curves.scenario,
+            &curves.set,
+        )?;
+        let shown = experiment.scenario(&curves.scenario);
+        let run = experiment
+            .markets
+            .iter()
+            .flat_map(|market| &market.policies);
+        let run = run.filter(|words| shown.is_some_and(|scenario| scenario.runs_policy(words)));
+        for (at, words) in curves.policies.iter().enumerate() {
+            let place = place.child("policies").item(at);
+            let run = run.clone().map(String::as_str);
+            check_known(place, "that scenario has no policy", words, run)?;
+        }
+        let at = place.child("measure");
+        if let StudyMetric::Risk(_) = measure(at.clone(), experiment, &curves.measure)? {
+            return invalid(
+                at,
+                format!("`{}` has no value at a single setting", curves.measure),
+            );
+        }
+    }
+    let list = TomlPath::key("risk-plot");
+    if experiment.world.kind.0.model().is_some() && !experiment.risk_plots.is_empty() {
+        let message = format!("the world `{}` has no objectives", experiment.world.kind);
+        return invalid(list, message);
+    }
+    names(
+        &list,
+        "id",
+        experiment.risk_plots.iter().map(|p| p.id.as_str()),
+    )?;
+    for (at, plot) in experiment.risk_plots.iter().enumerate() {
+        let place = list.item(at);
+        set(place.child("set"), experiment, &plot.set)?;
+        market(&place, experiment, plot.market)?;
+        objectives(place.child("objectives"), &plot.objectives)?;
+    }
+    Ok(())
+}
+
+fn objectives<T: PartialEq>(place: TomlPath, objectives: &[T]) -> ValidationResult {
+    not_empty(place.clone(), objectives)?;
+    let twice = (1..objectives.len()).find(|&at| objectives[..at].contains(&objectives[at]));
+    match twice {
+        Some(at) => invalid(place.item(at), "it is named twice"),
+        None => Ok(()),
+    }
+}
+
+fn set(place: TomlPath, experiment: &Experiment, name: &str) -> ValidationResult {
+    let sets = experiment.sets.iter().map(|set| set.name.as_str());
+    check_known(place, "there is no set", name, sets)
+}
+
+/// That `name` is a scenario that is run in `set`.
+fn scenario(place: TomlPath, experiment: &Experiment, name: &str, set: &str) -> ValidationResult {
+    let scenarios = experiment.scenarios.iter().filter(|s| s.runs_in(set));
+    let lacking = format!("set `{set}` has no scenario");
+    check_known(place, &lacking, name, scenarios.map(|s| s.name.as_str()))
+}
+
+fn market(
+    place: &TomlPath,
+    experiment: &Experiment,
+    name: Option<Keyword<Market>>,
+) -> ValidationResult {
+    if experiment.market(name).is_some() {
+        return Ok(());
+    }
+    match name {
+        Some(name) => invalid(
+            place.child("market"),
+            format!("the experiment has no market `{name}`"),
+        ),
+        None => invalid(
+            place.clone(),
+            "there are several markets: expected `market = ..` to say which is meant",
+        ),
+    }
+}

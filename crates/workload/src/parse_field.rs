@@ -1,0 +1,209 @@
+//! Single fields of a record: from text to a value that makes sense, or to what is wrong.
+
+use std::borrow::Cow;
+
+use tollgate_model::{Bytes, Credits, CreditsPerSecond, Instant, Span};
+
+use crate::diagnostics::{Diagnostics, Finding, RecordField};
+use crate::parse_number::{NumberError, millionths, whole};
+use crate::usage::TraceUsage;
+
+/// Times beyond this many microseconds (1e11 seconds, 3,000 years) are no times.
+const MAX_MICROS: i64 = 100_000_000_000_000_000;
+
+/// More processor time in microseconds than this (1e12 seconds) no job uses.
+const MAX_CPU_MICROS: i64 = 1_000_000_000_000_000_000;
+
+/// More processors than this no job can have.
+const MAX_PROCS: u64 = 10_000_000;
+
+/// More millionths of a credit than this (1e12 credits) nobody has.
+const MAX_MONEY: i64 = 1_000_000_000_000_000_000;
+
+/// More bytes a processor than this (16 TiB) no job can have: the unit must be another.
+const MAX_MEMORY: u64 = 1 << 44;
+
+/// How traces write an unknown time: -1 second. Kept as the run time of jobs that never ran,
+/// because the published mean run times count it.
+const UNKNOWN_SPAN: Span = Span::from_secs(-1);
+
+/// The public number of a job.
+pub(crate) fn job_number(text: &[u8]) -> Result<u64, Finding> {
+    whole(text)
+        .map_err(|error| in_field(error, RecordField::JobNumber))?
+        .ok_or(Finding::OutOfRange(RecordField::JobNumber))
+}
+
+/// When a job was submitted.
+pub(crate) fn submit(text: &[u8]) -> Result<Instant, Finding> {
+    let submit = span(text, RecordField::Submit)?;
+    if submit < Span::ZERO {
+        return Err(Finding::OutOfRange(RecordField::Submit));
+    }
+    Ok(Instant::ZERO + submit)
+}
+
+/// A number of processors; none if it is unknown, which traces write as -1 or 0.
+pub(crate) fn procs(text: &[u8]) -> Result<Option<u32>, Finding> {
+    match whole(text).map_err(|error| in_field(error, RecordField::Procs))? {
+        None | Some(0) => Ok(None),
+        Some(count) if count <= MAX_PROCS => Ok(Some(count as u32)),
+        Some(_) => Err(Finding::OutOfRange(RecordField::Procs)),
+    }
+}
+
+/// A whole number of whatever the format counts, 0 or more.
+pub(crate) fn count(text: &[u8], field: RecordField) -> Result<i64, Finding> {
+    whole(text)
+        .map_err(|error| in_field(error, field))?
+        .and_then(|count| i64::try_from(count).ok())
+        .ok_or(Finding::OutOfRange(field))
+}
+
+/// A time that may be unknown, so negative.
+pub(crate) fn span(text: &[u8], field: RecordField) -> Result<Span, Finding> {
+    let micros = millionths(text).map_err(|error| in_field(error, field))?;
+    in_range(micros, field)
+}
+
+/// So many microseconds, if that is a time.
+pub(crate) fn in_range(micros: i64, field: RecordField) -> Result<Span, Finding> {
+    if !(-MAX_MICROS..=MAX_MICROS).contains(&micros) {
+        return Err(Finding::OutOfRange(field));
+    }
+    Ok(Span::from_micros(micros))
+}
+
+/// Whether there is a span, and a positive one: what [`settle_times`] keeps of an estimate.
+pub(crate) fn is_positive_span(text: Option<&[u8]>, field: RecordField) -> bool {
+    let read = text.map(|text| span(text, field));
+    matches!(read, Some(Ok(span)) if span > Span::ZERO)
+}
+
+/// A run time and an estimate that a job can have, from those that were read; notes what had
+/// to be assumed. No estimate gives the run time; a negative run time becomes the unknown.
+pub(crate) fn resolve_times(
+    runtime: Option<Span>,
+    estimate: Option<Span>,
+    line: u64,
+    notes: &mut Diagnostics,
+) -> (Span, Span) {
+    let runtime = match runtime {
+        Some(runtime) if runtime >= Span::ZERO || runtime == UNKNOWN_SPAN => runtime,
+        Some(_) => {
+            notes.record(Finding::NegativeRunTime, line);
+            UNKNOWN_SPAN
+        }
+        None => {
+            notes.record(Finding::NoRunTime, line);
+            UNKNOWN_SPAN
+        }
+    };
+    match estimate {
+        Some(estimate) if estimate > Span::ZERO => (runtime, estimate),
+        Some(_) | None => {
+            notes.record(Finding::RunTimeAsEstimate, line);
+            (runtime, runtime)
+        }
+    }
+}
+
+/// A span that a job can do without, however long; none if it is unknown, so negative.
+pub(crate) fn known_span(text: &[u8], field: RecordField) -> Result<Option<Span>, Finding> {
+    let micros = millionths(text).map_err(|error| in_field(error, field))?;
+    Ok((micros >= 0).then(|| Span::from_micros(micros)))
+}
+
+/// So many times `unit` bytes, saturating; none if that is unknown, so negative.
+pub(crate) fn bytes(text: &[u8], unit: u64, field: RecordField) -> Result<Option<Bytes>, Finding> {
+    if let Ok(Some(count)) = whole(text) {
+        return Ok(Some(Bytes::new(count).times(unit)));
+    }
+    let count: f64 = std::str::from_utf8(text)
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .filter(|count: &f64| !count.is_nan())
+        .ok_or(Finding::NotANumber(field))?;
+    Ok((count >= 0.0).then(|| Bytes::new((count * unit as f64).round() as u64)))
+}
+
+/// The value that was read, if it makes sense; that it does not is noted.
+pub(crate) fn usable<T>(
+    read: Result<Option<T>, Finding>,
+    field: RecordField,
+    notes: &mut Vec<Finding>,
+) -> Option<T> {
+    read.unwrap_or_else(|_| {
+        notes.push(Finding::Unusable(field));
+        None
+    })
+}
+
+/// What of `usage` a job on `procs` processors can have; notes what is left out.
+pub(crate) fn resolve_usage(usage: TraceUsage, procs: u32, notes: &mut Vec<Finding>) -> TraceUsage {
+    let procs = u64::from(procs);
+    let most_cpu = MAX_MICROS.saturating_mul(procs as i64).min(MAX_CPU_MICROS);
+    let most_cpu = Span::from_micros(most_cpu);
+    let most_memory = Bytes::new(MAX_MEMORY).times(procs);
+    let mut span = |value: Option<Span>, most, field| {
+        let sound = value.filter(|&span| span >= Span::ZERO && span <= most);
+        if sound != value {
+            notes.push(Finding::Unusable(field));
+        }
+        sound
+    };
+    let wait = span(usage.wait, Span::from_micros(MAX_MICROS), RecordField::Wait);
+    let cpu_time = span(usage.cpu_time, most_cpu, RecordField::CpuTime);
+    let mut memory = |value: Option<Bytes>, field| {
+        let sound = value.filter(|&bytes| bytes <= most_memory);
+        if sound != value {
+            notes.push(Finding::Unusable(field));
+        }
+        sound
+    };
+    TraceUsage {
+        wait,
+        cpu_time,
+        peak_memory: memory(usage.peak_memory, RecordField::PeakMemory),
+        requested_memory: memory(usage.requested_memory, RecordField::RequestedMemory),
+        status: usage.status,
+    }
+}
+
+/// A deadline after submission, if it can be one.
+pub(crate) fn deadline(text: &[u8]) -> Option<Span> {
+    let micros = millionths(text).ok()?;
+    (1..=MAX_MICROS)
+        .contains(&micros)
+        .then_some(Span::from_micros(micros))
+}
+
+/// A budget, if it can be one.
+pub(crate) fn budget(text: &[u8]) -> Option<Credits> {
+    money(text).map(Credits::from_micros)
+}
+
+/// A penalty rate, if it can be one.
+pub(crate) fn penalty(text: &[u8]) -> Option<CreditsPerSecond> {
+    money(text).map(|micros| CreditsPerSecond::from_f64(Credits::from_micros(micros).as_f64()))
+}
+
+/// Text as UTF-8; bytes that are none are replaced, and `lossy` is set.
+pub(crate) fn utf8<'a>(text: &'a [u8], lossy: &mut bool) -> Cow<'a, str> {
+    let text = String::from_utf8_lossy(text);
+    *lossy |= matches!(text, Cow::Owned(_));
+    text
+}
+
+fn money(text: &[u8]) -> Option<i64> {
+    let micros = millionths(text).ok()?;
+    (0..=MAX_MONEY).contains(&micros).then_some(micros)
+}
+
+const fn in_field(error: NumberError, field: RecordField) -> Finding {
+    match error {
+        NumberError::NotANumber => Finding::NotANumber(field),
+        NumberError::NotWhole => Finding::NotWhole(field),
+        NumberError::TooLarge => Finding::OutOfRange(field),
+    }
+}
