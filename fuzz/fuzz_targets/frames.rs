@@ -1,4 +1,4 @@
-//! What workers and the service say to each other.
+//! Messages between workers and the service.
 
 #![no_main]
 

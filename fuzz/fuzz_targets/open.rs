@@ -1,4 +1,4 @@
-//! Whatever a file may hold, compressed or not.
+//! Any file, compressed or not.
 
 #![no_main]
 

@@ -1,11 +1,12 @@
-//! Whether a block of a document is run is decided by its fence, and by nothing else.
+//! Tests that the fence of a block in a document decides whether the block is run.
 
 use std::fs;
 use std::path::Path;
 
 use crate::metadata;
 
-/// What a fence may say: commands that are run, in the long form only, or not here; and text.
+/// The legal texts of a fence: commands that are run, commands that are run only in the long form,
+/// commands that are not run here, and text.
 const KINDS: &[&str] = &[
     "sh",
     "sh full",
@@ -16,7 +17,7 @@ const KINDS: &[&str] = &[
     "rust",
 ];
 
-/// The fences that open a block: their line numbers and what they say.
+/// Returns the fences that open a block, with their line numbers and texts.
 fn fences(document: &str) -> Vec<(usize, &str)> {
     let fences = (1..).zip(document.lines());
     let fences = fences.filter_map(|(number, line)| Some((number, line.strip_prefix("```")?)));
@@ -24,7 +25,7 @@ fn fences(document: &str) -> Vec<(usize, &str)> {
 }
 
 #[test]
-fn every_block_of_a_document_is_of_a_known_kind() {
+fn document_code_blocks_have_a_known_kind() {
     let root = metadata::root();
     let pages = fs::read_dir(root.join("docs")).expect("a folder of documents");
     let pages = pages.map(|page| page.expect("a readable entry").path());

@@ -1,14 +1,14 @@
-//! Who may depend on whom.
+//! The legal dependencies between crates.
 //!
-//! What a room is built from comes from its list. Its tests may use every room above it, so
-//! that no test ties a knot. Packages outside `crates/` may use any room; no room is built from
-//! them, and only tests may use them.
+//! The code of a crate uses only the crates on its list. Its tests may use every crate above it, so
+//! that no test creates a cycle. Packages outside `crates/` may use any crate. No crate is built
+//! from them, and only tests may use them.
 
 use crate::layers::{CratePurity, CrateRule, layer, rule_of};
 use crate::metadata::{self, CargoDependency, CargoPackage, DependencyKind};
 
-/// Crates from outside that pure rooms may be built from: none of them does I/O, and none of
-/// them is asked for its global random source, which [`crate::purity`] looks for.
+/// The external crates that pure crates may be built from. None of them does I/O. [`crate::purity`]
+/// checks that their global random sources are not used.
 const PURE_LIBRARIES: &[&str] = &[
     "libm",
     "rand",
@@ -19,7 +19,7 @@ const PURE_LIBRARIES: &[&str] = &[
     "thiserror",
 ];
 
-/// Every breach of the list of rooms, in words.
+/// Describes every breach of the list of crates.
 fn breaches(packages: &[CargoPackage]) -> Vec<String> {
     packages.iter().flat_map(breaches_of).collect()
 }
@@ -80,7 +80,7 @@ fn impure_library(room: &CrateRule, used: &CargoDependency) -> Option<String> {
 }
 
 #[test]
-fn rooms_use_only_what_they_may() {
+fn crates_use_only_allowed_dependencies() {
     let breaches = breaches(&metadata::workspace().packages);
     assert!(breaches.is_empty(), "\n{}", breaches.join("\n"));
 }
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_room_off_the_list_is_a_breach() {
+    fn dependency_on_an_unlisted_layer_is_a_breach() {
         assert_eq!(count("crates/gate", &[("tollgate-policy", None)]), 0);
         assert_eq!(count("crates/gate", &[("tollgate-sim", None)]), 1);
         assert_eq!(count("crates/policy", &[("tollgate-risk", None)]), 1);
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_may_look_up_but_not_down() {
+    fn dev_dependencies_may_point_up_but_not_down() {
         let dev = Some(DependencyKind::Dev);
         assert_eq!(count("crates/risk", &[("tollgate-policy", dev)]), 0);
         assert_eq!(count("crates/model", &[("tollgate-sim", dev)]), 1);
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crate_nobody_listed_is_a_breach() {
+    fn unlisted_crate_is_a_breach() {
         assert_eq!(count("crates/util", &[]), 1);
         assert_eq!(count("elsewhere/policy", &[]), 1);
         assert_eq!(count("tests/house", &[("tollgate-sim", None)]), 0);
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_library_with_io_in_a_pure_room_is_a_breach() {
+    fn io_library_in_a_pure_crate_is_a_breach() {
         assert_eq!(count("crates/policy", &[("tokio", None)]), 1);
         assert_eq!(
             count("crates/policy", &[("proptest", Some(DependencyKind::Dev))]),

@@ -1,27 +1,28 @@
-//! The rooms of the house, from the top down; `ARCHITECTURE.md` says what each is for.
+//! The crates of the workspace, from the top layer down. `ARCHITECTURE.md` describes each crate.
 
 /// A crate under `crates/`.
 pub(crate) struct CrateRule {
-    /// Its directory; the package is called `tollgate-<dir>`.
+    /// The directory of the crate. The package is called `tollgate-<dir>`.
     pub(crate) dir: &'static str,
-    /// The rooms whose code it may use.
+    /// The crates whose code this crate may use.
     pub(crate) may_use: &'static [&'static str],
-    /// Whether it must stay free of I/O, clocks, threads and global randomness.
+    /// Whether the crate must stay free of I/O, clocks, threads and global randomness.
     pub(crate) purity: CratePurity,
 }
 
-/// Whether a room may touch the world outside.
+/// Whether a crate may perform I/O.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CratePurity {
-    /// Time and random streams are arguments, actions are values.
+    /// The crate gets time and random streams as arguments, and returns actions as values.
     Pure,
-    /// It is at the edge, where input and output belong.
+    /// The crate is at the edge, where input and output belong.
     Edge,
 }
 
 use CratePurity::{Edge, Pure};
 
-/// Every room, those not built yet included. A room stands below all rooms that it may use.
+/// Every crate, including crates that are not built yet. A crate stands below all crates that it
+/// may use.
 pub(crate) const CRATE_RULES: &[CrateRule] = &[
     rule("model", &[], Pure),
     rule("policy", &["model"], Pure),
@@ -96,13 +97,13 @@ const fn rule(
     }
 }
 
-/// The room that a package is, if it is one.
+/// Returns the rule of a package. None if the package is not a crate of the list.
 pub(crate) fn rule_of(package: &str) -> Option<&'static CrateRule> {
     let dir = package.strip_prefix("tollgate-")?;
     CRATE_RULES.iter().find(|room| room.dir == dir)
 }
 
-/// How far down a room stands; the topmost is 0.
+/// Returns the layer of a crate. The top layer is 0.
 pub(crate) fn layer(dir: &str) -> Option<usize> {
     CRATE_RULES.iter().position(|room| room.dir == dir)
 }

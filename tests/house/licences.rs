@@ -1,5 +1,5 @@
-//! What comes in from outside: its licence, and whether it is banned. The lists are those of
-//! `deny.toml`, which `cargo deny` reads too; this check needs nothing installed.
+//! Checks the licence of every external crate, and the list of banned crates. Both lists are in
+//! `deny.toml`, which `cargo deny` reads too. This check needs no installed tool.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use spdx::{Expression, LicenseReq, Licensee, ParseMode};
 
 use crate::metadata::{self, CargoPackage};
 
-/// The part of `deny.toml` that is checked here.
+/// The part of `deny.toml` that this module checks.
 #[derive(Deserialize)]
 struct DenyRules {
     licenses: LicenceList,
@@ -38,7 +38,7 @@ impl DenyRules {
         toml::from_str(&text.expect("deny.toml can be read")).expect("deny.toml has both lists")
     }
 
-    /// Every breach among the packages that are not ours, in words.
+    /// Describes every breach by an external package.
     fn breaches(&self, packages: &[CargoPackage]) -> Vec<String> {
         let foreign = packages.iter().filter(|package| package.source.is_some());
         foreign
@@ -75,7 +75,7 @@ impl DenyRules {
 }
 
 #[test]
-fn everything_from_outside_is_licensed_and_welcome() {
+fn external_packages_are_licensed_and_not_banned() {
     let breaches = DenyRules::read().breaches(&metadata::closure().packages);
     assert!(breaches.is_empty(), "\n{}", breaches.join("\n"));
 }
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn our_own_packages_need_no_leave() {
+    fn workspace_packages_need_no_licence_check() {
         let mut ours = foreign("tollgate-model", None);
         ours.source = None;
         assert!(DenyRules::read().breaches(&[ours]).is_empty());

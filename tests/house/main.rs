@@ -1,14 +1,14 @@
-//! The house rules that a compiler cannot check.
+//! The architecture rules that a compiler cannot check.
 //!
 //! | module | rule |
 //! |---|---|
-//! | [`dependencies`] | a room uses only rooms above it, and only those on its list |
-//! | [`purity`] | pure rooms never read a clock, a file, a socket, the environment or a global random source |
-//! | [`licences`] | what comes in from outside bears a licence on the list of `deny.toml`, and is not banned there |
-//! | [`blocks`] | every block of a document says whether it is run |
+//! | [`dependencies`] | a crate uses only crates on its list, all of them above it |
+//! | [`purity`] | pure crates read no clock, file, socket, environment or global random source |
+//! | [`licences`] | external crates have a licence that `deny.toml` lists, and are not banned |
+//! | [`blocks`] | every block of a document states whether it is run |
 //! | [`prose`] | documents and help are written in plain English, with the words of the field |
 //!
-//! [`rooms`] is the list that the first two check against.
+//! [`rooms`] is the list that the first two modules check against.
 
 mod blocks;
 mod dependencies;

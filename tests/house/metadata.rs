@@ -1,66 +1,67 @@
-//! What `cargo metadata` says about the workspace.
+//! The output of `cargo metadata` about the workspace.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde::Deserialize;
 
-/// The packages of the workspace, or of everything that it is built from.
+/// The packages of the workspace, with or without the packages that they are built from.
 #[derive(Deserialize)]
 pub(crate) struct CargoMetadata {
-    /// In the order in which Cargo lists them.
+    /// The packages, in the order of Cargo.
     pub(crate) packages: Vec<CargoPackage>,
 }
 
-/// One package.
+/// A package.
 #[derive(Deserialize)]
 pub(crate) struct CargoPackage {
     pub(crate) name: String,
     pub(crate) version: String,
-    /// An SPDX expression, or the older form with slashes.
+    /// The SPDX expression, or the older form with slashes.
     pub(crate) license: Option<String>,
-    /// Where it comes from; none for a package of ours.
+    /// The source of the package. None for a package of the workspace.
     pub(crate) source: Option<String>,
     pub(crate) manifest_path: PathBuf,
     pub(crate) dependencies: Vec<CargoDependency>,
 }
 
-/// What a package asks for.
+/// A dependency of a package.
 #[derive(Deserialize)]
 pub(crate) struct CargoDependency {
     pub(crate) name: String,
-    /// None for what the package itself is built from.
+    /// The kind of the dependency. None for a normal dependency.
     pub(crate) kind: Option<DependencyKind>,
 }
 
-/// What a dependency other than an ordinary one is for.
+/// The kind of a dependency that is not a normal dependency.
 #[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum DependencyKind {
-    /// Tests, benches and examples.
+    /// A dependency of tests, benches and examples.
     Dev,
-    /// The build script.
+    /// A dependency of the build script.
     Build,
 }
 
 impl CargoPackage {
-    /// The directory of the package.
+    /// Returns the directory of the package.
     pub(crate) fn dir(&self) -> &Path {
         self.manifest_path.parent().expect("a manifest is a file")
     }
 }
 
-/// The packages of the workspace alone.
+/// Returns the packages of the workspace.
 pub(crate) fn workspace() -> CargoMetadata {
     cargo_metadata(&["--no-deps"])
 }
 
-/// The packages of the workspace and everything that it is built from on this machine.
+/// Returns the packages of the workspace, and every package that they are built from on this
+/// machine.
 pub(crate) fn closure() -> CargoMetadata {
     cargo_metadata(&["--filter-platform", &host()])
 }
 
-/// The root of the repository.
+/// Returns the root of the repository.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .ancestors()
@@ -79,7 +80,7 @@ fn cargo_metadata(flags: &[&str]) -> CargoMetadata {
     serde_json::from_str(&json).expect("cargo metadata prints packages")
 }
 
-/// The target triple that this machine builds for by default.
+/// Returns the target triple that this machine builds for by default.
 fn host() -> String {
     let cargo = stdout_of(Command::new(env!("CARGO")).arg("-vV"));
     cargo

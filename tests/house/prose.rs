@@ -1,7 +1,8 @@
-//! What users read is written in plain English, with the words of the field.
+//! Tests that texts for users are plain English with the words of the field.
 //!
-//! Documents and the help of the program once spoke a dialect of their own: jobs were "handed in" and
-//! "let in", processes were "whoever" and "nobody". The test counts the lines that still do.
+//! Documents and the help of the program once used a dialect of their own, in which a job was not
+//! submitted or admitted but `handed in` and `let in`, and a process could be `whoever` or
+//! `nobody`. The test counts the lines that still do.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use walkdir::WalkDir;
 
 use crate::metadata;
 
-/// Phrases of the dialect, in small letters. What to write instead stands behind each.
+/// Phrases of the dialect, in lower case. The comments name the plain words.
 const DIALECT: &[&str] = &[
     // A process is no person: name it.
     "whoever",
@@ -66,7 +67,7 @@ const DIALECT: &[&str] = &[
     "come to be",
 ];
 
-/// Persons, behind whom `who` may stand.
+/// Nouns for persons, after which `who` is allowed.
 const PERSONS: &[&str] = &[
     "user",
     "users",
@@ -81,10 +82,10 @@ const PERSONS: &[&str] = &[
     "scientist",
 ];
 
-/// At most one line in so many may speak the dialect.
+/// The minimum number of lines per line in the dialect.
 const LINES_PER_HIT: usize = 100;
 
-/// The phrases of the dialect in a line.
+/// Returns the phrases of the dialect in a line.
 fn dialect(line: &str) -> Vec<&'static str> {
     let words: Vec<String> = line
         .split(|letter: char| !letter.is_alphanumeric())
@@ -108,7 +109,7 @@ fn dialect(line: &str) -> Vec<&'static str> {
     found
 }
 
-/// The lines of a Markdown document that are prose: without blocks and words of code.
+/// Returns the lines of prose in a Markdown document, without blocks and words of code.
 fn prose(document: &str) -> Vec<(usize, String)> {
     let mut lines = Vec::new();
     let mut is_code = false;
@@ -123,7 +124,7 @@ fn prose(document: &str) -> Vec<(usize, String)> {
     lines
 }
 
-/// The documents, and the help of the program as its tests have it.
+/// Returns the documents, and the help of the program from the snapshots of its tests.
 fn texts(root: &Path) -> Vec<PathBuf> {
     let is_document = |path: &Path| path.extension().is_some_and(|ending| ending == "md");
     let is_help = |path: &Path| {
@@ -143,7 +144,7 @@ fn texts(root: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn what_users_read_is_plain_english() {
+fn user_documents_are_plain_english() {
     let root = metadata::root();
     let mut n_lines = 0;
     let mut hits = Vec::new();

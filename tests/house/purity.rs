@@ -1,7 +1,8 @@
-//! Pure rooms stay pure: their sources name nothing that reads the world outside.
+//! Tests that pure crates stay pure: their sources name nothing that performs I/O or reads global
+//! state.
 //!
-//! The sources are read as tokens, so comments and strings do not count, while macros and
-//! grouped imports do. Unit tests count too: a test that reads a file belongs in `tests/`.
+//! The sources are read as tokens, so comments and strings do not count, while macros and grouped
+//! imports do. Unit tests count too: a test that reads a file belongs in `tests/`.
 
 use std::fs;
 use std::path::Path;
@@ -12,8 +13,8 @@ use walkdir::WalkDir;
 use crate::layers::{CratePurity, rule_of};
 use crate::metadata;
 
-/// Modules, functions and macros that reach outside. Naming one, or anything below it, is a
-/// breach.
+/// Modules, functions and macros that perform I/O or read global state. Naming one of these paths,
+/// or any path below, is a breach.
 const OUTSIDE: &[&str] = &[
     "std::env",
     "std::fs",
@@ -36,7 +37,7 @@ const OUTSIDE: &[&str] = &[
     "eprintln!",
 ];
 
-/// Words that reach for a global random source wherever they stand in a path.
+/// Names that refer to a global random source at any position in a path.
 const GLOBAL_RANDOMNESS: &[&str] = &[
     "ThreadRng",
     "OsRng",
@@ -47,7 +48,7 @@ const GLOBAL_RANDOMNESS: &[&str] = &[
     "from_os_rng",
 ];
 
-/// The paths in `source` that reach outside.
+/// Returns the paths in `source` that perform I/O or read global state.
 fn breaches(source: &str) -> Vec<String> {
     let tokens: TokenStream = source.parse().expect("a source that compiles");
     let mut paths = Vec::new();
@@ -62,13 +63,13 @@ fn reaches_outside(path: &str) -> bool {
         || words.any(|word| GLOBAL_RANDOMNESS.contains(&word))
 }
 
-/// Whether whole words of `path`, wherever they stand in it, spell `outside`.
+/// Returns whether `path` contains `outside` as whole words, at any position.
 fn leads_through(path: &str, outside: &str) -> bool {
     format!("::{path}::").contains(&format!("::{outside}::"))
 }
 
-/// Appends every `a::b::c` and every `a!` among `tokens`, with `prefix` before each; the group in
-/// `a::{b, c::d}` gives one path a member, all the way down.
+/// Appends every `a::b::c` and every `a!` among `tokens`, with `prefix` before each path. A group
+/// such as `a::{b, c::d}` gives one path per member, recursively.
 fn collect_paths(prefix: &str, tokens: TokenStream, paths: &mut Vec<String>) {
     let mut path = prefix.to_owned();
     for token in tokens {
@@ -101,12 +102,12 @@ fn collect_paths(prefix: &str, tokens: TokenStream, paths: &mut Vec<String>) {
     finish(&mut path, prefix, paths);
 }
 
-/// Whether a mark is half of a `::`, and not the lone colon before a type.
+/// Returns whether a colon is half of a `::`, and not the single colon before a type.
 fn is_path_separator(mark: &Punct, path: &str) -> bool {
     mark.as_char() == ':' && (mark.spacing() == Spacing::Joint || path.ends_with(':'))
 }
 
-/// Files the path under way and starts the next one.
+/// Appends the current path, and starts the next path.
 fn finish(path: &mut String, prefix: &str, paths: &mut Vec<String>) {
     if path != prefix {
         paths.push(path.trim_matches(':').to_owned());
@@ -129,7 +130,7 @@ fn breaches_under(sources: &Path) -> Vec<String> {
 }
 
 #[test]
-fn pure_rooms_reach_for_nothing_outside() {
+fn pure_crates_use_no_io_clock_or_global_randomness() {
     let packages = metadata::workspace().packages;
     let pure = packages.iter().filter(|package| {
         rule_of(&package.name).is_some_and(|room| room.purity == CratePurity::Pure)
@@ -145,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_way_of_naming_the_outside_is_found() {
+    fn every_form_of_an_impure_path_is_found() {
         for (source, path) in [
             ("use std::time::Instant;", "std::time::Instant"),
             (
@@ -177,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_the_outside_is_not_a_breach() {
+    fn similar_looking_path_is_not_a_breach() {
         for source in [
             "use crate::time::Instant; fn f(now: Instant) -> Instant { now }",
             "use std::{fmt, ops::Add};",

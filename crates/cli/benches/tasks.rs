@@ -1,10 +1,10 @@
-//! What the whole service does with tasks that do nothing, by its own programs: `tollgate serve`,
-//! `tollgate submit`, the process that runs tasks, the store with full synchronisation.
+//! Benchmark of the whole service with tasks that do nothing. The benchmark uses the real programs:
+//! `tollgate serve`, `tollgate submit`, the runner, and the store with full synchronisation.
 //!
-//! `cargo bench -p tollgate-cli --bench tasks [-- TASKS [PROGRAM...]]`. Rounds of the kinds alternate
-//! with a loop that does nothing but `posix_spawn` and wait, so that a machine that is busy meanwhile
-//! slows all of them down; processor time counts all processes of a kind. Each PROGRAM, a path with a
-//! `/`, is another build of `tollgate` that is measured in the same rounds.
+//! `cargo bench -p tollgate-cli --bench tasks [-- TASKS [PROGRAM...]]`. Rounds of the kinds
+//! alternate with a loop that only calls `posix_spawn` and waits, so that other load on the machine
+//! slows all of them down. Processor time counts all processes of a kind. Each PROGRAM, a path with
+//! a `/`, is another build of `tollgate` that is measured in the same rounds.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 const ROUNDS: usize = 3;
 const STARTS: usize = 100;
-/// A service with these settings, and what it is called.
+/// The kinds: a name and the configuration of the service.
 const KINDS: [(&str, &str); 3] = [
     ("libra-risk (time-shared)", ""),
     ("tail-risk (time-shared)", "policy = \"tail-risk\"\n"),
@@ -67,7 +67,7 @@ fn main() {
         );
     }
     let (_, site) = &sites[0];
-    // Taken in turns, so that both are slowed down alike.
+    // The two alternate, so that other load slows both down alike.
     let (mut alone, mut submitted) = (Vec::new(), Vec::new());
     for _ in 0..STARTS {
         alone.push(site.alone());
@@ -86,7 +86,7 @@ fn main() {
 #[derive(Clone, Copy)]
 struct BenchRound {
     rate: f64,
-    /// Until the answer to the submission.
+    /// The time until the answer to the submission, in seconds.
     answer_s: f64,
     cpu_s: f64,
 }
@@ -97,7 +97,8 @@ fn median(rounds: &[BenchRound], of: impl Fn(&BenchRound) -> f64) -> f64 {
     values[values.len() / 2]
 }
 
-/// The standard library starts a program by `posix_spawn` where nothing else is asked of it.
+/// Measures programs started by the standard library, which uses `posix_spawn` unless more is asked
+/// for.
 fn bare(tasks: u32) -> BenchRound {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let (began, cpu) = (Instant::now(), cpu_s(&["self".into()]));
@@ -122,7 +123,7 @@ fn bare(tasks: u32) -> BenchRound {
     }
 }
 
-/// A service that ends with this.
+/// A service that ends when the value is dropped.
 struct BenchSite {
     program: PathBuf,
     folder: tempfile::TempDir,
@@ -152,7 +153,7 @@ impl BenchSite {
         site
     }
 
-    /// What it says, and whether all went well.
+    /// Runs the program. Returns its output, and whether it succeeded.
     fn tollgate(&self, words: &[&str]) -> (String, bool) {
         let ran = Command::new(&self.program)
             .args(words)
@@ -166,7 +167,7 @@ impl BenchSite {
         )
     }
 
-    /// From the client's start to the end of the last task.
+    /// Measures an array, from the start of the client to the end of the last task.
     fn array(&self, tasks: u32) -> BenchRound {
         let processes = self.processes();
         let (began, cpu) = (Instant::now(), cpu_s(&processes));
@@ -192,7 +193,7 @@ impl BenchSite {
         }
     }
 
-    /// From the client's exec to what its task writes first.
+    /// Measures the seconds from the exec of the client to the first output of its task.
     fn submit_to_start(&self) -> f64 {
         let (line, there) = self.clock_line();
         let began = now_s();
@@ -205,7 +206,7 @@ impl BenchSite {
         read_s(&there) - began
     }
 
-    /// The same of a shell that nobody is asked about.
+    /// Measures the same seconds for a shell that is started without the service.
     fn alone(&self) -> f64 {
         let (line, there) = self.clock_line();
         let began = now_s();
@@ -214,14 +215,14 @@ impl BenchSite {
         read_s(&there) - began
     }
 
-    /// A line that writes down when it is run, and where.
+    /// Returns a shell line that writes the time to a file, and the path of the file.
     fn clock_line(&self) -> (String, PathBuf) {
         let there = self.folder.path().join("there");
         let _ = fs::remove_file(&there);
         (format!("date +%s.%N > {}", there.display()), there)
     }
 
-    /// The service, and what runs its tasks.
+    /// Returns the service and the processes that run its tasks.
     fn processes(&self) -> Vec<PathBuf> {
         let service = PathBuf::from(self.service.id().to_string());
         let all = fs::read_dir("/proc").expect("processes");
@@ -262,7 +263,7 @@ fn read_s(path: &Path) -> f64 {
     at.trim().parse().expect("an instant")
 }
 
-/// Processor time of these processes and of their children that have ended.
+/// Returns the processor time of these processes and of their ended children, in seconds.
 fn cpu_s(processes: &[PathBuf]) -> f64 {
     let ticks = processes.iter().map(|process| {
         let path = Path::new("/proc").join(process).join("stat");
@@ -273,6 +274,6 @@ fn cpu_s(processes: &[PathBuf]) -> f64 {
             .filter_map(|field| field.parse::<u64>().ok())
             .sum::<u64>()
     });
-    // The kernel counts in ticks of 10 ms for every program that asks.
+    // The kernel reports ticks of 10 ms to every program.
     ticks.sum::<u64>() as f64 / 100.0
 }

@@ -1,4 +1,4 @@
-//! The command line: commands, and what their options share.
+//! The command line: the commands, and the parts that their options share.
 
 use std::ffi::OsString;
 use std::str::FromStr;
@@ -60,8 +60,8 @@ pub(crate) enum CliCommand {
     Generate(client::generate::GenerateArgs),
 }
 
-/// Reads a command line, with the program's name first. Prints help or an error and exits if there
-/// is nothing to run.
+/// Parses a command line that starts with the program's name. Prints help or an error and exits if
+/// there is no command to run.
 pub(crate) fn parse(words: Vec<OsString>) -> Cli {
     let words = without_help_of_help(words);
     let matches = command().try_get_matches_from(&words);
@@ -73,14 +73,15 @@ pub(crate) fn parse(words: Vec<OsString>) -> Cli {
 pub(crate) fn command() -> ClapCommand {
     let mut command = Cli::command()
         .mut_subcommand("worker", |worker| {
-            // The options of `live::address` are shared; a worker names its service by `--connect`.
+            // The options of `live::address` are shared, but a worker names its service with
+            // `--connect`.
             worker.mut_args(|arg| match arg.get_help().map(ToString::to_string) {
                 Some(help) => arg.help(help.replace("With --url:", "With --connect https://:")),
                 None => arg,
             })
         })
         .mut_subcommand("quote", |quote| {
-            // A quote is about one task that may start at once, and runs nothing.
+            // A quote describes a single task that may start at once, and runs nothing.
             quote.mut_args(|arg| match arg.get_id().as_str() {
                 "array" | "after" | "env" | "dir" | "output" => arg.hide(true),
                 _ => arg,
@@ -100,7 +101,7 @@ pub(crate) fn command() -> ClapCommand {
     command
 }
 
-/// Drops `--help` behind the command `help`, which prints the same without it.
+/// Removes `--help` after the command `help`, which prints the same text without the option.
 fn without_help_of_help(mut words: Vec<OsString>) -> Vec<OsString> {
     let program = command();
     let mut command = Some(&program);
@@ -119,8 +120,8 @@ fn without_help_of_help(mut words: Vec<OsString>) -> Vec<OsString> {
     words
 }
 
-/// Removes the parser's tips that differ from what was typed by more than a slip of the fingers, from
-/// the usage too.
+/// Removes the parser's suggestions that differ from the typed word by more than a typo, also from
+/// the usage.
 fn with_similar_names(mut error: clap::Error, words: &[OsString]) -> clap::Error {
     for (typed, tip) in [
         (ContextKind::InvalidArg, ContextKind::SuggestedArg),
@@ -147,7 +148,7 @@ fn with_similar_names(mut error: clap::Error, words: &[OsString]) -> clap::Error
     error
 }
 
-/// Returns the usage of the command that words begin with.
+/// Returns the usage of the command at the start of the arguments.
 fn usage(words: &[OsString]) -> StyledStr {
     let mut program = command();
     program.build();
@@ -163,8 +164,8 @@ fn usage(words: &[OsString]) -> StyledStr {
     named.render_usage()
 }
 
-/// Whether two words differ by at most one change in four letters; a change swaps two neighbours, or
-/// inserts, removes or replaces a letter.
+/// Returns whether two words differ by at most one change in four letters. A change swaps two
+/// neighbours, or inserts, removes or replaces a letter.
 pub(crate) fn is_similar(typed: &str, known: &str) -> bool {
     let [typed, known] = [typed, known].map(|word| word.trim_start_matches('-'));
     let most = (typed.chars().count() / 4).max(1);
@@ -182,13 +183,13 @@ pub(crate) enum OutputFormat {
     Csv,
 }
 
-/// Reads a number that may be 0.
+/// Parses a number that may be 0.
 pub(crate) fn parse_integer<N: FromStr>(word: &str) -> Result<N, &'static str> {
     word.parse()
         .map_err(|_| "expected a whole number, at least 0")
 }
 
-/// Reads a count.
+/// Parses a count, which is at least 1.
 pub(crate) fn parse_count<N: FromStr>(word: &str) -> Result<N, &'static str> {
     word.parse()
         .map_err(|_| "expected a whole number, at least 1")
@@ -198,11 +199,11 @@ pub(crate) fn parse_count<N: FromStr>(word: &str) -> Result<N, &'static str> {
 mod tests {
     use super::*;
 
-    /// The most words of the first sentence about a command or an option.
+    /// The maximum number of words in the first sentence about a command or an option.
     const MAX_WORDS: usize = 12;
 
-    /// Words of the project's former dialect: processes are no persons, and the field has words for
-    /// what is done to a job.
+    /// Words of the project's former dialect. Processes are not persons, and the field has words
+    /// for every action on a job.
     const FORBIDDEN: [&str; 12] = [
         "who",
         "whom",
@@ -218,7 +219,7 @@ mod tests {
         "take back",
     ];
 
-    /// Calls `check` with every command and its words, from `tollgate` on.
+    /// Calls `check` with every command and its path of names, from `tollgate` on.
     fn walk(command: &ClapCommand, path: &str, check: &mut impl FnMut(&str, &ClapCommand)) {
         check(path, command);
         for inner in command.get_subcommands() {
@@ -234,7 +235,7 @@ mod tests {
         program
     }
 
-    /// The first sentence without remarks in brackets, as on the default.
+    /// Returns the first sentence without remarks in brackets, such as defaults.
     fn first_sentence(text: &str) -> String {
         let mut sentence = String::new();
         let mut depth = 0;
@@ -272,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn help_speaks_the_words_of_the_field() {
+    fn help_uses_standard_terms() {
         walk(&program(), "tollgate", &mut |path, command| {
             let text = command
                 .clone()
@@ -294,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn options_that_find_a_service_come_last() {
+    fn connection_options_come_last() {
         let mut n_clients = 0;
         walk(&program(), "tollgate", &mut |path, command| {
             let is_client = command
@@ -325,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn quote_lists_no_option_of_a_program_that_runs() {
+    fn quote_help_lists_no_option_for_running() {
         let program = program();
         let quote = program.find_subcommand("quote").expect("it is a command");
         let help = quote.clone().render_long_help().to_string();
@@ -345,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn tip_is_given_for_a_slip_only() {
+    fn tip_is_given_for_similar_names_only() {
         for (typed, known) in [
             ("--dedline", "--deadline"),
             ("--prcos", "--procs"),

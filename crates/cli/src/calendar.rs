@@ -2,7 +2,7 @@
 
 use tollgate_model::Instant;
 
-/// An instant since the Unix epoch, as ISO 8601 writes it: `1998-04-24T07:12:56Z`.
+/// Formats an instant since the Unix epoch as in ISO 8601: `1998-04-24T07:12:56Z`.
 pub(crate) fn format_iso(at: Instant) -> String {
     let secs = at.as_micros().div_euclid(1_000_000);
     let (days, of_day) = (secs.div_euclid(86_400), secs.rem_euclid(86_400));
@@ -11,14 +11,14 @@ pub(crate) fn format_iso(at: Instant) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
-/// The month of an instant since the Unix epoch, counted from January of year 0.
+/// Returns the month of an instant since the Unix epoch, counted from January of year 0.
 pub(crate) fn month(at: Instant) -> i64 {
     let days = at.as_micros().div_euclid(86_400_000_000);
     let (year, month, _) = date(days);
     12 * year + month - 1
 }
 
-/// A month as it stands in tables: `1998-04`.
+/// Formats a month for tables: `1998-04`.
 pub(crate) fn month_name(month: i64) -> String {
     format!(
         "{:04}-{:02}",
@@ -27,8 +27,8 @@ pub(crate) fn month_name(month: i64) -> String {
     )
 }
 
-/// Year, month and day of a number of days since the Unix epoch: in years that begin in March leap
-/// days are the last ones, and cycles of 400 years have 146,097 days (Richards 2013).
+/// Returns year, month and day of a number of days since the Unix epoch. In years that begin in
+/// March, leap days are the last days, and cycles of 400 years have 146,097 days (Richards 2013).
 fn date(days: i64) -> (i64, i64, i64) {
     // 1 March of year 0 is 719,468 days before the epoch.
     let days = days + 719_468;
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dates_are_those_of_the_calendar() {
+    fn dates_follow_the_gregorian_calendar() {
         for (secs, written) in [
             (0, "1970-01-01T00:00:00Z"),
             (893_401_976, "1998-04-24T07:12:56Z"),

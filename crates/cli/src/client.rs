@@ -1,27 +1,27 @@
 //! The commands of a running service: `serve`, and its clients.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`address`] | which service is meant |
+//! | [`address`] | the address of the service |
 //! | [`serve`] | `tollgate serve` |
 //! | [`detach`] | `tollgate serve --detach`: a service that outlives its terminal |
 //! | [`job`] | the flags that describe a job |
-//! | [`script`] | what scripts say of themselves |
+//! | [`script`] | the `#TOLLGATE` lines of scripts |
 //! | [`submit`] | `tollgate submit` and `tollgate quote` |
 //! | [`list`] | `tollgate status`, `jobs`, `explain`, `ledger` |
 //! | [`figures`] | `tollgate nodes`, `calibration`, and the objectives |
 //! | [`demo`] | `tollgate demo` |
-//! | [`schemas`] | what commands print, as JSON schemas |
+//! | [`schemas`] | JSON schemas of the output of commands |
 //! | [`worker`] | `tollgate worker` |
 //! | [`token`] | `tollgate token` |
 //! | [`generate`] | `tollgate generate` |
 //! | [`front`] | `qsub`, `qstat`, `qdel` |
-//! | [`log`] | the flags that say how a process writes its log |
+//! | [`log`] | the flags of the log |
 //! | [`backup`] | `tollgate backup`, `restore`, `check` |
 //! | [`act`] | `tollgate cancel`, `hold`, `release`, `wait`, `logs` |
-//! | [`error`] | what can be wrong between a user and the service |
-//! | [`words`] | spans, instants, memory and rates as people type them |
-//! | [`mod@print`] | instants and spans as people read them |
+//! | [`error`] | the errors of clients and of the service |
+//! | [`words`] | parsing of spans, instants, memory and rates |
+//! | [`mod@print`] | formatting of instants and spans |
 
 pub(crate) mod act;
 pub(crate) mod backup;

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// Writes a line of keys, then a line a row. What is an object in JSON is `key=value;key=value`.
+/// Writes a line of keys, and one line per row. A JSON object becomes `key=value;key=value`.
 pub(crate) fn write<T: Serialize>(out: &mut impl Write, rows: &[T]) -> io::Result<()> {
     let mut written = csv::Writer::from_writer(out);
     for (place, row) in rows.iter().enumerate() {
@@ -18,7 +18,7 @@ pub(crate) fn write<T: Serialize>(out: &mut impl Write, rows: &[T]) -> io::Resul
     written.flush()
 }
 
-/// A value as it stands in a cell.
+/// Formats a value for a cell.
 pub(crate) fn format_cell(value: &Value) -> String {
     match value {
         Value::Null => String::new(),

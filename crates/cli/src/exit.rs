@@ -1,4 +1,4 @@
-//! How the program ends: the exit codes, and how a command says that it could not do what it was asked.
+//! Exit codes of the program, and the errors of its commands.
 //!
 //! | code | meaning |
 //! |---|---|
@@ -7,15 +7,16 @@
 //! | 2 | wrong usage, or an input with no usable line |
 //! | 3 | rejected, from `submit` and `quote` |
 //!
-//! `wait` ends as the job did: its exit code, 128 + n after signal n, 1 if it was rejected, cancelled or
-//! lost.
+//! `wait` exits with the exit code of the job, with 128 + n after signal n, or with 1 if the job
+//! was rejected, cancelled or lost.
 //!
-//! `qstat` and `qdel` end with 153 where PBS's would: there is no such job.
+//! `qstat` and `qdel` exit with 153 for an unknown job, like the tools of PBS.
 //!
-//! The command-line parser itself answers unknown words with code 2.
+//! The command-line parser itself rejects unknown arguments with code 2.
 //!
-//! Each command has its own errors, beside it, and says with [`CliError`] what they mean to who typed it:
-//! `?` turns them into a [`CliFailure`]. What any command may run into is in [`shared`].
+//! Each command has error types in its own module. They implement [`CliError`], which gives the
+//! exit code and a hint for the user, and `?` turns them into a [`CliFailure`]. Errors that any
+//! command may meet are in [`shared`].
 
 mod common_errors;
 
@@ -28,20 +29,20 @@ pub(crate) use common_errors::{CsvUnsupported, ParquetUnsupported, input_exit};
 
 use crate::messages;
 
-/// How the program ends.
+/// The kind of exit of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExitKind {
-    /// Nothing is wrong.
+    /// Success.
     Done,
-    /// It was understood, and could not be done.
+    /// The command was understood and failed.
     Failed,
-    /// It was not understood, or there is nothing to use in what was given.
+    /// The command was not understood, or its input has no usable content.
     Usage,
-    /// The job is not let in; the answer has said why.
+    /// The job is rejected. The output has already given the reasons.
     Rejected,
-    /// As a job that was waited for.
+    /// The exit code of the awaited job.
     Job(u8),
-    /// As those end who call it know it; it is said as well.
+    /// An exit code that callers of the tool expect. The error is printed too.
     External(u8),
 }
 
@@ -56,7 +57,7 @@ impl ExitKind {
         }
     }
 
-    /// Whether there is something left to say that the answer has not.
+    /// Returns whether the error must still be printed.
     const fn prints_error(self) -> bool {
         match self {
             Self::Failed | Self::Usage | Self::External(_) => true,
@@ -65,18 +66,18 @@ impl ExitKind {
     }
 }
 
-/// An error as a command tells it: its text is the one message.
+/// An error of a command. Its text is the error message.
 pub(crate) trait CliError: Error + Send {
-    /// How the program ends over it.
+    /// Returns the kind of exit after this error.
     fn exit(&self) -> ExitKind;
 
-    /// The next thing to try, if there is one.
+    /// Returns the next thing to try. None if there is no hint.
     fn hint(&self) -> Option<Cow<'_, str>> {
         None
     }
 }
 
-/// Why the program could not do what it was asked.
+/// The failure of a command, as any of its error types.
 #[derive(Debug)]
 pub(crate) struct CliFailure(Box<dyn CliError>);
 
@@ -98,7 +99,7 @@ impl CliFailure {
     }
 }
 
-/// Says what went wrong, if anything did, and ends.
+/// Prints the error, if there is one, and returns the exit code.
 pub(crate) fn finish(done: Result<(), CliFailure>) -> ExitCode {
     let exit = match &done {
         Ok(()) => ExitKind::Done,

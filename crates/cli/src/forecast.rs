@@ -1,14 +1,14 @@
-//! `tollgate forecast`: how long jobs will take.
+//! `tollgate forecast`: predictions of run times.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
 //! | [`args`] | the flags |
-//! | [`error`] | what can be wrong |
-//! | [`words`] | spans, levels and keys as people type and read them |
-//! | [`records`] | records of jobs on their way to a forecaster |
-//! | [`naming`] | which number stands for which user, executable, .. |
-//! | [`state`] | everything that was learned, on its way to a file and back |
-//! | [`learn`] | from records to a state |
+//! | [`error`] | the errors |
+//! | [`words`] | parsing and formatting of spans, levels and keys |
+//! | [`records`] | traces, converted to records of jobs for a forecaster |
+//! | [`naming`] | the numbers of users, executables, .. |
+//! | [`state`] | the learned state, and its file |
+//! | [`learn`] | learning of a state from records |
 //! | [`classes`] | the answer about every class |
 //! | [`explain`] | the answer about one job |
 //! | [`evaluate`] | `tollgate forecast evaluate` |

@@ -1,11 +1,12 @@
-//! What the fuzz targets run; hidden, public only for them and for the tests that drive them without
-//! a fuzzer.
+//! Entry points of the fuzz targets. The module is hidden, and public only for the targets and for
+//! the tests that drive them without a fuzzer.
 
 use crate::client::frontends;
 use crate::client::script;
 
-/// Reads `data` as a script for `qsub`, in either style, and as one for `tollgate submit`: there is
-/// a message, or there are wishes. False if there is a message in every case.
+/// Parses `data` as a script for `qsub` in either style, and as a script for `tollgate submit`.
+/// Each attempt gives options or an error message. Returns false if every attempt gives an error
+/// message.
 pub fn scripts(data: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(data) else {
         return false;

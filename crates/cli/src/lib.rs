@@ -1,22 +1,22 @@
-//! The `tollgate` program: parses words, calls the rooms, prints.
+//! The `tollgate` program, which parses arguments, calls the other crates, and prints.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | `args` | the words that are understood |
+//! | `args` | the command line |
 //! | `calendar` | dates |
 //! | `csv_rows` | rows of CSV with the keys of JSON as columns |
-//! | `exit` | the exit codes, and how a command says what went wrong |
+//! | `exit` | the exit codes and the errors of commands |
 //! | `policies` | `tollgate policies` |
 //! | `replay` | `tollgate replay` |
 //! | `study` | `tollgate study` |
 //! | `live` | `tollgate serve` and its clients: `submit`, `status`, .. |
 //! | `trace` | `tollgate trace` |
 //! | `forecast` | `tollgate forecast` |
-//! | `in_order` | work in parallel, results in order |
+//! | `run_in_order` | work in parallel, results in order |
 //! | `progress` | a bar for long runs on a terminal |
-//! | `voice` | what is said on standard error |
+//! | `voice` | messages on standard error |
 //!
-//! Data goes to standard output, everything that is said about it to standard error.
+//! Data goes to standard output, and messages go to standard error.
 
 mod args;
 mod calendar;
@@ -42,7 +42,8 @@ use crate::args::CliCommand;
 use crate::client::detach::DETACHED_ARG;
 use crate::client::frontends::{self, FrontendTool};
 
-/// The program: does what the words of the process say, and ends with the exit code of the table.
+/// Runs the program with the arguments of the process, and returns an exit code of the table in
+/// `exit`.
 pub fn main() -> ExitCode {
     let mut words = env::args_os();
     if let Some(tool) = words

@@ -1,4 +1,4 @@
-//! The program `tollgate`; see the library.
+//! The program `tollgate`. The library has its code.
 
 use std::process::ExitCode;
 

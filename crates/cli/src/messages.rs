@@ -1,24 +1,24 @@
-//! What is said on standard error, one line each: `note:`, `error:`, `hint:`.
+//! Messages on standard error, one per line: `note:`, `error:`, `hint:`.
 
 use std::fmt::Display;
 use std::io::{Write, stderr};
 
-/// Whether notes are said.
+/// The kinds of messages that are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verbosity {
-    /// Everything.
+    /// All messages.
     Notes,
-    /// Only what went wrong.
+    /// Errors and hints only.
     Errors,
 }
 
 impl Verbosity {
-    /// Notes are said unless `quiet` was asked for.
+    /// Returns `Errors` if `quiet` is set, and otherwise `Notes`.
     pub(crate) const fn from_quiet(quiet: bool) -> Self {
         if quiet { Self::Errors } else { Self::Notes }
     }
 
-    /// Says something worth knowing about an answer.
+    /// Prints a note about an answer.
     pub(crate) fn note(self, note: impl Display) {
         match self {
             Self::Notes => print("note", note),
@@ -27,7 +27,7 @@ impl Verbosity {
     }
 }
 
-/// Says why there is no answer, and what to try next.
+/// Prints an error, and a hint about the next thing to try.
 pub(crate) fn print_error(error: impl Display, hint: Option<&str>) {
     print("error", error);
     if let Some(hint) = hint {
@@ -35,13 +35,13 @@ pub(crate) fn print_error(error: impl Display, hint: Option<&str>) {
     }
 }
 
-/// How many of something there are, in words: `1 node`, `2 nodes`.
+/// Formats a count with its noun: `1 node`, `2 nodes`.
 pub(crate) fn pluralise(count: usize, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {noun}{plural}")
 }
 
-/// Nobody is left to be told if standard error is closed.
+/// Prints a line. A closed standard error is ignored.
 fn print(kind: &str, message: impl Display) {
     let _ = writeln!(stderr().lock(), "{kind}: {message}");
 }

@@ -1,17 +1,17 @@
-//! Work in parallel, results in order: what is seen does not depend on how many threads there
-//! are.
+//! Runs work in parallel and delivers the results in order, so that the output does not depend on
+//! the number of threads.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
-/// Does `work` for each of the numbers below `count`, on at most `threads` threads, and hands
-/// the results to `sink` in the order of the numbers, each as soon as those before it are done.
+/// Runs `work` for each number below `count` on at most `threads` threads. The results go to `sink`
+/// in the order of the numbers, each as soon as all earlier results are done.
 ///
 /// # Errors
-/// The error of the lowest number that failed, or the first of `sink`; what had not begun then
-/// is left undone.
+/// The error of the lowest number that failed, or the first error of `sink`. Work that has not
+/// begun by then is skipped.
 pub(crate) fn run_in_order<T: Send, E: Send>(
     count: usize,
     threads: NonZeroUsize,
@@ -46,7 +46,7 @@ pub(crate) fn run_in_order<T: Send, E: Send>(
     })
 }
 
-/// Hands on results that come in any order, in the order of their numbers.
+/// Delivers results, which arrive in any order, in the order of their numbers.
 fn deliver_in_order<T, E>(
     results: impl Iterator<Item = (usize, Result<T, E>)>,
     count: usize,

@@ -1,4 +1,4 @@
-//! `tollgate policies`: what there is to choose from.
+//! `tollgate policies`: the list of the policies.
 
 use std::borrow::Cow;
 use std::io::{self, BufWriter, Write};
@@ -43,16 +43,16 @@ pub(crate) struct PoliciesArgs {
     names: Vec<String>,
 }
 
-/// A policy as it is listed.
+/// A policy in the list.
 #[derive(Clone, Serialize)]
 struct PolicyListing {
     policy: &'static str,
-    /// A short name that is taken too.
+    /// A short name that is also accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     alias: Option<&'static str>,
     summary: &'static str,
     paper: &'static str,
-    /// Where it runs when no policy is named.
+    /// The markets in which the policy runs by default.
     markets: Vec<&'static str>,
     parameters: Vec<ParameterListing>,
 }
@@ -95,7 +95,7 @@ impl PolicyWorld {
     const ALL: [Self; 3] = [Self::Cluster, Self::Campus, Self::Federation];
 }
 
-/// A name that no policy has.
+/// An unknown policy name.
 #[derive(Debug, thiserror::Error)]
 #[error("NAME: there is no policy `{name}`")]
 struct UnknownPolicy {
@@ -113,7 +113,7 @@ impl CliError for UnknownPolicy {
     }
 }
 
-/// Every policy of a world.
+/// Returns every policy of a world.
 fn policies_of(world: PolicyWorld) -> Vec<PolicyListing> {
     match world {
         PolicyWorld::Cluster => cluster_policies(),
@@ -122,7 +122,7 @@ fn policies_of(world: PolicyWorld) -> Vec<PolicyListing> {
     }
 }
 
-/// The policies with these names or aliases, in the order of the names.
+/// Returns the policies with these names or aliases, in the order of the names.
 fn select_by_name(
     listed: &[PolicyListing],
     names: &[String],
@@ -145,7 +145,8 @@ fn select_by_name(
     Ok(found)
 }
 
-/// Retry policies, then select policies. Their numbers stand behind the colon.
+/// Returns the retry policies, and then the select policies. Their parameters follow the colon of
+/// the name.
 fn campus_policies() -> Vec<PolicyListing> {
     let retry = retry::REGISTRY.iter().map(|named| PolicyListing {
         policy: named.name,
@@ -166,7 +167,7 @@ fn campus_policies() -> Vec<PolicyListing> {
     retry.chain(select).collect()
 }
 
-/// Migration policies: which pilot moves.
+/// Returns the migration policies, which choose the pilot to move.
 fn federation_policies() -> Vec<PolicyListing> {
     let listed = migrate::builtin::REGISTRY.iter().map(|named| {
         let choice = MigrationSpec::parse(named.name).expect("a name from the registry");
@@ -235,7 +236,7 @@ fn write_text(out: &mut impl Write, listed: &[PolicyListing]) -> io::Result<()> 
     Ok(())
 }
 
-/// How the policies of a world are named to other commands.
+/// Writes the syntax in which other commands name the policies of a world.
 fn write_usage(out: &mut impl Write, world: PolicyWorld) -> io::Result<()> {
     writeln!(out)?;
     if world == PolicyWorld::Federation {

@@ -1,4 +1,4 @@
-//! A bar for long runs on a terminal.
+//! A progress bar for long runs on a terminal.
 
 use std::io::{IsTerminal, stderr};
 use std::sync::OnceLock;
@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Runs shorter than this show nothing.
+/// The minimum time of a run that shows a bar.
 const MIN_DURATION: Duration = Duration::from_millis(500);
 
-/// Jobs between two looks at the clock.
+/// The number of jobs between two checks of the clock.
 const JOBS_PER_UPDATE: u64 = 4096;
 
-/// Counts jobs over all policies, and shows how many of them have arrived once the run has
+/// A progress bar that counts the arrived jobs of all policies. The bar appears once the run has
 /// turned out to be long.
 pub(crate) struct ReplayProgress {
     started_at: Instant,
@@ -21,7 +21,7 @@ pub(crate) struct ReplayProgress {
 }
 
 impl ReplayProgress {
-    /// None unless standard error is a terminal.
+    /// Creates a progress bar. None unless standard error is a terminal.
     pub(crate) fn on_terminal(jobs: u64) -> Option<Self> {
         stderr().is_terminal().then(|| Self {
             started_at: Instant::now(),
@@ -36,7 +36,7 @@ impl ReplayProgress {
         }
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(crate) fn clear(&self) {
         if let Some(bar) = self.bar.get() {
             bar.finish_and_clear();
@@ -51,7 +51,7 @@ fn bar(jobs: u64) -> ProgressBar {
     bar.with_style(style.expect("a template that is right"))
 }
 
-/// Jobs on their way to a policy, counted.
+/// An iterator that counts jobs on their way to a policy.
 pub(crate) struct ProgressIterator<'a, I> {
     jobs: I,
     progress: Option<&'a ReplayProgress>,
@@ -59,7 +59,7 @@ pub(crate) struct ProgressIterator<'a, I> {
 }
 
 impl<'a, I> ProgressIterator<'a, I> {
-    /// Counts `jobs` as they pass, if there is anything to count them for.
+    /// Wraps `jobs`. Without a progress bar nothing is counted.
     pub(crate) fn new(jobs: I, progress: Option<&'a ReplayProgress>) -> Self {
         Self {
             jobs,

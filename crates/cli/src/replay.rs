@@ -1,18 +1,18 @@
-//! `tollgate replay`: what each policy would have done with a record of jobs.
+//! `tollgate replay`: the results of each policy on a trace.
 //!
 //! | module | step |
 //! |---|---|
-//! | [`args`] | the flags as they are typed |
-//! | [`error`] | what can be wrong with them, and with the jobs |
+//! | [`args`] | the flags |
+//! | [`error`] | the errors |
 //! | [`plan`] | the flags as checked settings |
-//! | [`campus`] | the same in the world of desktops |
-//! | [`input`] | the jobs, and what is said about them |
+//! | [`campus`] | the replay in the world of desktops |
+//! | [`input`] | the jobs, and notes about them |
 //! | [`mod@run`] | every policy over the jobs, in parallel |
-//! | [`jobs`] | a row for each job and policy into a file |
+//! | [`jobs`] | a file with one row per job and policy |
 //! | [`gantt`] | the schedule of a policy as a picture |
-//! | [`keys`] | the answer as the keys of JSON and CSV |
-//! | [`print`](mod@print) | the answer as it was asked for |
-//! | [`table`] | the answer for people |
+//! | [`keys`] | the output as JSON and CSV |
+//! | [`print`](mod@print) | the output in the requested format |
+//! | [`table`] | the output as a table |
 
 mod args;
 mod campus;

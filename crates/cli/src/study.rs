@@ -1,9 +1,9 @@
 //! `tollgate study`: whole experiments.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
 //! | [`args`] | the flags of a run |
-//! | [`error`] | what can be wrong |
+//! | [`error`] | the errors |
 //! | [`mod@run`] | `study run` and `study chunk` |
 //! | [`batch`] | a run as a job array |
 //! | [`mod@print`] | the claims ledger |

@@ -1,16 +1,16 @@
-//! `tollgate trace`: records of jobs, looked at and rewritten.
+//! `tollgate trace`: reads and rewrites traces.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`info`] | `trace info`: what is in a record |
+//! | [`info`] | `trace info`: statistics of a trace |
 //! | [`check`] | `trace check`: every finding, line by line |
 //! | [`convert`] | `trace convert` |
 //! | [`anonymise`] | `trace anonymise` |
 //! | [`synth`] | `trace synth` |
-//! | [`input`] | records, read a batch at a time |
-//! | [`output`] | jobs on their way out, in which format |
-//! | [`error`] | what can be wrong |
-//! | [`place`] | standard output, or a file that appears only when it is whole |
+//! | [`input`] | traces, read in batches |
+//! | [`output`] | output of jobs in a chosen format |
+//! | [`error`] | the errors |
+//! | [`place`] | standard output, or a file that appears only when complete |
 
 mod anonymise;
 mod atomic_output;

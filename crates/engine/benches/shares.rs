@@ -1,7 +1,8 @@
-//! How close processor time comes to the shares that were set, for tasks that never rest.
+//! Benchmark: the deviation of processor time from the requested shares, for tasks that never
+//! sleep.
 //!
-//! `cargo bench -p tollgate-engine --bench shares`. Each line is a task: its share of what all tasks on
-//! its nodes used together, and how far that is from what it was promised.
+//! `cargo bench -p tollgate-engine --bench shares`. Each line is a task, with its share of the time
+//! that all tasks on its nodes used together, and the deviation from its requested share.
 
 use std::time::Duration;
 
@@ -10,10 +11,10 @@ use tollgate_engine::{
 };
 use tollgate_model::NodeId;
 
-/// How long the tasks run.
+/// The run time of the tasks.
 const RUN: Duration = Duration::from_secs(10);
 
-/// A task: its nodes, its share there, and how many loops it runs.
+/// A task: its nodes, its share on them, and its number of loops.
 struct ShareTask {
     nodes: &'static [u32],
     share: f64,
@@ -102,7 +103,7 @@ fn launch((task, job): (&ShareTask, u64)) -> LaunchSpec {
     launch
 }
 
-/// Processor seconds of each task.
+/// Returns the processor seconds of each task.
 fn run(engine: &mut LocalEngine, launches: &[LaunchSpec]) -> Vec<f64> {
     engine.start(launches).expect("taken on");
     std::thread::sleep(RUN);

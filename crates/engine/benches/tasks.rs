@@ -1,8 +1,9 @@
-//! How many tasks of `true` a second the local engine starts, ends and reports, beside a loop that
-//! does nothing but `posix_spawn` and wait, on as many threads as there are cores.
+//! Benchmark: the number of tasks of `true` per second that the local engine starts, ends and
+//! reports. The reference is a loop of `posix_spawn` and wait, on as many threads as there are
+//! cores.
 //!
-//! `cargo bench -p tollgate-engine`. Rounds of each kind alternate, and the medians are compared, so
-//! that a machine that is busy meanwhile slows all of them down.
+//! `cargo bench -p tollgate-engine`. Rounds of each variant alternate and the medians are compared,
+//! so that other load on the machine slows all variants alike.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -15,7 +16,7 @@ use tollgate_model::NodeId;
 const TASKS: u32 = 2_000;
 const ROUNDS: usize = 5;
 
-/// What is measured.
+/// A measured variant.
 #[derive(Clone, Copy)]
 enum LaunchVariant {
     Bare,
@@ -60,7 +61,8 @@ fn median(rates: &mut [f64]) -> f64 {
     rates[rates.len() / 2]
 }
 
-/// The standard library starts a program by `posix_spawn` where nothing else is asked of it.
+/// Runs the reference loop. The standard library starts a program by `posix_spawn` unless it needs
+/// more.
 fn bare(threads: usize) -> Duration {
     let began = Instant::now();
     std::thread::scope(|scope| {
@@ -90,7 +92,7 @@ fn engine(kind: LaunchVariant) -> Duration {
     let mut engine = LocalEngine::open(settings).expect("it opens");
     let nodes = engine.capacity().expect("known").nodes;
     let launches: Vec<LaunchSpec> = (0..TASKS).map(|task| launch(task, nodes, kind)).collect();
-    // Slots and their groups are made once; that is not what is measured.
+    // Slots and their groups are made once, outside the measurement.
     run(
         &mut engine,
         &(TASKS..TASKS + 64)

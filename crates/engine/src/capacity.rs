@@ -1,102 +1,107 @@
-//! What there is to run on.
+//! The capacity of an engine.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What an engine offers, and what it really enforces. Probed, never assumed.
+/// The resources that an engine offers, and the limits that it enforces. All values are probed,
+/// never assumed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EngineCapacity {
-    /// Nodes; those of a launch are numbered from 0. On a single machine a node is a core.
+    /// Number of nodes. The nodes of a launch are numbered from 0. On a single machine a node is a
+    /// core.
     pub nodes: u32,
-    /// Bytes of memory that the tasks of one node may hold together.
+    /// Maximum memory that the tasks of one node may hold together, in bytes.
     pub memory_per_node: u64,
-    /// How shares are enforced.
+    /// The enforcement of shares.
     pub shares: ShareEnforcement,
-    /// How a task is kept on its nodes.
+    /// The mechanism that keeps a task on its nodes.
     pub pinning: CpuPinning,
-    /// How a memory limit is enforced.
+    /// The enforcement of memory limits.
     pub memory: MemoryEnforcement,
-    /// How a limit of processes is enforced.
+    /// The enforcement of process limits.
     #[serde(default)]
     pub processes: ProcessEnforcement,
-    /// How the processes of a task are found when it has to end.
+    /// The mechanism that finds the processes of a task when it has to end.
     pub tree: TreeTracking,
-    /// Whether tasks of other users can be run.
+    /// Whether the engine can run tasks of other users.
     pub other_users: bool,
 }
 
 impl EngineCapacity {
-    /// Bytes of memory that the tasks of one node may hold together; none where it is not known.
+    /// Returns the maximum memory that the tasks of one node may hold together, in bytes. None if
+    /// it is unknown.
     pub fn node_memory(&self) -> Option<u64> {
         Some(self.memory_per_node).filter(|&memory| memory > 0)
     }
 }
 
-/// How shares are enforced.
+/// A mechanism that enforces shares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ShareEnforcement {
-    /// By weights of the kernel's scheduler, cgroup v2 (`cpu.weight`).
+    /// Weights of the kernel's scheduler, cgroup v2 (`cpu.weight`).
     CgroupV2,
-    /// By weights of the kernel's scheduler, cgroup v1 (`cpu.shares`).
+    /// Weights of the kernel's scheduler, cgroup v1 (`cpu.shares`).
     CgroupV1,
-    /// By nice levels, a quarter apart: near the shares, and a task can make itself nicer.
+    /// Nice levels, a quarter apart: they approximate the shares, and a task can change its own
+    /// level.
     Nice,
-    /// Exactly, in a simulation.
+    /// Exact shares, in a simulation.
     Simulated,
-    /// Not at all.
+    /// No enforcement.
     Unenforced,
 }
 
-/// How a task is kept on its nodes.
+/// A mechanism that keeps a task on its nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CpuPinning {
-    /// By a set of processors that it cannot leave (cpuset).
+    /// A set of processors that the task cannot leave (cpuset).
     Cpuset,
-    /// By processor affinity, which a task can change.
+    /// Processor affinity, which a task can change.
     Affinity,
-    /// In a simulation.
+    /// Exact placement, in a simulation.
     Simulated,
-    /// Not at all.
+    /// No enforcement.
     Unenforced,
 }
 
-/// How a memory limit is enforced.
+/// A mechanism that enforces memory limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MemoryEnforcement {
-    /// For all processes of the task together (cgroup).
+    /// A limit for all processes of the task together (cgroup).
     Cgroup,
-    /// For the address space of each of its processes on its own.
+    /// A limit for the address space of each single process of the task.
     AddressSpace,
-    /// Not at all.
+    /// No enforcement.
     Unenforced,
 }
 
-/// How a limit of processes is enforced.
+/// A mechanism that enforces process limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ProcessEnforcement {
-    /// For all processes and threads of the task together (cgroup).
+    /// A limit for all processes and threads of the task together (cgroup).
     Cgroup,
-    /// Not at all.
+    /// No enforcement.
     #[default]
     Unenforced,
 }
 
-/// How the processes of a task are found when it has to end.
+/// A mechanism that finds the processes of a task when it has to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TreeTracking {
-    /// The kernel ends them all at once, cgroup v2 (`cgroup.kill`).
+    /// The kernel ends all of them at once, cgroup v2 (`cgroup.kill`).
     CgroupKill,
-    /// They are kept from starting others and then killed, cgroup v1 (`pids.max`).
+    /// The processes are prevented from starting others and then killed, cgroup v1 (`pids.max`).
     Pids,
-    /// Its process group is killed, and whoever has become a child of the runner with its
-    /// variables in the environment. A process that leaves the group and clears its environment escapes.
+    /// The runner kills the task's process group, and every child of its own that has the task's
+    /// variables in its environment. A process that leaves the group and clears its environment
+    /// escapes.
     Subreaper,
-    /// In a simulation.
+    /// All processes are known, in a simulation.
     Simulated,
 }
 
-/// One sentence a line: what is enforced, and what can escape.
+/// Writes one sentence per line: enforced limits, and processes that can escape.
 impl fmt::Display for EngineCapacity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.shares.describe())?;
@@ -112,7 +117,7 @@ impl fmt::Display for EngineCapacity {
 }
 
 impl ShareEnforcement {
-    /// What is enforced, in words.
+    /// Returns a description of the enforcement.
     pub const fn describe(self) -> &'static str {
         match self {
             Self::CgroupV2 => "shares are enforced by the kernel (cgroup v2 cpu.weight)",
@@ -125,7 +130,7 @@ impl ShareEnforcement {
 }
 
 impl CpuPinning {
-    /// What is enforced, in words.
+    /// Returns a description of the enforcement.
     pub const fn describe(self) -> &'static str {
         match self {
             Self::Cpuset => "tasks cannot leave their cores (cpuset)",
@@ -137,7 +142,7 @@ impl CpuPinning {
 }
 
 impl MemoryEnforcement {
-    /// What is enforced, in words.
+    /// Returns a description of the enforcement.
     pub const fn describe(self) -> &'static str {
         match self {
             Self::Cgroup => "memory limits hold for a task as a whole (cgroup)",
@@ -148,7 +153,7 @@ impl MemoryEnforcement {
 }
 
 impl ProcessEnforcement {
-    /// What is enforced, in words.
+    /// Returns a description of the enforcement.
     pub const fn describe(self) -> &'static str {
         match self {
             Self::Cgroup => {
@@ -160,7 +165,7 @@ impl ProcessEnforcement {
 }
 
 impl TreeTracking {
-    /// What is enforced, in words.
+    /// Returns a description of the mechanism.
     pub const fn describe(self) -> &'static str {
         match self {
             Self::CgroupKill => "no process outlives its task (cgroup v2 cgroup.kill)",

@@ -1,7 +1,8 @@
-//! What every engine must do, as checks that run on any of them.
+//! Conformance checks that every engine must pass.
 //!
-//! An engine's test calls [`run`] with a way to open it; the checks open it again and again, as a
-//! caller does that is restarted. Each check panics with what it expected, like a test.
+//! An engine's test calls [`run`] with a function that opens the engine. The checks open the engine
+//! again and again, as a restarted caller does. Each check panics with its expectation, like a
+//! test.
 
 use std::time::Duration;
 
@@ -12,8 +13,8 @@ use crate::{
     KillReason, LaunchSpec, Retryability,
 };
 
-/// Runs every check on engines that `open` opens; all of them must be the same engine, seen by a
-/// caller that was restarted meanwhile. Programs needed: `true`, `false`, `sleep` and `sh`.
+/// Runs every check on the engines that `open` returns. All of them must be the same engine, as a
+/// caller sees it after a restart. Programs needed: `true`, `false`, `sleep` and `sh`.
 pub fn run(open: &mut dyn FnMut() -> Box<dyn Engine>) {
     let mut subject = EngineUnderTest { open, jobs: 0 };
     let checks: &[fn(&mut EngineUnderTest<'_>)] = &[
@@ -35,7 +36,8 @@ pub fn run(open: &mut dyn FnMut() -> Box<dyn Engine>) {
     }
 }
 
-/// How long the checks wait for something that must happen, and does at once if all is well.
+/// The maximum wait of a check for an event that must happen, and happens at once in a correct
+/// engine.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 struct EngineUnderTest<'a> {
@@ -48,7 +50,7 @@ impl EngineUnderTest<'_> {
         (self.open)()
     }
 
-    /// A launch of `argv` on node 0 that was never handed in before.
+    /// Returns a launch of `argv` on node 0 with an attempt that was never submitted before.
     fn launch(&mut self, argv: &[&str]) -> LaunchSpec {
         self.jobs += 1;
         let attempt = AttemptKey {
@@ -61,7 +63,7 @@ impl EngineUnderTest<'_> {
         launch
     }
 
-    /// Runs one launch to its end, acknowledges it, and gives its end.
+    /// Runs one launch to its end, acknowledges it, and returns its outcome.
     fn run_to_end(&mut self, launch: &LaunchSpec) -> AttemptOutcome {
         let mut engine = self.open();
         engine
@@ -75,7 +77,7 @@ impl EngineUnderTest<'_> {
     }
 }
 
-/// What is reported of `attempt` until it has ended: whether it started, and how it ended.
+/// Waits until `attempt` has ended. Returns whether it started, and its outcome.
 fn wait_for_end(engine: &mut dyn Engine, attempt: AttemptKey) -> (bool, AttemptOutcome) {
     let mut started = false;
     let mut waited = Duration::ZERO;
@@ -101,7 +103,7 @@ fn wait_for_start(engine: &mut dyn Engine, attempt: AttemptKey) {
     while !poll(engine, &mut waited).iter().any(is_start) {}
 }
 
-/// Polls in steps, until [`PATIENCE`] is over.
+/// Polls in steps, until [`TIMEOUT`] has passed.
 fn poll(engine: &mut dyn Engine, waited: &mut Duration) -> Vec<AttemptReport> {
     const STEP: Duration = Duration::from_millis(100);
     assert!(*waited < TIMEOUT, "nothing came for {waited:?}");

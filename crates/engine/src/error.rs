@@ -1,4 +1,4 @@
-//! What can go wrong between a caller and its engine.
+//! The errors between a caller and its engine.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,80 +6,80 @@ use std::time::Duration;
 
 use crate::AttemptKey;
 
-/// Why a call could not be carried out.
+/// The error of a call to an engine.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// No engine could start this.
+    /// No engine could start this launch.
     #[error("attempt {attempt}: {field}: expected {expected}")]
     Invalid {
         /// The launch, or the attempt whose share was to be set.
         attempt: AttemptKey,
-        /// Which part of it.
+        /// The field that is invalid.
         field: &'static str,
-        /// What would do.
+        /// The values that are valid.
         expected: &'static str,
     },
-    /// Nobody answers.
+    /// The engine does not answer.
     #[error("the engine cannot be reached: {reason}")]
     Unreachable {
-        /// Why, in words.
+        /// The cause, as a text.
         reason: String,
     },
-    /// It did not answer in time.
+    /// The engine did not answer in time.
     #[error("the engine did not answer `{call}` within {} s", after.as_secs_f64())]
     TimedOut {
-        /// Which call.
+        /// The name of the call.
         call: &'static str,
-        /// How long was waited.
+        /// The time that the caller waited.
         after: Duration,
     },
-    /// It has no room to keep a record of more attempts.
+    /// The engine has no disk space to record more attempts.
     #[error("the directory of the engine is full: {reason}")]
     Full {
-        /// Why, in words.
+        /// The cause, as a text.
         reason: String,
     },
-    /// What answers speaks another language.
+    /// The other side speaks another version of the protocol.
     #[error("protocol version mismatch: the engine has {theirs}, this program {ours}")]
     OtherVersion {
-        /// Its version.
+        /// The other side's version.
         theirs: u32,
-        /// Ours.
+        /// Our version.
         ours: u32,
     },
-    /// What it needs on this machine cannot be prepared.
+    /// The engine cannot prepare a file or directory that it needs.
     #[error("{}: {step}: {source}", path.display())]
     Setup {
-        /// The file or folder.
+        /// The file or directory.
         path: PathBuf,
-        /// What was to be done with it.
+        /// The step that failed.
         step: &'static str,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// What it keeps on disk is damaged where that cannot be passed over.
+    /// A file of the engine is damaged, and the damage cannot be skipped.
     #[error("{}: {reason}", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The damage.
         reason: String,
     },
 }
 
-/// Whether trying again can help.
+/// The time at which a retry can help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retryability {
-    /// The same call may succeed at once, after the engine was opened again if need be.
+    /// The same call may succeed at once, if necessary after the engine is opened again.
     Now,
-    /// It may succeed when somebody has made room or repaired something.
+    /// The call may succeed after an operator has freed space or repaired the cause.
     Later,
-    /// It will never succeed.
+    /// The call will never succeed.
     Never,
 }
 
 impl EngineError {
-    /// Whether trying again can help.
+    /// Returns whether and when a retry can help.
     pub const fn retryability(&self) -> Retryability {
         match self {
             Self::Unreachable { .. } | Self::TimedOut { .. } => Retryability::Now,

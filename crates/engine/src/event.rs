@@ -1,4 +1,4 @@
-//! What became of an attempt.
+//! Reports about attempts.
 
 use std::fmt;
 
@@ -7,76 +7,77 @@ use tollgate_model::{Instant, Span};
 
 use crate::AttemptKey;
 
-/// Something that happened to an attempt.
+/// An event in the life of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttemptReport {
-    /// To whom.
+    /// The attempt.
     pub attempt: AttemptKey,
-    /// What.
+    /// The event.
     pub event: AttemptEvent,
 }
 
-/// What can happen to an attempt: it starts, and then it ends or is lost; or it ends or is
-/// lost without having started.
+/// An event of an attempt. An attempt starts and then ends or is lost, or it ends or is lost
+/// without a start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AttemptEvent {
-    /// Its program runs.
+    /// The attempt's program runs.
     Started(AttemptStart),
-    /// It is over.
+    /// The attempt has ended.
     Ended(AttemptOutcome),
-    /// Nobody knows whether it did its work: it may have been started, its processes are gone,
-    /// and nobody saw them end. Never started again by the engine.
+    /// The attempt's result is unknown: it may have been started, its processes are gone, and no
+    /// runner observed their end. The engine never starts it again.
     Lost {
-        /// When this was noticed.
+        /// Time at which the loss was noticed.
         #[serde(with = "crate::protocol::time::instant")]
         at: Instant,
     },
 }
 
-/// The end of an attempt and what it used.
+/// The end of an attempt and its resource usage.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttemptOutcome {
-    /// How it ended.
+    /// The status with which the attempt ended.
     pub status: AttemptStatus,
-    /// Who ended it, if it did not end by itself. It may have ended by itself at the same moment:
-    /// `status` is what the operating system said.
+    /// The reason why the attempt was killed; None if it ended by itself. An attempt may have ended
+    /// by itself at the same moment: `status` is the operating system's report.
     pub killed: Option<KillReason>,
-    /// When.
+    /// Time of the end.
     #[serde(with = "crate::protocol::time::instant")]
     pub at: Instant,
-    /// Time from its start; zero if it did not start.
+    /// Wall-clock time from the start; zero if the attempt did not start.
     #[serde(with = "crate::protocol::time::span")]
     pub wall: Span,
-    /// Processor time of all its processes, as far as the engine sees them.
+    /// Processor time of all its processes, as far as the engine can measure it.
     #[serde(with = "crate::protocol::time::span")]
     pub cpu: Span,
-    /// The most memory it held at once in bytes, where the engine can tell.
+    /// Peak memory in bytes, where the engine can measure it.
     pub peak_memory: Option<u64>,
 }
 
-/// How an attempt ended.
+/// The exit status of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AttemptStatus {
-    /// Its program ended with this code; 0 is success.
+    /// The program ended with this code; 0 is success.
     Exited(u8),
-    /// A signal ended its program.
+    /// A signal ended the program.
     Signalled(u8),
-    /// Its program never ran, so that another attempt repeats nothing.
+    /// The program never ran, so another attempt repeats no work.
     NotStarted {
-        /// What could not be done: `program`, `dir`, `output`, `user`, ..
+        /// The step that failed: `program`, `dir`, `output`, `user`, ..
         step: String,
-        /// Why, in words.
+        /// The cause, as a text.
         reason: String,
     },
 }
 
 impl AttemptStatus {
-    /// Whether the program ran and succeeded.
+    /// Returns whether the program ran and succeeded.
     pub const fn is_success(&self) -> bool {
         matches!(self, Self::Exited(0))
     }
 
-    /// The status as a shell says it: the exit code, 128 + n after signal n, 127 if it never ran.
+    /// Returns the status in the form that a shell uses: the exit code, 128 + n after signal n, 127
+    /// if the program never ran.
     pub const fn code(&self) -> u8 {
         match self {
             Self::Exited(code) => *code,
@@ -86,7 +87,7 @@ impl AttemptStatus {
     }
 }
 
-/// `exit 3`, `signal 9`, or `not started: dir: No such file or directory`.
+/// Writes `exit 3`, `signal 9`, or `not started: dir: No such file or directory`.
 impl fmt::Display for AttemptStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -97,39 +98,42 @@ impl fmt::Display for AttemptStatus {
     }
 }
 
-/// Why an attempt was killed.
+/// A reason why an attempt was killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum KillReason {
-    /// Its user or an operator asked for it.
+    /// The user or an operator cancelled the attempt.
     Cancelled,
-    /// Its [`crate::LaunchLimits::wall`] is used up. Engines say this by themselves.
+    /// The attempt's [`crate::LaunchLimits::wall`] is used up. Engines set this reason themselves.
     TimeLimit,
-    /// It used more than its [`crate::LaunchLimits::memory`]. Engines say this by themselves.
+    /// The attempt used more than its [`crate::LaunchLimits::memory`]. Engines set this reason
+    /// themselves.
     MemoryLimit,
-    /// Its output is longer than its [`crate::LaunchLimits::output`]. Engines say this by themselves.
+    /// The attempt's output is longer than its [`crate::LaunchLimits::output`]. Engines set this
+    /// reason themselves.
     OutputLimit,
-    /// Its nodes are needed for something else, its lease has ended, or what ran it was asked to end.
+    /// The attempt's nodes are needed for another job, its lease has ended, or its runner was asked
+    /// to end.
     Evicted,
 }
 
-/// When an attempt started, and as which process.
+/// The start of an attempt: its time and its process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttemptStart {
-    /// The process, where the engine knows it.
+    /// The process id, if the engine knows it.
     pub pid: Option<u32>,
-    /// When.
+    /// Time of the start.
     #[serde(with = "crate::protocol::time::instant")]
     pub at: Instant,
 }
 
-/// An attempt that was handed in and has not ended.
+/// An attempt that was submitted and has not ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunningAttempt {
-    /// Its name.
+    /// The attempt's key.
     pub attempt: AttemptKey,
-    /// Its start; none while it waits to be started.
+    /// The attempt's start; None while it waits.
     pub started: Option<AttemptStart>,
-    /// Processor time used so far, as far as the engine sees it.
+    /// Processor time used until now, as far as the engine can measure it.
     #[serde(with = "crate::protocol::time::span")]
     pub cpu: Span,
 }

@@ -1,8 +1,8 @@
-//! What the fuzz targets run; hidden, public only for them and for the tests that drive them without
-//! a fuzzer.
+//! The entry points of the fuzz targets. The module is hidden, and public only for the targets and
+//! for the tests that run them without a fuzzer.
 
-/// Reads `data` as the runner's journal: a line is passed over, or written and read again as it was,
-/// and the tasks that they tell of can be recalled. False if a line is passed over.
+/// Reads `data` as the runner's journal, and checks that each line is skipped or survives a round
+/// trip, and that the tasks in it can be recalled. Returns false if a line is skipped.
 pub fn journal(data: &[u8]) -> bool {
     crate::runner::check_journal(data)
 }

@@ -1,4 +1,4 @@
-//! One attempt to be started.
+//! The specification of one attempt.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -11,92 +11,100 @@ use crate::EngineError;
 use crate::protocol::launch::LaunchOnWire;
 use crate::script::{LaunchScript, MAX_SCRIPT_BYTES};
 
-/// One try at running a task. Never used twice: a task that is tried again has another `attempt`.
+/// The key of one attempt at a task. It is never used twice: a requeued task gets another
+/// `attempt`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct AttemptKey {
     /// The public number of the job.
     pub job: u64,
-    /// The task's place in its job; 0 in a job of one task.
+    /// The task's index in its job; 0 in a job of one task.
     pub task: u32,
-    /// Which try it is.
+    /// The number of the attempt.
     pub attempt: u32,
 }
 
-/// `7.0.1`: job, task, attempt.
+/// Writes `7.0.1`: job, task, attempt.
 impl fmt::Display for AttemptKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}.{}", self.job, self.task, self.attempt)
     }
 }
 
-/// What is to be run, where, as whom, and within which limits.
+/// The specification of an attempt: its program, nodes, user and limits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "LaunchOnWire", into = "LaunchOnWire")]
 pub struct LaunchSpec {
-    /// Its name.
+    /// The attempt's key.
     pub attempt: AttemptKey,
-    /// The nodes it holds; on a single machine a node is a core. At least one, none twice.
+    /// The nodes that the attempt holds; on a single machine a node is a core. At least one, no
+    /// duplicates.
     pub nodes: Vec<NodeId>,
     /// The program and its arguments. A program without a slash is looked up in the `PATH` of
     /// `env`. At least one word, none with a NUL byte in it.
     pub argv: Vec<OsString>,
-    /// The program, if its text comes with the launch: then the first word of `argv` is what the user
-    /// called it, and is not looked for.
+    /// The program, if its text comes with the launch. Then the first word of `argv` is the user's
+    /// name for the program, and is not looked up.
     pub script: Option<LaunchScript>,
-    /// The whole environment, to which the engine adds `TOLLGATE_*` variables that say what and
-    /// where the attempt is. Nothing else is inherited.
+    /// The whole environment. The engine adds `TOLLGATE_*` variables that describe the attempt and
+    /// its nodes. No other variable is inherited.
     pub env: Vec<(OsString, OsString)>,
-    /// The folder it starts in; absolute.
+    /// The working directory; absolute.
     pub dir: PathBuf,
-    /// The file that standard output and standard error go to, made or emptied at the start;
-    /// relative to `dir`. Opened as the user; a symbolic link is refused. The directory that it is
-    /// in is made as the user if it is missing, those above are not. Without one output is thrown away.
+    /// The file for standard output and standard error, created or truncated at the start; relative
+    /// to `dir`. It is opened as the user, and a symbolic link is rejected. If its directory is
+    /// missing, the directory is created as the user; directories above it are not. None if the
+    /// output is discarded.
     pub output: Option<PathBuf>,
-    /// Whom it runs as; without one as whom the engine runs as.
+    /// The user that the attempt runs as; None for the engine's own user.
     pub user: Option<LaunchUser>,
-    /// Permission bits that files it makes do not get.
+    /// Permission bits that the attempt's new files do not get.
     pub umask: u32,
-    /// What it may use at most.
+    /// The attempt's resource limits.
     pub limits: LaunchLimits,
-    /// Its weight on each of its nodes; see [`crate::Engine::set_shares`].
+    /// The attempt's weight on each of its nodes; see [`crate::Engine::set_shares`].
     pub share: f64,
 }
 
 /// An operating-system user, as numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaunchUser {
-    /// The user.
+    /// The user id.
     pub uid: u32,
-    /// Its main group.
+    /// The id of the main group.
     pub gid: u32,
-    /// Its other groups.
+    /// The ids of the other groups.
     pub groups: Vec<u32>,
 }
 
-/// What an attempt may use at most.
+/// The resource limits of an attempt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaunchLimits {
-    /// Wall-clock time from its start; then it is killed with [`crate::KillReason::TimeLimit`]. Positive.
+    /// Maximum wall-clock time from the start; then the attempt is killed with
+    /// [`crate::KillReason::TimeLimit`]. Positive.
     #[serde(with = "crate::protocol::time::optional_span")]
     pub wall: Option<Span>,
-    /// Bytes of memory, where [`crate::EngineCapacity`] says that this is enforced. Positive.
+    /// Maximum memory in bytes, where [`crate::EngineCapacity`] says that this limit is enforced.
+    /// Positive.
     pub memory: Option<u64>,
-    /// Whether, without a limit of its own, it may have its nodes' share of the machine's memory, where a
-    /// control group limits it for the task as a whole. If not, it has no limit.
+    /// Whether an attempt without a memory limit of its own gets its nodes' share of the machine's
+    /// memory as the limit, where a control group limits the task as a whole. If false, such an
+    /// attempt has no limit.
     #[serde(default)]
     pub share_of_memory: bool,
-    /// Processes and threads at a time, where [`crate::EngineCapacity`] says that this is enforced. Positive.
+    /// Maximum number of processes and threads at a time, where [`crate::EngineCapacity`] says that
+    /// this limit is enforced. Positive.
     #[serde(default)]
     pub processes: Option<u32>,
-    /// Bytes of its output; then it is killed with [`crate::KillReason::OutputLimit`]. It is looked at
-    /// once a second, so that more can be written. Positive.
+    /// Maximum size of the output in bytes; then the attempt is killed with
+    /// [`crate::KillReason::OutputLimit`]. The size is checked once a second, so the output can
+    /// exceed the limit. Positive.
     #[serde(default)]
     pub output: Option<u64>,
 }
 
 impl LaunchSpec {
-    /// `argv` on `nodes` in `dir`: with an empty environment, no output, no limits, as whom the
-    /// engine runs as, umask 022 and a share of 1.
+    /// Creates a launch of `argv` on `nodes` in `dir` with an empty environment, no output, no
+    /// limits, the engine's own user, umask 022 and a share of 1.
     pub fn new(
         attempt: AttemptKey,
         nodes: Vec<NodeId>,
@@ -118,10 +126,10 @@ impl LaunchSpec {
         }
     }
 
-    /// Whether some engine with `nodes` nodes could start this.
+    /// Checks whether an engine with `nodes` nodes could start this launch.
     ///
     /// # Errors
-    /// [`EngineError::Invalid`] with the field that none could make sense of.
+    /// [`EngineError::Invalid`] with the field that is invalid for every engine.
     pub fn validate(&self, nodes: u32) -> Result<(), EngineError> {
         let problem = self
             .invalid_program()
@@ -135,7 +143,7 @@ impl LaunchSpec {
         })
     }
 
-    /// Returns the launch with the name of its script alone.
+    /// Returns the launch with the hash of its script, without the text.
     pub(crate) fn without_text(&self) -> Self {
         Self {
             script: self.script.as_ref().map(LaunchScript::without_text),
@@ -193,7 +201,7 @@ impl LaunchSpec {
     }
 }
 
-/// Whether `share` can be a weight.
+/// Returns whether `share` is a valid weight.
 pub(crate) fn is_share(share: f64) -> bool {
     share.is_finite() && share > 0.0
 }
@@ -222,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_engine_could_start_is_named() {
+    fn launch_validation_names_the_invalid_field() {
         assert_eq!(field_of(|_| ()), None);
         assert_eq!(field_of(|l| l.argv.clear()), Some("argv"));
         assert_eq!(field_of(|l| l.argv.push("a\0b".into())), Some("argv"));

@@ -1,16 +1,16 @@
-//! Until when what runs may go on without another word of the engine's caller.
+//! The time until which attempts may run without a new message from the engine's caller.
 
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// A moment by the clock of the host that counts from its boot: nobody can set it, every process of
-/// the host reads the same one, and it goes on while the host is suspended.
+/// A time on the host's clock since its boot. The clock cannot be set, is the same for every
+/// process of the host, and continues while the host is suspended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BootTime(Duration);
 
 impl BootTime {
-    /// Returns the present moment.
+    /// Returns the present time.
     pub fn now() -> Self {
         let now = clock_gettime(ClockId::Boottime);
         let secs = u64::try_from(now.tv_sec).unwrap_or(0);
@@ -18,33 +18,34 @@ impl BootTime {
         Self(Duration::new(secs, nanos))
     }
 
-    /// Returns the moment that comes `span` after the boot.
+    /// Returns the time `span` after the boot.
     pub const fn after_boot(span: Duration) -> Self {
         Self(span)
     }
 
-    /// Returns how long after the boot this moment comes.
+    /// Returns the span from the boot to this time.
     pub const fn since_boot(self) -> Duration {
         self.0
     }
 
-    /// Returns how long it takes from `earlier` to this moment; zero if `earlier` is the later one.
+    /// Returns the span from `earlier` to this time; zero if `earlier` is later.
     pub const fn saturating_since(self, earlier: Self) -> Duration {
         self.0.saturating_sub(earlier.0)
     }
 
-    /// Returns the moment in whole microseconds, rounded down: a lease never gets longer on its way.
+    /// Returns the time in whole microseconds, rounded down, so that a lease never becomes longer
+    /// in transit.
     pub(crate) fn as_micros(self) -> u64 {
         u64::try_from(self.0.as_micros()).unwrap_or(u64::MAX)
     }
 
-    /// Returns the moment that many microseconds after the boot.
+    /// Returns the time `micros` microseconds after the boot.
     pub(crate) const fn from_micros(micros: u64) -> Self {
         Self(Duration::from_micros(micros))
     }
 }
 
-/// Returns the moment `span` later.
+/// Returns the time `span` later.
 impl std::ops::Add<Duration> for BootTime {
     type Output = Self;
 

@@ -1,20 +1,20 @@
-//! Capacity: what starts tasks, ends them and says what became of them.
+//! Engines: they start tasks, end them and report their ends.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`engine`] | [`Engine`]: the trait, and what every engine owes its caller |
-//! | [`launch`] | [`LaunchSpec`]: one attempt to be started, down to its limits |
+//! | [`engine`] | [`Engine`]: the trait, with the guarantees of every engine |
+//! | [`launch`] | [`LaunchSpec`]: the specification of one attempt, with its limits |
 //! | [`script`] | [`LaunchScript`]: the text of a program that comes with its launch |
-//! | [`report`] | [`AttemptReport`]: what became of it |
-//! | [`lease`] | [`BootTime`]: until when what runs may go on without another word |
-//! | [`capacity`] | [`EngineCapacity`]: what there is, what is enforced, what can escape |
-//! | [`error`] | [`EngineError`]: what went wrong, and whether trying again can help |
-//! | [`memory`] | [`SimEngine`]: nothing runs, under a simulated clock; faults on order |
-//! | [`local`] | [`LocalEngine`]: this machine, by way of a runner that outlives its caller |
+//! | [`report`] | [`AttemptReport`]: starts and ends of attempts |
+//! | [`lease`] | [`BootTime`]: the time until which attempts may run without renewal |
+//! | [`capacity`] | [`EngineCapacity`]: resources, enforced limits, possible escapes |
+//! | [`error`] | [`EngineError`]: failed calls, and whether a retry can help |
+//! | [`memory`] | [`SimEngine`]: a simulation with a simulated clock and injected faults |
+//! | [`local`] | [`LocalEngine`]: this machine, through a runner that outlives its caller |
 //! | [`log`] | the log of a process: levels, times, text or JSON |
-//! | [`runner`] | the runner: the process that starts tasks here and keeps the record of them |
-//! | [`starter`] | the process that starts runners as root for a service that is not root's |
-//! | [`conformance`] | what every engine must do, as checks that run on any of them |
+//! | [`runner`] | the runner: the process that starts tasks here and records them |
+//! | [`starter`] | the process that starts runners as root for a service that is not root |
+//! | [`conformance`] | conformance checks that every engine must pass |
 
 pub mod capacity;
 pub mod conformance;

@@ -1,4 +1,4 @@
-//! This machine as an engine: the service's end of the runner's socket.
+//! The engine for this machine: the service's end of the runner's socket.
 
 mod connection;
 mod process;
@@ -25,43 +25,47 @@ use connection::RunnerConnection;
 pub(crate) use connection::read_guard;
 pub(crate) use process::RunnerProcess;
 
-/// How a [`LocalEngine`] is opened.
+/// The settings of a [`LocalEngine`].
 #[derive(Clone, Debug)]
 pub struct LocalEngineConfig {
-    /// The runner's folder; made if it is not there, with its parent folder there. Nobody else may enter it.
+    /// The runner's directory; created if it is missing, provided that its parent exists. No other
+    /// user may enter it.
     pub state_dir: PathBuf,
-    /// The program and arguments that start a runner; the folder is added as the last one.
+    /// The program and arguments that start a runner; the directory is appended as the last
+    /// argument.
     pub runner: Vec<OsString>,
-    /// Nodes to offer: so many of the cores that this process may run on. All of them if not said.
+    /// Number of nodes to offer, out of the cores that this process may run on. None for all cores.
     pub nodes: Option<u32>,
-    /// Attempts that run at once, on each node; others that are handed in wait in the runner.
+    /// Maximum number of attempts that run at once on each node; further attempts wait in the
+    /// runner.
     pub slots_per_node: u32,
     /// Whether launches may name other users, which needs root.
     pub other_users: bool,
-    /// From asking a task to end until it is made to.
+    /// The time from asking a task to end until it is killed.
     pub grace: Duration,
-    /// How long a task may take from being begun until its program runs. A folder on a server that
-    /// does not answer can hold it up for ever.
+    /// The maximum time from the start of a task's setup until its program runs. A directory on a
+    /// server that does not answer can block the setup for ever.
     pub setup_timeout: Duration,
-    /// How long a runner stays that nobody is connected to and that runs nothing.
+    /// The time after which a runner without a connection and without running tasks ends.
     pub idle_timeout: Duration,
-    /// Whether what runs is under a lease, and how long the first one is, from the start of a runner
-    /// in a new folder: once the lease has ended, what runs is ended with [`KillReason::Evicted`]. It is
-    /// renewed by [`Engine::renew_lease`] alone. Without a lease what runs goes on for ever.
+    /// The length of the first lease, from the start of a runner in a new directory. Once the lease
+    /// has ended, running tasks are ended with [`KillReason::Evicted`]. Only
+    /// [`Engine::renew_lease`] renews it. None for no lease: tasks then run without a time limit.
     pub lease: Option<Duration>,
-    /// Whether control groups are used where they can be. Without them less is enforced.
+    /// Whether control groups are used where possible. Without them fewer limits are enforced.
     pub control_groups: bool,
-    /// How a runner that is started writes its log, the file `log` in its folder.
+    /// The log settings of a new runner, which logs to the file `log` in its directory.
     pub log: LogSettings,
-    /// The starter to ask for a connection to a runner. None if this process starts and connects to one
-    /// itself.
+    /// The starter that provides a connection to a runner. None if this process starts a runner and
+    /// connects to it itself.
     pub starter: Option<StarterLink>,
-    /// How long an answer is waited for, and a new runner.
+    /// The maximum time to wait for an answer, or for a new runner.
     pub call_timeout: Duration,
 }
 
 impl LocalEngineConfig {
-    /// All cores with 8 slots each, own tasks only, 5 s of grace; `runner` starts a runner.
+    /// Creates settings with all cores, 8 slots per node, own tasks only and 5 s of grace; `runner`
+    /// starts a runner.
     pub fn new(
         folder: impl AsRef<Path>,
         runner: impl IntoIterator<Item = impl Into<OsString>>,
@@ -100,11 +104,11 @@ impl LocalEngineConfig {
     }
 }
 
-/// Tasks as processes of this machine. They are started and watched by a runner: a process of
-/// its own, which is started when it is needed, found again when the caller is restarted, and
+/// An engine that runs tasks as processes of this machine. A runner starts and watches them: a
+/// separate process, which is started on demand, found again after a restart of the caller, and
 /// replaced when it has ended.
 ///
-/// After a runner was replaced, what was not acknowledged is reported again.
+/// After a runner is replaced, all unacknowledged reports are delivered again.
 pub struct LocalEngine {
     settings: LocalEngineConfig,
     connection: Option<RunnerConnection>,
@@ -114,7 +118,7 @@ pub struct LocalEngine {
     last_request_id: u64,
 }
 
-/// What has arrived from the runner, and whom to wake.
+/// The reports that arrived from the runner, and the callback for new ones.
 #[derive(Default)]
 struct ReportMailbox {
     reports: Mutex<VecDeque<AttemptReport>>,
@@ -123,15 +127,15 @@ struct ReportMailbox {
 }
 
 impl LocalEngine {
-    /// Connects to the runner of the folder, and starts one if there is none.
+    /// Connects to the runner of the directory, and starts a runner if none is running.
     ///
     /// # Errors
-    /// [`EngineError::Setup`] if the folder is not one for us alone or no runner can be started,
-    /// [`EngineError::OtherVersion`] if a runner of another release is still busy there, or those of
-    /// any call.
+    /// [`EngineError::Setup`] if the directory is not private to this user or no runner can be
+    /// started, [`EngineError::OtherVersion`] if a runner of another release is still busy there,
+    /// or the errors of any call.
     pub fn open(settings: LocalEngineConfig) -> Result<Self, EngineError> {
         let path = settings.state_dir.clone();
-        // Where there is a starter, the folder is its own.
+        // The starter owns the directory, if there is a starter.
         if settings.starter.is_none() {
             state_dir::make_private(&path).map_err(|source| EngineError::Setup {
                 path,
@@ -152,7 +156,7 @@ impl LocalEngine {
         Ok(engine)
     }
 
-    /// The process of the runner that was last connected to; none if that has gone.
+    /// Returns the process id of the last connected runner. None if that runner has ended.
     pub fn runner_pid(&self) -> Option<u32> {
         let open = self
             .connection
@@ -161,10 +165,10 @@ impl LocalEngine {
         open.map(RunnerConnection::runner_pid)
     }
 
-    /// Connects anew, to a new runner if need be, and learns what it offers.
+    /// Reconnects, if necessary to a new runner, and reads its capacity.
     fn connect(&mut self) -> Result<(), EngineError> {
         self.connection = None;
-        // What the last runner said and nobody took yet is said again by the next.
+        // The next runner repeats the reports of the last one that were not polled yet.
         self.mailbox.lock().clear();
         let deadline = Instant::now() + self.settings.call_timeout;
         let connection = loop {
@@ -173,7 +177,7 @@ impl LocalEngine {
             {
                 break connection;
             }
-            // It ended before it said hello.
+            // The runner ended before its hello.
             if Instant::now() >= deadline {
                 let folder = self.settings.state_dir.display();
                 let reason = format!("no runner answers in {folder}");
@@ -200,7 +204,7 @@ impl LocalEngine {
         }
     }
 
-    /// Asks the runner; if it has gone, asks the next one, once.
+    /// Sends a request to the runner; if the runner has ended, sends it once to the next runner.
     fn call(&mut self, ask: impl Fn() -> RunnerRequestKind) -> Result<RunnerResponse, EngineError> {
         if self
             .connection
@@ -239,7 +243,8 @@ impl LocalEngine {
     }
 }
 
-/// Launches as they are sent: of those with the same script the first brings its text.
+/// Returns the launches in the form in which they are sent: of launches with the same script, only
+/// the first contains the text.
 fn without_repeated_texts(launches: &[LaunchSpec]) -> Vec<LaunchSpec> {
     let mut sent = BTreeSet::new();
     let mut once = |launch: &LaunchSpec| {
@@ -258,7 +263,7 @@ fn not_connected() -> EngineError {
     }
 }
 
-/// Before a runner has said what it has.
+/// The capacity before a runner has reported its own.
 const NO_CAPACITY: EngineCapacity = EngineCapacity {
     nodes: 0,
     memory_per_node: 0,
@@ -353,7 +358,7 @@ impl ReportMailbox {
         self.reports.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Something arrived, or nothing will any more.
+    /// Signals that a report arrived, or that no more will arrive.
     fn notify(&self) {
         self.arrived.notify_all();
         let wake = self
@@ -366,8 +371,8 @@ impl ReportMailbox {
         }
     }
 
-    /// Everything that has arrived; waits at most so long for the first of it, or until there
-    /// is nobody any more who could send something.
+    /// Returns all reports that have arrived. Waits at most `timeout` for the first report, or
+    /// until the connection is closed.
     fn take(&self, timeout: Duration) -> Vec<AttemptReport> {
         let mut reports = self.lock();
         if reports.is_empty() && !timeout.is_zero() {

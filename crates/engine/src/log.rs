@@ -1,7 +1,7 @@
-//! The log of a process: one line an event on standard error, as text or as JSON.
+//! The log of a process: one line per event on standard error, as text or as JSON.
 //!
-//! A warning or an error that is repeated is written once; every [`PERIOD`] one more line says how
-//! often it came back, so that a full disk does not fill what is left of it.
+//! A repeated warning or error is written once. Every [`PERIOD`] one more line says how often it
+//! was repeated, so that an error about a full disk does not fill the rest of the disk.
 
 mod repeats;
 
@@ -17,43 +17,43 @@ use tracing_subscriber::{Registry, fmt::Layer};
 pub use repeats::PERIOD;
 use repeats::RepeatFilter;
 
-/// A format of the lines of a log.
+/// A format of log lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
     /// `2026-11-22T06:02:29.014382Z  INFO worker is here name="blade" nodes=4`.
     #[default]
     Text,
-    /// One JSON object a line, with the keys `timestamp`, `level` and `message`, those of the event, and
-    /// `span` with those of the connection, if the event belongs to one.
+    /// One JSON object per line, with the keys `timestamp`, `level` and `message`, the keys of the
+    /// event, and `span` with the keys of the connection if the event belongs to one.
     Json,
 }
 
-/// A level of a log: events below it are left out.
+/// A log level: events below it are omitted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogLevel {
-    /// What failed.
+    /// Failures.
     Error,
-    /// Also what is wrong and does not stop anything.
+    /// Also problems that do not stop any function.
     Warn,
-    /// Also what an operator wants to follow: start, stop, workers.
+    /// Also events that an operator wants to follow: start, stop, workers.
     #[default]
     Info,
     /// Also each admission decision.
     Debug,
 }
 
-/// The settings of a process' log.
+/// The log settings of a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogSettings {
-    /// The format of its lines.
+    /// The format of the lines.
     pub format: LogFormat,
-    /// The level from which on events are written.
+    /// The minimum level of events that are written.
     pub level: LogLevel,
 }
 
-/// A word that names no log format or level; holds what was expected.
+/// The error for a word that is not a log format or level; it contains the expected words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected {0}")]
 pub struct UnknownLogSetting(pub &'static str);
@@ -115,10 +115,10 @@ impl From<LogLevel> for LevelFilter {
     }
 }
 
-/// Starts the log of this process. The first call decides; later ones change nothing.
+/// Starts the log of this process. The first call takes effect; later calls change nothing.
 pub fn start(settings: LogSettings) {
     let lines = lines();
-    // A process has one log: an error says that it is there already.
+    // A process has one log. An error means that the log is already started.
     let _ = match settings.format {
         LogFormat::Text => {
             let log = Registry::default().with(lines);
@@ -145,7 +145,8 @@ fn set_default(
     tracing::subscriber::set_global_default(log)
 }
 
-/// Lines on standard error with the time in UTC. That they cannot be written is no reason to stop.
+/// Returns a layer that writes lines with the time in UTC to standard error. A failed write does
+/// not stop the process.
 fn lines() -> Layer<Registry, DefaultFields, Format, fn() -> std::io::Stderr> {
     tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr as fn() -> std::io::Stderr)
@@ -159,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn log_words_are_read_as_they_are_written() {
+    fn log_format_and_level_round_trip_through_text() {
         for format in [LogFormat::Text, LogFormat::Json] {
             assert_eq!(format.to_string().parse(), Ok(format));
         }

@@ -1,6 +1,6 @@
-//! What passes between a [`crate::LocalEngine`] and its runner, and into the runner's journal: one
-//! JSON value a line. Either side may be of another release than the other, so fields are only
-//! ever added, and unknown ones are passed over.
+//! The messages between a [`crate::LocalEngine`] and its runner, also used in the runner's journal:
+//! one JSON value per line. The two sides may be of different releases, so fields are only ever
+//! added, and unknown fields are ignored.
 
 pub(crate) mod launch;
 pub(crate) mod time;
@@ -12,19 +12,19 @@ use crate::{
     AttemptKey, AttemptReport, EngineCapacity, EngineError, KillReason, LaunchSpec, RunningAttempt,
 };
 
-/// Counts changes that the other side cannot do without. In version 1 an open connection renewed a lease, and
-/// a launch of a script named a path.
+/// The protocol version, incremented for changes that the other side cannot do without. In version
+/// 1 an open connection renewed a lease, and a launch of a script named a path.
 pub(crate) const VERSION: u32 = 2;
 
-/// From the engine to the runner.
+/// A message from the engine to the runner.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct RunnerRequest {
-    /// Repeated in the answer.
+    /// The number of the request, repeated in the answer.
     pub(crate) id: u64,
     pub(crate) ask: RunnerRequestKind,
 }
 
-/// What is asked of the runner.
+/// A request to the runner.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum RunnerRequestKind {
@@ -33,13 +33,13 @@ pub(crate) enum RunnerRequestKind {
     SetShares(Vec<(AttemptKey, f64)>),
     Kill(Vec<AttemptKey>, KillReason),
     Acknowledge(Vec<AttemptKey>),
-    /// What runs may go on until so many microseconds after the boot of the host.
+    /// Renews the lease: tasks may run until this many microseconds after the boot of the host.
     RenewLease(u64),
     Running,
 }
 
 impl RunnerRequestKind {
-    /// The call's name in messages.
+    /// Returns the call's name for messages.
     pub(crate) const fn name(&self) -> &'static str {
         match self {
             Self::Capacity => "capacity",
@@ -53,15 +53,15 @@ impl RunnerRequestKind {
     }
 }
 
-/// From the runner to the engine.
+/// A message from the runner to the engine.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum RunnerMessage {
-    /// The first word on every connection.
+    /// The first message on every connection.
     Hello {
         version: u32,
         pid: u32,
-        /// What the runner holds launches to.
+        /// The runner's launch guard.
         #[serde(default)]
         guard: Option<LaunchGuard>,
     },
@@ -79,12 +79,12 @@ pub(crate) enum RunnerResponse {
     Done,
     Capacity(EngineCapacity),
     Running(Vec<RunningAttempt>),
-    /// There is no room to keep a record of more.
+    /// There is no disk space to record more attempts.
     Full(String),
 }
 
 impl RunnerResponse {
-    /// `Done`, or the error that it is.
+    /// Returns `Done`, or the error that the answer contains.
     pub(crate) fn expect_done(self) -> Result<(), EngineError> {
         match self {
             Self::Full(reason) => Err(EngineError::Full { reason }),
@@ -93,7 +93,7 @@ impl RunnerResponse {
     }
 }
 
-/// `value` as a line.
+/// Returns `value` as a line.
 pub(crate) fn encode_line(value: &impl Serialize) -> Vec<u8> {
     let mut line = serde_json::to_vec(value).expect("our own types are representable in JSON");
     line.push(b'\n');

@@ -1,35 +1,38 @@
-//! The runner: a small process that starts tasks and keeps the record of them, so that the service
-//! can be restarted, or crash, and no task and no exit status is lost.
+//! The runner: a small process that starts tasks and records their ends. The service can restart or
+//! crash without losing a task or an exit status.
 //!
-//! It lives in a folder that only its owner can enter:
+//! The runner's files are in a directory that only its owner can enter:
 //!
-//! | file | what it is |
+//! | file | contents |
 //! |---|---|
-//! | `lock` | held by the runner, and by each child until its program has replaced it |
-//! | `socket` | where the service asks (one JSON value a line, see `wire`) |
+//! | `lock` | lock held by the runner, and by each child until its program has replaced it |
+//! | `socket` | socket for requests of the service (one JSON value per line, see `wire`) |
 //! | `runner.json` | its settings |
-//! | `journal` | attempts taken, ended, acknowledged; append-only, a checksum a line |
-//! | `lease` | until when what runs may go on, where there is a lease |
-//! | `scripts/<user>-<hash>` | the text of a script that a task needs which is not over |
-//! | `attempts/<attempt>` | the attempt was started: made with O_EXCL by the child itself |
+//! | `journal` | attempts taken, ended, acknowledged; append-only, one checksum per line |
+//! | `lease` | time until which tasks may run, if there is a lease |
+//! | `scripts/<user>-<hash>` | text of a script that an unfinished task needs |
+//! | `attempts/<attempt>` | mark that the attempt was started: created with O_EXCL by its child |
 //!
-//! The copies that tasks run of their scripts are in the folder beside it, `<folder>-scripts`: tasks of other
-//! users reach them there (see `scripts`).
+//! The copies of scripts that tasks run are in a directory beside the runner's, `<folder>-scripts`,
+//! where tasks of other users can reach them (see `scripts`).
 //!
-//! The order of things keeps an attempt from being started twice and an end from being forgotten:
+//! The order of steps prevents a second start of an attempt and the loss of an end:
 //!
-//! 1. It is in the journal, and that on the disk, before the service hears that it was taken on.
-//! 2. Its child makes the `started` file before it becomes the program, and ends with the runner until then.
-//! 3. Its end is in the journal before the service hears of it, and stays until that is acknowledged.
+//! 1. An attempt is in the journal, and the journal on disk, before the service gets the answer
+//!    that the attempt was taken.
+//! 2. The child creates the `started` file before it becomes the program, and ends with the runner
+//!    until then.
+//! 3. An end is in the journal before it is reported to the service, and stays there until it is
+//!    acknowledged.
 //!
-//! With a *lease* what runs may go on only until a moment that the caller renews: then the runner ends it,
-//! or, if the runner was killed or stopped, the runner's *watcher* (see `watch`).
+//! With a *lease* tasks may run only until a time that the caller renews. Then the runner ends
+//! them, or, if the runner was killed or stopped, the runner's *watcher* does (see `watch`).
 //!
-//! A runner that gets SIGTERM or SIGINT asks all that runs to end, records how it ended, and goes.
-//! A runner that is killed leaves its tasks running. The next one finds those that are alive by
-//! number and start, watches them, and learns their exit status from the kernel (Linux 6.15 and newer; on
-//! older ones they are reported as lost when they end). Those that have ended meanwhile are
-//! lost; those that have no `started` file never ran, and are started.
+//! A runner that gets SIGTERM or SIGINT asks all tasks to end, records their ends, and exits. A
+//! runner that is killed leaves its tasks running. The next runner finds the live ones by process
+//! id and start time, watches them, and gets their exit status from the kernel (Linux 6.15 and
+//! newer; on older kernels they are reported as lost when they end). Tasks that have ended
+//! meanwhile are lost. Tasks without a `started` file never ran, and are started.
 
 mod adopted;
 mod cgroup;
@@ -88,9 +91,9 @@ use spawn::BlockedSignals;
 use state_dir::RunnerStateDir;
 use supervisor::RunnerSupervisor;
 
-/// Runs the runner of the folder that is the only word of `args`, until it is not needed any more:
-/// nobody is connected, and nothing runs. Ends with 1 if it cannot begin, with 2 on wrong usage; another
-/// runner in the folder is no failure.
+/// Runs the runner of the directory that is the only word of `args`, until it is idle: no service
+/// is connected, and no task runs. Returns 1 if the runner cannot start, 2 on wrong usage. Another
+/// runner in the directory is not a failure.
 pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.collect();
     let settings = args
@@ -121,8 +124,8 @@ pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// Reads `data` as a journal, for the fuzz target: what can be read is written and read again as it was.
-/// False if there are other lines.
+/// Reads `data` as a journal, for the fuzz target, and checks that each readable line survives a
+/// round trip. Returns false if there are other lines.
 pub(crate) fn check_journal(data: &[u8]) -> bool {
     let entries = journal::parse_all(data);
     recovery::rebuild_tasks(&entries);
@@ -139,11 +142,11 @@ fn run(path: &Path, settings: Result<RunnerConfig, EngineError>) -> Result<(), E
             source,
         }
     };
-    // Before there are threads, so that each holds them back.
+    // Signals are blocked before other threads start, so that every thread blocks them.
     let signals = BlockedSignals::block(&[Signal::TERM, Signal::INT, Signal::HUP])
         .map_err(failed("holding signals back"))?;
-    // Its own session, so that no terminal and no process group of the service's ends it. It fails
-    // if it has one already, and then nothing needs to be done.
+    // The runner gets its own session, so that no terminal and no process group of the service ends
+    // it. The call fails if the runner already leads a session, which is just as good.
     let _ = rustix::process::setsid();
     let ours = Some(rustix::process::getpid());
     rustix::process::set_child_subreaper(ours)
@@ -214,7 +217,7 @@ fn run(path: &Path, settings: Result<RunnerConfig, EngineError>) -> Result<(), E
     Ok(())
 }
 
-/// Passes on that the runner is asked to end. That a terminal is gone ends none of its tasks.
+/// Forwards the signals that ask the runner to end. A hangup of the terminal ends no task.
 fn forward_signals(signals: BlockedSignals, to: mpsc::Sender<RunnerEvent>) {
     std::thread::spawn(move || {
         loop {

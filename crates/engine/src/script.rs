@@ -6,18 +6,18 @@ use std::sync::Arc;
 use ring::digest::{SHA256, SHA256_OUTPUT_LEN, digest};
 use serde::{Deserialize, Serialize};
 
-/// The longest script, in bytes: as much as a request of the service's API holds.
+/// The maximum length of a script in bytes: the maximum of a request to the service's API.
 pub const MAX_SCRIPT_BYTES: usize = 1 << 20;
 
 /// A program whose text comes with its launch. The engine runs a copy of its own, so that no
 /// privileged process ever opens a path that a user named.
 ///
-/// Equal texts are one script, known by the SHA-256 of the text. A script without its text is one that
-/// the engine holds already: a journal and a job's row in a store name it, and nothing more.
+/// Equal texts are one script, identified by the SHA-256 of the text. A script without its text is
+/// one that the engine already has: a journal, or a job's row in a store, contains only the hash.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "ScriptOnWire", into = "ScriptOnWire")]
 pub struct LaunchScript {
-    /// In small hexadecimal digits: a name of a file that leads nowhere else.
+    /// The hash in lower-case hexadecimal digits, which is safe as a file name.
     sha256: Arc<str>,
     text: Option<Arc<str>>,
 }
@@ -32,17 +32,17 @@ impl LaunchScript {
         }
     }
 
-    /// Returns the SHA-256 of its text, as 64 small hexadecimal digits.
+    /// Returns the SHA-256 of the text, as 64 lower-case hexadecimal digits.
     pub fn sha256(&self) -> &str {
         &self.sha256
     }
 
-    /// Returns its text. None if the engine holds it already.
+    /// Returns the text. None if the engine already has it.
     pub const fn text(&self) -> Option<&Arc<str>> {
         self.text.as_ref()
     }
 
-    /// Returns the script as it is named where its text is known.
+    /// Returns the script without its text, for a receiver that knows the text.
     pub fn without_text(&self) -> Self {
         Self {
             sha256: Arc::clone(&self.sha256),
@@ -60,8 +60,8 @@ fn sha256(text: &str) -> String {
     hex
 }
 
-/// A [`LaunchScript`] as JSON. It is not believed: a name that does not belong to the text, or is no name,
-/// is refused.
+/// A [`LaunchScript`] as JSON. The JSON is not trusted: a hash that does not belong to the text, or
+/// is malformed, is rejected.
 #[derive(Serialize, Deserialize)]
 struct ScriptOnWire {
     sha256: String,
@@ -69,7 +69,7 @@ struct ScriptOnWire {
     text: Option<String>,
 }
 
-/// Why some JSON is no script.
+/// A reason why JSON is not a valid script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 enum ScriptError {
     #[error("sha256: expected 64 small hexadecimal digits")]
@@ -116,11 +116,11 @@ impl From<LaunchScript> for ScriptOnWire {
 mod tests {
     use super::*;
 
-    /// `printf '' | sha256sum`.
+    /// The output of `printf '' | sha256sum`.
     const OF_NOTHING: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
     #[test]
-    fn script_is_known_by_the_sha256_of_its_text() {
+    fn script_is_identified_by_the_sha256_of_its_text() {
         assert_eq!(LaunchScript::new("").sha256(), OF_NOTHING);
         assert_eq!(LaunchScript::new("a"), LaunchScript::new("a".to_owned()));
         assert_ne!(LaunchScript::new("a"), LaunchScript::new("b"));
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn script_named_by_a_path_or_by_another_text_is_refused() {
+    fn script_with_a_path_or_a_wrong_hash_is_rejected() {
         let parent = "../".repeat(21) + "x";
         let upper = OF_NOTHING.to_uppercase();
         for (name, text) in [

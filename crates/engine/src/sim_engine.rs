@@ -1,4 +1,5 @@
-//! An engine that runs nothing: a simulated machine under a simulated clock, with faults on order.
+//! An engine that runs no processes: a simulated machine with a simulated clock and injected
+//! faults.
 
 mod machine;
 mod program;
@@ -20,8 +21,8 @@ use crate::{
 };
 use machine::SimMachine;
 
-/// A simulated machine. Clones are the same machine: keep one to move the clock and to order
-/// faults, and open a [`SimEngine`] on it as often as the caller is restarted.
+/// A simulated machine. Clones are the same machine: keep one to advance the clock and to inject
+/// faults, and open a [`SimEngine`] on it for each restart of the caller.
 #[derive(Clone)]
 pub struct SimHost(Arc<Mutex<SimHostState>>);
 
@@ -31,27 +32,28 @@ struct SimHostState {
     program_of: Box<dyn Fn(&LaunchSpec) -> SimProgram + Send>,
     machine: SimMachine,
     faults: SimFaults,
-    /// Reports under way, and when they arrive.
+    /// Reports in transit, with their arrival times.
     pending_reports: Vec<(Instant, AttemptReport)>,
     wake: Option<WakeCallback>,
 }
 
-/// What goes wrong between a caller and a [`SimHost`].
+/// The faults between a caller and a [`SimHost`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SimFaults {
-    /// So many calls fail before they are carried out.
+    /// Number of next calls that fail before they are carried out.
     pub fail_before: u32,
-    /// After those, so many calls are carried out, and their answer is lost.
+    /// Number of calls after those that are carried out and whose answer is lost.
     pub fail_after: u32,
-    /// Every report comes twice.
+    /// Whether every report arrives twice.
     pub double_reports: bool,
-    /// Reports arrive so much later.
+    /// The delay of reports.
     pub report_delay: Span,
 }
 
 impl SimHost {
-    /// A machine of `nodes` nodes with `memory_per_node` bytes each, on which attempts do what
-    /// `deed_of` says; [`SimProgram::of_command`] for a handful of well-known programs. Its clock stands at zero.
+    /// Creates a machine of `nodes` nodes with `memory_per_node` bytes each. `deed_of` defines the
+    /// program of each attempt; [`SimProgram::of_command`] covers a handful of well-known commands.
+    /// The clock starts at zero.
     pub fn new(
         nodes: u32,
         memory_per_node: u64,
@@ -68,48 +70,51 @@ impl SimHost {
         })))
     }
 
-    /// The time there.
+    /// Returns the machine's time.
     pub fn now(&self) -> Instant {
         self.lock().machine.now
     }
 
-    /// Lets time pass until `until`, with all that happens meanwhile. Never goes back.
+    /// Advances the clock to `until` and processes all events until then. The clock never goes
+    /// back.
     pub fn advance_to(&self, until: Instant) {
         let mut machine = self.lock();
         machine.machine.advance_to(until);
         machine.send_reports();
     }
 
-    /// When the next attempt ends if nothing else happens; none if nothing runs.
+    /// Returns the time of the next end if no other event comes first; None if no attempt runs.
     pub fn next_end(&self) -> Option<Instant> {
         self.lock().machine.next_end()
     }
 
-    /// What was handed in and has not ended, whoever has opened an engine here.
+    /// Returns every attempt that was submitted and has not ended, from all engines on this
+    /// machine.
     pub fn running(&self) -> Vec<RunningAttempt> {
         self.lock().machine.running()
     }
 
-    /// Orders faults from now on.
+    /// Injects these faults from now on.
     pub fn set_faults(&self, faults: SimFaults) {
         self.lock().faults = faults;
     }
 
-    /// Makes an attempt that has not ended vanish: it is reported as lost.
+    /// Makes an unfinished attempt vanish: it is reported as lost.
     pub fn mark_lost(&self, attempt: AttemptKey) {
         let mut machine = self.lock();
         machine.machine.mark_lost(attempt);
         machine.send_reports();
     }
 
-    /// A panic elsewhere leaves nothing half done here that could not be gone on with.
+    /// Locks the state. A panic in another thread leaves no inconsistent state, so a poisoned lock
+    /// is usable.
     fn lock(&self) -> MutexGuard<'_, SimHostState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl SimHostState {
-    /// Sends off what happened.
+    /// Sends the new reports.
     fn send_reports(&mut self) {
         let arrives = self.machine.now + self.faults.report_delay;
         let copies = if self.faults.double_reports { 2 } else { 1 };
@@ -126,7 +131,7 @@ impl SimHostState {
         }
     }
 
-    /// Takes the reports that have arrived.
+    /// Removes and returns the reports that have arrived.
     fn take_arrived_reports(&mut self) -> Vec<AttemptReport> {
         let now = self.machine.now;
         let (arrived, under_way) = std::mem::take(&mut self.pending_reports)
@@ -136,7 +141,7 @@ impl SimHostState {
         arrived.into_iter().map(|(_, report)| report).collect()
     }
 
-    /// Lets time pass until a report arrives, at the longest until `until`.
+    /// Advances the clock until a report arrives, at most to `until`.
     fn wait_for_report(&mut self, until: Instant) {
         while self
             .pending_reports
@@ -157,13 +162,13 @@ impl SimHostState {
     }
 }
 
-/// A caller's end of a [`SimHost`].
+/// An engine on a [`SimHost`]: the caller's end.
 pub struct SimEngine {
     host: SimHost,
 }
 
 impl SimEngine {
-    /// Opens the engine: whatever was not acknowledged is reported again.
+    /// Opens the engine: all unacknowledged reports are delivered again.
     pub fn open(world: &SimHost) -> Self {
         let mut machine = world.lock();
         machine.pending_reports.clear();
@@ -176,7 +181,7 @@ impl SimEngine {
         }
     }
 
-    /// Carries out `call`, or fails it if that was ordered.
+    /// Carries out `call`, or fails it as injected.
     fn call<T>(
         &self,
         name: &'static str,
@@ -247,9 +252,9 @@ impl Engine for SimEngine {
         })
     }
 
-    /// With a `timeout` the clock moves on to what happens next, so that nobody waits in earnest;
-    /// without one it stands still, for a caller that moves it by [`SimHost::advance_to`].
-    /// A failing call loses no report.
+    /// Returns the reports. With a `timeout` the clock advances to the next event, so no real time
+    /// passes. With a zero `timeout` it stands still, for a caller that advances it by
+    /// [`SimHost::advance_to`]. A failing call loses no report.
     fn poll(&mut self, timeout: Duration) -> Result<Vec<AttemptReport>, EngineError> {
         let mut arrived = Vec::new();
         self.call("poll", |machine| {
@@ -277,7 +282,8 @@ impl Engine for SimEngine {
         })
     }
 
-    /// The world's clock stands at zero at its boot. A world whose lease was never renewed has none.
+    /// Renews the lease. The machine's clock was at zero at its boot. A machine whose lease was
+    /// never renewed has none.
     fn renew_lease(&mut self, until: BootTime) -> Result<(), EngineError> {
         self.call("renew_lease", |machine| {
             let micros = i64::try_from(until.since_boot().as_micros()).unwrap_or(i64::MAX);
@@ -295,7 +301,7 @@ impl Engine for SimEngine {
     }
 }
 
-/// Whether all shares can be weights.
+/// Checks that all shares are valid weights.
 pub(crate) fn check_shares(shares: &[(AttemptKey, f64)]) -> Result<(), EngineError> {
     match shares.iter().find(|(_, share)| !is_share(*share)) {
         None => Ok(()),

@@ -1,14 +1,15 @@
-//! The starter: a small process of root's beside a service that has given up being root.
+//! The starter: a small root process beside a service that has given up root.
 //!
-//! A service for all users parses the network and decides; the runner becomes users, and so is root's. The
-//! service starts the starter while it is still root, and then becomes an account of its own for good. All
-//! that it can have from the starter is a connection to a runner: the starter starts one if there is none,
-//! connects, and hands the connection over. What is run, and where the runner keeps its files, was settled
-//! when the starter was started; of the settings that come with a request it believes those alone that give
-//! no rights. The runner checks each launch by itself ([`LaunchGuard`]).
+//! A service for all users parses the network and decides; the runner switches users, and so runs
+//! as root. The service starts the starter while it is still root, and then permanently switches to
+//! an account of its own. The starter can give the service only one thing: a connection to a
+//! runner. It starts a runner if necessary, connects, and passes the connection on. The
+//! runner's program and directory were fixed when the starter was started. Of the settings in a
+//! request, the starter uses only those that grant no rights. The runner checks each launch itself
+//! ([`LaunchGuard`]).
 //!
-//! A request and an answer are one packet each, and the answer brings the connection as a descriptor. The
-//! starter ends with the service: when nobody can ask any more.
+//! A request and an answer are one packet each, and the answer carries the connection as a
+//! descriptor. The starter ends with the service, when its channel is closed.
 
 use std::ffi::OsString;
 use std::io::{self, IoSlice, IoSliceMut};
@@ -33,38 +34,40 @@ use crate::local::{RunnerProcess, read_guard};
 use crate::runner::settings::RunnerConfig;
 use crate::runner::state_dir::make_private;
 
-/// How long the starter tries to reach a runner.
+/// The maximum time for which the starter tries to reach a runner.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
-/// How long the service waits for the starter: longer than the starter tries.
+/// The maximum time for which the service waits for the starter: longer than the starter tries.
 const CALLER_TIMEOUT: Duration = Duration::from_secs(30);
-/// The longest request or answer, in bytes.
+/// The maximum length of a request or answer, in bytes.
 const MAX_PACKET_BYTES: usize = 8 << 10;
-/// An answer that brings a connection. Any other is why there is none.
+/// An answer that carries a connection. Any other answer is an error message.
 const CONNECTED: &[u8] = b"+";
 
-/// What a runner holds each launch to by itself, whatever the service that asks for it says.
+/// The checks that a runner applies to each launch, whatever the service requests.
 ///
-/// The user of a task must be named, have an account on this host, and be neither root, unless that is
-/// allowed, nor the account of the service. The groups are those that the system knows.
+/// The user of a task must be named, have an account on this host, and be neither root, unless that
+/// is allowed, nor the account of the service. The groups are those that the system knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaunchGuard {
-    /// The account of the service: a task that ran as it could do to the service what it likes.
+    /// The account of the service: a task under this account could do anything to the service.
     pub account: u32,
-    /// Whether tasks of root are run.
+    /// Whether tasks of root are allowed.
     pub root_jobs: bool,
 }
 
-/// The way to a starter. Clones ask the same one. It is closed by the first request that goes wrong, and by that
-/// the starter ends: an answer that came later would be taken for that of another request.
+/// A handle to a starter. Clones share the same starter. The first failed request closes the
+/// channel, which ends the starter: a later answer would be taken for the answer to another
+/// request.
 #[derive(Clone, Debug)]
 pub struct StarterLink(Arc<Mutex<Option<OwnedFd>>>);
 
 impl StarterLink {
-    /// Starts a starter as `starter`, a program and its first arguments: its runners live in `folder`, are
-    /// started as `runner` and hold launches to `guard`. To be called as root.
+    /// Starts a starter with the command `starter`, a program and its first arguments. Its runners
+    /// use the directory `folder`, are started as `runner` and check launches against `guard`. The
+    /// caller must be root.
     ///
     /// # Errors
-    /// If it cannot be started.
+    /// If the starter cannot be started.
     pub fn start(
         starter: &[OsString],
         folder: &Path,
@@ -97,7 +100,7 @@ impl StarterLink {
         Ok((Self(Arc::new(Mutex::new(Some(ours)))), child))
     }
 
-    /// Asks for a connection to a runner, which is started with these settings if there is none.
+    /// Requests a connection to a runner, which is started with these settings if necessary.
     pub(crate) fn connect(&self, settings: &RunnerConfig) -> Result<UnixStream, EngineError> {
         let unreachable = |reason: String| EngineError::Unreachable { reason };
         let request =
@@ -124,9 +127,9 @@ impl StarterLink {
     }
 }
 
-/// Runs a starter. `args` are the folder of its runners, the [`LaunchGuard`] as JSON, and the program and
-/// first arguments of a runner; requests come through standard input. Ends with 0 when nobody can ask any
-/// more, with 1 if it cannot begin, with 2 on wrong usage.
+/// Runs a starter. `args` are the directory of its runners, the [`LaunchGuard`] as JSON, and the
+/// program and first arguments of a runner; requests come through standard input. Returns 0 when
+/// the channel is closed, 1 if the starter cannot begin, and 2 on wrong usage.
 pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.collect();
     let [folder, guard, runner @ ..] = args.as_slice() else {
@@ -144,7 +147,7 @@ pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
 
 fn run(folder: &Path, guard: &[u8], runner: &[OsString]) -> Result<(), StarterError> {
     let guard: LaunchGuard = serde_json::from_slice(guard)?;
-    // A key that ends what runs in a terminal ends the service, and by that the starter.
+    // A terminal key that ends the foreground processes ends the service, and thereby the starter.
     let _ = rustix::process::setsid();
     let channel = io::stdin().as_fd().try_clone_to_owned()?;
     make_private(folder)?;
@@ -175,8 +178,8 @@ fn run(folder: &Path, guard: &[u8], runner: &[OsString]) -> Result<(), StarterEr
     }
 }
 
-/// Connects to a runner that holds launches to the guard. One that does not was started for a service that was
-/// root itself, and would do whatever this one says.
+/// Connects to a runner that checks launches against the guard. A runner without this guard was
+/// started for a service that was root itself, and would do whatever this service requests.
 fn connect(
     runners: &mut RunnerProcess,
     settings: &RunnerConfig,
@@ -184,7 +187,7 @@ fn connect(
 ) -> Result<UnixStream, EngineError> {
     let first = runners.connect(settings, CONNECT_TIMEOUT)?;
     match read_guard(&first) {
-        // Only this process starts another one.
+        // Only this process starts another runner.
         Some(found) if found == Some(guard) => runners.connect(settings, CONNECT_TIMEOUT),
         Some(_) => Err(EngineError::Unreachable {
             reason:
@@ -198,7 +201,7 @@ fn connect(
     }
 }
 
-/// Why a starter cannot begin, or go on.
+/// The error of a starter that cannot begin, or continue.
 #[derive(Debug, thiserror::Error)]
 enum StarterError {
     #[error("its guard: {0}")]
@@ -220,7 +223,8 @@ fn send_packet(channel: &OwnedFd, words: &[u8], stream: Option<&UnixStream>) -> 
     rustix::net::sendmsg(channel, &words, &mut control, SendFlags::NOSIGNAL).map(drop)
 }
 
-/// A packet and the descriptor that came with it. An empty packet if the other end is gone.
+/// Receives a packet and the descriptor that came with it. The packet is empty if the other end is
+/// closed.
 fn receive_packet(channel: &OwnedFd) -> Result<(Vec<u8>, Option<OwnedFd>), Errno> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -229,7 +233,7 @@ fn receive_packet(channel: &OwnedFd) -> Result<(Vec<u8>, Option<OwnedFd>), Errno
         let mut into = [IoSliceMut::new(&mut bytes)];
         match rustix::net::recvmsg(channel, &mut into, &mut control, RecvFlags::CMSG_CLOEXEC) {
             Err(Errno::INTR) => {}
-            // It was killed while something to it was under way.
+            // The other end was killed while a packet to it was in transit.
             Err(Errno::CONNRESET) => return Ok((Vec::new(), None)),
             received => break received?,
         }

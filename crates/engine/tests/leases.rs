@@ -1,5 +1,5 @@
-//! What runs under a lease ends with it, whoever is killed or stopped; and a runner that is asked to end
-//! ends what it runs.
+//! Tests that tasks under a lease end with it, whichever process is killed or stopped, and that a
+//! runner that is asked to end ends its tasks.
 
 mod common;
 
@@ -16,10 +16,10 @@ use tollgate_engine::{
     LocalEngine,
 };
 
-/// Long enough to kill a process meanwhile.
+/// A span long enough to kill a process meanwhile.
 const SOON: Duration = Duration::from_millis(500);
 
-/// A task that does not end when it is asked to.
+/// Returns a task that ignores the request to end.
 fn launch_ignoring_sigterm(job: u64) -> LaunchSpec {
     script(job, "trap '' TERM; while :; do sleep 1; done")
 }
@@ -37,7 +37,7 @@ fn ended(engine: &mut LocalEngine, launch: &LaunchSpec) -> AttemptOutcome {
     }
 }
 
-/// The watcher of a runner.
+/// Returns the watcher of a runner.
 fn watcher_of(runner: u32) -> Option<u32> {
     let children = fs::read_to_string(format!("/proc/{runner}/task/{runner}/children")).ok()?;
     let watches = |pid: &u32| {
@@ -49,7 +49,7 @@ fn watcher_of(runner: u32) -> Option<u32> {
 }
 
 #[test]
-fn lease_that_is_not_renewed_ends_what_runs_though_the_caller_is_connected() {
+fn expired_lease_ends_attempts_although_the_caller_is_connected() {
     let home = EngineTestDir::new();
     let mut engine = home.open();
     let launch = command(1, &["sleep", "600"]);
@@ -61,7 +61,7 @@ fn lease_that_is_not_renewed_ends_what_runs_though_the_caller_is_connected() {
 }
 
 #[test]
-fn attempt_under_an_ended_lease_is_not_started() {
+fn attempt_is_not_started_after_the_lease_ended() {
     let home = EngineTestDir::new();
     let mut engine = home.open();
     engine.renew_lease(BootTime::now()).unwrap();
@@ -82,7 +82,7 @@ fn attempt_under_an_ended_lease_is_not_started() {
 }
 
 #[test]
-fn child_that_is_held_up_beyond_the_lease_does_not_become_its_program() {
+fn child_delayed_beyond_the_lease_does_not_run_its_program() {
     let home = EngineTestDir::new().with_fault("child-stopped");
     let mut engine = home.open();
     let launch = script(1, &format!("echo > {}/ran", home.path().display()));
@@ -144,7 +144,7 @@ fn task_of_a_stopped_runner_ends_with_its_lease() {
 }
 
 #[test]
-fn watcher_that_is_killed_is_replaced() {
+fn killed_watcher_is_replaced() {
     let home = EngineTestDir::new();
     let mut engine = home.open();
     let task = start(&mut engine, &launch_ignoring_sigterm(1));
@@ -161,7 +161,7 @@ fn watcher_that_is_killed_is_replaced() {
 }
 
 #[test]
-fn watcher_goes_when_its_runner_has_and_nothing_runs() {
+fn watcher_exits_after_its_runner_when_nothing_runs() {
     let home = EngineTestDir::new();
     let mut engine = home.open();
     let launch = command(1, &["sleep", "600"]);
@@ -177,7 +177,7 @@ fn watcher_goes_when_its_runner_has_and_nothing_runs() {
 }
 
 #[test]
-fn next_runner_goes_on_with_the_lease_and_a_watcher_of_its_own() {
+fn next_runner_continues_the_lease_with_its_own_watcher() {
     let home = EngineTestDir::new();
     let mut engine = home.open();
     let launch = command(1, &["sleep", "600"]);
@@ -197,7 +197,7 @@ fn next_runner_goes_on_with_the_lease_and_a_watcher_of_its_own() {
 }
 
 #[test]
-fn runner_that_is_asked_to_end_ends_its_tasks_and_goes() {
+fn terminated_runner_ends_its_tasks_and_exits() {
     for asked in [Signal::TERM, Signal::INT] {
         let mut home = EngineTestDir::new();
         if asked == Signal::INT {
@@ -210,7 +210,7 @@ fn runner_that_is_asked_to_end_ends_its_tasks_and_goes() {
         signal(runner, asked);
         wait_until("the runner is gone", || !is_alive(runner));
         assert!(!tasks.into_iter().any(is_alive), "it leaves nothing");
-        // The next runner says how they ended.
+        // The next runner reports their ends.
         for (launch, signal) in [(gentle, 15), (stubborn, 9)] {
             let end = ended(&mut engine, &launch);
             assert_eq!(end.status, AttemptStatus::Signalled(signal));
@@ -220,7 +220,7 @@ fn runner_that_is_asked_to_end_ends_its_tasks_and_goes() {
 }
 
 #[test]
-fn runner_whose_terminal_is_gone_goes_on() {
+fn runner_survives_the_loss_of_its_terminal() {
     let home = EngineTestDir::new();
     let mut engine = home.open();
     let task = start(&mut engine, &command(1, &["sleep", "600"]));

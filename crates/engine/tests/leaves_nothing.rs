@@ -1,4 +1,4 @@
-//! What a runner leaves behind when nobody wants it any more, or when it is killed: nothing.
+//! Tests that a runner leaves nothing behind after it has become idle or was killed.
 
 mod common;
 
@@ -9,7 +9,7 @@ use common::{EngineTestDir, command, is_alive, script, wait_for_ends, wait_for_s
 use rustix::process::Signal;
 use tollgate_engine::{Engine, KillReason, LocalEngine};
 
-/// The control groups that an attempt was started in, by its `started` file.
+/// Returns the control groups that an attempt was started in, from its `started` file.
 fn groups_of(home: &EngineTestDir, engine: &mut LocalEngine) -> Vec<PathBuf> {
     let launch = command(1, &["sleep", "600"]);
     engine.start(std::slice::from_ref(&launch)).unwrap();
@@ -33,7 +33,7 @@ fn none_is_left(groups: &[PathBuf]) -> bool {
 }
 
 #[test]
-fn a_runner_that_ends_removes_its_control_groups() {
+fn exiting_runner_removes_its_cgroups() {
     let home = EngineTestDir::new();
     let mut engine = home.open();
     let groups = groups_of(&home, &mut engine);
@@ -43,14 +43,14 @@ fn a_runner_that_ends_removes_its_control_groups() {
 }
 
 #[test]
-fn the_control_groups_of_a_killed_runner_are_removed_by_the_next_one_anywhere() {
+fn cgroups_of_a_killed_runner_are_removed_by_any_later_runner() {
     let home = EngineTestDir::new();
     let mut engine = home.open();
     let groups = groups_of(&home, &mut engine);
     common::signal(engine.runner_pid().unwrap(), Signal::KILL);
     drop(engine);
     drop(home);
-    // The killed one has to be gone before the lock on its groups is free.
+    // The killed runner has to be gone before the lock on its groups is free.
     wait_until("its control groups are gone", || {
         drop(EngineTestDir::new().open());
         none_is_left(&groups)
@@ -58,7 +58,7 @@ fn the_control_groups_of_a_killed_runner_are_removed_by_the_next_one_anywhere() 
 }
 
 #[test]
-fn without_its_folder_a_runner_ends_with_all_that_it_runs() {
+fn runner_without_its_directory_exits_and_ends_all_tasks() {
     for home in [
         EngineTestDir::new(),
         EngineTestDir::without_control_groups(),

@@ -1,4 +1,4 @@
-//! The local engine does what every engine must do, with and without control groups.
+//! Conformance of the local engine, with and without control groups.
 
 mod common;
 
@@ -6,13 +6,13 @@ use common::EngineTestDir;
 use tollgate_engine::conformance;
 
 #[test]
-fn it_conforms() {
+fn local_engine_conforms() {
     let home = EngineTestDir::new();
     conformance::run(&mut || Box::new(home.open()));
 }
 
 #[test]
-fn it_conforms_without_control_groups() {
+fn local_engine_conforms_without_cgroups() {
     let home = EngineTestDir::without_control_groups();
     conformance::run(&mut || Box::new(home.open()));
 }

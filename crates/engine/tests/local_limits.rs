@@ -1,4 +1,4 @@
-//! Tasks that take more than they may: memory, disk, slots.
+//! Tests of tasks that exceed their limits: memory, disk, slots.
 
 mod common;
 
@@ -13,7 +13,7 @@ use tollgate_engine::{
 };
 
 #[test]
-fn too_much_memory_is_not_to_be_had() {
+fn task_beyond_its_memory_limit_fails() {
     for home in [
         EngineTestDir::new(),
         EngineTestDir::without_control_groups(),
@@ -29,7 +29,7 @@ fn too_much_memory_is_not_to_be_had() {
         if engine.capacity().expect("known").memory == MemoryEnforcement::Cgroup {
             assert_eq!(ended.killed, Some(KillReason::MemoryLimit));
         }
-        // The limit was that task's, and not its slot's.
+        // The limit belonged to that task, and not to its slot.
         let mut launch = script(
             2,
             "head -c 100000000 /dev/zero | tail -c 100000000 > /dev/null",
@@ -40,7 +40,7 @@ fn too_much_memory_is_not_to_be_had() {
 }
 
 #[test]
-fn task_without_a_limit_of_its_own_has_its_nodes_share_of_memory() {
+fn task_without_memory_limit_gets_the_share_of_its_nodes() {
     let home = EngineTestDir::new();
     let mut engine = home.open();
     let capacity = engine.capacity().expect("known");
@@ -48,7 +48,7 @@ fn task_without_a_limit_of_its_own_has_its_nodes_share_of_memory() {
         eprintln!("skipped: memory is not limited by control groups here");
         return;
     }
-    // The limit as the task finds it, in either version of control groups.
+    // The limit as the task sees it, in either version of control groups.
     let words = "
         v1=$(sed -n 's/^[0-9]*:memory://p' /proc/self/cgroup)
         v2=$(sed -n 's/^0:://p' /proc/self/cgroup)
@@ -84,7 +84,7 @@ fn task_without_a_limit_of_its_own_has_its_nodes_share_of_memory() {
 }
 
 #[test]
-fn task_has_at_most_so_many_processes_and_the_next_in_its_slot_as_many_as_it_says() {
+fn process_limit_applies_to_its_task_and_not_to_the_next_in_the_slot() {
     let mut home = EngineTestDir::new();
     home.settings.slots_per_node = 1;
     home.settings.nodes = Some(1);
@@ -107,7 +107,7 @@ fn task_has_at_most_so_many_processes_and_the_next_in_its_slot_as_many_as_it_say
 }
 
 #[test]
-fn task_with_too_long_an_output_is_ended_and_one_that_writes_elsewhere_is_not() {
+fn task_is_ended_for_excess_output_but_not_for_other_files() {
     let home = EngineTestDir::new();
     let mut engine = home.open();
     let mut launch = script(1, "while :; do head -c 100000 /dev/zero; done");
@@ -125,7 +125,7 @@ fn task_with_too_long_an_output_is_ended_and_one_that_writes_elsewhere_is_not() 
 }
 
 #[test]
-fn who_finds_no_slot_waits() {
+fn task_without_a_free_slot_waits() {
     let mut home = EngineTestDir::new();
     home.settings.slots_per_node = 1;
     home.settings.nodes = Some(1);
@@ -141,7 +141,7 @@ fn who_finds_no_slot_waits() {
     let running = engine.running().expect("it answers");
     let waiting = running.iter().filter(|running| running.started.is_none());
     assert_eq!(waiting.count(), 2);
-    // Who waits can be killed, and has not run then.
+    // A waiting attempt can be killed, and then has not run.
     engine
         .kill(&attempts[2..], KillReason::Evicted)
         .expect("killed");
@@ -192,11 +192,11 @@ fn ten_thousand_tasks_each_run_once() {
     assert_eq!(engine.running().expect("it answers"), []);
 }
 
-/// A file system of a mebibyte, for as long as it is not dropped.
+/// A file system of one mebibyte, mounted until it is dropped.
 struct SmallTestDisk(std::path::PathBuf);
 
 impl SmallTestDisk {
-    /// None if this user may not mount one.
+    /// Mounts the file system. None if this user may not mount one.
     fn mount(at: &Path) -> Option<Self> {
         std::fs::create_dir_all(at).expect("a folder");
         let options = ["-t", "tmpfs", "-o", "size=1m,mode=700", "tmpfs"];
@@ -213,7 +213,7 @@ impl Drop for SmallTestDisk {
 }
 
 #[test]
-fn a_full_disk_loses_no_end() {
+fn full_disk_loses_no_end_report() {
     let mut home = EngineTestDir::new();
     let disk = home.path().join("disk");
     let Some(_disk) = SmallTestDisk::mount(&disk) else {
@@ -236,7 +236,7 @@ fn a_full_disk_loses_no_end() {
         "cat could not write on"
     );
 
-    // What is handed in now is refused, or could not be started; nothing is half done.
+    // A submission now is rejected, or its task could not be started; no state is incomplete.
     let late = command(3, &["true"]);
     match engine.start(std::slice::from_ref(&late)) {
         Err(error) => {
@@ -257,7 +257,7 @@ fn a_full_disk_loses_no_end() {
     );
     drop(engine);
 
-    // The end outlives the runner too.
+    // The recorded end also survives the runner.
     std::fs::remove_file(disk.join("fill")).expect("removed");
     let mut engine: LocalEngine = home.open();
     assert_eq!(

@@ -1,5 +1,5 @@
-//! Shares make a difference, with control groups and without. How exact it is, `benches/shares.rs`
-//! measures.
+//! Tests that shares take effect, with control groups and without. `benches/shares.rs` measures
+//! their accuracy.
 
 mod common;
 
@@ -8,8 +8,8 @@ use tollgate_engine::capacity::ShareEnforcement;
 use tollgate_engine::{Engine, KillReason, LaunchSpec, LocalEngine};
 use tollgate_model::{NodeId, Span};
 
-/// Runs two loops on node 0 until they have used a second of processor time together; how much
-/// more the first has used than the second.
+/// Runs two loops on node 0 until they have used a second of processor time together. Returns the
+/// ratio of the first loop's time to the second's.
 fn ratio(
     home: &EngineTestDir,
     shares: [f64; 2],
@@ -55,7 +55,7 @@ fn ratio(
 }
 
 #[test]
-fn shares_are_given() {
+fn running_tasks_get_their_shares() {
     for home in [
         EngineTestDir::new(),
         EngineTestDir::without_control_groups(),
@@ -66,7 +66,7 @@ fn shares_are_given() {
 }
 
 #[test]
-fn shares_are_changed() {
+fn changed_shares_take_effect() {
     let home = EngineTestDir::new();
     let capacity = home.open().capacity().expect("known");
     if capacity.shares == ShareEnforcement::Nice && !rustix::process::geteuid().is_root() {

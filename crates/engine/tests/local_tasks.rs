@@ -1,4 +1,4 @@
-//! What a task finds when it starts, and what is left of it when it ends.
+//! Tests of the environment of a task at its start, and of its remains at its end.
 
 mod common;
 
@@ -10,7 +10,7 @@ use common::{EngineTestDir, command, run, script, wait_for_ends, wait_until};
 use tollgate_engine::{AttemptStatus, Engine, KillReason};
 use tollgate_model::{NodeId, Span};
 
-/// The output of a script, run to its success.
+/// Returns the output of a script that must succeed.
 fn output_of(home: &EngineTestDir, text: &str) -> String {
     let mut launch = script(1, text);
     launch.output = Some(home.path().join("output"));
@@ -25,7 +25,7 @@ fn output_of(home: &EngineTestDir, text: &str) -> String {
 }
 
 #[test]
-fn the_environment_is_the_launch_and_nothing_else() {
+fn environment_is_that_of_the_launch_only() {
     let home = EngineTestDir::new();
     let mut launch = command(4711, &["env"]);
     launch.attempt.task = 12;
@@ -56,13 +56,13 @@ fn the_environment_is_the_launch_and_nothing_else() {
 }
 
 #[test]
-fn nothing_of_the_runner_is_inherited() {
+fn task_inherits_nothing_from_the_runner() {
     let home = EngineTestDir::new();
     let found = output_of(
         &home,
         "readlink /proc/self/fd/0; ls /proc/$$/fd; grep SigIgn /proc/self/status; umask; pwd",
     );
-    // The shell itself opens no other descriptors that it leaves open for `ls` to see.
+    // The shell itself leaves no other descriptors open that `ls` could see.
     assert_eq!(
         found,
         "/dev/null\n0\n1\n2\nSigIgn:\t0000000000000000\n0022\n/\n"
@@ -70,7 +70,7 @@ fn nothing_of_the_runner_is_inherited() {
 }
 
 #[test]
-fn a_task_stays_on_its_node() {
+fn task_stays_on_its_node() {
     let home = EngineTestDir::new();
     let found = output_of(&home, "grep Cpus_allowed_list /proc/self/status");
     let cpus = found.trim().split('\t').next_back().expect("a list");
@@ -78,14 +78,14 @@ fn a_task_stays_on_its_node() {
 }
 
 #[test]
-fn errors_come_to_the_output_and_output_is_made_anew() {
+fn output_includes_stderr_and_is_truncated_at_start() {
     let home = EngineTestDir::new();
     assert_eq!(output_of(&home, "echo out; echo err >&2"), "out\nerr\n");
     assert_eq!(output_of(&home, "true"), "");
 }
 
 #[test]
-fn what_keeps_a_program_from_running_is_said() {
+fn reason_of_a_failed_start_is_reported() {
     let home = EngineTestDir::new();
     let mut engine = home.open();
     let not_executable = home.path().join("not-executable");
@@ -121,7 +121,7 @@ fn what_keeps_a_program_from_running_is_said() {
 }
 
 #[test]
-fn output_directory_that_is_missing_is_made_with_the_umask_of_the_launch() {
+fn missing_output_directory_is_created_with_the_umask_of_the_launch() {
     let home = EngineTestDir::new();
     let mut engine = home.open();
     let mut outputs = Vec::new();
@@ -148,7 +148,7 @@ fn output_directory_that_is_missing_is_made_with_the_umask_of_the_launch() {
     assert!(!home.path().join("a").exists());
 }
 
-/// A task that leaves a process behind which has a session and a parent of its own.
+/// Runs a task that leaves a process behind, with a session and a parent of its own.
 fn start_daemon_in_task(home: &EngineTestDir) -> u32 {
     let pid_file = home.path().join("daemon");
     let text = format!(
@@ -182,7 +182,7 @@ fn daemons_end_with_their_task() {
 }
 
 #[test]
-fn who_is_asked_to_end_has_time_to_also_below_a_shell() {
+fn terminated_task_gets_its_grace_period_also_below_a_shell() {
     for mut home in [
         EngineTestDir::new(),
         EngineTestDir::without_control_groups(),
@@ -207,7 +207,7 @@ fn who_is_asked_to_end_has_time_to_also_below_a_shell() {
 }
 
 #[test]
-fn what_a_task_used_is_told() {
+fn usage_of_a_task_is_reported() {
     let home = EngineTestDir::new();
     let mut engine = home.open();
     let text = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; \
@@ -218,14 +218,14 @@ fn what_a_task_used_is_told() {
     assert!(ended.wall > Span::from_micros(5_000), "{}", ended.wall);
     let peak = ended.peak_memory.expect("known");
     assert!(peak > 30_000_000, "{peak}");
-    // A slot serves one task after the other, and each is told its own.
+    // A slot serves one task after the other, and each task sees its own values.
     let next = run(&mut engine, &command(2, &["true"]));
     assert!(next.cpu < ended.cpu);
     assert!(next.peak_memory < ended.peak_memory);
 }
 
 #[test]
-fn programs_need_not_have_names_that_are_text() {
+fn program_names_may_be_other_than_utf8() {
     use std::os::unix::ffi::OsStringExt;
     let home = EngineTestDir::new();
     let name = std::ffi::OsString::from_vec(b"odd \xff name".to_vec());
@@ -251,14 +251,14 @@ fn find(program: &str) -> String {
 }
 
 #[test]
-fn files_of_the_runner_are_closed_to_others() {
+fn runner_files_are_private() {
     use std::os::unix::fs::MetadataExt;
 
     let home = EngineTestDir::new();
     let folder = &home.settings.state_dir;
     let mut engine = home.open();
     run(&mut engine, &command(1, &["true"]));
-    // As an earlier release has left them.
+    // The modes that an earlier release left.
     for file in ["log", "runner.json"] {
         let open = std::os::unix::fs::PermissionsExt::from_mode(0o644);
         fs::set_permissions(folder.join(file), open).unwrap();

@@ -1,4 +1,4 @@
-//! The in-memory engine does what every engine must do, and goes wrong only on order.
+//! Conformance of the in-memory engine, and its injected faults.
 
 use std::time::Duration;
 
@@ -23,13 +23,13 @@ fn launch(job: u64, seconds: &str, share: f64) -> LaunchSpec {
 }
 
 #[test]
-fn it_conforms() {
+fn sim_engine_conforms() {
     let world = SimHost::new(2, GIB, SimProgram::of_command);
     conformance::run(&mut || Box::new(SimEngine::open(&world)));
 }
 
 #[test]
-fn it_conforms_when_reports_come_late_and_twice() {
+fn sim_engine_conforms_with_late_and_duplicate_reports() {
     let world = SimHost::new(2, GIB, SimProgram::of_command);
     world.set_faults(SimFaults {
         double_reports: true,
@@ -40,10 +40,10 @@ fn it_conforms_when_reports_come_late_and_twice() {
 }
 
 #[test]
-fn work_is_done_by_share() {
+fn progress_is_proportional_to_share() {
     let world = SimHost::new(1, GIB, SimProgram::of_command);
     let mut engine = SimEngine::open(&world);
-    // At 3:1 the first has its 3 s after 4 s; then the second has 1 s done and is alone.
+    // At 3:1 the first task has its 3 s after 4 s; then the second task has 1 s done and is alone.
     engine
         .start(&[launch(1, "3", 0.75), launch(2, "3", 0.25)])
         .expect("both start");
@@ -67,7 +67,7 @@ fn work_is_done_by_share() {
 }
 
 #[test]
-fn failed_calls_are_done_or_not_as_ordered() {
+fn failed_calls_take_effect_as_configured() {
     let world = SimHost::new(1, GIB, SimProgram::of_command);
     let mut engine = SimEngine::open(&world);
     let one = launch(1, "3", 1.0);
@@ -89,7 +89,7 @@ fn failed_calls_are_done_or_not_as_ordered() {
 }
 
 #[test]
-fn what_vanishes_is_lost() {
+fn vanished_task_is_reported_lost() {
     let world = SimHost::new(1, GIB, |_| SimProgram {
         status: AttemptStatus::Exited(3),
         ..SimProgram::busy(Span::from_secs(5))

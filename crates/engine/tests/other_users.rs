@@ -1,5 +1,5 @@
-//! Tasks of other users: they run as these, reach nothing that is not theirs, and gain nothing.
-//! Needs root; says so where it is not.
+//! Tests of tasks of other users: they run as those users, reach only files of those users, and
+//! gain no rights. The tests need root; without it they print a message and pass.
 
 mod common;
 
@@ -14,7 +14,7 @@ const UID: u32 = 54_321;
 const GID: u32 = 54_322;
 const GROUP: u32 = 54_323;
 
-/// A home where other users are served, with a folder of that user's own in it.
+/// Creates a directory whose runner serves other users, with a directory of another user in it.
 fn home() -> Option<EngineTestDir> {
     if !rustix::process::geteuid().is_root() {
         eprintln!("skipped: only root can run tasks of other users");
@@ -33,7 +33,7 @@ fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("set");
 }
 
-/// `launch` as that user, in its own folder.
+/// Returns `launch` as that user, in the user's own directory.
 fn as_other_user(home: &EngineTestDir, mut launch: LaunchSpec) -> LaunchSpec {
     launch.user = Some(LaunchUser {
         uid: UID,
@@ -51,7 +51,7 @@ fn output(home: &EngineTestDir) -> String {
 }
 
 #[test]
-fn a_task_is_its_user_and_nobody_else() {
+fn task_runs_with_the_credentials_of_its_user_only() {
     let Some(home) = home() else { return };
     let text = "id -u; id -g; id -G; grep -E 'NoNewPrivs|CapEff|CapPrm' /proc/self/status; umask";
     let launch = as_other_user(&home, script(1, text));
@@ -70,7 +70,7 @@ fn a_task_is_its_user_and_nobody_else() {
 }
 
 #[test]
-fn an_output_that_leads_to_a_secret_is_not_written() {
+fn output_behind_a_symlink_to_a_secret_is_not_written() {
     let Some(home) = home() else { return };
     let secret = home.path().join("secret");
     fs::write(&secret, "secret").expect("written");
@@ -88,7 +88,7 @@ fn an_output_that_leads_to_a_secret_is_not_written() {
         "not started: output: it is a symbolic link"
     );
 
-    // A folder on the way that is a link is followed, but only as the user.
+    // A symbolic link in the directory part is followed, but only as the user.
     symlink(home.path(), own.join("up")).expect("linked");
     let mut launch = as_other_user(&home, script(2, "echo overwritten"));
     launch.output = Some("up/secret".into());
@@ -110,7 +110,7 @@ fn an_output_that_leads_to_a_secret_is_not_written() {
 }
 
 #[test]
-fn output_directory_is_made_as_the_user_and_only_where_the_user_may() {
+fn output_directory_is_created_with_the_rights_of_the_user() {
     let Some(home) = home() else { return };
     let mut engine = home.open();
     let mut launch = as_other_user(&home, script(1, "true"));
@@ -122,7 +122,7 @@ fn output_directory_is_made_as_the_user_and_only_where_the_user_may() {
         assert_eq!((made.uid(), made.gid(), rights), (UID, GID, 0), "{name}");
     }
 
-    // Neither where only root may write nor by a link that leads there.
+    // Neither a directory that only root may write to, nor a link to one, is accepted.
     symlink(home.path().join("target"), home.path().join("own/link")).expect("linked");
     let beside = home.path().join("beside/output");
     for (job, output) in [(2, beside.as_path()), (3, Path::new("link/output"))] {
@@ -136,7 +136,7 @@ fn output_directory_is_made_as_the_user_and_only_where_the_user_may() {
 }
 
 #[test]
-fn folders_and_programs_are_reached_as_the_user() {
+fn directories_and_programs_are_opened_as_the_user() {
     let Some(home) = home() else { return };
     let closed = home.path().join("closed");
     fs::create_dir(&closed).expect("made");
@@ -160,13 +160,13 @@ fn folders_and_programs_are_reached_as_the_user() {
         "not started: program: Permission denied"
     );
 
-    // Nor is the runner's folder open to it.
+    // The runner's directory is not open to the task either.
     let runner = home.settings.state_dir.display().to_string();
     let launch = as_other_user(&home, script(3, &format!("ls {runner} && exit 1; exit 0")));
     assert_eq!(run(&mut engine, &launch).status, AttemptStatus::Exited(0));
 }
 
-/// A home whose runner is started with the umask of a service that keeps all to itself.
+/// Creates a directory whose runner is started with the umask of a service that shares no files.
 fn closed_home() -> Option<EngineTestDir> {
     let mut home = home()?;
     let runner = env!("CARGO_BIN_EXE_tollgate-runner");
@@ -176,7 +176,7 @@ fn closed_home() -> Option<EngineTestDir> {
 }
 
 #[test]
-fn script_is_run_by_its_user_and_read_by_no_other() {
+fn script_is_readable_by_its_user_only() {
     let Some(home) = closed_home() else { return };
     let mut engine = home.open();
     let text =
@@ -205,7 +205,7 @@ fn script_is_run_by_its_user_and_read_by_no_other() {
         "{said}"
     );
 
-    // Another user knows the name, as everybody who lists processes does.
+    // Another user knows the file name, like every user who lists processes.
     let mut other = as_other_user(&home, script(2, &format!("cat {name}")));
     let user = other.user.as_mut().expect("somebody");
     (user.uid, user.gid, user.groups) = (UID + 1, GID, vec![GID, GROUP]);
@@ -226,7 +226,7 @@ fn script_is_run_by_its_user_and_read_by_no_other() {
 }
 
 #[test]
-fn a_pipe_for_output_that_nobody_reads_holds_nobody_up() {
+fn output_pipe_without_reader_blocks_no_other_task() {
     let Some(home) = home() else { return };
     let pipe = home.path().join("own/output");
     let made = std::process::Command::new("mkfifo").arg(&pipe).status();
@@ -243,7 +243,7 @@ fn a_pipe_for_output_that_nobody_reads_holds_nobody_up() {
 }
 
 #[test]
-fn who_does_not_serve_others_refuses_them() {
+fn single_user_runner_rejects_other_users() {
     let home = EngineTestDir::new();
     let mut launch = command(1, &["true"]);
     launch.user = Some(LaunchUser {
@@ -259,7 +259,7 @@ fn who_does_not_serve_others_refuses_them() {
 }
 
 #[test]
-fn a_folder_that_others_can_enter_is_refused() {
+fn directory_open_to_others_is_rejected() {
     let home = EngineTestDir::new();
     let folder = &home.settings.state_dir;
     fs::create_dir(folder).expect("made");

@@ -1,5 +1,5 @@
-//! The runner is killed, at every point that matters and at any other: no task runs twice, none is
-//! forgotten, and what is reported is true.
+//! Tests that kill the runner, at every critical point and at random moments: no task runs twice,
+//! no task is forgotten, and every report is true.
 
 mod common;
 
@@ -10,7 +10,7 @@ use std::time::Duration;
 use common::{EngineTestDir, poll_until, run, script, wait_for_ends, wait_for_start};
 use tollgate_engine::{AttemptEvent, AttemptKey, AttemptStatus, Engine, LaunchSpec, LocalEngine};
 
-/// A task that leaves a line and then ends with 7.
+/// Returns a task that writes a line and then ends with 7, and the file of the line.
 fn witness(home: &EngineTestDir, job: u64) -> (LaunchSpec, PathBuf) {
     let file = home.path().join(format!("witness-{job}"));
     let mut launch = script(job, &format!("echo $$ >> {}; exit 7", file.display()));
@@ -29,7 +29,7 @@ fn kill_runner(engine: &LocalEngine) {
     }
 }
 
-/// Whether an attempt ended with 7; false if it was lost.
+/// Returns whether an attempt ended with 7; false if it was lost.
 fn ended(fate: &AttemptEvent) -> bool {
     match fate {
         AttemptEvent::Ended(ended) => {
@@ -42,8 +42,8 @@ fn ended(fate: &AttemptEvent) -> bool {
 }
 
 #[test]
-fn killed_at_named_points_nothing_runs_twice_or_is_forgotten() {
-    // The end is sure where nothing had run yet, and where it was on record already.
+fn runner_killed_at_failpoints_runs_each_task_exactly_once() {
+    // The end is certain if no program had run yet, or if the end was already recorded.
     let sure = ["asked", "taken", "recorded"];
     let unsure = [
         "child-begun",
@@ -60,7 +60,8 @@ fn killed_at_named_points_nothing_runs_twice_or_is_forgotten() {
         let (launch, file) = witness(&home, 1);
         let mut engine = home.open();
         let first = engine.runner_pid();
-        // A runner that is killed while it is asked is replaced, and the next one is asked.
+        // A runner that is killed during a request is replaced, and the next runner gets the
+        // request.
         engine
             .start(std::slice::from_ref(&launch))
             .expect("taken on");
@@ -79,7 +80,7 @@ fn killed_at_named_points_nothing_runs_twice_or_is_forgotten() {
 }
 
 #[test]
-fn killed_while_it_forgets_it_has_nothing_to_tell() {
+fn runner_killed_during_acknowledge_reports_nothing_again() {
     let home = EngineTestDir::new().with_fault("forgotten");
     let (launch, _) = witness(&home, 1);
     let mut engine = home.open();
@@ -100,7 +101,7 @@ fn killed_while_it_forgets_it_has_nothing_to_tell() {
 }
 
 #[test]
-fn a_runner_that_cannot_begin_says_why() {
+fn runner_that_cannot_start_reports_the_reason() {
     let home = EngineTestDir::new();
     drop(home.open());
     let journal = home.settings.state_dir.join("journal");
@@ -117,7 +118,7 @@ fn a_runner_that_cannot_begin_says_why() {
 }
 
 #[test]
-fn a_child_that_is_held_up_before_its_program_runs_is_ended() {
+fn child_stuck_in_setup_is_killed() {
     let mut home = EngineTestDir::new().with_fault("child-stopped");
     home.settings.setup_timeout = Duration::from_millis(100);
     let (launch, file) = witness(&home, 1);
@@ -128,7 +129,7 @@ fn a_child_that_is_held_up_before_its_program_runs_is_ended() {
 }
 
 #[test]
-fn a_task_outlives_its_runner_and_its_end_is_known() {
+fn task_outlives_its_runner_and_its_end_is_reported() {
     for home in [
         EngineTestDir::new(),
         EngineTestDir::without_control_groups(),
@@ -160,7 +161,7 @@ fn a_task_outlives_its_runner_and_its_end_is_known() {
 }
 
 #[test]
-fn a_task_of_an_earlier_runner_can_be_killed() {
+fn task_of_an_earlier_runner_can_be_killed() {
     for home in [
         EngineTestDir::new(),
         EngineTestDir::without_control_groups(),
@@ -189,7 +190,7 @@ fn a_task_of_an_earlier_runner_can_be_killed() {
 }
 
 #[test]
-fn what_ends_while_no_runner_is_there_is_lost() {
+fn task_that_ends_without_a_runner_is_lost() {
     let home = EngineTestDir::new();
     let mut engine = home.open();
     let mut launch = script(1, "while [ ! -e go ]; do sleep 0.01; done");
@@ -208,7 +209,7 @@ fn what_ends_while_no_runner_is_there_is_lost() {
     let mut engine = home.open();
     let fate = wait_for_ends(&mut engine, &[launch.attempt]).remove(0);
     assert!(matches!(fate, AttemptEvent::Lost { .. }), "{fate:?}");
-    // Nor is it started again.
+    // The attempt is not started again either.
     engine
         .start(std::slice::from_ref(&launch))
         .expect("it is known");
@@ -216,7 +217,7 @@ fn what_ends_while_no_runner_is_there_is_lost() {
 }
 
 #[test]
-fn killed_at_any_point_under_load_nothing_runs_twice_or_is_forgotten() {
+fn runner_killed_under_load_runs_each_task_exactly_once() {
     const TASKS: u64 = 400;
     const KILLS: u64 = 25;
     let home = EngineTestDir::new();
@@ -227,7 +228,7 @@ fn killed_at_any_point_under_load_nothing_runs_twice_or_is_forgotten() {
     engine.start(&launches).expect("taken on");
     let mut reports = Vec::new();
     for kill in 0..KILLS {
-        // Uneven moments, the same ones in each run.
+        // The moments are uneven, and the same in each run.
         let moment = Duration::from_micros(500 + kill * 7_919 % 20_000);
         reports.extend(engine.poll(moment).unwrap_or_default());
         std::thread::sleep(moment);
@@ -242,7 +243,7 @@ fn killed_at_any_point_under_load_nothing_runs_twice_or_is_forgotten() {
     for (fate, runs) in fates.iter().zip(&runs) {
         assert!(!ended(fate) || *runs == 1, "ended without having run");
     }
-    // Each kill can cost no more than what was being run.
+    // Each kill loses at most the attempts that were running.
     let slots = 8 * engine.capacity().expect("known").nodes as usize;
     assert!(lost <= KILLS as usize * slots, "{lost} lost");
     engine.acknowledge(&attempts).expect("acknowledged");

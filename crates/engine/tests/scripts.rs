@@ -1,4 +1,5 @@
-//! Scripts that come with their launches: what runs is a copy of the runner's, for as long as it is needed.
+//! Tests of scripts that come with their launches: tasks run a copy of the runner's, which exists
+//! for as long as it is needed.
 
 mod common;
 
@@ -8,7 +9,8 @@ use std::path::{Path, PathBuf};
 use common::{EngineTestDir, command, poll_until, run, wait_for_ends, wait_until};
 use tollgate_engine::{AttemptEvent, AttemptKey, AttemptStatus, Engine, LaunchScript, LaunchSpec};
 
-/// A launch of a script that came as `./job.sh`, in a folder where there is no such file.
+/// Returns a launch of a script that was submitted as `./job.sh`, in a directory without such a
+/// file.
 fn launch(home: &EngineTestDir, job: u64, text: &str) -> LaunchSpec {
     let mut launch = command(job, &["./job.sh", "word"]);
     launch.script = Some(LaunchScript::new(text));
@@ -29,14 +31,14 @@ fn entries(folder: &Path) -> usize {
     fs::read_dir(folder).expect("a folder").count()
 }
 
-/// Whether the runner keeps neither a copy nor a text.
+/// Returns whether the runner has neither a copy nor a text.
 fn keeps_nothing(home: &EngineTestDir) -> bool {
     let texts = home.settings.state_dir.join("scripts");
     entries(&copies(home)) == 0 && entries(&texts) == 0
 }
 
 #[test]
-fn script_runs_as_a_copy_with_its_words() {
+fn script_runs_as_a_copy_with_its_arguments() {
     let home = EngineTestDir::new();
     let mut engine = home.open();
     for (job, interpreter) in [(1, "/bin/sh"), (2, "/usr/bin/env sh")] {
@@ -59,7 +61,7 @@ fn script_without_an_interpreter_is_not_started() {
 }
 
 #[test]
-fn tasks_with_the_same_script_share_one_copy_until_the_last_is_over() {
+fn tasks_with_the_same_script_share_a_copy_until_the_last_finishes() {
     let home = EngineTestDir::new();
     let mut engine = home.open();
     let text = "#!/bin/sh\nwhile [ ! -e go-$TOLLGATE_JOB ]; do sleep 0.01; done\n";
@@ -81,8 +83,8 @@ fn tasks_with_the_same_script_share_one_copy_until_the_last_is_over() {
 }
 
 #[test]
-fn runner_killed_at_named_points_leaves_its_successor_the_script() {
-    // The end is sure where nothing had run yet.
+fn runner_killed_at_failpoints_leaves_the_script_to_the_next() {
+    // The end is certain if no program had run yet.
     let sure = ["asked", "kept", "taken"];
     let unsure = ["child-copied", "child-ready", "started", "ended", "over"];
     for point in sure.into_iter().chain(unsure) {
@@ -109,7 +111,7 @@ fn runner_killed_at_named_points_leaves_its_successor_the_script() {
 }
 
 #[test]
-fn waiting_script_is_run_by_the_next_runner_though_nobody_brings_it_again() {
+fn queued_script_is_run_by_the_next_runner_without_being_sent_again() {
     let mut home = EngineTestDir::new();
     home.settings.nodes = Some(1);
     home.settings.slots_per_node = 1;

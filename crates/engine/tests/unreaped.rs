@@ -1,5 +1,5 @@
-//! A process that has ended and that its parent does not wait for, as the first process of many
-//! containers: it counts as ended.
+//! A test of a process that has ended and that its parent does not reap, like the first process of
+//! many containers: it counts as ended.
 
 mod common;
 
@@ -8,8 +8,8 @@ use rustix::process::{Signal, getpid, set_child_subreaper};
 use tollgate_engine::{AttemptEvent, AttemptStatus, Engine};
 
 #[test]
-fn task_of_a_killed_runner_that_no_parent_waits_for_has_ended() {
-    // Tasks whose runner is killed are this process's children, which waits for none.
+fn unreaped_task_of_a_killed_runner_is_reported_ended() {
+    // Tasks whose runner was killed become children of this process, which reaps none.
     set_child_subreaper(Some(getpid())).unwrap();
     for home in [
         EngineTestDir::new(),

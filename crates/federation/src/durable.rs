@@ -1,19 +1,20 @@
-//! The form that the product runs.
+//! The form of the protocol that the product runs.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`state`](Durable) | what survives a crash, record by record |
-//! | `outbox` | what waits until a record is on disk |
+//! | [`state`](Durable) | the state that survives a crash, record by record |
+//! | `outbox` | effects that wait until a record is on disk |
 //! | `round` | a round as its proposer sees it |
 //! | [`machine`](Site) | a site: events in, effects out |
-//! | [`untimed`](Timer) | the same site with a clock that runs as it likes, for explorers |
+//! | [`untimed`](Timer) | the same site with a clock that runs at any speed, for explorers |
 //!
-//! It departs from the paper where that loses proxies or stops:
-//! - Every message names its round, every record is on disk before anybody hears of it, and every
-//!   handler does nothing the second time.
-//! - A round goes on at its time-out with those that answered, if they are a majority. A proposer
-//!   that is not the highest hands the round over instead of leaving a higher site to start one.
-//! - A donor takes the proxy away under a record and repeats itself until the receiver confirms.
+//! It differs from the paper where the paper's form loses proxies or stops:
+//! - Every message names its round, every record is on disk before any message that depends on it
+//!   is sent, and every handler is idempotent.
+//! - At its time-out a round continues with the sites that answered, if they are a majority. A
+//!   proposer that is not the highest hands the round over instead of waiting for a higher site to
+//!   start one.
+//! - A donor removes the proxy under a record and repeats its message until the receiver confirms.
 
 mod model_checking;
 mod outbox;

@@ -1,19 +1,20 @@
-//! How sites agree on a move without anybody in the middle: propose, promise, accept, acknowledge
-//! (Walker 2009, §III.B), as state machines without sockets, files or clocks.
+//! The protocol by which sites agree on a move without a central coordinator: propose, promise,
+//! accept, acknowledge (Walker 2009, §III.B), as state machines without sockets, files or clocks.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`site`](SiteId) | sites, their worth, ballots |
-//! | [`message`](Message) | what sites say to each other |
-//! | [`durable`] | the form that the product runs: it loses and doubles nothing, whatever fails |
-//! | [`paper`] | the form as it was published, to study |
+//! | [`site`](SiteId) | sites, their values, ballots |
+//! | [`message`](Message) | messages, events and effects |
+//! | [`durable`] | the form that the product runs: no fault loses or duplicates a proxy |
+//! | [`paper`] | the form as it was published, for study |
 //!
-//! Both forms take an [`SiteEvent`] and the time, and give [`SiteEffect`]s. The driver carries effects out
-//! in order; it hands in [`SiteEvent::Due`] when [`durable::PaperSite::next_wake`] or
-//! [`paper::PaperSite::next_wake`] has come. A [`SiteEffect::Write`] must be on disk before the driver says
-//! [`SiteEvent::Written`]; what depends on it is held back until then.
+//! Both forms take a [`SiteEvent`] and the time, and return [`SiteEffect`]s. The driver carries out
+//! the effects in order, and sends [`SiteEvent::Due`] at [`durable::PaperSite::next_wake`] or
+//! [`paper::PaperSite::next_wake`]. A [`SiteEffect::Write`] must be on disk before the driver sends
+//! [`SiteEvent::Written`]; effects that depend on the record are delayed until then.
 //!
-//! What a site is worth is for `tollgate-policy` to say (its `migrate` module); here it is a number.
+//! The value of a site is a plain number here; `tollgate-policy` computes it (in its `migrate`
+//! module).
 
 pub mod durable;
 mod message;

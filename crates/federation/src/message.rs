@@ -1,31 +1,31 @@
-//! What goes in and what comes out.
+//! The messages between sites, and the events and effects of a site.
 
 use tollgate_model::Instant;
 
 use crate::site::{Ballot, SiteId, SiteValue};
 
-/// What sites say to each other. The first four are those of the paper, with a ballot.
+/// A message between sites. The first four are the paper's messages, with a ballot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SiteMessage {
-    /// The sender would receive a proxy: this is its worth.
+    /// The sender asks to receive a proxy and states its value.
     Propose {
         /// The round; [`Ballot::NONE`] in the paper's form.
         ballot: Ballot,
-        /// What the proposer is worth.
+        /// The proposer's value.
         worth: SiteValue,
     },
     /// An answer to a proposal.
     Answer {
         /// The round.
         ballot: Ballot,
-        /// What the sender has to say, or why it says nothing.
+        /// The sender's report, or its reason for sending no report.
         report: Result<SiteReport, ReportRefusal>,
     },
-    /// The receiver of this message is worth most: the round is its own now.
+    /// The receiver of this message has the highest value and owns the round from now on.
     Handover {
         /// The round.
         ballot: Ballot,
-        /// Whom to ask for a proxy.
+        /// The site to ask for a proxy.
         donor: SiteId,
     },
     /// The sender asks for a proxy.
@@ -33,111 +33,111 @@ pub enum SiteMessage {
         /// The round.
         ballot: Ballot,
     },
-    /// A proxy was taken out of the sender's queue for the receiver.
+    /// The sender removed a proxy from its queue for the receiver.
     Given {
-        /// The round, which names the transfer: a round has one at most.
+        /// The round, which names the transfer: a round has at most one transfer.
         ballot: Ballot,
     },
-    /// There is none to give.
+    /// The sender has no proxy to give.
     Denied {
         /// The round.
         ballot: Ballot,
     },
-    /// The proxy that was given is in the sender's queue.
+    /// The proxy that was given is now in the sender's queue.
     Confirm {
         /// The round.
         ballot: Ballot,
     },
 }
 
-/// What a site says of itself in a round.
+/// The report of a site about itself in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SiteReport {
-    /// What it is worth: an ACK if that is less than the proposer's, else a NACK. Of equals the
-    /// higher site counts as worth more.
+    /// The site's value. The report is an ACK if this value is less than the proposer's, else a
+    /// NACK. Of two equal values the site with the higher id counts as higher.
     pub worth: SiteValue,
-    /// How many proxies wait there.
+    /// Number of pending proxies at the site.
     pub pending: u32,
 }
 
-/// Why a site says nothing of itself. It starts no round for it.
+/// A reason why a site sends no report. The site starts no round because of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ReportRefusal {
-    /// It takes part in a transfer, or did a moment ago.
+    /// The site takes part in a transfer, or did so within its cool-down.
     Busy,
-    /// It has promised this ballot, or a later one.
+    /// The site has promised this ballot, or a later one.
     Promised(Ballot),
 }
 
-/// What happens to a site.
+/// An event that a site handles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SiteEvent {
-    /// What the site is worth from now on.
+    /// The site's value from now on.
     Measured(SiteValue),
-    /// How many of its proxies run from now on.
+    /// Number of the site's running proxies from now on.
     Running(u32),
-    /// A message has come.
+    /// A message arrived.
     Received {
-        /// From whom.
+        /// The sender.
         from: SiteId,
-        /// What it says.
+        /// The message.
         message: SiteMessage,
     },
-    /// Everything up to the write of that number is on disk.
+    /// All records up to this number are on disk.
     Written(u64),
-    /// An instant has come that the site asked for.
+    /// A time arrived at which the site asked to be woken.
     Due,
 }
 
-/// What a site wants done, in order.
+/// An effect that a site asks its driver to carry out, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SiteEffect {
-    /// Send a message. It may be lost, doubled or late.
+    /// Send a message. The message may be lost, duplicated or late.
     Send {
-        /// To whom.
+        /// The receiver.
         to: SiteId,
-        /// What it says.
+        /// The message.
         message: SiteMessage,
     },
-    /// Put a record on disk, after those before it, then say [`SiteEvent::Written`].
+    /// Write a record to disk, after all earlier records, then send [`SiteEvent::Written`].
     Write {
-        /// Its number, one more than that of the record before.
+        /// The record's number, one more than the number of the record before.
         number: u64,
-        /// What it says.
+        /// The record.
         record: SiteRecord,
     },
-    /// Take a pending proxy out of the local queue.
+    /// Remove a pending proxy from the local queue.
     Delete,
-    /// Put a proxy into the local queue.
+    /// Add a proxy to the local queue.
     Add,
 }
 
-/// What must survive a crash.
+/// A record that must survive a crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SiteRecord {
-    /// Nothing below this ballot is served any more. Its own ballots a site promises too, which
-    /// makes them unique.
+    /// The site serves no ballot below this one any more. A site also promises its own ballots,
+    /// which makes them unique.
     Promised(Ballot),
-    /// The round was handed to another site; this one never asks for a proxy under it.
+    /// The site handed the round to another site, and never asks for a proxy under it.
     Relinquished(Ballot),
-    /// A proxy was given.
+    /// The site gave a proxy.
     Given {
         /// The round.
         ballot: Ballot,
-        /// To whom.
+        /// The receiving site.
         to: SiteId,
-        /// Until when the site takes part in no other move.
+        /// Time until which the site takes part in no other move.
         cool_until: Instant,
     },
-    /// The receiver has it: the donor need not repeat itself.
+    /// The receiver has the proxy: the donor need not repeat its message.
     Confirmed(Ballot),
-    /// A proxy was received.
+    /// The site received a proxy.
     Added {
         /// The round.
         ballot: Ballot,
-        /// From whom.
+        /// The donor.
         from: SiteId,
-        /// Until when the site takes part in no other move.
+        /// Time until which the site takes part in no other move.
         cool_until: Instant,
     },
 }

@@ -1,11 +1,12 @@
-//! The form as it was published (Walker 2009, §III.B), to study.
+//! The form as it was published (Walker 2009, §III.B), for study.
 //!
-//! Messages have no round and nothing is on disk: a lost message can lose a proxy, a doubled one
-//! doubles it, and one site that does not answer stops every round. `durable` is the form to run.
+//! Messages have no round and no state is on disk. A lost message can lose a proxy, a duplicated
+//! message duplicates it, and one site that does not answer stops every round. Use `durable` in
+//! production.
 //!
-//! Where the paper says nothing: a proposer with one NACK retires; a site that sends a NACK begins
-//! a round only if it is worth strictly more and is not proposing already; its value is computed
-//! once a period, or at the first proposal before that.
+//! This module decides where the paper is silent: a proposer with one NACK retires; a site that
+//! sends a NACK begins a round only if its value is strictly higher and it is not already
+//! proposing; a site computes its value once a period, or at the first proposal before that.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +16,9 @@ use crate::message::{SiteEffect, SiteEvent, SiteMessage, SiteReport};
 use crate::site::{Ballot, SiteId, SiteValue};
 use crate::timing::SessionTiming;
 
-/// A site in the paper's form. It takes [`SiteEvent`]s as [`crate::durable::PaperSite`] does; nothing is
-/// written, so it never waits for [`SiteEvent::Written`].
+/// A site in the paper's form of the protocol. It handles [`SiteEvent`]s as
+/// [`crate::durable::PaperSite`] does, but writes no records and never waits for
+/// [`SiteEvent::Written`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PaperSite {
     id: SiteId,
@@ -26,19 +28,19 @@ pub struct PaperSite {
     running: u32,
     measured: SiteValue,
     frozen: Option<SiteValue>,
-    /// The answers to its own proposal, if it is a proposer.
+    /// The answers to the site's own proposal, if it is a proposer.
     answers: Option<BTreeMap<SiteId, SiteValue>>,
-    /// Whom it asked for a proxy.
+    /// The site that was asked for a proxy.
     asked: Option<SiteId>,
     next_period: Instant,
 }
 
-/// An ACK to a proposal has a report, a NACK none that counts: in this form a NACK is an answer
-/// whose worth is not below the proposer's.
+/// The ballot of every message. An ACK has a report whose value counts; in this form a NACK is an
+/// answer whose value is not below the proposer's.
 const ROUND: Ballot = Ballot::NONE;
 
 impl PaperSite {
-    /// A site of `sites` that begins with so many `proxies`, all pending.
+    /// Creates a site of `sites` sites with `proxies` proxies, all pending.
     pub const fn new(
         id: SiteId,
         sites: u32,
@@ -60,27 +62,27 @@ impl PaperSite {
         }
     }
 
-    /// How many proxies are its own, pending and running.
+    /// Returns the number of the site's own proxies, pending and running.
     pub const fn proxies(&self) -> u32 {
         self.proxies
     }
 
-    /// How many of its proxies wait.
+    /// Returns the number of the site's pending proxies.
     pub const fn pending(&self) -> u32 {
         self.proxies.saturating_sub(self.running)
     }
 
-    /// Whether it is a proposer, or waits for a proxy.
+    /// Returns whether the site is a proposer or waits for a proxy.
     pub const fn is_proposing(&self) -> bool {
         self.answers.is_some() || self.asked.is_some()
     }
 
-    /// When it next wants to hear [`SiteEvent::Due`].
+    /// Returns the time by which the site needs the next [`SiteEvent::Due`].
     pub const fn next_wake(&self) -> Instant {
         self.next_period
     }
 
-    /// Something happens to the site.
+    /// Handles an event and appends its effects.
     pub fn handle(&mut self, now: Instant, event: SiteEvent, effects: &mut Vec<SiteEffect>) {
         match event {
             SiteEvent::Measured(worth) => self.measured = worth,
@@ -91,7 +93,7 @@ impl PaperSite {
         }
     }
 
-    /// Steps 1 and 2: a new value, and a proposal, unless its last one is still open.
+    /// Steps 1 and 2: computes a new value and proposes, unless the last proposal is still open.
     fn on_due(&mut self, now: Instant, effects: &mut Vec<SiteEffect>) {
         if now < self.next_period {
             return;
@@ -123,7 +125,7 @@ impl PaperSite {
             } => self.on_answer(from, report.worth, effects),
             SiteMessage::Request { .. } => self.on_request(from, effects),
             SiteMessage::Given { .. } => {
-                // Step 8. Nothing tells a proxy that was asked for from one that comes again.
+                // Step 8. A requested proxy cannot be distinguished from a duplicate.
                 self.proxies += 1;
                 effects.push(SiteEffect::Add);
                 self.asked = None;
@@ -177,7 +179,7 @@ impl PaperSite {
         self.answers = None;
     }
 
-    /// Step 7.
+    /// Handles step 7.
     fn on_request(&mut self, from: SiteId, effects: &mut Vec<SiteEffect>) {
         let ballot = ROUND;
         let message = if self.pending() >= 2 {

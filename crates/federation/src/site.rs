@@ -1,14 +1,14 @@
-//! Sites, their worth, ballots.
+//! Sites, their values, and ballots.
 
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
-/// A site of a session, by its place in the list of sites that all of them share.
+/// A site of a session, by its index in the list of sites that all of them share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SiteId(pub u32);
 
-/// What a site is worth: proxies go where it is highest. Any number; two of them are compared as
-/// [`f64::total_cmp`] has it, so that there always is an order.
+/// The value of a site: proxies move to the site with the highest value. Any number is valid;
+/// values are compared with [`f64::total_cmp`], so they always have an order.
 #[derive(Clone, Copy, Debug)]
 pub struct SiteValue(pub f64);
 
@@ -38,24 +38,24 @@ impl Hash for SiteValue {
     }
 }
 
-/// The name of a round: no two rounds share one, and of any two one is the later. The counter
-/// decides, then the site that made it.
+/// The name of a round. No two rounds have the same ballot, and ballots are totally ordered: by the
+/// counter, then by the site that made the ballot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ballot {
-    /// One more than the highest that the proposer had promised.
+    /// One more than the highest counter that the proposer had promised.
     pub counter: u64,
     /// The proposer.
     pub site: SiteId,
 }
 
 impl Ballot {
-    /// Before every ballot that anybody makes.
+    /// The ballot before every other ballot.
     pub const NONE: Self = Self {
         counter: 0,
         site: SiteId(0),
     };
 
-    /// The next ballot of `site` after this one.
+    /// Returns the next ballot of `site` after this one.
     pub const fn next(self, site: SiteId) -> Self {
         Self {
             counter: self.counter.saturating_add(1),
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn worth_has_an_order_whatever_it_is() {
+    fn site_values_are_totally_ordered() {
         let mut worths = [f64::NAN, 1.0, f64::NEG_INFINITY, -1.0].map(SiteValue);
         worths.sort();
         assert_eq!(worths[0], SiteValue(f64::NEG_INFINITY));

@@ -1,4 +1,4 @@
-//! What a forecast and an update cost.
+//! Benchmark: the cost of a forecast and of an update.
 
 use std::hint::black_box;
 
@@ -11,7 +11,7 @@ use tollgate_model::{Instant, Span};
 
 /// Jobs of a site: enough for every class to be well known.
 const JOBS: usize = 20_000;
-/// Its users.
+/// Number of users.
 const CLASSES: u32 = 50;
 
 fn main_benches(c: &mut Criterion) {
@@ -36,7 +36,8 @@ fn main_benches(c: &mut Criterion) {
     group.finish();
 }
 
-/// Users who change what they do every few hundred jobs, with this noise of ln run time.
+/// Builds a trace of users whose jobs change every few hundred jobs, with this noise of ln run
+/// time.
 fn site(noise: f64) -> Vec<CompletedJob> {
     let mut rng = Pcg64::seed_from_u64(2005);
     let around = LogNormal::new(0.0, noise).expect("a spread");

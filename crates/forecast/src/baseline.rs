@@ -1,7 +1,7 @@
-//! What the field would forecast: methods that ours are measured against.
+//! The baselines: established methods that the experts are measured against.
 //!
-//! None of them is an expert: the two that search for a model cost a hundred times what all
-//! experts together do (Lazarevic et al. 2005 want speed before spot accuracy).
+//! No baseline is an expert: the two that search for a model cost a hundred times as much as all
+//! experts together (Lazarevic et al. 2005 want speed before spot accuracy).
 
 mod auto_arima;
 mod auto_ets;
@@ -16,19 +16,19 @@ use tollgate_model::Span;
 
 use crate::record::{ClassId, ForecastJob, ln_secs, span_of};
 
-/// How many baselines there are.
+/// Number of baselines.
 pub const N_BASELINES: usize = 4;
 
-/// A method of the field.
+/// An established forecasting method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum BaselineMethod {
     /// The mean of the last two run times, in seconds (Tsafrir et al. 2007).
     Tsafrir,
-    /// What the user says; where they say nothing, the last run time.
+    /// The user's estimate; without one, the last run time.
     Estimate,
-    /// Exponential smoothing of ln run time, the model chosen by AICc.
+    /// Exponential smoothing of ln run time, with the model chosen by AICc.
     AutoEts,
-    /// ARIMA of ln run time, the model chosen by a unit root test and AICc.
+    /// ARIMA of ln run time, with the model chosen by a unit root test and AICc.
     AutoArima,
 }
 
@@ -41,7 +41,7 @@ impl BaselineMethod {
         Self::AutoArima,
     ];
 
-    /// The key of the baseline in CSV and JSON.
+    /// Returns the key of the baseline in CSV and JSON.
     pub const fn key(self) -> &'static str {
         match self {
             Self::Tsafrir => "tsafrir",
@@ -52,12 +52,12 @@ impl BaselineMethod {
     }
 }
 
-/// The longest past that a model is chosen on.
+/// Maximum number of past jobs on which a model is chosen.
 const MAX_HISTORY: usize = 100;
-/// After how many jobs a model is chosen again. In between it only takes in what came.
+/// Number of jobs after which a model is chosen again. In between the model is only updated.
 const CHOOSE_EVERY: usize = 20;
 
-/// What the baselines know of each class of a site.
+/// The state of the baselines for each class of a site.
 #[derive(Clone, Debug, Default)]
 pub struct BaselineForecasters {
     models: bool,
@@ -74,7 +74,8 @@ struct BaselineHistory {
 }
 
 impl BaselineForecasters {
-    /// Baselines that know nothing yet; without `models` those that search for one stay silent.
+    /// Creates baselines without history; without `models`, those that search for a model make no
+    /// forecast.
     pub fn new(models: bool) -> Self {
         Self {
             models,
@@ -82,8 +83,8 @@ impl BaselineForecasters {
         }
     }
 
-    /// What each baseline says of `job`, in the order of [`BaselineMethod::ALL`]; none where it has
-    /// nothing to go by.
+    /// Returns each baseline's forecast of `job`, in the order of [`BaselineMethod::ALL`]; None for
+    /// a baseline without enough history.
     pub fn forecast(&self, job: &ForecastJob) -> [Option<Span>; N_BASELINES] {
         let known = self.classes.get(&job.class);
         let estimate = job.request.filter(|request| *request > Span::ZERO);
@@ -96,7 +97,7 @@ impl BaselineForecasters {
         })
     }
 
-    /// Takes in how long a job ran; one that never did changes nothing.
+    /// Learns the run time of a job; a job that never ran changes nothing.
     pub fn learn(&mut self, job: &ForecastJob, runtime: Span) {
         if let Some(ln_run) = ln_secs(runtime) {
             let past = self.classes.entry(job.class).or_default();
@@ -165,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn baselines_are_what_they_are_called() {
+    fn baselines_give_hand_computed_forecasts() {
         let mut baselines = BaselineForecasters::new(true);
         assert_eq!(baselines.forecast(&job(None)), [None; N_BASELINES]);
         for secs in [100, 300, 200] {
@@ -177,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_constant_class_is_forecast_as_it_is() {
+    fn constant_class_is_forecast_exactly() {
         let mut baselines = BaselineForecasters::new(true);
         for _ in 0..100 {
             baselines.learn(&job(None), Span::from_secs(500));

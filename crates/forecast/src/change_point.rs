@@ -1,34 +1,35 @@
-//! Mode changes: when a class starts to behave differently.
+//! Mode changes: detection of a class that starts to behave differently.
 
 use serde::{Deserialize, Serialize};
 
 use crate::lowess::lowess;
 
-/// When a run time counts as odd (Lazarevic et al. 2005, §4). Both triggers must fire: together
-/// they raise a thirtieth of the false alarms of either alone.
+/// The thresholds above which a run time is odd (Lazarevic et al. 2005, §4). Both triggers must
+/// fire: together they raise a thirtieth of the false alarms of either alone.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AlarmTriggers {
-    /// |actual - forecast| / actual above this is an error to notice. Positive.
+    /// actual - forecast| / actual above this is a notable error. Positive.
     pub error: f64,
-    /// |actual - smooth| / smooth above this is a deviation to notice. Positive.
+    /// actual - smooth| / smooth above this is a notable deviation. Positive.
     pub deviation: f64,
-    /// Whether the error must also stand out from what the class has shown to be usual.
+    /// The kind of threshold: with a floating one the error must also exceed the class's usual
+    /// errors.
     pub threshold: AlarmThreshold,
 }
 
-/// Where a threshold lies.
+/// The kind of a threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum AlarmThreshold {
-    /// Where it was set, as in the paper.
+    /// The configured value, as in the paper.
     Fixed,
-    /// The error at least twice the 0.9-quantile of the recent errors of the class: the paper's
-    /// future work.
-    /// A class that is always wrong by a factor of two raises no alarm for that.
+    /// The error must be at least twice the 0.9-quantile of the recent errors of the class: the
+    /// paper's future work. A class that is always wrong by a factor of two raises no alarm for
+    /// such errors.
     Floating,
 }
 
 impl Default for AlarmTriggers {
-    /// The paper's 50 % and 25 %, floating.
+    /// The paper's 50 % and 25 %, with a floating threshold.
     fn default() -> Self {
         Self {
             error: 0.5,
@@ -38,21 +39,21 @@ impl Default for AlarmTriggers {
     }
 }
 
-/// How far above the error that is usual a floating threshold lies. The usual error is exceeded by
-/// one job in ten; of a normal error, twice that by one in a thousand.
+/// Ratio of a floating threshold to the usual error. The usual error is exceeded by one job in ten;
+/// of a normal error, twice the usual error is exceeded by one in a thousand.
 const FLOATING_FACTOR: f64 = 2.0;
-/// How many past values are smoothed.
+/// Number of past values that are smoothed.
 const TRAILING: usize = 30;
-/// The fewest that tell what is usual.
+/// Minimum number of past values for detecting odd ones.
 const MIN_PAST_VALUES: usize = 10;
-/// The part of them that a local line sees.
+/// The fraction of the past values that a local line covers.
 const FRACTION: f64 = 0.5;
-/// How often odd values are given less weight.
+/// Number of rounds in which odd values lose weight.
 const ROUNDS: usize = 3;
 
 impl AlarmTriggers {
-    /// Whether a job that ran for `ln_run` is an alarm, when `forecast` was said and `past` came
-    /// before, in order; `usual` is the size of error that is usual. All are logarithms of seconds.
+    /// Returns true if a job that ran for `ln_run` is an alarm, given its `forecast` and the `past`
+    /// run times in order; `usual` returns the usual size of error. All are logarithms of seconds.
     pub(crate) fn alarm(
         &self,
         past: &[f64],
@@ -65,7 +66,7 @@ impl AlarmTriggers {
         if past.len() < MIN_PAST_VALUES || (actual - forecast).abs() / actual <= self.error {
             return false;
         }
-        // What is usual takes a sort, which most jobs need not wait for.
+        // The usual error takes a sort, which most jobs can skip.
         let floating = match self.threshold {
             AlarmThreshold::Fixed => 0.0,
             AlarmThreshold::Floating => FLOATING_FACTOR * usual(),
@@ -80,37 +81,37 @@ impl AlarmTriggers {
     }
 }
 
-/// A contest between the present model of a class and one that knows only what came since an
-/// alarm, on the same jobs.
+/// A contest on the same jobs between the present model of a class and a challenger that knows only
+/// the jobs since an alarm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ModelContest {
-    /// Jobs since the alarm.
+    /// Number of jobs since the alarm.
     jobs: u32,
     champion: f64,
     challenger: f64,
 }
 
-/// How a contest stands.
+/// The outcome of a contest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ContestOutcome {
-    /// Not decided.
+    /// Undecided.
     Open,
-    /// It is a new mode.
+    /// The class has a new mode.
     ChallengerWins,
-    /// It was an anomaly.
+    /// The odd jobs were an anomaly.
     ChampionStays,
 }
 
-/// The fewest jobs after which a challenger may take over.
+/// Minimum number of jobs after which a challenger may take over.
 const MIN_CONTEST_JOBS: u32 = 5;
-/// After so many jobs a challenger that is not better is dropped.
+/// Number of jobs after which a challenger that is not better is dropped.
 const MAX_CONTEST_JOBS: u32 = 15;
-/// A challenger is better if its error is below this part of the champion's.
+/// A challenger is better if its error is below this fraction of the champion's.
 const WINNING_RATIO: f64 = 0.8;
 
 impl ModelContest {
-    /// Takes in one job and the absolute errors of both; none if the challenger knows too little
-    /// to say anything.
+    /// Records one job and the absolute errors of both models; None if the challenger has too
+    /// little history to forecast.
     pub(crate) fn record_errors(&mut self, errors: Option<(f64, f64)>) -> ContestOutcome {
         self.jobs += 1;
         if let Some((champion, challenger)) = errors {
@@ -144,7 +145,7 @@ mod tests {
         let (usual, odd) = (105f64.ln(), 300f64.ln());
         assert!(fixed().alarm(&past, past[0], odd, || 0.0));
         assert!(!fixed().alarm(&past, past[0], usual, || 0.0));
-        // The forecast knew.
+        // The forecast was right.
         assert!(!fixed().alarm(&past, odd, odd, || 0.0));
         // Only the forecast was wrong.
         assert!(!fixed().alarm(&past, odd, past[0], || 0.0));

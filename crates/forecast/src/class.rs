@@ -1,4 +1,4 @@
-//! A class: its model, and a challenger where its mode may be changing.
+//! A class of jobs: its model, and a challenger model while its mode may be changing.
 
 use serde::{Deserialize, Serialize};
 use tollgate_model::Instant;
@@ -11,17 +11,17 @@ use crate::model::{ForecastDetails, ModeModel};
 use crate::site_prior::SitePrior;
 use crate::stage::ClassStage;
 
-/// What is known of the jobs of one class. Its size is bounded, whatever it has learned.
+/// The state of one class of jobs. Its size is bounded, whatever it has learned.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ClassState {
     champion: ModeModel,
     challenger: Option<ChallengerModel>,
-    /// How many modes came before the present one.
+    /// Number of modes before the present one.
     mode: u32,
-    /// When the first job of the present mode was handed in, in microseconds.
+    /// Submission of the first job of the present mode, in microseconds.
     since: i64,
     learned: u64,
-    /// How many promises at each level fell due, and how many of them were kept.
+    /// Per level: number of promises that fell due, and number of them that were kept.
     judged: [(u64, u64); N_LEVELS],
 }
 
@@ -29,20 +29,20 @@ pub(crate) struct ClassState {
 struct ChallengerModel {
     model: ModeModel,
     contest: ModelContest,
-    /// When the job was handed in that raised the alarm, in microseconds.
+    /// Submission of the job that raised the alarm, in microseconds.
     since: i64,
 }
 
-/// What one more job told about the mode of its class.
+/// The effect of one more job on the mode of its class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ClassEvent {
-    /// Nothing new.
+    /// No change.
     Usual,
-    /// It was odd: a challenger starts.
+    /// The job was odd: a challenger starts.
     Alarm,
     /// The class has changed its mode: the challenger has taken over.
     NewMode,
-    /// What was odd has passed: the challenger is dropped.
+    /// The oddity has passed: the challenger is dropped.
     Anomaly,
 }
 
@@ -58,7 +58,7 @@ impl ClassState {
         self.mode
     }
 
-    /// A class that has come from this one and counts its own jobs.
+    /// Returns a copy of this class that counts its own jobs.
     pub(crate) fn fork(&self) -> Self {
         Self {
             learned: 0,
@@ -91,7 +91,7 @@ impl ClassState {
         self.champion.forecast(asked, self.stage(), pool)
     }
 
-    /// Takes in whether the promise at the level of this index was kept.
+    /// Records whether the promise at the level of this index was kept.
     pub(crate) fn judge(&mut self, level_idx: usize, kept: bool) {
         self.champion.judge(level_idx, kept);
         let (judged, held) = &mut self.judged[level_idx];
@@ -99,7 +99,7 @@ impl ClassState {
         *held += u64::from(kept);
     }
 
-    /// Takes in that a job of which `said` was said ran for `ln_run`; `said` must come from the
+    /// Learns that a job with the forecast `said` ran for `ln_run`; `said` must come from the
     /// present mode.
     pub(crate) fn learn(
         &mut self,
@@ -156,7 +156,7 @@ impl ClassState {
 }
 
 impl ChallengerModel {
-    /// A challenger that has seen nothing yet; the odd job was handed in at `since`.
+    /// Creates a challenger without history; the odd job was submitted at `since`.
     fn started_at(since: Instant) -> Self {
         Self {
             since: since.as_micros(),
@@ -164,7 +164,8 @@ impl ChallengerModel {
         }
     }
 
-    /// One round: both forecast the job from what they know by now, and the challenger learns it.
+    /// Runs one round: both models forecast the job from their present state, and the challenger
+    /// learns it.
     fn compete(
         &mut self,
         champion: &ModeModel,

@@ -1,4 +1,4 @@
-//! A class, whole or in parts.
+//! A class of jobs, whole or split into parts.
 
 use std::collections::BTreeMap;
 
@@ -12,32 +12,32 @@ use crate::record::{CompletedJob, JobAttributes};
 use crate::site_prior::SitePrior;
 use crate::split::{ClassSplitter, SplitAspect};
 
-/// A class with the parts that it has been split into, if any. Its size is bounded.
+/// A class with its parts, if it has been split. Its size is bounded.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ClassTree {
-    /// All jobs, or those that belong to no part.
+    /// The state of all jobs, or of those that belong to no part.
     whole: ClassState,
     parts: BTreeMap<u32, ClassState>,
     splitter: ClassSplitter,
 }
 
-/// A part of a class: the jobs with this value of the aspect that it is split by; none is the
-/// rest, or all.
+/// A part of a class: the jobs with this value of the split aspect; None for the rest, or for all
+/// jobs.
 pub(crate) type ClassPart = Option<u32>;
 
 impl ClassTree {
-    /// What it is split by.
+    /// Returns the aspect by which the class is split.
     pub(crate) fn split(&self) -> Option<SplitAspect> {
         self.splitter.split()
     }
 
-    /// The part that a job belongs to.
+    /// Returns the part to which a job belongs.
     pub(crate) fn part_of(&self, context: &JobAttributes) -> ClassPart {
         let value = self.split()?.of(context)?;
         self.parts.contains_key(&value).then_some(value)
     }
 
-    /// A part; the rest if there is none such any more.
+    /// Returns a part; the rest if the part no longer exists.
     pub(crate) fn part(&self, part: ClassPart) -> &ClassState {
         let known = part.and_then(|value| self.parts.get(&value));
         known.unwrap_or(&self.whole)
@@ -48,7 +48,7 @@ impl ClassTree {
         known.unwrap_or(&mut self.whole)
     }
 
-    /// The rest, then the parts in order of their values.
+    /// Returns the rest, then the parts in order of their values.
     pub(crate) fn parts(&self) -> impl Iterator<Item = (ClassPart, &ClassState)> {
         let parts = self
             .parts
@@ -57,7 +57,7 @@ impl ClassTree {
         std::iter::once((None, &self.whole)).chain(parts)
     }
 
-    /// Takes in a job of which `said` was said by what it belonged to then.
+    /// Learns from a job whose forecast `said` came from the part that the job belonged to then.
     pub(crate) fn learn(
         &mut self,
         record: &CompletedJob,
@@ -70,7 +70,7 @@ impl ClassTree {
         let part = self.part_of(&record.job.context);
         let class = self.part_mut(part);
         let (said, said_by, mode) = said;
-        // What another model said says nothing about the experts of the present one.
+        // A forecast by another model says nothing about the experts of the present one.
         let other = said_by != part || mode != class.mode();
         let present = other.then(|| class.forecast(asked, pool));
         let votes = present.as_ref().unwrap_or(said);
@@ -81,8 +81,8 @@ impl ClassTree {
         event
     }
 
-    /// Splits or merges if it is time to. A part begins as a copy of what it leaves, so that it is
-    /// never a cold start.
+    /// Splits or merges the class if due. A part begins as a copy of the rest, so that it never
+    /// starts cold.
     fn split_or_merge(&mut self, context: &JobAttributes, ln_run: f64) {
         if self.splitter.learn(context, ln_run) {
             self.parts.clear();
@@ -101,5 +101,5 @@ impl ClassTree {
     }
 }
 
-/// The most parts of a class; of more the least known one goes back to the rest.
+/// Maximum number of parts of a class; beyond it the part with the fewest jobs joins the rest.
 const MAX_PARTS: usize = 24;

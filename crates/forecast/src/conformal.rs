@@ -1,20 +1,20 @@
-//! Quantiles that hold: several conformal proposals, blended by how well they did, and moved by
-//! what was missed.
+//! Calibrated quantiles: several conformal proposals, blended by past performance, and shifted by
+//! past misses.
 
 use serde::{Deserialize, Serialize};
 use tollgate_model::distribution::{LEVELS, N_LEVELS};
 
-/// A value for each of [`LEVELS`], as logarithms of seconds unless said.
+/// A value for each of [`LEVELS`], as logarithms of seconds unless stated otherwise.
 pub(crate) type QuantileTable = [f64; N_LEVELS];
 
-/// Where proposals come from: residuals of the point forecast, recent run times, run times of
+/// Number of sources of proposals: residuals of the point forecast, recent run times, run times of
 /// look-alikes, recent ratios of run time to request.
 pub(crate) const N_SOURCES: usize = 4;
 
-/// What each source proposes, if it can.
+/// The proposal of each source, if it has one.
 pub(crate) type QuantileProposals = [Option<QuantileTable>; N_SOURCES];
 
-/// A table of what `quantile` says at each level; none if it says nothing.
+/// Builds a table from `quantile` at each level; None if `quantile` returns None.
 pub(crate) fn table(mut quantile: impl FnMut(f64) -> Option<f64>) -> Option<QuantileTable> {
     let mut values = [0.0; N_LEVELS];
     for (value, level) in values.iter_mut().zip(LEVELS) {
@@ -23,21 +23,21 @@ pub(crate) fn table(mut quantile: impl FnMut(f64) -> Option<f64>) -> Option<Quan
     Some(values)
 }
 
-/// How fast old losses are forgotten: about the last fifty count.
+/// The speed at which old losses are forgotten: about the last fifty count.
 const FORGET: f64 = 0.02;
-/// The power of the loss by which a source is trusted less: twice the loss, a sixteenth.
+/// The power by which loss reduces a source's weight: twice the loss, a sixteenth of the weight.
 const SHARPNESS: i32 = 4;
-/// What is added to every loss, as a logarithm of seconds, so that a source that was never wrong
-/// yet does not silence the others.
+/// Added to every loss, as a logarithm of seconds, so that a source that was never wrong yet does
+/// not silence the others.
 const MIN_LOSS: f64 = 1e-4;
 
-/// How well each source did at each level: the running mean of its pinball loss.
+/// The performance of each source at each level: the running mean of its pinball loss.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SourceWeights([[Option<f64>; N_LEVELS]; N_SOURCES]);
 
 impl SourceWeights {
-    /// The mean of the proposals, weighted by trust; none without proposals. A source that has
-    /// no record yet counts as the worst one that has.
+    /// Returns the weighted mean of the proposals; None without proposals. A source without a
+    /// record counts as much as the worst source with one.
     pub(crate) fn blend(&self, proposals: &QuantileProposals) -> Option<QuantileTable> {
         let mut blended = [0.0; N_LEVELS];
         for (level, value) in blended.iter_mut().enumerate() {
@@ -60,7 +60,7 @@ impl SourceWeights {
         Some(blended)
     }
 
-    /// Takes in how far each proposal was off.
+    /// Learns the loss of each proposal.
     pub(crate) fn learn(&mut self, proposals: &QuantileProposals, actual: f64) {
         for (losses, proposal) in self.0.iter_mut().zip(proposals) {
             let Some(proposal) = proposal else { continue };
@@ -72,19 +72,19 @@ impl SourceWeights {
     }
 }
 
-/// The loss that the quantile at `level` minimises (Koenker & Bassett 1978).
+/// Returns the loss that the quantile at `level` minimises (Koenker & Bassett 1978).
 fn pinball(bound: f64, actual: f64, level: f64) -> f64 {
     let above = actual - bound;
     (level * above).max((level - 1.0) * above)
 }
 
-/// An offset moves at most this far, as a logarithm: without a limit, late feedback winds it up.
-/// With 1.5 two archived traces with the latest feedback are covered a point less, with 3 the sum of
-/// bounds of one of them doubles.
+/// Maximum offset, as a logarithm: without a limit, late feedback winds it up. With 1.5, two
+/// archived traces with the latest feedback are covered a point less; with 3, the sum of bounds of
+/// one of them doubles.
 const MAX_OFFSET: f64 = 2.0;
 
-/// How far bounds are moved so that each is exceeded as often as its level says (adaptive
-/// conformal inference: Gibbs & Candès 2021, eq. 2, on the bound instead of the level).
+/// The offsets by which bounds are moved so that each is exceeded as often as its level states
+/// (adaptive conformal inference: Gibbs & Candès 2021, eq. 2, on the bound instead of the level).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ConformalOffsets(QuantileTable);
 

@@ -1,4 +1,5 @@
-//! How good forecasts would have been: every job of a record is forecast by what came before it.
+//! The retrospective evaluation of forecasts: every job of a record is forecast from the jobs
+//! before it.
 
 use std::collections::BTreeMap;
 
@@ -13,62 +14,64 @@ use crate::online::{FeedbackTiming, JobFeedback, OnlineForecaster};
 use crate::record::{ClassId, CompletedJob, ln_secs};
 use crate::score::{LevelCoverage, LogErrorSums, MethodScore, PointErrors};
 
-/// What is evaluated.
+/// The options of an evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EvaluationConfig {
-    /// What is known when a job is forecast.
+    /// The feedback available when a job is forecast.
     pub timing: FeedbackTiming,
-    /// A class with at least so many jobs that ran is a series.
+    /// Minimum number of jobs that ran for a class to count as a series.
     pub min_jobs: usize,
-    /// Whether the baselines that search for a model are run too: they take longer than all the
-    /// rest. Without them they say what all experts say together.
+    /// True if the baselines that search for a model are run too: they take longer than all the
+    /// other methods. If false, their forecast is the aggregate forecast.
     pub search_models: bool,
 }
 
-/// How forecasts did over a record.
+/// The scores of forecasts over a record.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ForecastEvaluation {
-    /// The experts together. Its score counts the jobs of series, its levels those of all classes.
+    /// The aggregate of the experts. Its score counts the jobs of series, its levels those of all
+    /// classes.
     pub aggregate: MethodScore,
-    /// Each method alone, in the order of [`ForecastMethod::all`], counted the same way. What a method
-    /// promises at each level is its point forecast with a normal error as large as its errors in
-    /// ln time have been in the class, and on the whole site before that; the user's estimate
-    /// promises itself. Where a method has nothing to say, it says what all say together.
+    /// Each method alone, in the order of [`ForecastMethod::all`], counted the same way. A method's
+    /// promise at each level is its point forecast with a normal error. The size of the error is
+    /// that of the method's past errors in ln time in the class, and on the whole site before the
+    /// class has enough. The user's estimate promises itself. A method without a forecast repeats
+    /// the aggregate.
     pub methods: Vec<MethodScore>,
-    /// Over the jobs of each series.
+    /// By series, over its jobs.
     pub classes: BTreeMap<ClassId, ForecastMetrics>,
-    /// Over the jobs of each period, of all classes.
+    /// By period, over the jobs of all classes.
     pub periods: BTreeMap<i64, ForecastMetrics>,
 }
 
-/// How forecasts did over some jobs.
+/// The scores of forecasts over a set of jobs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ForecastMetrics {
-    /// The experts together.
+    /// The aggregate of the experts.
     pub aggregate: MethodScore,
     /// The mean |ln error| of each method, in the order of [`ForecastMethod::all`].
     pub mean_abs_ln: [f64; N_METHODS],
 }
 
-/// Looks on while a record is evaluated.
+/// An observer of an evaluation.
 pub trait EvaluationObserver {
-    /// `said` is said of the job before which `nth` were handed in.
+    /// Receives the forecast `said` of the job with index `nth` in order of submission.
     fn forecast(&mut self, _nth: u64, _record: &CompletedJob, _said: &Forecast) {}
-    /// A job has ended, and was learned.
+    /// Receives the feedback of an ended job after it was learned.
     fn learned(&mut self, _learned: &JobFeedback) {}
 }
 
-/// Nobody.
+/// The observer that does nothing.
 impl EvaluationObserver for () {}
 
 impl ForecastEvaluation {
-    /// The outcome of one method.
+    /// Returns the score of one method.
     pub fn method(&self, method: ForecastMethod) -> &MethodScore {
         &self.methods[method.index()]
     }
 
-    /// The part of the series in which the level of this index was kept within `tolerance`
-    /// (a fraction); none without series.
+    /// Returns the fraction of series in which the level of this index was kept within `tolerance`
+    /// (a fraction); None without series.
     pub fn classes_within(&self, level_idx: usize, tolerance: f64) -> Option<f64> {
         let nominal = LEVELS[level_idx].as_f64();
         self.fraction_of_classes(|figures| {
@@ -77,8 +80,8 @@ impl ForecastEvaluation {
         })
     }
 
-    /// The part of the series in which all experts together have a smaller mean |ln error| than
-    /// `method` alone; none without series.
+    /// Returns the fraction of series in which the aggregate has a smaller mean |ln error| than
+    /// `method` alone; None without series.
     pub fn classes_better_than(&self, method: ForecastMethod) -> Option<f64> {
         self.fraction_of_classes(|figures| {
             let alone = figures.mean_abs_ln[method.index()];
@@ -94,9 +97,9 @@ impl ForecastEvaluation {
     }
 }
 
-/// Forecasts and learns every job of `records` that ran, in order of submission (ties in the
-/// order given), beginning with what `forecaster` knows. `period` puts an instant of submission
-/// into a month or the like.
+/// Forecasts and learns every job of `records` that ran, in order of submission (ties in the order
+/// given), starting with the state of `forecaster`. `period` maps an instant of submission to a
+/// period, such as a month.
 pub fn evaluate(
     forecaster: Forecaster,
     records: &[CompletedJob],
@@ -145,11 +148,11 @@ pub fn evaluate(
     tally.evaluation()
 }
 
-/// The methods beside the aggregate.
+/// The methods besides the aggregate.
 struct MethodComparison {
     baselines: BaselineForecasters,
     errors: NormalErrors,
-    /// What each method said of the jobs that have not been learned yet.
+    /// Each method's forecasts of the jobs that have not been learned yet.
     predictions: BTreeMap<u64, [f64; N_METHODS]>,
 }
 
@@ -162,7 +165,7 @@ impl MethodComparison {
         }
     }
 
-    /// The logarithm of the seconds that each method says.
+    /// Returns each method's forecast, as a logarithm of seconds.
     fn forecast(&self, record: &CompletedJob, said: &Forecast) -> [f64; N_METHODS] {
         let together = said.point();
         let baselines = self.baselines.forecast(&record.job);
@@ -195,7 +198,7 @@ struct EvaluationTotals {
     periods: BTreeMap<i64, GroupTotals>,
 }
 
-/// A class or a period.
+/// The sums over a class or a period.
 #[derive(Default)]
 struct GroupTotals {
     together: (PointErrors, [LevelCoverage; LEVELS.len()]),
@@ -280,7 +283,7 @@ fn outcome((errors, levels): (PointErrors, [LevelCoverage; LEVELS.len()])) -> Me
     }
 }
 
-/// The methods that an answer must compare with.
+/// The methods that the aggregate is compared with.
 pub const COMPARED: [ForecastMethod; 5] = [
     ForecastMethod::Expert(Expert::Last),
     ForecastMethod::Baseline(BaselineMethod::Tsafrir),

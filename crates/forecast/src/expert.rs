@@ -1,7 +1,7 @@
-//! The experts: simple methods, each of which says how long the next job will take.
+//! The experts: simple methods, each of which forecasts the run time of the next job.
 //!
-//! All work on logarithms of seconds: run times span six orders of magnitude, and the claims of
-//! Lazarevic et al. (2005) for ARMA models hold only there.
+//! All experts work on logarithms of seconds: run times span six orders of magnitude, and the
+//! claims of Lazarevic et al. (2005) for ARMA models hold only there.
 
 mod arma;
 mod holt;
@@ -19,7 +19,7 @@ pub use trend::{TREND_POINTS, trend};
 
 use crate::history::{ClassHistory, JobFeatures};
 
-/// How many experts there are.
+/// Number of experts.
 pub const N_EXPERTS: usize = 20;
 
 /// A method that forecasts the next job of a class.
@@ -27,25 +27,25 @@ pub const N_EXPERTS: usize = 20;
 pub enum Expert {
     /// The last run time.
     Last,
-    /// The mean of the last two (Tsafrir et al. 2007).
+    /// The mean of the last two run times (Tsafrir et al. 2007).
     MeanOfTwo,
-    /// The mean of the last ten: a trend of order 0.
+    /// The mean of the last ten run times: a trend of order 0.
     Mean,
-    /// A straight line through the last ten.
+    /// A straight line through the last ten run times.
     Line,
-    /// A parabola through the last ten.
+    /// A parabola through the last ten run times.
     Parabola,
-    /// A cubic through the last ten.
+    /// A cubic through the last ten run times.
     Cubic,
     /// Simple exponential smoothing, alpha 0.3.
     Smoothing,
     /// Holt's method, alpha 0.3 and beta 0.1.
     Holt,
-    /// The median of the last five.
+    /// The median of the last five run times.
     ShortMedian,
-    /// The median of the last twenty.
+    /// The median of the last twenty run times.
     Median,
-    /// The median of the last hundred.
+    /// The median of the last hundred run times.
     LongMedian,
     /// An autoregression of order 4.
     Autoregression,
@@ -55,11 +55,11 @@ pub enum Expert {
     Arma,
     /// The last job with the same processors and request.
     LastAlike,
-    /// The median of the last five with the same processors and request.
+    /// The median of the last five jobs with the same processors and request.
     MedianAlike,
     /// The last job with the same executable.
     LastExecutable,
-    /// The median of the last five with the same executable.
+    /// The median of the last five jobs with the same executable.
     MedianExecutable,
     /// The request times the median of recent run time / request.
     RequestRatio,
@@ -92,7 +92,7 @@ impl Expert {
         Self::Arima,
     ];
 
-    /// The key of the expert in CSV and JSON.
+    /// Returns the key of the expert in CSV and JSON.
     pub const fn key(self) -> &'static str {
         match self {
             Self::Last => "last",
@@ -118,9 +118,9 @@ impl Expert {
         }
     }
 
-    /// What it says of a job that asked for `asked`, as a logarithm of seconds; none if the class
-    /// has too little history for it. A forecast below a second is a second, and none is more
-    /// than [`OVERSHOOT`] above the longest that is remembered.
+    /// Returns the expert's forecast of a job that requested `asked`, as a logarithm of seconds;
+    /// None if the class has too little history for the expert. A forecast is at least a second,
+    /// and at most [`OVERSHOOT`] above the longest remembered run time.
     pub(crate) fn forecast(
         self,
         history: &ClassHistory,
@@ -154,22 +154,22 @@ impl Expert {
     }
 }
 
-/// The median of the first five.
+/// Returns the median of the first five values.
 fn median_of_first(values: impl Iterator<Item = f64>) -> Option<f64> {
     let mut first: Vec<f64> = values.take(5).collect();
     median(&mut first)
 }
 
-/// How far an expert may go beyond what was seen, as a logarithm: a factor of e.
+/// Maximum excess of a forecast over the remembered values, as a logarithm: a factor of e.
 pub(crate) const OVERSHOOT: f64 = 1.0;
 
-/// How much a new value counts for the level (the field's usual value; so do the paper's tests).
+/// Weight of a new value for the level (the field's usual value; also that of the paper's tests).
 const ALPHA: f64 = 0.3;
-/// How much a new step counts for the trend.
+/// Weight of a new step for the trend.
 const BETA: f64 = 0.1;
 
-/// After how many jobs models are fitted again: fitting costs more than all else together, and
-/// a tenth of the window changes little.
+/// Number of jobs after which models are refitted: fitting costs more than everything else
+/// together, and a tenth of the window changes little.
 const REFIT_EVERY: usize = 10;
 
 /// The fitted models of a class.
@@ -178,14 +178,14 @@ pub(crate) struct FittedModels {
     autoregression: Option<ArmaModel>,
     moving_average: Option<ArmaModel>,
     arma: Option<ArmaModel>,
-    /// Of differences.
+    /// Model of the differences.
     arima: Option<ArmaModel>,
     /// Jobs since the last fit.
     age: usize,
 }
 
 impl FittedModels {
-    /// Fits the models again if it is time to; to be called once a job.
+    /// Refits the models if due; to be called once per job.
     pub(crate) fn refresh(&mut self, history: &ClassHistory) {
         self.age += 1;
         let runs = history.runs().arrived();
@@ -203,7 +203,7 @@ impl FittedModels {
     }
 }
 
-/// The sample series on which the exact forms of the experts are tested.
+/// A sample series for tests of the experts' exact forms.
 #[cfg(test)]
 pub(crate) const SAMPLE: [f64; 12] = [
     120.0, 130.0, 118.0, 125.0, 140.0, 133.0, 129.0, 600.0, 610.0, 590.0, 605.0, 598.0,

@@ -1,18 +1,18 @@
-//! One forecast from many: the experts vote, and feedback moves the votes.
+//! The aggregation of many forecasts into one: experts have votes, and feedback moves the votes.
 
 use serde::{Deserialize, Serialize};
 
 use crate::expert::N_EXPERTS;
 
-/// What each expert says, as logarithms of seconds; none if it has nothing to say.
+/// The forecast of each expert, as a logarithm of seconds; None if the expert has none.
 pub(crate) type ExpertForecasts = [Option<f64>; N_EXPERTS];
 
-/// How fast votes follow losses.
+/// The speed at which votes follow losses.
 const RATE: f64 = 2.0;
-/// A larger error than this, as a logarithm, costs no more: one anomaly must not decide.
+/// Maximum loss, as a logarithm of the error: one anomaly must not decide.
 const MAX_LOSS: f64 = 2.0;
-/// The part of all votes that is shared equally after each job, so that a method that was bad
-/// in the last mode can lead in the next (Herbster & Warmuth 1998).
+/// The fraction of all votes that is redistributed equally after each job, so that a method that
+/// was bad in the last mode can lead in the next (Herbster & Warmuth 1998).
 const SHARED: f64 = 0.05;
 
 /// The votes of the experts of a class; they sum to 1.
@@ -26,7 +26,7 @@ impl Default for ExpertWeights {
 }
 
 impl ExpertWeights {
-    /// The weighted median of the opinions; none if nobody has one.
+    /// Returns the weighted median of the forecasts; None if no expert has one.
     pub(crate) fn median(&self, opinions: &ExpertForecasts) -> Option<f64> {
         let mut said: [(f64, f64); N_EXPERTS] = [(0.0, 0.0); N_EXPERTS];
         let mut n = 0;
@@ -46,8 +46,8 @@ impl ExpertWeights {
         })
     }
 
-    /// Moves votes to those who were near `actual`. Who said nothing loses as much as the median
-    /// did, so that silence neither pays nor costs.
+    /// Moves votes to the experts whose forecast was near `actual`. An expert without a forecast
+    /// loses as much as the median did, so that silence neither pays nor costs.
     pub(crate) fn learn(&mut self, opinions: &ExpertForecasts, actual: f64) {
         let Some(together) = self.median(opinions) else {
             return;
@@ -61,12 +61,12 @@ impl ExpertWeights {
         }
     }
 
-    /// The part of the votes that the expert at this place has.
+    /// Returns the fraction of the votes that the expert with this index has.
     pub(crate) fn weight(&self, place: usize) -> f64 {
         self.0[place]
     }
 
-    /// The place of the expert with the most votes; of equals the first.
+    /// Returns the index of the expert with the most votes; ties go to the first.
     pub(crate) fn leader(&self) -> usize {
         (1..N_EXPERTS).fold(0, |best, i| if self.0[i] > self.0[best] { i } else { best })
     }

@@ -1,4 +1,4 @@
-//! The forecaster of a site: learns from jobs that have ended, forecasts those that are handed in.
+//! The forecaster of a site: learns from ended jobs and forecasts submitted jobs.
 
 use std::collections::BTreeMap;
 
@@ -16,10 +16,11 @@ use crate::site_prior::SitePrior;
 use crate::stage::ClassStage;
 use crate::summary::ClassSummary;
 
-/// Everything that was learned about the jobs of a site. Memory is constant a class.
+/// A forecaster for the jobs of a site. Memory is constant per class.
 ///
-/// [`Self::forecast`] at submission, [`Self::learn`] with what was said once the job has ended;
-/// in between any number of other jobs may come. Serialises through [`crate::ForecasterSnapshot`].
+/// Call [`Self::forecast`] at submission, and [`Self::learn`] with that forecast once the job has
+/// ended; any number of other jobs may come in between. Serialises through
+/// [`crate::ForecasterSnapshot`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Forecaster {
     triggers: AlarmTriggers,
@@ -28,7 +29,7 @@ pub struct Forecaster {
     pool: SitePrior,
 }
 
-/// What was said of a job when it was handed in.
+/// The forecast made for a job at its submission.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Forecast {
     said: ForecastDetails,
@@ -39,33 +40,34 @@ pub struct Forecast {
 }
 
 impl Forecast {
-    /// How long the job will run: the median of the experts, weighted by their success.
+    /// Returns the expected run time: the median of the experts, weighted by their success.
     pub fn point(&self) -> Span {
         span_of(self.said.point)
     }
 
-    /// How long the job may run, with probabilities that were calibrated on earlier promises.
-    /// Every quantile lies between a second and a hundred years.
+    /// Returns the run time distribution, with probabilities calibrated on earlier promises. Every
+    /// quantile lies between a second and a hundred years.
     pub fn distribution(&self) -> Distribution {
         Distribution::new(self.said.bounds.map(span_of))
     }
 
-    /// The value of the aspect that its class is split by, if it belongs to a part of it.
+    /// Returns the job's value of the aspect by which its class is split, if the job belongs to a
+    /// part.
     pub const fn part(&self) -> Option<u32> {
         self.part
     }
 
-    /// How well its class was known.
+    /// Returns the stage of the job's class.
     pub const fn stage(&self) -> ClassStage {
         self.stage
     }
 
-    /// The expert that had most of the votes; none for a class without history.
+    /// Returns the expert that had the most votes; None for a class without history.
     pub const fn leader(&self) -> Option<Expert> {
         self.leader
     }
 
-    /// The promise that its quantile at the level of this index is, made to a job of `class`.
+    /// Returns the promise made to a job of `class` by the quantile at the level of this index.
     pub(crate) fn promise(&self, class: ClassId, level_idx: usize) -> BoundPromise {
         BoundPromise {
             class,
@@ -75,32 +77,32 @@ impl Forecast {
         }
     }
 
-    /// What one expert alone said, if it had anything to say.
+    /// Returns one expert's forecast, if it had one.
     pub fn expert_forecast(&self, expert: Expert) -> Option<Span> {
         self.said.opinions[expert as usize].map(span_of)
     }
 }
 
-/// That a job takes at most as long as a quantile said.
+/// A promise that a job takes at most as long as a quantile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BoundPromise {
     class: ClassId,
     part: ClassPart,
-    /// How well the class was known.
+    /// The stage of the class.
     stage: ClassStage,
     level_idx: usize,
 }
 
-/// Why nothing can be learned from a record.
+/// The reason why nothing can be learned from a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LearnError {
-    /// Its run time is zero or negative.
+    /// The run time is zero or negative.
     #[error("the job never ran: its run time is {0} s")]
     NeverRan(Span),
 }
 
 impl Forecaster {
-    /// A forecaster that knows nothing yet and sounds alarms by `triggers`.
+    /// Creates a forecaster without history that raises alarms by `triggers`.
     pub fn new(triggers: AlarmTriggers) -> Self {
         Self {
             triggers,
@@ -108,7 +110,7 @@ impl Forecaster {
         }
     }
 
-    /// How long `job` will take, by all that was learned so far.
+    /// Forecasts the run time of `job` from the history so far.
     pub fn forecast(&self, job: &ForecastJob) -> Forecast {
         self.forecast_features(job.class, JobFeatures::of(job))
     }
@@ -134,11 +136,11 @@ impl Forecaster {
         }
     }
 
-    /// Learns from a job that has ended what was wrong with what was said of it at submission, and
-    /// judges all that was promised of it.
+    /// Learns from the error of an ended job's forecast, and judges all promises made by the
+    /// forecast.
     ///
     /// # Errors
-    /// [`LearnError`] if it never ran; nothing is changed then.
+    /// [`LearnError`] if the job never ran; nothing is changed in this case.
     pub fn learn(
         &mut self,
         record: &CompletedJob,
@@ -152,8 +154,8 @@ impl Forecaster {
         Ok(event)
     }
 
-    /// Learns how long a job ran, and judges none of its promises: for callers that judge each
-    /// when it falls due ([`Self::judge`]), as [`crate::OnlineForecaster`] does.
+    /// Learns the run time of a job without judging its promises: for callers that judge each
+    /// promise when it falls due ([`Self::judge`]), as [`crate::OnlineForecaster`] does.
     ///
     /// # Errors
     /// As [`Self::learn`].
@@ -176,9 +178,9 @@ impl Forecaster {
         Ok(event)
     }
 
-    /// Takes in whether a promise was kept. A promise is best judged when it falls due, `bound`
-    /// after the start of the job: who judges at the end hears of kept promises long before the
-    /// broken ones of the same day, and quotes too little in between.
+    /// Records whether a promise was kept. A promise should be judged when it falls due, `bound`
+    /// after the start of the job: judging at the end of the job reports kept promises long before
+    /// the broken promises of the same day, and bounds become too short in between.
     pub fn judge(&mut self, promise: &BoundPromise, kept: bool) {
         if let Some(family) = self.classes.get_mut(&promise.class) {
             let class = family.part_mut(promise.part);
@@ -187,7 +189,7 @@ impl Forecaster {
         self.pool.judge(promise.stage, promise.level_idx, kept);
     }
 
-    /// Learns from a job of which nothing was said: as if it had been forecast just now.
+    /// Learns from a job without a forecast, as if it had been forecast just now.
     ///
     /// # Errors
     /// As [`Self::learn`].
@@ -199,16 +201,16 @@ impl Forecaster {
         self.learn(record, &said)
     }
 
-    /// The same forecaster, but one that never splits a class.
+    /// Returns the same forecaster, but one that never splits a class.
     #[must_use]
     pub fn without_splitting(mut self) -> Self {
         self.whole = true;
         self
     }
 
-    /// How a class, or each of its parts, behaves at present, and what is to be said of a job
-    /// that asks for what the last one of it asked for; nothing if no job of it was learned. The
-    /// jobs that belong to no part come first.
+    /// Returns the present behaviour of a class, or of each of its parts, and the forecast of a job
+    /// with the same request as the latest one. Empty if no job of the class was learned. The rest
+    /// of the class, whose jobs belong to no part, comes first.
     pub fn summaries(&self, class: ClassId) -> Vec<(ClassSummary, Forecast)> {
         let Some(family) = self.classes.get(&class) else {
             return Vec::new();
@@ -227,7 +229,7 @@ impl Forecaster {
         known.collect()
     }
 
-    /// The classes of which jobs were learned, in ascending order.
+    /// Returns the classes with learned jobs, in ascending order.
     pub fn classes(&self) -> impl Iterator<Item = ClassId> {
         self.classes.keys().copied()
     }

@@ -1,14 +1,14 @@
-//! What is remembered of the jobs of a class.
+//! The remembered jobs of a class.
 
 use serde::{Deserialize, Serialize};
 
 use crate::record::{ForecastJob, JobAttributes, ln_secs};
 use crate::window::{RollingWindow, conformal};
 
-/// How many jobs are remembered.
+/// Number of remembered jobs.
 pub(crate) const MAX_HISTORY: usize = 100;
 
-/// What a job asked for: jobs that ask for the same are look-alikes.
+/// The request of a job: jobs with the same request are look-alikes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct JobFeatures {
     procs: u32,
@@ -48,9 +48,9 @@ impl JobFeatures {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ClassHistory {
     runs: RollingWindow<MAX_HISTORY>,
-    /// What each of `runs` asked for.
+    /// The request of each of `runs`.
     asked: Vec<JobFeatures>,
-    /// Run time less request, of those that had a request.
+    /// Run time less request, of the jobs that had a request.
     ratios: RollingWindow<MAX_HISTORY>,
 }
 
@@ -74,18 +74,18 @@ impl ClassHistory {
         &self.ratios
     }
 
-    /// What the last job asked for.
+    /// Returns the request of the last job.
     pub(crate) fn last_features(&self) -> Option<JobFeatures> {
         self.asked.last().copied()
     }
 
-    /// The run times of the jobs that asked for the same, the latest first.
+    /// Returns the run times of the jobs with the same request, latest first.
     pub(crate) fn similar_jobs(&self, asked: JobFeatures) -> impl Iterator<Item = f64> {
         self.runs_of(move |known| known.has_same_request(asked))
     }
 
-    /// The run times of the jobs that ran the same executable, the latest first; none where it is
-    /// not known.
+    /// Returns the run times of the jobs with the same executable, latest first; none if the
+    /// executable is unknown.
     pub(crate) fn same_executable(&self, asked: JobFeatures) -> impl Iterator<Item = f64> {
         self.runs_of(move |known| known.has_same_executable(asked))
     }

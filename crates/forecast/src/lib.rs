@@ -1,27 +1,27 @@
-//! How long a job will take, with a probability.
+//! Probabilistic forecasts of job run times.
 //!
 //! After Lazarevic, Sacks & Prnjat, *Managing Uncertainty: A Case for Probabilistic Grid
-//! Scheduling* (2005): many simple methods forecast side by side, feedback rewards the best, and
-//! a class that changes its mode gets a new model once that is better than the old one.
+//! Scheduling* (2005): many simple methods forecast side by side, feedback rewards the best, and a
+//! class that changes its mode gets a new model once the new model is better than the old one.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`record`] | what is known of a job when it is handed in, and when it has ended |
-//! | [`forecaster`] | [`Forecaster`]: learn and forecast |
+//! | [`record`] | the facts about a job at submission and after its end |
+//! | [`forecaster`] | [`Forecaster`]: learns and forecasts |
 //! | [`expert`] | the methods |
-//! | [`baseline`] | what the field would forecast, to be measured against |
-//! | [`method`] | all that are compared: experts and baselines |
-//! | [`lowess`](mod@lowess) | robust local regression, which tells odd run times |
-//! | [`mode`] | when a run time is odd, and whether the mode has changed |
-//! | [`stage`] | how well a class is known |
-//! | [`saved`] | a forecaster on its way to a file and back |
-//! | [`summary`] | how a class behaves |
-//! | [`course`] | a forecaster over a record: it hears of everything when a real one would |
-//! | [`evaluate`](mod@evaluate) | how good forecasts would have been over a record |
+//! | [`baseline`] | established methods, for comparison |
+//! | [`method`] | all compared methods: experts and baselines |
+//! | [`lowess`](mod@lowess) | robust local regression, which detects odd run times |
+//! | [`mode`] | detection of odd run times and of mode changes |
+//! | [`stage`] | the amount of history of a class |
+//! | [`saved`] | the stored form of a forecaster |
+//! | [`summary`] | the behaviour of a class |
+//! | [`course`] | a forecaster over a record, with feedback when a real one would get it |
+//! | [`evaluate`](mod@evaluate) | the retrospective evaluation of forecasts over a record |
 //! | [`score`] | the measures by which forecasts are compared |
 //!
-//! Everything is computed on logarithms of seconds. Nothing here reads a clock, a file or a random
-//! source: the same jobs in the same order give the same forecasts, byte for byte.
+//! Everything is computed on logarithms of seconds. Nothing in this crate reads a clock, a file or
+//! a random source: the same jobs in the same order give the same forecasts, byte for byte.
 
 pub mod baseline;
 pub mod change_point;

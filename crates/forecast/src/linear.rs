@@ -1,14 +1,14 @@
 //! Small least squares problems.
 
-/// The most unknowns of a problem.
+/// Maximum number of unknowns of a problem.
 pub(crate) const MAX_COLUMNS: usize = 8;
 
-/// A pivot below this part of the largest diagonal element counts as zero.
+/// A pivot below this fraction of the largest diagonal element counts as zero.
 const SINGULAR: f64 = 1e-12;
 
-/// The coefficients that minimise the squared error over `rows` of (regressors, response), by the
-/// normal equations; only the first `columns` regressors count, the other coefficients are zero.
-/// None if the problem is singular.
+/// Returns the coefficients that minimise the squared error over `rows` of (regressors, response),
+/// by the normal equations; only the first `columns` regressors count, the other coefficients are
+/// zero. None if the problem is singular.
 pub(crate) fn least_squares(
     rows: impl Iterator<Item = ([f64; MAX_COLUMNS], f64)>,
     columns: usize,
@@ -29,7 +29,7 @@ pub(crate) fn least_squares(
 
 type SquareMatrix = [[f64; MAX_COLUMNS]; MAX_COLUMNS];
 
-/// The lower triangle L of A = L Lᵀ, of which only the lower triangle is read.
+/// Returns the lower triangle L of A = L Lᵀ; only the lower triangle of A is read.
 fn cholesky(mut a: SquareMatrix, n: usize) -> Option<SquareMatrix> {
     let largest = (0..n).map(|i| a[i][i]).fold(0.0, f64::max);
     for j in 0..n {
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plane_is_found() {
+    fn plane_is_fitted_exactly() {
         let rows = [(1.0, 0.0), (0.0, 1.0), (1.0, 1.0), (2.0, -1.0)]
             .map(|(x, y)| (row(x, y), 3.0 * x - 2.0 * y));
         let found = least_squares(rows.into_iter(), 2).unwrap();
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_that_say_the_same_are_singular() {
+    fn collinear_columns_are_singular() {
         let rows = [1.0, 2.0, 3.0].map(|x| (row(x, 2.0 * x), x));
         assert_eq!(least_squares(rows.into_iter(), 2), None);
     }

@@ -2,12 +2,12 @@
 
 use crate::expert::median;
 
-/// The smoothed values of `y` at x = 0, 1, ..: local straight lines over the nearest
-/// `fraction` (0..=1) of the points with tricube weights, then `rounds` times again with bisquare
+/// Returns the smoothed values of `y` at x = 0, 1, ..: local straight lines over the nearest
+/// `fraction` (0..=1) of the points with tricube weights, repeated `rounds` times with bisquare
 /// weights of the residuals over 6 x their median absolute value.
 pub fn lowess(y: &[f64], fraction: f64, rounds: usize) -> Vec<f64> {
     let n = y.len();
-    // The small excess keeps a product that is whole but for rounding from being cut.
+    // The small excess keeps a product that is whole but for rounding from being truncated.
     let nearest = ((fraction * n as f64 + 1e-10) as usize).clamp(n.min(2), n.max(1));
     let mut robustness = vec![1.0; n];
     let mut smooth: Vec<f64> = smooth_all(y, nearest, &robustness);
@@ -23,7 +23,7 @@ fn smooth_all(y: &[f64], nearest: usize, robustness: &[f64]) -> Vec<f64> {
     let mut start = 0;
     (0..y.len())
         .map(|i| {
-            // Of two neighbourhoods as near, the left one is taken.
+            // Of two equally near neighbourhoods, the left one is taken.
             while start < last_start && start + nearest - i < i - start {
                 start += 1;
             }
@@ -32,7 +32,7 @@ fn smooth_all(y: &[f64], nearest: usize, robustness: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// The local line over `window`, read off at point `i`.
+/// Returns the value at point `i` of the local line over `window`.
 fn local_line(y: &[f64], i: usize, window: std::ops::Range<usize>, robustness: &[f64]) -> f64 {
     let x = i as f64;
     let radius = (x - window.start as f64).max(window.end as f64 - 1.0 - x);
@@ -59,7 +59,7 @@ fn local_line(y: &[f64], i: usize, window: std::ops::Range<usize>, robustness: &
         .sum()
 }
 
-/// A weight or a variance (in squared steps) of this much or less is none.
+/// A weight or a variance (in squared steps) of at most this counts as zero.
 const ZERO_TOLERANCE: f64 = 1e-12;
 
 fn tricube(distance: f64) -> f64 {

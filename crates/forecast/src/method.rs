@@ -1,4 +1,4 @@
-//! The methods that are compared: each expert alone, and what the field would do.
+//! The compared methods: each expert alone, and the baselines.
 
 use std::collections::BTreeMap;
 
@@ -9,15 +9,15 @@ use crate::baseline::{BaselineMethod, N_BASELINES};
 use crate::expert::{Expert, N_EXPERTS};
 use crate::record::{ClassId, span_of};
 
-/// How many methods there are.
+/// Number of methods.
 pub const N_METHODS: usize = N_EXPERTS + N_BASELINES;
 
 /// A method that forecasts alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ForecastMethod {
-    /// One of ours.
+    /// An expert of this crate.
     Expert(Expert),
-    /// One of the field.
+    /// An established method.
     Baseline(BaselineMethod),
 }
 
@@ -30,7 +30,7 @@ impl ForecastMethod {
         })
     }
 
-    /// Its place in [`Self::all`].
+    /// Returns the method's index in [`Self::all`].
     pub const fn index(self) -> usize {
         match self {
             Self::Expert(expert) => expert as usize,
@@ -38,7 +38,7 @@ impl ForecastMethod {
         }
     }
 
-    /// Its key in CSV and JSON.
+    /// Returns the method's key in CSV and JSON.
     pub const fn key(self) -> &'static str {
         match self {
             Self::Expert(expert) => expert.key(),
@@ -62,19 +62,19 @@ const NORMAL: [f64; N_LEVELS] = [
     1.644_853_627,
     2.326_347_874,
 ];
-/// How fast old errors are forgotten: about the last hundred count.
+/// The speed at which old errors are forgotten: about the last hundred count.
 const FORGET: f64 = 0.01;
-/// The fewest errors of a class that tell how large they are.
+/// Minimum number of errors of a class for estimating their size.
 const MIN_ERRORS: u32 = 10;
 
-/// How large the errors in ln time of each method have been.
+/// The size of the errors of each method in ln time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NormalErrors {
     site: ErrorSpread,
     classes: BTreeMap<ClassId, ErrorSpread>,
 }
 
-/// Means and mean squares, the recent ones counting more.
+/// A running mean and mean square, weighted towards recent errors.
 #[derive(Clone, Debug)]
 struct ErrorSpread {
     jobs: u32,
@@ -93,8 +93,8 @@ impl Default for ErrorSpread {
 }
 
 impl NormalErrors {
-    /// What `method` promises at each level of a job of `class` of which it says `point`, a
-    /// logarithm of seconds.
+    /// Returns the bound of `method` at each level for a job of `class` with the point forecast
+    /// `point`, a logarithm of seconds.
     pub(crate) fn bounds(
         &self,
         class: ClassId,
@@ -112,7 +112,7 @@ impl NormalErrors {
         NORMAL.map(|z| span_of(point + mean + z * deviation))
     }
 
-    /// Takes in how far off each method was.
+    /// Learns the error of each method.
     pub(crate) fn learn(&mut self, class: ClassId, points: &[f64; N_METHODS], ln_run: f64) {
         for spread in [&mut self.site, self.classes.entry(class).or_default()] {
             spread.learn(points, ln_run);
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_method_stands_at_its_place() {
+    fn method_index_matches_its_position() {
         for (place, method) in ForecastMethod::all().into_iter().enumerate() {
             assert_eq!(method.index(), place);
         }

@@ -1,4 +1,4 @@
-//! What is believed about the jobs of one class in one mode.
+//! The model of the jobs of one class in one mode.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,19 +10,19 @@ use crate::site_prior::SitePrior;
 use crate::stage::ClassStage;
 use crate::window::{RollingWindow, conformal};
 
-/// How many residuals are remembered.
+/// Number of remembered residuals.
 const RESIDUALS: usize = 100;
-/// From how many look-alikes on they propose quantiles.
+/// Minimum number of look-alikes for proposing quantiles.
 const MIN_SIMILAR_JOBS: usize = 5;
-/// How far above the longest recent run time a proposal may lie, as a logarithm: 5 %.
+/// Maximum excess of a proposal over the longest recent run time, as a logarithm: 5 %.
 const HEADROOM: f64 = 0.05;
-/// The level of the recent sizes of error up to which an error is usual.
+/// The level of the recent error sizes up to which an error is usual.
 const USUAL_LEVEL: f64 = 0.9;
-/// How far the offsets of a class move after a miss: fast enough for a class, slow enough for a
-/// burst of late feedback on jobs of which the same was said.
+/// Step of a class's offsets after a miss: large enough for a class, small enough for a burst of
+/// late feedback on jobs with the same forecast.
 const STEP: f64 = 0.03;
 
-/// The beliefs about a class; times are logarithms of seconds.
+/// The model of a class; times are logarithms of seconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ModeModel {
     history: ClassHistory,
@@ -33,7 +33,7 @@ pub(crate) struct ModeModel {
     offsets: ConformalOffsets,
 }
 
-/// Everything that was said of one job, to be compared with what came.
+/// The complete forecast of one job, kept for comparison with the run time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ForecastDetails {
     pub(crate) opinions: ExpertForecasts,
@@ -47,19 +47,19 @@ impl ModeModel {
         &self.history
     }
 
-    /// The experts' opinions on a job that asked for `asked`, and their weighted median.
+    /// Returns the experts' forecasts of a job that requested `asked`, and their weighted median.
     pub(crate) fn expert_forecasts(&self, asked: JobFeatures) -> (ExpertForecasts, Option<f64>) {
         let opinions = Expert::ALL.map(|expert| expert.forecast(&self.history, &self.fits, asked));
         let point = self.votes.median(&opinions);
         (opinions, point)
     }
 
-    /// The size of error that only one job in ten of late has exceeded; zero without history.
+    /// Returns the error size that only one recent job in ten has exceeded; zero without history.
     pub(crate) fn usual_error(&self) -> f64 {
         self.error_at(USUAL_LEVEL)
     }
 
-    /// The size of error that half of the jobs of late have exceeded; zero without history.
+    /// Returns the error size that half of the recent jobs have exceeded; zero without history.
     pub(crate) fn typical_error(&self) -> f64 {
         self.error_at(0.5)
     }
@@ -70,17 +70,17 @@ impl ModeModel {
         conformal(&sizes, level).unwrap_or(0.0)
     }
 
-    /// The expert that has most of the votes.
+    /// Returns the expert with the most votes.
     pub(crate) fn leader(&self) -> Expert {
         Expert::ALL[self.votes.leader()]
     }
 
-    /// The part of the votes that the leader has.
+    /// Returns the fraction of the votes that the leader has.
     pub(crate) fn leader_weight(&self) -> f64 {
         self.votes.weight(self.votes.leader())
     }
 
-    /// What is to be said of a job that asked for `asked`, at this `stage` of its class.
+    /// Returns the forecast of a job that requested `asked`, at this `stage` of its class.
     pub(crate) fn forecast(
         &self,
         asked: JobFeatures,
@@ -164,20 +164,20 @@ impl ModeModel {
         proposals
     }
 
-    /// Takes in whether the promise at the level of this index was kept.
+    /// Records whether the promise at the level of this index was kept.
     pub(crate) fn judge(&mut self, level_idx: usize, kept: bool) {
         self.offsets.judge(level_idx, kept, STEP);
     }
 
-    /// Goes on with what `other` has learned about misses: a class must be covered as often as is
-    /// said across its modes, not in each from zero.
+    /// Copies the offsets that `other` has learned from misses: the coverage of a class must hold
+    /// across its modes, not restart in each.
     pub(crate) fn inherit_offsets(&mut self, other: &Self) {
         self.offsets = other.offsets;
     }
 
-    /// Takes in that a job of which `said` was said ran for `ln_run`.
+    /// Learns that a job with the forecast `said` ran for `ln_run`.
     ///
-    /// Promises are judged apart: see [`Self::judge`].
+    /// Promises are judged separately: see [`Self::judge`].
     pub(crate) fn learn(&mut self, asked: JobFeatures, said: &ForecastDetails, ln_run: f64) {
         self.votes.learn(&said.opinions, ln_run);
         self.residuals.push(ln_run - said.point);

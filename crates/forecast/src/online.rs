@@ -1,4 +1,5 @@
-//! A forecaster over a record: it hears of everything when a real one would.
+//! The online evaluation of a forecaster over a record: feedback arrives when a real forecaster
+//! would get it.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -9,16 +10,16 @@ use crate::class::ClassEvent;
 use crate::forecaster::{BoundPromise, Forecast, Forecaster, LearnError};
 use crate::record::{CompletedJob, ln_secs};
 
-/// When a forecaster hears of a job.
+/// The time at which a forecaster receives feedback on a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FeedbackTiming {
-    /// Before the next one is handed in, as if each ended at once. It flatters everybody.
+    /// Before the next job is submitted, as if each job ended at once. Flatters every method.
     OneStep,
-    /// When it has ended, and of each promise when it falls due: what a real forecaster knows.
+    /// When the job has ended, and on each promise when it falls due, as for a real forecaster.
     Causal,
 }
 
-/// A forecaster on its way through a record, job by job in order of submission.
+/// A forecaster that processes a record job by job, in order of submission.
 #[derive(Clone, Debug)]
 pub struct OnlineForecaster {
     forecaster: Forecaster,
@@ -30,19 +31,19 @@ pub struct OnlineForecaster {
     submitted: u64,
 }
 
-/// What was learned from a job that has ended.
+/// The feedback from a job that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobFeedback {
-    /// Which one: how many were handed in before it.
+    /// The job's index: the number of jobs submitted before it.
     pub nth: u64,
-    /// What it told about the mode of its class.
+    /// The effect on the mode of its class.
     pub event: ClassEvent,
     /// The job.
     pub record: CompletedJob,
 }
 
 impl OnlineForecaster {
-    /// Sets out with what `forecaster` knows.
+    /// Starts with the state of `forecaster`.
     pub fn new(forecaster: Forecaster, setting: FeedbackTiming) -> Self {
         Self {
             forecaster,
@@ -55,20 +56,20 @@ impl OnlineForecaster {
         }
     }
 
-    /// The same course for a resource other than time, which stands where the run time would:
-    /// what was promised of it is judged when the job ends.
+    /// Switches to a resource other than time, whose value stands in the place of the run time:
+    /// promises about it are judged when the job ends.
     #[must_use]
     pub fn of_resource(mut self) -> Self {
         self.timed = false;
         self
     }
 
-    /// What is said of a job when it is handed in, after everything that happened before was
-    /// learned; `heard` is told of each job that has ended, in order of their ends (ties in order
-    /// of submission).
+    /// Returns the forecast of a job at its submission, after learning from every earlier event.
+    /// Calls `heard` for each job that has ended, in order of their ends (ties in order of
+    /// submission).
     ///
     /// # Errors
-    /// [`LearnError`] if it never ran: it is not forecast then.
+    /// [`LearnError`] if the job never ran: such a job is not forecast.
     pub fn submit(
         &mut self,
         record: &CompletedJob,
@@ -83,7 +84,7 @@ impl OnlineForecaster {
         Ok(said)
     }
 
-    /// Takes in a job that ran and was forecast just now.
+    /// Records a job that ran and was forecast just now.
     pub(crate) fn track(
         &mut self,
         record: &CompletedJob,
@@ -109,7 +110,7 @@ impl OnlineForecaster {
         }
     }
 
-    /// Notes when each promise falls due, and whether it will turn out to have been kept.
+    /// Records when each promise falls due, and whether it will turn out to have been kept.
     fn schedule_promises(&mut self, record: &CompletedJob, said: &Forecast, nth: u64) {
         let start = record.finish - record.runtime;
         for (level_idx, bound) in said.distribution().quantiles().iter().enumerate() {
@@ -124,7 +125,8 @@ impl OnlineForecaster {
         }
     }
 
-    /// Learns what happened up to `now`: at an instant first who ended, then what fell due.
+    /// Learns from the events up to `now`; at one instant first from ended jobs, then from due
+    /// promises.
     pub(crate) fn advance(&mut self, now: Instant, heard: &mut impl FnMut(JobFeedback)) {
         loop {
             let end = self.running.peek().map(|Reverse((at, _))| *at);
@@ -153,12 +155,12 @@ impl OnlineForecaster {
         heard(JobFeedback { nth, event, record });
     }
 
-    /// The forecaster as it is now.
+    /// Returns the forecaster in its present state.
     pub const fn forecaster(&self) -> &Forecaster {
         &self.forecaster
     }
 
-    /// Learns the rest, and gives the forecaster.
+    /// Learns from the remaining events, and returns the forecaster.
     pub fn finish(mut self, mut heard: impl FnMut(JobFeedback)) -> Forecaster {
         self.advance(Instant::MAX, &mut heard);
         self.forecaster

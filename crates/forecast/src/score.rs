@@ -5,37 +5,37 @@ use tollgate_model::distribution::N_LEVELS;
 
 use crate::expert::median;
 
-/// How far point forecasts were off.
+/// The errors of point forecasts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PointScore {
-    /// How many jobs are counted.
+    /// Number of jobs counted.
     pub jobs: usize,
-    /// The median of |actual - forecast| / actual, in percent; none without jobs.
+    /// The median of |actual - forecast| / actual, in percent; None without jobs.
     pub mdape_pct: Option<f64>,
-    /// The mean of |ln (forecast / actual)|; none without jobs.
+    /// The mean of |ln (forecast / actual)|; None without jobs.
     pub mean_abs_ln: Option<f64>,
 }
 
-/// How a method did.
+/// The score of a method.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MethodScore {
-    /// Its point forecasts.
+    /// The score of its point forecasts.
     pub score: PointScore,
-    /// Its promises at each of the levels of a distribution.
+    /// The coverage of its promises at each level of a distribution.
     pub levels: [LevelCoverage; N_LEVELS],
 }
 
-/// Errors on their way to a [`PointScore`].
+/// The accumulated errors for a [`PointScore`].
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PointErrors {
-    /// Seven digits are enough for a median, and there is one a job and method.
+    /// Relative errors. Seven digits are enough for a median, and there is one value per job and
+    /// method.
     relative: Vec<f32>,
     abs_ln: f64,
 }
 
 impl PointErrors {
-    /// Takes in one job that ran for `actual`, positive, and was forecast to run for so many
-    /// seconds.
+    /// Adds one job that ran for `actual`, positive, with its forecast in seconds.
     pub(crate) fn push(&mut self, forecast_secs: f64, actual: Span) {
         let actual = actual.as_secs_f64();
         let relative = (actual - forecast_secs).abs() / actual;
@@ -54,7 +54,7 @@ impl PointErrors {
     }
 }
 
-/// The |ln errors| of several methods on their way to means.
+/// The accumulated |ln errors| of several methods.
 #[derive(Clone, Debug)]
 pub(crate) struct LogErrorSums<const N: usize> {
     jobs: usize,
@@ -71,7 +71,7 @@ impl<const N: usize> Default for LogErrorSums<N> {
 }
 
 impl<const N: usize> LogErrorSums<N> {
-    /// Takes in what each method said of a job; all are logarithms of seconds.
+    /// Adds each method's forecast of a job; all are logarithms of seconds.
     pub(crate) fn push(&mut self, points: &[f64; N], ln_run: f64) {
         self.jobs += 1;
         for (sum, point) in self.abs_ln.iter_mut().zip(points) {
@@ -79,13 +79,13 @@ impl<const N: usize> LogErrorSums<N> {
         }
     }
 
-    /// The means; zero without jobs.
+    /// Returns the means; zero without jobs.
     pub(crate) fn means(&self) -> [f64; N] {
         self.abs_ln.map(|sum| sum / self.jobs.max(1) as f64)
     }
 }
 
-/// How one level was kept.
+/// The coverage of one level.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LevelCoverage {
     jobs: usize,
@@ -102,17 +102,17 @@ impl LevelCoverage {
         self.actual_secs += actual.as_secs_f64();
     }
 
-    /// How many jobs were promised something.
+    /// Returns the number of jobs with a promise.
     pub const fn jobs(&self) -> usize {
         self.jobs
     }
 
-    /// The part of the jobs that ran at most as long as their bound; none without jobs.
+    /// Returns the fraction of jobs that ran at most as long as their bound; None without jobs.
     pub fn coverage(&self) -> Option<f64> {
         (self.jobs > 0).then(|| self.kept as f64 / self.jobs as f64)
     }
 
-    /// The sum of the bounds over the sum of the run times; none without jobs.
+    /// Returns the sum of the bounds over the sum of the run times; None without jobs.
     pub fn bound_ratio(&self) -> Option<f64> {
         (self.jobs > 0).then(|| self.bound_secs / self.actual_secs)
     }
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_are_relative_to_what_came() {
+    fn errors_are_relative_to_the_actual_runtime() {
         let mut errors = PointErrors::default();
         for forecast in [100.0, 150.0, 200.0] {
             errors.push(forecast, Span::from_secs(100));
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_that_is_met_exactly_is_kept() {
+    fn bound_met_exactly_is_kept() {
         let mut held = LevelCoverage::default();
         held.push(Span::from_secs(10), Span::from_secs(10));
         held.push(Span::from_secs(10), Span::from_secs(30));

@@ -1,5 +1,5 @@
-//! What all classes have in common: the prior of a class without history, and what forecasts at
-//! each stage are worth.
+//! The state shared by all classes: the prior of a class without history, and the calibration of
+//! forecasts at each stage.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,34 +10,34 @@ use crate::record::ln_secs;
 use crate::stage::{ClassStage, N_STAGES};
 use crate::window::RollingWindow;
 
-/// How many jobs of the whole site are remembered.
+/// Number of remembered jobs of the whole site.
 const MAX_SITE_JOBS: usize = 1000;
-/// How many residuals of a stage are remembered.
+/// Number of remembered residuals of a stage.
 const RESIDUALS: usize = 300;
-/// How far the offsets of a stage move after a miss: less than those of a class, because
-/// feedback on many classes comes in bursts.
+/// Step of a stage's offsets after a miss: smaller than that of a class, because feedback on many
+/// classes comes in bursts.
 const STEP: f64 = 0.005;
 
-/// A site with fewer ratios than this has not shown whether it enforces requests.
+/// Minimum number of ratios for deciding whether a site enforces requests.
 const MIN_RATIOS: usize = 100;
-/// The level at which run time / request is looked at to tell whether requests are enforced.
+/// The level of run time / request at which enforcement is tested.
 const ENFORCED_LEVEL: f64 = 0.99;
-/// Requests are enforced if at that level jobs exceed them by at most this, as a logarithm.
+/// Requests are enforced if jobs exceed them by at most this at that level, as a logarithm.
 const ENFORCED_EXCESS: f64 = 0.1;
 
-/// What one says of a job of which nothing is known, on a site of which nothing is known.
+/// The forecast of a job without any history, on a site without any history.
 const DEFAULT_RUNTIME: tollgate_model::Span = tollgate_model::Span::from_secs(3600);
 
-/// The whole site; times are logarithms of seconds.
+/// The prior of the whole site; times are logarithms of seconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SitePrior {
     runs: RollingWindow<MAX_SITE_JOBS>,
-    /// Run time less request.
+    /// Run time less request, as logarithms.
     ratios: RollingWindow<MAX_SITE_JOBS>,
     stages: [StageCalibration; N_STAGES],
 }
 
-/// What was learned about forecasts at one stage.
+/// The calibration of forecasts at one stage.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct StageCalibration {
     residuals: RollingWindow<RESIDUALS>,
@@ -46,7 +46,7 @@ struct StageCalibration {
 }
 
 impl SitePrior {
-    /// The point forecast for a class without history.
+    /// Returns the point forecast for a class without history.
     pub(crate) fn prior(&self, asked: JobFeatures) -> f64 {
         let by_request = asked
             .ln_request
@@ -73,12 +73,12 @@ impl SitePrior {
         &self.stages[stage as usize].trust
     }
 
-    /// The longest run time of late.
+    /// Returns the longest recent run time.
     pub(crate) fn longest(&self) -> Option<f64> {
         self.runs.max()
     }
 
-    /// Moves `bounds` by what was missed at this stage, and below what the site lets a job run.
+    /// Moves `bounds` by the misses of this stage, and caps them at the site's limit for a job.
     pub(crate) fn adjust(&self, bounds: &mut QuantileTable, stage: ClassStage, asked: JobFeatures) {
         self.stages[stage as usize].offsets.shift(bounds);
         if let Some(limit) = self.limit(asked) {
@@ -93,7 +93,7 @@ impl SitePrior {
         }
     }
 
-    /// How long the site lets a job run, if it has been seen to enforce requests.
+    /// Returns the site's limit on the job's run time, if the site was found to enforce requests.
     fn limit(&self, asked: JobFeatures) -> Option<f64> {
         if self.ratios.len() < MIN_RATIOS {
             return None;
@@ -118,7 +118,7 @@ impl SitePrior {
         shared.trust.learn(&said.proposals, ln_run);
     }
 
-    /// Takes in whether a promise at this stage and the level of this index was kept.
+    /// Records whether a promise at this stage and the level of this index was kept.
     pub(crate) fn judge(&mut self, stage: ClassStage, level_idx: usize, kept: bool) {
         let shared = &mut self.stages[stage as usize];
         shared.offsets.judge(level_idx, kept, STEP);

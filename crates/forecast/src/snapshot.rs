@@ -1,33 +1,33 @@
-//! A forecaster on its way to a file and back.
+//! The stored form of a forecaster.
 
 use serde::{Deserialize, Serialize};
 
 use crate::forecaster::Forecaster;
 
-/// The version of the format. It changes whenever what is stored, or what it means, does.
+/// The version of the format. It changes whenever the stored data or their meaning change.
 pub const VERSION: u32 = 2;
 
-/// A forecaster with the version of its format. The data format must give back the floats that it
-/// was given (with `serde_json` the feature `float_roundtrip`), or a restored forecaster will differ
-/// in the last place.
+/// A forecaster with the version of its format. The data format must reproduce floats exactly (with
+/// `serde_json` the feature `float_roundtrip`), or a restored forecaster will differ in the last
+/// digit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ForecasterSnapshot {
     version: u32,
     forecaster: Forecaster,
 }
 
-/// Why a stored forecaster cannot be used.
+/// The error of a stored forecaster of another version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the forecasts were stored in format {found}, and this program reads format {VERSION}")]
 pub struct SnapshotVersionError {
-    /// The version that was found.
+    /// The stored version.
     pub found: u32,
 }
 
-/// Whether this program reads that version.
+/// Checks that this program reads the version.
 ///
 /// # Errors
-/// [`SnapshotVersionError`] if it does not.
+/// [`SnapshotVersionError`] if this program does not read the version.
 pub const fn check_version(version: u32) -> Result<(), SnapshotVersionError> {
     match version {
         VERSION => Ok(()),

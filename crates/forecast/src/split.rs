@@ -1,4 +1,4 @@
-//! Whether a class is better told apart by something finer.
+//! The decision whether to split a class by a finer aspect.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,25 +8,25 @@ use serde::{Deserialize, Serialize};
 use crate::expert::median_of_last;
 use crate::record::JobAttributes;
 
-/// What a class may be split by.
+/// An aspect by which a class may be split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum SplitAspect {
-    /// What its jobs run.
+    /// The executable of a job.
     Executable,
-    /// Where they are handed in.
+    /// The queue of submission.
     Queue,
-    /// What they are charged to.
+    /// The charged account.
     Account,
 }
 
-/// How many aspects there are.
+/// Number of aspects.
 const N_ASPECTS: usize = 3;
 
 impl SplitAspect {
-    /// Every aspect; of two that pay as much the first is taken.
+    /// Every aspect; ties go to the first.
     pub const ALL: [Self; N_ASPECTS] = [Self::Executable, Self::Queue, Self::Account];
 
-    /// What a job has of it, as the caller numbers it.
+    /// Returns a job's value of the aspect, as numbered by the caller.
     pub const fn of(self, context: &JobAttributes) -> Option<u32> {
         match self {
             Self::Executable => context.executable,
@@ -36,7 +36,7 @@ impl SplitAspect {
     }
 }
 
-/// In a word.
+/// Formats the aspect as one word.
 impl fmt::Display for SplitAspect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -47,25 +47,26 @@ impl fmt::Display for SplitAspect {
     }
 }
 
-/// How many values of an aspect are watched; of more the one not seen for longest is forgotten.
+/// Maximum number of watched values of an aspect; beyond it the value not seen for longest is
+/// forgotten.
 const MAX_VALUES: usize = 24;
-/// How many run times of each are remembered.
+/// Number of remembered run times of each value.
 const MAX_RUNS: usize = 5;
-/// The fewest run times of a value that it is forecast by.
+/// Minimum number of run times of a value for forecasting by the value.
 const MIN_RUNS: usize = 3;
-/// The fewest jobs of a value that make it a part of its own: fewer starve.
+/// Minimum number of jobs of a value that becomes a part: fewer jobs starve the part.
 const MIN_PART_JOBS: u32 = 30;
-/// The fewest comparisons before a class is split.
+/// Minimum number of comparisons before a class is split.
 const MIN_COMPARISONS: u32 = 60;
-/// How fast old errors are forgotten: about the last fifty count.
+/// The speed at which old errors are forgotten: about the last fifty count.
 const FORGET: f64 = 0.02;
-/// A split pays if it leaves less than this part of the error,
+/// A split pays if it leaves less than this fraction of the error.
 const SPLIT_RATIO: f64 = 0.75;
-/// and is undone once it leaves more than this: in between nothing changes to and fro.
+/// A split is undone once it leaves more than this fraction; the gap prevents oscillation.
 const MERGE_RATIO: f64 = 0.95;
 
-/// Compares, on every job of a class, the median of the last five of the class with that of the last
-/// five of each value of each aspect.
+/// A comparison, on every job of a class, of the median of the class's last five jobs with that of
+/// the last five jobs of each value of each aspect.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ClassSplitter {
     whole: Vec<f64>,
@@ -90,19 +91,19 @@ struct ValueHistory {
 }
 
 impl ClassSplitter {
-    /// What the class is split by at present.
+    /// Returns the aspect by which the class is split at present.
     pub(crate) fn split(&self) -> Option<SplitAspect> {
         self.split
     }
 
-    /// Whether enough jobs with this value of the present split were seen.
+    /// Returns true if enough jobs with this value of the present split were seen.
     pub(crate) fn is_part(&self, value: u32) -> bool {
         let watched = self.split.map(|aspect| &self.watches[aspect as usize]);
         let seen = watched.and_then(|watch| watch.values.get(&value));
         seen.is_some_and(|seen| seen.jobs >= MIN_PART_JOBS)
     }
 
-    /// Takes in a job; whether the split has changed.
+    /// Learns from a job; returns true if the split has changed.
     pub(crate) fn learn(&mut self, context: &JobAttributes, ln_run: f64) -> bool {
         self.learned += 1;
         let coarse = median_of_last(&self.whole, MAX_RUNS);
@@ -134,7 +135,7 @@ impl ClassSplitter {
 }
 
 impl AspectErrors {
-    /// The part of the error that a split leaves.
+    /// Returns the fraction of the error that a split leaves.
     fn ratio(&self) -> f64 {
         if self.coarse > 0.0 {
             self.fine / self.coarse
@@ -185,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn executables_that_differ_split_and_those_that_grow_alike_merge() {
+    fn class_splits_on_different_executables_and_merges_on_similar_ones() {
         let mut splitter = ClassSplitter::default();
         for job in 0..200_u32 {
             splitter.learn(&context(job % 2), 3.0 + 3.0 * f64::from(job % 2));
@@ -193,14 +194,15 @@ mod tests {
         assert_eq!(splitter.split(), Some(SplitAspect::Executable));
         assert!(splitter.is_part(0) && !splitter.is_part(7));
         for job in 0..300_u32 {
-            // Both take longer for ten jobs, then shorter for ten: what came last tells, whosever.
+            // Both take longer for ten jobs, then shorter for ten: only the latest jobs matter, not
+            // their value.
             splitter.learn(&context(job % 2), f64::from(2 + job / 10 % 2 * 7));
         }
         assert_eq!(splitter.split(), None);
     }
 
     #[test]
-    fn what_is_new_each_time_splits_nothing() {
+    fn aspect_with_only_new_values_does_not_split() {
         let mut splitter = ClassSplitter::default();
         for job in 0..500_u32 {
             assert!(!splitter.learn(&context(job), f64::from(job % 5)));

@@ -1,25 +1,25 @@
-//! How well a class is known.
+//! The stages of a class by its amount of history.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// How many stages there are.
+/// Number of stages.
 pub(crate) const N_STAGES: usize = 5;
 
-/// How well a class is known when a job of it is forecast. Each stage is calibrated on its own,
-/// so a stage at which forecasts are worse has wider bounds.
+/// The stage of a class when one of its jobs is forecast. Each stage is calibrated on its own, so a
+/// stage with worse forecasts has wider bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ClassStage {
-    /// No job of it has ended yet: the answer comes from the whole site.
+    /// No job of the class has ended yet: the forecast comes from the whole site.
     Unseen,
     /// 1 to 5 jobs have ended: bounds come from other classes at this stage.
     Cold,
     /// 6 to 29 jobs have ended: bounds come from other classes at this stage.
     Young,
-    /// It may be changing its mode: an alarm was raised, and nothing is decided yet.
+    /// The mode may be changing: an alarm was raised, and the contest is undecided.
     Changing,
-    /// At least 30 jobs have ended, and nothing is changing.
+    /// At least 30 jobs have ended, and the mode is not changing.
     Settled,
 }
 
@@ -33,7 +33,7 @@ impl ClassStage {
         Self::Settled,
     ];
 
-    /// The stage of a class with `n_known` jobs in its present mode.
+    /// Returns the stage of a class with `n_known` jobs in its present mode.
     pub(crate) const fn of(n_known: usize, changing: bool) -> Self {
         match n_known {
             0 => Self::Unseen,
@@ -44,7 +44,7 @@ impl ClassStage {
         }
     }
 
-    /// Whether the class is too little known for bounds of its own.
+    /// Returns true if the class has too little history for bounds of its own.
     pub const fn is_cold(self) -> bool {
         match self {
             Self::Unseen | Self::Cold | Self::Young => true,
@@ -53,7 +53,7 @@ impl ClassStage {
     }
 }
 
-/// In words, to stand after "forecast from".
+/// Formats the stage as words that follow "forecast from".
 impl fmt::Display for ClassStage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -1,4 +1,4 @@
-//! How a class behaves, for those who want to know before they ask about a job.
+//! The behaviour of a class, for users who ask before they submit a job.
 
 use tollgate_model::distribution::N_LEVELS;
 use tollgate_model::{Instant, Span};
@@ -9,54 +9,55 @@ use crate::record::span_of;
 use crate::split::SplitAspect;
 use crate::stage::ClassStage;
 
-/// How a class behaves at present.
+/// The present behaviour of a class.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClassSummary {
-    /// What its class is split by, if it is.
+    /// The aspect by which the class is split, if any.
     pub split: Option<SplitAspect>,
-    /// The value of that which its jobs have; none for the rest of the class, or all of it.
+    /// The value of the split aspect; None for the rest of the class, or for all of it.
     pub part: Option<u32>,
-    /// How many jobs were learned.
+    /// Number of learned jobs.
     pub jobs: u64,
-    /// How well it is known.
+    /// The stage of the class.
     pub stage: ClassStage,
-    /// How many modes came before the present one.
+    /// Number of modes before the present one.
     pub mode: u32,
-    /// When the first job of the present mode was handed in.
+    /// Submission of the first job of the present mode.
     pub since: Instant,
-    /// The expert that has most of the votes.
+    /// The expert with the most votes.
     pub leader: Expert,
-    /// The part of the votes that it has, between 0 and 1.
+    /// The leader's fraction of the votes, between 0 and 1.
     pub votes: f64,
-    /// The median of the run times that are remembered.
+    /// The median of the remembered run times.
     pub median: Span,
-    /// How well its jobs could be told of late.
+    /// The predictability of the recent jobs.
     pub behaviour: ClassBehaviour,
     /// The factor by which half of the recent point forecasts were off, at least 1.
     pub usual_factor: f64,
-    /// How many promises at each level fell due, and how many of them were kept.
+    /// Per level: number of promises that fell due, and number of them that were kept.
     pub judged: [(u64, u64); N_LEVELS],
 }
 
-/// How well the jobs of a class can be told, by the factor by which half of its recent point
+/// The predictability of the jobs of a class, by the factor by which half of its recent point
 /// forecasts were off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ClassBehaviour {
-    /// Too few jobs to tell.
+    /// Too few jobs to judge.
     Unknown,
-    /// By less than 1 %.
+    /// Half of the forecasts were off by less than 1 %.
     Constant,
-    /// By less than 10 %.
+    /// Half of the forecasts were off by less than 10 %.
     Steady,
-    /// By less than half.
+    /// Half of the forecasts were off by less than 50 %.
     Varied,
-    /// By less than a factor of three.
+    /// Half of the forecasts were off by less than a factor of three.
     Erratic,
-    /// By more than that: no method tells its jobs, and only its bounds mean anything.
+    /// Half of the forecasts were off by more: no method predicts the jobs, and only the bounds
+    /// mean anything.
     Unpredictable,
 }
 
-/// The fewest jobs that tell how a class behaves.
+/// Minimum number of jobs for judging the behaviour of a class.
 const MIN_JOBS: usize = 10;
 
 impl ClassBehaviour {
@@ -71,7 +72,7 @@ impl ClassBehaviour {
         }
     }
 
-    /// The behaviour as it stands in tables and machine-readable output.
+    /// Returns the name of the behaviour in tables and machine-readable output.
     pub const fn key(self) -> &'static str {
         match self {
             Self::Unknown => "unknown",

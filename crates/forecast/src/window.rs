@@ -11,7 +11,7 @@ pub(crate) struct RollingWindow<const N: usize> {
 }
 
 impl<const N: usize> RollingWindow<N> {
-    /// Takes in `value`, unless it is not finite; the oldest leaves if there are too many.
+    /// Adds `value`, unless it is not finite; removes the oldest value if there are too many.
     pub(crate) fn push(&mut self, value: f64) {
         if !value.is_finite() {
             return;
@@ -24,22 +24,22 @@ impl<const N: usize> RollingWindow<N> {
         self.sorted.insert(self.rank(value), value);
     }
 
-    /// How many values there are.
+    /// Returns the number of values.
     pub(crate) fn len(&self) -> usize {
         self.arrived.len()
     }
 
-    /// The values in order of arrival.
+    /// Returns the values in order of arrival.
     pub(crate) fn arrived(&self) -> &[f64] {
         &self.arrived
     }
 
-    /// The conformal quantile at `level`; none without values.
+    /// Returns the conformal quantile at `level`; None without values.
     pub(crate) fn quantile(&self, level: f64) -> Option<f64> {
         conformal(&self.sorted, level)
     }
 
-    /// The largest value; none without values.
+    /// Returns the largest value; None without values.
     pub(crate) fn max(&self) -> Option<f64> {
         self.sorted.last().copied()
     }
@@ -50,9 +50,9 @@ impl<const N: usize> RollingWindow<N> {
     }
 }
 
-/// The value of rank ceil((n + 1) level) among n ascending ones: the next value is at most that
-/// with probability `level` if all orders are equally likely. Between ranks it is interpolated,
-/// beyond the last it is the last; none without values.
+/// Returns the value of rank ceil((n + 1) level) among n ascending ones: the next value is at most
+/// this with probability `level` if all orders are equally likely. Ranks are interpolated; beyond
+/// the last rank the result is the last value. None without values.
 pub(crate) fn conformal(sorted: &[f64], level: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     let rank = ((sorted.len() + 1) as f64 * level - 1.0).clamp(0.0, last as f64);

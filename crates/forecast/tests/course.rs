@@ -1,4 +1,4 @@
-//! When a forecaster hears of a job, and of its promises.
+//! Tests of the timing of feedback on jobs and promises.
 
 use tollgate_forecast::{
     ClassId, ClassStage, ClassSummary, CompletedJob, FeedbackTiming, ForecastJob, Forecaster,
@@ -26,7 +26,7 @@ fn summary(course: &OnlineForecaster) -> ClassSummary {
 }
 
 #[test]
-fn what_has_not_ended_is_not_known() {
+fn running_jobs_are_not_learned() {
     let mut course = OnlineForecaster::new(Forecaster::default(), FeedbackTiming::Causal);
     let mut heard = Vec::new();
     let first = course.submit(&record(0, 50, 100), |learned| heard.push(learned.nth));
@@ -37,12 +37,12 @@ fn what_has_not_ended_is_not_known() {
     assert_eq!(third.unwrap().stage(), ClassStage::Cold);
     assert_eq!(heard, [0]);
     course.finish(|learned| heard.push(learned.nth));
-    // The two that were handed in last ended in this order.
+    // The two jobs submitted last ended in this order.
     assert_eq!(heard, [0, 1, 2]);
 }
 
 #[test]
-fn one_step_knows_of_all_that_came_before() {
+fn one_step_timing_learns_every_earlier_job() {
     let mut course = OnlineForecaster::new(Forecaster::default(), FeedbackTiming::OneStep);
     course.submit(&record(0, 50, 100), |_| ()).unwrap();
     let second = course.submit(&record(0, 0, 10), |_| ()).unwrap();
@@ -50,23 +50,23 @@ fn one_step_knows_of_all_that_came_before() {
 }
 
 #[test]
-fn a_promise_is_judged_when_it_falls_due_and_not_before() {
+fn promise_is_judged_only_when_due() {
     let mut course = OnlineForecaster::new(Forecaster::default(), FeedbackTiming::Causal);
     for job in 0..40 {
         course.submit(&record(1000 * job, 0, 100), |_| ()).unwrap();
     }
-    // All is known of those by now, and a job is promised to take about as long.
+    // All earlier jobs have ended by now, and a new job is promised to take about as long.
     course.submit(&record(50_000, 0, 9_000), |_| ()).unwrap();
     let before = summary(&course).judged[9];
     course.submit(&record(51_000, 0, 100), |_| ()).unwrap();
     let after = summary(&course).judged[9];
-    // It runs on, and has outlived its bound: that is known already.
+    // The job still runs and has outlived its bound: the broken promise is counted already.
     assert_eq!((after.0, after.1), (before.0 + 1, before.1));
     assert_eq!(summary(&course).jobs, 40);
 }
 
 #[test]
-fn a_job_that_never_ran_is_no_part_of_it() {
+fn job_that_never_ran_is_rejected() {
     let mut course = OnlineForecaster::new(Forecaster::default(), FeedbackTiming::Causal);
     assert!(course.submit(&record(0, 0, 0), |_| ()).is_err());
     assert_eq!(course.finish(|_| ()), Forecaster::default());

@@ -1,4 +1,4 @@
-//! Planted mode changes are found, quietly, and forgotten about soon.
+//! Tests that planted mode changes are found, with few false alarms, and soon forgotten.
 
 use rand::SeedableRng;
 use rand_distr::{Distribution, Normal};
@@ -8,19 +8,19 @@ use tollgate_forecast::{
 };
 use tollgate_model::{Instant, Span};
 
-/// How many series, how long they are, and when they change.
+/// Number and length of the series, and the job of the change.
 const SERIES: u64 = 200;
 const JOBS: usize = 160;
 const CHANGE: usize = 100;
-/// The first jobs teach what is usual.
+/// Number of first jobs, from which the usual error is learned.
 const WARM_UP: usize = 20;
-/// Spread of ln run time within a mode, and where the fixed thresholds would not be quiet.
+/// Spread of ln run time within a mode, and a spread at which fixed thresholds raise false alarms.
 const NOISE: f64 = 0.1;
 const MUCH_NOISE: f64 = 0.3;
-/// How far the mode moves, as a logarithm: a factor of 4.5 up or down.
+/// Shift of the mode, as a logarithm: a factor of 4.5 up or down.
 const SHIFT: f64 = 1.5;
 
-/// What happened at each job of a series, and the size of the forecast's error.
+/// Returns the event at each job of a series, and the size of the forecast's error.
 fn course(seed: u64, spread: f64, triggers: AlarmTriggers) -> Vec<(ClassEvent, f64)> {
     let mut rng = Pcg64::seed_from_u64(seed);
     let noise = Normal::new(0.0, spread).expect("a spread");
@@ -102,7 +102,7 @@ fn floating_thresholds_find_planted_changes() {
 }
 
 #[test]
-fn floating_thresholds_get_used_to_noise() {
+fn floating_thresholds_adapt_to_noise() {
     check(MUCH_NOISE, AlarmThreshold::Floating);
 }
 

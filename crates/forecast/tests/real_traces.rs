@@ -1,5 +1,5 @@
-//! Promises over archived traces: a quantile must be kept as often as it says, also when feedback
-//! comes late.
+//! Promises over archived traces: a quantile must be kept as often as its level states, even when
+//! feedback comes late.
 
 mod archive;
 
@@ -12,7 +12,7 @@ use tollgate_model::distribution::LEVELS;
 
 /// The indices of the levels 0.90 and 0.95.
 const PROMISED: [usize; 2] = [9, 10];
-/// The fewest jobs of a class whose coverage is looked at alone.
+/// Minimum number of jobs of a class whose coverage is checked separately.
 const MIN_JOBS: usize = 160;
 const TRACE: &str = "SDSC-SP2-1998-4.2-cln.swf.gz";
 

@@ -1,4 +1,4 @@
-//! Whatever comes in: no panic, no infinite bound, the same bytes again.
+//! Safety for any input: no panic, no infinite bound, reproducible bytes.
 
 use proptest::prelude::*;
 use tollgate_forecast::{
@@ -39,7 +39,7 @@ prop_compose! {
     }
 }
 
-/// Learns all records, and checks everything that is said on the way.
+/// Learns all records, and checks every forecast on the way.
 fn learn_all(records: &[CompletedJob]) -> Result<Forecaster, TestCaseError> {
     let mut forecaster = Forecaster::default();
     for record in records {
@@ -64,7 +64,7 @@ proptest! {
     }
 
     #[test]
-    fn a_stored_forecaster_goes_on_as_if_nothing_had_been(
+    fn restored_forecaster_continues_identically(
         records in prop::collection::vec(record(), 1..120),
     ) {
         let forecaster = learn_all(&records)?;
@@ -77,7 +77,7 @@ proptest! {
     }
 
     #[test]
-    fn time_may_run_backwards(records in prop::collection::vec(record(), 0..60)) {
+    fn decreasing_times_are_accepted(records in prop::collection::vec(record(), 0..60)) {
         for timing in [FeedbackTiming::OneStep, FeedbackTiming::Causal] {
             let ran = records.iter().filter(|r| r.runtime > Span::ZERO).count();
             let trial = EvaluationConfig { timing, min_jobs: 1, search_models: true };
@@ -103,7 +103,7 @@ fn ended(class: u32, runtime: Span) -> CompletedJob {
 }
 
 #[test]
-fn a_job_that_never_ran_is_refused_and_changes_nothing() {
+fn job_that_never_ran_is_rejected_without_state_change() {
     let mut forecaster = Forecaster::default();
     let record = ended(0, Span::ZERO);
     let refused = forecaster.learn_without_forecast(&record);
@@ -113,7 +113,7 @@ fn a_job_that_never_ran_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn an_unknown_user_is_answered_from_the_site() {
+fn unknown_user_is_forecast_from_the_site_prior() {
     let mut forecaster = Forecaster::default();
     for secs in 100..300 {
         let record = ended(secs as u32 % 9, Span::from_secs(secs));
@@ -126,7 +126,7 @@ fn an_unknown_user_is_answered_from_the_site() {
 }
 
 #[test]
-fn a_constant_class_is_forecast_as_it_is() {
+fn constant_class_is_forecast_exactly() {
     let mut forecaster = Forecaster::default();
     let record = ended(0, Span::from_secs(500));
     for _ in 0..300 {
@@ -139,7 +139,7 @@ fn a_constant_class_is_forecast_as_it_is() {
 }
 
 #[test]
-fn memory_is_constant_a_class() {
+fn memory_per_class_is_constant() {
     let mut forecaster = Forecaster::default();
     let mut sizes = [0, 0];
     for (round, size) in sizes.iter_mut().enumerate() {
@@ -156,7 +156,7 @@ fn memory_is_constant_a_class() {
 }
 
 #[test]
-fn a_state_of_another_version_or_cut_short_is_an_error() {
+fn state_of_another_version_or_truncated_is_an_error() {
     let text = serde_json::to_string(&ForecasterSnapshot::from(Forecaster::default())).unwrap();
     assert!(serde_json::from_str::<ForecasterSnapshot>(&text[..text.len() / 2]).is_err());
     let other = text.replacen("\"version\":2", "\"version\":7", 1);

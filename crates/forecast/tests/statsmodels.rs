@@ -1,10 +1,10 @@
-//! Models and smoothers against statsmodels; `fixtures/make.py` says how the figures were made.
+//! Comparison of models and smoothers with statsmodels; `fixtures/make.py` computes the figures.
 
 use tollgate_forecast::baseline::{AutoArima, AutoEts, EtsForm, EtsModel, kpss};
 use tollgate_forecast::expert::{ArmaModel, ArmaOrder};
 use tollgate_forecast::lowess;
 
-/// The two settings, the series and the expected values of each line.
+/// Returns the two settings, the series and the expected values of each line.
 fn cases(csv: &str) -> impl Iterator<Item = ([f64; 2], Vec<f64>, Vec<f64>)> {
     let lines = csv.lines().filter(|line| !line.starts_with('#'));
     lines.map(|line| {
@@ -59,7 +59,7 @@ fn a_constant_series_has_no_model() {
 }
 
 #[test]
-fn exponential_smoothing_agrees_and_its_constants_fit_as_well() {
+fn exponential_smoothing_and_its_constants_agree() {
     for ([trend, damped], series, expected) in cases(include_str!("fixtures/ets.csv")) {
         let [alpha, beta, phi, level, slope, squares, ahead] = expected[..] else {
             panic!("seven values");
@@ -109,7 +109,7 @@ fn integrated_models_agree() {
 }
 
 #[test]
-fn models_are_chosen_that_suit_the_series() {
+fn selected_models_suit_the_series() {
     let flat: Vec<f64> = (0..100).map(|job| f64::from(job * 7919 % 11)).collect();
     let level = AutoEts::choose(&flat).expect("a model").model().trend;
     assert_eq!(level, 0.0);

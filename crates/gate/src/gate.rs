@@ -1,4 +1,4 @@
-//! The state machine.
+//! The state machine of admission, scheduling and accounting.
 
 use tollgate_model::{Distribution, Instant, JobId, JobSpec, Market, NodeId, NodeRange, Sla, Span};
 use tollgate_policy::{
@@ -11,7 +11,8 @@ use crate::ledger;
 use crate::snapshot::GateSnapshot;
 use crate::workers::{IncarnationTable, WorkerIncarnation};
 
-/// Who gets in, when, where, at what price; what was promised, and what it earned.
+/// The state machine that decides about admission, start times, nodes and prices, and records
+/// promises and earnings.
 #[derive(Debug)]
 pub struct Gate {
     state: ClusterState,
@@ -19,17 +20,17 @@ pub struct Gate {
     market: Market,
     alarms: PolicyAlarms,
     workers: IncarnationTable,
-    /// By slot: whether the job may be tried again.
+    /// By slot: whether the job may be requeued.
     on_eviction: Vec<OnEviction>,
     scratch: ProbeScratch,
-    /// Slots of jobs that are over are recycled once their pass is done.
+    /// Slots of finished jobs are recycled once their pass is done.
     pass_done: bool,
 }
 
 type Effects = Vec<Effect>;
 
 impl Gate {
-    /// A gate without nodes and jobs. The policy must have been built for the same market.
+    /// Creates a gate without nodes and jobs. The policy must have been built for the same market.
     pub fn new(policy: Box<dyn Policy>, market: Market) -> Self {
         Self {
             state: ClusterState::default(),
@@ -43,25 +44,23 @@ impl Gate {
         }
     }
 
-    /// From now on verifies after each input what is too dear to verify always; see
-    /// [`Gate::check`].
+    /// Enables the expensive invariant checks after every input; see [`Gate::check`].
     pub fn enable_checks(&mut self) {
         self.alarms.checking = true;
     }
 
-    /// From now on lets at most so many tasks share a node, if there is a limit; at least 1. What
-    /// has no deadline waits until there is room, and leaves the last place to what has one; that is
-    /// kept out if there is no room.
+    /// Sets the maximum number of tasks per node, at least 1; None for no limit. Jobs without a
+    /// deadline queue for a place and never take the last one. Jobs with a deadline are rejected
+    /// when no place is free.
     pub fn set_task_limit(&mut self, most: Option<u32>) {
         self.state.set_task_limit(most);
     }
 
-    /// Takes note of what happened outside; what follows from it at once is among the effects.
-    /// `now` never goes back. First brings up to date whatever changes by the mere passing of
-    /// time.
+    /// Handles an input and appends its immediate effects. `now` never goes back. The gate first
+    /// updates all state that changes with time alone.
     ///
     /// # Errors
-    /// If the input is stale, doubled or senseless. It then changed nothing.
+    /// If the input is stale, duplicated or malformed. Such an input changes nothing.
     pub fn handle(
         &mut self,
         now: Instant,
@@ -78,7 +77,7 @@ impl Gate {
         answer
     }
 
-    /// One scheduling pass: starts what can be started.
+    /// Runs one scheduling pass: starts every job that can start.
     pub fn run_pass(&mut self, now: Instant, effects: &mut Effects) {
         self.alarms.pass = None;
         let mut cx = PolicyContext::new(&mut self.state, &mut self.alarms, effects, now);
@@ -87,16 +86,16 @@ impl Gate {
         self.verify(now);
     }
 
-    /// When to send [`GateInput::Tick`] and settle at the latest although nothing happens outside: an
-    /// estimate is used up, a deadline passes, a planned start is due.
+    /// Returns the time by which the driver must send [`GateInput::Tick`] and settle even without
+    /// other inputs, because an estimate is used up, a deadline passes, or a planned start is due.
     pub fn next_wake(&self) -> Option<Instant> {
         let node = self.alarms.nodes.next();
         node.into_iter().chain(self.alarms.pass).min()
     }
 
-    /// What a job handed in at `now`, of which this is forecast, would be told. Binds nothing and
-    /// changes nothing. If [`Gate::next_wake`] is due, send [`GateInput::Tick`] first: shares are
-    /// read as they were set.
+    /// Returns the decision that a job with this forecast would get if it were submitted at `now`.
+    /// The quote reserves nothing and changes nothing. If [`Gate::next_wake`] is due, send
+    /// [`GateInput::Tick`] first: the quote uses the shares as they were last set.
     pub fn quote(
         &self,
         now: Instant,
@@ -107,30 +106,30 @@ impl Gate {
         self.policy.probe(self.view(now), spec, forecast, scratch)
     }
 
-    /// The jobs and nodes at `now`.
+    /// Returns the jobs and nodes at `now`.
     pub fn view(&self, now: Instant) -> View<'_> {
         View::new(&self.state, now)
     }
 
-    /// The latest life of a worker and its nodes, and whether it is there at present.
+    /// Returns the latest incarnation of a worker, with its nodes and whether it is up.
     pub fn worker(&self, worker: WorkerId) -> Option<WorkerIncarnation> {
         self.workers.get(worker)
     }
 
-    /// Every worker there ever was, and its latest life, by number.
+    /// Returns every worker that ever registered with its latest incarnation, ordered by number.
     pub fn workers(&self) -> impl Iterator<Item = (WorkerId, WorkerIncarnation)> + '_ {
         self.workers.iter()
     }
 
-    /// When passes happen under this policy.
+    /// Returns the trigger of scheduling passes under this policy.
     pub fn pass_trigger(&self) -> PassTrigger {
         self.policy.pass_trigger()
     }
 
-    /// Whether state and index are sound, and nothing wrong was found while checking.
+    /// Checks that state and index are consistent, and that earlier checks found no violation.
     ///
     /// # Errors
-    /// The first thing that is wrong.
+    /// The first violation.
     pub fn check(&self, now: Instant) -> Result<(), InvariantViolation> {
         if let Some(violation) = &self.alarms.violation {
             return Err(violation.clone());
@@ -139,14 +138,14 @@ impl Gate {
         self.policy.check(self.view(now))
     }
 
-    /// Derives the policy's index anew from the state, as after a restart.
+    /// Rebuilds the policy's index from the state, as after a restart.
     pub fn rebuild(&mut self, now: Instant) {
         self.policy.rebuild(View::new(&self.state, now));
     }
 
-    /// All that this gate knows, to be stored. Slots of jobs that are over are recycled, and the
-    /// policy's index is derived anew, so that this gate and one that is [`Gate::restore`]d from
-    /// what is returned decide alike from here on, to the last bit.
+    /// Returns the complete state of the gate, for storage. Slots of finished jobs are recycled and
+    /// the policy's index is rebuilt, so that this gate and a gate [`Gate::restore`]d from the
+    /// snapshot decide alike from here on, to the last bit.
     pub fn save(&mut self, now: Instant) -> GateSnapshot {
         self.state.recycle();
         self.pass_done = false;
@@ -154,7 +153,8 @@ impl Gate {
         self.saved()
     }
 
-    /// The gate that was saved at `now`. The policy must have been built as that gate's was.
+    /// Restores the gate that was saved at `now`. The policy must have been built in the same way
+    /// as that gate's policy.
     pub fn restore(
         saved: GateSnapshot,
         policy: Box<dyn Policy>,
@@ -173,7 +173,7 @@ impl Gate {
         gate
     }
 
-    /// A gate that goes its own way from here, to look ahead with; this one stays as it is.
+    /// Returns an independent copy of the gate for look-ahead; this gate stays unchanged.
     pub fn fork(&self) -> Self {
         Self {
             state: self.state.clone(),
@@ -184,7 +184,7 @@ impl Gate {
                 pass: self.alarms.pass,
                 ..PolicyAlarms::default()
             },
-            // Nothing comes or goes in a future.
+            // No worker registers or vanishes in a look-ahead.
             workers: IncarnationTable::default(),
             on_eviction: self.on_eviction.clone(),
             scratch: ProbeScratch::default(),
@@ -192,22 +192,22 @@ impl Gate {
         }
     }
 
-    /// How each node is shared, if that is all that matters to a job with this wish.
+    /// Returns the sharing of each node, if a job with this SLA depends on nothing else.
     pub(crate) fn node_sharing(&self, sla: &Sla) -> Option<&dyn NodeSharing> {
         self.policy.node_sharing(sla)
     }
 
-    /// When the shares of a node must be set anew.
+    /// Returns the time at which the shares of a node must be recomputed.
     pub(crate) fn alarm(&self, node: NodeId) -> Option<Instant> {
         self.alarms.nodes.at(node.index())
     }
 
-    /// How many jobs and nodes a pass looks at, about.
+    /// Returns the approximate number of jobs and nodes that a pass examines.
     pub(crate) fn pass_cost(&self) -> usize {
         self.policy.pass_cost()
     }
 
-    /// How many slots there are, used or not, and nodes.
+    /// Returns the number of slots, used or not, plus the number of nodes.
     pub(crate) fn n_slots(&self) -> usize {
         self.on_eviction.len() + self.state.n_nodes() as usize
     }
@@ -232,9 +232,9 @@ impl Gate {
         PolicyContext::new(&mut self.state, &mut self.alarms, effects, now)
     }
 
-    /// Sets shares anew wherever an estimate was used up or a deadline passed. Instants of such
-    /// events are rounded up to the next microsecond, so one that is at most that far away has
-    /// come.
+    /// Recomputes shares wherever an estimate was used up or a deadline passed. The instants of
+    /// these events are rounded up to the next microsecond, so an event that is at most one
+    /// microsecond away has happened.
     fn tick(&mut self, now: Instant, effects: &mut Effects) {
         while let Some(node) = self.alarms.nodes.due(now + Span::TICK) {
             self.update_shares(now, NodeId(node as u32), effects);
@@ -289,7 +289,7 @@ impl Gate {
         }
     }
 
-    /// An arrival is a probe and the commit of the very verdict it gave.
+    /// Submits a job: a probe, then the commit of the probe's own verdict.
     fn submit(
         &mut self,
         now: Instant,
@@ -337,7 +337,7 @@ impl Gate {
         self.on_eviction[job.index()] = retry;
     }
 
-    /// The job of a report, if the report is about the try that is under way.
+    /// Returns the job of a report, if the report is about the current attempt.
     fn running(&self, id: JobId, attempt: u32) -> Result<&JobSlot, InputError> {
         let job = self.state.find_job(id).ok_or(InputError::UnknownJob)?;
         if job.phase != JobPhase::Running || job.attempt != attempt {
@@ -364,7 +364,7 @@ impl Gate {
         Ok(InputAck::Done)
     }
 
-    /// Ends a running job that has nothing left to run.
+    /// Ends a running job that has no running task left.
     fn finish(&mut self, now: Instant, id: JobId, effects: &mut Effects) {
         let ending = if self.state.job(id).cancelling {
             JobEnding::Cancelled
@@ -383,7 +383,7 @@ impl Gate {
         self.close(id, ending, effects);
     }
 
-    /// Takes a job off its nodes: it queues again if it may, else it is lost.
+    /// Evicts a job from its nodes. The job is requeued if allowed, otherwise it is lost.
     fn evict(&mut self, now: Instant, id: JobId, effects: &mut Effects) {
         self.unplace(now, id, effects);
         let cancelling = self.state.job(id).cancelling;
@@ -487,7 +487,7 @@ impl Gate {
         Ok(InputAck::Done)
     }
 
-    /// Jobs with something running on these nodes, in order of submission.
+    /// Returns the jobs with a running task on these nodes, in order of submission.
     fn jobs_on(&self, nodes: NodeRange) -> Vec<JobId> {
         let running = self
             .state

@@ -1,126 +1,127 @@
-//! What happens outside, and what the gate makes of it.
+//! The inputs of the gate, and its answers.
 
 use serde::{Deserialize, Serialize};
 use tollgate_model::{Distribution, JobId, JobSpec, NodeId, NodeRange};
 
-/// A process that offers nodes, for as long as one of its lives lasts.
+/// A worker: a process that offers nodes, for as long as one of its incarnations lasts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct WorkerId(pub u32);
 
-/// Whether a job may be run again from its start after it was taken off its nodes.
+/// The rule for a job that was evicted from its nodes: whether it may run again from its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OnEviction {
-    /// It queues again.
+    /// The job is requeued.
     Requeue,
-    /// It is lost.
+    /// The job is lost.
     Fail,
 }
 
-/// Something that happened outside.
+/// An external event.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum GateInput {
-    /// A job was handed in.
+    /// A user submitted a job.
     Submitted {
-        /// What the user wants.
+        /// The job's specification.
         spec: JobSpec,
-        /// Whether it may be tried again.
+        /// Whether the job may be requeued.
         on_eviction: OnEviction,
-        /// How long it may run, where somebody forecasts.
+        /// The forecast run time, if there is a forecast.
         forecast: Option<Distribution>,
     },
-    /// All of a job that still ran has ended.
+    /// All tasks of a job that still ran have ended.
     Ended {
-        /// Which job.
+        /// The job.
         job: JobId,
-        /// Which try at it.
+        /// The attempt.
         attempt: u32,
     },
     /// One task of a job has ended, on one node.
     TaskEnded {
-        /// Which job.
+        /// The job.
         job: JobId,
-        /// Which try at it.
+        /// The attempt.
         attempt: u32,
-        /// Where.
+        /// The node of the task.
         node: NodeId,
     },
-    /// A job was taken off its nodes before its end.
+    /// A job was evicted from its nodes before its end.
     Evicted {
-        /// Which job.
+        /// The job.
         job: JobId,
-        /// Which try at it.
+        /// The attempt.
         attempt: u32,
     },
-    /// A worker offers nodes. A worker that comes back with as many nodes gets its own back.
+    /// A worker registered its nodes. A worker that returns with the same number of nodes gets its
+    /// own nodes back.
     WorkerUp {
-        /// Which worker.
+        /// The worker.
         worker: WorkerId,
-        /// Which of its lives; each is higher than the last.
+        /// The number of its incarnation, higher than all before.
         incarnation: u32,
-        /// How many nodes it offers; at least 1.
+        /// Number of nodes that it offers; at least 1.
         nodes: u32,
-        /// Bytes of memory that the tasks of each of them may hold together, where there is a limit.
+        /// Memory that the tasks of one node may hold together, in bytes; None without a limit.
         memory: Option<u64>,
     },
-    /// A worker vanished, and all that ran on it.
+    /// A worker vanished, with all tasks that ran on it.
     WorkerLost {
-        /// Which worker.
+        /// The worker.
         worker: WorkerId,
-        /// Which of its lives.
+        /// The number of its incarnation.
         incarnation: u32,
     },
-    /// Its user takes a job back.
+    /// A user cancels a job.
     Cancel {
-        /// Which job.
+        /// The job.
         job: JobId,
     },
-    /// Its user holds a queued job back.
+    /// A user holds a queued job.
     Hold {
-        /// Which job.
+        /// The job.
         job: JobId,
     },
-    /// Its user lets a held job queue again.
+    /// A user releases a held job, which queues again.
     Release {
-        /// Which job.
+        /// The job.
         job: JobId,
     },
     /// Time has passed.
     Tick,
 }
 
-/// What the gate made of an input.
+/// The gate's answer to an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InputAck {
-    /// It is done.
+    /// The input was handled.
     Done,
-    /// The job is in this slot; what it was told is among the effects.
+    /// The job has this slot; its decision is among the effects.
     Job(JobId),
-    /// The worker's nodes are these.
+    /// The worker has these nodes.
     Nodes(NodeRange),
 }
 
-/// Why an input changed nothing.
+/// A reason why an input was rejected and changed nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InputError {
-    /// No such job is known, or it is over.
+    /// The job is unknown or has finished.
     #[error("no such job")]
     UnknownJob,
-    /// The report is about an earlier try at the job, or about one that ended already.
+    /// The report is about an earlier attempt of the job, or about one that has already ended.
     #[error("the attempt is over")]
     StaleAttempt,
-    /// The job has no task on that node, or it ended already.
+    /// The job has no task on this node, or the task has already ended.
     #[error("no task of the job runs on that node")]
     NoSuchTask,
-    /// The report is about an earlier life of the worker, or repeats what is known.
+    /// The report is about an earlier incarnation of the worker, or repeats a known state.
     #[error("stale or duplicate worker registration")]
     StaleWorker,
-    /// Only a queued job can be held back.
+    /// The job is not queued; only a queued job can be held.
     #[error("the job is not queued")]
     NotQueued,
-    /// Only a held job can be released.
+    /// The job is not held; only a held job can be released.
     #[error("the job is not held")]
     NotHeld,
-    /// A job that asks for no processor, or no time, is none.
+    /// The job asks for no processor or no time.
     #[error("a job needs at least one processor and a positive estimate")]
     Malformed,
 }

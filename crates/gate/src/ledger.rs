@@ -1,13 +1,13 @@
-//! What a job costs and earns once it is over.
+//! The costs and earnings of finished jobs.
 
 use tollgate_model::market::Market;
 use tollgate_model::outcome::delay;
 use tollgate_model::{Credits, Instant};
 use tollgate_policy::{BookingKind, JobSlot};
 
-/// What is booked for a job at its end. A late job is still charged in the commodity market; in
-/// the bid-based one each second of delay costs the penalty rate, without bound
-/// (Yeo & Buyya 2008, eq. 9-10).
+/// Returns the bookings for a job at its end. A late job is still charged in the commodity market.
+/// In the bid-based market each second of delay costs the penalty rate, without bound (Yeo & Buyya
+/// 2008, eq. 9-10).
 pub(crate) fn entries(
     market: Market,
     job: &JobSlot,
@@ -29,9 +29,9 @@ pub(crate) fn entries(
         .filter(|(_, amount)| *amount != Credits::ZERO)
 }
 
-/// What is booked for a job that was let in and is lost: nobody pays for it, and it is as late as if it
-/// were run again from its start at once, which is the least that its user has to wait. The
-/// papers know no job that is lost.
+/// Returns the booking for an admitted job that is lost. The user does not pay for it. The job
+/// counts as late as if it ran again from its start at once, which is the shortest wait that its
+/// user can have. The papers do not treat lost jobs.
 pub(crate) fn loss(market: Market, job: &JobSlot, now: Instant) -> Option<(BookingKind, Credits)> {
     let due = job.accepted.and(job.spec.due())?;
     let amount = match market {

@@ -1,25 +1,25 @@
-//! The loop itself as a state machine without I/O: inputs in, effects out.
+//! The admission loop as a state machine without I/O: inputs in, effects out.
 //!
-//! | call | class |
+//! | call | purpose |
 //! |---|---|
-//! | [`Gate::handle`] | an input in: what happened outside |
-//! | [`Gate::settle`] | one scheduling pass, once all inputs of an instant are in |
-//! | [`Gate::next_wake`] | when to call again although nothing happens outside |
-//! | [`Gate::quote`] | what a job would be told; changes nothing |
-//! | [`Gate::view`], [`Gate::check`] | looking in |
-//! | [`Gate::save`], [`Gate::restore`] | on its way to a file and back |
-//! | [`LookAhead`] | what will become of a job |
-//! | [`next_end()`] | what ends next, for a world on paper |
+//! | [`Gate::handle`] | handles an input: an external event |
+//! | [`Gate::settle`] | runs one scheduling pass, once all inputs of an instant are handled |
+//! | [`Gate::next_wake`] | time of the next call without other inputs |
+//! | [`Gate::quote`] | the decision that a job would get; changes nothing |
+//! | [`Gate::view`], [`Gate::check`] | inspection |
+//! | [`Gate::save`], [`Gate::restore`] | storage |
+//! | [`LookAhead`] | predicted trajectory of a job |
+//! | [`next_completion()`] | the next end, for a simulated world |
 //!
-//! There is no input for the start of a job's processes, nor for what they use while they run. The
-//! gate counts from its own [`Effect::Start`]: what comes between is milliseconds. And processor
-//! time, which is all that could be reported, is not work: a job that waits for a disk does not
-//! become longer by it. What an estimate was worth is noticed when it is used up.
+//! No input reports the start of a job's processes or their usage while they run. The gate counts
+//! from its own [`Effect::Start`], and the difference is milliseconds. Processor time, the only
+//! usage that could be reported, is not work: a job that waits for a disk does not become longer by
+//! it. The gate notices the accuracy of an estimate when the estimate is used up.
 //!
-//! The order of an instant is: ends, then [`GateInput::Tick`] (which every other input implies), then
-//! submissions, then one [`Gate::settle`]; under [`Discipline::Event`] submissions come first and
-//! a pass follows each input. Effects are values: a simulated world and a live service carry out
-//! the very same ones.
+//! The order within an instant is: ends, then [`GateInput::Tick`] (which every other input
+//! implies), then submissions, then one [`Gate::settle`]. Under [`Discipline::Event`] submissions
+//! come first and a pass follows each input. Effects are values: a simulated world and a live
+//! service carry out the very same ones.
 
 mod gate;
 mod input;

@@ -1,16 +1,16 @@
-//! What will become of a job if nothing arrives, nothing vanishes, and every other job takes as long
-//! as is expected of it.
+//! Prediction of a job's future on these assumptions: no job arrives, no worker vanishes, and every
+//! other job takes its expected run time.
 //!
-//! How a job gets on never depends on how long it takes itself, which nobody knows before its end.
-//! So one run through the future, in which the job never ends, says when it finishes for
-//! every run time there is: its [`JobTrajectory`]. Tasks of a job that end before the others keep their nodes
-//! until then, as one process does.
+//! The progress of a job never depends on its own run time, which is unknown before its end. So one
+//! run through the future, in which the job never ends, gives its finish for every possible run
+//! time: the [`JobTrajectory`]. Tasks of a job that end before the others keep their nodes until
+//! then, as one process does.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | `course` | when a job starts, and how its work gets on |
-//! | `nodes` | the future of the nodes that a job runs on, where nothing else matters to it |
-//! | `whole` | the future of everything, on a copy of the gate |
+//! | `course` | the start of a job and the progress of its work |
+//! | `nodes` | the future of a job's nodes, where nothing else affects the job |
+//! | `whole` | the future of all jobs, on a copy of the gate |
 
 mod full_simulation;
 mod per_node;
@@ -25,37 +25,37 @@ use per_node::NodeTrajectory;
 use trajectory::TaskProgress;
 pub use trajectory::{JobTrajectory, LookAheadHorizon};
 
-/// What is looked at, event by event, is counted in looks at a job or a node; besides, each event
-/// counts as so many of them, which is about what it takes.
+/// The budget in looks at a job or a node that each event costs, besides the looks that it needs.
+/// This cost is about the time that an event takes.
 const STEPS_PER_EVENT: u64 = 64;
 
-/// Which job is looked at.
+/// The job that a look-ahead is about.
 #[derive(Clone, Copy, Debug)]
 pub enum LookAheadSubject<'a> {
-    /// One that is handed in now, and what is forecast of it.
+    /// A job that is submitted now, with its forecast.
     New(&'a JobSpec, Option<&'a Distribution>),
-    /// One that is there.
+    /// A job that the gate already has.
     Existing(JobId),
 }
 
-/// Looks ahead from one instant, for one job or for several that are weighed against each other,
-/// and never takes longer over it than it may.
+/// A look-ahead from one instant, for one job or for several that are compared. It never exceeds
+/// its budget.
 pub struct LookAhead<'a> {
     gate: &'a Gate,
     now: Instant,
-    /// How long each job takes in all, alone on its nodes; one that has done more than that
-    /// already ends next.
+    /// The total run time of each job, alone on its nodes. A job that has already done more than
+    /// that ends next.
     expected: &'a dyn Fn(JobId) -> Span,
     scratch: ProbeScratch,
     steps_left: u64,
 }
 
-/// The slot of a job that is not there.
+/// The slot of an absent job.
 const NO_JOB: JobId = JobId(u32::MAX);
 
 impl<'a> LookAhead<'a> {
-    /// From `now` on, with at most `looks` looks at a job or a node. `expected` says how long each
-    /// job that is there takes in all, alone on its nodes.
+    /// Creates a look-ahead from `now` with at most `looks` looks at a job or a node. `expected`
+    /// returns the total run time of each known job, alone on its nodes.
     pub fn new(
         gate: &'a Gate,
         now: Instant,
@@ -71,13 +71,13 @@ impl<'a> LookAhead<'a> {
         }
     }
 
-    /// How many looks are left; none if it was cut short, and may have seen too little.
+    /// Returns the number of looks left; 0 if the look-ahead was cut short and may be incomplete.
     pub fn steps_left(&self) -> u64 {
         self.steps_left
     }
 
-    /// When the job starts and how it gets on, as far as the horizon. None if it is not let in, or
-    /// does not start within the looks that are left.
+    /// Returns the start and progress of the job, up to the horizon. None if the job is not
+    /// admitted, or does not start within the remaining looks.
     pub fn trajectory(
         &mut self,
         whom: LookAheadSubject<'_>,
@@ -153,7 +153,7 @@ impl<'a> LookAhead<'a> {
         Some(JobTrajectory::shared(self.now, self.now, tasks))
     }
 
-    /// A node on which the job in slot `me` has a task.
+    /// Returns the future of a node on which the job in slot `me` has a task.
     fn node_ahead(&self, node: Node, me: JobId, alarm: Option<Instant>) -> NodeTrajectory {
         NodeTrajectory::new(node, me, self.now, alarm, self.expected)
     }
@@ -174,21 +174,21 @@ impl<'a> LookAhead<'a> {
     }
 }
 
-/// When a task ends on a node that it shares, if it takes `work_s` seconds of work in all and its
-/// rate stays what it is; not before `now`.
+/// Returns the end of a task on a node that it shares, not before `now`. The task takes `work_s`
+/// seconds of work in all and keeps its present rate.
 fn end_of(node: &Node, task: &tollgate_policy::NodeTask, work_s: f64, now: Instant) -> Instant {
     let left_s = f64::max(work_s - task.work, 0.0);
     (node.since() + Span::ceil_secs_f64(left_s / task.rate)).max(now)
 }
 
-/// Takes `looks` from those that are left; false if there are not so many.
+/// Deducts `looks` from the remaining looks; returns false if too few remain.
 fn spend_steps(looks_left: &mut u64, looks: u64) -> bool {
     let left = looks_left.checked_sub(looks);
     *looks_left = left.unwrap_or(0);
     left.is_some()
 }
 
-/// How the task of a job gets on, on a node that was just shared out.
+/// Records the progress of a job's task on a node whose shares were just set.
 fn record_rate(progress: &mut TaskProgress, node: &Node, me: JobId) {
     if let Some(task) = node.tasks().iter().find(|task| task.job == me) {
         progress.push(node.since(), task.work, task.rate);

@@ -1,4 +1,4 @@
-//! What ends next, by how long each job takes.
+//! The next end of a job or task, from the run time of each job.
 
 use tollgate_model::{Instant, JobId, NodeId, Span};
 use tollgate_policy::{JobPhase, View};
@@ -6,9 +6,9 @@ use tollgate_policy::{JobPhase, View};
 use crate::gate::Gate;
 use crate::input::GateInput;
 
-/// The earliest end of a job on its own nodes, or of a task on a shared one, and the report of it;
-/// ties by node and by slot. `work` says how long each job takes in all, alone on its nodes; one
-/// that has done more than that already ends at `now`.
+/// Returns the earliest end of a job on its own nodes, or of a task on a shared node, and the
+/// report of that end; ties by node and by slot. `work` returns the total run time of each job,
+/// alone on its nodes. A job that has already done more than that ends at `now`.
 pub fn next_completion(
     gate: &Gate,
     now: Instant,
@@ -41,7 +41,8 @@ pub fn next_completion(
     whole.chain(tasks).min_by_key(|(end, _)| *end)
 }
 
-/// Whether a running job shares its nodes: one that has them to itself puts no task on them.
+/// Returns whether a running job shares its nodes: a job that has its nodes to itself puts no task
+/// on them.
 fn is_shared(view: View<'_>, id: JobId) -> bool {
     let placement = view.job(id).placement();
     let mut nodes = placement.iter().flat_map(|range| range.nodes());

@@ -1,4 +1,4 @@
-//! A gate on its way to a file and back.
+//! The stored form of a gate.
 
 use serde::{Deserialize, Serialize};
 use tollgate_model::Instant;
@@ -7,14 +7,14 @@ use tollgate_policy::{ClusterState, TimerTree};
 use crate::input::OnEviction;
 use crate::workers::IncarnationTable;
 
-/// All that a gate knows, but for its policy, whose index follows from the state. The data format
-/// must give back the floats that it was given.
+/// The complete state of a gate, except its policy, whose index follows from the state. The data
+/// format must preserve floats exactly.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct GateSnapshot {
     pub(crate) state: ClusterState,
-    /// When the shares of each node must be set anew.
+    /// The times at which the shares of each node must be recomputed.
     pub(crate) alarms: TimerTree,
-    /// When the next pass is wanted at the latest.
+    /// The latest time of the next pass.
     pub(crate) pass: Option<Instant>,
     pub(crate) workers: IncarnationTable,
     pub(crate) on_eviction: Vec<OnEviction>,

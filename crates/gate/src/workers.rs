@@ -1,4 +1,4 @@
-//! Who offers which nodes.
+//! Workers and their nodes.
 
 use std::collections::BTreeMap;
 
@@ -7,18 +7,18 @@ use tollgate_model::NodeRange;
 
 use crate::input::WorkerId;
 
-/// A worker's latest life.
+/// The latest incarnation of a worker.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct WorkerIncarnation {
-    /// Which of its lives.
+    /// The number of the incarnation.
     pub number: u32,
-    /// What it offers, or offered.
+    /// The nodes that the worker offers, or offered.
     pub nodes: NodeRange,
-    /// Whether it is there.
+    /// Whether the worker is up.
     pub up: bool,
 }
 
-/// Every worker there ever was.
+/// All workers that ever registered.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct IncarnationTable(BTreeMap<WorkerId, WorkerIncarnation>);
 

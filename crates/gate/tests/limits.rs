@@ -1,5 +1,6 @@
-//! However many jobs come, no node holds more tasks and memory than it may: what has no deadline
-//! waits its turn, what has one is kept out, and gets the last place of a node where others wait.
+//! Tests of the limits of a node: with any number of jobs, no node holds more tasks or memory than
+//! its limits. A job without a deadline waits; a job with a deadline is rejected when no place is
+//! free, and gets the last place of a node for which others wait.
 
 use tollgate_gate::{Effect, Gate, GateInput, InputAck, Notice, OnEviction, WorkerId};
 use tollgate_model::{Credits, Instant, JobId, JobSpec, Market, NodeId, Reason, Sla, Span};
@@ -38,7 +39,7 @@ impl GateFixture {
         answer.expect("no stale input")
     }
 
-    /// Hands a job in; what it is told.
+    /// Submits a job and returns the gate's notice to it.
     fn submit(&mut self, procs: u32, memory: u64, deadline_s: Option<i64>) -> (JobId, Notice) {
         let sla = Sla {
             deadline: deadline_s.map(Span::from_secs),
@@ -75,7 +76,7 @@ impl GateFixture {
         (job, said)
     }
 
-    /// The first thing that a job was told by what happened last.
+    /// Returns the first notice to a job among the latest effects.
     fn notice_for(&self, job: JobId) -> Option<Notice> {
         self.effects.iter().find_map(|&effect| {
             if let Effect::Notify {
@@ -113,7 +114,7 @@ impl GateFixture {
 }
 
 #[test]
-fn many_without_a_deadline_wait_their_turn() {
+fn jobs_without_deadline_queue_when_nodes_are_full() {
     for policy in TIME_SHARED {
         let mut site = GateFixture::new(policy, 2, None);
         let mut jobs = Vec::new();
@@ -140,7 +141,7 @@ fn many_without_a_deadline_wait_their_turn() {
 }
 
 #[test]
-fn a_promise_gets_the_last_place_or_is_refused() {
+fn deadline_job_gets_the_last_slot_or_is_rejected() {
     for policy in TIME_SHARED {
         let mut site = GateFixture::new(policy, 1, None);
         for _ in 0..5 {
@@ -164,7 +165,7 @@ fn a_promise_gets_the_last_place_or_is_refused() {
 }
 
 #[test]
-fn nobody_overtakes_a_wide_job_that_waits_for_room() {
+fn queued_wide_job_is_not_overtaken() {
     let mut site = GateFixture::new("libra-risk", 2, None);
     let narrow: Vec<JobId> = (0..6).map(|_| site.submit(1, 0, None).0).collect();
     let (wide, said) = site.submit(2, 0, None);
@@ -183,7 +184,7 @@ fn nobody_overtakes_a_wide_job_that_waits_for_room() {
 }
 
 #[test]
-fn the_memory_of_a_node_is_shared_out_once() {
+fn node_memory_is_never_overcommitted() {
     for policy in TIME_SHARED {
         let mut site = GateFixture::new(policy, 1, Some(100));
         let (first, said) = site.submit(1, 60, Some(1_000));
@@ -206,7 +207,7 @@ fn the_memory_of_a_node_is_shared_out_once() {
 }
 
 #[test]
-fn what_fits_on_no_node_is_refused_under_every_policy() {
+fn job_larger_than_every_node_is_rejected_by_every_policy() {
     for policy in [
         "libra",
         "tail-risk",
@@ -224,7 +225,7 @@ fn what_fits_on_no_node_is_refused_under_every_policy() {
 }
 
 #[test]
-fn who_waits_and_could_never_pay_is_told_so() {
+fn queued_job_that_can_never_pay_is_rejected() {
     let choice = PolicySpec::named("libra-dollar").expect("a policy");
     let mut site = GateFixture::new("libra", 1, None);
     site.gate = Gate::new(choice.build(Market::Commodity), Market::Commodity);

@@ -1,7 +1,7 @@
-//! A driver as bad as the world: reports come late, doubled and out of order, workers vanish and
-//! return, users change their minds, and quotes are asked for in between. Under every policy and
-//! in every market the gate must keep its invariants, answer stale reports without changing
-//! anything, lose no job and start no attempt twice.
+//! A hostile driver: reports come late, duplicated and out of order, workers vanish and return,
+//! users change their minds, and quotes come in between. Under every policy and in every market the
+//! gate must keep its invariants, answer stale reports without changing its state, lose no job and
+//! start no attempt twice.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,11 +18,11 @@ use tollgate_policy::{JobPhase, PolicySpec};
 
 const WORKERS: u32 = 3;
 const NODES_PER_WORKER: u32 = 2;
-/// Where nodes have limits: tasks and bytes of memory that each may hold.
+/// The node limits, where there are any: tasks, and bytes of memory, that each node may hold.
 const MAX_TASKS: u32 = 2;
 const MEMORY: u64 = 10;
 
-/// One thing that the driver does. Numbers choose among what there is at that moment.
+/// A step of the driver. Its numbers choose among the jobs and workers that exist at that moment.
 #[derive(Clone, Debug)]
 enum DriverStep {
     Wait(i64),
@@ -50,7 +50,7 @@ struct DriverJobDraft {
     penalty: i64,
     requeue: bool,
     memory: u64,
-    /// The least that is forecast; every quantile is a fifth above the one before.
+    /// The smallest forecast quantile; every quantile is a fifth above the one before.
     forecast_s: Option<i64>,
 }
 
@@ -101,11 +101,11 @@ struct AdversarialDriver {
     gate: Gate,
     now: Instant,
     effects: Vec<Effect>,
-    /// Every effect there ever was.
+    /// All effects so far.
     history: Vec<Effect>,
-    /// Jobs that are not over, with the attempt that runs, if one does.
+    /// Unfinished jobs, each with its running attempt, if any.
     active: BTreeMap<JobId, Option<u32>>,
-    /// Every attempt that was ever started.
+    /// All attempts that were ever started.
     started: BTreeSet<(JobId, u32)>,
     /// Reports that were delivered.
     delivered: Vec<GateInput>,
@@ -285,7 +285,7 @@ impl AdversarialDriver {
         self.send_stale(self.delivered[at]);
     }
 
-    /// Sends a stale input, which must change nothing; a tick goes first, since the first input
+    /// Sends a stale input, which must change nothing. A tick goes first, since the first input
     /// after a pass recycles slots.
     fn send_stale(&mut self, input: GateInput) {
         self.send(GateInput::Tick).expect("time may always pass");
@@ -362,7 +362,7 @@ impl AdversarialDriver {
         answer
     }
 
-    /// Believes the effects, and checks that they tell a story that can be.
+    /// Applies the effects and checks that their sequence is possible.
     fn check_effects(&mut self) {
         self.history.extend(&self.effects);
         for effect in std::mem::take(&mut self.effects) {
@@ -411,7 +411,7 @@ impl AdversarialDriver {
         }
     }
 
-    /// Brings all workers up and lets everything end: nobody may be left behind.
+    /// Brings all workers up and lets every job end: no job may be left.
     fn drain(&mut self) {
         for worker in 0..WORKERS {
             if !self.up[worker as usize] {
@@ -463,7 +463,7 @@ proptest! {
     })]
 
     #[test]
-    fn the_gate_survives_a_bad_driver(steps in prop::collection::vec(step(), 1..80)) {
+    fn gate_invariants_hold_under_an_adversarial_driver(steps in prop::collection::vec(step(), 1..80)) {
         for named in REGISTRY {
             for market in Market::ALL {
                 let choice = PolicySpec::named(named.name).unwrap();
@@ -475,7 +475,7 @@ proptest! {
     }
 
     #[test]
-    fn a_rebuilt_index_decides_as_the_grown_one(steps in prop::collection::vec(step(), 1..60)) {
+    fn rebuilt_index_decides_like_the_incremental_one(steps in prop::collection::vec(step(), 1..60)) {
         for named in REGISTRY {
             let choice = PolicySpec::named(named.name).unwrap();
             for limited in [false, true] {
@@ -487,7 +487,7 @@ proptest! {
     }
 
     #[test]
-    fn no_node_ever_holds_more_than_it_may(steps in prop::collection::vec(step(), 1..80)) {
+    fn node_limits_are_never_exceeded(steps in prop::collection::vec(step(), 1..80)) {
         for named in REGISTRY {
             let choice = PolicySpec::named(named.name).unwrap();
             tell(&choice, Market::Bid, &steps, (false, true));

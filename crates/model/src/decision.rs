@@ -13,7 +13,7 @@ pub enum Decision {
     Rejected(Reason),
 }
 
-/// A reason to reject a job. Described here, once, for every output.
+/// A reason to reject a job. Its text is defined here once, for every output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Reason {
     /// The job asks for more processors than there are.
@@ -24,7 +24,7 @@ pub enum Reason {
     InsufficientShare,
     /// Too few nodes can take the job without putting another deadline at risk.
     DeadlineRisk,
-    /// On too few nodes with share left is the utilisation price within the job's budget.
+    /// Too few nodes with share left have a utilisation price within the job's budget.
     PriceOverBudget,
     /// The job earns less than delaying other jobs would cost.
     LowSlack,
@@ -35,7 +35,7 @@ pub enum Reason {
     /// The job asks for more memory than the machine has, or on each of its nodes more than the
     /// smallest node has.
     NoMemory,
-    /// Too many of the suitable nodes are at their maximum of tasks or of memory.
+    /// Too many of the suitable nodes are at their maximum number of tasks or out of memory.
     NodeFull,
 }
 
@@ -54,8 +54,8 @@ impl Reason {
         Self::NodeFull,
     ];
 
-    /// Number of the reasons, from the start of [`Reason::ALL`], that can occur where nodes have
-    /// no limits but their processors, as in a replay.
+    /// Number of reasons, from the start of [`Reason::ALL`], that can occur where nodes have no
+    /// limits but their processors, as in a replay.
     pub const N_WITHOUT_LIMITS: usize = 8;
 
     /// Returns the key of the reason in CSV and JSON.
@@ -75,7 +75,7 @@ impl Reason {
     }
 }
 
-/// The reason as a sentence without a full stop, to stand after "rejected:".
+/// Writes the reason as a sentence without a full stop, to follow "rejected:".
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -1,4 +1,4 @@
-//! How long a job may take, with probabilities.
+//! The predicted run time of a job as a probability distribution.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,22 +9,22 @@ use crate::Span;
 pub struct Probability(f64);
 
 impl Probability {
-    /// The probability `p`; none unless 0 <= p <= 1.
+    /// Returns the probability `p`, or None unless 0 <= p <= 1.
     pub fn new(p: f64) -> Option<Self> {
         (0.0..=1.0).contains(&p).then_some(Self(p))
     }
 
-    /// The probability as a fraction.
+    /// Returns the probability as a fraction.
     pub const fn as_f64(self) -> f64 {
         self.0
     }
 }
 
-/// How many quantiles a [`Distribution`] holds.
+/// Number of quantiles in a [`Distribution`].
 pub const N_LEVELS: usize = 12;
 
-/// The levels of a [`Distribution`], ascending: dense enough to be conditioned on survival, with
-/// the levels 0.90, 0.95 and 0.99 that promises are made at.
+/// The levels of a [`Distribution`], ascending. They are dense enough to be conditioned on survival
+/// and contain 0.90, 0.95 and 0.99, the levels of promises.
 pub const LEVELS: [Probability; N_LEVELS] = [
     Probability(0.05),
     Probability(0.10),
@@ -40,23 +40,23 @@ pub const LEVELS: [Probability; N_LEVELS] = [
     Probability(0.99),
 ];
 
-/// The steepest upper tail that is believed: the exponent of a power law.
+/// The steepest upper tail that is accepted: the exponent of a power law.
 const STEEPEST_TAIL: f64 = 20.0;
-/// The flattest one: an exponent of 1 or less would have no mean.
+/// The flattest upper tail that is accepted: an exponent of 1 or less has no mean.
 const FLATTEST_TAIL: f64 = 1.5;
 
 /// The predictive distribution of a run time: its quantiles at [`LEVELS`].
 ///
-/// Between two levels the distribution function is linear in the logarithm of time; below the
-/// lowest it falls linearly to zero; above the highest the rest decays as a power law as steep as
-/// between the last two levels, so every quantile below 1 is finite.
+/// Between two levels the distribution function is linear in the logarithm of time. Below the
+/// lowest level it falls linearly to zero. Above the highest level it decays as a power law as
+/// steep as between the last two levels, so every quantile below 1 is finite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "[Span; N_LEVELS]", into = "[Span; N_LEVELS]")]
 pub struct Distribution {
     quantiles: [Span; N_LEVELS],
 }
 
-/// Whatever is read from a file is in order again.
+/// Restores the order of quantiles that were read from a file.
 impl From<[Span; N_LEVELS]> for Distribution {
     fn from(quantiles: [Span; N_LEVELS]) -> Self {
         Self::new(quantiles)
@@ -70,8 +70,9 @@ impl From<Distribution> for [Span; N_LEVELS] {
 }
 
 impl Distribution {
-    /// The distribution with these `quantiles` at [`LEVELS`]. A quantile below one microsecond,
-    /// or below the one before it, is raised to that.
+    /// Creates the distribution with these `quantiles` at [`LEVELS`]. A quantile below one
+    /// microsecond is raised to one microsecond, and a quantile below its predecessor is raised to
+    /// its predecessor.
     pub fn new(mut quantiles: [Span; N_LEVELS]) -> Self {
         let mut floor = Span::TICK;
         for quantile in &mut quantiles {
@@ -81,18 +82,18 @@ impl Distribution {
         Self { quantiles }
     }
 
-    /// The quantiles at [`LEVELS`], positive and ascending.
+    /// Returns the quantiles at [`LEVELS`], positive and ascending.
     pub const fn quantiles(&self) -> &[Span; N_LEVELS] {
         &self.quantiles
     }
 
-    /// The run time that is exceeded with probability one half.
+    /// Returns the run time that is exceeded with probability one half.
     pub fn median(&self) -> Span {
         self.quantile(Probability(0.5))
     }
 
-    /// The run time that is exceeded with probability 1 - `level`, at least one microsecond;
-    /// saturates where the tail leaves the range of [`Span`], and at level 1.
+    /// Returns the run time that is exceeded with probability 1 - `level`, at least one
+    /// microsecond. Saturates where the tail leaves the range of [`Span`], and at level 1.
     pub fn quantile(&self, level: Probability) -> Span {
         let p = level.as_f64();
         let after = LEVELS.partition_point(|known| known.as_f64() < p);
@@ -112,7 +113,7 @@ impl Distribution {
         Span::from_secs_f64(secs).max(Span::TICK)
     }
 
-    /// The probability that the run time is at most `span`.
+    /// Returns the probability that the run time is at most `span`.
     pub fn probability_within(&self, span: Span) -> Probability {
         if span <= Span::ZERO {
             return Probability(0.0);
@@ -132,7 +133,7 @@ impl Distribution {
         })
     }
 
-    /// The distribution of the whole run time of a job that has run for `elapsed` already.
+    /// Returns the distribution of the whole run time of a job that has already run for `elapsed`.
     #[must_use]
     pub fn given_survived(&self, elapsed: Span) -> Self {
         let gone = self.probability_within(elapsed).as_f64();
@@ -142,8 +143,8 @@ impl Distribution {
             let quantile = if p < 1.0 {
                 self.quantile(Probability(p))
             } else {
-                // So far out that the tail is lost in rounding. It is a power law, which looks the
-                // same from everywhere in it.
+                // `elapsed` is so far out that the tail is lost in rounding. A power law has the
+                // same shape from every point of its tail.
                 let rest = 1.0 / (1.0 - level.as_f64());
                 let stretch = rest.powf(1.0 / self.tail_exponent());
                 Span::from_secs_f64(elapsed.as_secs_f64() * stretch)
@@ -152,8 +153,8 @@ impl Distribution {
         }))
     }
 
-    /// The distribution whose every quantile is the larger of the two: that of the longer of two
-    /// run times that are long together.
+    /// Returns the distribution whose every quantile is the larger of the two: the distribution of
+    /// the longer of two run times that are long together.
     #[must_use]
     pub fn larger_of(&self, other: &Self) -> Self {
         Self {
@@ -214,15 +215,15 @@ mod tests {
     }
 
     #[test]
-    fn who_has_survived_long_needs_longer() {
+    fn longer_survival_lengthens_the_distribution() {
         let later = doubling().given_survived(Span::from_secs(512));
-        // A tenth is left: its median is at level 0.95.
+        // A tenth is left, so the median is at level 0.95.
         assert_eq!(later.median(), Span::from_secs(1024));
     }
 
     proptest! {
         #[test]
-        fn quantiles_ascend_and_survivors_outlive_what_they_survived(
+        fn quantiles_ascend_and_exceed_the_survived_time(
             micros in proptest::array::uniform12(any::<i64>()),
             elapsed in any::<i64>(),
         ) {

@@ -1,51 +1,51 @@
-//! What a user hands in.
+//! The job that a user submits.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Credits, CreditsPerSecond, Instant, Span};
 
-/// The slot of a job that is queued or runs. Dense and recycled once a job is over, so it is
-/// no name for users and no order: drivers keep a public number beside it.
+/// The slot of a queued or running job. Slots are dense and are recycled once a job has finished,
+/// so a slot is neither a name for users nor an order: drivers keep a public number beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct JobId(pub u32);
 
 impl JobId {
-    /// The slot as an index into columns.
+    /// Returns the slot as an index into columns.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// A job as a policy sees it: everything a real scheduler knows at submission, and no more.
+/// A job as a policy sees it: all that a real scheduler knows at submission, and no more.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JobSpec {
-    /// When it was handed in.
+    /// Time of submission.
     pub submit: Instant,
-    /// What the user says it will take on each of its nodes. Positive.
+    /// The user's run time estimate, the same on each node. Positive.
     pub estimate: Span,
-    /// Processors it needs at once. At least 1.
+    /// Number of processors that the job needs at once. At least 1.
     pub procs: u32,
-    /// Bytes of memory that it takes on each of its nodes; 0 where nothing is said.
+    /// Memory that the job takes on each of its nodes, in bytes; 0 if not specified.
     pub memory: u64,
-    /// What the user wants promised.
+    /// The service level that the user asks for.
     pub sla: Sla,
 }
 
 impl JobSpec {
-    /// The instant by which it must have finished, if it has a deadline.
+    /// Returns the instant by which the job must have finished, or None without a deadline.
     pub fn due(&self) -> Option<Instant> {
         self.sla.deadline.map(|deadline| self.submit + deadline)
     }
 }
 
-/// A service level agreement: by when, for how much, and what lateness costs.
+/// A service level agreement: deadline, budget and penalty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sla {
-    /// Span after submission by which the job must have finished; without one nothing is
-    /// promised. Positive.
+    /// Span after submission by which the job must have finished. Positive. None if the job has no
+    /// deadline; then nothing is promised.
     pub deadline: Option<Span>,
-    /// The most the user pays, if there is a limit. Not negative.
+    /// The maximum that the user pays. Not negative. None if there is no limit.
     pub budget: Option<Credits>,
-    /// What the provider loses for each second past the deadline. Not negative.
+    /// The provider's loss for each second past the deadline. Not negative.
     pub penalty: CreditsPerSecond,
 }

@@ -1,20 +1,20 @@
-//! The vocabulary of tollgate: the words that every other crate speaks.
+//! The vocabulary of tollgate: the types that every other crate uses.
 //!
 //! | module | words |
 //! |---|---|
 //! | [`time`] | [`Instant`], [`Span`]: integer microseconds |
 //! | [`memory`] | [`Bytes`]: whole bytes |
 //! | [`money`] | [`Credits`], [`CreditsPerSecond`]: fixed-point |
-//! | [`job`] | [`JobId`], [`JobSpec`], [`Sla`]: what a user hands in |
+//! | [`job`] | [`JobId`], [`JobSpec`], [`Sla`]: a submitted job |
 //! | [`node`] | [`NodeId`], [`NodeRange`]: where jobs run |
-//! | [`decision`] | [`Decision`], [`Reason`]: what was said to a job, and why |
-//! | [`distribution`] | [`Distribution`], [`Probability`]: how long a job may take |
-//! | [`market`] | [`Market`]: who pays what, and when |
-//! | [`outcome`] | [`Outcome`]: what became of a job |
-//! | [`power`] | [`Watts`], [`Energy`], [`Power`]: what a computer draws |
+//! | [`decision`] | [`Decision`], [`Reason`]: the answer to a submission, with its reason |
+//! | [`distribution`] | [`Distribution`], [`Probability`]: predicted run times |
+//! | [`market`] | [`Market`]: the rules of payment |
+//! | [`outcome`] | [`Outcome`]: the result of a job |
+//! | [`power`] | [`Watts`], [`Energy`], [`Power`]: the power draw of a computer |
 //!
-//! Nothing here reads a clock, a file or a random source, and a [`JobSpec`] carries no run
-//! time: how long a job really takes is known to the world that runs it, never to a policy.
+//! No type here reads a clock, a file or a random source. A [`JobSpec`] carries no run time: only
+//! the simulated or real machine knows the true run time of a job, never a policy.
 
 pub mod decision;
 pub mod distribution;

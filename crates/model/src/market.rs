@@ -1,4 +1,4 @@
-//! Who pays what, and when.
+//! The economic models: payments and their times.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 pub enum Market {
-    /// Deadlines count, nobody pays.
+    /// Deadlines count, no payments.
     #[default]
     None,
     /// The provider sets the price; a job that costs more than its budget is rejected; a late
@@ -21,10 +21,10 @@ pub enum Market {
 }
 
 impl Market {
-    /// Every market.
+    /// All markets.
     pub const ALL: [Self; 3] = [Self::None, Self::Commodity, Self::Bid];
 
-    /// The name of the market on the command line and in files.
+    /// Returns the name of the market on the command line and in files.
     pub const fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -40,7 +40,7 @@ impl fmt::Display for Market {
     }
 }
 
-/// A word that names no market.
+/// The error for a word that is not the name of a market.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownMarket(pub String);
 

@@ -9,37 +9,37 @@ const KIBI: u64 = 1 << 10;
 pub struct Bytes(u64);
 
 impl Bytes {
-    /// None at all.
+    /// Zero bytes.
     pub const ZERO: Self = Self(0);
 
-    /// An amount of `bytes` bytes.
+    /// Returns an amount of `bytes` bytes.
     pub const fn new(bytes: u64) -> Self {
         Self(bytes)
     }
 
-    /// An amount of `kibibytes` times 1024 bytes, saturating.
+    /// Returns an amount of `kibibytes` times 1024 bytes, saturating.
     pub const fn from_kibibytes(kibibytes: u64) -> Self {
         Self(kibibytes.saturating_mul(KIBI))
     }
 
-    /// The amount in bytes.
+    /// Returns the amount in bytes.
     pub const fn as_u64(self) -> u64 {
         self.0
     }
 
-    /// The amount in bytes, as a real number.
+    /// Returns the amount in bytes, as a real number.
     pub fn as_f64(self) -> f64 {
         self.0 as f64
     }
 
-    /// The amount `count` times over, saturating.
+    /// Returns the amount times `count`, saturating.
     #[must_use]
     pub const fn times(self, count: u64) -> Self {
         Self(self.0.saturating_mul(count))
     }
 }
 
-/// The number of bytes, without a unit.
+/// Writes the number of bytes, without a unit.
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)

@@ -1,6 +1,6 @@
 //! Money as fixed-point numbers of millionths.
 //!
-//! Prices are computed in `f64` inside a pricing function and rounded once at its edge, here.
+//! Prices are computed in `f64` inside a pricing function and rounded once, here.
 
 use std::fmt;
 use std::iter::Sum;
@@ -18,32 +18,32 @@ const MICROS_PER_CREDIT: f64 = 1e6;
 )]
 pub struct Credits(i64);
 
-/// A rate of money over time: what a second of delay costs.
+/// A rate of money over time: the cost of one second of delay.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 pub struct CreditsPerSecond(i64);
 
 impl Credits {
-    /// Nothing.
+    /// Zero credits.
     pub const ZERO: Self = Self(0);
 
-    /// The amount nearest to `credits`, saturating; a NaN gives zero.
+    /// Returns the amount nearest to `credits`, saturating. NaN gives zero.
     pub fn from_f64(credits: f64) -> Self {
         Self((credits * MICROS_PER_CREDIT).round() as i64)
     }
 
-    /// An amount in millionths of a credit.
+    /// Returns an amount in millionths of a credit.
     pub const fn from_micros(micros: i64) -> Self {
         Self(micros)
     }
 
-    /// The amount in millionths of a credit.
+    /// Returns the amount in millionths of a credit.
     pub const fn as_micros(self) -> i64 {
         self.0
     }
 
-    /// The amount in credits.
+    /// Returns the amount in credits.
     pub fn as_f64(self) -> f64 {
         self.0 as f64 / MICROS_PER_CREDIT
     }
@@ -53,17 +53,17 @@ impl CreditsPerSecond {
     /// No penalty.
     pub const ZERO: Self = Self(0);
 
-    /// The rate nearest to `rate` credits per second, saturating; a NaN gives zero.
+    /// Returns the rate nearest to `rate` credits per second, saturating. NaN gives zero.
     pub fn from_f64(rate: f64) -> Self {
         Self((rate * MICROS_PER_CREDIT).round() as i64)
     }
 
-    /// The rate in credits per second.
+    /// Returns the rate in credits per second.
     pub fn as_f64(self) -> f64 {
         self.0 as f64 / MICROS_PER_CREDIT
     }
 
-    /// What `span` costs at this rate, rounded to the nearest millionth, saturating.
+    /// Returns the cost of `span` at this rate, rounded to the nearest millionth, saturating.
     pub fn times(self, span: Span) -> Credits {
         let picos = i128::from(self.0) * i128::from(span.as_micros());
         let half = if picos < 0 { -500_000 } else { 500_000 };
@@ -119,14 +119,14 @@ impl Sum for Credits {
     }
 }
 
-/// Credits with as many decimals as are needed, at most six.
+/// Writes credits with as many decimals as are needed, at most six.
 impl fmt::Display for Credits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt_fixed(self.0, f)
     }
 }
 
-/// Credits per second with as many decimals as are needed, at most six.
+/// Writes credits per second with as many decimals as are needed, at most six.
 impl fmt::Display for CreditsPerSecond {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt_fixed(self.0, f)

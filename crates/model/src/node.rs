@@ -1,42 +1,42 @@
-//! Where jobs run.
+//! Nodes, where jobs run.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A machine, by its place in the cluster. For space-shared policies a node is one processor.
+/// A machine, by its index in the cluster. For space-shared policies a node is one processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct NodeId(pub u32);
 
 impl NodeId {
-    /// The node as an index into columns.
+    /// Returns the node as an index into columns.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// A run of neighbouring nodes: `len` of them from `first` on. Never empty.
+/// A range of consecutive nodes: `len` of them from `first` on. Never empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct NodeRange {
     /// The lowest node.
     pub first: u32,
-    /// How many; at least 1.
+    /// Number of nodes; at least 1.
     pub len: u32,
 }
 
 impl NodeRange {
-    /// The nodes in ascending order.
+    /// Returns the nodes in ascending order.
     pub fn nodes(self) -> impl Iterator<Item = NodeId> {
         (self.first..self.first + self.len).map(NodeId)
     }
 
-    /// Whether `node` is one of them.
+    /// Returns whether `node` is in the range.
     pub const fn contains(self, node: NodeId) -> bool {
         node.0 >= self.first && node.0 - self.first < self.len
     }
 }
 
-/// `7`, or `0-3` for several.
+/// Writes `7`, or `0-3` for several nodes.
 impl fmt::Display for NodeRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.len {

@@ -1,48 +1,48 @@
-//! What became of a job.
+//! The result of a job.
 
 use crate::{Credits, Decision, Instant, Span};
 
-/// A delay of at most this much is none: finish times that follow from real-valued work are
-/// rounded to microseconds, and a promise is not broken by rounding.
+/// The largest delay that does not count as a delay. Finish times that follow from real-valued work
+/// are rounded to microseconds, and rounding does not break a promise.
 pub const DELAY_TOLERANCE: Span = Span::from_micros(1_000);
 
-/// The whole story of one job under one policy, the truth about its run time included.
+/// The complete record of one job under one policy, its true run time included.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
-    /// When it was handed in.
+    /// Time of submission.
     pub submit: Instant,
-    /// How long it really takes on each of its nodes, alone.
+    /// The true run time of the job alone on its nodes.
     pub runtime: Span,
-    /// Processors it asked for.
+    /// Number of processors that the job asked for.
     pub procs: u32,
-    /// Let in or kept out.
+    /// Whether the job was accepted, and if not, why.
     pub decision: Decision,
-    /// When that was decided.
+    /// Time of the decision.
     pub decided: Instant,
-    /// When it started and finished; none for a job that never ran to its end.
+    /// The job's start and finish; None for a job that never ran to its end.
     pub ran: Option<RunInterval>,
-    /// The instant by which it should have finished, if it had a deadline.
+    /// The instant by which the job should have finished, if it had a deadline.
     pub due: Option<Instant>,
-    /// The most its user would have paid; zero without a budget.
+    /// The maximum that the user would have paid; zero without a budget.
     pub budget: Credits,
-    /// What the provider asked for it; zero without a market.
+    /// The price that the provider asked for the job; zero without a market.
     pub price: Credits,
-    /// What the provider earned with it; negative where penalties outweigh.
+    /// The provider's earnings from the job; negative where penalties exceed the price.
     pub utility: Credits,
 }
 
-/// From when to when a job ran.
+/// The interval in which a job ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunInterval {
-    /// When its first task started.
+    /// Start of the job's first task.
     pub start: Instant,
-    /// When its last task finished.
+    /// Finish of the job's last task.
     pub finish: Instant,
 }
 
 impl Outcome {
-    /// By how much it missed its deadline; zero if it kept it, has none, or never finished
-    /// (Yeo & Buyya 2008, eq. 10, with [`DELAY_TOLERANCE`]).
+    /// Returns the delay past the deadline; zero if the job met its deadline, has none or never
+    /// finished (Yeo & Buyya 2008, eq. 10, with [`DELAY_TOLERANCE`]).
     pub fn delay(&self) -> Span {
         match (self.ran, self.due) {
             (Some(ran), Some(due)) => delay(ran.finish, due),
@@ -50,25 +50,25 @@ impl Outcome {
         }
     }
 
-    /// Whether it was let in and finished within its deadline; without a deadline finishing is
-    /// enough.
+    /// Returns whether the job was accepted and finished within its deadline. Without a deadline it
+    /// is enough that the job finished.
     pub fn fulfilled(&self) -> bool {
         self.decision == Decision::Accepted && self.ran.is_some() && self.delay() == Span::ZERO
     }
 
-    /// From submission to start.
+    /// Returns the span from submission to start.
     pub fn wait(&self) -> Option<Span> {
         self.ran.map(|ran| ran.start.since(self.submit))
     }
 
-    /// Response time over run time.
+    /// Returns the response time divided by the run time.
     pub fn slowdown(&self) -> Option<f64> {
         self.ran
             .map(|ran| ran.finish.since(self.submit).as_secs_f64() / self.runtime.as_secs_f64())
     }
 
-    /// Response time over run time, with run times below `threshold` counted as that, and never
-    /// below 1: bounded slowdown as Feitelson & Rudolph (1998) define it.
+    /// Returns the bounded slowdown as Feitelson & Rudolph (1998) define it: response time over run
+    /// time, never below 1. Run times below `threshold` count as `threshold`.
     pub fn bounded_slowdown(&self, threshold: Span) -> Option<f64> {
         self.ran.map(|ran| {
             let response = ran.finish.since(self.submit).as_secs_f64();
@@ -77,7 +77,7 @@ impl Outcome {
     }
 }
 
-/// By how much `finish` is past `due`, where at most [`DELAY_TOLERANCE`] is no delay at all.
+/// Returns the delay of `finish` past `due`. A delay of at most [`DELAY_TOLERANCE`] counts as zero.
 pub fn delay(finish: Instant, due: Instant) -> Span {
     let late = finish.since(due);
     if late <= DELAY_TOLERANCE {

@@ -5,29 +5,29 @@ use std::ops::{Add, AddAssign, Sub};
 
 use crate::time::Span;
 
-/// What a computer draws, in watts; finite and not negative.
+/// A power draw in watts; finite and not negative.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Watts(pub f64);
 
-/// An amount of energy. Internally joules; may be negative where a difference is meant.
+/// An amount of energy, stored in joules. Negative where a difference is meant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Energy {
     joules: f64,
 }
 
-/// What a computer draws in each of its states.
+/// The power draw of a computer in each of its states.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Power {
-    /// While a user or a task is there.
+    /// Power while a user or a task is present.
     pub active: Watts,
-    /// For a while after that.
+    /// Power for a while after the last use.
     pub idle: Watts,
-    /// Until somebody wakes it again.
+    /// Power while the computer sleeps, until it is woken.
     pub asleep: Watts,
 }
 
 impl Watts {
-    /// The energy drawn in `span`.
+    /// Returns the energy drawn in `span`.
     pub fn during(self, span: Span) -> Energy {
         Energy {
             joules: self.0 * span.as_secs_f64(),
@@ -36,22 +36,22 @@ impl Watts {
 }
 
 impl Energy {
-    /// None.
+    /// Zero energy.
     pub const ZERO: Self = Self { joules: 0.0 };
 
-    /// `kwh` kilowatt hours.
+    /// Returns an energy of `kwh` kilowatt hours.
     pub const fn from_kwh(kwh: f64) -> Self {
         Self {
             joules: kwh * 3.6e6,
         }
     }
 
-    /// In kilowatt hours.
+    /// Returns the energy in kilowatt hours.
     pub const fn as_kwh(self) -> f64 {
         self.joules / 3.6e6
     }
 
-    /// In megawatt hours.
+    /// Returns the energy in megawatt hours.
     pub const fn as_mwh(self) -> f64 {
         self.joules / 3.6e9
     }

@@ -25,77 +25,77 @@ pub struct Span(i64);
 impl Instant {
     /// The origin.
     pub const ZERO: Self = Self(0);
-    /// The last instant there is; later than anything that happens.
+    /// The last instant, later than any event.
     pub const MAX: Self = Self(i64::MAX);
 
-    /// The instant `micros` microseconds after the origin.
+    /// Returns the instant `micros` microseconds after the origin.
     pub const fn from_micros(micros: i64) -> Self {
         Self(micros)
     }
 
-    /// The instant `secs` whole seconds after the origin, saturating.
+    /// Returns the instant `secs` whole seconds after the origin, saturating.
     pub const fn from_secs(secs: i64) -> Self {
         Self(secs.saturating_mul(MICROS_PER_SECOND))
     }
 
-    /// Microseconds since the origin.
+    /// Returns the microseconds since the origin.
     pub const fn as_micros(self) -> i64 {
         self.0
     }
 
-    /// Seconds since the origin.
+    /// Returns the seconds since the origin.
     pub fn as_secs_f64(self) -> f64 {
         Span(self.0).as_secs_f64()
     }
 
-    /// The span from `earlier` to `self`; negative if `earlier` is later.
+    /// Returns the span from `earlier` to `self`; negative if `earlier` is later.
     pub const fn since(self, earlier: Self) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
 }
 
 impl Span {
-    /// No time at all.
+    /// A span of zero length.
     pub const ZERO: Self = Self(0);
-    /// The smallest step of the clock, 1 microsecond: comparisons of times that were computed
-    /// from real numbers give a job the benefit of this much.
+    /// The smallest step of the clock, 1 microsecond. Comparisons of times that were computed from
+    /// real numbers allow a job this much.
     pub const TICK: Self = Self(1);
-    /// The longest span there is.
+    /// The longest span.
     pub const MAX: Self = Self(i64::MAX);
 
-    /// A span of `micros` microseconds.
+    /// Returns a span of `micros` microseconds.
     pub const fn from_micros(micros: i64) -> Self {
         Self(micros)
     }
 
-    /// A span of `secs` whole seconds, saturating.
+    /// Returns a span of `secs` whole seconds, saturating.
     pub const fn from_secs(secs: i64) -> Self {
         Self(secs.saturating_mul(MICROS_PER_SECOND))
     }
 
-    /// The span nearest to `secs` seconds, saturating; a NaN gives zero.
+    /// Returns the span nearest to `secs` seconds, saturating. NaN gives zero.
     pub fn from_secs_f64(secs: f64) -> Self {
         Self((secs * MICROS_PER_SECOND as f64).round() as i64)
     }
 
-    /// The shortest span that is not below `secs` seconds, saturating; a NaN gives zero.
+    /// Returns the shortest span that is not below `secs` seconds, saturating. NaN gives zero.
     ///
-    /// Instants of events that follow from real-valued work are rounded this way: the work is
-    /// surely done by then.
+    /// Instants of events that follow from real-valued work are rounded this way, so the work is
+    /// certainly done by then.
     pub fn ceil_secs_f64(secs: f64) -> Self {
         let micros = secs * MICROS_PER_SECOND as f64;
-        // The cast cuts towards zero. `f64::ceil` is a library call on the oldest processors we
-        // run on, and this stands in the innermost loop of the time-shared policies.
+        // The cast truncates towards zero. `f64::ceil` is a library call on the oldest supported
+        // processors, and this function is in the innermost loop of the time-shared policies.
         let whole = micros as i64;
         Self(whole.saturating_add(i64::from(micros > whole as f64)))
     }
 
-    /// The span in microseconds.
+    /// Returns the span in microseconds.
     pub const fn as_micros(self) -> i64 {
         self.0
     }
 
-    /// The span in seconds.
+    /// Returns the span in seconds.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / MICROS_PER_SECOND as f64
     }
@@ -148,14 +148,14 @@ impl Neg for Span {
     }
 }
 
-/// Seconds with as many decimals as are needed, at most six: `12`, `14.5`, `-0.000001`.
+/// Writes seconds with as many decimals as are needed, at most six: `12`, `14.5`, `-0.000001`.
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt_fixed(self.0, f)
     }
 }
 
-/// Seconds since the origin, written as a [`Span`] is.
+/// Writes the seconds since the origin in the format of a [`Span`].
 impl fmt::Display for Instant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt_fixed(self.0, f)

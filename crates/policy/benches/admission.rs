@@ -1,8 +1,8 @@
-//! One admission decision on a large, busy cluster: 10,000 single-processor nodes with ten tasks
-//! each.
+//! Benchmark: one admission decision on a large, busy cluster of 10,000 single-processor nodes with
+//! ten tasks each.
 //!
-//! `cargo bench -p tollgate-policy`. What limits it: every node's total share is a sum of ten
-//! divisions over a row of memory; nothing is remembered from one decision to the next.
+//! `cargo bench -p tollgate-policy`. The limit is the arithmetic: every node's total share is a sum
+//! of ten divisions over a row of memory, and nothing is cached between decisions.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
@@ -28,7 +28,7 @@ fn spec(estimate_s: i64, deadline_s: i64, procs: u32) -> JobSpec {
     }
 }
 
-/// A cluster filled with ten tasks a node, whose shares sum to about 0.9.
+/// Returns a cluster with ten tasks on each node, whose shares sum to about 0.9.
 fn busy(policy: &mut dyn Policy) -> ClusterState {
     let (mut state, mut clock, mut effects) =
         (ClusterState::default(), PolicyAlarms::default(), Vec::new());

@@ -9,28 +9,27 @@ use std::fmt::Debug;
 
 use serde::{Deserialize, Serialize};
 
-/// How many entries a block holds at most: where looking at a block in vain costs as much as
-/// passing over the summaries of a queue of 15,000 (measured with 32, 64 and 128).
+/// Maximum number of entries in a block. At this size a fruitless look into a block costs as much
+/// as passing over the summaries of a queue of 15,000 (measured with 32, 64 and 128).
 const CAPACITY: usize = 64;
 
-/// What is kept in [`BlockedList`].
+/// An entry of a [`BlockedList`].
 pub(crate) trait BlockEntry: Copy + Debug {
-    /// What the sequence is ordered by; unique.
+    /// The sort key of the sequence; unique.
     type Key: Ord + Copy + Debug;
-    /// What a block says of its entries.
+    /// The summary of a block's entries.
     type Summary: Copy + Debug;
 
-    /// The place of the entry in the order.
+    /// Returns the entry's sort key.
     fn key(&self) -> Self::Key;
 
-    /// The summary of a block, which is never empty.
+    /// Returns the summary of a block. The block is not empty.
     fn summary(block: &[Self]) -> Self::Summary;
 
-    /// Brings the summary of a block up to date to which this entry was added.
+    /// Updates the summary of a block to which this entry was added.
     fn include(&self, summary: &mut Self::Summary);
 
-    /// Brings the summary of a block up to date from which this entry was taken; `rest` is not
-    /// empty.
+    /// Updates the summary of a block from which this entry was removed; `rest` is not empty.
     fn exclude(&self, summary: &mut Self::Summary, rest: &[Self]);
 }
 
@@ -42,12 +41,12 @@ pub(crate) trait BlockEntry: Copy + Debug {
 ))]
 pub(crate) struct BlockedList<E: BlockEntry> {
     blocks: Vec<Vec<E>>,
-    /// One a block, side by side so that a scan runs over them without a detour.
+    /// One summary per block, contiguous so that a scan reads them in sequence.
     summaries: Vec<E::Summary>,
     len: usize,
 }
 
-/// A place in a scan: everything before it has been dealt with.
+/// A position in a scan: every entry before the position has been processed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct BlockCursor {
     block: usize,
@@ -77,13 +76,13 @@ impl<E: BlockEntry> BlockedList<E> {
         self.blocks.iter().flatten()
     }
 
-    /// The blocks in order, each as its summary and its entries.
+    /// Returns the blocks in order, each as its summary and its entries.
     pub(crate) fn blocks(&self) -> impl Iterator<Item = (E::Summary, &[E])> {
         let entries = self.blocks.iter().map(Vec::as_slice);
         self.summaries.iter().copied().zip(entries)
     }
 
-    /// Puts an entry in its place.
+    /// Inserts an entry in key order.
     pub(crate) fn insert(&mut self, entry: E) {
         self.len += 1;
         let key = entry.key();
@@ -103,8 +102,8 @@ impl<E: BlockEntry> BlockedList<E> {
         }
     }
 
-    /// Puts an entry behind all others. A full last block stays full instead of being split,
-    /// since queues in order of submission only ever grow at this end.
+    /// Appends an entry at the end. A full last block stays full instead of being split, since
+    /// queues in order of submission only ever grow at this end.
     fn append(&mut self, entry: E) {
         match (self.blocks.last_mut(), self.summaries.last_mut()) {
             (Some(block), Some(summary)) if block.len() < CAPACITY => {
@@ -120,12 +119,12 @@ impl<E: BlockEntry> BlockedList<E> {
         }
     }
 
-    /// Whether there is an entry with this key.
+    /// Returns true if there is an entry with this key.
     pub(crate) fn contains(&self, key: E::Key) -> bool {
         self.find_key(key).is_some()
     }
 
-    /// Takes out the entry with this key, if there is one.
+    /// Removes the entry with this key, if there is one.
     pub(crate) fn remove(&mut self, key: E::Key) -> Option<E> {
         self.find_key(key).map(|place| self.remove_at(place))
     }
@@ -137,8 +136,8 @@ impl<E: BlockEntry> BlockedList<E> {
         Some(BlockCursor { block, entry })
     }
 
-    /// Takes out the entry at a place that [`BlockedList::find`] gave; the cursor then stands at the
-    /// entry behind it.
+    /// Removes the entry at a position that [`BlockedList::find`] returned; the cursor then points
+    /// to the next entry.
     pub(crate) fn remove_at(&mut self, at: BlockCursor) -> E {
         self.len -= 1;
         let block = &mut self.blocks[at.block];
@@ -152,8 +151,8 @@ impl<E: BlockEntry> BlockedList<E> {
         entry
     }
 
-    /// The first entry from `from` on that `wanted` wants, with its place. Blocks whose summary
-    /// `may_hold` refuses are passed over unseen.
+    /// Returns the first entry from `from` on that `wanted` accepts, with its position. Blocks
+    /// whose summary `may_hold` rejects are skipped without looking inside.
     pub(crate) fn find(
         &self,
         from: BlockCursor,
@@ -175,7 +174,7 @@ impl<E: BlockEntry> BlockedList<E> {
         None
     }
 
-    /// The first block whose last key is not below `key`.
+    /// Returns the first block whose last key is not below `key`.
     fn block_of(&self, key: E::Key) -> usize {
         let ends_before = |block: &Vec<E>| block.last().is_none_or(|last| last.key() < key);
         match self.blocks.last() {
@@ -186,7 +185,7 @@ impl<E: BlockEntry> BlockedList<E> {
 }
 
 impl BlockCursor {
-    /// The place behind an entry that stays where it is.
+    /// Returns the position behind an entry that stays in the list.
     pub(crate) fn next(self) -> Self {
         Self {
             block: self.block,

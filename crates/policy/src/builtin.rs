@@ -21,19 +21,19 @@ use crate::{deadline_tail, queue, share};
 /// A policy with a name.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BuiltinPolicy {
-    /// What it is called.
+    /// The policy's name.
     pub name: &'static str,
-    /// What it does, in one line.
+    /// One-line description.
     pub summary: &'static str,
-    /// Where it was published.
+    /// The publication it comes from.
     pub paper: &'static str,
-    /// The markets in which it runs when no policy is named.
+    /// The markets in which the policy runs when no policy is named.
     pub markets: &'static [Market],
-    /// Its settings unless they are changed.
+    /// The policy's default parameters.
     pub settings: FamilyParams,
 }
 
-/// The settings of a policy, by the family it belongs to.
+/// The parameters of a policy, by family.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FamilyParams {
     /// Space-shared: an ordered queue.

@@ -1,4 +1,4 @@
-//! How a policy acts: through checked transitions that leave an effect each.
+//! The interface through which a policy acts: checked transitions, each of which emits an effect.
 
 use std::ops::Deref;
 
@@ -7,97 +7,97 @@ use tollgate_model::{Credits, Instant, JobId, NodeId, Reason};
 use crate::state::{ClusterState, NodeTask, View};
 use crate::timers::TimerTree;
 
-/// What the world outside must do or say. Small and `Copy`: a placement or the shares of a node
-/// are read from the [`ClusterState`] that the effect names.
+/// An action or an answer that the caller must carry out. Small and `Copy`: a placement or the
+/// shares of a node are read from the [`ClusterState`] that the effect names.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Effect {
-    /// The job is told where it stands.
+    /// Reports the job's admission state.
     Notify {
-        /// Whom it concerns.
+        /// The job.
         job: JobId,
-        /// What it is told.
+        /// The notice.
         notice: Notice,
     },
-    /// Run the job on [`crate::JobSlot::placement`].
+    /// Starts the job on [`crate::JobSlot::placement`].
     Start {
-        /// Whom it concerns.
+        /// The job.
         job: JobId,
-        /// The try that begins.
+        /// The attempt that begins.
         attempt: u32,
     },
     /// The tasks of the node progress at other rates from now on.
     SharesChanged {
-        /// Where.
+        /// The node.
         node: NodeId,
     },
-    /// End what runs of the job; the end is reported like any other.
+    /// Kills the job's running tasks; their end is reported like any other.
     Kill {
-        /// Whom it concerns.
+        /// The job.
         job: JobId,
-        /// The try to end.
+        /// The attempt to end.
         attempt: u32,
     },
-    /// Money changes hands.
+    /// Books an amount of money.
     Book {
-        /// Whom it concerns.
+        /// The job.
         job: JobId,
-        /// What for.
+        /// The reason for the booking.
         kind: BookingKind,
-        /// How much the provider gets; negative where it pays.
+        /// The provider's revenue; negative where the provider pays.
         amount: Credits,
     },
-    /// Nothing more will happen to the job; its slot is recycled after the pass.
+    /// The job has ended; its slot is recycled after the pass.
     Closed {
-        /// Whom it concerns.
+        /// The job.
         job: JobId,
-        /// How it ended.
+        /// The job's ending.
         ending: JobEnding,
     },
 }
 
 const _: () = assert!(size_of::<Effect>() <= 32, "effects are copied around a lot");
 
-/// What a job is told.
+/// A notice about the admission of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notice {
-    /// It is let in, at this price.
+    /// The job is admitted at this price.
     Accepted {
-        /// The most it will cost.
+        /// Maximum cost of the job.
         price: Credits,
     },
-    /// It waits; whether it is let in is decided at its start.
+    /// The job waits; admission is decided at its start.
     Queued,
-    /// It is kept out.
+    /// The job is rejected.
     Rejected(Reason),
 }
 
-/// What money is booked for.
+/// The reason for a booking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BookingKind {
-    /// What the job costs: the provider's price, or the user's bid.
+    /// The cost of the job: the provider's price, or the user's bid.
     Charge,
-    /// What the provider loses for finishing it late.
+    /// The provider's penalty for finishing the job late.
     Penalty,
 }
 
-/// How a job ended that was let in or was still waiting.
+/// The ending of a job that was admitted or queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobEnding {
-    /// All its tasks ran to their end.
+    /// All tasks of the job ran to their end.
     Finished,
-    /// Its user took it back.
+    /// The user cancelled the job.
     Cancelled,
-    /// What it ran on vanished, and it may not be tried again.
+    /// The job's nodes vanished, and the job must not be retried.
     Lost,
 }
 
-/// Something that must never happen, in words.
+/// A description of a violated invariant.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct InvariantViolation(pub String);
 
-/// The hand of a policy: reads like a [`View`], and each act is checked, applied at once, and
-/// left behind as an [`Effect`].
+/// A policy's handle on the state: it reads like a [`View`], and each action is checked, applied at
+/// once, and recorded as an [`Effect`].
 #[derive(Debug)]
 pub struct PolicyContext<'a> {
     state: &'a mut ClusterState,
@@ -106,21 +106,21 @@ pub struct PolicyContext<'a> {
     now: Instant,
 }
 
-/// When the gate must look again, and whether it looks hard.
+/// The instants at which the gate must run the policy again, and whether invariants are checked.
 #[derive(Clone, Debug, Default)]
 pub struct PolicyAlarms {
-    /// One alarm a node: when its shares must be set anew.
+    /// One alarm per node: when its shares must be recomputed.
     pub nodes: TimerTree,
-    /// When the next pass is wanted at the latest.
+    /// The latest instant for the next pass, if a pass is wanted.
     pub pass: Option<Instant>,
-    /// Verify what is too dear to verify always.
+    /// True if the expensive invariant checks run.
     pub checking: bool,
-    /// The first thing that was found wrong.
+    /// The first violation found.
     pub violation: Option<InvariantViolation>,
 }
 
 impl<'a> PolicyContext<'a> {
-    /// A hand on `state` at `now`.
+    /// Creates a handle on `state` at `now`.
     pub fn new(
         state: &'a mut ClusterState,
         clock: &'a mut PolicyAlarms,
@@ -135,43 +135,43 @@ impl<'a> PolicyContext<'a> {
         }
     }
 
-    /// The present state, to read.
+    /// Returns a read-only view of the present state.
     pub fn view(&self) -> View<'_> {
         View::new(self.state, self.now)
     }
 
-    /// The present instant.
+    /// Returns the present instant.
     pub fn now(&self) -> Instant {
         self.now
     }
 
-    /// Lets a queued job in that will start later.
+    /// Admits a queued job that will start later.
     pub fn accept(&mut self, job: JobId, price: Credits) {
         self.state.accept(job, self.now, price);
         self.notify(job, Notice::Accepted { price });
     }
 
-    /// Keeps a queued job out.
+    /// Rejects a queued job.
     pub fn reject(&mut self, job: JobId, reason: Reason) {
         self.state.close(job);
         self.notify(job, Notice::Rejected(reason));
     }
 
-    /// Tells a job where it stands.
+    /// Emits a notice about a job.
     pub fn notify(&mut self, job: JobId, said: Notice) {
         self.effects.push(Effect::Notify { job, notice: said });
     }
 
-    /// Starts a queued job on the lowest idle nodes, all to itself, and lets it in at `price` if
-    /// it was not let in before.
+    /// Starts a queued job exclusively on the lowest idle nodes, and admits it at `price` if it was
+    /// not admitted before.
     pub fn start(&mut self, job: JobId, price: Credits) {
         let new = self.state.job(job).accepted.is_none();
         self.state.start_exclusive(job, self.now, price);
         self.announce_start(job, price, new);
     }
 
-    /// Starts a queued job on these nodes beside what runs there. The gate then asks the policy
-    /// for the shares of each of them.
+    /// Starts a queued job on these nodes beside the tasks that run there. The gate then asks the
+    /// policy for the shares of each of the nodes.
     pub fn start_shared(&mut self, job: JobId, nodes: &[NodeId], price: Credits) {
         let entry = self.state.job(job);
         let (new, spec) = (entry.accepted.is_none(), entry.spec);
@@ -190,8 +190,9 @@ impl<'a> PolicyContext<'a> {
         self.effects.push(Effect::Start { job, attempt });
     }
 
-    /// Sets the share of each task of a node, in order, from now until something changes there,
-    /// a deadline passes, or a task has done the seconds of work that are its `mark`.
+    /// Sets the share of each task of a node, in order. The shares hold from now until something
+    /// changes on the node, a deadline passes, or a task has done the seconds of work that are its
+    /// `mark`.
     pub fn set_shares(
         &mut self,
         node: NodeId,
@@ -203,18 +204,19 @@ impl<'a> PolicyContext<'a> {
         self.effects.push(Effect::SharesChanged { node });
     }
 
-    /// Notes for when processors are reserved for a queued job.
+    /// Records the instant at which processors are reserved for a queued job.
     pub fn note_reservation(&mut self, job: JobId, at: Instant) {
         self.state.set_planned_start(job, at);
     }
 
-    /// Asks for a pass at `at`, which is later than now, although nothing may happen then.
+    /// Requests a pass at `at`, which is later than now, even if no event happens then.
     pub fn request_pass_at(&mut self, at: Instant) {
         assert!(at > self.now, "a wake at {at} is asked for at {}", self.now);
         self.alarms.pass = Some(self.alarms.pass.map_or(at, |pass| pass.min(at)));
     }
 
-    /// Verifies what is too dear to verify always; the first violation is kept for the gate.
+    /// Runs an expensive invariant check if such checks are enabled; the first violation is kept
+    /// for the gate.
     pub fn verify(&mut self, check: impl FnOnce(View<'_>) -> Result<(), InvariantViolation>) {
         if self.alarms.checking && self.alarms.violation.is_none() {
             self.alarms.violation = check(View::new(self.state, self.now)).err();

@@ -1,14 +1,14 @@
 //! Time-shared admission by the tail of predictive distributions.
 //!
-//! Two things make promises hold although run times are guesses. **Who runs**: on each node the
-//! task that is due first runs alone. No other order of one node's tasks keeps a set of deadlines
-//! that this one breaks (Dertouzos 1974), and it needs no run times at all, so a wrong guess costs
-//! nobody his share. **Who gets in**: a node takes a job if all that is promised there is kept
-//! although every task needs as much as it needs with probability 1 - bound, given how long it has
-//! run already. Where tasks are long together, as when the jobs of a user change all at once, the
+//! Two rules keep promises although run times are guesses. **Running**: on each node the task that
+//! is due first runs alone. No other order of one node's tasks keeps a set of deadlines that this
+//! order breaks (Dertouzos 1974), and the order needs no run times at all, so a wrong guess takes
+//! no time from other users. **Admission**: a node takes a job if every promise there is still kept
+//! when each task needs its quantile at probability 1 - bound, given how long the task has run
+//! already. Where tasks are long together, as when the jobs of a user change all at once, the
 //! probability that any promise on the node breaks is then at most the bound.
 //!
-//! A task past its deadline has no promise left to keep: it runs when nobody else wants the node.
+//! A task past its deadline has no promise left to keep: it runs when no other task wants the node.
 
 mod demand;
 pub(crate) mod runtime_model;
@@ -28,18 +28,18 @@ use runtime_model::RuntimeModel;
 pub(crate) use settings::PARAMETERS;
 pub use settings::{DeadlineTrust, TailParams};
 
-/// The policy.
+/// A policy that admits by the tail of predictive distributions.
 #[derive(Clone, Debug)]
 pub struct TailPolicy {
     settings: TailParams,
     market: Market,
-    /// By node: what is promised there.
+    /// The promised work, by node.
     demands: Vec<NodeDemand>,
     waitlist: Waitlist,
 }
 
 impl TailPolicy {
-    /// The policy with these settings in this market.
+    /// Creates a policy with these settings in this market.
     pub fn new(settings: TailParams, market: Market) -> Self {
         Self {
             settings,
@@ -49,9 +49,9 @@ impl TailPolicy {
         }
     }
 
-    /// The price of a job that is let in on `scratch.nodes`: those with the least work promised
-    /// of all that suit, ties by lowest index. A wide job needs room on many nodes at once, so
-    /// work is spread evenly.
+    /// Returns the price of a job that is admitted to `scratch.nodes`: the suitable nodes with the
+    /// least promised work, ties by lowest index. A wide job needs capacity on many nodes at once,
+    /// so work is spread evenly.
     fn admit(
         &self,
         view: View<'_>,
@@ -81,7 +81,7 @@ impl TailPolicy {
                     crowded += 1;
                     continue;
                 }
-                // Loads that differ by less than a millisecond are the same.
+                // Loads that differ by less than a millisecond are equal.
                 fills.push(((load_s * 1e3 + 0.5) as i64, id));
             }
         }
@@ -97,8 +97,8 @@ impl TailPolicy {
         Ok(price)
     }
 
-    /// Who runs on a node at `now`, and at how many seconds of work it outlives the next quantile
-    /// of its distribution.
+    /// Returns the task that runs on a node at `now`, and the seconds of work at which the task
+    /// outlives the next quantile of its distribution.
     fn first<'a>(
         &self,
         node: &Node,
@@ -130,8 +130,8 @@ impl NodeSharing for TailPolicy {
     }
 }
 
-/// The share of each task, and the seconds of work at which it is looked at again, where one has
-/// the node.
+/// Returns the share of each task, and the seconds of work at which it is re-examined, if one task
+/// has the node to itself.
 fn all_to(first: Option<(JobId, f64)>) -> (impl Fn(&NodeTask) -> f64, impl Fn(&NodeTask) -> f64) {
     let share = move |task: &NodeTask| f64::from(first.is_some_and(|(job, _)| job == task.job));
     (share, move |_: &NodeTask| {

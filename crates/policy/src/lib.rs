@@ -1,22 +1,23 @@
-//! Pure decisions: who gets in, when, where, and at what price.
+//! The decision logic, free of I/O: which jobs are admitted, when and where they run, and at what
+//! price.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`policy`](Policy) | what every policy must answer |
-//! | [`state`](State) | what a policy sees: jobs, nodes, who runs where |
-//! | [`cx`](Cx) | how a policy acts: checked transitions that leave effects |
+//! | [`policy`](Policy) | the interface of a policy |
+//! | [`state`](State) | the state a policy reads: jobs, nodes and placements |
+//! | [`cx`](Cx) | the interface a policy acts through: checked transitions that leave effects |
 //! | [`queue`] | the space-shared family: an ordered queue with reservations |
 //! | [`share`] | the time-shared family: shares by remaining work and time |
 //! | [`tail`] | the policy that admits by the tail of predictive distributions |
 //! | [`named`] | the policies, one file each |
-//! | [`migrate`] | which pilot moves to which site: a family and a list of its own |
-//! | [`registry`] | their list; `NAME:KEY=VALUE,..` words made into policies |
+//! | [`migrate`] | the policies for moving pilots between sites: a family with its own registry |
+//! | [`registry`] | the list of policies; parsing of `NAME:KEY=VALUE,..` |
 //! | [`mod@retry`] | whether an evicted task is tried again, and where |
-//! | [`mod@select`] | which idle computer gets the next task |
+//! | [`mod@select`] | the choice of the idle computer for the next task |
 //! | [`draw`] | random numbers as an argument |
 //!
-//! A policy decides from a [`View`] and acts through a [`PolicyContext`]. It reads no clock, no file and no
-//! random source, and it never sees how long a job really takes.
+//! A policy decides from a [`View`] and acts through a [`PolicyContext`]. It reads no clock, no
+//! file and no random source, and it never sees a job's real run time.
 
 mod blocked_list;
 pub mod builtin;

@@ -1,15 +1,15 @@
-//! Which pilot moves to which site: the decisions behind a session of proxies at several sites.
+//! Migration of pilots: the decisions behind a session of proxies at several sites.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
 //! | [`settings`](Settings) | the axes of the family |
-//! | [`meter`](Meter) | a site measures itself and gives its value |
-//! | [`round`](choose) | from the standing of all sites to the move of a round |
+//! | [`meter`](Meter) | the measurements of a site and the value derived from them |
+//! | [`round`](choose) | the move of a round, chosen from the scores of all sites |
 //! | [`named`] | the policies, one file each |
-//! | [`registry`](MigrationChoice) | `NAME:KEY=VALUE,..` words made into policies |
+//! | [`registry`](MigrationChoice) | parsing of `NAME:KEY=VALUE,..` |
 //!
-//! A site knows its own queue and how long its own proxies waited, never how long the next one
-//! will. Time is counted in ticks: one a round.
+//! A site knows its own queue and how long its own proxies have waited, never how long the next one
+//! will wait. Time is counted in ticks, one per round.
 
 pub mod builtin;
 mod choose;

@@ -1,14 +1,14 @@
-//! Whether a job fits on a machine; the first few of many nodes, in order of rank.
+//! Checks of whether a job fits on a machine; selection of the first few of many ranked nodes.
 
 use tollgate_model::{JobSpec, NodeId, Reason};
 
 use crate::state::View;
 
-/// Whether there are enough nodes for a job, each with enough memory for it: one that would not fit on
-/// the smallest node is kept out, since it could not go to whichever is free.
+/// Checks that there are enough nodes for a job, each with enough memory. A job that does not fit
+/// on the smallest node is rejected, because not every free node could run it.
 ///
 /// # Errors
-/// What there is too little of.
+/// Returns the resource of which there is too little.
 pub(crate) fn fits_machine(view: View<'_>, spec: &JobSpec) -> Result<(), Reason> {
     if spec.procs > view.n_nodes() {
         return Err(Reason::TooManyProcs);
@@ -19,8 +19,8 @@ pub(crate) fn fits_machine(view: View<'_>, spec: &JobSpec) -> Result<(), Reason>
     }
 }
 
-/// Appends to `nodes` the first `wanted` of `ranked`, in order, that are `allowed`. Only as much
-/// is sorted, and as many are asked for, as it takes.
+/// Appends to `nodes` the first `wanted` of `ranked`, in order, that are `allowed`. Sorts and tests
+/// only as many nodes as needed.
 pub(crate) fn take_first(
     mut ranked: &mut [(i64, NodeId)],
     wanted: usize,

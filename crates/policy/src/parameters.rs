@@ -1,20 +1,20 @@
-//! Settings as `KEY=VALUE` words: one table a family gives parsing, printing and the list.
+//! Parameters as `KEY=VALUE` words: one table per family serves parsing, printing and listing.
 
 use crate::registry::PolicyError;
 
-/// A setting of a family: how it is called, what it means, how it is read and written.
+/// A parameter of a family: its key, its meaning, its parser and its formatter.
 pub(crate) struct PolicyParameter<S: 'static> {
     pub(crate) key: &'static str,
     pub(crate) values: &'static str,
     pub(crate) meaning: &'static str,
-    /// Whether it means anything for a policy with these settings.
+    /// Returns true if the parameter applies to a policy with these settings.
     pub(crate) applies: fn(&S) -> bool,
     pub(crate) get: fn(&S) -> String,
-    /// Sets it from a word; false if the word is none of `values`.
+    /// Parses a word; returns false if the word is not one of `values`.
     pub(crate) set: fn(&mut S, &str) -> bool,
 }
 
-/// A choice among a few words.
+/// A parameter with a few named values.
 pub(crate) trait ParameterEnum: Copy + PartialEq + 'static {
     const KEYWORDS: &'static [(&'static str, Self)];
 
@@ -23,7 +23,7 @@ pub(crate) trait ParameterEnum: Copy + PartialEq + 'static {
         pair.expect("every value has a word").0.to_owned()
     }
 
-    /// Sets `place` to what `word` means; false if it means nothing.
+    /// Sets `place` to the value named `word`; returns false if there is no such value.
     fn read(place: &mut Self, word: &str) -> bool {
         match Self::KEYWORDS.iter().find(|(known, _)| *known == word) {
             Some(&(_, value)) => {
@@ -39,7 +39,7 @@ impl ParameterEnum for bool {
     const KEYWORDS: &'static [(&'static str, Self)] = &[("true", true), ("false", false)];
 }
 
-/// Sets `place` to a number that is not negative; false if `word` is none.
+/// Sets `place` to a number that is not negative; returns false if `word` is not such a number.
 pub(crate) fn read_number(place: &mut f64, word: &str) -> bool {
     match word.parse::<f64>() {
         Ok(number) if number.is_finite() && number >= 0.0 => {
@@ -50,7 +50,7 @@ pub(crate) fn read_number(place: &mut f64, word: &str) -> bool {
     }
 }
 
-/// Changes one setting.
+/// Changes one parameter.
 pub(crate) fn set<S>(
     table: &[PolicyParameter<S>],
     settings: &mut S,
@@ -83,7 +83,7 @@ pub(crate) fn set<S>(
     })
 }
 
-/// A setting's value as a word; empty if there is no such setting.
+/// Returns a parameter's value as a word; empty if there is no such parameter.
 pub(crate) fn value<S>(table: &[PolicyParameter<S>], settings: &S, key: &str) -> String {
     table
         .iter()

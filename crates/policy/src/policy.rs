@@ -1,4 +1,4 @@
-//! What every policy must answer.
+//! The interface of a policy.
 
 use std::fmt::Debug;
 
@@ -7,53 +7,55 @@ use tollgate_model::{Credits, Distribution, Instant, JobId, JobSpec, NodeId, Rea
 use crate::context::{InvariantViolation, PolicyContext};
 use crate::state::{Node, View};
 
-/// What a policy says to a job at the door.
+/// A policy's decision on a submitted job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AdmissionDecision {
-    /// Kept out.
+    /// The job is rejected.
     Reject(Reason),
-    /// Let wait; whether it is let in is decided at its start.
+    /// The job is queued; admission is decided at its start.
     Queue,
-    /// Let in, to start later.
+    /// The job is admitted and starts later.
     Promise {
-        /// The most it will cost.
+        /// Maximum cost of the job.
         price: Credits,
     },
-    /// Let in, to start at once on [`ProbeScratch::nodes`] beside what runs there.
+    /// The job is admitted and starts at once on [`ProbeScratch::nodes`], beside the tasks running
+    /// there.
     Run {
-        /// The most it will cost.
+        /// Maximum cost of the job.
         price: Credits,
     },
 }
 
-/// Room for a probe to work in, kept by the caller so that nothing is allocated a job.
+/// Scratch buffers of a probe, kept by the caller so that no probe allocates.
 #[derive(Clone, Debug, Default)]
 pub struct ProbeScratch {
-    /// Where a job with [`AdmissionDecision::Run`] would run.
+    /// The nodes on which a job with [`AdmissionDecision::Run`] would run.
     pub nodes: Vec<NodeId>,
-    /// Nodes that suit, by fill.
+    /// Suitable nodes, by fill.
     pub(crate) candidates: Vec<(i64, NodeId)>,
     /// Remaining deadlines and shares on one node.
     pub(crate) promises: Vec<(f64, f64)>,
 }
 
-/// When passes happen.
+/// The events that trigger a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PassTrigger {
-    /// One pass an instant, after all ends and then all submissions of it.
+    /// One pass per instant, after all completions and then all submissions of the instant.
     Instant,
-    /// One pass after each input; submissions of an instant come before its ends.
+    /// One pass after each input; submissions of an instant come before its completions.
     Event,
 }
 
-/// What is known of the job of a task: what its user handed in, and what was forecast.
+/// The known facts about a task's job: the user's specification and the forecast.
 pub type JobInfo<'a> = (&'a JobSpec, Option<&'a Distribution>);
 
-/// How the tasks of a node share it, whatever happens elsewhere.
+/// The rule by which the tasks of a node share it, independent of all other nodes.
 pub trait NodeSharing {
-    /// Sets the shares of a copy of a node whose tasks have changed, or one of which outlived its
-    /// estimate or its deadline, as [`Policy::refresh`] sets those of the node. `known` knows the
-    /// job of every task. Returns when they must be set again at the latest.
+    /// Sets the shares of a copy of a node, as [`Policy::refresh`] sets those of the node itself:
+    /// after its tasks changed, or after one of them outlived its estimate or its deadline. `known`
+    /// returns the job of every task. Returns the latest instant at which the shares must be
+    /// recomputed.
     fn set_shares<'a>(
         &self,
         node: &mut Node,
@@ -62,14 +64,14 @@ pub trait NodeSharing {
     ) -> Option<Instant>;
 }
 
-/// A policy: who gets in, when, where, at what price.
+/// A policy: decides which jobs are admitted, when and where they run, and at what price.
 ///
-/// The gate keeps the [`crate::ClusterState`] and tells the policy what changed; a policy keeps only an
-/// index that [`Policy::rebuild`] can derive from the state at any time. It never sees a run
-/// time.
+/// The gate keeps the [`crate::ClusterState`] and notifies the policy of changes; a policy keeps
+/// only an index that [`Policy::rebuild`] can derive from the state at any time. A policy never
+/// sees a run time.
 pub trait Policy: Debug + Send {
-    /// What it would say to a job handed in now, of which this was forecast. Changes nothing, so
-    /// that a quote and a submission get the same answer.
+    /// Returns the decision on a job submitted now with this forecast. Changes nothing, so that a
+    /// quote and a submission get the same answer.
     fn probe(
         &self,
         view: View<'_>,
@@ -78,48 +80,49 @@ pub trait Policy: Debug + Send {
         scratch: &mut ProbeScratch,
     ) -> AdmissionDecision;
 
-    /// A job joined the queue.
+    /// Records that a job joined the queue.
     fn queued(&mut self, view: View<'_>, job: JobId);
 
-    /// A queued job left the queue without the policy's doing: cancelled or held back.
+    /// Records that a queued job left the queue without the policy's doing: cancelled or held.
     fn dequeued(&mut self, view: View<'_>, job: JobId);
 
-    /// A running job ended or was evicted. Its entry in the state still tells what it was.
+    /// Records that a running job ended or was evicted. Its entry in the state still describes
+    /// the old attempt.
     fn ended(&mut self, view: View<'_>, job: JobId);
 
-    /// Nodes came or went.
+    /// Records that nodes came or went.
     fn nodes_changed(&mut self, view: View<'_>);
 
-    /// The tasks of a node changed, or one of them outlived its estimate or its deadline: set
-    /// the node's shares.
+    /// Sets a node's shares after its tasks changed or one of them outlived its estimate or its
+    /// deadline.
     fn update_shares(&mut self, cx: &mut PolicyContext<'_>, node: NodeId);
 
-    /// Start what can be started, drop what is hopeless.
+    /// Starts the jobs that can start and drops the hopeless ones.
     fn pass(&mut self, cx: &mut PolicyContext<'_>);
 
-    /// Derives the index anew from the state.
+    /// Rebuilds the index from the state.
     fn rebuild(&mut self, view: View<'_>);
 
-    /// Whether the index says what a rebuilt one would say.
+    /// Checks that the index equals a rebuilt one.
     ///
     /// # Errors
-    /// The first difference, in words.
+    /// Returns a description of the first difference.
     fn check(&self, view: View<'_>) -> Result<(), InvariantViolation>;
 
-    /// How each node is shared, if what becomes of a job with this wish depends on the nodes that it
-    /// runs on alone: jobs share nodes, and none waits for a start that could change anything for
-    /// it.
+    /// Returns the rule by which each node is shared if the outcome of a job with this SLA depends
+    /// only on its own nodes: jobs share nodes, and no waiting job could affect this one by
+    /// starting.
     fn node_sharing(&self, _: &Sla) -> Option<&dyn NodeSharing> {
         None
     }
 
-    /// The policy with its index, to decide on a copy of the state.
+    /// Copies the policy with its index, to decide on a copy of the state.
     fn clone_box(&self) -> Box<dyn Policy>;
 
-    /// How many jobs and nodes a pass looks at, about: what a look-ahead bounds its work by.
+    /// Returns roughly how many jobs and nodes a pass examines; a look-ahead bounds its work by it.
     fn pass_cost(&self) -> usize;
 
-    /// When passes happen.
+    /// Returns the events that trigger a pass.
     fn pass_trigger(&self) -> PassTrigger {
         PassTrigger::Instant
     }

@@ -1,12 +1,12 @@
-//! What a job costs where the price is fixed.
+//! The cost of a job where the price is fixed.
 
 use tollgate_model::{Credits, JobSpec, Market, Reason};
 
-/// Credits a second of estimated run time costs (Yeo & Buyya 2008, §5.2: PBase of $1).
+/// Price of a second of estimated run time, in credits (Yeo & Buyya 2008, §5.2: PBase of $1).
 const BASE_PRICE: f64 = 1.0;
 
-/// The price of a job under a policy that charges by the estimate alone; in the bid-based
-/// market the user's bid; nothing without a market.
+/// Returns the price of a job under a policy that charges by the estimate alone; in the bid-based
+/// market the user's bid; zero without a market.
 pub(crate) fn flat(market: Market, spec: &JobSpec) -> Credits {
     match market {
         Market::None => Credits::ZERO,
@@ -15,8 +15,8 @@ pub(crate) fn flat(market: Market, spec: &JobSpec) -> Credits {
     }
 }
 
-/// Libra's price in the commodity market (ibid.): gamma x estimate + delta x estimate / deadline
-/// with gamma = delta = 1, an incentive for relaxed deadlines; elsewhere as [`flat`].
+/// Returns Libra's price in the commodity market (ibid.): gamma x estimate + delta x estimate /
+/// deadline with gamma = delta = 1, an incentive for relaxed deadlines; elsewhere as [`flat`].
 pub(crate) fn with_incentive(market: Market, spec: &JobSpec) -> Credits {
     match market {
         Market::None | Market::Bid => flat(market, spec),
@@ -27,8 +27,8 @@ pub(crate) fn with_incentive(market: Market, spec: &JobSpec) -> Credits {
     }
 }
 
-/// A job that would cost more than its budget is kept out of the commodity market; in the
-/// others the budget is no limit.
+/// Rejects a job that would cost more than its budget in the commodity market; in the other markets
+/// the budget is no limit.
 pub(crate) fn within_budget(
     market: Market,
     spec: &JobSpec,

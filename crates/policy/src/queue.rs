@@ -1,9 +1,9 @@
-//! The family of space-shared policies: a queue in some order, one job a processor.
+//! The family of space-shared policies: an ordered queue, one job per processor.
 //!
-//! What unites them is the **depth**, how many waiting jobs get a reservation that later ones
-//! must not delay: none (strictly in order), one (EASY), a few, all (conservative). The other
-//! axes are the order of the queue, whether a candidate may use what a reservation leaves over,
-//! when a hopeless job is dropped, and when passes happen.
+//! The family's common parameter is the **depth**: the number of waiting jobs with a reservation
+//! that later jobs must not delay: 0 (strictly in order), one (EASY), a few, or all (conservative).
+//! The other axes are the order of the queue, whether a candidate may use what a reservation leaves
+//! over, when a hopeless job is dropped, and when passes happen.
 
 mod order;
 mod profile;
@@ -40,21 +40,21 @@ pub struct QueuePolicy {
     settings: QueueParams,
     market: Market,
     queue: BlockedList<QueuedJob>,
-    /// What the last complete scan found, while nothing but arrivals has happened since.
+    /// Result of the last complete scan, valid while nothing but submissions has happened since.
     blocked: Option<BlockedQueue>,
     penalties: PenaltyTotals,
 }
 
-/// The head did not fit, and nobody else did.
+/// A blocked queue: neither the head nor any other job fits.
 #[derive(Clone, Debug)]
 struct BlockedQueue {
     head: QueuedJob,
     shadow: HeadReservation,
-    /// Who arrived since: only they can be candidates, for time alone makes nobody fit.
+    /// Jobs submitted since. Only they can be candidates, because time alone makes no job fit.
     arrivals: Vec<QueuedJob>,
 }
 
-/// Sums of the penalty rates of accepted jobs that are not over.
+/// Sums of the penalty rates of accepted, unfinished jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct PenaltyTotals {
     waiting: CreditsPerSecond,
@@ -62,7 +62,7 @@ struct PenaltyTotals {
 }
 
 impl QueuePolicy {
-    /// A policy with these settings in this market.
+    /// Creates a policy with these settings in this market.
     pub fn new(settings: QueueParams, market: Market) -> Self {
         Self {
             settings,
@@ -90,7 +90,7 @@ impl QueuePolicy {
         }
     }
 
-    /// What a job costs. A policy that keeps nobody out charges nobody more than the budget.
+    /// Returns the cost of a job. A policy that rejects no job charges at most the budget.
     fn price(&self, spec: &JobSpec) -> Credits {
         let price = price::flat(self.market, spec);
         match spec.sla.budget {
@@ -146,7 +146,7 @@ impl QueuePolicy {
         None
     }
 
-    /// The pass with at most one reservation.
+    /// Runs the pass with at most one reservation.
     fn shadow_pass(&mut self, cx: &mut PolicyContext<'_>) {
         if self.only_arrivals(cx.now()) {
             return self.backfill_arrivals(cx);
@@ -172,15 +172,15 @@ impl QueuePolicy {
         });
     }
 
-    /// Without the rule of the extra processors a reservation leaves nothing over.
+    /// Clears the reservation's extra processors if the rule of the extra processors is off.
     fn limit_extra(&self, shadow: &mut HeadReservation) {
         if !self.settings.extra {
             shadow.extra = 0;
         }
     }
 
-    /// Whether all that happened since the last complete scan is that jobs arrived behind its
-    /// head. A policy that drops on sight must look at everybody; and a shadow time in the past
+    /// Returns true if nothing but submissions behind the head happened since the last complete
+    /// scan. A policy that drops on sight must look at every job; and a shadow time in the past
     /// moves on with the clock.
     fn only_arrivals(&self, now: Instant) -> bool {
         let drops_on_sight = match self.settings.test {
@@ -210,7 +210,7 @@ impl QueuePolicy {
         self.blocked = Some(blocked);
     }
 
-    /// Starts, in order, every job behind the head that leaves its reservation where it is.
+    /// Starts, in order, every job behind the head that does not delay the head's reservation.
     fn backfill(
         &mut self,
         cx: &mut PolicyContext<'_>,
@@ -255,8 +255,8 @@ impl QueuePolicy {
         }
     }
 
-    /// The pass with several reservations: each job in order gets the earliest hole, and starts
-    /// if that is now.
+    /// Runs the pass with several reservations: each job in order gets the earliest hole, and
+    /// starts if the hole begins now.
     fn profile_pass(&mut self, cx: &mut PolicyContext<'_>) {
         let (test, now) = (self.settings.test, cx.now());
         let mut profile = CapacityProfile::of(cx.view());
@@ -290,9 +290,9 @@ impl QueuePolicy {
         }
     }
 
-    /// Notes a reservation. One that is made anew at every pass begins when some job ends, so a
-    /// pass comes by itself; one that is kept may begin when nothing else happens. The end of a
-    /// job past its estimate cannot be waited for.
+    /// Records a reservation. A reservation that is recomputed at every pass begins when some job
+    /// ends, so a pass happens anyway; a reservation that is kept may begin when nothing else
+    /// happens. The end of a job past its estimate cannot be waited for.
     fn note_reservation(&self, cx: &mut PolicyContext<'_>, job: JobId, at: Instant) {
         cx.note_reservation(job, at);
         if !self.settings.compress && at > cx.now() + Span::TICK {
@@ -300,8 +300,8 @@ impl QueuePolicy {
         }
     }
 
-    /// Where a job is placed: where it was planned if reservations are kept and it still fits
-    /// there, else in the earliest hole.
+    /// Returns the hole for a job: its planned place if reservations are kept and it still fits
+    /// there, else the earliest hole.
     fn hole(
         &self,
         cx: &PolicyContext<'_>,
@@ -317,7 +317,7 @@ impl QueuePolicy {
     }
 }
 
-/// No backfill of a pass may move the shadow time that was computed in it.
+/// Checks that no backfill of a pass moved the shadow time computed in the pass.
 fn check_reservation_unmoved(
     view: View<'_>,
     head_procs: u32,
@@ -414,9 +414,9 @@ impl Policy for QueuePolicy {
     fn pass_cost(&self) -> usize {
         let waiting = self.queue.len();
         match self.settings.depth {
-            // One a block, and some in it.
+            // One look per block, and some looks inside.
             ReservationDepth::AtMost(0 | 1) => waiting.div_ceil(8),
-            // Each is placed among the reservations of all before it.
+            // Each job is placed among the reservations of all jobs before it.
             ReservationDepth::AtMost(_) | ReservationDepth::All => waiting * waiting,
         }
     }

@@ -1,4 +1,4 @@
-//! Policies by name: `NAME[:KEY=VALUE,..]` words made into policies.
+//! The registry of policies, and the parser of `NAME[:KEY=VALUE,..]` specifications.
 
 use std::fmt;
 
@@ -11,75 +11,75 @@ use crate::policy::Policy;
 use crate::queue::{self, QueuePolicy};
 use crate::share::{self, SharePolicy};
 
-/// A policy that was chosen, with its settings.
+/// A chosen policy with its parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PolicySpec {
     named: &'static BuiltinPolicy,
     settings: FamilyParams,
 }
 
-/// A setting of a policy, to be listed.
+/// A parameter of a policy, for listings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParameterInfo {
-    /// How it is called.
+    /// The key.
     pub key: &'static str,
-    /// What it may be.
+    /// The legal values.
     pub values: &'static str,
-    /// What it means.
+    /// The meaning.
     pub meaning: &'static str,
-    /// What it is.
+    /// The present value.
     pub value: String,
 }
 
-/// Why words name no policy.
+/// An error in a policy specification.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyError {
-    /// There is no policy of that name.
+    /// No policy has this name.
     #[error("there is no policy `{0}`: {names}", names = names())]
     UnknownPolicy(String),
-    /// The policy has no such setting.
+    /// The policy has no such parameter.
     #[error("policy `{policy}` has no parameter `{key}`: it has {known}", known = known.join(", "))]
     UnknownParameter {
-        /// Which policy.
+        /// The policy.
         policy: String,
-        /// What was given.
+        /// The given key.
         key: String,
-        /// What there is.
+        /// The policy's keys.
         known: Vec<&'static str>,
     },
-    /// The setting cannot be that.
+    /// The value is not legal for the parameter.
     #[error("policy `{policy}`: {key} is {values}, not `{value}`")]
     BadValue {
-        /// Which policy.
+        /// The policy.
         policy: String,
-        /// Which setting.
+        /// The parameter.
         key: &'static str,
-        /// What was given.
+        /// The given value.
         value: String,
-        /// What it may be.
+        /// The legal values.
         values: &'static str,
     },
-    /// A word behind the colon is no `KEY=VALUE`.
+    /// A word behind the colon is not a `KEY=VALUE` pair.
     #[error("policy `{policy}`: expected KEY=VALUE, got `{word}`")]
     NotAPair {
-        /// Which policy.
+        /// The policy.
         policy: String,
-        /// What was given.
+        /// The given word.
         word: String,
     },
 }
 
-/// The names of all policies, in words.
+/// Returns the names of all policies, separated by commas.
 fn names() -> String {
     let names: Vec<&str> = REGISTRY.iter().map(|named| named.name).collect();
     names.join(", ")
 }
 
 impl PolicySpec {
-    /// The policy of that name, as it is.
+    /// Returns the policy with this name and its default parameters.
     ///
     /// # Errors
-    /// If there is none.
+    /// Fails if no policy has this name.
     pub fn named(name: &str) -> Result<Self, PolicyError> {
         REGISTRY
             .iter()
@@ -91,11 +91,12 @@ impl PolicySpec {
             .ok_or_else(|| PolicyError::UnknownPolicy(name.to_owned()))
     }
 
-    /// Reads a list of policies: names divided by commas, each with `:KEY=VALUE` settings. After
-    /// a comma, a word with `=` before any `:` is a further setting of the policy before it.
+    /// Parses a list of policies: names separated by commas, each with `:KEY=VALUE` parameters.
+    /// After a comma, a word with `=` before any `:` is a further parameter of the preceding
+    /// policy.
     ///
     /// # Errors
-    /// The first word that names no policy or no setting.
+    /// Returns the first word that names no policy or no parameter.
     pub fn parse_list(words: &str) -> Result<Vec<Self>, PolicyError> {
         let mut choices: Vec<Self> = Vec::new();
         for word in words.split(',') {
@@ -118,7 +119,7 @@ impl PolicySpec {
         Ok(choices)
     }
 
-    /// The policies that run in a market when none is named.
+    /// Returns the policies that run in a market when no policy is named.
     pub fn of_market(market: Market) -> Vec<Self> {
         REGISTRY
             .iter()
@@ -145,13 +146,13 @@ impl PolicySpec {
         }
     }
 
-    /// What it is called and what is said of it.
+    /// Returns the policy's name and description.
     pub fn info(&self) -> &'static BuiltinPolicy {
         self.named
     }
 
-    /// Whether its rules say what it does in a market: where nobody pays, there are no budgets
-    /// to weigh.
+    /// Returns true if the policy's rules are defined in a market: without payments there are no
+    /// budgets to weigh.
     pub fn runs_in(&self, market: Market) -> bool {
         match (&self.settings, market) {
             (FamilyParams::Queue(settings), Market::None) => !settings.uses_rewards(),
@@ -160,7 +161,7 @@ impl PolicySpec {
         }
     }
 
-    /// Its settings as they stand, to be listed: those that mean something for it.
+    /// Returns the parameters that apply to this policy, for listings.
     pub fn parameters(&self) -> Vec<ParameterInfo> {
         match &self.settings {
             FamilyParams::Queue(settings) => list(queue::PARAMETERS, settings),
@@ -169,7 +170,7 @@ impl PolicySpec {
         }
     }
 
-    /// A setting's value, whether it means anything for this policy or not.
+    /// Returns a parameter's value, whether it applies to this policy or not.
     fn value(&self, key: &str) -> String {
         match &self.settings {
             FamilyParams::Queue(settings) => parameters::value(queue::PARAMETERS, settings, key),
@@ -180,7 +181,7 @@ impl PolicySpec {
         }
     }
 
-    /// The policy itself.
+    /// Creates the policy.
     pub fn build(&self, market: Market) -> Box<dyn Policy> {
         match self.settings {
             FamilyParams::Queue(settings) => Box::new(QueuePolicy::new(settings, market)),
@@ -203,7 +204,8 @@ fn list<S>(table: &[PolicyParameter<S>], settings: &S) -> Vec<ParameterInfo> {
         .collect()
 }
 
-/// The name with the settings that differ from the policy's own: `easy:order=sjf,extra=false`.
+/// Formats the name with the parameters that differ from the policy's own:
+/// `easy:order=sjf,extra=false`.
 impl fmt::Display for PolicySpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.named.name)?;
@@ -230,7 +232,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_words_panic_and_what_is_read_is_written_back(
+        fn parsing_never_panics_and_round_trips(
             words in "((easy|edf|libra|conservative|first-reward|tail-risk|x)?[:,=]?(order|depth|extra|test|slack|fit|overrun|hope|bound)?=?(sjf|all|2|true|keep|-1|0.25)?,?){0,4}",
         ) {
             if let Ok(choices) = PolicySpec::parse_list(&words) {
@@ -241,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn no_two_policies_are_the_same() {
+    fn builtin_policies_are_distinct() {
         for (n, one) in REGISTRY.iter().enumerate() {
             for other in &REGISTRY[n + 1..] {
                 assert_ne!(one.name, other.name);
@@ -251,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_read_as_they_are_written() {
+    fn policy_lists_round_trip() {
         let words = "easy:order=sjf,extra=false,edf:test=select,libra,libra-risk:overrun=full";
         let written: Vec<String> = PolicySpec::parse_list(words)
             .unwrap()
@@ -284,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn every_parameter_reads_what_it_writes() {
+    fn every_parameter_round_trips() {
         for named in REGISTRY {
             let choice = PolicySpec::named(named.name).unwrap();
             for parameter in choice.parameters() {
@@ -298,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_words_are_answered_with_those_that_exist() {
+    fn parse_errors_list_the_valid_names() {
         let answer = |words| PolicySpec::parse_list(words).unwrap_err().to_string();
         insta::assert_snapshot!(answer("easy,fifo"), @"there is no policy `fifo`: fcfs, easy, conservative, edf, fcfs-bf, sjf-bf, edf-bf, libra, libra-dollar, libra-risk, first-reward, tail-risk, tail-risk-bf");
         insta::assert_snapshot!(answer("libra:order=sjf"), @"policy `libra` has no parameter `order`: it has fit, admission, pricing, overrun, expired");

@@ -1,15 +1,15 @@
-//! Whether a task that was taken off its computer is tried again.
+//! Retry policies: whether an evicted task is tried again.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`seen`](Seen) | what is known of a task: how often it was evicted, by whom, after how long |
-//! | [`rule`](Rule) | the axes of the family: what is measured, what counts, how it is judged |
+//! | [`seen`](Seen) | the history of a task: number, cause and duration of its evictions |
+//! | [`rule`](Rule) | the axes of the family: the metric, the filter, the criterion |
 //! | [`named`] | the rules of McGough, Forshaw, Gerrard and Wheater (2013), one file each |
-//! | [`words`](RetryError) | `max-evictions:3`, `dedicated:100,90h,3` made into a policy and back |
+//! | [`words`](RetryError) | parsing and formatting of `max-evictions:3`, `dedicated:100,90h,3` |
 //!
-//! A policy is a set of rules. The first that has had enough of a task ends it - or sends it to
-//! dedicated computers, if the policy has some. Nobody here knows whether a task is good or bad:
-//! all there is to go by are its attempts.
+//! A policy is a set of rules. The first rule that a task exceeds ends the task, or sends it to
+//! dedicated computers if the policy has some. The rules do not know whether a task is good or bad;
+//! they see only its attempts.
 
 pub mod builtin;
 mod history;
@@ -25,38 +25,38 @@ use tollgate_model::Span;
 
 use crate::random_source::RandomSource;
 
-/// What becomes of a task that was evicted.
+/// The decision on an evicted task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetryDecision {
-    /// It goes to the back of the queue.
+    /// The task goes to the back of the queue.
     Requeue,
-    /// It goes to the dedicated computers, and runs from its beginning.
+    /// The task goes to the dedicated computers, and runs from its beginning.
     Dedicate,
-    /// It is ended.
+    /// The task is ended.
     Abandon,
 }
 
 /// Computers without users and reboots, for tasks that fail elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DedicatedPool {
-    /// How many; at least 1.
+    /// Number of dedicated computers; at least 1.
     pub computers: u32,
-    /// How long a task may run there before it is ended; positive.
+    /// Maximum run time of a task there before it is ended; positive.
     pub max_attempt: Span,
-    /// What a task does while all of them are taken.
+    /// The behaviour of a task while all dedicated computers are taken.
     pub when_full: WhenFull,
 }
 
-/// What a task does that is sent to dedicated computers and finds all of them taken.
+/// The behaviour of a task that is sent to dedicated computers when all of them are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhenFull {
-    /// It waits for one.
+    /// The task waits for a computer.
     Wait,
-    /// It is tried again elsewhere; should it be evicted once more, it is sent here once more.
+    /// The task is tried again elsewhere; if it is evicted once more, it is sent here once more.
     Requeue,
 }
 
-/// A policy: rules, and what happens to a task of which one has had enough.
+/// A retry policy: a set of rules, and the consequence for a task that exceeds one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RetryPolicy {
     rules: Vec<RetryRule>,
@@ -65,15 +65,16 @@ pub struct RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// What becomes of a task that was just evicted, of which `seen` is all that is known, while
-    /// so many dedicated computers are free.
+    /// Returns the decision on a task that was just evicted, from its history `seen` and the number
+    /// of free dedicated computers.
     pub fn decide(
         &self,
         seen: &TaskHistory,
         free: u32,
         draw: &mut dyn RandomSource,
     ) -> RetryDecision {
-        // Every rule is asked, so that how much is drawn does not depend on the answers.
+        // Every rule is evaluated, so that the number of random draws does not depend on the
+        // answers.
         let mut enough = false;
         for rule in &self.rules {
             enough |= rule.is_exceeded(seen, draw);
@@ -84,7 +85,7 @@ impl RetryPolicy {
         }
     }
 
-    /// What becomes of a task that ran longer than [`RetryPolicy::longest_attempt`].
+    /// Returns the decision on a task that ran longer than [`RetryPolicy::max_attempt`].
     pub const fn decide_on_timeout(&self, free: u32) -> RetryDecision {
         match self.dedicated {
             Some(DedicatedPool {
@@ -96,30 +97,30 @@ impl RetryPolicy {
         }
     }
 
-    /// How long a single attempt may take, if there is a limit.
+    /// Returns the maximum duration of a single attempt, if limited.
     pub const fn max_attempt(&self) -> Option<Span> {
         self.max_attempt
     }
 
-    /// The dedicated computers, if it has some.
+    /// Returns the dedicated computers, if the policy has some.
     pub const fn dedicated(&self) -> Option<DedicatedPool> {
         self.dedicated
     }
 
-    /// Its rules.
+    /// Returns the policy's rules.
     pub fn rules(&self) -> &[RetryRule] {
         &self.rules
     }
 
-    /// Whether it compares tasks with those that finished earlier, and so has to be told of them
-    /// by [`RetryPolicy::learn`]. Until then it keeps trying.
+    /// Returns true if the policy compares tasks with tasks that finished earlier, and so must
+    /// learn from them by [`RetryPolicy::learn`]. Until then it keeps retrying.
     pub fn needs_finished_tasks(&self) -> bool {
         self.rules
             .iter()
             .any(|rule| matches!(rule, RetryRule::Percentile { .. }))
     }
 
-    /// The same policy, told how tasks that finished had fared.
+    /// Returns the same policy with thresholds learned from the histories of finished tasks.
     #[must_use]
     pub fn learn(&self, finished: &FinishedTasks) -> Self {
         Self {

@@ -1,14 +1,14 @@
-//! Which idle computer gets the next task.
+//! Select policies: the choice of the idle computer for the next task.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`pool`](Pool) | what a batch system sees of the computers: which are free, and since when |
-//! | [`log`](Log) | what a year's record of log-ins says, for policies that look ahead |
+//! | [`pool`](Pool) | the computers as a batch system sees them: which are free, and since when |
+//! | [`log`](Log) | statistics of a year of log-ins, for policies that look ahead |
 //! | [`random`](Random), [`ordered`](Ordered), [`expected`](Expected) | the three families |
 //! | [`named`] | the policies, one file each |
 //!
-//! A policy sees computers, users who come and leave, and the clock. It never sees tasks: none is
-//! preferred to another, and nobody knows which of them are bad.
+//! A policy sees computers, the log-ins and log-outs of users, and the clock. It never sees tasks:
+//! no task is preferred to another, and no policy knows which tasks are bad.
 
 pub mod builtin;
 mod expected;
@@ -28,20 +28,20 @@ use tollgate_model::{Instant, NodeId};
 
 use crate::random_source::RandomSource;
 
-/// Who takes a computer.
+/// The occupant of a computer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Occupant {
-    /// Somebody sits down at it.
+    /// A user logs in.
     User,
-    /// A task is started on it.
+    /// A task is started.
     Task,
 }
 
 /// A policy that chooses computers. Its own index follows the pool by [`SelectPolicy::taken`] and
 /// [`SelectPolicy::freed`], which are called after each change.
 pub trait SelectPolicy: Send {
-    /// A free computer for a task; none if there is none, or none that is worth it now: it is asked
-    /// again whenever something happens.
+    /// Returns a free computer for a task; None if no computer is free or none is worth taking now.
+    /// The policy is asked again at every event.
     fn choose(
         &mut self,
         pool: &ComputerPool,
@@ -49,9 +49,9 @@ pub trait SelectPolicy: Send {
         draw: &mut dyn RandomSource,
     ) -> Option<NodeId>;
 
-    /// Somebody took a computer that was free.
+    /// Records that a free computer was taken.
     fn taken(&mut self, _: NodeId, _: Occupant, _: Instant) {}
 
-    /// Whoever had a computer left it.
+    /// Records that a taken computer became free.
     fn freed(&mut self, _: NodeId, _: Occupant, _: Instant) {}
 }

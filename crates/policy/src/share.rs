@@ -1,9 +1,9 @@
-//! The family of time-shared policies: every job that is let in starts at once and progresses by
-//! its share, remaining work / remaining time (Yeo & Buyya 2006, eq. 1).
+//! The family of time-shared policies: every admitted job starts at once and progresses by its
+//! share, remaining work / remaining time (Yeo & Buyya 2006, eq. 1).
 //!
-//! What tells them apart: when a node suits a job (admission), which of those that suit are
-//! taken (fit), what it costs (pricing), and what share a task gets that outlived its estimate
-//! (overrun) or its deadline (expired).
+//! The policies differ in five rules: when a node suits a job (admission), which suitable nodes are
+//! taken (fit), the price (pricing), and the share of a task that outlived its estimate (overrun)
+//! or its deadline (expired).
 
 mod load;
 mod risk;
@@ -24,8 +24,8 @@ pub(crate) use settings::PARAMETERS;
 pub use settings::{FitStrategy, PricingRule, ShareAdmissionTest, ShareParams};
 pub use weights::ShareRule;
 
-/// How much Libra+$ weighs utilisation against the base price of one credit a second: beta, with
-/// alpha = 1 (Yeo & Buyya 2008, §5.2).
+/// Weight of utilisation in Libra+$'s price, against the base price of one credit per second: beta,
+/// with alpha = 1 (Yeo & Buyya 2008, §5.2).
 const UTILISATION_WEIGHT: f64 = 0.3;
 
 /// A time-shared policy.
@@ -37,19 +37,19 @@ pub struct SharePolicy {
     waitlist: Waitlist,
 }
 
-/// What is asked of each node for one job.
+/// A job's request to each node.
 struct ShareRequest<'a> {
     view: View<'a>,
     spec: &'a JobSpec,
     share: f64,
     /// Seconds.
     deadline: f64,
-    /// The largest total share with which the job still fits.
+    /// Maximum total share with which the job still fits.
     capacity: f64,
 }
 
 impl SharePolicy {
-    /// A policy with these settings in this market.
+    /// Creates a policy with these settings in this market.
     pub fn new(settings: ShareParams, market: Market) -> Self {
         Self {
             settings,
@@ -72,8 +72,8 @@ impl SharePolicy {
             spec,
             share: requested_share(spec),
             deadline,
-            // Shares are real numbers, deadlines whole microseconds: both roundings are the
-            // job's to have.
+            // Shares are real numbers, deadlines whole microseconds: the tolerance covers both
+            // roundings in favour of the job.
             capacity: 1.0 + 1e-9 + 1e-6 / deadline,
         };
         match (self.settings.pricing, self.market) {
@@ -88,14 +88,14 @@ impl SharePolicy {
         }
     }
 
-    /// Admission at prices that rise with a node's utilisation: only nodes where the job stays
-    /// within its budget are candidates, and the dearest one taken sets the price.
+    /// Admits at prices that rise with a node's utilisation: only nodes where the job stays within
+    /// its budget are candidates, and the most expensive node taken sets the price.
     fn admit_priced(
         &self,
         request: &ShareRequest<'_>,
         scratch: &mut ProbeScratch,
     ) -> Result<Credits, Reason> {
-        // A price that rounds to the budget is within it.
+        // A price that rounds to the budget is within the budget.
         let limit = request.spec.sla.budget.map_or(f64::INFINITY, |budget| {
             (budget.as_micros() as f64 + 0.5) * 1e-6
         });
@@ -108,9 +108,9 @@ impl SharePolicy {
         Ok(Credits::from_f64(dearest))
     }
 
-    /// Libra+$'s price on a node: (1 + 0.3 / free) x estimate, where free is the part of the
-    /// node's time until the job's deadline that nobody is promised, the job's own estimate
-    /// taken off; none where nothing is free.
+    /// Returns Libra+$'s price on a node: (1 + 0.3 / free) x estimate, where free is the unpromised
+    /// part of the node's time until the job's deadline, less the job's own estimate. None if
+    /// nothing is free.
     fn price(&self, request: &ShareRequest<'_>, node: NodeId) -> Option<f64> {
         let estimate = request.spec.estimate.as_secs_f64();
         let promised = if request.deadline.is_finite() {
@@ -125,8 +125,9 @@ impl SharePolicy {
         (free > 0.0).then(|| (1.0 + UTILISATION_WEIGHT / free) * estimate)
     }
 
-    /// Fills `scratch.nodes` with the nodes for a job: those that suit and, if prices are asked
-    /// for, where the price is below the limit; in the order of the fit; for a job without a deadline the emptiest first.
+    /// Fills `scratch.nodes` with the nodes for a job: the suitable ones whose price, if prices
+    /// apply, is below the limit. They come in the order of the fit; for a job without a deadline
+    /// the emptiest first.
     fn choose(
         &self,
         request: &ShareRequest<'_>,
@@ -183,7 +184,7 @@ impl SharePolicy {
         Ok(())
     }
 
-    /// The total share of a node at the present instant.
+    /// Returns the total share of a node at the present instant.
     fn total(&self, view: View<'_>, node: NodeId) -> f64 {
         if self.loads.marks(node).nonlinear {
             return total_by_tasks(&self.settings, view.node(node), view.now);
@@ -212,15 +213,16 @@ impl SharePolicy {
         }
     }
 
-    /// Whether a bound already tells that the risk is above zero on a node where the job does not
-    /// fit.
+    /// Returns true if a lower bound already proves the risk to be above zero on a node where the
+    /// job does not fit.
     fn is_surely_risky(&self, request: &ShareRequest<'_>, node: NodeId, with_job: f64) -> bool {
         let job = (request.deadline, request.share);
         !self.loads.marks(node).nonlinear
             && self.loads.delay_gap(node, request.view.now, with_job, job) > risk::RISKY_GAP
     }
 
-    /// Whether the risk of deadline delay is zero with the job on a node where it does not fit.
+    /// Returns true if the risk of deadline delay is zero with the job on a node where it does not
+    /// fit.
     fn is_riskless(
         &self,
         request: &ShareRequest<'_>,
@@ -239,9 +241,9 @@ impl SharePolicy {
     }
 }
 
-/// The rank of a node for a job without a deadline, which has no share of its own and runs on what
-/// promises leave: the least promised node first, then the one with the fewest tasks, then the
-/// last one, where promised work comes last.
+/// Returns the rank of a node for a job without a deadline, which has no share of its own and runs
+/// in the time that promises leave. The least promised node comes first, then the node with the
+/// fewest tasks, then the highest index, because promised work starts from the lowest.
 fn idle_rank(view: View<'_>, id: NodeId, total: f64) -> i64 {
     const TASKS_BITS: u32 = 12;
     const NODE_BITS: u32 = 24;
@@ -251,9 +253,9 @@ fn idle_rank(view: View<'_>, id: NodeId, total: f64) -> i64 {
     (((promised << TASKS_BITS) | tasks) << NODE_BITS) | from_the_end
 }
 
-/// Whether a task of a node is about to outlive its estimate or its deadline: asked within a few
-/// microseconds of it, the task itself knows before the node's alarm rings and its row is written
-/// anew.
+/// Returns true if a task of a node is about to outlive its estimate or its deadline. Within a few
+/// microseconds of that instant the task's own state has changed already, before the node's alarm
+/// fires and its row is rewritten.
 fn needs_update(view: View<'_>, id: NodeId) -> bool {
     let node = view.node(id);
     let left = |task: &NodeTask| task.estimate - node.work_at(task, view.now);

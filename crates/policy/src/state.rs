@@ -1,7 +1,7 @@
-//! What a policy sees: jobs that are queued or run, nodes, and who runs where.
+//! The state that a policy reads: queued and running jobs, nodes, and placements.
 //!
 //! The gate owns a [`ClusterState`] and changes it through transitions that check their invariants;
-//! policies get it as a [`View`], which they can only read.
+//! policies get a [`View`] of the state, which is read-only.
 
 mod check;
 mod idle;
@@ -17,77 +17,77 @@ use idle::NodeSet;
 pub(crate) use node::requested_share;
 pub use node::{Node, NodeTask, TOLERANCE_S};
 
-/// Where a job stands.
+/// The phase of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum JobPhase {
     /// The slot holds no job.
     Vacant,
-    /// It waits for a start.
+    /// The job waits for a start.
     Queued,
-    /// Its user holds it back; it is in no policy's queue.
+    /// The job is held by its user; no policy has it in its queue.
     Held,
-    /// At least one task of it runs.
+    /// At least one task of the job runs.
     Running,
-    /// It was rejected, cancelled, lost or has finished; the slot is recycled after the pass.
+    /// The job was rejected, cancelled, lost or has finished; the slot is recycled after the pass.
     Closed,
 }
 
-/// What a job was promised.
+/// The admission of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Admission {
-    /// When it was let in.
+    /// The instant of admission.
     pub at: Instant,
-    /// What it will cost.
+    /// The price.
     pub price: Credits,
 }
 
 /// A job in its slot.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JobSlot {
-    /// What the user handed in.
+    /// The user's specification.
     pub spec: JobSpec,
-    /// Its place in the order of submission, by which ties are broken.
+    /// The job's place in the order of submission; breaks ties.
     pub sequence: u64,
-    /// Where it stands.
+    /// The job's phase.
     pub phase: JobPhase,
-    /// Which try at running it is under way, or was last; never used twice by one slot, so that
-    /// (slot, attempt) names a try for good.
+    /// Number of the present or last attempt. No slot uses a number twice, so that (slot, attempt)
+    /// identifies an attempt for good.
     pub attempt: u32,
-    /// Since when and at what price it is let in.
+    /// The admission; None if the job is not admitted.
     pub accepted: Option<Admission>,
-    /// When the present attempt started.
+    /// The start of the present attempt.
     pub start: Option<Instant>,
-    /// For when a policy last reserved processors for it. A plan, no promise.
+    /// The start for which a policy last reserved processors. A plan, not a promise.
     pub planned: Option<Instant>,
-    /// Whether its user wants it ended while it runs.
+    /// True if the user cancelled the job while it runs.
     pub cancelling: bool,
     placement: Vec<NodeRange>,
     tasks_left: u32,
 }
 
 impl JobSlot {
-    /// The nodes of the present attempt, those included whose task has ended already, in
+    /// Returns the nodes of the present attempt, including nodes whose task has ended already, in
     /// ascending order.
     pub fn placement(&self) -> &[NodeRange] {
         &self.placement
     }
 
-    /// When it ends if its estimate is right; none while it does not run.
+    /// Returns the end of the job if its estimate is right; None while it does not run.
     pub fn estimated_end(&self) -> Option<Instant> {
         self.start.map(|start| start + self.spec.estimate)
     }
 }
 
-/// What nodes may hold, beside what their processors can do; without any, as much as comes.
+/// The limits of nodes besides their processors; None means unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct NodeLimits {
-    /// Tasks that may share a node.
+    /// Maximum number of tasks that share a node.
     tasks: Option<u32>,
-    /// Bytes of memory of the node that has the least.
+    /// The smallest memory of any node, in bytes.
     least_memory: Option<u64>,
 }
 
-/// A space-shared job that runs, in order of estimated end.
+/// A running space-shared job, ordered by estimated end.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RunningJob {
     pub(crate) end: Instant,
@@ -116,16 +116,16 @@ impl BlockEntry for RunningJob {
     }
 }
 
-/// Jobs, nodes, and who runs where.
+/// The state of a cluster: jobs, nodes, and placements.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ClusterState {
     jobs: Vec<JobSlot>,
-    /// By slot, only as far as any job was ever forecast: without forecasts there is nothing here.
+    /// By slot, only up to the last job that was ever forecast; empty without forecasts.
     forecasts: Vec<Option<Distribution>>,
     vacant: Vec<JobId>,
     over: Vec<JobId>,
     submitted: u64,
-    /// Nodes that are up and hold no task.
+    /// Nodes that are up and have no task.
     idle: NodeSet,
     up: NodeSet,
     n_nodes: u32,
@@ -134,7 +134,7 @@ pub struct ClusterState {
     running_jobs: BlockedList<RunningJob>,
 }
 
-/// A [`ClusterState`] at an instant, to read.
+/// A read-only view of a [`ClusterState`] at an instant.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     state: &'a ClusterState,
@@ -143,7 +143,7 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// `state` at `now`.
+    /// Creates a view of `state` at `now`.
     pub fn new(state: &'a ClusterState, now: Instant) -> Self {
         Self { state, now }
     }
@@ -157,9 +157,9 @@ impl Deref for View<'_> {
     }
 }
 
-/// Reading.
+/// Queries.
 impl ClusterState {
-    /// The job in a slot.
+    /// Returns the job in a slot.
     ///
     /// # Panics
     /// If there never was a job with this id.
@@ -167,19 +167,19 @@ impl ClusterState {
         &self.jobs[id.index()]
     }
 
-    /// The job in a slot, unless the slot is vacant, or never was used.
+    /// Returns the job in a slot; None if the slot is vacant or was never used.
     pub fn find_job(&self, id: JobId) -> Option<&JobSlot> {
         self.jobs
             .get(id.index())
             .filter(|job| job.phase != JobPhase::Vacant)
     }
 
-    /// How long the job in a slot may run, if that was forecast when it was handed in.
+    /// Returns the run time distribution forecast at the job's submission, if any.
     pub fn forecast(&self, id: JobId) -> Option<&Distribution> {
         self.forecasts.get(id.index())?.as_ref()
     }
 
-    /// Every job that is not over, by slot.
+    /// Returns every unfinished job, by slot.
     pub fn jobs(&self) -> impl Iterator<Item = (JobId, &JobSlot)> {
         (0..).map(JobId).zip(&self.jobs).filter(|(_, job)| {
             matches!(
@@ -189,39 +189,39 @@ impl ClusterState {
         })
     }
 
-    /// How many nodes there are, those included that are down at present: what a job's width is
-    /// held against.
+    /// Returns the number of nodes, including nodes that are down; a job's width is compared with
+    /// it.
     pub fn n_nodes(&self) -> u32 {
         self.n_nodes
     }
 
-    /// How many nodes are up and hold no task.
+    /// Returns the number of nodes that are up and have no task.
     pub fn n_idle(&self) -> u32 {
         self.idle.len()
     }
 
-    /// Whether a node is there at present.
+    /// Returns true if a node is up.
     pub fn is_up(&self, node: NodeId) -> bool {
         self.up.contains(node)
     }
 
-    /// A node and the tasks that share it.
+    /// Returns a node and the tasks that share it.
     pub fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.index()]
     }
 
-    /// Whether nodes have limits beside their processors.
+    /// Returns true if nodes have limits besides their processors.
     pub(crate) fn is_limited(&self) -> bool {
         self.limits != NodeLimits::default()
     }
 
-    /// Bytes of memory of the node that has the least, where that is known.
+    /// Returns the smallest memory of any node, in bytes, if known.
     pub fn min_memory(&self) -> Option<u64> {
         self.limits.least_memory
     }
 
-    /// Whether a task of such a job may be on a node beside those that are there. One without a
-    /// deadline leaves the last place to those that are promised something.
+    /// Returns true if a task of such a job may run on a node beside the tasks there. A job without
+    /// a deadline leaves the last place to jobs with a promise.
     pub fn has_capacity(&self, id: NodeId, spec: &JobSpec) -> bool {
         if !self.is_limited() {
             return true;
@@ -241,33 +241,34 @@ impl ClusterState {
         held.fold(wanted, u64::saturating_add) <= memory
     }
 
-    /// Whether a job has a task on a node that it shares, or could share, with others.
+    /// Returns true if a job has a task on a node that it shares, or could share, with other jobs.
     pub fn is_shared_on(&self, job: JobId, node: NodeId) -> bool {
         let node = self.nodes.get(node.index());
         node.is_some_and(|node| node.tasks.iter().any(|task| task.job == job))
     }
 
-    /// Whether anything of a running job runs on a node.
+    /// Returns true if a task of a running job runs on a node.
     pub fn runs_on(&self, id: JobId, node: NodeId) -> bool {
         let job = self.job(id);
         let placed = job.placement.iter().any(|range| range.contains(node));
         placed && (self.is_shared_on(id, node) || self.is_exclusive(job))
     }
 
-    /// Whether a running job has its nodes to itself.
+    /// Returns true if a running job has its nodes to itself.
     fn is_exclusive(&self, job: &JobSlot) -> bool {
         self.running_jobs.contains(job.running_job().key())
     }
 
-    /// Space-shared jobs that run, in blocks by estimated end, with each block's processors.
+    /// Returns the running space-shared jobs, in blocks by estimated end, with each block's
+    /// processors.
     pub(crate) fn running_jobs(&self) -> &BlockedList<RunningJob> {
         &self.running_jobs
     }
 }
 
-/// Jobs in and out.
+/// Submission and removal of jobs.
 impl ClusterState {
-    /// Puts a job into a slot, queued.
+    /// Adds a job to a slot, queued.
     pub fn insert(&mut self, spec: JobSpec) -> JobId {
         let sequence = self.submitted;
         self.submitted += 1;
@@ -294,7 +295,7 @@ impl ClusterState {
         id
     }
 
-    /// Notes how long the job in a slot may run.
+    /// Records the run time distribution of the job in a slot.
     pub fn set_forecast(&mut self, id: JobId, forecast: Distribution) {
         if id.index() >= self.forecasts.len() {
             self.forecasts.resize(id.index() + 1, None);
@@ -302,7 +303,7 @@ impl ClusterState {
         self.forecasts[id.index()] = Some(forecast);
     }
 
-    /// Lets a job in; a job that is let in already keeps its first acceptance.
+    /// Admits a job; a job that is admitted already keeps its first admission.
     pub fn accept(&mut self, id: JobId, now: Instant, price: Credits) {
         let job = &mut self.jobs[id.index()];
         assert!(
@@ -313,12 +314,12 @@ impl ClusterState {
         job.accepted.get_or_insert(Admission { at: now, price });
     }
 
-    /// Sets when a policy means to start a queued job.
+    /// Records when a policy means to start a queued job.
     pub fn set_planned_start(&mut self, id: JobId, at: Instant) {
         self.jobs[id.index()].planned = Some(at);
     }
 
-    /// Holds a queued job back, or lets it queue again.
+    /// Holds a queued job, or releases it.
     pub fn set_held(&mut self, id: JobId, held: bool) {
         let job = &mut self.jobs[id.index()];
         let (from, to) = if held {
@@ -330,7 +331,7 @@ impl ClusterState {
         job.phase = to;
     }
 
-    /// Notes that a running job is to end.
+    /// Marks a running job as being cancelled.
     pub fn set_cancelling(&mut self, id: JobId) {
         self.jobs[id.index()].cancelling = true;
     }
@@ -347,7 +348,7 @@ impl ClusterState {
         self.over.push(id);
     }
 
-    /// Recycles the slots of jobs that are over. Until then drivers can still read them.
+    /// Recycles the slots of ended jobs. Until then drivers can still read them.
     pub fn recycle(&mut self) {
         for id in self.over.drain(..) {
             let job = &mut self.jobs[id.index()];
@@ -365,15 +366,15 @@ impl ClusterState {
     }
 }
 
-/// Nodes coming and going.
+/// Addition and removal of nodes.
 impl ClusterState {
-    /// Lets at most so many tasks share a node, if there is a limit; at least 1. Those that are
-    /// there stay.
+    /// Limits the number of tasks per node, if a limit is given; at least 1. Tasks already on a
+    /// node stay.
     pub fn set_task_limit(&mut self, most: Option<u32>) {
         self.limits.tasks = most;
     }
 
-    /// Says how many bytes of memory each of these nodes has, where that is known.
+    /// Sets the memory of each of these nodes in bytes, if known.
     pub fn set_memory(&mut self, nodes: NodeRange, memory: Option<u64>) {
         for node in nodes.nodes() {
             self.nodes[node.index()].memory = memory;
@@ -382,7 +383,7 @@ impl ClusterState {
         self.limits.least_memory = known.min();
     }
 
-    /// Adds `count` nodes, up and idle; returns them. `count` is at least 1.
+    /// Adds `count` nodes, up and idle, and returns them. `count` is at least 1.
     pub fn add_nodes(&mut self, count: u32) -> NodeRange {
         let range = NodeRange {
             first: self.n_nodes,
@@ -397,22 +398,22 @@ impl ClusterState {
         range
     }
 
-    /// Brings a node back that was down.
+    /// Marks a node that was down as up.
     pub fn set_up(&mut self, node: NodeId) {
         assert!(self.up.insert(node), "{node:?} is up already");
         self.idle.insert(node);
     }
 
-    /// Takes a node away. Its tasks must have been ended.
+    /// Marks a node as down. Its tasks must have been ended.
     pub fn set_down(&mut self, node: NodeId) {
         assert!(self.idle.remove(node), "{node:?} still holds tasks");
         self.up.remove(node);
     }
 }
 
-/// Starting and ending.
+/// Starts and ends of jobs.
 impl ClusterState {
-    /// Starts a queued job on the lowest idle nodes, all to itself.
+    /// Starts a queued job exclusively on the lowest idle nodes.
     pub fn start_exclusive(&mut self, id: JobId, now: Instant, price: Credits) {
         let job = &mut self.jobs[id.index()];
         assert_eq!(job.phase, JobPhase::Queued, "{id:?}");
@@ -422,8 +423,8 @@ impl ClusterState {
         self.running_jobs.insert(runner);
     }
 
-    /// Starts a queued job on these nodes, beside what runs there. Shares must be set on each of
-    /// them next.
+    /// Starts a queued job on these nodes, beside the tasks running there. The caller must then set
+    /// the shares on each of the nodes.
     pub fn start_shared(&mut self, id: JobId, nodes: &[NodeId], now: Instant, price: Credits) {
         let job = &mut self.jobs[id.index()];
         assert_eq!(job.phase, JobPhase::Queued, "{id:?}");
@@ -437,8 +438,8 @@ impl ClusterState {
         job.placement = ranges(nodes);
     }
 
-    /// Ends one task of a shared job; true if it was its last. Shares must be set on the node
-    /// next.
+    /// Ends one task of a shared job; returns true if it was the job's last. The caller must then
+    /// set the shares on the node.
     pub fn end_task(&mut self, id: JobId, node_id: NodeId, now: Instant) -> bool {
         let node = &mut self.nodes[node_id.index()];
         let at = node.tasks.iter().position(|task| task.job == id);
@@ -451,8 +452,8 @@ impl ClusterState {
         job.tasks_left == 0
     }
 
-    /// Takes a running job off all its nodes and queues it; for a shared job the nodes that held
-    /// a task of it are returned, for shares to be set there.
+    /// Takes a running job off all its nodes and queues it. For a shared job the nodes that held
+    /// one of its tasks are returned, because their shares must be set.
     pub fn unplace(&mut self, id: JobId, now: Instant) -> Vec<NodeId> {
         let job = &mut self.jobs[id.index()];
         assert_eq!(job.phase, JobPhase::Running, "{id:?}");
@@ -475,7 +476,8 @@ impl ClusterState {
         nodes
     }
 
-    /// Forgets the attempt of a job that [`ClusterState::stop`] queued, so that it can start afresh.
+    /// Discards the attempt of a job that [`ClusterState::stop`] queued, so that it can start
+    /// afresh.
     pub fn reset_attempt(&mut self, id: JobId) {
         let job = &mut self.jobs[id.index()];
         assert_eq!(job.phase, JobPhase::Queued, "{id:?}");
@@ -483,8 +485,8 @@ impl ClusterState {
         job.placement.clear();
     }
 
-    /// Sets the shares of a node's tasks, in order, after bringing their work up to `now`.
-    /// Returns when they must be set again at the latest: a deadline passes, or a task has done
+    /// Sets the shares of a node's tasks, in order, after bringing their work up to `now`. Returns
+    /// the latest instant at which they must be set again: a deadline passes, or a task has done
     /// the seconds of work that are its `mark`.
     pub fn set_shares(
         &mut self,
@@ -515,7 +517,7 @@ impl JobSlot {
     }
 }
 
-/// Nodes as ranges of neighbours, ascending.
+/// Groups ascending nodes into ranges of neighbours.
 fn ranges(nodes: &[NodeId]) -> Vec<NodeRange> {
     let mut sorted = nodes.to_vec();
     sorted.sort_unstable();

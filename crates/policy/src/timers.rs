@@ -1,14 +1,14 @@
-//! One alarm a slot, and always the earliest at hand.
+//! One alarm per slot, with constant-time access to the earliest.
 
 use serde::{Deserialize, Serialize};
 use tollgate_model::Instant;
 
-/// A tournament tree of alarms: setting one takes log2(slots) comparisons, and the earliest is
+/// A tournament tree of alarms: setting an alarm takes log2(slots) comparisons, and the earliest is
 /// read at once.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TimerTree {
-    /// A binary tree in an array: the children of `i` are `2i` and `2i + 1`, the root is 1, and
-    /// the leaves are the last half. A slot without an alarm stands at [`Instant::MAX`].
+    /// A binary tree in an array: the children of `i` are `2i` and `2i + 1`, the root is 1, and the
+    /// leaves are the last half. A slot without an alarm contains [`Instant::MAX`].
     tree: Vec<Instant>,
 }
 
@@ -19,14 +19,14 @@ impl Default for TimerTree {
 }
 
 impl TimerTree {
-    /// `slots` slots without an alarm.
+    /// Creates `slots` slots without an alarm.
     pub fn new(slots: usize) -> Self {
         Self {
             tree: vec![Instant::MAX; 2 * slots.next_power_of_two()],
         }
     }
 
-    /// Makes room for `slots` slots; alarms that are set stay set.
+    /// Extends the tree to `slots` slots; alarms that are set stay set.
     pub fn grow(&mut self, slots: usize) {
         if slots <= self.leaves() {
             return;
@@ -37,7 +37,7 @@ impl TimerTree {
         }
     }
 
-    /// Sets the alarm of a slot, or takes it away.
+    /// Sets or clears the alarm of a slot.
     pub fn set(&mut self, slot: usize, at: Option<Instant>) {
         let mut place = self.leaves() + slot;
         self.tree[place] = at.unwrap_or(Instant::MAX);
@@ -51,18 +51,18 @@ impl TimerTree {
         }
     }
 
-    /// The alarm of a slot.
+    /// Returns the alarm of a slot.
     pub fn at(&self, slot: usize) -> Option<Instant> {
         let at = self.tree.get(self.leaves() + slot).copied();
         at.filter(|&at| at < Instant::MAX)
     }
 
-    /// The earliest alarm.
+    /// Returns the earliest alarm.
     pub fn next(&self) -> Option<Instant> {
         Some(self.tree[1]).filter(|&at| at < Instant::MAX)
     }
 
-    /// The lowest slot of those whose alarm is not later than `until`.
+    /// Returns the lowest slot among those whose alarm is not later than `until`.
     pub fn due(&self, until: Instant) -> Option<usize> {
         if self.next()? > until {
             return None;

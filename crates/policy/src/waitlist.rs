@@ -1,6 +1,6 @@
-//! Jobs that wait under a time-shared policy: those that were taken off their nodes keep their promise
-//! and start again as soon as nodes suit; those without a deadline, for which there was no room,
-//! start in order of submission as soon as there is.
+//! The waiting jobs of a time-shared policy. Evicted jobs keep their promise and restart as soon as
+//! nodes suit. Jobs without a deadline for which no node had capacity start in order of submission
+//! as soon as a node has.
 
 use std::collections::BTreeSet;
 
@@ -9,16 +9,16 @@ use tollgate_model::{Credits, Instant, JobId, JobSpec, Reason, Sla, Span};
 use crate::policy::AdmissionDecision;
 use crate::state::{JobPhase, JobSlot, View};
 
-/// Jobs that wait, in order of submission.
+/// The waiting jobs, in order of submission.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Waitlist {
     jobs: BTreeSet<(u64, JobId)>,
-    /// How many of them have a deadline.
+    /// Number of waiting jobs with a deadline.
     n_with_deadline: usize,
 }
 
 impl Waitlist {
-    /// Every job that waits.
+    /// Collects every waiting job.
     pub(crate) fn of(view: View<'_>) -> Self {
         let mut all = Self::default();
         for (id, job) in view.jobs() {
@@ -43,15 +43,15 @@ impl Waitlist {
         }
     }
 
-    /// Whether none of them can make a difference to a job with this wish. One without a deadline
-    /// has no share: where it starts beside a job that has one, shares are set anew a little
-    /// earlier than without it, and that is all, as long as the job is not late.
+    /// Returns true if no waiting job can affect a job with this SLA. A job without a deadline has
+    /// no share. As long as the other job is not late, starting the waiting job beside it
+    /// only causes shares to be recomputed a little earlier.
     pub(crate) fn cannot_affect(&self, sla: &Sla) -> bool {
         self.jobs.is_empty() || self.n_with_deadline == 0 && sla.deadline.is_some()
     }
 
-    /// What a job is told at the door. One without a deadline waits for room, and behind those that
-    /// wait for it; to one with a deadline nothing can be promised then.
+    /// Returns the admission decision for a newly submitted job. A job without a deadline queues
+    /// for capacity behind the jobs that already wait; a job with a deadline is rejected then.
     pub(crate) fn decide_arrival(
         &self,
         view: View<'_>,
@@ -72,40 +72,40 @@ impl Waitlist {
         self.jobs.len()
     }
 
-    /// All of them, in order.
+    /// Returns all waiting jobs, in order.
     pub(crate) fn jobs(&self) -> Vec<JobId> {
         self.jobs.iter().map(|&(_, job)| job).collect()
     }
 }
 
-/// Whether a job that waits will not be let in however long it waits, because of what it would
-/// cost, by the reason for which it cannot start now.
+/// Returns true if a waiting job can never be admitted because of its cost, given the reason for
+/// which it cannot start now.
 pub(crate) fn can_never_start(job: &JobSlot, reason: Reason) -> bool {
     let too_dear = matches!(reason, Reason::OverBudget | Reason::PriceOverBudget);
     too_dear && job.accepted.is_none()
 }
 
-/// Those who wait for room without a deadline, one behind the other: nobody overtakes the first, or
-/// a wide job would wait for ever.
+/// The waiting jobs without a deadline, in strict order: no job overtakes the first, or a wide job
+/// would starve.
 #[derive(Debug, Default)]
 pub(crate) struct HeadOfLine {
     blocked: bool,
 }
 
 impl HeadOfLine {
-    /// Whether somebody before this job found no room.
+    /// Returns true if an earlier job found no capacity.
     pub(crate) fn is_blocked(&self, spec: &JobSpec) -> bool {
         self.blocked && spec.sla.deadline.is_none()
     }
 
-    /// Takes note of why a job could not start.
+    /// Records why a job could not start.
     pub(crate) fn note_rejection(&mut self, spec: &JobSpec, reason: Reason) {
         self.blocked |= reason == Reason::NodeFull && spec.sla.deadline.is_none();
     }
 }
 
-/// The job as it would be handed in at `now` to be run from its start: with the time that is left to
-/// its deadline, or without a deadline once that has passed. One that was let in keeps its price.
+/// Returns the job as if submitted at `now` to run from its start: with the time that is left to
+/// its deadline, or without a deadline once that has passed. An admitted job keeps its price.
 pub(crate) fn remaining_spec(job: &JobSlot, now: Instant) -> JobSpec {
     let spec = &job.spec;
     let left = spec.due().map(|due| due.since(now));

@@ -1,36 +1,36 @@
-//! An axis: what it shows, how far it goes, and where a value lies on it.
+//! Chart axes: title, extent, and the place of a value between their ends.
 
 use crate::ticks::{TickStep, drawable, widened};
 
 /// An axis of a chart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChartAxis {
-    /// What is shown, in words.
+    /// The text beside the axis.
     pub label: String,
-    /// The unit of the values, such as `%` or `h`; none for pure numbers.
+    /// The unit of the values, such as `%` or `h`. None for pure numbers.
     pub unit: Option<String>,
-    /// How far it goes.
+    /// The range of values on the axis.
     pub extent: AxisExtent,
 }
 
-/// How far an axis goes. Whatever it is, the ends are round numbers, and all values that are
-/// finite lie between them.
+/// The extent of an axis. The ends are always round numbers, and all finite values lie between
+/// them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum AxisExtent {
-    /// As far as the values do.
+    /// The axis reaches as far as the values.
     #[default]
     Fitted,
-    /// From `low` to `high`, and farther if values do.
+    /// The axis runs from `low` to `high`, and farther if values lie outside.
     AtLeast {
-        /// The end that is shown in any case, at the left or at the bottom.
+        /// The left or bottom end of the range that is always shown.
         low: f64,
-        /// The other end.
+        /// The right or top end of the range that is always shown.
         high: f64,
     },
 }
 
 impl ChartAxis {
-    /// The label with its unit.
+    /// Returns the label with its unit.
     pub(crate) fn caption(&self) -> String {
         match &self.unit {
             Some(unit) => format!("{} ({unit})", self.label),
@@ -40,7 +40,7 @@ impl ChartAxis {
 }
 
 impl AxisExtent {
-    /// The ends of an axis with these values, before they are made round.
+    /// Returns the ends of an axis with these values, before they are rounded.
     fn ends(self, values: impl Iterator<Item = f64>) -> (f64, f64) {
         let shown = match self {
             Self::Fitted => None,
@@ -55,7 +55,7 @@ impl AxisExtent {
     }
 }
 
-/// An axis laid out on the page: values, pixels and marks.
+/// An axis laid out on the page, with its values, pixels and marks.
 #[derive(Clone, Debug)]
 pub(crate) struct AxisScale {
     low: f64,
@@ -66,8 +66,8 @@ pub(crate) struct AxisScale {
 }
 
 impl AxisScale {
-    /// The scale of an axis with these values and at most `most` marks, for now from pixel 0
-    /// to 1.
+    /// Returns the scale of an axis with these values and at most `most` marks. The scale runs from
+    /// pixel 0 to pixel 1 at first.
     pub(crate) fn of(extent: AxisExtent, values: impl Iterator<Item = f64>, most: usize) -> Self {
         let (low, high) = extent.ends(values);
         let step = TickStep::for_range(low, high, most);
@@ -81,18 +81,18 @@ impl AxisScale {
         }
     }
 
-    /// The same scale between two pixels; the first may be the larger one.
+    /// Returns the same scale between two pixels. The first pixel may be the larger one.
     pub(crate) fn with_pixels(self, from: f64, to: f64) -> Self {
         Self { from, to, ..self }
     }
 
-    /// Where a value lies.
+    /// Returns the pixel of a value.
     pub(crate) fn position(&self, value: f64) -> f64 {
         let part = (value - self.low) / (self.high - self.low);
         self.from + part * (self.to - self.from)
     }
 
-    /// The marks, each with its label, from the low end up.
+    /// Returns the marks, each with its label, from the low end up.
     pub(crate) fn marks(&self) -> impl Iterator<Item = (f64, String)> {
         let values = self.step.within(self.low, self.high);
         values
@@ -100,12 +100,12 @@ impl AxisScale {
             .map(|value| (self.position(value), self.step.label(value)))
     }
 
-    /// A value as the marks are labelled, but a hundred times finer.
+    /// Formats a value like the labels of the marks, but a hundred times finer.
     pub(crate) fn describe(&self, value: f64) -> String {
         self.step.hundredth().label(value)
     }
 
-    /// The ends.
+    /// Returns the low and the high end of the axis.
     pub(crate) fn ends(&self) -> (f64, f64) {
         (self.low, self.high)
     }
@@ -120,14 +120,14 @@ mod tests {
     }
 
     #[test]
-    fn an_axis_goes_as_far_as_its_values_and_ends_at_round_numbers() {
+    fn axis_covers_its_values_and_ends_at_round_numbers() {
         assert_eq!(ends(AxisExtent::Fitted, &[0.13, 0.87]), (0.0, 1.0));
         assert_eq!(ends(AxisExtent::Fitted, &[3.0, f64::NAN]), (2.6, 3.4));
         assert_eq!(ends(AxisExtent::Fitted, &[f64::INFINITY]), (0.0, 1.0));
     }
 
     #[test]
-    fn an_axis_shows_what_it_must_and_grows_with_its_values() {
+    fn axis_covers_its_minimum_extent_and_its_values() {
         let percent = AxisExtent::AtLeast {
             low: 0.0,
             high: 100.0,
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scale_may_run_downwards() {
+    fn scale_can_be_descending() {
         let scale =
             AxisScale::of(AxisExtent::Fitted, [0.0, 10.0].into_iter(), 6).with_pixels(200.0, 0.0);
         assert_eq!(scale.position(2.5), 150.0);

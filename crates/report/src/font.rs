@@ -1,7 +1,7 @@
-//! How wide a text is, and the letters that PNG files are drawn with.
+//! Text widths, and the font for PNG files.
 //!
-//! The letters are Arimo, which has the widths of Arial and Helvetica: a picture laid out here
-//! fits as well where a browser takes one of these, and PNG files need no font of the system.
+//! The font is Arimo, which has the widths of Arial and Helvetica. A picture laid out with Arimo
+//! also fits in a browser that uses Arial or Helvetica, and PNG files need no font of the system.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -9,20 +9,20 @@ use std::sync::LazyLock;
 use skrifa::instance::{LocationRef, Size};
 use skrifa::{FontRef, MetadataProvider};
 
-/// A subset of Arimo Regular; its licence stands beside it.
+/// A subset of Arimo Regular. Its licence is in the same directory.
 pub(crate) const ARIMO: &[u8] = include_bytes!("../fonts/Arimo-Regular.ttf");
 
-/// The name by which a picture asks for [`ARIMO`].
+/// The font family name that a picture asks for to get [`ARIMO`].
 pub(crate) const FAMILY: &str = "Arimo";
 
-/// What a character that the font lacks is taken to be wide, in parts of the font size: a full
-/// square, as most writing systems without their own entry here have.
+/// The assumed width of a character that the font lacks, as a fraction of the font size. The value
+/// is a full square, which fits most writing systems without an entry of their own here.
 const FOREIGN_WIDTH: f64 = 1.0;
 
 static FONT: LazyLock<FontRef<'static>> =
     LazyLock::new(|| FontRef::new(ARIMO).expect("the font that is built in is sound"));
 
-/// The width in pixels of `text` in letters of `size` pixels.
+/// Returns the width in pixels of `text` at a font size of `size` pixels.
 pub(crate) fn width(text: &str, size: f64) -> f64 {
     let glyphs = FONT.charmap();
     let metrics = FONT.glyph_metrics(Size::new(1.0), LocationRef::default());
@@ -35,7 +35,8 @@ pub(crate) fn width(text: &str, size: f64) -> f64 {
     widths.sum::<f64>() * size
 }
 
-/// `text`, or as much of its beginning as `room` pixels hold with an ellipsis after it.
+/// Returns `text`, or the longest beginning of `text` that fits into `room` pixels with an
+/// ellipsis.
 pub(crate) fn truncated(text: &str, size: f64, room: f64) -> Cow<'_, str> {
     if width(text, size) <= room {
         return Cow::Borrowed(text);
@@ -64,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_cut_to_the_room_there_is() {
+    fn text_is_truncated_to_the_available_width() {
         assert_eq!(truncated("short", 12.0, 100.0), "short");
         let cut = truncated("a title that goes on and on", 12.0, 60.0);
         assert!(

@@ -1,4 +1,4 @@
-//! The report on how good forecasts would have been.
+//! The report on the quality of forecasts.
 
 use tollgate_forecast::evaluate::COMPARED;
 use tollgate_forecast::{ForecastEvaluation, ForecastMethod, MethodScore};
@@ -10,29 +10,29 @@ use crate::line_chart::{LineChart, LineInterpolation, LinePoint, LineSeries};
 use crate::page::{PageBlock, PageCell, PageFigure, PageSection, PageTable, ReportPage};
 use crate::series_style::SeriesStyle;
 
-/// What a report is made from.
+/// The inputs of a forecast report.
 #[derive(Clone, Copy, Debug)]
 pub struct ForecastReport<'a> {
-    /// Where the jobs come from.
+    /// The source of the jobs.
     pub source: &'a str,
-    /// As if each job ended before the next one is submitted.
+    /// The evaluation in which each job has ended before the next job is submitted.
     pub one_step: &'a ForecastEvaluation,
-    /// With only what had ended by then.
+    /// The evaluation that uses only jobs that had ended by the time of each forecast.
     pub causal: &'a ForecastEvaluation,
-    /// The methods that were run.
+    /// The methods that were evaluated.
     pub methods: &'a [ForecastMethod],
     /// The periods of the causal evaluation by name, in order.
     pub periods: &'a [String],
     /// The series of the causal evaluation by name, in order.
     pub classes: &'a [String],
-    /// Pictures of single series.
+    /// Charts of single series.
     pub charts: &'a [ForecastChart],
 }
 
-/// The indices of the levels that are looked at: 0.90 and 0.95.
+/// The indices of the levels that the report shows, 0.90 and 0.95.
 const SHOWN_LEVELS: [usize; 2] = [9, 10];
 
-/// The page.
+/// Builds the page.
 pub fn page(forecasts: &ForecastReport<'_>) -> ReportPage {
     let mut sections = vec![methods(forecasts), reliability(forecasts)];
     sections.push(over_time(forecasts));
@@ -275,7 +275,7 @@ fn by_class(forecasts: &ForecastReport<'_>) -> PageSection {
     }
 }
 
-/// A table of periods or series; the column of methods beaten has no meaning there.
+/// Builds a table of periods or series. The column of methods beaten has no meaning in it.
 fn breakdown_table(what: &str, mut rows: Vec<Vec<PageCell>>) -> PageTable {
     for row in &mut rows {
         row.remove(4);

@@ -1,4 +1,4 @@
-//! A series of jobs as it was forecast: what was said, what came, and where the mode changed.
+//! Charts of a series of jobs: forecasts, actual run times, and changes of mode.
 
 use crate::axis::{AxisExtent, ChartAxis};
 use crate::legend::draw_mark;
@@ -7,49 +7,50 @@ use crate::plot_area::{ChartDecor, PlotArea};
 use crate::series_style::SeriesStyle;
 use crate::svg::{PixelNumber, SvgBuilder};
 
-/// Forecasts over what came, one job after the other, as in Figures 5 and 6 of Lazarevic et al.
-/// (2005): points are run times, the line is the forecast, the band reaches from it to the bound,
-/// diamonds are alarms, and an upright line is drawn where a new mode took over.
+/// A chart of forecasts and actual run times, one job after the other, as in Figures 5 and 6 of
+/// Lazarevic et al. (2005). Points are run times, the line is the forecast, and the band reaches
+/// from the forecast to the bound. Diamonds are alarms. An upright line marks the start of a new
+/// mode.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ForecastChart {
-    /// What is shown, in words.
+    /// The text above the chart.
     pub title: String,
     /// The jobs in order of submission.
     pub steps: Vec<ForecastChartJob>,
 }
 
-/// One job of a series. Times that are not positive are left out.
+/// One job of a series. Times that are not positive are left out of the chart.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ForecastChartJob {
-    /// How long it ran, in seconds.
+    /// The actual run time of the job, in seconds.
     pub actual_s: f64,
-    /// How long it was forecast to run, in seconds.
+    /// The forecast run time of the job, in seconds.
     pub forecast_s: f64,
-    /// The bound that was quoted, in seconds.
+    /// The quoted upper bound of the run time, in seconds.
     pub bound_s: f64,
-    /// What it told about the mode.
+    /// The effect of the job on the mode of its series.
     pub sign: ModeMarker,
 }
 
-/// What a job told about the mode of its series.
+/// The effect of a job on the mode of its series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ModeMarker {
-    /// Nothing.
+    /// The job fits the current mode.
     Usual,
-    /// It was odd.
+    /// The job is unusual for the current mode.
     Alarm,
-    /// With it a new mode took over.
+    /// The job starts a new mode.
     NewMode,
 }
 
-/// Run times, forecasts, alarms, new modes, in this order of looks.
+/// The styles of run times, forecasts, alarms and new modes, in this order.
 const ACTUAL: SeriesStyle = SeriesStyle(7);
 const FORECAST: SeriesStyle = SeriesStyle(0);
 const ALARM: SeriesStyle = SeriesStyle(3);
 const MODE: SeriesStyle = SeriesStyle(1);
 
 impl ForecastChart {
-    /// The chart as an SVG document, with a logarithmic axis of time.
+    /// Returns the chart as an SVG document with a logarithmic axis of time.
     pub fn to_svg(&self) -> String {
         let x = ChartAxis {
             label: "job of the series, the last ones".to_owned(),
@@ -167,7 +168,8 @@ impl ForecastChart {
     }
 }
 
-/// The decimal logarithm; not finite, and so not drawn, for a time that is not positive.
+/// Returns the decimal logarithm. The result is not finite, and so not drawn, for a time that is
+/// not positive.
 fn log(secs: f64) -> f64 {
     if secs > 0.0 {
         secs.log10()

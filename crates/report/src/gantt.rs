@@ -1,4 +1,4 @@
-//! Gantt charts: which nodes each job had, from when to when, and what became of the rest.
+//! Gantt charts: the nodes and times of every job, and the outcome of jobs that never ran.
 
 use tollgate_model::{Decision, Instant, NodeRange, Outcome, Span};
 
@@ -15,55 +15,55 @@ use crate::svg::{SvgBuilder, TextAnchor};
 
 /// The width of a chart in pixels.
 const WIDTH: f64 = 1440.0;
-/// Left of the nodes, for their numbers and for labels.
+/// The margin left of the nodes, for their numbers and for labels.
 const LEFT: f64 = 64.0;
-/// Right of the nodes.
+/// The margin right of the nodes.
 const RIGHT: f64 = 16.0;
 const TITLE_SIZE: f64 = 16.0;
-/// From the top edge to the first line.
+/// The distance from the top edge to the first line.
 const TOP: f64 = 62.0;
-/// About as many jobs a line can hold and still be told apart.
+/// The approximate number of jobs on one line that can still be told apart.
 const JOBS_PER_LINE: usize = 500;
-/// More lines than this make a chart that nobody scrolls through.
+/// The maximum number of lines. A longer chart would be scrolled past instead of read.
 const MAX_LINES: i64 = 16;
 
-/// A chart of a schedule: nodes down, time across. A long one is broken into lines, as a text
-/// is, so that jobs stay wide enough to be seen.
+/// A chart of a schedule, with nodes down and time across. A long chart is broken into lines, like
+/// a text, so that jobs stay wide enough to be seen.
 ///
-/// In each line, from the top: a tick for each rejected job at the instant of its decision;
-/// nodes with jobs on them; how many processors the jobs that wait ask for. A job that misses its
-/// deadline has another colour, a darker one from the deadline on; a dark line across its nodes
-/// marks the instant for which they were last reserved for it. Where nodes are shared, jobs
-/// are see-through.
+/// Each line has three parts, from the top: a tick for each rejected job at the instant of its
+/// decision, the nodes with their jobs, and the number of processors that waiting jobs ask for. A
+/// job that misses its deadline has another colour, and a darker colour from the deadline on. A
+/// dark line across the nodes of a job marks the instant for which the nodes were last reserved.
+/// Where nodes are shared, jobs are translucent.
 #[derive(Clone, Copy, Debug)]
 pub struct GanttChart<'a> {
-    /// What is shown, in words.
+    /// The text above the chart.
     pub title: &'a str,
-    /// How many nodes there are; what is said to run beyond them is left out.
+    /// The number of nodes. Jobs or parts of jobs on nodes beyond this number are left out.
     pub nodes: u32,
-    /// What became of every job.
+    /// The outcome of every job.
     pub jobs: &'a [Outcome],
 }
 
-/// Where a job ran, and what was reserved for it.
+/// The placement of a job, and its last reservation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct GanttPlacement<'a> {
-    /// Its nodes; empty for a job that never ran.
+    /// The nodes of the job. Empty for a job that never ran.
     pub nodes: &'a [NodeRange],
-    /// For when processors were last reserved for it before it started.
+    /// The instant for which processors were last reserved before the job started.
     pub reserved: Option<Instant>,
 }
 
-/// How jobs share nodes.
+/// The way in which jobs share nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum GanttSharing {
-    /// One job a node at a time.
+    /// A node runs one job at a time.
     Space,
-    /// Several.
+    /// A node runs several jobs at a time.
     Time,
 }
 
-/// What a chart shows, laid out in time.
+/// The lines of a chart, laid out in time.
 struct GanttLines {
     start: Instant,
     span: Span,
@@ -72,8 +72,8 @@ struct GanttLines {
 }
 
 impl GanttChart<'_> {
-    /// The chart as an SVG document. For the job at a position of [`GanttChart::jobs`], `number_of`
-    /// gives the number by which users know it, and `place_of` where it ran.
+    /// Returns the chart as an SVG document. For the job at a position of [`GanttChart::jobs`],
+    /// `number_of` gives the number that users know, and `place_of` gives the placement.
     pub fn to_svg<'a>(
         &self,
         number_of: impl Fn(usize) -> u64,
@@ -111,8 +111,8 @@ impl GanttChart<'_> {
         self.jobs.iter().filter(rejected).map(|job| job.decided)
     }
 
-    /// Lines from the first instant at which anything happens to the last, all of the same
-    /// span: so many marks of the axis that the last line is about as full as the others.
+    /// Divides the time from the first event to the last into lines of the same span. The span is
+    /// chosen so that the last line is about as full as the others.
     fn lines(&self) -> GanttLines {
         let instants = || {
             self.jobs.iter().flat_map(|job| {
@@ -142,7 +142,7 @@ impl GanttChart<'_> {
     }
 }
 
-/// A stretch of time, laid out across the page.
+/// A span of time, laid out across the page.
 #[derive(Clone, Copy, Debug)]
 struct GanttWindow {
     from: Instant,
@@ -160,18 +160,18 @@ impl GanttLines {
 }
 
 impl GanttWindow {
-    /// The end, which belongs to the next window.
+    /// Returns the end of the window. The end belongs to the next window.
     fn to(&self) -> Instant {
         self.from + self.span
     }
 
-    /// Where an instant lies, moved to the nearer edge if it is outside.
+    /// Returns the pixel of an instant. An instant outside the window moves to the nearer edge.
     fn position(&self, instant: Instant) -> f64 {
         let part = instant.since(self.from).as_secs_f64() / self.span.as_secs_f64();
         LEFT + part.clamp(0.0, 1.0) * (WIDTH - LEFT - RIGHT)
     }
 
-    /// Whether an instant lies within; the end of the last line counts as its own.
+    /// Returns whether an instant lies in the window, whose end is excluded.
     fn contains(&self, instant: Instant) -> bool {
         self.from <= instant && instant < self.to()
     }

@@ -1,21 +1,21 @@
-//! The legend: above the data, never on it, in as many rows as the names need.
+//! The legend, in as many rows above the data as the names need. The legend never covers the data.
 
 use crate::font;
 use crate::series_style::SeriesStyle;
 use crate::svg::{PixelNumber, SvgBuilder, TextAnchor};
 
-/// Letters of the legend, in pixels.
+/// The font size of the legend, in pixels.
 const SIZE: f64 = 11.5;
-/// From one row to the next.
+/// The distance from one row to the next.
 const ROW: f64 = 17.0;
 /// The length of the sample of a line.
 const SAMPLE: f64 = 28.0;
-/// Between a sample and its name.
+/// The gap between a sample and its name.
 const GAP: f64 = 5.0;
-/// Between a name and the next sample.
+/// The gap between a name and the next sample.
 const SPACE: f64 = 16.0;
 
-/// Names and looks, arranged.
+/// Names and styles, arranged in rows.
 pub(crate) struct ChartLegend<'a> {
     entries: Vec<LegendEntry<'a>>,
     rows: usize,
@@ -29,8 +29,8 @@ struct LegendEntry<'a> {
 }
 
 impl<'a> ChartLegend<'a> {
-    /// Arranges entries from left to right within `width`, as in a text. A name that is wider
-    /// than that has a row of its own.
+    /// Arranges entries from left to right within `width`, like words in a text. A name wider than
+    /// `width` has a row of its own.
     pub(crate) fn arranged(
         names: impl Iterator<Item = (&'a str, SeriesStyle)>,
         width: f64,
@@ -54,12 +54,12 @@ impl<'a> ChartLegend<'a> {
         Self { entries, rows }
     }
 
-    /// How much room it takes from top to bottom.
+    /// Returns the height of the legend in pixels.
     pub(crate) fn height(&self) -> f64 {
         self.rows as f64 * ROW
     }
 
-    /// Draws it with its top left corner at a point.
+    /// Draws the legend with its top left corner at a point.
     pub(crate) fn draw(&self, svg: &mut SvgBuilder, (left, top): (f64, f64)) {
         for (order, entry) in self.entries.iter().enumerate() {
             let x = left + entry.x;
@@ -90,7 +90,7 @@ impl<'a> ChartLegend<'a> {
     }
 }
 
-/// A line in the manner of `look`; its group gives the colour.
+/// Draws a line in the style `look`. Its group gives the colour.
 pub(crate) fn draw_line(svg: &mut SvgBuilder, look: SeriesStyle, data: &str) {
     let dashes = look.dashes();
     let attributes = format_args!(
@@ -100,9 +100,9 @@ pub(crate) fn draw_line(svg: &mut SvgBuilder, look: SeriesStyle, data: &str) {
     svg.path(attributes, data, None);
 }
 
-/// A mark in the manner of `look`, see-through so that marks close together can all be seen.
-/// `order` is the position of its series: later marks, which are drawn on top, are smaller, so
-/// that those of several policies in one place can all be seen.
+/// Draws a mark in the style `look`. Marks are translucent, so that marks close together can all be
+/// seen. `order` is the position of the series of the mark. Later marks are drawn on top and are
+/// smaller, so that the marks of several policies at one place can all be seen.
 pub(crate) fn draw_mark(
     svg: &mut SvgBuilder,
     look: SeriesStyle,
@@ -118,7 +118,7 @@ pub(crate) fn draw_mark(
 
 /// The radius of the marks of the first series, in pixels.
 const MAX_MARK_RADIUS: f64 = 4.6;
-/// The radius below which a mark cannot be made out.
+/// The minimum radius at which a mark can be made out, in pixels.
 const MIN_MARK_RADIUS: f64 = 2.6;
 
 #[cfg(test)]
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_do_not_fit_go_to_the_next_row() {
+    fn names_that_do_not_fit_wrap_to_the_next_row() {
         let names = ["edf", "libra", "libra-risk"];
         let looks = || {
             names

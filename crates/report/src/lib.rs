@@ -1,21 +1,21 @@
-//! What people look at: charts, risk analysis plots, Gantt charts, and pages that hold them.
+//! Charts, risk analysis plots, Gantt charts, and HTML pages that hold them.
 //!
-//! | module | what it makes |
+//! | module | output |
 //! |---|---|
 //! | [`line_chart`] | a measure over a varied value, one line a policy, with bands of uncertainty |
 //! | [`risk_plot`] | volatility and performance, a point a scenario, a trend line a policy |
-//! | [`gantt`] | nodes and time: which job ran where, who was rejected, who waited |
+//! | [`gantt`] | nodes over time: running, rejected and waiting jobs |
 //! | [`axis`], [`tick`], [`look`] | axes with round numbers; colours, marks and dashes |
 //! | [`page`], [`folder`] | self-contained HTML pages, and their pictures as files |
-//! | [`course_chart`] | a series of jobs: what was said, what came, and where the mode changed |
-//! | [`forecast`] | the page about how good forecasts would have been |
-//! | [`study`] | the page about a study that was run |
+//! | [`course_chart`] | a series of jobs: forecasts, actual run times, changes of mode |
+//! | [`forecast`] | the page about the quality of forecasts |
+//! | [`study`] | the page about a finished study |
 //! | [`png`] | any of these pictures as a PNG file |
 //!
-//! Pictures are SVG documents that this crate writes itself, and PNG files rendered from the
-//! very same documents, with a font that is built in: they need nothing of the machine and agree
-//! with each other. A plotting library would save little here: the lively ones need a browser,
-//! and plotters, the sound one, puts legends on the data, chops dashes into pieces, and fixes
+//! Pictures are SVG documents that this crate writes itself, and PNG files rendered from the same
+//! documents with a built-in font. Pictures therefore depend on nothing of the machine, and the two
+//! formats agree. A plotting library would save little: interactive libraries need a browser. The
+//! `plotters` crate is sound, but it puts legends on the data, breaks dashes into pieces, and fixes
 //! every colour, so that pictures cannot follow a dark page.
 //!
 //! The same input gives the same bytes.

@@ -1,4 +1,4 @@
-//! Line charts with bands of uncertainty: how a measure follows a varied value.
+//! Line charts with bands of uncertainty: a measure over a varied value.
 
 use tollgate_risk::Interval;
 
@@ -8,48 +8,48 @@ use crate::plot_area::{ChartDecor, PlotArea};
 use crate::series_style::SeriesStyle;
 use crate::svg::{PixelNumber, SvgBuilder, TextAnchor, put};
 
-/// Letters of the words beside marks, in pixels.
+/// The font size of the labels beside marks, in pixels.
 const LABEL_SIZE: f64 = 10.0;
 
 /// A chart with one line a policy, as in Figures 1-4 of Yeo & Buyya (2006).
 #[derive(Clone, Debug, PartialEq)]
 pub struct LineChart {
-    /// What is shown, in words.
+    /// The text above the chart.
     pub title: String,
     /// The varied value.
     pub x: ChartAxis,
     /// The measure.
     pub y: ChartAxis,
-    /// One line each. Later ones are drawn over earlier ones.
+    /// The lines. Later lines are drawn over earlier lines.
     pub series: Vec<LineSeries>,
 }
 
 /// One line of a chart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LineSeries {
-    /// Its name in the legend.
+    /// The name of the line in the legend.
     pub name: String,
-    /// Its colour, marks and dashes.
+    /// The colour, marks and dashes of the line.
     pub style: SeriesStyle,
-    /// How its points are joined.
+    /// The way in which the points are joined.
     pub interpolation: LineInterpolation,
-    /// Its points in the order in which the line joins them.
+    /// The points, in the order in which the line joins them.
     pub points: Vec<LinePoint>,
-    /// Words beside the marks, in their order; none where there are fewer.
+    /// The labels beside the marks, in the order of the marks. Marks past the last label have none.
     pub labels: Vec<String>,
 }
 
-/// How the points of a series are joined.
+/// The way in which the points of a series are joined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LineInterpolation {
-    /// By straight lines, with a mark at each.
+    /// Straight lines, with a mark at each point.
     #[default]
     Marked,
-    /// By straight lines, without marks.
+    /// Straight lines, without marks.
     Plain,
-    /// Each holds until the next one, without marks.
+    /// Steps: each value holds until the next point. There are no marks.
     Steps,
-    /// Not at all: marks alone.
+    /// Marks alone, without lines.
     Apart,
 }
 
@@ -58,14 +58,14 @@ pub enum LineInterpolation {
 pub struct LinePoint {
     /// The varied value. A point whose value is not finite is left out.
     pub x: f64,
-    /// The measure; the line has a gap where there is none, or where it is not finite.
+    /// The measure. The line has a gap at a missing, infinite or NaN value.
     pub y: Option<f64>,
-    /// The range in which the measure lies; the band has a gap where there is none.
+    /// The range in which the measure lies. The band has a gap at a missing range.
     pub interval: Option<Interval>,
 }
 
 impl LineChart {
-    /// The chart as an SVG document.
+    /// Returns the chart as an SVG document.
     pub fn to_svg(&self) -> String {
         let around = ChartDecor {
             title: &self.title,
@@ -162,7 +162,7 @@ impl LineSeries {
 }
 
 impl LinePoint {
-    /// What the axes must reach: the measure and both ends of its interval.
+    /// Returns the points that the axes must include: the measure and both ends of its interval.
     fn corners(&self) -> impl Iterator<Item = (f64, f64)> + Clone {
         let interval = self.interval.map(|interval| [interval.low, interval.high]);
         let measures = self.y.into_iter().chain(interval.into_iter().flatten());
@@ -171,7 +171,7 @@ impl LinePoint {
     }
 }
 
-/// The stretches of places without a gap.
+/// Splits places into the stretches without a gap.
 fn contiguous_runs<T>(places: &[Option<T>]) -> impl Iterator<Item = Vec<T>>
 where
     T: Copy,
@@ -182,7 +182,8 @@ where
         .filter(|run| !run.is_empty())
 }
 
-/// Places with a corner between any two: the height changes where the next one stands.
+/// Adds a corner between any two places: the height changes at the horizontal position of the next
+/// place.
 fn step_corners(places: &[(f64, f64)]) -> impl Iterator<Item = (f64, f64)> {
     let corners = places.windows(2).flat_map(|pair| {
         let [(_, height), (next, _)] = [pair[0], pair[1]];
@@ -191,7 +192,7 @@ fn step_corners(places: &[(f64, f64)]) -> impl Iterator<Item = (f64, f64)> {
     corners.chain(places.last().copied())
 }
 
-/// A path through places.
+/// Returns an SVG path through places.
 pub(crate) fn polyline(places: impl Iterator<Item = (f64, f64)>) -> String {
     let mut path = String::new();
     for (index, (x, y)) in places.enumerate() {
@@ -204,10 +205,10 @@ pub(crate) fn polyline(places: impl Iterator<Item = (f64, f64)>) -> String {
     path
 }
 
-/// A place on the lower edge of a band and the one above it.
+/// A place on the lower edge of a band, and the place above it on the upper edge.
 type BandEnds = ((f64, f64), (f64, f64));
 
-/// The outline of a band: out along the lower ends, back along the upper ones.
+/// Returns the outline of a band, forward along the lower edge and back along the upper edge.
 fn band_around(run: Vec<BandEnds>) -> String {
     let lower = run.iter().map(|ends| ends.0);
     let upper = run.iter().rev().map(|ends| ends.1);

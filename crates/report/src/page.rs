@@ -1,4 +1,5 @@
-//! Self-contained HTML pages: one file, no network, no script; light and dark; fit to print.
+//! Self-contained HTML pages: one file, without network access or scripts, for light and dark
+//! themes and for print.
 
 use std::collections::BTreeMap;
 
@@ -10,48 +11,48 @@ use serde::Serialize;
 const TEMPLATE: &str = include_str!("../templates/page.html");
 const STYLE: &str = include_str!("../templates/page.css");
 
-/// A page: a heading, then sections.
+/// A page with a heading and sections.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ReportPage {
-    /// Its title.
+    /// The title of the page.
     pub title: String,
     /// One or two sentences below the title; may be empty.
     pub lead: String,
-    /// Its sections, the most important first. They are listed below the lead.
+    /// The sections, the most important first. Their headings are listed below the lead.
     pub sections: Vec<PageSection>,
 }
 
 /// A part of a page with a heading of its own.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PageSection {
-    /// Its heading.
+    /// The heading of the section.
     pub heading: String,
-    /// What it says, shows and tabulates, in order.
+    /// The texts, figures and tables of the section, in order.
     pub blocks: Vec<PageBlock>,
 }
 
-/// A piece of a section.
+/// A block of a section.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum PageBlock {
     /// A heading below that of the section.
     Heading {
-        /// What it says.
+        /// The text of the heading.
         heading: String,
     },
     /// A paragraph.
     Text {
-        /// What it says.
+        /// The text of the paragraph.
         text: String,
     },
-    /// Pictures side by side, as many as the page is wide.
+    /// Pictures side by side, as many as fit the width of the page.
     Figures {
         /// The pictures.
         figures: Vec<PageFigure>,
     },
     /// A table.
     Table(PageTable),
-    /// Pictures that are shown when their heading is asked for; in print they always are.
+    /// Pictures that are folded under a heading on screen, and always shown in print.
     Folded {
         /// The heading.
         heading: String,
@@ -70,44 +71,44 @@ pub struct PageFigure {
 /// A table with a row of column heads.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PageTable {
-    /// What it shows; may be empty.
+    /// The caption. May be empty.
     pub caption: String,
-    /// A head a column.
+    /// The heads of the columns.
     pub head: Vec<PageCell>,
-    /// Rows as wide as the head.
+    /// The rows, each as wide as the head.
     pub rows: Vec<Vec<PageCell>>,
 }
 
 /// A cell of a table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PageCell {
-    /// What stands in it.
+    /// The text of the cell.
     pub text: String,
-    /// What it is.
+    /// The role of the cell, which sets its colour and alignment.
     pub role: CellRole,
 }
 
-/// What a cell is. Its colour says it only once more: words always do.
+/// The role of a cell. Colour only repeats information that the text of the cell already gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CellRole {
-    /// Words.
+    /// Text.
     Words,
-    /// A number, to stand below others.
+    /// A number, aligned with the numbers below and above.
     Number,
-    /// What was hoped for.
+    /// A favourable result.
     Good,
-    /// What was not.
+    /// An unfavourable result.
     Bad,
-    /// What is not known.
+    /// An undecided or unknown result.
     Unsure,
 }
 
 impl PageFigure {
-    /// A picture made by this crate: its SVG document stands in the page as it is. `name` becomes
-    /// the name of its files without their endings, and of its place in the page; what is neither
-    /// a letter of ASCII nor a digit, `_` or `.` becomes a hyphen, so that it never leads
-    /// elsewhere.
+    /// Creates a picture from an SVG document of this crate, which becomes part of the page
+    /// unchanged. `name` becomes the name of the picture files without their endings, and of the
+    /// anchor in the page. Every character of `name` that is not an ASCII letter, a digit, `_` or
+    /// `.` becomes a hyphen, so that the name never leads to another directory.
     pub fn new(name: &str, svg: String) -> Self {
         let safe = |character: char| match character {
             letter if letter.is_ascii_alphanumeric() => letter,
@@ -120,29 +121,29 @@ impl PageFigure {
         }
     }
 
-    /// The name of its files, without their endings.
+    /// Returns the name of the picture files, without their endings.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The picture as an SVG document.
+    /// Returns the picture as an SVG document.
     pub fn svg(&self) -> &str {
         &self.svg
     }
 }
 
 impl PageCell {
-    /// A cell of words.
+    /// Creates a cell of text.
     pub fn text(text: impl Into<String>) -> Self {
         Self::of(CellRole::Words, text)
     }
 
-    /// A cell with a number.
+    /// Creates a cell with a number.
     pub fn number(text: impl Into<String>) -> Self {
         Self::of(CellRole::Number, text)
     }
 
-    /// A cell of any role.
+    /// Creates a cell of any role.
     pub fn of(role: CellRole, text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -152,7 +153,7 @@ impl PageCell {
 }
 
 impl ReportPage {
-    /// The page as an HTML document. All words are escaped.
+    /// Returns the page as an HTML document. All texts are escaped.
     pub fn to_html(&self) -> String {
         environment()
             .render_named_str(
@@ -163,7 +164,8 @@ impl ReportPage {
             .expect("the template uses what there is")
     }
 
-    /// Every picture of the page once, by name: what the files beside it are made from.
+    /// Returns every picture of the page once, by name. The picture files are written from this
+    /// map.
     pub fn pictures(&self) -> BTreeMap<&str, &str> {
         let blocks = self.sections.iter().flat_map(|section| &section.blocks);
         let figures = blocks.flat_map(|block| match block {
@@ -178,7 +180,7 @@ impl ReportPage {
     }
 }
 
-/// What the template needs, and nothing that reads files or clocks.
+/// Returns a template environment that reads neither files nor clocks.
 fn environment() -> Environment<'static> {
     let mut environment = Environment::empty();
     environment.set_auto_escape_callback(|_| AutoEscape::Html);

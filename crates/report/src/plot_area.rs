@@ -1,4 +1,4 @@
-//! What is around the data of a chart: title, legend, axes with their marks and labels.
+//! The frame of a chart: title, legend, and axes with their marks and labels.
 
 use crate::axis::{AxisScale, ChartAxis};
 use crate::font;
@@ -7,25 +7,26 @@ use crate::series_style::SeriesStyle;
 use crate::svg::{PixelNumber, SvgBuilder, TextAnchor};
 use crate::ticks::drawable;
 
-/// The width of a chart in pixels: two stand side by side on a page of print.
+/// The width of a chart in pixels. Two charts fit side by side on a printed page.
 const WIDTH: f64 = 480.0;
 /// The height of the part that holds the data.
 const PLOT_HEIGHT: f64 = 230.0;
-/// Space at the outer edges.
+/// The space at the outer edges.
 const EDGE: f64 = 10.0;
-/// Between the frame and the outermost values, so that marks there do not touch it.
+/// The distance between the frame and the outermost values, so that marks there do not touch the
+/// frame.
 const INSET: f64 = 8.0;
-/// Letters of the title, of labels and of the numbers at marks.
+/// The font sizes of the title, of labels and of the numbers at marks.
 const TITLE_SIZE: f64 = 14.0;
 const LABEL_SIZE: f64 = 12.0;
 const MARK_SIZE: f64 = 11.0;
 /// The length of a mark on an axis.
 const TICK: f64 = 4.0;
-/// How many marks the axes have at most.
+/// The maximum number of marks on each axis.
 const MAX_X_TICKS: usize = 7;
 const MAX_Y_TICKS: usize = 6;
 
-/// What a chart has around its data.
+/// The parts of a chart around its data.
 pub(crate) struct ChartDecor<'a> {
     pub(crate) title: &'a str,
     pub(crate) x: &'a ChartAxis,
@@ -33,7 +34,7 @@ pub(crate) struct ChartDecor<'a> {
     pub(crate) names: Vec<(&'a str, SeriesStyle)>,
 }
 
-/// The two scales of a chart that has been begun.
+/// The two scales of a chart whose drawing has begun.
 pub(crate) struct PlotArea {
     pub(crate) x: AxisScale,
     pub(crate) y: AxisScale,
@@ -49,7 +50,7 @@ struct PixelRect {
 }
 
 impl PlotArea {
-    /// Begins a picture for these points, given as values of both axes.
+    /// Begins a picture for these points, which are given as values of both axes.
     pub(crate) fn start(
         around: &ChartDecor<'_>,
         points: impl Iterator<Item = (f64, f64)> + Clone,
@@ -80,7 +81,7 @@ impl PlotArea {
         (svg, frame)
     }
 
-    /// Where a point lies, if it can be drawn at all.
+    /// Returns the pixel of a point. None if the point cannot be drawn.
     pub(crate) fn position(&self, (x, y): (f64, f64)) -> Option<(f64, f64)> {
         (drawable(x) && drawable(y)).then(|| (self.x.position(x), self.y.position(y)))
     }

@@ -1,4 +1,4 @@
-//! Pictures as PNG files, on any machine: nothing of the system is asked for, fonts included.
+//! PNG rendering that depends on nothing of the machine, fonts included.
 
 use std::sync::{Arc, LazyLock};
 
@@ -8,27 +8,27 @@ use thiserror::Error;
 
 use crate::font::{ARIMO, FAMILY};
 
-/// The most pixels a picture may have: 64 million, which take 256 MB on the way.
+/// The maximum number of pixels of a picture: 64 million, which take 256 MB during rendering.
 const MAX_PIXELS: f64 = 64e6;
 
-/// A picture that cannot be rendered.
+/// An error while a picture is rendered.
 #[derive(Debug, Error)]
 pub enum PngError {
-    /// It is no SVG document.
+    /// The input is not an SVG document.
     #[error("the picture cannot be read: {0}")]
     Unreadable(#[from] resvg::usvg::Error),
-    /// It would have no pixels, or too many.
+    /// The picture would have no pixels, or too many.
     #[error(
         "a picture of {width} x {height} pixels cannot be drawn: expected at least one pixel and \
          at most 64 million"
     )]
     Size {
-        /// Its width in pixels.
+        /// The width of the picture in pixels.
         width: f64,
-        /// Its height in pixels.
+        /// The height of the picture in pixels.
         height: f64,
     },
-    /// The pixels could not be packed.
+    /// The pixels could not be encoded.
     #[error("the pixels cannot be packed: {0}")]
     Encoding(String),
 }
@@ -40,7 +40,7 @@ static FONTS: LazyLock<Arc<fontdb::Database>> = LazyLock::new(|| {
     Arc::new(fonts)
 });
 
-/// The bytes of a PNG file with what `svg` shows, `scale` times as large: 2 suits screens, 4
+/// Returns a PNG file of `svg`, `scale` times as large. A scale of 2 suits screens, and 4 suits
 /// print.
 ///
 /// # Errors
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_drawn_is_refused() {
+    fn undrawable_input_is_rejected() {
         const SMALL: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"10\" height=\"5\"/>";
         assert!(matches!(
             from_svg("words", 1.0),

@@ -1,4 +1,4 @@
-//! Risk analysis plots: volatility across, performance up.
+//! Risk analysis plots, with volatility across and performance up.
 
 use tollgate_risk::{Gradient, Risk};
 
@@ -13,22 +13,22 @@ use crate::svg::{SvgBuilder, put};
 /// Yeo & Buyya (2008). The best corner is the upper left one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RiskPlot {
-    /// What is shown, in words.
+    /// The text above the plot.
     pub title: String,
-    /// How far the axis of volatility goes; give plots that are to be compared the same.
+    /// The extent of the volatility axis. Plots that are to be compared need the same extent.
     pub volatility: AxisExtent,
-    /// One a policy. Later ones are drawn over earlier ones.
+    /// The series, one per policy. Later series are drawn over earlier series.
     pub series: Vec<RiskSeries>,
 }
 
 /// The points of one policy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RiskSeries {
-    /// Its name in the legend.
+    /// The name of the policy in the legend.
     pub name: String,
-    /// Its colour, marks and dashes.
+    /// The colour, marks and dashes of the policy.
     pub style: SeriesStyle,
-    /// Its points, in any order.
+    /// The points, in any order.
     pub points: Vec<RiskPoint>,
 }
 
@@ -37,13 +37,13 @@ pub struct RiskSeries {
 pub struct RiskPoint {
     /// The name of the scenario.
     pub scenario: String,
-    /// How well the policy does in it, and how much that varies. A point that is not finite is
-    /// left out.
+    /// The performance of the policy in the scenario, and its volatility. A point that is not
+    /// finite is left out.
     pub risk: Risk,
 }
 
 impl RiskPlot {
-    /// The plot as an SVG document.
+    /// Returns the plot as an SVG document.
     pub fn to_svg(&self) -> String {
         let volatility = ChartAxis {
             label: "volatility, 0 is best".to_owned(),
@@ -92,7 +92,8 @@ impl RiskSeries {
         }
     }
 
-    /// Where marks go and what they say. Scenarios in which the policy does the same share one.
+    /// Returns the places of the marks and their tooltips. Scenarios with the same result of the
+    /// policy share a mark.
     fn marks(&self, frame: &PlotArea) -> Vec<((f64, f64), String)> {
         let mut marks: Vec<((f64, f64), String)> = Vec::new();
         for point in &self.points {
@@ -118,9 +119,9 @@ impl RiskSeries {
     }
 }
 
-/// The ends of the least-squares line of performance on volatility, as values of both axes,
-/// from the least to the greatest volatility as far as it stays within `(lowest, highest)`
-/// performance. None where all volatilities are equal, or too close together to tell.
+/// Returns the ends of the least-squares line of performance on volatility, as values of both axes.
+/// The line runs from the least to the greatest volatility, as far as it stays within
+/// `(lowest, highest)` performance. None if all volatilities are equal or too close together.
 fn trend(points: &[Risk], (lowest, highest): (f64, f64)) -> Option<[(f64, f64); 2]> {
     let finite: Vec<Risk> = points
         .iter()

@@ -1,15 +1,16 @@
-//! What tells the lines of a chart apart: colour, shape of the marks, and dashes.
+//! Styles that tell the lines of a chart apart: colour, shape of the marks, and dashes.
 
 use std::fmt::{self, Display};
 
 use crate::svg::{PixelNumber, put};
 
-/// How the series of one policy looks. The same number looks the same in every picture; after
-/// [`SeriesStyle::COUNT`] they repeat.
+/// The style of the series of one policy. The same number has the same style in every picture, and
+/// styles repeat after [`SeriesStyle::COUNT`].
 ///
-/// Colours are those of Okabe & Ito (*Color Universal Design*, 2008), which colour-blind readers
-/// can tell apart, without yellow, which is lost on white. Neighbours differ in lightness too,
-/// and no two have the same mark or dashes, so that print without colour can be read.
+/// The colours are those of Okabe & Ito (*Color Universal Design*, 2008), which colour-blind
+/// readers can tell apart. Yellow is left out because it is too faint on white. Neighbouring
+/// colours also differ in lightness, and no two styles have the same mark or dashes, so that charts
+/// printed without colour can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SeriesStyle(pub usize);
 
@@ -41,20 +42,20 @@ const STYLES: [StyleEntry; SeriesStyle::COUNT] = [
 ];
 
 impl SeriesStyle {
-    /// How many looks there are.
+    /// The number of styles.
     pub const COUNT: usize = 8;
 
     fn entry(self) -> StyleEntry {
         STYLES[self.0 % Self::COUNT]
     }
 
-    /// The attributes of a group in the colour of this look; what is in it refers to the colour
-    /// as `currentColor`.
+    /// Returns the attributes of a group in the colour of this style. Elements of the group refer
+    /// to the colour as `currentColor`.
     pub(crate) fn group(self) -> impl Display {
         ColourGroup(self)
     }
 
-    /// The attribute that makes a line dashed; empty for a solid one.
+    /// Returns the attribute that makes a line dashed. Empty for a solid line.
     pub(crate) fn dashes(self) -> String {
         match self.entry().2 {
             "" => String::new(),
@@ -62,7 +63,7 @@ impl SeriesStyle {
         }
     }
 
-    /// The path of a mark of this look around a point, about `radius` in each direction.
+    /// Returns the path of a mark of this style around a point, about `radius` in each direction.
     pub(crate) fn mark(self, (x, y): (f64, f64), radius: f64) -> String {
         let r = radius;
         match self.entry().1 {

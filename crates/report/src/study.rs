@@ -1,10 +1,10 @@
-//! The report of a study: what was run, every picture, how the policies rank, and what its
-//! claims came to.
+//! The report of a study: its setup, every picture, the rankings of the policies, and the results
+//! of the claims.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`finished`] | a study that was run, read from its folder |
-//! | `input` | what was run, on which jobs |
+//! | [`finished`] | a finished study, read from its directory |
+//! | `input` | the setup of the study and its jobs |
 //! | `charts` | the pictures that a world draws |
 //! | `claims` | the claims ledger |
 //! | `risk` | risk analysis plots and rankings |
@@ -26,12 +26,13 @@ use tollgate_study::Experiment;
 use crate::page::{PageSection, ReportPage};
 use crate::series_style::SeriesStyle;
 
-/// The page about a study.
+/// Builds the page about a study.
 ///
-/// It shows the pictures that the experiment lists. Of an experiment that lists no curves, it
-/// shows every objective over every scenario; of one that lists no risk analysis plots, those of
-/// each objective alone and of all together. Objectives that are weighed differently by `weights`
-/// are plotted and ranked beside these.
+/// The page shows the pictures that the experiment lists. For an experiment that lists no curves,
+/// the page shows every objective over every scenario. For an experiment that lists no risk
+/// analysis plots, the page shows the plots of each objective alone and of all objectives together.
+/// If `weights` weigh objectives differently, the weighted objectives are plotted and ranked beside
+/// these plots.
 pub fn page(finished: &FinishedStudy, weights: Option<&Weights>) -> ReportPage {
     let experiment = finished.results.experiment();
     let looks = PolicyStyles::of(experiment);
@@ -70,8 +71,8 @@ fn lead(finished: &FinishedStudy) -> String {
     )
 }
 
-/// How each policy looks, the same in every picture: in the order in which the experiment first
-/// names them.
+/// The style of each policy, which is the same in every picture. Styles follow the order in which
+/// the experiment first names the policies.
 struct PolicyStyles(Vec<String>);
 
 impl PolicyStyles {
@@ -94,7 +95,7 @@ impl PolicyStyles {
     }
 }
 
-/// A market and a set by name, as far as there is more than one of them.
+/// Names the market and the set, each only if there is more than one.
 fn set_and_market(experiment: &Experiment, set: usize, market: usize) -> String {
     let market = (experiment.markets.len() > 1)
         .then(|| format!("{} market", experiment.markets[market].name));

@@ -1,20 +1,20 @@
-//! Writing SVG: elements, escaping, numbers.
+//! Writes SVG: elements, escapes, numbers.
 
 use std::fmt::{self, Display, Write};
 
-/// The font that texts are measured and rendered in, then ones of the same widths.
+/// The font in which texts are measured and rendered, followed by fonts of the same widths.
 const FONTS: &str = "Arimo, Arial, Helvetica, &quot;Liberation Sans&quot;, sans-serif";
 
-/// A picture in the making. Coordinates are CSS pixels from the top left corner.
+/// An SVG picture under construction. Coordinates are CSS pixels from the top left corner.
 ///
-/// Nothing has an id, so that any number of pictures can stand in one page. Colours are
-/// presentation attributes on groups that also carry a class: a style sheet of the page around a
-/// picture outranks them, which is how pictures follow a dark theme.
+/// No element has an id, so that any number of pictures fit into one page. Colours are presentation
+/// attributes on groups that also have a class. A style sheet of the page around a picture
+/// overrides these attributes, which lets pictures follow a dark theme.
 pub(crate) struct SvgBuilder {
     body: String,
 }
 
-/// Which end of a text its coordinates give.
+/// The end of a text to which its coordinates refer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TextAnchor {
     /// The left end.
@@ -25,19 +25,19 @@ pub(crate) enum TextAnchor {
     End,
 }
 
-/// A coordinate or length, written with at most two decimals: a hundredth of a pixel is seen by
-/// nobody, and the rest would only make files large.
+/// A coordinate or length, written with at most two decimals. A hundredth of a pixel is invisible,
+/// and more decimals would only make files larger.
 #[derive(Clone, Copy)]
 pub(crate) struct PixelNumber(pub(crate) f64);
 
-/// A text with everything that means something in XML replaced, so that names from files can
-/// stand in attributes and elements. Control characters, which XML cannot hold at all, become
-/// the replacement character.
+/// A text in which every character with a meaning in XML is replaced, so that names from files are
+/// safe in attributes and elements. Control characters, which XML cannot represent, become the
+/// replacement character.
 pub(crate) struct XmlEscaped<'a>(pub(crate) &'a str);
 
 impl SvgBuilder {
-    /// An empty picture of `width` x `height` pixels on a background of its own. `title` is what
-    /// a screen reader says instead of the picture.
+    /// Creates an empty picture of `width` x `height` pixels on a background of its own. Screen
+    /// readers read `title` in place of the picture.
     pub(crate) fn new(width: f64, height: f64, title: &str) -> Self {
         let mut body = String::new();
         let (w, h, title) = (PixelNumber(width), PixelNumber(height), XmlEscaped(title));
@@ -53,17 +53,17 @@ impl SvgBuilder {
         Self { body }
     }
 
-    /// Opens a group with these attributes, as they are to be written.
+    /// Opens a group with these attributes, which are written as they are.
     pub(crate) fn open(&mut self, attributes: impl Display) {
         put(&mut self.body, format_args!("<g {attributes}>\n"));
     }
 
-    /// Closes the group opened last.
+    /// Closes the group that was opened last.
     pub(crate) fn close(&mut self) {
         self.body.push_str("</g>\n");
     }
 
-    /// A path; `title` is shown when it is pointed at.
+    /// Draws a path. `title` is its tooltip.
     pub(crate) fn path(&mut self, attributes: impl Display, data: &str, title: Option<&str>) {
         let path = format_args!("<path {attributes} d=\"{data}\"");
         match title {
@@ -75,13 +75,13 @@ impl SvgBuilder {
         }
     }
 
-    /// A text on the base line `y`, in the colour of its group.
+    /// Draws a text on the base line `y`, in the colour of its group.
     pub(crate) fn text(&mut self, (x, y): (f64, f64), anchor: TextAnchor, size: f64, text: &str) {
         let place = format_args!("x=\"{}\" y=\"{}\"", PixelNumber(x), PixelNumber(y));
         self.write_text(place, anchor, size, text);
     }
 
-    /// A text that reads upwards, `x` being its base line and `y` its anchor.
+    /// Draws a text that reads upwards, with the base line at `x` and the anchor at `y`.
     pub(crate) fn text_upwards(
         &mut self,
         (x, y): (f64, f64),
@@ -105,7 +105,7 @@ impl SvgBuilder {
         );
     }
 
-    /// The finished picture as an SVG document.
+    /// Returns the finished picture as an SVG document.
     pub(crate) fn finish(mut self) -> String {
         self.body.push_str("</svg>\n");
         self.body
@@ -166,14 +166,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_length_has_no_more_decimals_than_it_needs() {
+    fn lengths_have_no_superfluous_decimals() {
         let written =
             [0.0, -0.001, 3.0, 3.1, 2.4567, -0.5, 12.005].map(|px| PixelNumber(px).to_string());
         assert_eq!(written, ["0", "0", "3", "3.1", "2.46", "-0.5", "12.01"]);
     }
 
     #[test]
-    fn what_means_something_in_xml_is_replaced() {
+    fn xml_special_characters_are_escaped() {
         let escaped = XmlEscaped("a<b> & \"c\"\u{1}\n").to_string();
         assert_eq!(escaped, "a&lt;b&gt; &amp; &quot;c&quot;\u{fffd} ");
     }

@@ -1,23 +1,23 @@
-//! Where an axis has its marks: round numbers, few of them.
+//! Places axis marks at a few round numbers.
 
 use std::ops::RangeInclusive;
 
-/// Numbers further from zero than this are not drawn: differences of such numbers could
-/// overflow, and nothing that is measured comes near.
+/// The maximum magnitude of numbers that are drawn. Differences of larger numbers could overflow,
+/// and no measured value comes near this limit.
 pub(crate) const MAX_MAGNITUDE: f64 = 1e100;
 
-/// An axis narrower than this part of its largest number is widened: numbers so close together
-/// differ by rounding only, and steps between them could not be told apart.
+/// The minimum width of an axis, as a fraction of its largest number. Numbers closer together
+/// differ only by rounding, and steps between them could not be told apart.
 const MIN_RELATIVE_WIDTH: f64 = 1e-9;
 
-/// 0.3 / 0.05 is a little below 6: what misses a multiple by no more than this part of a step is
-/// one. On a page that is nothing.
+/// The maximum distance from a multiple at which a number counts as this multiple, as a fraction of
+/// a step. 0.3 / 0.05 is a little below 6. On a page the difference is invisible.
 const ROUNDING: f64 = 1e-6;
 
-/// From this exponent of ten on, and below its negative, numbers are written as 2e7.
+/// The decimal exponents of numbers that are written out. Numbers outside are written as 2e7.
 const PLAIN_EXPONENTS: RangeInclusive<i32> = -5..=6;
 
-/// A distance between marks: 1, 2 or 5 times a power of ten, so that people count in it.
+/// A distance between marks, which is 1, 2 or 5 times a power of ten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TickStep {
     mantissa: i64,
@@ -25,8 +25,8 @@ pub struct TickStep {
 }
 
 impl TickStep {
-    /// The smallest step of which `low..=high` holds at most `most` multiples. `most` is at
-    /// least 2; the range has passed through [`widened`].
+    /// Returns the smallest step with at most `most` multiples in `low..=high`. `most` is at least
+    /// 2, and the range is a result of [`widened`].
     pub fn for_range(low: f64, high: f64, most: usize) -> Self {
         let least = (high - low) / (most.max(2) as f64);
         let exponent = least.log10().floor() as i32 - 1;
@@ -38,8 +38,8 @@ impl TickStep {
             .expect("steps grow without end")
     }
 
-    /// The `index`-th multiple. Computed with a single division or multiplication by an exact
-    /// power of ten where there is one, so that the third multiple of 0.1 is 0.3.
+    /// Returns the `index`-th multiple. The computation is a single division or multiplication by
+    /// an exact power of ten if such a power exists, so that the third multiple of 0.1 is 0.3.
     pub fn at(self, index: i64) -> f64 {
         let count = (index * self.mantissa) as f64;
         if self.exponent < 0 {
@@ -49,14 +49,14 @@ impl TickStep {
         }
     }
 
-    /// The multiples within `low..=high`, ascending.
+    /// Returns the multiples within `low..=high`, ascending.
     pub fn within(self, low: f64, high: f64) -> Vec<f64> {
         self.indices(low, high)
             .map(|index| self.at(index))
             .collect()
     }
 
-    /// The multiples next to `low` and `high` that do not cut anything off between them.
+    /// Returns the nearest multiples around `low` and `high`, so that both values lie between them.
     pub fn around(self, low: f64, high: f64) -> (f64, f64) {
         let unit = self.at(1);
         let below = (low / unit + ROUNDING).floor() as i64;
@@ -64,7 +64,7 @@ impl TickStep {
         (self.at(below), self.at(above))
     }
 
-    /// A multiple in words: with the decimals that the step has, thousands apart.
+    /// Formats a multiple with the decimals of the step and with separated thousands.
     pub fn label(self, value: f64) -> String {
         if value == 0.0 {
             return "0".to_owned();
@@ -80,7 +80,7 @@ impl TickStep {
         format!("{sign}{}", thousands(&format!("{magnitude:.decimals$}")))
     }
 
-    /// A step a hundred times smaller.
+    /// Returns a step a hundred times smaller.
     pub(crate) fn hundredth(self) -> Self {
         Self {
             exponent: self.exponent - 2,
@@ -96,8 +96,8 @@ impl TickStep {
     }
 }
 
-/// `low..=high`, in whichever order they come, or a range around them where they are too close
-/// together to be the ends of an axis.
+/// Returns `low..=high` with its ends in ascending order. If the ends are too close together for an
+/// axis, the result is a wider range around them.
 pub fn widened(low: f64, high: f64) -> (f64, f64) {
     let (low, high) = (low.min(high), low.max(high));
     let magnitude = low.abs().max(high.abs());
@@ -110,12 +110,12 @@ pub fn widened(low: f64, high: f64) -> (f64, f64) {
     (low - magnitude / 10.0, high + magnitude / 10.0)
 }
 
-/// Whether a number can be put on an axis.
+/// Returns whether a number can be put on an axis.
 pub fn drawable(value: f64) -> bool {
     value.abs() <= MAX_MAGNITUDE
 }
 
-/// Digits before the point in groups of three, from five digits on.
+/// Groups the digits before the point in threes, from five digits on.
 fn thousands(number: &str) -> String {
     let whole = number.split('.').next().map_or(0, str::len);
     if whole < 5 {

@@ -1,4 +1,4 @@
-//! A page and its pictures as files.
+//! Writes a page and its pictures to a directory.
 
 use std::fs;
 use std::io;
@@ -9,25 +9,25 @@ use thiserror::Error;
 use crate::page::ReportPage;
 use crate::png::{self, PngError};
 
-/// The name of the page in its folder.
+/// The file name of the page in its directory.
 pub const PAGE_FILE: &str = "report.html";
 
-/// The folder of the pictures, in that of the page.
+/// The directory of the pictures, below the directory of the page.
 pub const PICTURES_DIR: &str = "figures";
 
-/// PNG files have two pixels for each of the SVG: sharp on screens and in print at half a
-/// column.
+/// PNG files have two pixels for each pixel of the SVG. They are sharp on screens, and in print at
+/// half a column.
 const SCALE: f32 = 2.0;
 
-/// A folder that could not be filled.
+/// An error while the page directory is written.
 #[derive(Debug, Error)]
 pub enum PageWriteError {
-    /// A file or folder cannot be written.
+    /// A file or directory cannot be written.
     #[error("{}: cannot be written: {error}", file.display())]
     Io {
-        /// Which one.
+        /// The path of the file or directory.
         file: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         error: io::Error,
     },
     /// A picture cannot be rendered.
@@ -35,13 +35,13 @@ pub enum PageWriteError {
     Png {
         /// The name of the picture.
         name: String,
-        /// Why.
+        /// The cause.
         error: PngError,
     },
 }
 
-/// Writes [`PAGE`] and, into [`PICTURES`], every picture of it as an SVG and a PNG file. What is
-/// there already is written over.
+/// Writes [`PAGE_FILE`], and in [`PICTURES_DIR`] every picture of the page as an SVG and a PNG file.
+/// Existing files are overwritten.
 ///
 /// # Errors
 /// [`PageWriteError`] at the first file that cannot be written.

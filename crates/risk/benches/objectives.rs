@@ -1,4 +1,4 @@
-//! How long a million outcomes take to measure.
+//! Benchmark: the time to measure a million outcomes.
 
 use std::hint::black_box;
 
@@ -16,7 +16,8 @@ fn outcomes() -> Vec<Outcome> {
     (0..JOBS).map(|job| outcome(job, &mut rng)).collect()
 }
 
-/// A job every 1,000 s; one in five is rejected, the others wait for up to a day.
+/// Returns an outcome. A job arrives every 1,000 s; one in five is rejected, the others wait for at
+/// most a day.
 fn outcome(job: usize, rng: &mut Pcg64) -> Outcome {
     let submit = Instant::from_secs(job as i64 * 1_000);
     let runtime = Span::from_micros(rng.random_range(1_000_000..40_000_000_000));

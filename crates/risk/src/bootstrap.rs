@@ -1,52 +1,52 @@
-//! How sure a mean over seeds is, and which policies cannot be told apart.
+//! Confidence intervals of means over seeds, and policies that cannot be distinguished.
 
 use rand::{Rng, RngExt};
 use thiserror::Error;
 
-/// How intervals are drawn up: the percentile bootstrap (Efron & Tibshirani 1993, §13.3).
+/// The settings of the percentile bootstrap (Efron & Tibshirani 1993, §13.3).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bootstrap {
     level: f64,
     resamples: usize,
 }
 
-/// The range in which a figure lies at the level asked for, both ends included.
+/// The range in which a figure lies at the requested level, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// Its lower end.
+    /// The lower end.
     pub low: f64,
-    /// Its upper end, at least the lower one.
+    /// The upper end, at least the lower one.
     pub high: f64,
 }
 
-/// Values or settings that give no interval.
+/// The error for values or settings that give no interval.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 pub enum BootstrapError {
-    /// The level leaves nothing out, or everything.
+    /// The level is not between 0 and 1.
     #[error("the confidence level is {0}: expected a number above 0 and below 1")]
     Level(f64),
     /// There are too few resamples for any of them to lie beyond an end.
     #[error("{resamples} resamples are too few for a confidence level of {level}")]
     TooFewResamples {
-        /// Resamples asked for.
+        /// Number of resamples requested.
         resamples: usize,
-        /// Level asked for.
+        /// Level requested.
         level: f64,
     },
-    /// One value says nothing about how much it varies.
+    /// There are too few values: the variation of a single value is unknown.
     #[error("an interval needs values of at least two seeds: there are {0}")]
     TooFewSeeds(usize),
     /// Two policies were not run over the same seeds.
     #[error("values of {left} and {right} seeds cannot be paired")]
     Unpaired {
-        /// Values of the first policy.
+        /// Number of values of the first policy.
         left: usize,
-        /// Values of the second policy.
+        /// Number of values of the second policy.
         right: usize,
     },
 }
 
-/// A level of 95 % and 2,000 resamples: each end is the 50th mean from its side.
+/// Returns a level of 95 % and 2,000 resamples: each end is the 50th mean from its side.
 impl Default for Bootstrap {
     fn default() -> Self {
         Self {
@@ -57,7 +57,7 @@ impl Default for Bootstrap {
 }
 
 impl Bootstrap {
-    /// Intervals at `level` (above 0, below 1) from `resamples` draws.
+    /// Creates settings for intervals at `level` (above 0, below 1) from `resamples` draws.
     ///
     /// # Errors
     /// [`BootstrapError::Level`] or [`BootstrapError::TooFewResamples`].
@@ -72,9 +72,9 @@ impl Bootstrap {
         Ok(bootstrap)
     }
 
-    /// The interval of the mean of `values`, one for each seed.
+    /// Returns the interval of the mean of `values`, one for each seed.
     ///
-    /// Which interval it is depends on `rng` alone: pass a generator whose stream is pinned.
+    /// The draws depend on `rng` alone: pass a generator whose stream is pinned.
     ///
     /// # Errors
     /// [`BootstrapError::TooFewSeeds`] if there are fewer than two values.
@@ -93,8 +93,9 @@ impl Bootstrap {
         })
     }
 
-    /// The interval of the mean difference `left - right` between two policies that were run
-    /// over the same seeds, in the same order: what a seed does to both falls out.
+    /// Returns the interval of the mean difference `left - right` between two policies that were
+    /// run over the same seeds, in the same order. The effect that a seed has on both policies
+    /// cancels out.
     ///
     /// # Errors
     /// [`BootstrapError::Unpaired`] or [`BootstrapError::TooFewSeeds`].
@@ -114,11 +115,11 @@ impl Bootstrap {
         self.mean(&differences, rng)
     }
 
-    /// Whether two policies run over the same seeds cannot be told apart: the interval of their
-    /// paired difference contains 0.
+    /// Returns whether two policies run over the same seeds cannot be distinguished, that is,
+    /// whether the interval of their paired difference contains 0.
     ///
     /// # Errors
-    /// As [`Bootstrap::paired_difference`].
+    /// The errors of [`Bootstrap::paired_difference`].
     pub fn indistinguishable(
         &self,
         left: &[f64],
@@ -129,25 +130,25 @@ impl Bootstrap {
         Ok(difference.contains(0.0))
     }
 
-    /// The how-manieth of the ordered means an end is, counted from its side:
-    /// k = floor((B + 1) alpha) (§12.5). 0 only for settings that [`Bootstrap::new`] refuses.
+    /// Returns the rank of an end among the ordered means, counted from its side: k = floor((B + 1)
+    /// alpha) (§12.5). The rank is 0 only for settings that [`Bootstrap::new`] rejects.
     fn end(&self) -> usize {
         let tail = (1.0 - self.level) / 2.0;
         ((self.resamples as f64 + 1.0) * tail + ROUNDING).floor() as usize
     }
 }
 
-/// 1 - 0.9 is a little below 0.1: that must not move an end.
+/// Rounding allowance: 1 - 0.9 is a little below 0.1, which must not move an end.
 const ROUNDING: f64 = 1e-9;
 
 impl Interval {
-    /// Whether `value` lies within.
+    /// Returns whether `value` lies within the interval.
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
 }
 
-/// The mean of as many values as there are, drawn with replacement.
+/// Returns the mean of `values.len()` values drawn with replacement.
 fn resampled_mean(values: &[f64], rng: &mut impl Rng) -> f64 {
     let draws = values
         .iter()
@@ -167,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_are_those_of_the_book() {
+    fn interval_ends_match_efron_and_tibshirani() {
         for (level, resamples, end) in [(0.95, 2_000, 50), (0.9, 999, 50), (0.9, 19, 1)] {
             let bootstrap = Bootstrap::new(level, resamples).unwrap();
             assert_eq!(bootstrap.end(), end);
@@ -176,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_without_an_interval_are_refused() {
+    fn settings_without_an_interval_are_rejected() {
         for level in [0.0, 1.0, -0.5, f64::NAN] {
             assert!(matches!(
                 Bootstrap::new(level, 2_000),
@@ -229,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn pairing_takes_out_what_a_seed_does_to_both() {
+    fn pairing_removes_the_common_seed_effect() {
         let left = [10.0, 50.0, 30.0, 90.0, 70.0];
         let right = left.map(|value| value + 1.0);
         let bootstrap = Bootstrap::default();
@@ -243,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn too_few_or_unpaired_values_are_refused() {
+    fn too_few_or_unpaired_values_are_rejected() {
         let bootstrap = Bootstrap::default();
         assert_eq!(
             bootstrap.mean(&[1.0], &mut pinned()),

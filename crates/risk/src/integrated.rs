@@ -8,61 +8,62 @@ use thiserror::Error;
 
 use crate::{Objective, Risk};
 
-/// By how much weights may miss a sum of 1: what thirds written with ten digits miss it by.
+/// The maximum deviation of the sum of the weights from 1. Thirds written with ten digits deviate
+/// by this much.
 const SUM_TOLERANCE: f64 = 1e-9;
 
-/// How much each objective matters: each weight between 0 and 1, all together 1.
+/// The weights of the objectives: each between 0 and 1, with a sum of 1.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Weights(BTreeMap<Objective, f64>);
 
-/// Weights that are none, or that weigh what was not measured.
+/// The error for invalid weights, or for weights of objectives that were not measured.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 pub enum WeightsError {
     /// A weight is outside its range.
     #[error("the weight of {objective} is {weight}: expected a number from 0 to 1")]
     OutOfRange {
-        /// What was to be weighed.
+        /// The weighted objective.
         objective: Objective,
-        /// The weight given.
+        /// Its weight.
         weight: f64,
     },
     /// An objective has two weights.
     #[error("{objective} has more than one weight")]
     Twice {
-        /// What was to be weighed.
+        /// The weighted objective.
         objective: Objective,
     },
-    /// The weights do not add up.
+    /// The sum of the weights is not 1.
     #[error("the weights add up to {sum}: expected 1")]
     Sum {
-        /// What they add up to.
+        /// The sum of the weights.
         sum: f64,
     },
-    /// An objective that counts was not analysed.
+    /// An objective with a weight was not analysed.
     #[error("{objective} has a weight, but no separate risk")]
     Missing {
-        /// What was to be weighed.
+        /// The weighted objective.
         objective: Objective,
     },
 }
 
-/// Words that are no weights.
+/// The error for a text that does not parse as weights.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum ParseWeightsError {
-    /// A word is no pair of an objective and a number.
+    /// A word is not a pair of an objective and a number.
     #[error("expected OBJECTIVE=NUMBER, got `{0}`: the objectives are {names}", names = names())]
     NotAPair(String),
-    /// The pairs are no weights.
+    /// The pairs are not valid weights.
     #[error(transparent)]
     Weights(#[from] WeightsError),
 }
 
-/// The names of all objectives, in words.
+/// Returns the names of all objectives as a list.
 fn names() -> String {
     Objective::ALL.map(Objective::name).join(", ")
 }
 
-/// Reads weights as `wait=0.1,sla=0.9`.
+/// Parses weights such as `wait=0.1,sla=0.9`.
 impl FromStr for Weights {
     type Err = ParseWeightsError;
 
@@ -79,7 +80,7 @@ impl FromStr for Weights {
     }
 }
 
-/// The weights as they are read.
+/// Writes the weights in the format that is parsed.
 impl fmt::Display for Weights {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (n, (objective, weight)) in self.iter().enumerate() {
@@ -112,24 +113,25 @@ impl Weights {
         Ok(Self(checked))
     }
 
-    /// The same weight for each of `objectives`, as in the paper's experiments.
+    /// Returns the same weight for each of `objectives`, as in the paper's experiments.
     ///
     /// # Errors
-    /// [`WeightsError::Twice`] if one is named twice, [`WeightsError::Sum`] if there is none.
+    /// [`WeightsError::Twice`] if an objective is named twice, [`WeightsError::Sum`] if
+    /// `objectives` is empty.
     pub fn equal(objectives: &[Objective]) -> Result<Self, WeightsError> {
         let weight = 1.0 / objectives.len() as f64;
         Self::new(objectives.iter().map(|&objective| (objective, weight)))
     }
 
-    /// The objectives and their weights, in the order of [`Objective::ALL`].
+    /// Returns the objectives and their weights, in the order of [`Objective::ALL`].
     pub fn iter(&self) -> impl Iterator<Item = (Objective, f64)> {
         self.0
             .iter()
             .map(|(&objective, &weight)| (objective, weight))
     }
 
-    /// Performance and volatility of all objectives together: weighted sums of the separate ones
-    /// (Yeo & Buyya 2008, eq. 7-8). Objectives without a weight do not count.
+    /// Returns the performance and volatility of all objectives together: weighted sums of the
+    /// separate values (Yeo & Buyya 2008, eq. 7-8). Objectives without a weight do not count.
     ///
     /// # Errors
     /// [`WeightsError::Missing`] if an objective with a weight is not in `separate`.
@@ -163,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_are_read_as_they_are_written() {
+    fn weights_round_trip() {
         let read = |words: &str| words.parse::<Weights>();
         let weights = read("wait=0.1, sla=0.4,reliability=0.3,profitability=0.2").unwrap();
         assert_eq!(read(&weights.to_string()), Ok(weights));
@@ -218,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_measured_cannot_be_weighed() {
+    fn unmeasured_objective_cannot_be_weighted() {
         let weights = Weights::equal(&[Sla, Profitability]).unwrap();
         let separate = BTreeMap::from([(Sla, risk(0.5, 0.25))]);
         assert_eq!(
@@ -231,7 +233,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_whole_lies_between_its_parts(
+        fn integrated_risk_lies_between_its_parts(
             parts in proptest::array::uniform4((0.0..=1.0f64, 0.0..=0.5f64, 0.01..1.0f64)),
         ) {
             let sum: f64 = parts.iter().map(|part| part.2).sum();

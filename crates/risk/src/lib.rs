@@ -1,4 +1,4 @@
-//! How well a policy did, how surely, and how it compares with others.
+//! Risk analysis: performance of policies, its uncertainty, and comparisons.
 //!
 //! | module | step | source |
 //! |---|---|---|
@@ -9,12 +9,12 @@
 //! | [`integrated`] | several objectives, weighted, to performance and volatility | eq. 7-8 |
 //! | [`profile`] | the points of one policy to its extremes and its trend line | Table II |
 //! | [`ranking`] | policies by best performance or best volatility | Tables III-IV |
-//! | [`bootstrap`] | how sure a mean over seeds is; which policies cannot be told apart | |
+//! | [`bootstrap`] | confidence intervals over seeds; policies that cannot be distinguished | |
 //!
 //! The equations, tables and sections are those of Yeo & Buyya, *Integrated Risk Analysis for a
 //! Commercial Computing Service in Utility Computing* (2008).
 //!
-//! Everything here is a pure function: the same outcomes, in the same order, give the same bytes.
+//! Every function here is pure: the same outcomes, in the same order, give the same bytes.
 
 pub mod bootstrap;
 pub mod integrated;

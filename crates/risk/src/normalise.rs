@@ -1,20 +1,21 @@
-//! From raw values to scores that can be compared and added up.
+//! Normalisation of raw values to scores that can be compared and added.
 //!
-//! The paper (§4.1) wants results between 0, the worst, and 1, the best, and does not say how
-//! they come about. Two rules are offered; every output names the one that was used.
+//! The paper (§4.1) wants results between 0, the worst, and 1, the best, and does not give the
+//! computation. Two rules are available; every output names the rule that was used.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::{Objective, Preference};
 
-/// How raw values of an objective become scores.
+/// A rule that turns raw values of an objective into scores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Normalisation {
     /// The worst value of the pool scores 0, the best 1, others in proportion.
     #[default]
     MinMax,
-    /// A percentage is divided by 100; a wait scores 1 less its part of the longest in the pool.
+    /// A percentage is divided by 100. A wait scores 1 minus its fraction of the longest wait in
+    /// the pool.
     Percent,
 }
 
@@ -22,7 +23,7 @@ pub enum Normalisation {
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Score(f64);
 
-/// A rule made ready for one objective.
+/// A rule prepared for one objective.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale {
     worst: f64,
@@ -30,10 +31,10 @@ pub struct Scale {
 }
 
 impl Normalisation {
-    /// Every rule.
+    /// All rules.
     pub const ALL: [Self; 2] = [Self::MinMax, Self::Percent];
 
-    /// The name of the rule in files and on the command line.
+    /// Returns the name of the rule in files and on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::MinMax => "min-max",
@@ -41,9 +42,9 @@ impl Normalisation {
         }
     }
 
-    /// The scale of `objective` over `pool`: its raw values (seconds or %) under every policy,
-    /// in every scenario, at every setting of one market and one set. Values that are missing
-    /// or not finite take no part.
+    /// Returns the scale of `objective` over `pool`: its raw values (seconds or %) under every
+    /// policy, in every scenario, at every setting of one market and one set. Missing and
+    /// non-finite values are ignored.
     pub fn scale(self, objective: Objective, pool: impl IntoIterator<Item = Option<f64>>) -> Scale {
         let (min, max) = extremes(pool);
         match (self, objective.preference()) {
@@ -60,10 +61,10 @@ impl Scale {
         Self { worst, best }
     }
 
-    /// The score of a raw value. One beyond the ends of the scale (a loss under
-    /// [`Normalisation::Percent`]) scores as the end does; a missing one (the wait if nothing was
-    /// fulfilled) is the worst there is. If all values of the pool were equal, none is worse
-    /// than the best: it scores 1.
+    /// Returns the score of a raw value. A value beyond the ends of the scale (a loss under
+    /// [`Normalisation::Percent`]) gets the score of that end. A missing value (the wait if no job
+    /// was fulfilled) gets the worst score. If all values of the pool are equal, every value scores
+    /// 1.
     pub fn score(&self, raw: Option<f64>) -> Score {
         let Some(raw) = raw.filter(|raw| raw.is_finite()) else {
             return Score::WORST;
@@ -77,23 +78,23 @@ impl Scale {
 }
 
 impl Score {
-    /// 0.
+    /// The worst score, 0.
     pub const WORST: Self = Self(0.0);
-    /// 1.
+    /// The best score, 1.
     pub const BEST: Self = Self(1.0);
 
-    /// A score that was computed elsewhere, if it is between 0 and 1.
+    /// Returns a score that was computed elsewhere, or None unless it is between 0 and 1.
     pub fn new(score: f64) -> Option<Self> {
         (0.0..=1.0).contains(&score).then_some(Self(score))
     }
 
-    /// The score as a number, 0 to 1.
+    /// Returns the score as a number, 0 to 1.
     pub const fn get(self) -> f64 {
         self.0
     }
 }
 
-/// The smallest and largest finite value; of an empty pool 0 and 0.
+/// Returns the smallest and largest finite value; 0 and 0 for an empty pool.
 fn extremes(pool: impl IntoIterator<Item = Option<f64>>) -> (f64, f64) {
     let finite = pool.into_iter().flatten().filter(|raw| raw.is_finite());
     finite
@@ -108,7 +109,7 @@ impl fmt::Display for Normalisation {
     }
 }
 
-/// A word that names no rule.
+/// The error for a word that is not the name of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no normalisation `{0}`: min-max or percent")]
 pub struct UnknownNormalisation(pub String);

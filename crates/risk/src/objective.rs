@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::Objectives;
 
-/// What a provider wants to achieve (Yeo & Buyya 2008, Table I).
+/// An objective of a provider (Yeo & Buyya 2008, Table I).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Objective {
     /// Manage wait time for SLA acceptance (eq. 1), in seconds.
@@ -18,17 +18,17 @@ pub enum Objective {
     Profitability,
 }
 
-/// Which values of an objective are the better ones.
+/// The direction in which the values of an objective get better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preference {
-    /// Small values.
+    /// Small values are better.
     Lower,
-    /// Large values.
+    /// Large values are better.
     Higher,
 }
 
 impl Objective {
-    /// Every objective, in the order of Table I.
+    /// All objectives, in the order of Table I.
     pub const ALL: [Self; 4] = [
         Self::Wait,
         Self::Sla,
@@ -36,7 +36,7 @@ impl Objective {
         Self::Profitability,
     ];
 
-    /// The name of the objective in files and on the command line.
+    /// Returns the name of the objective in files and on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Wait => "wait",
@@ -46,7 +46,7 @@ impl Objective {
         }
     }
 
-    /// Which values are the better ones.
+    /// Returns the direction in which the values get better.
     pub const fn preference(self) -> Preference {
         match self {
             Self::Wait => Preference::Lower,
@@ -54,8 +54,8 @@ impl Objective {
         }
     }
 
-    /// The raw value in `measured`: the wait in seconds, the others in %. None where it is
-    /// undefined: the wait if nothing was fulfilled, profitability without a market.
+    /// Returns the raw value in `measured`: the wait in seconds, the others in %. None where the
+    /// value is undefined: the wait if no job was fulfilled, profitability without a market.
     pub fn value(self, measured: &Objectives) -> Option<f64> {
         match self {
             Self::Wait => measured.wait.map(|wait| wait.as_secs_f64()),
@@ -72,7 +72,7 @@ impl fmt::Display for Objective {
     }
 }
 
-/// A word that names no objective.
+/// The error for a word that is not the name of an objective.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no objective `{0}`: wait, sla, reliability or profitability")]
 pub struct UnknownObjective(pub String);

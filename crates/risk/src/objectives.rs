@@ -1,64 +1,64 @@
-//! From the outcomes of jobs to the four objectives and the measures usual in the field.
+//! Computation of the four objectives and the usual measures from the outcomes of jobs.
 
 use std::collections::BTreeMap;
 
 use tollgate_model::{Credits, Decision, Instant, Market, Outcome, Reason, Span};
 
-/// Run times below this count as this much in bounded slowdown (Feitelson & Rudolph 1998), so
-/// that jobs that fail at once do not drown the others.
+/// The run time threshold of bounded slowdown (Feitelson & Rudolph 1998). Shorter run times count
+/// as this long, so that jobs that fail at once do not dominate the others.
 pub const BOUNDED_SLOWDOWN_THRESHOLD: Span = Span::from_secs(10);
 
-/// How a policy did on a set of jobs. Means and the median are rounded to the nearest
+/// The results of a policy on a set of jobs. Means and the median are rounded to the nearest
 /// microsecond.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Objectives {
-    /// Jobs handed in.
+    /// Number of submitted jobs.
     pub submitted: u64,
-    /// Jobs let in.
+    /// Number of accepted jobs.
     pub accepted: u64,
-    /// Jobs kept out.
+    /// Number of rejected jobs.
     pub rejected: u64,
-    /// Jobs kept out, by reason, in the order of [`Reason::ALL`]; reasons that never applied are
-    /// left out.
+    /// Number of rejected jobs by reason, in the order of [`Reason::ALL`]. Reasons that never
+    /// applied are omitted.
     pub rejected_by_reason: BTreeMap<Reason, u64>,
-    /// Jobs that were let in and finished within their deadline.
+    /// Number of jobs that were accepted and finished within their deadline.
     pub fulfilled: u64,
-    /// Eq. 1: mean span from submission to start of fulfilled jobs. None if there were none.
+    /// Eq. 1: mean span from submission to start of fulfilled jobs. None if no job was fulfilled.
     pub wait: Option<Span>,
-    /// Eq. 2: fulfilled of submitted jobs, 0 to 100. 100 if nothing was submitted.
+    /// Eq. 2: fulfilled jobs in % of submitted jobs, 0 to 100. 100 if no job was submitted.
     pub sla_pct: f64,
-    /// Eq. 3: fulfilled of accepted jobs, 0 to 100. 100 if nothing was accepted.
+    /// Eq. 3: fulfilled jobs in % of accepted jobs, 0 to 100. 100 if no job was accepted.
     pub reliability_pct: f64,
-    /// Eq. 4: utility of accepted jobs in % of the budgets of submitted jobs; at most 100 where
-    /// no job earns more than its budget, and unbounded below where penalties are. None without
-    /// a market, or if the budgets add up to nothing.
+    /// Eq. 4: utility of accepted jobs in % of the budgets of submitted jobs. At most 100 where no
+    /// job earns more than its budget, and unbounded below where there are penalties. None without
+    /// a market, or if the sum of the budgets is zero.
     pub profitability_pct: Option<f64>,
-    /// What the provider earned with accepted jobs, penalties deducted, saturating. None without
-    /// a market.
+    /// The provider's earnings from accepted jobs, penalties deducted, saturating. None without a
+    /// market.
     pub utility: Option<Credits>,
     /// Mean span from submission to start of all jobs that ran.
     pub mean_wait: Option<Span>,
-    /// Median span from submission to start of all jobs that ran; of an even number of jobs the
+    /// Median span from submission to start of all jobs that ran. For an even number of jobs, the
     /// mean of the middle two.
     pub median_wait: Option<Span>,
     /// Mean bounded slowdown of all jobs that ran, with [`BOUNDED_SLOWDOWN_THRESHOLD`]; at least 1.
     pub mean_bounded_slowdown: Option<f64>,
-    /// Mean response time over run time of fulfilled jobs. Jobs without a run time have none.
+    /// Mean response time over run time of fulfilled jobs, without jobs whose run time is zero.
     pub mean_slowdown_fulfilled: Option<f64>,
-    /// Work of the jobs that ran (procs x run time) over nodes x makespan, 0 to 1 where no node
-    /// was counted twice.
+    /// Work of the jobs that ran (procs x run time) over nodes x makespan, 0 to 1 if no node was
+    /// counted twice.
     pub utilisation: Option<f64>,
-    /// From the first submission, whatever became of that job, to the last finish. Published
-    /// makespans are counted so: Lublin's 10,000 jobs on 256 processors under EASY take
-    /// 8,730,698 s, from the first submission at 5,094 s to the last finish at 8,735,792 s.
+    /// Span from the first submission, whether or not that job was accepted, to the last finish.
+    /// Published makespans are counted this way: Lublin's 10,000 jobs on 256 processors under EASY
+    /// take 8,730,698 s, from the first submission at 5,094 s to the last finish at 8,735,792 s.
     pub makespan: Option<Span>,
 }
 
 impl Objectives {
-    /// Measures what became of jobs on a cluster of `nodes` (processors, where space is shared).
+    /// Measures the outcomes of jobs on a cluster of `nodes` (processors, where space is shared).
     ///
-    /// One pass: sums of times and money are exact integers, sums of slowdowns run in the order
-    /// of `outcomes`; the median is selected, not sorted for.
+    /// This takes one pass: sums of times and money are exact integers, and sums of slowdowns
+    /// follow the order of `outcomes`. The median is found by selection, without sorting.
     pub fn of(outcomes: &[Outcome], nodes: u32, market: Market) -> Self {
         let mut tally = ObjectiveTotals::default();
         for outcome in outcomes {
@@ -68,8 +68,8 @@ impl Objectives {
     }
 }
 
-/// Sums on the way. Times are in microseconds, money in millionths: even [`i64::MAX`] added up
-/// for each of a billion jobs stays far inside an `i128`.
+/// The running totals. Times are in microseconds, money in millionths: even [`i64::MAX`] for each
+/// of a billion jobs adds up to far less than the range of an `i128`.
 #[derive(Default)]
 struct ObjectiveTotals {
     submitted: u64,
@@ -169,7 +169,7 @@ impl ObjectiveTotals {
     }
 }
 
-/// A mean of real numbers, added up in the order in which they come.
+/// A mean of real numbers, added in the order of their arrival.
 #[derive(Default)]
 struct Mean {
     sum: f64,
@@ -191,7 +191,7 @@ impl Extend<f64> for Mean {
     }
 }
 
-/// `part` of `whole` in %; all of it if there is nothing to have a part of.
+/// Returns `part` of `whole` in %; 100 if `whole` is 0.
 fn share_pct(part: u64, whole: u64) -> f64 {
     if whole == 0 {
         100.0
@@ -200,15 +200,15 @@ fn share_pct(part: u64, whole: u64) -> f64 {
     }
 }
 
-/// The mean of `count` spans that add up to `micros`, rounded to the nearest microsecond, halves
-/// upward.
+/// Returns the mean of `count` spans with the sum `micros`, rounded to the nearest microsecond,
+/// halves upward.
 fn mean_span(micros: i128, count: u64) -> Option<Span> {
     let count = i128::from(count);
     let mean = (2 * micros + count).checked_div_euclid(2 * count)?;
     Some(Span::from_micros(saturated(mean)))
 }
 
-/// The middle of `spans`, which it reorders.
+/// Returns the median of `spans`, which this function reorders.
 fn median(spans: &mut [Span]) -> Option<Span> {
     let middle = spans.len() / 2;
     let even = spans.len().is_multiple_of(2);

@@ -1,11 +1,11 @@
-//! The points of one policy in a risk analysis plot, summed up.
+//! Summary of the points of one policy in a risk analysis plot.
 
 use std::fmt;
 
 use crate::Risk;
 
-/// Points are compared in billionths: far finer than any plot, and coarse enough for rounding
-/// errors to break no tie.
+/// The number of steps per unit for comparisons of points. Billionths are far finer than any plot,
+/// and coarse enough that rounding errors break no tie.
 const STEPS: f64 = 1e9;
 
 /// The extremes of a policy's points, one for each scenario, and their trend (Yeo & Buyya 2008,
@@ -27,22 +27,22 @@ pub struct Profile {
     pub mean_distance: f64,
 }
 
-/// Where the trend line goes, the preferred directions first.
+/// The direction of the trend line, the preferred directions first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Gradient {
     /// Better performance comes with less volatility.
     Decreasing,
     /// Better performance comes with more volatility.
     Increasing,
-    /// Volatility changes, performance hardly does.
+    /// Volatility changes, performance hardly changes.
     Zero,
-    /// There is no line: all points have the same volatility, as those of a policy that does the
+    /// There is no line: all points have the same volatility, as those of a policy that behaves the
     /// same in every scenario.
     None,
 }
 
 impl Profile {
-    /// Sums up the points of a policy. None if there are none.
+    /// Summarises the points of a policy. None if `points` is empty.
     pub fn of(points: &[Risk]) -> Option<Self> {
         let performance = || points.iter().map(|point| steps(point.performance));
         let volatility = || points.iter().map(|point| steps(point.volatility));
@@ -56,20 +56,21 @@ impl Profile {
         })
     }
 
-    /// By how much performance differs between scenarios; less is better.
+    /// Returns the difference of performance between scenarios; less is better.
     pub fn performance_difference(&self) -> f64 {
         from_steps(steps(self.max_performance) - steps(self.min_performance))
     }
 
-    /// By how much volatility differs between scenarios; less is better.
+    /// Returns the difference of volatility between scenarios; less is better.
     pub fn volatility_difference(&self) -> f64 {
         from_steps(steps(self.max_volatility) - steps(self.min_volatility))
     }
 }
 
 impl Gradient {
-    /// The direction of the least-squares line of performance on volatility. A slope between
-    /// -0.1 and 0.1, the ends included, counts as zero: the paper calls lines that look level so.
+    /// Returns the direction of the least-squares line of performance on volatility. A slope
+    /// between -0.1 and 0.1, both included, counts as zero, because the paper calls lines that look
+    /// level so.
     ///
     /// The sums are exact integers of billionths, so the order of the points does not matter.
     pub fn of(points: &[Risk]) -> Self {
@@ -85,7 +86,8 @@ impl Gradient {
         }
     }
 
-    /// The slope of that line, performance over volatility; none if there is no line.
+    /// Returns the slope of the least-squares line, performance over volatility, or None if there
+    /// is no line.
     pub fn slope(points: &[Risk]) -> Option<f64> {
         let TrendLine { spread, joint } = TrendLine::through(points);
         (spread != 0).then(|| joint as f64 / spread as f64)
@@ -117,7 +119,7 @@ impl TrendLine {
     }
 }
 
-/// The words of Tables III-IV, in small letters.
+/// Writes the words of Tables III-IV, in lower case.
 impl fmt::Display for Gradient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -138,7 +140,7 @@ fn mean_distance(points: &[Risk], max_performance: i64, min_volatility: i64) -> 
     (distances.sum::<f64>() / points.len() as f64).round() / STEPS
 }
 
-/// A figure in billionths.
+/// Returns a figure in billionths.
 pub(crate) fn steps(figure: f64) -> i64 {
     (figure * STEPS).round() as i64
 }

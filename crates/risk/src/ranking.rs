@@ -5,11 +5,11 @@ use std::cmp::Ordering;
 use crate::profile::steps;
 use crate::{Gradient, Profile};
 
-/// What counts first when policies are ranked (Yeo & Buyya 2008, §4.3).
+/// The order of the figures by which policies are ranked (Yeo & Buyya 2008, §4.3).
 ///
-/// A tie in one figure is decided by the next. The paper's last figure is the gradient, and its
-/// text puts policy C before D, which tie in all of them, because most points of C lie near its
-/// best: the mean distance to that best says so, and comes last here.
+/// The next figure decides a tie in one figure. The paper's last figure is the gradient. The paper
+/// ranks policy C before D, which tie in all its figures, because most points of C lie near its
+/// best. The mean distance to that best expresses this, and is the last figure here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Ranking {
     /// Table III: maximum performance, minimum volatility, performance difference, volatility
@@ -20,13 +20,13 @@ pub enum Ranking {
     BestVolatility,
 }
 
-/// Where a policy comes in.
+/// The rank of a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PolicyRank {
-    /// 1 for the best. Policies that tie in every figure share a rank, and the next one counts
-    /// all before it: 1, 2, 2, 4.
+    /// 1 for the best. Policies that tie in every figure share a rank, and the next rank counts all
+    /// policies before it: 1, 2, 2, 4.
     pub rank: usize,
-    /// The policy, by its position among those that were ranked.
+    /// The policy, by its index among the ranked policies.
     pub policy: usize,
 }
 
@@ -34,7 +34,8 @@ impl Ranking {
     /// Both rankings.
     pub const ALL: [Self; 2] = [Self::BestPerformance, Self::BestVolatility];
 
-    /// The places of policies, best first; those that share a rank in the order given.
+    /// Returns the ranks of policies, best first. Policies that share a rank stay in the given
+    /// order.
     pub fn ranks(self, profiles: &[Profile]) -> Vec<PolicyRank> {
         let mut order: Vec<usize> = (0..profiles.len()).collect();
         order.sort_by(|&a, &b| self.compare(&profiles[a], &profiles[b]));
@@ -50,12 +51,12 @@ impl Ranking {
         places
     }
 
-    /// [`Ordering::Less`] if `a` is preferred to `b`. Figures are compared in billionths.
+    /// Returns [`Ordering::Less`] if `a` is preferred to `b`. Figures are compared in billionths.
     pub fn compare(self, a: &Profile, b: &Profile) -> Ordering {
         self.key(a).cmp(&self.key(b))
     }
 
-    /// The figures in the order in which they count, the preferred ones smaller.
+    /// Returns the figures in the order of their importance, the preferred ones smaller.
     fn key(self, profile: &Profile) -> ([i64; 4], Gradient, i64) {
         let performance = -steps(profile.max_performance);
         let volatility = steps(profile.min_volatility);

@@ -2,7 +2,7 @@
 
 use crate::Score;
 
-/// A point of a risk analysis plot: how well a policy does, and how much that varies.
+/// A point of a risk analysis plot: the performance of a policy and its variation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Risk {
     /// Mean of the normalised results, 0 (worst) to 1 (best).
@@ -12,12 +12,12 @@ pub struct Risk {
 }
 
 impl Risk {
-    /// Performance and volatility of one objective in one scenario, from the score at each value
-    /// that the scenario takes (Yeo & Buyya 2008, eq. 5-6). None if there is no score.
+    /// Returns the performance and volatility of one objective in one scenario, from the score at
+    /// each value that the scenario takes (Yeo & Buyya 2008, eq. 5-6). None if `scores` is empty.
     ///
-    /// Eq. 6 is the population standard deviation. It is computed from deviations, not as
-    /// printed, a difference of squares whose rounding errors could turn negative; and relative
-    /// to the first score, so that equal scores have a volatility of exactly 0.
+    /// Eq. 6 is the population standard deviation. It is computed from deviations, because the
+    /// printed form is a difference of squares whose rounding errors could make it negative. The
+    /// deviations are relative to the first score, so equal scores have a volatility of exactly 0.
     pub fn separate(scores: &[Score]) -> Option<Self> {
         let origin = scores.first()?.get();
         let count = scores.len() as f64;
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_has_no_risk() {
+    fn empty_scores_have_no_risk() {
         assert_eq!(Risk::separate(&[]), None);
     }
 

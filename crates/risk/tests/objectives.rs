@@ -1,4 +1,4 @@
-//! Objectives and measures of small sets of jobs, worked out by hand, and against plain sums.
+//! Objectives and measures of small sets of jobs, compared with hand computation and plain sums.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,8 @@ use tollgate_model::outcome::RunInterval;
 use tollgate_model::{Credits, Decision, Instant, Market, Outcome, Reason, Span};
 use tollgate_risk::Objectives;
 
-/// A job submitted at 0 that would take 10 s on one processor and pay 100 credits within 50 s.
+/// Returns a job submitted at 0 that would take 10 s on one processor and pay 100 credits within 50
+/// s.
 fn job() -> Outcome {
     Outcome {
         submit: Instant::ZERO,
@@ -41,7 +42,8 @@ fn ran(start_s: i64, finish_s: i64, utility: f64) -> Outcome {
     }
 }
 
-/// Two kept, one late, one kept out at the door and one while it waited.
+/// Returns five jobs: two fulfilled, one late, one rejected at submission, one rejected while
+/// queued.
 fn five_jobs() -> Vec<Outcome> {
     vec![
         ran(0, 10, 100.0),
@@ -107,7 +109,7 @@ fn nothing_accepted_is_perfectly_reliable() {
 }
 
 #[test]
-fn no_jobs_at_all() {
+fn objectives_of_no_jobs_are_defined() {
     let found = Objectives::of(&[], 1, Market::Bid);
     assert_eq!((found.submitted, found.sla_pct), (0, 100.0));
     assert_eq!(found.profitability_pct, None);

@@ -1,11 +1,12 @@
-//! Rankings against a slow and simple second opinion, on points coarse enough to tie often.
+//! Rankings compared with a slow and simple second implementation, on points coarse enough to tie
+//! often.
 
 use std::cmp::Ordering;
 
 use proptest::prelude::*;
 use tollgate_risk::{Gradient, PolicyRank, Profile, Ranking, Risk};
 
-/// Points on a grid of halves: figures tie all the time.
+/// Returns points on a grid of halves, so that figures often tie.
 fn policies() -> impl Strategy<Value = Vec<Vec<Risk>>> {
     let figure = || prop_oneof![Just(0.0), Just(0.5), Just(1.0)];
     let point = (figure(), figure()).prop_map(|(performance, volatility)| Risk {
@@ -23,7 +24,7 @@ fn profiles(policies: &[Vec<Risk>]) -> Vec<Profile> {
         .collect()
 }
 
-/// Whether `a` is preferred to `b`, spelled out figure by figure from the words of §4.3.
+/// Returns whether `a` is preferred to `b`, written out figure by figure from the text of §4.3.
 fn preferred(ranking: Ranking, a: &Profile, b: &Profile) -> bool {
     let performance = b.max_performance.total_cmp(&a.max_performance);
     let volatility = a.min_volatility.total_cmp(&b.min_volatility);

@@ -1,10 +1,10 @@
 //! The sample risk analysis plot of Yeo & Buyya (2008): eight policies in five scenarios.
 //!
-//! The figure gives no numbers. The points here are such that all of Table II comes out, and the
-//! text about Figure 1: A stays in one place, four of the five points of C are near its best,
-//! those of D are evenly spread. Tables III and IV must follow from them. Table III prints rank 4
-//! for E, above rank 3 for G, in rows that otherwise stand in order: by the paper's own rule E
-//! is third, since its minimum volatility is lower.
+//! The figure gives no numbers. The points here reproduce all of Table II and the text about Figure
+//! 1: A stays in one place, four of the five points of C are near its best, and the points of D are
+//! evenly spread. Tables III and IV must follow from these points. Table III prints rank 4 for E,
+//! above rank 3 for G, in rows that are otherwise in order. By the paper's own rule E is third,
+//! since its minimum volatility is lower.
 
 use tollgate_risk::{Gradient, Profile, Ranking, Risk};
 
@@ -102,7 +102,7 @@ fn profiles() -> Vec<Profile> {
         .collect()
 }
 
-/// The policies from rank 1 to rank 8, none of which is shared.
+/// Returns the policies from rank 1 to rank 8; no rank is shared.
 fn ranked(ranking: Ranking) -> String {
     let places = ranking.ranks(&profiles());
     let ranks: Vec<_> = places.iter().map(|place| place.rank).collect();

@@ -1,4 +1,4 @@
-//! Whom the service lets do what, and how much of it.
+//! Access rules: users, roles and limits.
 
 use serde::{Deserialize, Serialize};
 
@@ -63,7 +63,7 @@ pub enum TaskMemory {
 }
 
 impl ServiceLimits {
-    /// What a task may use, but for what its job says.
+    /// Returns the limits of a task, apart from those that its job sets.
     pub fn task_limits(&self) -> tollgate_engine::LaunchLimits {
         tollgate_engine::LaunchLimits {
             share_of_memory: self.task_memory == TaskMemory::Share,
@@ -92,29 +92,29 @@ impl Default for ServiceLimits {
     }
 }
 
-/// Whom the service lets do what.
+/// The access rules of a service.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct AccessRules {
-    /// Whom it is for.
+    /// Users that the service serves.
     pub scope: UserScope,
-    /// Whether root may hand in jobs where everybody may.
+    /// Whether root may submit jobs if the service serves all users.
     pub root_jobs: bool,
-    /// How much one user may have of it.
+    /// Limits per user.
     pub limits: ServiceLimits,
 }
 
-/// Who is at the other end of a connection.
+/// The peer of a connection: a user with its access.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// A user id of the system.
+    /// User id of the system.
     pub user: u32,
-    /// Whether it may see and change everybody's jobs.
+    /// Whether the peer may see and change the jobs of all users.
     pub operator: bool,
-    /// Why it may not hand in jobs, if it may not.
+    /// Reason why the peer may not submit jobs; None if it may.
     pub denied: Option<AccessDenied>,
-    /// What it is let in for.
+    /// Role of the peer's credential.
     pub role: AccessRole,
-    /// How it came in.
+    /// Authentication method.
     pub auth_method: AuthMethod,
 }
 
@@ -131,25 +131,25 @@ pub enum AccessRole {
     Worker,
 }
 
-/// How somebody came in.
+/// The way in which a peer was authenticated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuthMethod {
-    /// By the socket: the system says who it is.
+    /// Unix socket: the system reports the user.
     Socket,
-    /// Over TCP: with the key that has this fingerprint.
+    /// TCP: a key with this fingerprint.
     Network(Fingerprint),
 }
 
-/// Why a user may not hand in jobs.
+/// A reason why a user may not submit jobs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AccessDenied {
-    /// The service is not for them.
+    /// The service serves only its own user.
     #[error("only the service's own user may submit jobs here")]
     OtherUser,
-    /// They would run as root.
+    /// The jobs would run as root.
     #[error("jobs of root are not allowed here")]
     Root,
-    /// The jobs would run as the service, and could do anything to it.
+    /// The jobs would run as the service's own account and could tamper with the service.
     #[error("jobs of the service's own account are not allowed here")]
     OwnAccount,
     /// Jobs could not run as this user.
@@ -158,7 +158,7 @@ pub enum AccessDenied {
 }
 
 impl AccessDenied {
-    /// What to do about it.
+    /// Returns what the user can do about it.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::OtherUser => "start a service of your own with `tollgate serve`",
@@ -170,8 +170,8 @@ impl AccessDenied {
 }
 
 impl AccessRules {
-    /// Whom a connection of `user` over the socket is let be. May wait for the system's name
-    /// service.
+    /// Returns the peer for a connection of `user` over the Unix socket. May wait for the system's
+    /// name service.
     pub fn peer_of(&self, user: u32) -> Peer {
         let own = rustix::process::geteuid().as_raw();
         let barred = match self.scope {
@@ -194,11 +194,11 @@ impl AccessRules {
 mod tests {
     use super::*;
 
-    /// A number that no system gives to anybody.
+    /// A user id that is not in use on any system.
     const UNUSED_UID: u32 = u32::MAX - 7;
 
     #[test]
-    fn an_own_service_takes_jobs_of_its_user_only() {
+    fn service_for_its_own_user_denies_other_users() {
         let access = AccessRules::default();
         let own = rustix::process::geteuid().as_raw();
         assert_eq!(access.peer_of(own).denied, None);
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_service_for_all_takes_no_jobs_of_root_unless_told_to() {
+    fn service_for_all_users_denies_root_unless_configured() {
         let access = AccessRules {
             scope: UserScope::All,
             ..AccessRules::default()
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_whom_the_system_does_not_know_hands_in_nothing() {
+    fn user_unknown_to_the_system_may_not_submit() {
         let access = AccessRules {
             scope: UserScope::All,
             ..AccessRules::default()

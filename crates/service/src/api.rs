@@ -1,14 +1,14 @@
-//! HTTP and JSON under `/v1`: what clients say and are told, and the server.
+//! HTTP and JSON under `/v1`: the server, its requests and its responses.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
 //! | [`types`] | the requests and answers |
-//! | [`server`] | who is let in, and within which limits |
-//! | [`openapi`] | the description of it all |
-//! | `limits`, `whole` | what the fields of a request may hold |
-//! | `framing` | requests whose end is ambiguous |
-//! | `endpoints` | every path, with what it takes and answers |
-//! | `routes`, `tokens`, `streams`, `metrics` | what each path answers |
+//! | [`server`] | connections of the Unix socket and their limits |
+//! | [`openapi`] | the OpenAPI document |
+//! | `limits`, `whole` | the legal ranges of request fields |
+//! | `framing` | rejection of requests whose end is ambiguous |
+//! | `endpoints` | every path with its requests and responses |
+//! | `routes`, `tokens`, `streams`, `metrics` | the handlers |
 
 mod convert;
 mod error;

@@ -1,8 +1,8 @@
 //! Backups of a data directory: created while the service runs, restored to another directory.
 //!
-//! A backup is a directory with the store as it was at one moment, the service's identity, tokens,
-//! certificate and list of workers, and its settings. It does not know what becomes of the jobs that
-//! run at that moment: a restored service reports them as lost.
+//! A backup is a directory with a consistent copy of the store, the service's identity, tokens,
+//! certificate and list of workers, and its settings. A backup does not record the outcome of jobs
+//! that run when it is created: a restored service reports these jobs as lost.
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
@@ -15,10 +15,10 @@ use crate::data_dir::{self, DataDir};
 use crate::store::{self, CheckedRows, StoreError, VERSION};
 use crate::workers::replace_private_file;
 
-/// The file that makes a directory a backup. It is written last.
+/// The file that marks a complete backup. It is written last.
 const MANIFEST: &str = "backup.json";
 
-/// The settings. A restore does not replace settings that are there.
+/// The settings file. A restore does not replace an existing one.
 const SETTINGS: &str = "config.toml";
 
 /// The files that are copied as they are; any of them may be missing.
@@ -38,7 +38,7 @@ pub struct BackupManifest {
     pub program: String,
     /// The version of the store's tables that this program writes.
     pub store_version: u32,
-    /// When the backup was created: ISO 8601, in UTC.
+    /// Creation time: ISO 8601, in UTC.
     pub made_at: String,
 }
 
@@ -54,18 +54,18 @@ pub enum BackupError {
     /// The data directory has no store.
     #[error("{}: there is no store in this directory", .0.display())]
     NoStore(PathBuf),
-    /// The directory is no backup, or an unfinished one.
+    /// The directory is not a backup, or the backup is incomplete.
     #[error("{}: expected a backup, found no {MANIFEST} that can be read", .0.display())]
     NoBackup(PathBuf),
     /// The directory to restore to has a store.
     #[error("{}: this directory already has a store", .0.display())]
     Occupied(PathBuf),
-    /// The system reports an error.
+    /// A file operation failed.
     #[error("{}: {action}: {error}", path.display())]
     File {
         /// The file or directory.
         path: PathBuf,
-        /// The action that failed.
+        /// The failed action.
         action: &'static str,
         /// The error.
         error: io::Error,
@@ -97,8 +97,8 @@ fn failed(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> Backup
     }
 }
 
-/// Creates a backup of the data directory `data` in `to`; a service may be using `data`. `made_at` is
-/// the present instant.
+/// Creates a backup of the data directory `data` in `to`; a service may be using `data`. `made_at`
+/// is the current time.
 ///
 /// # Errors
 /// If the data directory cannot be read, the backup cannot be written, or the store is damaged.
@@ -128,7 +128,7 @@ pub fn back_up(data: &Path, to: &Path, made_at: String) -> Result<CheckedRows, B
 /// tasks, because its own directory is removed.
 ///
 /// # Errors
-/// If the backup is damaged or none, or the data directory has a store or cannot be written.
+/// If `from` is not a backup or is damaged, or the data directory has a store or cannot be written.
 pub fn restore(from: &Path, to: &DataDir) -> Result<(BackupManifest, CheckedRows), BackupError> {
     let manifest = fs::read(from.join(MANIFEST)).ok();
     let manifest: Option<BackupManifest> =
@@ -158,7 +158,7 @@ pub fn restore(from: &Path, to: &DataDir) -> Result<(BackupManifest, CheckedRows
     let marker = to.restored_marker();
     let text = format!("{}\n", manifest.made_at);
     replace_private_file(&marker, text.as_bytes()).map_err(failed(&marker, "cannot be written"))?;
-    // The store last: without it no service starts in a directory with an identity.
+    // The store comes last: no service starts in a directory that has an identity but no store.
     let new = to.path().join("tollgate.db.new");
     remove(&new)?;
     store::copy(&data_dir::store(from), &new)?;
@@ -210,7 +210,7 @@ fn remove(path: &Path) -> Result<(), BackupError> {
     }
 }
 
-/// Copies a file with permissions and owner. A missing file is no error.
+/// Copies a file with permissions and owner. A missing file is not an error.
 fn copy_file(from: &Path, to: &Path) -> Result<(), BackupError> {
     let owner = match fs::symlink_metadata(from) {
         Ok(found) => (found.uid(), found.gid()),

@@ -22,50 +22,50 @@ use crate::net::{RemoteError, RemoteService, SecretToken};
 pub struct ApiClient {
     runtime: Runtime,
     sender: http1::SendRequest<Full<Bytes>>,
-    /// How the service is called.
+    /// The `host` header.
     host: HeaderValue,
-    /// What is shown with each request.
+    /// The `authorization` header.
     authorization: Option<HeaderValue>,
 }
 
-/// Why there is no answer.
+/// An error of a request.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// Nobody listens there.
+    /// No service listens on the socket.
     #[error("{place}: no service answers")]
     NoService {
         /// The socket.
         place: String,
     },
-    /// It cannot be reached.
+    /// The socket cannot be reached.
     #[error("{place}: cannot be reached: {error}")]
     Connect {
         /// The socket.
         place: String,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
-    /// A service elsewhere cannot be spoken to.
+    /// The remote service cannot be reached.
     #[error(transparent)]
     Remote(#[from] RemoteError),
-    /// There is no way to wait for answers.
+    /// The client's runtime cannot be started.
     #[error("the client cannot start: {0}")]
     Runtime(io::Error),
     /// The connection broke.
     #[error("the connection to the service broke: {0}")]
     Broken(#[from] hyper::Error),
-    /// The service says no.
+    /// The service returned an error.
     #[error("{}", problem.error)]
     Refused {
-        /// With this status.
+        /// HTTP status.
         status: StatusCode,
-        /// In these words.
+        /// Body of the error response.
         problem: ErrorResponse,
     },
-    /// It answers in words of another version.
+    /// The response is from an incompatible version.
     #[error("the answer of the service cannot be read by this version: {0}")]
     InvalidResponse(#[from] serde_json::Error),
-    /// The request cannot be made.
+    /// The request cannot be built.
     #[error("the request cannot be made: {0}")]
     Request(#[from] hyper::http::Error),
 }
@@ -74,7 +74,7 @@ impl ApiClient {
     /// Connects to the service at a Unix socket.
     ///
     /// # Errors
-    /// If nobody answers there.
+    /// If no service listens there.
     pub fn connect(socket: &Path) -> Result<Self, ClientError> {
         let failed = |error: io::Error| {
             let place = socket.display().to_string();
@@ -91,10 +91,10 @@ impl ApiClient {
         Self::handshake(runtime, stream, HeaderValue::from_static("localhost"), None)
     }
 
-    /// Connects to a service elsewhere.
+    /// Connects to a remote service.
     ///
     /// # Errors
-    /// If it cannot be reached, or is another one than it should be.
+    /// If the service cannot be reached, or fails the authentication.
     pub fn connect_to(remote: &RemoteService) -> Result<Self, ClientError> {
         let host = HeaderValue::from_str(remote.authority()).map_err(hyper::http::Error::from)?;
         let shown = |token: &SecretToken| {
@@ -119,7 +119,7 @@ impl ApiClient {
     ) -> Result<Self, ClientError> {
         let (sender, connection) = runtime.block_on(http1::handshake(TokioIo::new(stream)))?;
         runtime.spawn(async move {
-            // Whoever waits for an answer is told that the connection broke.
+            // A pending request reports the broken connection itself.
             let _ = connection.await;
         });
         Ok(Self {
@@ -130,18 +130,18 @@ impl ApiClient {
         })
     }
 
-    /// Asks for what is at a path.
+    /// Sends a GET request.
     ///
     /// # Errors
-    /// If there is no answer, or the service says no.
+    /// If there is no response, or the service returns an error.
     pub fn get<T: DeserializeOwned>(&mut self, path: &str) -> Result<T, ClientError> {
         self.send(Method::GET, path, Bytes::new())
     }
 
-    /// Sends something to a path.
+    /// Sends a POST request.
     ///
     /// # Errors
-    /// If there is no answer, or the service says no.
+    /// If there is no response, or the service returns an error.
     pub fn post<T: DeserializeOwned>(
         &mut self,
         path: &str,

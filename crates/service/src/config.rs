@@ -1,4 +1,4 @@
-//! How a service is set: a TOML file, each key of which is optional.
+//! The service's configuration: a TOML file in which every key is optional.
 
 mod listen;
 
@@ -74,24 +74,24 @@ pub struct ServiceConfig {
     pub folder: PathBuf,
 }
 
-/// Who is let in, and where.
+/// The access rules and addresses of a service.
 #[derive(Debug, Default)]
 pub struct ServeOptions {
-    /// Whom it lets do what.
+    /// Access rules and limits.
     pub access: AccessRules,
-    /// Where to listen besides the socket.
+    /// TCP address besides the Unix socket.
     pub listen: Option<TcpListenOptions>,
-    /// Whom tokens and certificates stand for.
+    /// Tokens and certificates of the configuration.
     pub credentials: Vec<Credential>,
-    /// How long workers are waited for.
+    /// The lease timings of workers.
     pub lease: LeaseTimings,
-    /// The certificate that the settings name, if it was read already: root may, and the account that it
-    /// becomes may not.
+    /// The configured certificate, if it was read already: root can read the file, but the service
+    /// account may not be able to.
     pub certificate: Option<TlsCertificate>,
 }
 
 impl ServeOptions {
-    /// Reads the certificate that the settings name, and its key, if they name one.
+    /// Reads the configured certificate and its key, if any.
     ///
     /// # Errors
     /// If the files cannot be used.
@@ -182,7 +182,7 @@ impl Default for ServiceConfig {
     }
 }
 
-/// Why settings cannot be used.
+/// An error of the configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file cannot be read.
@@ -190,50 +190,50 @@ pub enum ConfigError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
-    /// The file is no such TOML.
+    /// The file is not valid TOML for the configuration.
     #[error("{}: {error}", path.display())]
     Parse {
         /// The file.
         path: PathBuf,
-        /// Where and what.
+        /// The parse error with its location.
         error: Box<toml::de::Error>,
     },
-    /// Others may write to the file, or to the folder that it is in.
+    /// Other users may write to the file or its directory.
     #[error(transparent)]
     Open(#[from] DataDirError),
-    /// A token or a certificate is named wrongly.
+    /// An entry for a token or certificate is invalid.
     #[error("{list}: {place}: {what}")]
     Credential {
-        /// Tokens or certificates.
+        /// `tokens` or `certificates`.
         list: &'static str,
-        /// Which one, from 1.
+        /// Position of the entry, from 1.
         place: usize,
-        /// What is wrong with it.
+        /// Description of the problem.
         what: String,
     },
-    /// The policy cannot be had.
+    /// The policy does not exist or its parameters are invalid.
     #[error("{key}: {error}")]
     Policy {
-        /// Which setting.
+        /// Key of the setting.
         key: &'static str,
-        /// What is wrong with it.
+        /// Error of the policy.
         error: PolicyError,
     },
-    /// Not one policy.
+    /// The setting names several policies.
     #[error("{key}: expected one policy, got `{found}`")]
     Policies {
-        /// Which setting.
+        /// Key of the setting.
         key: &'static str,
-        /// What it is.
+        /// The value found.
         found: String,
     },
-    /// The policy's rules say nothing about the market.
+    /// The policy needs budgets, but the market has none.
     #[error("{key}: `{policy}` weighs budgets, and in market `{market}` there are none")]
     WrongMarket {
-        /// Which setting.
+        /// Key of the setting.
         key: &'static str,
         /// The policy.
         policy: String,
@@ -243,27 +243,28 @@ pub enum ConfigError {
     /// A setting is out of its range.
     #[error("{key}: expected {expected}, got {found}")]
     Range {
-        /// Which setting.
+        /// Key of the setting.
         key: &'static str,
-        /// What would do.
+        /// The expected range.
         expected: &'static str,
-        /// What it is.
+        /// The value found.
         found: String,
     },
 }
 
 impl ServiceConfig {
-    /// Reads a file that nobody but this user and root may change: it says who is let in.
+    /// Reads a file that only this user and root may change, because the file decides about access.
     ///
     /// # Errors
-    /// If it cannot be read, others may change it, or it says what no setting can be.
+    /// If the file cannot be read, others may change it, or a setting is invalid.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let failed = |error| ConfigError::Read {
             path: path.to_owned(),
             error,
         };
         let path = &std::path::absolute(path).map_err(failed)?;
-        // Without waiting, should it be a named pipe: then it is refused for its owner, or is no TOML.
+        // Non-blocking, in case the path is a named pipe: a pipe is then rejected for its owner or
+        // as invalid TOML.
         let mut file = File::options()
             .read(true)
             .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
@@ -284,10 +285,10 @@ impl ServiceConfig {
         })
     }
 
-    /// Who is let in, and where.
+    /// Returns the access rules and addresses.
     ///
     /// # Errors
-    /// The first setting that means nothing.
+    /// The first invalid setting.
     pub fn serve_options(&self) -> Result<ServeOptions, ConfigError> {
         let access = self.access()?;
         let listen = self.listen.as_ref();
@@ -302,10 +303,10 @@ impl ServiceConfig {
         })
     }
 
-    /// Returns how the log is written.
+    /// Returns the log settings.
     ///
     /// # Errors
-    /// The first setting that is no format or level.
+    /// The first invalid format or level.
     pub fn log(&self) -> Result<LogSettings, ConfigError> {
         Ok(LogSettings {
             format: parse_log_setting("log.format", &self.log.format)?,
@@ -313,10 +314,10 @@ impl ServiceConfig {
         })
     }
 
-    /// What decisions depend on.
+    /// Returns the settings that decisions depend on.
     ///
     /// # Errors
-    /// The first setting that is out of its range.
+    /// The first setting that is out of range.
     pub fn rules(&self) -> Result<AdmissionRules, ConfigError> {
         let market = self.market.parse().map_err(|_| ConfigError::Range {
             key: "market",
@@ -344,10 +345,10 @@ impl ServiceConfig {
         })
     }
 
-    /// Whom it lets do what.
+    /// Returns the access rules.
     ///
     /// # Errors
-    /// The first setting that is out of its range.
+    /// The first setting that is out of range.
     pub fn access(&self) -> Result<AccessRules, ConfigError> {
         let limits = self.limits;
         at_least_one("limits.connections", u64::from(limits.connections))?;

@@ -1,8 +1,8 @@
-//! The one thread that owns the gate, the store and the engine.
+//! The controller: the one thread that owns the gate, the store and the engine.
 //!
-//! Whatever has come in meanwhile is handled in one step; what follows from it is committed in
-//! one transaction; and only then is anybody answered and anything started. If the commit fails,
-//! what was decided is forgotten, and the state is recovered from the store.
+//! One turn handles all requests that came in since the last one, and commits their consequences in
+//! one transaction. Only then are requests answered and attempts started. If the commit fails, the
+//! turn's decisions are dropped and the state is recovered from the store.
 
 mod commit;
 mod deadline;
@@ -34,32 +34,32 @@ pub use request::{
 pub use startup::StartError;
 pub use state::{Controller, WallClock};
 
-/// How long to sleep at most although nothing is due: clocks can be set.
+/// Maximum sleep although nothing is due: clocks can be set.
 const MAX_SLEEP: Duration = Duration::from_secs(60);
 
-/// A way to ask the keeper. Clones ask the same one.
+/// A handle that sends requests to the controller. Clones share the controller.
 #[derive(Clone, Debug)]
 pub struct ControllerHandle(Sender<ControllerRequest>);
 
 impl ControllerHandle {
-    /// A door with nobody behind it: what is asked comes out of the other end.
+    /// Creates a handle without a controller. Its requests come out of the returned receiver.
     #[cfg(test)]
     pub(crate) fn detached() -> (Self, Receiver<ControllerRequest>) {
         let (sender, asks) = channel();
         (Self(sender), asks)
     }
 
-    /// Puts something before the keeper; it is answered through what is in it. Nothing happens if
-    /// the keeper has stopped: then the answer never comes, and waiting for it ends.
+    /// Sends a request, which contains the channel for its answer. If the controller has stopped,
+    /// the request is dropped and so its channel is closed.
     pub fn send(&self, ask: ControllerRequest) {
         let _ = self.0.send(ask);
     }
 }
 
-/// Starts the thread.
+/// Starts the controller's thread.
 ///
 /// # Errors
-/// If the engine cannot be asked what there is, or the store cannot be written.
+/// If the engine cannot report its capacity, or the store cannot be written.
 pub fn start<E: Engine + 'static>(
     mut keeper: Controller<E>,
 ) -> Result<(ControllerHandle, JoinHandle<()>), StartError> {
@@ -105,7 +105,7 @@ fn idle_time<E: Engine>(keeper: &mut Controller<E>) -> Duration {
     let now = keeper.now();
     let until = keeper.next_wake().map(|at: Instant| at.since(now));
     let until = until.map(|span| {
-        // A wake is rounded up: to be early would be to spin.
+        // The wait is rounded up, as waking early would mean spinning.
         let micros = u64::try_from(span.as_micros()).unwrap_or(0);
         Duration::from_micros(micros)
     });

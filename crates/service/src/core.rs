@@ -1,17 +1,17 @@
-//! The whole service but for its input and output: commands in, and out comes what to store, what
-//! to answer and what to have done.
+//! The service without its input and output: a state machine that takes commands and returns rows
+//! to store, replies and actions.
 //!
-//! [`Core::step`] is all there is. It reads no clock, file or socket, so the same commands at the
-//! same instants lead to the same state and the same answers: a crash is survived by handling again
-//! what was stored, and the whole service can be simulated.
+//! [`Core::step`] is the only way to change the state. It reads no clock, file or socket, so the
+//! same commands at the same instants lead to the same state and the same replies. Recovery after a
+//! crash therefore replays the stored commands, and tests can simulate the whole service.
 //!
 //! | module | what it does |
 //! |---|---|
-//! | `submit`, `array`, `after`, `hold` | takes jobs in: one, many, those that wait for others, quotes that are held |
-//! | `answer`, `offer`, `prospect`, `expected` | finds out what a job is told |
-//! | `effects` | carries out what the gate wants done |
-//! | `shadow` | asks another policy, on paper |
-//! | `look` | looks in, and checks |
+//! | `submit`, `array`, `after`, `hold` | accepts single, array and dependent jobs, and quotes |
+//! | `answer`, `offer`, `prospect`, `expected` | finds the outcome of a submission |
+//! | `effects` | carries out the gate's effects |
+//! | `shadow` | follows a second policy on paper |
+//! | `look` | answers queries and checks invariants |
 
 mod admission;
 mod array;
@@ -59,7 +59,7 @@ use shadow::ShadowPolicy;
 pub use shadow::{PolicyComparison, ShadowTotals};
 pub use task_ranges::{BadTaskRanges, TaskRanges};
 
-/// The most quotes that are held for one user at a time: each keeps room from others.
+/// Maximum number of quotes reserved for one user at a time: each keeps its nodes from other jobs.
 const MAX_RESERVATIONS: usize = 16;
 
 /// The state of the service.
@@ -73,16 +73,16 @@ pub struct Core {
     now: Instant,
     effects: Vec<Effect>,
     scratch: ProbeScratch,
-    /// In a step: jobs that need not wait any more, and are to be decided about.
+    /// Within a step: jobs that need not wait any more and get their decision now.
     released: Vec<u64>,
-    /// In a step: jobs that are over, and ended as those that wait for them need it.
+    /// Within a step: finished jobs that ended with success, as dependent jobs may require.
     succeeded: BTreeSet<u64>,
     look_ahead: LookAheadCache,
-    /// It follows each step, and nothing here looks at it.
+    /// The shadow policy. It follows each step, and no decision reads it.
     shadow: Option<Box<ShadowPolicy>>,
 }
 
-/// A [`Core`] on its way to a file and back. The rules are the configuration's.
+/// The serialisable state of a [`Core`]. The rules come from the configuration.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct CoreSnapshot {
     gate: tollgate_gate::GateSnapshot,
@@ -94,7 +94,7 @@ pub struct CoreSnapshot {
 }
 
 impl Core {
-    /// A service that has seen nothing yet.
+    /// Creates an empty service.
     pub fn new(rules: AdmissionRules) -> Self {
         let mut gate = Gate::new(rules.policy.build(rules.market), rules.market);
         gate.set_task_limit(Some(rules.max_resident));
@@ -116,8 +116,8 @@ impl Core {
         core
     }
 
-    /// Handles commands that came in by `at`, in one go. What happened before that is never
-    /// `at`, however the clock on the wall is set.
+    /// Handles the commands that arrived by `at` together. If the wall clock was set back, the step
+    /// counts as happening at the last handled instant instead.
     pub fn step(&mut self, at: Instant, commands: &[ServiceCommand]) -> StepOutput {
         let step = self.decide(at, commands);
         if let Some(mut shadow) = self.shadow.take() {
@@ -131,7 +131,8 @@ impl Core {
         self.now = self.now.max(at);
         let mut step = StepOutput::default();
         self.expire_due(&mut step);
-        // Jobs are asked about before they are handed in: by shares as they are, not as they were set.
+        // A job is probed before its submission to the gate. A due tick comes first, so that the
+        // probe sees the current shares.
         if self.gate.next_wake().is_some_and(|due| due <= self.now) {
             let _ = self.apply_input(GateInput::Tick, &mut step);
         }
@@ -154,34 +155,35 @@ impl Core {
         step
     }
 
-    /// What a job handed in at `at` would be told. Binds nothing and changes nothing.
+    /// Returns the outcome that a job submitted at `at` would get. A quote binds nothing and
+    /// changes nothing.
     pub fn quote(&mut self, at: Instant, submission: &Submission) -> SubmitOutcome {
         let at = self.now.max(at);
         self.evaluate(at, submission)
     }
 
-    /// When to step at the latest although nothing happens outside.
+    /// Returns the latest time of the next step if no command comes.
     pub fn next_wake(&self) -> Option<Instant> {
         let lapse = self.jobs.next_expiry().map(|(lapses, _)| lapses);
         self.gate.next_wake().into_iter().chain(lapse).min()
     }
 
-    /// The last instant at which anything was handled.
+    /// Returns the last handled instant.
     pub fn now(&self) -> Instant {
         self.now
     }
 
-    /// The gate, to look into.
+    /// Returns the gate for queries.
     pub fn gate(&self) -> &Gate {
         &self.gate
     }
 
-    /// The rules it decides by.
+    /// Returns the rules of the decisions.
     pub fn rules(&self) -> &AdmissionRules {
         &self.rules
     }
 
-    /// All that it knows, to be stored.
+    /// Returns the whole state, to be stored.
     pub fn save(&mut self) -> CoreSnapshot {
         CoreSnapshot {
             gate: self.gate.save(self.now),
@@ -193,8 +195,8 @@ impl Core {
         }
     }
 
-    /// The service that was saved. The rules must be those that it was saved under, but for the policy
-    /// on paper: another one begins now.
+    /// Restores a saved service. The rules must be those of the save, except for the shadow policy:
+    /// another one begins now.
     pub fn restore(saved: CoreSnapshot, rules: AdmissionRules) -> Self {
         let policy = rules.policy.build(rules.market);
         let mut gate = Gate::restore(saved.gate, policy, rules.market, saved.now);
@@ -221,8 +223,8 @@ impl Core {
         self.shadow = policy.map(|policy| Box::new(ShadowPolicy::start(&policy, self)));
     }
 
-    /// What the policy on paper would have done by `at`, beside what was done; none if there is no
-    /// such policy.
+    /// Returns the comparison of the shadow policy with the real one as of `at`; None without a
+    /// shadow policy.
     pub fn comparison(&mut self, at: Instant) -> Option<PolicyComparison> {
         let at = self.now.max(at);
         self.shadow.as_mut().map(|shadow| shadow.compare(at))
@@ -300,7 +302,7 @@ impl Core {
         }
     }
 
-    /// A job that its user took back says nothing about how long such jobs take.
+    /// Learns the run time of a job. A cancelled job says nothing about the run time of such jobs.
     fn observe_runtime(&mut self, task: TaskKey, runtime: Span) {
         let Some(live) = self.jobs.get(task) else {
             return;
@@ -314,7 +316,7 @@ impl Core {
             finish: self.now,
             runtime,
         };
-        // One that never ran teaches nothing, and that is no error here.
+        // A job that never ran teaches nothing, which is no error here.
         let _ = self.forecaster.learn(&record, live.forecast.forecast());
     }
 
@@ -324,7 +326,8 @@ impl Core {
         answer.map(|_| ()).map_err(CommandError::Gate)
     }
 
-    /// What is put before the gate for what a pass did may be started in another one.
+    /// Repeats the gate's passes until nothing changes: jobs that are submitted after one pass may
+    /// start in the next.
     fn run_passes(&mut self, step: &mut StepOutput) {
         loop {
             self.gate.run_pass(self.now, &mut self.effects);

@@ -1,4 +1,4 @@
-//! A service from its start to its end.
+//! A service from startup to shutdown.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -29,37 +29,37 @@ use crate::store::{self, Store, StoreError};
 use crate::workers::{JobOwners, LeaseTimings, WorkerAcceptor, WorkerPoolConfig};
 use crate::{backup, os_users};
 
-/// Size in bytes above which a store is verified while the service answers: half a million jobs, whose
-/// verification takes some five seconds.
+/// Size in bytes above which a store is verified while the service answers: half a million jobs,
+/// whose verification takes about five seconds.
 const LARGE_STORE: u64 = 256 << 20;
 
-/// How often the service verifies that its data directory exists.
+/// Interval at which the service verifies that its data directory exists.
 const DATA_DIR_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Why a service cannot run.
+/// An error of the service.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// It cannot take up where it left off.
+    /// The controller cannot recover or start.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// The folder is not as it must be for this.
+    /// The data directory cannot be used.
     #[error(transparent)]
     Folder(#[from] DataDirError),
-    /// Clients cannot be listened to.
+    /// The service cannot listen for clients.
     #[error("{place}: cannot listen: {error}")]
     Listen {
-        /// The socket, or the address.
+        /// The socket, or the TCP address.
         place: String,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
-    /// There is no certificate to be shown.
+    /// The certificate cannot be read or created.
     #[error(transparent)]
     Certificate(#[from] CertificateError),
-    /// The certificate cannot be shown.
+    /// TLS rejects the certificate.
     #[error("the certificate cannot be used: {0}")]
     Tls(#[from] rustls::Error),
-    /// Nobody knows whom tokens stand for.
+    /// The token file cannot be used.
     #[error(transparent)]
     Credentials(#[from] CredentialFileError),
     /// The store is missing, and the data directory had one.
@@ -71,18 +71,18 @@ pub enum ServeError {
     /// The engine was opened for one user, and the service is for all.
     #[error("the runner was started for a single user and still has running jobs")]
     SingleUserRunner,
-    /// The system lacks something else.
+    /// A system call failed.
     #[error("{action}: {error}")]
     System {
-        /// What was being done.
+        /// The failed action.
         action: &'static str,
-        /// What it said.
+        /// The system's error.
         error: io::Error,
     },
 }
 
 impl ServeError {
-    /// What to do about it.
+    /// Returns what an operator can do about the error.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Start(StartError::Store(error)) => error.hint(),
@@ -107,20 +107,21 @@ impl ServeError {
     }
 }
 
-/// Where a service can be reached over TCP.
+/// The TCP address of a running service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BoundAddress {
-    /// The address and the port.
+    /// Address and port.
     pub address: SocketAddr,
-    /// The fingerprint of the public key that it shows.
+    /// Fingerprint of the certificate's public key.
     pub fingerprint: Fingerprint,
 }
 
-/// Serves until it is told to stop by SIGTERM or SIGINT; `ready` is called once it answers, with
-/// where it is heard over TCP, if anywhere. What runs goes on without it, and is found again by the next one.
+/// Runs the service until SIGTERM or SIGINT. `ready` is called before the first response, with the
+/// TCP address, if any. Running jobs continue after the service stops, and the next service finds
+/// them again.
 ///
 /// # Errors
-/// If the store or the engine cannot be used, or the socket cannot be listened on.
+/// If the store or the engine cannot be used, or the service cannot listen on its socket.
 pub fn serve<E: Engine + 'static>(
     folder: &DataDir,
     mut engine: E,
@@ -135,7 +136,7 @@ pub fn serve<E: Engine + 'static>(
             return Err(ServeError::SingleUserRunner);
         }
     }
-    // Whatever is made from here on, the store and what it grows by, is nobody else's to read.
+    // Files created from here on, among them the store's, are not accessible to other users.
     rustix::process::umask(Mode::RWXG | Mode::RWXO);
     let keyring = Arc::new(CredentialStore::open(folder.tokens(), doors.credentials)?);
     if folder.has_served() && !backup::has_bytes(&folder.store()) {
@@ -187,7 +188,7 @@ pub fn serve<E: Engine + 'static>(
     let (tcp, certificate) = (doors.listen, doors.certificate);
     let served = runtime()?.block_on(listen(folder, service, tcp, certificate, ready, checked));
     door.send(ControllerRequest::Stop);
-    // It panics only where it has said why already.
+    // A panic of the thread has been reported already.
     let _ = thread.join();
     served
 }
@@ -206,7 +207,7 @@ async fn check_large_store(folder: &DataDir, is_large: bool) -> Result<(), Store
         let checked = tokio::task::spawn_blocking(move || store::check(&path)).await;
         let rows = match checked {
             Ok(checked) => checked?.rows,
-            // It panicked, and has said why.
+            // A panic has been reported already.
             Err(_) => 0,
         };
         tracing::info!(rows, "the store was checked: nothing is damaged");
@@ -235,7 +236,7 @@ fn report_restored_as_lost<E: Engine>(
     })
 }
 
-/// What workers are told about this service.
+/// Returns the service's description for workers.
 fn worker_pool_config(
     folder: &DataDir,
     access: AccessRules,
@@ -245,7 +246,7 @@ fn worker_pool_config(
     Ok(WorkerPoolConfig {
         service: folder.identity().map_err(registry_error)?,
         owners: match access.scope {
-            // Without a name, no worker has the same.
+            // An empty name matches no worker.
             UserScope::Own => JobOwners::Own(os_users::name(own).unwrap_or_default()),
             UserScope::All => JobOwners::All,
         },
@@ -295,7 +296,7 @@ async fn listen(
     let router = router(service);
     let (stop, stopped) = watch::channel(false);
     let heard = network.as_ref().map(|(_, _, heard)| *heard);
-    // Before the first answer: a client that has one can rely on what `ready` has done.
+    // `ready` comes before the first response, so that a client with a response can rely on it.
     ready(heard);
     let mut serving = vec![tokio::spawn(serve_unix(
         listener,
@@ -334,7 +335,7 @@ async fn listen(
 
 fn listen_unix(folder: &DataDir, users: UserScope) -> Result<UnixListener, ServeError> {
     let socket = folder.socket();
-    // The folder is locked, so whoever left this behind is gone.
+    // The directory is locked, so the service that left this socket behind is gone.
     let _ = fs::remove_file(&socket);
     let failed = |error| ServeError::Listen {
         place: socket.display().to_string(),
@@ -404,7 +405,7 @@ async fn stop_signal() -> Result<(), ServeError> {
     Ok(())
 }
 
-/// The time by the clock on the wall. Before 1970 it stands still.
+/// Returns the wall-clock time; 1970 if the clock is set before 1970.
 fn now() -> Instant {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let micros = since.map_or(0, |since| since.as_micros());

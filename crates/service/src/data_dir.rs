@@ -1,4 +1,4 @@
-//! The folder that a service keeps its data in.
+//! The data directory of a service.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io;
@@ -9,100 +9,100 @@ use crate::workers;
 
 use crate::net::certificate::CertificateFiles;
 
-/// The longest path of a Unix socket, in bytes: the system's, less the NUL.
+/// Maximum length of the path of a Unix socket, in bytes, without the NUL.
 const MAX_SOCKET_PATH_LEN: usize = 107;
 
-/// The settings in a data folder.
+/// Name of the settings file in a data directory.
 pub const SETTINGS: &str = "config.toml";
-/// The permission bits of a data folder of root's that an account writes to, by its group. The account may rename
-/// and delete its own files alone (sticky); others pass through.
+/// Permission bits of a data directory that root owns and an account writes to, by its group. The
+/// account may rename and delete only its own files (sticky bit). Other users may pass through.
 pub(crate) const ACCOUNT_DIR_MODE: u32 = 0o1771;
 
-/// Who may read a file.
+/// The set of users that may read a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FilePermissions {
-    /// Everybody.
+    /// All users.
     Public,
-    /// Its owner, and a group that was trusted with it.
+    /// The owner of the file, and a trusted group.
     Private,
 }
 
-/// A data folder that is locked: no other service uses it for as long as this lives.
+/// A locked data directory. No other service uses the directory while this value exists.
 #[derive(Debug)]
 pub struct DataDir {
     path: PathBuf,
-    /// Whether it is root's, and prepared for the account that this is.
+    /// Whether root owns the directory and has prepared it for the account of this process.
     is_taken_over: bool,
-    /// The lock is let go with the file, also when the process is killed.
+    /// The lock file. The system releases the lock with the file, also when the process is killed.
     lock: File,
 }
 
-/// Why a folder cannot be used.
+/// An error of a data directory.
 #[derive(Debug, thiserror::Error)]
 pub enum DataDirError {
-    /// Another service uses it.
+    /// Another service uses the directory.
     #[error("{}: another service uses this directory", .0.display())]
     InUse(PathBuf),
-    /// It belongs to somebody else.
+    /// The directory belongs to another user.
     #[error("{}: the directory belongs to user {owner}: expected user {me}", path.display())]
     Foreign {
-        /// The folder.
+        /// The directory.
         path: PathBuf,
-        /// Whose it is.
+        /// User id of the owner.
         owner: u32,
-        /// Who runs this.
+        /// User id of this process.
         me: u32,
     },
-    /// Others may write to it.
+    /// Other users may write to the directory.
     #[error("{}: mode {mode:03o}: expected a directory that others cannot write to", path.display())]
     WritableByOthers {
-        /// The folder.
+        /// The directory.
         path: PathBuf,
-        /// Its permission bits.
+        /// Permission bits of the directory.
         mode: u32,
     },
-    /// Only root can serve everybody.
+    /// Only root can serve all users.
     #[error("`users = \"all\"`: started by user {0}: expected root")]
     NotRoot(u32),
-    /// Others cannot get at it, or could put another in its place.
+    /// Other users cannot reach the directory, or could replace it.
     #[error("{}: mode {mode:03o}: expected a directory that others can pass through but not write to", path.display())]
     UnsafePath {
-        /// The folder, or one that it is in.
+        /// The directory, or one of its parents.
         path: PathBuf,
-        /// Its permission bits.
+        /// Permission bits of the directory.
         mode: u32,
     },
-    /// A file is not ours, or others may change it, or read what they must not.
+    /// A file belongs to another user, or others may change it, or read it although it is private.
     #[error("{}: owner {owner}, mode {mode:03o}: expected a file that only user {me} and root can {expected}", path.display())]
     File {
-        /// The file, or the folder that it is in.
+        /// The file, or its directory.
         path: PathBuf,
-        /// What nobody else may do.
+        /// The operation that must be restricted.
         expected: &'static str,
-        /// Whose it is.
+        /// User id of the owner.
         owner: u32,
-        /// Its permission bits.
+        /// Permission bits of the file.
         mode: u32,
-        /// Who runs this.
+        /// User id of this process.
         me: u32,
     },
-    /// The path of the socket in it would be too long for the system.
+    /// The path of the socket would exceed the system's limit.
     #[error("{}: the path is too long for the socket: expected at most {MAX_SOCKET_PATH_LEN} bytes", .0.display())]
     TooLong(PathBuf),
-    /// The system says no.
+    /// A file operation failed.
     #[error("{}: {action}: {error}", path.display())]
     System {
-        /// The file or folder.
+        /// The file or directory.
         path: PathBuf,
-        /// What was being done.
+        /// The failed action.
         action: &'static str,
-        /// What it said.
+        /// The system's error.
         error: io::Error,
     },
 }
 
 impl DataDirError {
-    /// What to do about it.
+    /// Returns what an operator can do about the error.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::InUse(_) => Some(
@@ -125,10 +125,11 @@ impl DataDirError {
 }
 
 impl DataDir {
-    /// Locks the folder; makes it, for nobody but this user, if it is not there.
+    /// Locks the directory. Creates a missing directory, accessible only to this user.
     ///
     /// # Errors
-    /// If it belongs to somebody else, others may write to it, or another service uses it.
+    /// If the directory belongs to another user, others may write to it, or another service uses
+    /// it.
     pub fn lock(path: &Path) -> Result<Self, DataDirError> {
         let failed = |action| {
             move |error| DataDirError::System {
@@ -186,11 +187,11 @@ impl DataDir {
         }
     }
 
-    /// Opens the way to the socket for other users, and to nothing else.
+    /// Makes the socket, and nothing else, accessible to other users.
     ///
     /// # Errors
-    /// If this is not root, and root has not prepared it, or the way here cannot be gone by others, or could
-    /// be bent by them.
+    /// If this process is not root and root has not prepared the directory, or if other users
+    /// cannot pass through a parent directory or could replace one.
     pub fn open_to_users(&self) -> Result<(), DataDirError> {
         if self.is_taken_over {
             return Ok(());
@@ -203,14 +204,14 @@ impl DataDir {
         set_mode(&self.path, 0o711).map_err(self.failed("cannot be opened to others"))
     }
 
-    /// What is in it is nobody else's to read, whoever may pass through.
+    /// Closes the files of the directory to other users, who may pass through it.
     fn close_private_files(&self) -> Result<(), DataDirError> {
         let failed = || self.failed("cannot be closed to others");
-        // Where root has prepared the folder, its own files are root's matter.
+        // Root manages its own files in a directory that it has prepared.
         let me = rustix::process::geteuid().as_raw();
         for entry in fs::read_dir(&self.path).map_err(failed())? {
             let entry = entry.map_err(failed())?;
-            // Not of what a link leads to.
+            // Metadata of the entry itself: links are not followed.
             let metadata = entry.metadata().map_err(failed())?;
             let is_ours = metadata.is_file() && metadata.uid() == me;
             if is_ours && metadata.mode() & 0o077 != 0 {
@@ -229,12 +230,12 @@ impl DataDir {
         }
     }
 
-    /// The folder itself.
+    /// Returns the path of the directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The store.
+    /// Returns the path of the store.
     pub fn store(&self) -> PathBuf {
         store(&self.path)
     }
@@ -261,12 +262,12 @@ impl DataDir {
         }
     }
 
-    /// Tokens that were made, by what they are known by.
+    /// Returns the file of created tokens, which holds their fingerprints.
     pub fn tokens(&self) -> PathBuf {
         self.path.join("tokens.toml")
     }
 
-    /// The certificate that is made where the settings name none, and its key.
+    /// Returns the files of the certificate that is created if the settings name none.
     pub fn certificate(&self) -> CertificateFiles {
         CertificateFiles {
             certificate: self.path.join("server.crt"),
@@ -274,15 +275,15 @@ impl DataDir {
         }
     }
 
-    /// Where the engine keeps its own.
+    /// Returns the engine's directory.
     pub fn engine_dir(&self) -> PathBuf {
         engine_dir_in(&self.path)
     }
 
-    /// What tells the service of this folder from every other; drawn when it is first asked for.
+    /// Returns the unique identifier of this service, and creates it at the first call.
     ///
     /// # Errors
-    /// If it cannot be read or kept.
+    /// If the identifier cannot be read or stored.
     pub fn identity(&self) -> io::Result<String> {
         let path = self.path.join("identity");
         match fs::read_to_string(&path) {
@@ -295,21 +296,22 @@ impl DataDir {
         }
     }
 
-    /// Who has ever offered nodes.
+    /// Returns the file that lists every worker ever registered.
     pub fn workers(&self) -> PathBuf {
         self.path.join("workers.json")
     }
 
-    /// The socket that clients find the service at.
+    /// Returns the path of the socket for clients.
     pub fn socket(&self) -> PathBuf {
         socket(&self.path)
     }
 }
 
-/// Checks that others can pass through all that leads to a folder, and that root alone can bend it.
+/// Checks that other users can pass through every parent of a directory, and that only root can
+/// replace one.
 ///
 /// # Errors
-/// If one of those that it is in is not so.
+/// If a parent directory fails the check.
 pub(crate) fn check_parents(folder: &Path) -> Result<(), DataDirError> {
     for above in folder.ancestors().skip(1) {
         let metadata = fs::metadata(above).map_err(|error| DataDirError::System {
@@ -327,16 +329,16 @@ pub(crate) fn check_parents(folder: &Path) -> Result<(), DataDirError> {
     Ok(())
 }
 
-/// Where the engine of a data folder keeps its own.
+/// Returns the engine's directory in a data directory.
 pub(crate) fn engine_dir_in(folder: &Path) -> PathBuf {
     folder.join("runner")
 }
 
-/// Checks that nobody but root and this user may change an open file, and that not everybody may
-/// read it if it is private.
+/// Checks that only root and this user may change an open file, and that only its owner and group
+/// may read a private file.
 ///
 /// # Errors
-/// If it is somebody else's, or its permissions say otherwise.
+/// If the file belongs to another user, or its permissions are too wide.
 pub fn check_file(file: &File, path: &Path, secrecy: FilePermissions) -> Result<(), DataDirError> {
     let metadata = file.metadata().map_err(|error| DataDirError::System {
         path: path.to_owned(),
@@ -361,11 +363,10 @@ pub fn check_file(file: &File, path: &Path, secrecy: FilePermissions) -> Result<
     })
 }
 
-/// Checks that nobody but root and this user may put another file in a folder in the place of one
-/// that is there.
+/// Checks that only root and this user may replace files in a directory.
 ///
 /// # Errors
-/// If it is somebody else's, or others may change it.
+/// If the directory belongs to another user, or others may change it.
 pub fn check_parent_dir(folder: &Path) -> Result<(), DataDirError> {
     let failed = |error| DataDirError::System {
         path: folder.to_owned(),
@@ -375,7 +376,7 @@ pub fn check_parent_dir(folder: &Path) -> Result<(), DataDirError> {
     let file = File::open(folder).map_err(failed)?;
     let sticky = file.metadata().map_err(failed)?.mode() & 0o1000 != 0;
     match check_file(&file, folder, FilePermissions::Public) {
-        // In such a folder only its own owner may move a file away.
+        // In a sticky directory only the owner of a file may move it away.
         Err(_) if sticky => Ok(()),
         checked => checked,
     }
@@ -385,12 +386,12 @@ fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
     fs::set_permissions(path, Permissions::from_mode(mode))
 }
 
-/// The store of the service in a folder.
+/// Returns the store in a data directory.
 pub fn store(folder: &Path) -> PathBuf {
     folder.join("tollgate.db")
 }
 
-/// The socket of the service in a folder.
+/// Returns the socket in a data directory.
 pub fn socket(folder: &Path) -> PathBuf {
     folder.join("socket")
 }

@@ -1,11 +1,11 @@
-//! The engine's words in ours, and ours in the engine's.
+//! Conversion between the engine's types and the core's.
 
 use tollgate_engine::{AttemptEvent, AttemptOutcome, AttemptReport, AttemptStatus, KillReason};
 use tollgate_model::{Instant, Span};
 
 use crate::core::{AttemptExit, AttemptProgress, KillCause, ServiceCommand, TaskAttemptKey};
 
-/// The engine's name of an attempt.
+/// Returns the engine's key of an attempt.
 pub(crate) fn engine_key(attempt: TaskAttemptKey) -> tollgate_engine::AttemptKey {
     tollgate_engine::AttemptKey {
         job: attempt.job,
@@ -14,7 +14,7 @@ pub(crate) fn engine_key(attempt: TaskAttemptKey) -> tollgate_engine::AttemptKey
     }
 }
 
-/// Our name of an attempt.
+/// Returns the core's key of an attempt.
 pub(crate) fn from_engine_key(attempt: tollgate_engine::AttemptKey) -> TaskAttemptKey {
     TaskAttemptKey {
         job: attempt.job,
@@ -23,7 +23,7 @@ pub(crate) fn from_engine_key(attempt: tollgate_engine::AttemptKey) -> TaskAttem
     }
 }
 
-/// A report as a command.
+/// Converts a report of the engine to a command.
 pub(crate) fn report_command(report: &AttemptReport) -> ServiceCommand {
     let fate = match &report.event {
         AttemptEvent::Started(start) => AttemptProgress::Started {
@@ -63,7 +63,7 @@ fn kill_cause(why: KillReason) -> KillCause {
     }
 }
 
-/// Whether nothing more will be said of the attempt.
+/// Returns whether the report is the last one of its attempt.
 pub(crate) fn is_end(report: &AttemptReport) -> bool {
     match report.event {
         AttemptEvent::Started(_) => false,
@@ -71,7 +71,7 @@ pub(crate) fn is_end(report: &AttemptReport) -> bool {
     }
 }
 
-/// The end of an attempt that no engine is asked to start, for what could not be done.
+/// Returns the command that ends an attempt that cannot be started, with the reason.
 pub(crate) fn not_started_report(
     attempt: tollgate_engine::AttemptKey,
     step: &str,

@@ -1,5 +1,5 @@
-//! What has happened to jobs, in the order in which it was committed, for those who want to be told:
-//! the latest of it, and no more than that.
+//! A log of the latest events of jobs, in commit order, for subscribers. The log has a maximum
+//! length.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -12,82 +12,82 @@ use tollgate_model::Instant;
 
 use crate::core::{AdmissionState, RowChange};
 
-/// How many events are remembered. Some hundred bytes each.
+/// Maximum number of events in the log, of a few hundred bytes each.
 const MAX_EVENTS: usize = 16_384;
 
-/// The name of an event: which batch of the store it was committed with, and its place among what
-/// followed from that. They grow, over restarts too.
+/// The identifier of an event: the batch that committed it, and its position in the batch.
+/// Identifiers increase, across restarts too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EventId {
-    /// The number of the batch.
+    /// Number of the batch.
     pub batch: i64,
-    /// From 0.
+    /// Position in the batch, from 0.
     pub index: u32,
 }
 
-/// Words that name no event.
+/// The error for text that is not an event identifier.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected the id of an event")]
 pub struct BadEventId;
 
-/// Something that happened to a job.
+/// An event of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventEntry {
-    /// Its name.
+    /// Identifier of the event.
     pub id: EventId,
-    /// When it was committed.
+    /// Time of the commit.
     pub at: Instant,
-    /// What: one word that does not change.
+    /// Kind of the event: a stable word.
     pub kind: &'static str,
-    /// To which job.
+    /// Number of the job.
     pub job: u64,
-    /// To which tasks of it; none if to all.
+    /// Tasks concerned; None for all.
     pub tasks: Option<EventTasks>,
-    /// Whether nothing more will happen to the job.
+    /// Whether this is the last event of the job.
     pub is_last: bool,
 }
 
 /// Some tasks of an array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EventTasks {
-    /// One.
+    /// A single task.
     One(u32),
-    /// Several, as in `1-5,9`.
+    /// Several tasks, as in `1-5,9`.
     Some(Box<str>),
 }
 
-/// What was asked for is not remembered any more.
+/// A gap: the log has dropped some of the requested events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventGap {
-    /// From here on nothing is missing.
+    /// The log is complete after this event.
     pub from: EventId,
 }
 
-/// The latest events. Clones are the same log.
+/// The log of the latest events. Clones share the same log.
 #[derive(Clone, Debug)]
 pub struct EventLog {
     ring: Arc<Mutex<EventRing>>,
     latest: watch::Sender<LogPosition>,
 }
 
-/// How far the log has come.
+/// The end of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogPosition {
     /// The last event.
     pub id: EventId,
-    /// Whether the service stops: there will be no more.
+    /// Whether the log is closed because the service is stopping.
     pub closed: bool,
 }
 
 #[derive(Debug)]
 struct EventRing {
     events: VecDeque<EventEntry>,
-    /// The last one that was forgotten, or may have been.
+    /// The last event that was dropped, or may have been.
     last_dropped: EventId,
 }
 
 impl EventLog {
-    /// A log that begins after a batch: of what was committed until then it knows nothing.
+    /// Returns a log that starts after a batch. All earlier events count as dropped.
     pub fn after_batch(batch: i64) -> Self {
         let forgotten = EventId {
             batch,
@@ -106,7 +106,7 @@ impl EventLog {
         }
     }
 
-    /// Adds what followed from a batch, and tells those who wait.
+    /// Appends the events of a batch and wakes the subscribers.
     pub fn publish(&self, batch: i64, at: Instant, changes: &[RowChange]) {
         let mut last = None;
         {
@@ -125,27 +125,27 @@ impl EventLog {
         }
     }
 
-    /// Says that there will be no more.
+    /// Closes the log: no more events follow.
     pub fn close(&self) {
         self.latest.send_modify(|latest| latest.closed = true);
     }
 
-    /// Returns once there will be no more.
+    /// Returns once the log is closed.
     pub async fn closed(&self) {
         let mut latest = self.watch();
-        // The sender is this very log's, so that waiting does not fail.
+        // This log owns the sender, so waiting cannot fail.
         let _ = latest.wait_for(|latest| latest.closed).await;
     }
 
-    /// How far it has come, now and later.
+    /// Returns a receiver that follows the end of the log.
     pub fn watch(&self) -> watch::Receiver<LogPosition> {
         self.latest.subscribe()
     }
 
-    /// At most so many events after this one, in order.
+    /// Returns at most `most` events after `id`, in order.
     ///
     /// # Errors
-    /// If one of them is not remembered any more, or the id is none of ours.
+    /// If one of them was dropped, or `id` is unknown.
     pub fn events_after(&self, id: EventId, most: usize) -> Result<Vec<EventEntry>, EventGap> {
         let ring = self.ring();
         let latest = ring
@@ -160,7 +160,7 @@ impl EventLog {
     }
 
     fn ring(&self) -> MutexGuard<'_, EventRing> {
-        // Each event is added as a whole.
+        // Events are added as a whole, so a panic leaves the ring intact.
         self.ring.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -176,7 +176,8 @@ impl EventRing {
     }
 }
 
-/// What a change is to those who are told; none if they need not know. Its name comes later.
+/// Converts a change to an event; None if the change is not reported. The caller sets the
+/// identifier.
 fn event_of(change: &RowChange) -> Option<EventEntry> {
     let whole = |kind, job| (kind, job, None);
     let (kind, job, tasks) = match change {
@@ -302,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_asks_again_misses_nothing() {
+    fn reader_that_resumes_misses_no_event() {
         let log = EventLog::after_batch(7);
         let mut watch = log.watch();
         let begin = watch.borrow_and_update().id;
@@ -320,9 +321,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_a_gap() {
+    fn dropped_events_are_reported_as_a_gap() {
         let log = EventLog::after_batch(7);
-        // Of batch 7 there may have been more events than were read before the restart.
+        // Batch 7 may have had more events than were read before the restart.
         let gap = log.events_after(id(7, 3), 10);
         assert!(gap.is_err());
         log.publish(8, Instant::ZERO, &queued(0..MAX_EVENTS as u64 + 2));
@@ -340,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_written_and_read() {
+    fn event_id_round_trips_through_text() {
         assert_eq!(id(12, 3).to_string().parse(), Ok(id(12, 3)));
         for words in ["", "12", "-", "a-1", "1-b", "1-2-3"] {
             assert_eq!(words.parse::<EventId>(), Err(BadEventId), "{words}");

@@ -1,28 +1,28 @@
-//! Named moments at which a test has the service fail. Nothing fails by itself at them.
+//! Failpoints: named points at which a test can make the service fail. They do nothing otherwise.
 
 use std::io;
 
-/// A moment in a turn of the keeper.
+/// A failpoint in a tick of the controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ServiceFailpoint {
-    /// It is decided what follows from what came in, and none of it is on disk.
+    /// The inputs are decided, and nothing is on disk yet.
     Decided,
-    /// It is on disk, and nobody was told.
+    /// The changes are on disk, and no client has a response yet.
     Committed,
-    /// Who asked was answered, and the engine was told nothing.
+    /// The clients have their responses, and the engine has no orders yet.
     Responded,
-    /// The engine was told what to do.
+    /// The engine has its orders.
     Dispatched,
-    /// The engine may forget what ended, or will be told so soon.
+    /// Finished attempts are acknowledged to the engine, or will be soon.
     Acknowledged,
-    /// A snapshot is about to be written.
+    /// Before a snapshot is written.
     SnapshotStarting,
-    /// A snapshot was written.
+    /// After a snapshot was written.
     SnapshotWritten,
 }
 
 impl ServiceFailpoint {
-    /// Every moment, in the order of a turn.
+    /// All failpoints, in the order of a tick.
     pub const ALL: [Self; 7] = [
         Self::Decided,
         Self::Committed,
@@ -33,7 +33,7 @@ impl ServiceFailpoint {
         Self::SnapshotWritten,
     ];
 
-    /// What it is called in [`VARIABLE`].
+    /// Returns the name of the failpoint in [`VARIABLE`].
     pub const fn key(self) -> &'static str {
         match self {
             Self::Decided => "decided",
@@ -47,15 +47,16 @@ impl ServiceFailpoint {
     }
 }
 
-/// The environment variable that names a moment, and after how many others of that name it is meant:
-/// `committed`, `committed:12`. It is heeded in debug builds only.
+/// The environment variable that names a failpoint, and the number of times to pass it before the
+/// failure: `committed`, `committed:12`. It is effective in debug builds only.
 pub const VARIABLE: &str = "TOLLGATE_SERVICE_FAULT";
 
-/// Is told of each moment. It may have the disk fail where something is about to be written
-/// ([`ServiceFailpoint::Decided`] and [`ServiceFailpoint::Resting`]; elsewhere an error means nothing), or not come back.
+/// A function that is called at each failpoint. It may crash the caller instead of returning, or
+/// return an error to simulate a disk failure. An error has an effect only before a write: at
+/// [`ServiceFailpoint::Decided`] and [`ServiceFailpoint::Resting`].
 pub type FaultInjector = Box<dyn FnMut(ServiceFailpoint) -> io::Result<()> + Send>;
 
-/// Kills this process at the moment that the environment names; if it names none, does nothing.
+/// Returns an injector that kills this process at the failpoint that the environment names, if any.
 pub fn from_environment() -> FaultInjector {
     let named = std::env::var(VARIABLE).ok();
     let Some(named) = named.filter(|_| cfg!(debug_assertions)) else {

@@ -1,5 +1,5 @@
-//! What the fuzz targets run; hidden, public only for them and for the tests that drive them without
-//! a fuzzer.
+//! Entry points of the fuzz targets. They are hidden, and public only for the fuzz targets and for
+//! tests that run them without a fuzzer.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -9,11 +9,11 @@ use crate::api::types::{JobRequest, TokenRequest};
 use crate::core::TaskRanges;
 use crate::workers::protocol::{ServerMessage, WorkerFrame, WorkerMessage, encode_line};
 
-/// The most numbers of a range that is read again as it is written.
+/// Maximum length of a range that is formatted and parsed again.
 const MAX_NUMBERS: u64 = 10_000_000;
 
-/// Reads `data` as numbers of tasks: there is an error, or there are ascending ranges that do not
-/// touch. False if there is an error.
+/// Parses `data` as task numbers and checks that the ranges are ascending and do not touch. Returns
+/// false if `data` does not parse.
 pub fn ranges(data: &[u8]) -> bool {
     let Some(ranges) = text(data).and_then(|words| words.parse::<TaskRanges>().ok()) else {
         return false;
@@ -29,8 +29,8 @@ pub fn ranges(data: &[u8]) -> bool {
     true
 }
 
-/// Reads the lines of `data` as what workers and the service say to each other: what can be read is
-/// written and read again as it was. False if a line is none.
+/// Parses the lines of `data` as messages between workers and the service, and checks that a
+/// message survives encoding and decoding. Returns false if a line does not parse.
 pub fn frames(data: &[u8]) -> bool {
     let lines = data
         .split(|&byte| byte == b'\n')
@@ -48,8 +48,8 @@ fn frame<T: DeserializeOwned + Serialize + PartialEq + std::fmt::Debug>(bytes: &
     true
 }
 
-/// Reads `data` as the body of a request: there is an error, or a job within every limit. False if
-/// there is no such job.
+/// Parses `data` as the body of a request and checks that the job is within every limit. Returns
+/// false if there is no valid job.
 pub fn bodies(data: &[u8]) -> bool {
     let job = serde_json::from_slice::<JobRequest>(data);
     let is_job = job.is_ok_and(check_job);

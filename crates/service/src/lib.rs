@@ -1,28 +1,29 @@
-//! The daemon around the gate: what it says is on disk before it says it.
+//! The daemon around the gate. Every response is durable before it is sent.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`core`] | every decision, without input and output: commands in; answers, changes and orders out |
-//! | [`store`] | what was said and done, on disk |
-//! | [`keeper`] | the one thread that owns both, and the engine |
+//! | [`core`] | every decision, without I/O: commands in; responses, changes and orders out |
+//! | [`store`] | the durable store |
+//! | [`keeper`] | the controller: one thread that owns core, store and engine |
 //! | [`api`] | HTTP and JSON under `/v1` |
-//! | [`client`] | the other end of it |
-//! | [`serve`](mod@serve) | a service from its start to its end |
-//! | [`config`] | its settings |
-//! | [`backup`] | copies of its data folder |
-//! | [`events`] | what has happened to jobs lately |
-//! | [`fault`] | where tests have it fail |
-//! | [`access`] | whom it lets do what, and how much |
-//! | [`accounts`] | whom jobs run as |
-//! | [`folder`] | its data folder |
+//! | [`client`] | a client of the API |
+//! | [`serve`](mod@serve) | startup and shutdown of a service |
+//! | [`config`] | the configuration |
+//! | [`backup`] | backups of the data directory |
+//! | [`events`] | the log of the latest job events |
+//! | [`fault`] | failpoints for tests |
+//! | [`access`] | access rules and limits |
+//! | [`accounts`] | the user accounts that jobs run as |
+//! | [`folder`] | the data directory |
 //! | [`fleet`] | workers on other hosts |
 //! | [`net`] | TCP with TLS, tokens and certificates |
-//! | [`privileges`] | root gives itself up for an account of its own |
-//! | [`seats`] | how many connections each may have |
+//! | [`privileges`] | the switch from root to an account of the service's own |
+//! | [`seats`] | semaphores that count per key |
 //!
-//! A request takes this way: `api` puts an [`keeper::ControllerRequest`] before the keeper; the keeper handles all
-//! that came in meanwhile in one [`core::Core::step`], commits what follows to the store in one
-//! transaction, and only then answers and lets the engine start something.
+//! The path of a request: `api` sends a [`keeper::ControllerRequest`] to the controller. The
+//! controller handles all pending requests in one [`core::Core::step`] and commits the resulting
+//! changes to the store in one transaction. Only then it responds and lets the engine start
+//! attempts.
 
 pub mod access;
 pub mod api;

@@ -1,17 +1,17 @@
-//! The service over TCP: only with TLS, and only for those who hold a token or a certificate.
+//! The service over TCP: always with TLS, and only for holders of a token or a certificate.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`Fingerprint`] | what keys are known by |
+//! | [`Fingerprint`] | identifiers of keys |
 //! | [`SecretToken`] | tokens |
-//! | [`keyring`] | whom tokens and certificates stand for |
-//! | [`certificate`] | what the service shows for itself |
-//! | [`tls`] | what both ends of a connection insist on |
-//! | [`remote`] | a service elsewhere, and the way there |
-//! | `hosts` | by which names and from which pages it is called |
-//! | `caller`, `guard` | who is at the other end, asked anew with each request |
-//! | `listen` | connections from their first byte to their last |
-//! | `impatient` | a stream whose other end must go on reading |
+//! | [`keyring`] | the users and roles of tokens and certificates |
+//! | [`certificate`] | the service's TLS certificate |
+//! | [`tls`] | the TLS configuration of both ends |
+//! | [`remote`] | the client's connection to a remote service |
+//! | `hosts` | the host names and web origins that requests may name |
+//! | `caller`, `guard` | authentication of each request |
+//! | `listen` | the TCP server |
+//! | `impatient` | a stream with a write timeout |
 
 pub(crate) mod authenticate;
 pub mod certificate;

@@ -1,4 +1,4 @@
-//! Whom jobs run as: users of the system, as its name service knows them.
+//! User accounts that jobs run as, from the system's name service.
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -10,50 +10,51 @@ use std::time::{Duration, Instant};
 use nix::unistd::{self, Uid, getgrouplist};
 use tollgate_engine::LaunchUser;
 
-/// Why nothing can be run as a user.
+/// A reason why jobs cannot run as a user.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UserLookupError {
-    /// The service runs its own user's jobs only.
+    /// The service runs only jobs of its own user.
     #[error("only jobs of user {own} are run here, not those of user {user}")]
     Foreign {
-        /// Whose job it is.
+        /// User id of the job's owner.
         user: u32,
-        /// Whose the service is.
+        /// User id of the service.
         own: u32,
     },
-    /// Nobody has this number.
+    /// The system has no user with this id.
     #[error("the system knows no user {0}")]
     Unknown(u32),
-    /// Nobody has this name.
+    /// The system has no user with this name.
     #[error("the system knows no user `{0}`")]
     UnknownName(String),
-    /// The system cannot say.
+    /// The lookup failed.
     #[error("user {user} cannot be looked up: {reason}")]
     System {
-        /// Who was looked for.
+        /// User id.
         user: u32,
-        /// What it said.
+        /// The system's error.
         reason: String,
     },
 }
 
-/// Whom jobs of a user run as; none is the service's own user.
+/// The account that jobs of a user run as; None for the service's own user.
 pub type RunAsResult = Result<Option<LaunchUser>, UserLookupError>;
 
-/// Says whom jobs of a user run as; none as long as that is being looked up.
+/// A function that returns the account for jobs of a user; None while the lookup is pending.
 pub type RunAsResolver = Box<dyn FnMut(u32) -> Option<RunAsResult> + Send>;
 
-/// For how long an account is taken to be as it was.
+/// Time after which a cached account is looked up again.
 const CACHE_TTL: Duration = Duration::from_secs(60);
 
-/// What a thread has looked up, and when.
+/// Cached accounts with the time of their lookup.
 type LookupCache = Arc<Mutex<BTreeMap<u32, (Instant, RunAsResult)>>>;
 
-/// Runs jobs of every user as that user, as [`any`] does, and never waits for the name service: a
-/// thread of its own does. What it said last holds until it says something else.
+/// Returns a resolver that runs jobs of every user as that user, like [`any`], but never waits for
+/// the name service: a separate thread does. A cached account stays in use until the next lookup
+/// has completed.
 ///
 /// # Errors
-/// If there is no thread to be had.
+/// If the thread cannot be started.
 pub fn background_resolver() -> io::Result<RunAsResolver> {
     spawn_resolver(any_user)
 }
@@ -81,7 +82,7 @@ fn spawn_resolver(look_up: fn(u32) -> RunAsResult) -> io::Result<RunAsResolver> 
             .is_some_and(|at| at.elapsed() < CACHE_TTL);
         if !fresh && !asked {
             pending.insert(user, Instant::now());
-            // The thread listens for as long as there is this.
+            // The thread receives as long as this sender exists.
             let _ = asks.send(user);
         }
         if fresh {
@@ -91,10 +92,10 @@ fn spawn_resolver(look_up: fn(u32) -> RunAsResult) -> io::Result<RunAsResolver> 
     }))
 }
 
-/// Runs jobs of the service's own user.
+/// Resolves the service's own user.
 ///
 /// # Errors
-/// If it is anybody else.
+/// If `user` is another user.
 pub fn own_user(user: u32) -> RunAsResult {
     let own = rustix::process::geteuid().as_raw();
     if user == own {
@@ -103,22 +104,22 @@ pub fn own_user(user: u32) -> RunAsResult {
     Err(UserLookupError::Foreign { user, own })
 }
 
-/// Runs jobs of every user as that user, with all groups. Needs root.
+/// Resolves any user to its account with all groups. Needs root.
 ///
 /// # Errors
-/// If the system has no account for it, or cannot say.
+/// If the system has no account for the user, or the lookup fails.
 pub fn any_user(user: u32) -> RunAsResult {
     own_user(user).or_else(|_| look_up(user).map(Some))
 }
 
-/// What a user is called; as a number has different owners on different hosts, a name is what tells
-/// another host who is meant.
+/// A function that returns the name of a user. Other hosts identify users by name, because user ids
+/// may differ between hosts.
 pub type UserNameLookup = fn(u32) -> Result<String, UserLookupError>;
 
-/// What the system calls a user.
+/// Returns the name of a user.
 ///
 /// # Errors
-/// If it has no account for it, or cannot say.
+/// If the system has no account for the user, or the lookup fails.
 pub fn name(user: u32) -> Result<String, UserLookupError> {
     let found =
         unistd::User::from_uid(Uid::from_raw(user)).map_err(|error| UserLookupError::System {
@@ -128,13 +129,13 @@ pub fn name(user: u32) -> Result<String, UserLookupError> {
     Ok(found.ok_or(UserLookupError::Unknown(user))?.name)
 }
 
-/// The number of the user with this name. May wait for the system's name service.
+/// Returns the id of the user with this name. May wait for the system's name service.
 ///
 /// # Errors
-/// If there is none, or the system cannot say.
+/// If there is no such user, or the lookup fails.
 pub fn by_name(name: &str) -> Result<u32, UserLookupError> {
     let unknown = || UserLookupError::UnknownName(name.to_owned());
-    // The system could not be asked for such a name.
+    // The system's lookup takes no names with NUL.
     if name.contains('\0') {
         return Err(unknown());
     }
@@ -149,7 +150,7 @@ fn look_up(user: u32) -> Result<LaunchUser, UserLookupError> {
     };
     let found = unistd::User::from_uid(Uid::from_raw(user)).map_err(failed)?;
     let account = found.ok_or(UserLookupError::Unknown(user))?;
-    // A name with a NUL byte in it is nobody's.
+    // A name with a NUL byte belongs to no user.
     let name = CString::new(account.name).map_err(|_| UserLookupError::Unknown(user))?;
     let groups = getgrouplist(&name, account.gid).map_err(failed)?;
     Ok(LaunchUser {
@@ -163,7 +164,7 @@ fn look_up(user: u32) -> Result<LaunchUser, UserLookupError> {
 mod tests {
     use super::*;
 
-    /// A number that no system gives to anybody: the last before "nobody in particular".
+    /// A user id that is not in use on any system, close to the largest.
     const UNUSED_UID: u32 = u32::MAX - 7;
 
     #[test]
@@ -187,7 +188,7 @@ mod tests {
     #[test]
     fn nobody_waits_for_the_name_service() {
         fn slow(user: u32) -> RunAsResult {
-            // It answers once somebody has been told that it does not.
+            // The lookup completes only after the first call has returned None.
             LOOKUP_MAY_END.wait();
             Err(UserLookupError::Unknown(user))
         }

@@ -1,16 +1,16 @@
-//! How many there may be of something at a time, by whose they are.
+//! Semaphores that count per key, such as connections per user.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Places that are counted by whose they are. Clones count the same ones.
+/// A semaphore with a separate count for each key. Clones share the same counts.
 #[derive(Debug)]
 pub struct KeyedSemaphore<K: Ord + Copy> {
     counts: Arc<Mutex<BTreeMap<K, u32>>>,
     max: u32,
 }
 
-/// A place; it is given back in the end.
+/// A permit, released on drop.
 #[derive(Debug)]
 pub struct KeyedPermit<K: Ord + Copy> {
     semaphore: KeyedSemaphore<K>,
@@ -18,7 +18,7 @@ pub struct KeyedPermit<K: Ord + Copy> {
 }
 
 impl<K: Ord + Copy> KeyedSemaphore<K> {
-    /// So many for each.
+    /// Allows at most `most` permits per key.
     pub fn new(most: u32) -> Self {
         Self {
             counts: Arc::default(),
@@ -26,7 +26,7 @@ impl<K: Ord + Copy> KeyedSemaphore<K> {
         }
     }
 
-    /// One of them; none if all are taken.
+    /// Returns a permit for a key; None at the limit.
     pub fn try_acquire(&self, whose: K) -> Option<KeyedPermit<K>> {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let count = counts.get(&whose).copied().unwrap_or(0);

@@ -1,9 +1,10 @@
-//! Root gives itself up: what root does for a service or a worker of all users, before it becomes an account
-//! that is nobody's.
+//! The switch from root to an unprivileged account, and the work that root does before it, for a
+//! service or a worker that serves all users.
 //!
-//! What parses the network and decides needs no rights over users. Root prepares the data folder, starts the
-//! [starter](tollgate_engine::starter), which is all that stays root beside the runner, and becomes the
-//! account for good, before anything is listened to.
+//! The code that parses network input and decides needs no rights over users. Root prepares the
+//! data directory and starts the [starter](tollgate_engine::starter), the only process besides the
+//! runner that stays root. Then root switches to the account for good, before the process listens
+//! for connections.
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
@@ -18,10 +19,10 @@ use tollgate_engine::starter::{LaunchGuard, StarterLink};
 
 use crate::data_dir::{ACCOUNT_DIR_MODE, DataDirError, SETTINGS, check_parents, engine_dir_in};
 
-/// The account that a service of root's becomes where the settings name no other.
+/// The default account of a service that root starts.
 pub const ACCOUNT: &str = "tollgate";
 
-/// An account of the system that a service becomes.
+/// The system account of a service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServiceAccount {
     name: String,
@@ -29,49 +30,49 @@ pub struct ServiceAccount {
     gid: u32,
 }
 
-/// What a service that has given up root starts its runners by.
+/// The handle by which an unprivileged service starts its runners.
 #[derive(Debug)]
 pub struct PrivilegeDrop {
-    /// The way to the starter.
+    /// Connection to the starter.
     pub starter: StarterLink,
-    /// Whether the data folder was given to the account just now.
+    /// Whether the data directory was given to the account by this call.
     pub took_over: bool,
 }
 
-/// Why root cannot give itself up.
+/// An error of the switch to the account.
 #[derive(Debug, thiserror::Error)]
 pub enum PrivilegeError {
-    /// There is no such account.
+    /// The account does not exist.
     #[error(
         "account: the system knows no user `{0}`: expected an account for what parses the network"
     )]
     NoAccount(String),
-    /// The system cannot say.
+    /// The lookup failed.
     #[error("account: `{name}` cannot be looked up: {reason}")]
     Account {
-        /// Who was looked for.
+        /// Name of the account.
         name: String,
-        /// What it said.
+        /// The system's error.
         reason: String,
     },
-    /// The folder is not as it must be.
+    /// The data directory cannot be used.
     #[error(transparent)]
     Folder(#[from] DataDirError),
-    /// Threads that were started before would stay root.
+    /// The process has other threads, which would stay root.
     #[error("root cannot be given up: expected one thread, found {0}")]
     Threads(usize),
-    /// The system says no.
+    /// A system call failed.
     #[error("{action}: {error}")]
     System {
-        /// What was being done.
+        /// The failed action.
         action: &'static str,
-        /// What it said.
+        /// The system's error.
         error: io::Error,
     },
 }
 
 impl PrivilegeError {
-    /// What to do about it.
+    /// Returns what an operator can do about the error.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::NoAccount(name) => Some(format!("create it with `useradd --system {name}`")),
@@ -86,10 +87,10 @@ fn system(action: &'static str) -> impl Fn(io::Error) -> PrivilegeError {
 }
 
 impl ServiceAccount {
-    /// Looks an account up by its name. None if it is root: then nothing is given up.
+    /// Looks up an account by name. Returns None for root: the process then stays root.
     ///
     /// # Errors
-    /// If there is none, or the system cannot say.
+    /// If there is no such account, or the lookup fails.
     pub fn by_name(name: &str) -> Result<Option<Self>, PrivilegeError> {
         let found = unistd::User::from_name(name).map_err(|error| PrivilegeError::Account {
             name: name.to_owned(),
@@ -104,18 +105,19 @@ impl ServiceAccount {
         Ok(Some(account).filter(|account| account.uid != 0))
     }
 
-    /// Returns its name.
+    /// Returns the name of the account.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Gives the data folder to the account, starts a starter of runners that hold launches to what is
-    /// said here, and becomes the account for good. To be called by root, before any other thread is started.
+    /// Gives the data directory to the account, starts a starter that accepts only launches within
+    /// the given rules, and switches to the account for good. Root must call this function before
+    /// it starts any other thread.
     ///
     /// `starter` and `runner` are programs with their first arguments.
     ///
     /// # Errors
-    /// If the folder cannot be one of this account's, or the system says no.
+    /// If the directory cannot be given to the account, or a system call fails.
     pub fn switch_to(
         &self,
         folder: &Path,
@@ -135,9 +137,9 @@ impl ServiceAccount {
         Ok(PrivilegeDrop { starter, took_over })
     }
 
-    /// Makes the data folder one that root keeps and the account writes to: root's with the account's group,
-    /// which may make files in it, and rename or delete its own alone (sticky). Says where it is, and
-    /// whether it was another one before.
+    /// Prepares a data directory that root owns and the account writes to: its group is the
+    /// account's, whose members may create files but rename and delete only their own (sticky bit).
+    /// Returns the canonical path, and whether the directory was changed.
     fn take_over(&self, path: &Path) -> Result<(PathBuf, bool), PrivilegeError> {
         let failed = |action| {
             let path = path.to_owned();
@@ -169,7 +171,7 @@ impl ServiceAccount {
         if mode & 0o022 != 0 {
             return Err(DataDirError::WritableByOthers { path, mode }.into());
         }
-        // Nobody but root could write to a folder of root's so far, so that what is in it is what root made.
+        // Only root could write to a directory of root's so far, so its contents are root's.
         if owner == 0 {
             self.take_files(&path)
                 .map_err(failed("cannot be given to the account"))?;
@@ -181,7 +183,8 @@ impl ServiceAccount {
         Ok((path, true))
     }
 
-    /// Files alone: the folders of the runner stay root's, and so do the settings.
+    /// Gives files and sockets to the account. The directories of the runner stay root's, and so do
+    /// the settings.
     fn take_files(&self, folder: &Path) -> io::Result<()> {
         for entry in fs::read_dir(folder)? {
             let entry = entry?;
@@ -195,7 +198,8 @@ impl ServiceAccount {
         Ok(())
     }
 
-    /// A socket that a service of root's has left behind, which the account could not remove.
+    /// Gives a socket that a service of root's has left behind to the account, which could not
+    /// remove the socket otherwise.
     fn take_socket(&self, folder: &Path) -> io::Result<()> {
         let socket = crate::data_dir::socket(folder);
         match fs::symlink_metadata(&socket) {
@@ -208,8 +212,8 @@ impl ServiceAccount {
         }
     }
 
-    /// Groups first: who is no longer root cannot change them. All threads that are started later are born
-    /// as the account; one that is there already would stay root.
+    /// Groups are changed first, because a process without root cannot change them. Threads started
+    /// later inherit the account, but an existing thread would stay root.
     fn give_up_root(&self) -> Result<(), PrivilegeError> {
         let threads = fs::read_dir("/proc/self/task").map_err(system("/proc cannot be read"))?;
         let threads = threads.count();
@@ -225,11 +229,12 @@ impl ServiceAccount {
     }
 }
 
-/// The settings in a folder are root's to read, if they are root's: the account is told what is in them.
+/// Makes settings that belong to root readable for root only: the account receives their contents
+/// from root.
 fn close_settings(folder: &Path) -> io::Result<()> {
     let file = folder.join(SETTINGS);
     match fs::symlink_metadata(&file) {
-        // Nobody but root can put something else in its place.
+        // Only root can replace this file.
         Ok(found) if found.is_file() && found.uid() == 0 => {
             fs::set_permissions(&file, fs::Permissions::from_mode(found.mode() & 0o700))
         }
@@ -239,8 +244,9 @@ fn close_settings(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Without a starter no runner can be started any more: then this process exits as one that failed, so that a
-/// service manager starts it again as root. As after a crash nothing is lost, and jobs go on.
+/// Exits with an error once the starter has ended, because no runner can be started without a
+/// starter: a service manager then starts this process again as root. As after a crash nothing is
+/// lost, and jobs go on.
 fn exit_with_starter(mut starter: Child) -> io::Result<()> {
     let watching = move || {
         let ended = starter.wait();

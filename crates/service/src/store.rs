@@ -1,19 +1,20 @@
-//! What was said and done, on disk: nothing is answered before it is here.
+//! The durable store. The service sends no response before its effects are stored here.
 //!
-//! | table | what it holds |
+//! | table | contents |
 //! |---|---|
-//! | `batch` | the commands since the last snapshot, one row a step: the state is what follows from them |
+//! | `batch` | the commands since the last snapshot, one row per step, from which to replay |
 //! | `snapshot` | the state after some batch |
-//! | `job`, `attempt` | what became of each job, for those who ask |
-//! | `array`, `task_range` | how many tasks of an array stand where, and which of them never ran |
-//! | `script` | the texts of scripts that came with jobs which are not over, each once |
-//! | `ledger` | money, append-only, one row an attempt and kind |
-//! | `rules` | the rules that the batches were handled under |
-//! | `total`, `promise`, `account` | sums over jobs that are over, promises and the ledger |
-//! | `sum_of` | the number of rows of each of these, and the sum of their checksums |
+//! | `job`, `attempt` | the history of each job, for queries |
+//! | `array`, `task_range` | task counts of an array by state, and the tasks that never ran |
+//! | `script` | the texts of unfinished jobs' scripts, each once |
+//! | `ledger` | charges and penalties, append-only, one row per attempt and kind |
+//! | `rules` | the rules under which the batches were handled |
+//! | `total`, `promise`, `account` | sums over finished jobs, promises and the ledger |
+//! | `sum_of` | the number of rows of each of these tables, and the sum of their checksums |
 //!
-//! One transaction a step writes to all of them, through SQLite's write-ahead log with full
-//! synchronisation: what was committed outlives the process, the system and the power.
+//! Each step is one transaction over all of these tables, through SQLite's write-ahead log with
+//! full synchronisation: a committed step survives a crash of the process, of the system, and a
+//! power failure.
 
 mod arrays;
 mod attempts;
@@ -44,52 +45,52 @@ pub use write::{CommandBatch, JobProgram};
 
 use disk_reserve::DiskReserve;
 
-/// The format of a snapshot and of commands. It changes whenever what is stored, or what it means,
-/// does.
+/// The format of snapshots and commands. It changes whenever the stored data or its meaning
+/// changes.
 const FORMAT: u32 = 3;
 
-/// Bytes of a page of the store, at most.
+/// Maximum size of a page of the store, in bytes.
 const PAGE: u64 = 64 << 10;
 
-/// The store, to write to. There is one a folder.
+/// The store, for writing. A data directory has exactly one.
 #[derive(Debug)]
 pub struct Store {
     connection: Connection,
     path: PathBuf,
-    /// The number of the last batch.
+    /// Number of the last batch.
     batch: i64,
-    /// Batches since the last snapshot.
+    /// Number of batches since the last snapshot.
     since_snapshot: u32,
     disk_reserve: DiskReserve,
 }
 
-/// Why the store cannot be used.
+/// An error of the store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// SQLite says no.
+    /// SQLite failed.
     #[error("{}: {action}: {source}", path.display())]
     Sqlite {
         /// The file.
         path: PathBuf,
-        /// What was being done.
+        /// The failed action.
         action: &'static str,
-        /// What it said.
+        /// SQLite's error.
         source: rusqlite::Error,
     },
-    /// The system says no.
+    /// A file operation failed.
     #[error("{}: {error}", path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// What it said.
+        /// The system's error.
         error: io::Error,
     },
-    /// It was written by a newer program.
+    /// The store was written by a newer version.
     #[error("{}: written by a newer version (format {found}, this program reads up to {VERSION})", path.display())]
     Newer {
         /// The file.
         path: PathBuf,
-        /// Its format.
+        /// The format of the store.
         found: u32,
     },
     /// The store was written before the first release.
@@ -97,7 +98,7 @@ pub enum StoreError {
     Older {
         /// The file.
         path: PathBuf,
-        /// Its format.
+        /// The format of the store.
         found: u32,
     },
     /// The disk is full.
@@ -105,37 +106,38 @@ pub enum StoreError {
     Full {
         /// The file.
         path: PathBuf,
-        /// What was being done.
+        /// The failed action.
         action: &'static str,
-        /// What SQLite said, which need not name the cause.
+        /// SQLite's error, which need not name the cause.
         source: rusqlite::Error,
     },
-    /// Another version left something that has to be handled again, and might decide otherwise.
+    /// Another version left commands that must be replayed, and this version might decide
+    /// otherwise.
     #[error("{}: version {program} was killed, and version {} cannot recover its last commands", path.display(), env!("CARGO_PKG_VERSION"))]
     OtherProgram {
         /// The file.
         path: PathBuf,
-        /// The version that wrote it.
+        /// The version that wrote the store.
         program: String,
     },
-    /// There are jobs that were let in under other rules.
+    /// Unfinished jobs were admitted under other rules.
     #[error("{}: {live} unfinished jobs were admitted under {was}, but the configuration says {would_be}", path.display())]
     OtherRules {
         /// The file.
         path: PathBuf,
-        /// How many jobs are not over.
+        /// Number of unfinished jobs.
         live: usize,
         /// The rules in force.
         was: String,
-        /// The rules that were to be in force.
+        /// The rules of the configuration.
         would_be: String,
     },
-    /// It holds what no version ever wrote.
+    /// The store holds data that no version ever wrote.
     #[error("{}: damaged: {what}", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Description of the damage.
         what: String,
     },
 }
@@ -145,7 +147,7 @@ const RESTORE: &str =
     "`tollgate restore BACKUP --data NEW` brings back what `tollgate backup` kept";
 
 impl StoreError {
-    /// Whether there is no room left on the disk.
+    /// Returns whether the disk is full.
     pub fn is_full(&self) -> bool {
         match self {
             Self::Full { .. } => true,
@@ -159,7 +161,7 @@ impl StoreError {
         }
     }
 
-    /// What to do about it.
+    /// Returns what an operator can do about the error.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Newer { .. } => {
@@ -185,26 +187,26 @@ impl StoreError {
 }
 
 impl Store {
-    /// Opens the store at `path`, or makes one; brings an older one up to date, and verifies all that
-    /// is in it, which reads all of the file.
+    /// Opens or creates the store at `path`, and migrates an older one. Verifies all of its
+    /// contents, which reads the whole file.
     ///
     /// # Errors
-    /// If it cannot be read or written, is damaged, or was written by a version that is too new or
-    /// too old.
+    /// If the store cannot be read or written, is damaged, or was written by a version that is too
+    /// new or too old.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let store = Self::open_unchecked(path)?;
         integrity::check(&store.connection, path, VERSION)?;
         Ok(store)
     }
 
-    /// Opens the store as [`Store::open`] does, and verifies its tables, but not their rows: for a
-    /// million jobs that takes seconds, and can be left to [`check`].
+    /// Opens the store like [`Store::open`], but verifies only its tables and not their rows.
+    /// Verifying the rows of a million jobs takes seconds, and can be left to [`check`].
     ///
     /// # Errors
     /// As [`Store::open`].
     pub fn open_unchecked(path: &Path) -> Result<Self, StoreError> {
         let failed = |action| sqlite(path, action);
-        // SQLite gives its other files the rights of this one.
+        // SQLite creates its other files with the permissions of this one.
         OpenOptions::new()
             .create(true)
             .truncate(false)
@@ -230,7 +232,7 @@ impl Store {
         })
     }
 
-    /// The system says no to something that was to be written.
+    /// Returns the error for a failed file operation.
     pub(crate) fn failed(&self, error: io::Error) -> StoreError {
         StoreError::File {
             path: self.path.clone(),
@@ -238,17 +240,18 @@ impl Store {
         }
     }
 
-    /// Keeps room on the disk for the ends of jobs; false if there is none to be had.
+    /// Reserves disk space for the ends of jobs; returns false if the disk is full.
     pub fn keep_reserve(&self) -> bool {
         self.disk_reserve.acquire()
     }
 
-    /// Gives that room up, so that what must be written can be; false if there is none left.
+    /// Frees the reserved disk space, so that the ends of jobs can be written; returns false if
+    /// there was none.
     pub fn release_reserve(&self) -> bool {
         self.disk_reserve.release()
     }
 
-    /// What a job runs; none if it was rejected, or there is no such job.
+    /// Returns the program of a job; None if the job was rejected or does not exist.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -256,7 +259,7 @@ impl Store {
         read::program(&self.connection, job).map_err(sqlite(&self.path, "cannot be read"))
     }
 
-    /// The text of a script. None if no job that is not over came with it.
+    /// Returns the text of a script; None if no unfinished job uses the script.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -264,8 +267,8 @@ impl Store {
         read::script(&self.connection, sha256).map_err(sqlite(&self.path, "cannot be read"))
     }
 
-    /// Whose a job was that is over, and whether every task of it ended with exit code 0; none if
-    /// there is no such job, or it is not over.
+    /// Returns the user of a finished job, and whether all of its tasks ended with exit code 0.
+    /// None if the job does not exist or is unfinished.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -273,7 +276,7 @@ impl Store {
         read::ended(&self.connection, job).map_err(sqlite(&self.path, "cannot be read"))
     }
 
-    /// The jobs that are not over: their numbers, whose they are, and the bytes of what they run.
+    /// Lists the unfinished jobs: number, user, and size of the program in bytes.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -281,12 +284,12 @@ impl Store {
         read::stored_bytes(&self.connection).map_err(sqlite(&self.path, "cannot be read"))
     }
 
-    /// The number of the last batch that was committed; 0 before the first.
+    /// Returns the number of the last committed batch; 0 before the first.
     pub fn batch(&self) -> i64 {
         self.batch
     }
 
-    /// A reader beside it.
+    /// Opens a reader that works in parallel with the writer.
     ///
     /// # Errors
     /// If the file cannot be opened.
@@ -298,11 +301,12 @@ impl Store {
     }
 }
 
-/// Names the file and what was done with it.
+/// Returns a function that adds the file and the action to an SQLite error.
 fn sqlite(path: &Path, action: &'static str) -> impl Fn(rusqlite::Error) -> StoreError + Copy {
     move |source| {
         let path = path.to_owned();
-        // If there is no room for the index of its log, SQLite reports an input/output error.
+        // If the disk has no space for the index of the write-ahead log, SQLite reports an
+        // input/output error.
         let is_unclear = source.sqlite_error_code() == Some(ErrorCode::SystemIoFailure);
         match is_unclear && is_full(&path) {
             true => StoreError::Full {
@@ -319,14 +323,15 @@ fn sqlite(path: &Path, action: &'static str) -> impl Fn(rusqlite::Error) -> Stor
     }
 }
 
-/// Returns whether the file system of a file has no room for another page.
+/// Returns whether the file system of a file has no space for another page.
 fn is_full(path: &Path) -> bool {
     let folder = path.parent().unwrap_or(path);
     let room = rustix::fs::statvfs(folder).map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize));
     room.is_ok_and(|bytes| bytes < PAGE)
 }
 
-/// SQLite notices when its own structure is damaged, and not when our data is.
+/// Decodes a value after verifying its checksum: SQLite detects damage to its own structure, but
+/// not to the values.
 fn decode<T: serde::de::DeserializeOwned>(
     path: &Path,
     what: &str,

@@ -1,31 +1,32 @@
-//! Workers on other hosts: processes that offer their cores to the service and run what they are
-//! given.
+//! Workers on other hosts: processes that offer their cores to the service and run the attempts it
+//! sends them.
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`words`] | what a worker and the service say to each other |
-//! | [`terms`] | who waits how long for whom |
-//! | [`muster`] | [`WorkerPool`]: this host's engine and all workers, as the keeper sees them |
-//! | `starts` | what is started where, and what has to wait for that |
-//! | `talk` | what the service answers to a worker |
-//! | `lives` | whose life begins and whose ends |
+//! | [`words`] | the messages between a worker and the service |
+//! | [`terms`] | the lease and the timeouts |
+//! | [`muster`] | [`WorkerPool`]: this host's engine and all workers, as the controller sees them |
+//! | `starts` | placing attempts on workers, and starts that have to wait |
+//! | `talk` | the service's answers to a worker |
+//! | `lives` | begin and end of a worker's incarnations |
 //! | [`post`] | one worker, as the service knows it |
-//! | `roster` | who has ever offered nodes, on disk |
-//! | [`hand`] | [`WorkerAgent`]: the worker's own end, without input and output but for its engine |
-//! | [`accept`] | where connections of workers come in |
-//! | [`line`] | frames on a stream of bytes |
-//! | [`route`] | the way from a worker to its service |
-//! | [`dial`] | a worker process: connects, again and again |
-//! | [`worker`] | what it is made of on a real host |
+//! | `roster` | the file of all workers that ever registered |
+//! | [`hand`] | [`WorkerAgent`]: the worker's side, free of I/O except through its engine |
+//! | [`accept`] | the acceptor of worker connections |
+//! | [`line`] | frames on a byte stream |
+//! | [`route`] | the transport from a worker to its service |
+//! | [`dial`] | the loop of a worker process: connects again and again |
+//! | [`worker`] | the worker daemon on a real host |
 //!
-//! A worker dials; over each connection it and the service first agree on whether the *life* goes on
-//! that the worker had, and then bring each other up to date: the worker says what it runs and what has
-//! ended, the service what is to run there. So nothing that is lost with a connection needs to be
-//! said again by name, and it does no harm to say it twice.
+//! The worker opens the connection. On each connection the two sides first agree whether the
+//! worker's last *incarnation* goes on, and then bring each other up to date: the worker reports
+//! its running and ended attempts, and the service sends the attempts to run. So a message that is
+//! lost with a connection needs no separate repetition, and a repeated message does no harm.
 //!
-//! A life has a number, the epoch, which grows. It ends when the service has not heard of the worker
-//! for the grace time: then its jobs are requeued, or lost. By then the worker has ended what it runs
-//! ([`terms`] says why), and it begins a new life with nothing.
+//! Incarnations are numbered with a growing epoch. An incarnation ends when the service has
+//! received nothing from the worker for the grace period; its jobs are then requeued, or lost. By
+//! then the worker has ended its tasks ([`terms`] says why), and it begins a new incarnation with
+//! nothing running.
 
 pub mod acceptor;
 pub mod agent;

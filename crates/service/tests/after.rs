@@ -1,4 +1,4 @@
-//! Jobs that start after others, and jobs that wait for their user.
+//! Jobs that depend on other jobs, and held jobs.
 
 mod common;
 
@@ -41,7 +41,7 @@ fn state(site: &TestCluster, job: u64) -> String {
 }
 
 #[test]
-fn it_starts_when_all_that_it_waits_for_have_ended_well() {
+fn job_starts_after_all_its_dependencies_succeed() {
     let mut site = TestCluster::new("easy");
     let first = site.submit(&["work", "10"], 10).unwrap().job;
     let second = site.submit(&["work", "20"], 20).unwrap().job;
@@ -56,7 +56,7 @@ fn it_starts_when_all_that_it_waits_for_have_ended_well() {
     assert_eq!(state(&site, third.job), "dependent");
     site.advance(10);
     assert_eq!(state(&site, third.job), "running");
-    // Its deadline counts from when it was handed in.
+    // The deadline counts from the submission.
     assert_eq!(
         site.row(third.job)
             .due
@@ -70,14 +70,14 @@ fn it_starts_when_all_that_it_waits_for_have_ended_well() {
 }
 
 #[test]
-fn it_is_decided_about_when_its_turn_comes() {
+fn dependent_job_is_decided_once_it_is_released() {
     let mut site = TestCluster::new("libra");
     let first = site.submit(&["work", "90"], 90).unwrap().job;
     let longer = Submission {
         options: after(&[first], DependencyCondition::Success),
         ..submission("work", 20)
     };
-    // It would have been let in at once, and 100 s are too short in the end.
+    // The job would have been admitted at once, but the 100 s are too short in the end.
     let second = site.submit_job(longer, &["work", "20"]);
     let second = second.unwrap().job;
     site.advance(101);
@@ -85,7 +85,7 @@ fn it_is_decided_about_when_its_turn_comes() {
 }
 
 #[test]
-fn after_a_failure_it_never_starts_unless_any_end_will_do() {
+fn failed_dependency_cancels_the_job_unless_any_end_suffices() {
     let mut site = TestCluster::new("libra-risk");
     let held = work(SubmissionOptions {
         held: true,
@@ -118,7 +118,8 @@ fn after_a_failure_it_never_starts_unless_any_end_will_do() {
         assert_eq!(site.row(job).reasons, [format!("after:{by}")]);
     }
     assert_eq!(state(&site, anyhow), "finished");
-    // What is over is not waited for, and what failed is in vain.
+    // A finished job satisfies the dependency on its end; a failed one makes the dependency on
+    // success vain.
     let late = site.submit_job(
         work(after(&[failing.job], DependencyCondition::Success)),
         &["work", "1"],
@@ -135,7 +136,7 @@ fn after_a_failure_it_never_starts_unless_any_end_will_do() {
 }
 
 #[test]
-fn only_jobs_of_the_same_user_can_be_waited_for() {
+fn dependency_on_a_job_of_another_user_is_rejected() {
     let mut site = TestCluster::new("libra-risk");
     let own = site.submit(&["work", "10"], 10).unwrap().job;
     let stranger = Submission {
@@ -153,7 +154,7 @@ fn only_jobs_of_the_same_user_can_be_waited_for() {
 }
 
 #[test]
-fn an_array_is_over_when_all_of_its_tasks_are() {
+fn dependency_on_an_array_waits_for_all_its_tasks() {
     let mut site = TestCluster::new("easy");
     let tasks = TaskRanges::new(1, 3);
     let array = work(SubmissionOptions {
@@ -179,7 +180,7 @@ fn an_array_is_over_when_all_of_its_tasks_are() {
 }
 
 #[test]
-fn a_job_that_is_held_waits_for_its_user() {
+fn held_job_is_not_decided_before_its_release() {
     let mut site = TestCluster::new("libra-risk");
     let held = || {
         work(SubmissionOptions {

@@ -1,4 +1,4 @@
-//! Arrays: one number, many tasks, told what becomes of them in ranges.
+//! Arrays: one job number, many tasks, decisions as ranges.
 
 mod common;
 
@@ -60,7 +60,7 @@ fn act(site: &mut TestCluster, command: ServiceCommand) -> Result<(), RequestErr
     })
 }
 
-/// Every task is over, whatever becomes of it.
+/// Runs until every task is finished, whatever its outcome.
 fn drain(site: &mut TestCluster) {
     for _ in 0..1_000 {
         if site.controller().core().jobs().is_empty() {
@@ -72,9 +72,9 @@ fn drain(site: &mut TestCluster) {
 }
 
 #[test]
-fn tasks_with_a_deadline_are_promised_or_refused_in_ranges() {
+fn tasks_with_a_deadline_are_admitted_or_rejected_in_ranges() {
     let mut site = TestCluster::new("libra");
-    // Two nodes, 100 s, 30 s each: three of them fit on each node.
+    // Two nodes, 100 s to the deadline, 30 s per task: three tasks fit on each node.
     let asked = Submission {
         options: array("1-100", None),
         ..submission("work", 30)
@@ -95,7 +95,7 @@ fn tasks_with_a_deadline_are_promised_or_refused_in_ranges() {
 }
 
 #[test]
-fn an_array_works_under_every_policy() {
+fn array_runs_to_its_end_under_every_policy() {
     for named in REGISTRY {
         for &market in named.markets {
             let mut site = TestCluster::in_market(named.name, market);
@@ -118,7 +118,7 @@ fn an_array_works_under_every_policy() {
 }
 
 #[test]
-fn a_restart_takes_an_array_up_where_it_was() {
+fn array_continues_after_a_restart() {
     let mut site = TestCluster::new("easy");
     let verdict = site.submit_job(whenever(10, array("0-19", None)), &["work", "10"]);
     let job = verdict.unwrap().job;
@@ -133,7 +133,7 @@ fn a_restart_takes_an_array_up_where_it_was() {
 }
 
 #[test]
-fn no_more_tasks_run_at_a_time_than_their_user_wants() {
+fn array_runs_at_most_the_requested_number_of_tasks_at_a_time() {
     for policy in ["easy", "libra-risk", "edf-bf"] {
         let mut site = TestCluster::new(policy);
         let asked = Submission {
@@ -162,7 +162,7 @@ fn tasks_are_cancelled_held_and_released_in_ranges() {
     };
     act(&mut site, cancel("50-80")).unwrap();
     assert_eq!(tally(&mut site, job).cancelled, 31);
-    // They are cancelled already, or there are none.
+    // Tasks 50 to 80 are cancelled already, and task 101 does not exist.
     assert!(act(&mut site, cancel("50-80,101")).is_err());
     act(&mut site, ServiceCommand::Hold { job, tasks: None }).unwrap();
     let held = tally(&mut site, job);
@@ -193,7 +193,7 @@ fn tasks_are_cancelled_held_and_released_in_ranges() {
 }
 
 #[test]
-fn a_user_has_room_for_so_many_tasks() {
+fn array_beyond_the_task_limit_of_a_user_is_rejected() {
     let mut site = TestCluster::new("easy");
     site.controller().limit_jobs(100);
     let hand_in = |site: &mut TestCluster, tasks: &str| -> Result<SubmittedJob, RequestError> {
@@ -205,7 +205,7 @@ fn a_user_has_room_for_so_many_tasks() {
 }
 
 #[test]
-fn the_worst_exit_code_is_the_array_s() {
+fn array_status_is_the_greatest_exit_code_of_its_tasks() {
     let mut site = TestCluster::new("easy");
     let job = site
         .submit_job(whenever(1, array("1-3", None)), &["sh", "-c", "exit 3"])

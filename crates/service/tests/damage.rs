@@ -1,5 +1,5 @@
-//! Damage to the store: rows that are changed or gone, single bits, a wrong version number. What is
-//! damaged is refused with a message, or does not matter; nothing else is ever answered. Stores of
+//! Damage to the store: changed or missing rows, single bits, a wrong version number. Damage is
+//! rejected with a message or has no effect; the service never returns a wrong result. Stores of
 //! earlier versions are read.
 
 mod common;
@@ -17,7 +17,7 @@ use tollgate_model::Market;
 use tollgate_service::core::{ArraySpec, Submission, SubmissionOptions};
 use tollgate_service::store::{FIRST, JobFilter, Store, StoreError, VERSION};
 
-/// A store of jobs that are over, run, wait and were rejected, and what its reader answers.
+/// A store with finished, running, queued and rejected jobs.
 struct StoreSample {
     folder: tempfile::TempDir,
     path: PathBuf,
@@ -52,7 +52,7 @@ fn store_sample() -> StoreSample {
     site.submit(&["sleep", "50"], 60).unwrap();
     site.keeper = None;
     let path = site.store();
-    // All of it in one file.
+    // Moves everything to a single file.
     let connection = Connection::open(&path).unwrap();
     let checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)";
     connection.query_row(checkpoint, [], |_| Ok(())).unwrap();
@@ -63,8 +63,8 @@ fn store_sample() -> StoreSample {
     }
 }
 
-/// Everything that the service answers from the store, and the state that it recovers; or why it
-/// does not start.
+/// Returns everything that the service reads from the store, and the recovered state; or the error
+/// that keeps the service from starting.
 fn answers(path: &Path) -> Result<String, StoreError> {
     let mut store = Store::open(path)?;
     let mut core = store.recover(&rules("libra", Market::Commodity))?;
@@ -105,13 +105,13 @@ fn damaged(path: &Path) -> String {
     }
 }
 
-/// Changes the store as its owner could with any program for SQLite.
+/// Changes the store as its owner could with any SQLite program.
 fn change(path: &Path, sql: &str) {
     Connection::open(path).unwrap().execute_batch(sql).unwrap();
 }
 
 #[test]
-fn rows_that_are_changed_or_deleted_by_hand_are_noticed() {
+fn changed_or_deleted_rows_are_detected() {
     let store = store_sample();
     let sound = fs::read(&store.path).unwrap();
     assert!(Store::open(&store.path).is_ok());
@@ -159,7 +159,7 @@ fn rows_that_are_changed_or_deleted_by_hand_are_noticed() {
         assert!(rows > 0, "{sql}");
         let said = damaged(&store.path);
         assert!(said.contains("is not that of version"), "{said}");
-        // With the triggers in place again only the sums tell.
+        // Once the triggers are restored, only the sums reveal the damage.
         change(&store.path, &texts.join(";"));
         let said = damaged(&store.path);
         let expected = format!("the rows of `{table}` are not what was written");
@@ -177,7 +177,7 @@ fn text_of(path: &Path, trigger: &str) -> String {
 }
 
 #[test]
-fn store_of_another_version_by_number_alone_is_refused_clearly() {
+fn store_with_a_wrong_version_number_is_rejected() {
     let store = store_sample();
     let set = |version: u32| change(&store.path, &format!("PRAGMA user_version = {version}"));
     set(VERSION - 1);
@@ -200,14 +200,14 @@ fn store_of_another_version_by_number_alone_is_refused_clearly() {
     assert!(answers(&store.path).is_ok());
 }
 
-/// How many bits are flipped, one at a time: `TOLLGATE_FLIPS`, else a few.
+/// Returns the number of single-bit flips to test: `TOLLGATE_FLIPS`, or a small default.
 fn n_flips() -> usize {
     let asked = std::env::var("TOLLGATE_FLIPS").ok();
     asked.map_or(60, |number| number.parse().expect("a number"))
 }
 
 #[test]
-fn flipped_bit_is_refused_or_changes_no_answer() {
+fn flipped_bit_is_detected_or_changes_no_result() {
     let store = store_sample();
     let expected = answers(&store.path).unwrap();
     let sound = fs::read(&store.path).unwrap();
@@ -234,7 +234,7 @@ fn flipped_bit_is_refused_or_changes_no_answer() {
         }
     }
     println!("{refused} refused, {harmless} without effect");
-    // Most of a small store is room that nothing is written to yet.
+    // Most of a small store is unused space.
     assert!(
         refused > n_flips() / 10,
         "{refused} refused, {harmless} not"
@@ -242,7 +242,7 @@ fn flipped_bit_is_refused_or_changes_no_answer() {
 }
 
 #[test]
-fn stores_of_earlier_versions_are_brought_up_to_date_with_all_that_is_in_them() {
+fn stores_of_earlier_versions_are_migrated_with_all_their_rows() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
     let mut versions = Vec::new();
     for entry in fs::read_dir(fixtures).unwrap() {
@@ -281,7 +281,7 @@ fn stores_of_earlier_versions_are_brought_up_to_date_with_all_that_is_in_them() 
         assert_eq!(charges.len(), 1);
         assert!(charges[0] > 0.0, "{charges:?}");
         assert_eq!(figures.utility, accounts[0].charges);
-        // Once more, as what it is now.
+        // The store opens again after its migration.
         drop(reader);
         Store::open(&path).unwrap();
     }

@@ -1,5 +1,5 @@
-//! Events as they happen: in order, none missing without being said, to those whose they are, and
-//! not to those who do not read them.
+//! Live events: in order, with explicit gaps, only for users that may see them, and without memory
+//! for readers that do not read.
 
 mod common;
 
@@ -11,13 +11,13 @@ use tollgate_service::ApiClient;
 use tollgate_service::access::ServiceLimits;
 use tollgate_service::api::types::{JobDetails, JobRef, JobRequest, SubmitResponse};
 
-/// A reader of a stream: the lines after the head of the answer.
+/// A reader of an event stream: the lines after the response head.
 struct EventReader {
     head: String,
     lines: BufReader<UnixStream>,
 }
 
-/// One event: its name, its kind, and what it says.
+/// An event: identifier, kind and data.
 type ReceivedEvent = (String, String, serde_json::Value);
 
 impl TestService {
@@ -41,7 +41,7 @@ impl TestService {
         ApiClient::connect(&self.socket()).unwrap()
     }
 
-    /// A job that is over when this returns: it was taken back.
+    /// Submits a job and cancels it; returns once it has ended.
     fn job(&self) -> u64 {
         let request = JobRequest {
             command: vec!["sleep".to_owned(), "60".to_owned()],
@@ -59,7 +59,7 @@ impl TestService {
 }
 
 impl EventReader {
-    /// The next event; none if there will be no more.
+    /// Returns the next event; None at the end of the stream.
     fn next(&mut self) -> Option<ReceivedEvent> {
         let mut told = ReceivedEvent::default();
         let mut line = String::new();
@@ -68,7 +68,7 @@ impl EventReader {
             if self.lines.read_line(&mut line).unwrap() == 0 {
                 return None;
             }
-            // Lengths of chunks stand between them.
+            // Chunk lengths appear between the events.
             match line.trim_end().split_once(": ") {
                 Some(("id", id)) => told.0 = id.to_owned(),
                 Some(("event", kind)) => told.1 = kind.to_owned(),
@@ -88,7 +88,7 @@ impl EventReader {
 }
 
 #[test]
-fn all_that_happens_is_told_in_order() {
+fn events_are_streamed_in_order() {
     let open = TestService::new(ServiceLimits::default());
     let mut events = open.events("/v1/events", None);
     assert!(
@@ -106,21 +106,21 @@ fn all_that_happens_is_told_in_order() {
         assert_eq!(words["event"], **kind);
         assert!(words["at"].is_string());
     }
-    // Whoever was interrupted goes on where it was.
+    // A stream resumes after the last event seen.
     let mut again = open.events("/v1/events", Some(&told[0].0));
     assert_eq!(again.next().as_ref(), Some(&told[1]));
     assert_eq!(again.next().as_ref(), Some(&told[2]));
 }
 
 #[test]
-fn what_is_not_remembered_is_said_to_be_missing() {
+fn dropped_events_are_reported_as_a_gap_in_the_stream() {
     let open = TestService::new(ServiceLimits::default());
     let id = open.job();
     for before in ["0-0", "999999-0"] {
         let mut events = open.events("/v1/events", Some(before));
         let (from, kind, _) = events.next().unwrap();
         assert_eq!(kind, "gap", "{before}");
-        // From there on nothing is.
+        // A stream resumes from the gap without another gap.
         let next = open.events("/v1/events", Some(&from));
         assert!(next.head.starts_with("HTTP/1.1 200"));
         let mut events = open.events(&format!("/v1/jobs/{id}/events"), Some(before));
@@ -133,7 +133,7 @@ fn what_is_not_remembered_is_said_to_be_missing() {
 }
 
 #[test]
-fn a_job_is_told_of_until_it_is_over() {
+fn stream_of_a_job_ends_with_the_job() {
     let open = TestService::new(ServiceLimits::default());
     let request = JobRequest {
         command: vec!["sleep".to_owned(), "60".to_owned()],
@@ -150,7 +150,7 @@ fn a_job_is_told_of_until_it_is_over() {
         (kind.as_str(), &job["id"]),
         ("job", &answer.id.unwrap().into())
     );
-    // Of another job nothing is told.
+    // Events of other jobs are not in the stream.
     open.job();
     let _: JobRef = client
         .post(&format!("/v1/jobs/{}/cancel", answer.id.unwrap()), &())
@@ -162,7 +162,7 @@ fn a_job_is_told_of_until_it_is_over() {
         told.iter()
             .all(|(_, _, words)| words["job"] == answer.id.unwrap())
     );
-    // A browser that comes again is told that there is nothing more.
+    // A browser that reconnects gets 204 and stops.
     let again = open.events(&path, Some(last));
     assert!(again.head.starts_with("HTTP/1.1 204"), "{}", again.head);
     let none = open.answer_to(
@@ -172,7 +172,7 @@ fn a_job_is_told_of_until_it_is_over() {
 }
 
 #[test]
-fn a_user_has_only_so_many_streams_and_gets_them_back() {
+fn streams_per_user_are_limited_and_released() {
     let open = TestService::new(ServiceLimits {
         streams: 2,
         ..ServiceLimits::default()
@@ -184,19 +184,19 @@ fn a_user_has_only_so_many_streams_and_gets_them_back() {
     let more = || open.events("/v1/events", None).head;
     assert!(more().starts_with("HTTP/1.1 429"));
     drop(taken);
-    // The service may need a moment to notice that they are gone.
+    // The service may take a moment to notice the closed connections.
     assert!((0..100_000).any(|_| more().starts_with("HTTP/1.1 200")));
 }
 
 #[test]
-fn who_does_not_read_is_hung_up_on_and_nothing_is_kept_for_them() {
+fn stream_of_a_stalled_reader_is_closed_without_buffering() {
     let open = TestService::new(ServiceLimits {
         streams: 1,
         request_s: 0.2,
         ..ServiceLimits::default()
     });
     let stuck = open.events("/v1/events", None);
-    // More than the system keeps for both ends, and than the service remembers.
+    // More data than the socket buffers hold, and more events than the log keeps.
     let mut client = open.client();
     let request = JobRequest {
         command: vec!["true".to_owned()],

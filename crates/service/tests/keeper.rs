@@ -1,5 +1,5 @@
-//! The keeper over an engine that runs nothing: what was answered is kept through restarts, each
-//! attempt is started once, and nothing is answered that could not be written.
+//! The controller on an engine that runs nothing: responses survive restarts, each attempt is
+//! started once, and no response is sent if the store cannot be written.
 
 mod common;
 
@@ -11,7 +11,7 @@ use tollgate_service::core::{AdmissionState, ServiceCommand, Submission};
 use tollgate_service::store::{JobFilter, Store};
 
 #[test]
-fn a_job_runs_ends_and_is_charged_once() {
+fn job_runs_ends_and_is_charged_once() {
     let mut site = TestCluster::new("libra");
     let verdict = site.submit(&["sleep", "5"], 10).unwrap();
     assert!(matches!(
@@ -32,13 +32,13 @@ fn a_job_runs_ends_and_is_charged_once() {
     let reader = store.reader().unwrap();
     let accounts = reader.ledger(None).unwrap();
     assert_eq!(accounts.len(), 1);
-    // 10 s at a credit a second, and Libra's incentive: estimate over deadline.
+    // 10 s at one credit per second, plus Libra's incentive: estimate over deadline.
     assert_eq!(accounts[0].charges, Credits::from_f64(10.1));
     assert_eq!(reader.attempts(1).unwrap().len(), 1);
 }
 
 #[test]
-fn a_job_whose_end_nobody_heard_is_told_after_the_restart() {
+fn end_during_a_crash_is_recorded_after_the_restart() {
     let mut site = TestCluster::new("libra-risk");
     site.submit(&["sleep", "5"], 10).unwrap();
     site.keeper = None;
@@ -53,7 +53,7 @@ fn a_job_whose_end_nobody_heard_is_told_after_the_restart() {
 }
 
 #[test]
-fn what_is_cancelled_ends_and_what_waits_follows() {
+fn cancelled_job_ends_and_the_next_queued_job_starts() {
     let mut site = TestCluster::new("fcfs");
     for _ in 0..3 {
         site.submit(&["sleep", "50"], 60).unwrap();
@@ -89,7 +89,7 @@ fn what_is_cancelled_ends_and_what_waits_follows() {
 }
 
 #[test]
-fn jobs_teach_the_forecaster_how_long_such_jobs_take() {
+fn finished_jobs_improve_the_estimate_of_similar_jobs() {
     let mut site = TestCluster::new("libra");
     for n in 0..8 {
         site.submit(&["sleep", "5"], 10).unwrap();
@@ -107,7 +107,7 @@ fn jobs_teach_the_forecaster_how_long_such_jobs_take() {
 }
 
 #[test]
-fn a_quote_changes_nothing_and_agrees_with_the_submission() {
+fn quote_changes_no_state_and_agrees_with_the_submission() {
     let mut site = TestCluster::new("libra-risk");
     site.submit(&["sleep", "50"], 60).unwrap();
     let quoted = site.quote(submission("sleep", 60));
@@ -122,7 +122,7 @@ fn a_quote_changes_nothing_and_agrees_with_the_submission() {
 }
 
 #[test]
-fn a_job_whose_user_the_system_does_not_know_ends_without_having_run() {
+fn job_of_an_unknown_user_ends_without_running() {
     let mut site = TestCluster::new("fcfs");
     let user = u32::MAX - 7;
     let submission = Submission {
@@ -138,7 +138,7 @@ fn a_job_whose_user_the_system_does_not_know_ends_without_having_run() {
         status.starts_with("not started: user: only jobs of"),
         "{status}"
     );
-    // Nor does it hold what it would have run on.
+    // Its nodes are free again.
     site.restart();
     site.submit(&["sleep", "50"], 60).unwrap();
     site.submit(&["sleep", "50"], 60).unwrap();

@@ -1,4 +1,4 @@
-//! Clients that are slow, greedy or malicious: none of them keeps another from being answered.
+//! Slow, greedy and malicious clients: none of them keeps another client from its responses.
 
 mod common;
 
@@ -30,7 +30,7 @@ fn post(head: &str, body: &str) -> Vec<u8> {
 }
 
 #[test]
-fn a_request_that_is_too_long_is_refused_before_it_is_read() {
+fn too_long_request_is_rejected_before_it_is_read() {
     let open = TestService::new(ServiceLimits {
         body_bytes: 100,
         ..ServiceLimits::default()
@@ -48,7 +48,7 @@ fn a_request_that_is_too_long_is_refused_before_it_is_read() {
     };
     assert_eq!(status.as_u16(), 413);
     assert_eq!(problem.error, "expected a request of at most 100 bytes");
-    // Nor by pieces, whose sum nobody has announced.
+    // The same limit holds for a chunked body, whose length is not announced.
     let head =
         "content-type: application/json\r\ntransfer-encoding: chunked\r\nconnection: close\r\n";
     let chunks = format!("c8\r\n{word}\r\n0\r\n\r\n");
@@ -58,7 +58,7 @@ fn a_request_that_is_too_long_is_refused_before_it_is_read() {
 }
 
 #[test]
-fn whoever_dawdles_is_hung_up_on() {
+fn slow_client_is_disconnected() {
     let open = TestService::new(short_timeouts());
     let silent = open.connect();
     let mut slow_head = open.connect();
@@ -81,7 +81,7 @@ fn whoever_dawdles_is_hung_up_on() {
 }
 
 #[test]
-fn connections_beyond_the_limit_are_closed_and_seats_are_given_back() {
+fn connections_beyond_the_limit_are_closed_and_permits_released() {
     let open = TestService::new(ServiceLimits {
         connections: 3,
         ..ServiceLimits::default()
@@ -99,12 +99,12 @@ fn connections_beyond_the_limit_are_closed_and_seats_are_given_back() {
         let client = ApiClient::connect(&open.socket());
         client.and_then(|mut client| client.get::<ServiceStatus>("/v1/status"))
     };
-    // The service may need a moment to notice that they are gone.
+    // The service may take a moment to notice the closed connections.
     assert!((0..100_000).map(answered).any(|answer| answer.is_ok()));
 }
 
 #[test]
-fn nonsense_is_answered_and_harms_nobody() {
+fn malformed_requests_get_an_error_and_affect_no_other_client() {
     let open = TestService::new(short_timeouts());
     let deep = "[".repeat(100_000);
     let json = "content-type: application/json\r\nconnection: close\r\n";
@@ -148,7 +148,7 @@ fn nonsense_is_answered_and_harms_nobody() {
 }
 
 #[test]
-fn a_user_has_only_so_many_jobs() {
+fn jobs_per_user_are_limited() {
     let open = TestService::new(ServiceLimits {
         jobs: 3,
         ..ServiceLimits::default()
@@ -177,7 +177,7 @@ fn a_user_has_only_so_many_jobs() {
 }
 
 #[test]
-fn request_with_two_lengths_is_refused_and_its_connection_closes() {
+fn request_with_two_lengths_is_rejected_and_its_connection_closed() {
     let open = TestService::new(ServiceLimits::default());
     let json = "content-type: application/json\r\n";
     for head in [
@@ -187,7 +187,7 @@ fn request_with_two_lengths_is_refused_and_its_connection_closes() {
     ] {
         let smuggled = "GET /v1/status HTTP/1.1\r\nhost: localhost\r\n\r\n";
         let body = format!("0\r\n\r\n{smuggled}");
-        // The end is awaited: without it the connection was not closed.
+        // `answer_to` waits for the end of the connection, so the service has closed it.
         let answer = open.answer_to(&post(&format!("{json}{head}"), &body));
         assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
         assert!(answer.contains("connection: close"), "{answer}");
@@ -198,7 +198,7 @@ fn request_with_two_lengths_is_refused_and_its_connection_closes() {
 }
 
 #[test]
-fn request_of_a_foreign_page_is_refused_at_the_socket() {
+fn request_from_a_foreign_origin_is_rejected_at_the_socket() {
     let open = TestService::new(ServiceLimits::default());
     let cancel = |head: &str| {
         let request = format!("POST /v1/jobs/1/cancel HTTP/1.1\r\nconnection: close\r\n{head}\r\n");
@@ -228,7 +228,7 @@ fn request_of_a_foreign_page_is_refused_at_the_socket() {
 }
 
 #[test]
-fn problems_are_answered_in_json_wherever_they_are_found() {
+fn every_error_response_is_json() {
     let open = TestService::new(ServiceLimits::default());
     for (line, status, words) in [
         ("GET /v1/jobs/%ff", "400", "UTF-8"),
@@ -262,7 +262,7 @@ fn problems_are_answered_in_json_wherever_they_are_found() {
 }
 
 #[test]
-fn user_stores_at_most_so_many_bytes_until_jobs_are_over() {
+fn stored_bytes_per_user_are_limited_until_jobs_end() {
     let open = TestService::new(ServiceLimits {
         stored_bytes: 10_000,
         ..ServiceLimits::default()

@@ -1,5 +1,4 @@
-//! The service over TCP: who is let in, as whom, and that those who are not keep nobody else from
-//! it.
+//! The service over TCP: authentication, and limits on unauthenticated clients.
 
 mod common;
 
@@ -27,7 +26,7 @@ fn me() -> u32 {
 }
 
 impl TestService {
-    /// The way to it for the holder of this token.
+    /// Returns the options to connect with this token.
     fn directions(&self, token: Option<&str>) -> ConnectOptions {
         let file = token.map(|token| {
             let file = self
@@ -59,7 +58,7 @@ impl TestService {
         made.0.reveal().to_owned()
     }
 
-    /// A connection from another address of this host, without any greeting.
+    /// Opens a TCP connection from another address of this host, without a TLS handshake.
     fn stranger(&self, from: Ipv4Addr) -> TcpStream {
         let stream = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
         bind(&stream, &SocketAddrV4::new(from, 0)).unwrap();
@@ -77,7 +76,7 @@ fn refused<T: std::fmt::Debug>(answer: Result<T, ClientError>) -> (u16, ErrorRes
 }
 
 #[test]
-fn who_shows_a_token_is_let_in_as_its_user() {
+fn client_with_a_token_is_authenticated_as_its_user() {
     let open = TestService::new(ServiceLimits::default());
     let token = open.make(AccessRole::User, None);
     let mut client = open.client(Some(&token));
@@ -94,7 +93,7 @@ fn who_shows_a_token_is_let_in_as_its_user() {
 }
 
 #[test]
-fn nobody_else_is() {
+fn client_without_a_valid_token_is_rejected() {
     let open = TestService::new(ServiceLimits::default());
     let token = open.make(AccessRole::User, None);
     let expired = open.make(AccessRole::User, Some(NOW - Span::from_secs(1)));
@@ -116,7 +115,7 @@ fn nobody_else_is() {
 }
 
 #[test]
-fn whether_anybody_is_there_is_said_to_everybody_and_nothing_else() {
+fn only_the_health_check_is_open_to_unauthenticated_clients() {
     let open = TestService::new(ServiceLimits::default());
     let mut client = open.client(None);
     let health = client.get::<()>("/healthz");
@@ -130,7 +129,7 @@ fn whether_anybody_is_there_is_said_to_everybody_and_nothing_else() {
     }
 }
 
-/// A certificate of its own making, its key, and the fingerprint of that.
+/// Creates a self-signed certificate; returns its file and the fingerprint of its key.
 fn certificate(folder: &std::path::Path) -> (PathBuf, Fingerprint) {
     let key = KeyPair::generate().unwrap();
     let params = CertificateParams::new(Vec::new()).unwrap();
@@ -143,7 +142,7 @@ fn certificate(folder: &std::path::Path) -> (PathBuf, Fingerprint) {
 }
 
 #[test]
-fn who_shows_a_certificate_is_let_in_as_its_user() {
+fn client_with_a_certificate_is_authenticated_as_its_user() {
     let folder = tempfile::tempdir().unwrap();
     let (known, fingerprint) = certificate(folder.path());
     let (unknown, _) = certificate(folder.path());
@@ -166,14 +165,14 @@ fn who_shows_a_certificate_is_let_in_as_its_user() {
     };
     assert_eq!(status(&known, None).unwrap().nodes, 2);
     assert_eq!(refused(status(&unknown, None)).0, 401);
-    // A token that stands for nobody is not made up for.
+    // A valid certificate does not make up for an invalid token.
     assert_eq!(refused(status(&known, Some("nonsense"))).0, 401);
-    // The fingerprint is no secret: it is no token either.
+    // A fingerprint is public and is not accepted as a token.
     assert_eq!(refused(open.status(Some(&fingerprint.to_string()))).0, 401);
 }
 
 #[test]
-fn a_service_with_another_key_is_not_talked_to() {
+fn client_rejects_a_service_with_another_key() {
     let open = TestService::new(ServiceLimits::default());
     let token = open.make(AccessRole::User, None);
     let directions = ConnectOptions {
@@ -194,7 +193,7 @@ fn a_service_with_another_key_is_not_talked_to() {
 }
 
 #[test]
-fn a_service_that_an_authority_vouches_for_is_talked_to() {
+fn client_accepts_a_service_certified_by_a_trusted_authority() {
     let open = TestService::new(ServiceLimits::default());
     let token = open.make(AccessRole::User, None);
     let directions = ConnectOptions {
@@ -220,7 +219,7 @@ fn a_service_that_an_authority_vouches_for_is_talked_to() {
 }
 
 #[test]
-fn a_token_makes_no_tokens() {
+fn token_cannot_create_tokens() {
     let open = TestService::new(ServiceLimits::default());
     let mut client = open.client(Some(&open.make(AccessRole::User, None)));
     let made = client.post::<serde_json::Value>("/v1/tokens", &serde_json::json!({}));
@@ -232,7 +231,7 @@ fn a_token_makes_no_tokens() {
 }
 
 #[test]
-fn who_can_take_work_can_do_nothing_else() {
+fn worker_token_can_only_register_a_worker() {
     let open = TestService::new(ServiceLimits::default());
     let mut client = open.client(Some(&open.make(AccessRole::Worker, None)));
     for path in [
@@ -261,7 +260,7 @@ fn who_can_take_work_can_do_nothing_else() {
 }
 
 #[test]
-fn strangers_keep_nobody_from_it() {
+fn unauthenticated_connections_do_not_block_authenticated_clients() {
     let limits = ServiceLimits {
         strangers: 4,
         request_s: 600.0,
@@ -272,7 +271,7 @@ fn strangers_keep_nobody_from_it() {
     let crowded = Ipv4Addr::new(127, 0, 0, 9);
     let mut early = open.client(Some(&token));
     let _: ServiceStatus = early.get("/v1/status").unwrap();
-    // They say nothing, and there is all the time in the world.
+    // These connections stay silent, within a very long time limit.
     let crowd: Vec<TcpStream> = (0..4).map(|_| open.stranger(crowded)).collect();
     for _ in 0..50 {
         assert_eq!(read_to_close(open.stranger(crowded)), "", "one too many");
@@ -287,13 +286,13 @@ fn strangers_keep_nobody_from_it() {
 }
 
 #[test]
-fn who_dawdles_in_the_handshake_is_hung_up_on() {
+fn slow_tls_handshake_is_disconnected() {
     let open = TestService::new(ServiceLimits {
         request_s: 0.2,
         ..ServiceLimits::default()
     });
     let mut slow = open.stranger(Ipv4Addr::LOCALHOST);
-    // The head of a record of 512 bytes, which never come.
+    // The header of a 512-byte record whose body never follows.
     slow.write_all(&[22, 3, 1, 2, 0]).unwrap();
     assert_eq!(read_to_close(open.stranger(Ipv4Addr::LOCALHOST)), "");
     assert_eq!(read_to_close(slow), "");
@@ -302,7 +301,7 @@ fn who_dawdles_in_the_handshake_is_hung_up_on() {
 }
 
 #[test]
-fn what_is_no_tls_is_told_nothing() {
+fn plaintext_connection_gets_no_response() {
     let open = TestService::new(ServiceLimits::default());
     for bytes in [
         &b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n"[..],
@@ -314,7 +313,7 @@ fn what_is_no_tls_is_told_nothing() {
         let _ = stream.shutdown(std::net::Shutdown::Write);
         let mut said = Vec::new();
         let _ = stream.read_to_end(&mut said);
-        // At most an alert of TLS.
+        // A TLS alert is the only response.
         assert!(said.is_empty() || said[0] == 21, "{said:?}");
     }
     let token = open.make(AccessRole::User, None);
@@ -322,7 +321,7 @@ fn what_is_no_tls_is_told_nothing() {
 }
 
 #[test]
-fn connections_of_a_user_are_counted_wherever_they_come_in() {
+fn connection_limit_counts_socket_and_tcp_together() {
     let open = TestService::new(ServiceLimits {
         connections: 3,
         ..ServiceLimits::default()
@@ -345,6 +344,6 @@ fn connections_of_a_user_are_counted_wherever_they_come_in() {
         )
     );
     drop(taken);
-    // The service may need a moment to notice that they are gone.
+    // The service may take a moment to notice the closed connections.
     assert!((0..100_000).any(|_| open.status(Some(&token)).is_ok()));
 }

@@ -1,4 +1,4 @@
-//! The objectives that are kept live are those that a study would measure over the same jobs.
+//! The live objectives equal those that a study computes over the same jobs.
 
 mod common;
 
@@ -13,7 +13,7 @@ const PENALTY: f64 = 0.25;
 const NODES: u32 = 2;
 const JOBS: u64 = 7;
 
-/// Jobs that are in time, late, refused and whenever: what is asked for, and how long they take.
+/// Jobs that are in time, late, rejected or without a deadline, with their run times.
 fn jobs() -> Vec<(Submission, &'static str)> {
     let asked = |estimate_s, deadline_s: Option<i64>, budget: f64| Submission {
         deadline: deadline_s.map(Span::from_secs),
@@ -68,7 +68,7 @@ fn outcome(row: &JobRow, market: Market) -> Outcome {
 }
 
 #[test]
-fn live_objectives_are_those_of_a_study_over_the_same_jobs() {
+fn service_objectives_equal_those_of_a_study_of_the_same_jobs() {
     for (policy, market) in [
         ("libra", Market::Commodity),
         ("libra-risk", Market::Bid),
@@ -101,7 +101,7 @@ fn live_objectives_are_those_of_a_study_over_the_same_jobs() {
         let profitability = 100.0 * live.utility.as_f64() / live.budgets.as_f64();
         let studied_pct = studied.profitability_pct.expect("a market");
         assert!((profitability - studied_pct).abs() < 1e-9, "{policy}");
-        // Otherwise little was compared.
+        // The comparison needs late and rejected jobs.
         let late = outcomes
             .iter()
             .filter(|job| job.ran.is_some() && !job.fulfilled());

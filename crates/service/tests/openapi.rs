@@ -1,4 +1,4 @@
-//! The description of the service says what it really answers.
+//! The OpenAPI document matches the responses of the service.
 
 mod common;
 
@@ -10,7 +10,7 @@ use tollgate_service::access::ServiceLimits;
 use tollgate_service::api::openapi::document;
 
 impl TestService {
-    /// The status, the head and the body of an answer.
+    /// Returns the status, head and body of a response.
     fn answer(&self, method: &str, path: &str, body: &Value) -> (u16, String, String) {
         let body = if body.is_null() {
             String::new()
@@ -32,7 +32,7 @@ impl TestService {
     }
 }
 
-/// What the description says of an answer; panics if it does not know it.
+/// Returns the documented response; panics if the document has no such response.
 #[track_caller]
 fn described<'a>(document: &'a Value, method: &str, path: &str, status: u16) -> &'a Value {
     let operation = &document["paths"][path][method];
@@ -44,7 +44,7 @@ fn described<'a>(document: &'a Value, method: &str, path: &str, status: u16) -> 
     }
 }
 
-/// Checks an answer in JSON against its schema, in which fields that nobody described are wrong.
+/// Checks a JSON response against its schema, which allows no undocumented fields.
 #[track_caller]
 fn check(document: &Value, answer: &Value, said: &str) {
     let mut schema = answer["content"]["application/json"]["schema"].clone();
@@ -56,7 +56,7 @@ fn check(document: &Value, answer: &Value, said: &str) {
 }
 
 #[test]
-fn every_answer_is_as_described() {
+fn every_response_matches_its_schema() {
     let open = TestService::new(ServiceLimits::default());
     let document = document();
     let job = json!({"command": ["sleep", "60"], "procs": 2, "dir": "/", "estimate_s": 60.0});
@@ -131,7 +131,7 @@ fn every_answer_is_as_described() {
             &no,
             409,
         ),
-        // Job 2 goes first: it would run, and end, once job 1 is gone.
+        // Job 2 comes first: it would start and end once job 1 is gone.
         ("delete", "/v1/jobs/{id}", "/v1/jobs/2", &no, 200),
         (
             "post",
@@ -168,7 +168,7 @@ fn every_answer_is_as_described() {
         let answer = described(&document, method, path, expected);
         let content = &answer["content"];
         if content["text/event-stream"].is_object() && asked == "/v1/events" {
-            // It would never end.
+            // The stream never ends.
             continue;
         }
         let (status, head, said) = open.answer(&method.to_uppercase(), asked, body);
@@ -194,7 +194,7 @@ fn every_answer_is_as_described() {
 }
 
 #[test]
-fn a_quote_that_is_held_is_as_described() {
+fn reserved_quote_response_matches_its_schema() {
     let open = TestService::with_policy("libra");
     let document = document();
     let held = json!({"procs": 1, "estimate_s": 60.0, "hold_s": 60.0});
@@ -211,7 +211,7 @@ fn a_quote_that_is_held_is_as_described() {
 }
 
 #[test]
-fn what_is_asked_for_is_described_by_types_that_are_there() {
+fn every_schema_reference_resolves() {
     let document = document();
     let text = document.to_string();
     let mut references = text.split("\"$ref\":\"#").skip(1);
@@ -223,7 +223,7 @@ fn what_is_asked_for_is_described_by_types_that_are_there() {
 }
 
 #[test]
-fn figures_are_of_everybody_and_of_nobody_in_particular() {
+fn metrics_contain_no_user_data() {
     let open = TestService::new(ServiceLimits::default());
     let job = json!({"command": ["true"], "procs": 1, "dir": "/", "name": "very-secret"});
     let huge = json!({"command": ["true"], "procs": 100, "dir": "/"});
@@ -233,7 +233,7 @@ fn figures_are_of_everybody_and_of_nobody_in_particular() {
     open.answer("POST", "/v1/quotes", &job);
     let (_, _, text) = open.answer("GET", "/metrics", &Value::Null);
     assert!(text.ends_with("# EOF\n"));
-    // How long the quote took differs from run to run, and what came in together.
+    // The latency of the quote, and the number of requests per commit, vary between runs.
     let varies = ["tollgate_quote_seconds_", "tollgate_commits_total "];
     let stable: Vec<&str> = text
         .lines()
@@ -260,7 +260,7 @@ fn figures_are_of_everybody_and_of_nobody_in_particular() {
     }
 }
 
-/// What the description says of the body of a request.
+/// Returns the documented schema of a request body.
 fn body_schema(document: &Value, path: &str) -> Value {
     let body = &document["paths"][path]["post"]["requestBody"];
     let mut schema = body["content"]["application/json"]["schema"].clone();
@@ -269,12 +269,12 @@ fn body_schema(document: &Value, path: &str) -> Value {
 }
 
 #[test]
-fn body_is_accepted_by_the_description_if_and_only_if_by_the_service() {
+fn schema_accepts_a_body_if_and_only_if_the_service_does() {
     let open = TestService::new(ServiceLimits::default());
     let document = document();
     let soon = "1971-01-01T00:00:00Z";
     let long = "x".repeat(129);
-    // Paths, bodies, and whether they are sound.
+    // Bodies, and whether they are valid.
     let jobs = [
         (json!({"command": ["true"]}), true),
         (
@@ -347,7 +347,7 @@ fn body_is_accepted_by_the_description_if_and_only_if_by_the_service() {
 }
 
 #[test]
-fn description_names_what_may_go_wrong() {
+fn document_lists_the_error_responses() {
     let document = document();
     let responses = |method: &str, path: &str| {
         let responses = &document["paths"][path][method]["responses"];

@@ -1,5 +1,5 @@
-//! What is refused comes with reasons and with offers that hold; a quote that is held keeps its room
-//! until it is taken up or lapses; and nothing is promised that is hardly kept.
+//! Rejections have reasons and offers that hold, reserved quotes keep their capacity until they are
+//! claimed or expire, and deadlines below the minimum probability are not promised.
 
 mod common;
 
@@ -30,7 +30,7 @@ fn offer(answer: &SubmitOutcome, axis: OfferAxis) -> Option<CounterOffer> {
         .find(|offer| offer.axis == axis)
 }
 
-/// What was offered, handed in.
+/// Returns the submission that accepts an offer.
 fn taken(asked: &Submission, offer: &CounterOffer) -> Submission {
     Submission {
         deadline: offer.deadline,
@@ -41,7 +41,7 @@ fn taken(asked: &Submission, offer: &CounterOffer) -> Submission {
 }
 
 #[test]
-fn a_refusal_names_every_reason_and_what_would_be_let_in() {
+fn rejection_names_every_reason_and_counter_offers() {
     let mut site = TestCluster::new("libra");
     for _ in 0..2 {
         site.submit(&["sleep", "90"], 90).unwrap();
@@ -53,7 +53,7 @@ fn a_refusal_names_every_reason_and_what_would_be_let_in() {
     let answer = site.quote(asked.clone());
     let both = [Reason::OverBudget, Reason::InsufficientShare].map(RejectReason::Policy);
     assert_eq!(refusals(&answer), both);
-    // One axis alone does not help here.
+    // No single change makes this job acceptable.
     assert_eq!(answer.offers, []);
 
     let asked = submission("sleep", 50);
@@ -63,7 +63,7 @@ fn a_refusal_names_every_reason_and_what_would_be_let_in() {
         [RejectReason::Policy(Reason::InsufficientShare)]
     );
     let later = offer(&answer, OfferAxis::Deadline).expect("a later deadline");
-    // A tenth of a node is left.
+    // A tenth of a node is free.
     let secs = later.deadline.unwrap().as_secs_f64();
     assert!((500.0..=520.0).contains(&secs), "{secs} s");
     let verdict = site
@@ -78,7 +78,7 @@ fn a_refusal_names_every_reason_and_what_would_be_let_in() {
 }
 
 #[test]
-fn fewer_processors_and_a_higher_budget_are_offered() {
+fn counter_offers_reduce_processors_or_raise_the_budget() {
     let mut site = TestCluster::new("libra");
     let wide = Submission {
         procs: 5,
@@ -122,13 +122,13 @@ fn fewer_processors_and_a_higher_budget_are_offered() {
         [RejectReason::Policy(Reason::OverBudget)]
     );
     let budget = offer(&answer, OfferAxis::Budget).and_then(|offer| offer.budget);
-    // 10 s at a credit a second, and the incentive: estimate over deadline.
+    // 10 s at one credit per second, plus the incentive: estimate over deadline.
     let budget = budget.expect("a budget").as_f64();
     assert!((10.1..10.3).contains(&budget), "{budget}");
 }
 
 #[test]
-fn whatever_any_policy_offers_would_be_let_in() {
+fn counter_offer_of_every_policy_would_be_admitted() {
     for named in REGISTRY {
         for &market in named.markets {
             let mut site = TestCluster::in_market(named.name, market);
@@ -159,9 +159,9 @@ fn whatever_any_policy_offers_would_be_let_in() {
 }
 
 #[test]
-fn what_is_hardly_kept_is_not_promised() {
-    // Risk alone would let a job in that is alone and cannot make it: there is nothing to be late by
-    // more than the others.
+fn job_below_the_confidence_threshold_is_rejected() {
+    // Risk alone would admit a single job with an impossible deadline: risk measures how unequal
+    // the delays are.
     let impossible = Submission {
         deadline: Some(Span::from_secs(100)),
         budget: None,
@@ -201,8 +201,8 @@ fn what_is_hardly_kept_is_not_promised() {
 }
 
 #[test]
-fn a_probability_is_that_of_being_fast_enough() {
-    // Half a node is left: a job must be twice as fast as its deadline is far away.
+fn probability_is_that_of_a_sufficiently_short_runtime() {
+    // Half a node is free: the job must run in half of the time to its deadline.
     let mut site = TestCluster::new("libra");
     for _ in 0..2 {
         site.submit(&["sleep", "50"], 50).unwrap();
@@ -218,7 +218,7 @@ fn a_probability_is_that_of_being_fast_enough() {
 }
 
 #[test]
-fn one_short_job_says_nothing_of_jobs_that_are_not_like_it() {
+fn one_short_job_does_not_change_forecasts_of_other_classes() {
     let mut site = TestCluster::new("libra-risk");
     site.rules.confidence = 500_000;
     site.restart();
@@ -233,7 +233,7 @@ fn one_short_job_says_nothing_of_jobs_that_are_not_like_it() {
     let [RejectReason::Confidence { probability, .. }] = refusals(&answer) else {
         panic!("{answer:?}");
     };
-    // Evenly up to the hour.
+    // Uniform up to the hour.
     assert!(
         (probability.as_f64() - 1.0 / 60.0).abs() < 0.001,
         "{probability:?}"
@@ -265,7 +265,7 @@ fn claim(site: &mut TestCluster, job: u64) -> Result<(), RequestError> {
 }
 
 #[test]
-fn a_held_quote_keeps_its_room_and_lapses() {
+fn reserved_quote_keeps_its_nodes_until_it_expires() {
     let mut site = TestCluster::new("libra");
     let (job, answer) = hold(&mut site, 60);
     assert_eq!(job, Some(1));
@@ -275,7 +275,8 @@ fn a_held_quote_keeps_its_room_and_lapses() {
         site.controller().core().running_actions().is_empty(),
         "nothing runs for it"
     );
-    // Its 20 s of work, and the 60 s that it may start later, leave a fifth of one node.
+    // Its 20 s of work, and the 60 s by which its start may be delayed, leave a fifth of one node
+    // free.
     let wide = Submission {
         procs: 2,
         ..submission("sleep", 30)
@@ -301,7 +302,7 @@ fn a_held_quote_keeps_its_room_and_lapses() {
 }
 
 #[test]
-fn a_held_quote_that_is_taken_up_runs_once_and_keeps_its_deadline() {
+fn claimed_quote_runs_once_and_meets_its_deadline() {
     let mut site = TestCluster::new("libra");
     hold(&mut site, 60);
     site.wait_until(50);
@@ -317,7 +318,7 @@ fn a_held_quote_that_is_taken_up_runs_once_and_keeps_its_deadline() {
 }
 
 #[test]
-fn a_quote_that_would_be_refused_or_promised_nothing_is_not_held() {
+fn quote_without_a_promise_is_not_reserved() {
     let mut site = TestCluster::new("edf");
     let (job, answer) = hold(&mut site, 60);
     assert_eq!((job, answer.reserved_until), (None, None));
@@ -332,7 +333,7 @@ fn a_quote_that_would_be_refused_or_promised_nothing_is_not_held() {
 }
 
 #[test]
-fn nobody_holds_more_than_their_part() {
+fn reservations_per_user_are_limited() {
     let mut site = TestCluster::new("libra-risk");
     for _ in 0..16 {
         let (job, answer) = hold(&mut site, 1);
@@ -343,7 +344,7 @@ fn nobody_holds_more_than_their_part() {
         (job, refusals(&answer)),
         (None, &[RejectReason::ReservationLimit][..])
     );
-    // One is given back.
+    // One reservation is cancelled.
     let command = ServiceCommand::Cancel {
         job: 3,
         tasks: None,
@@ -360,7 +361,7 @@ fn nobody_holds_more_than_their_part() {
 }
 
 #[test]
-fn a_lost_job_costs_the_provider_what_its_repetition_would_be_late_by() {
+fn penalty_of_a_lost_job_is_that_of_the_delay_of_its_rerun() {
     let mut site = TestCluster::in_market("libra", Market::Bid);
     let asked = Submission {
         penalty: CreditsPerSecond::from_f64(0.5),
@@ -378,13 +379,13 @@ fn a_lost_job_costs_the_provider_what_its_repetition_would_be_late_by() {
     assert_eq!(site.state(1).0, "lost");
     let store = Store::open(&site.store()).unwrap();
     let accounts = store.reader().unwrap().ledger(None).unwrap();
-    // Run again from 50 s on it would end at 130 s, 30 s late.
+    // A second attempt from 50 s on would end at 130 s, 30 s late.
     assert_eq!(accounts[0].penalties, Credits::from_f64(-15.0));
     assert_eq!(accounts[0].charges, Credits::ZERO);
 }
 
 #[test]
-fn a_job_without_a_deadline_takes_what_is_idle() {
+fn job_without_a_deadline_starts_on_idle_nodes() {
     for policy in ["libra", "libra-risk"] {
         let mut site = TestCluster::new(policy);
         site.submit(&["sleep", "50"], 50).unwrap();
@@ -399,7 +400,7 @@ fn a_job_without_a_deadline_takes_what_is_idle() {
 }
 
 #[test]
-fn a_node_holds_so_many_tasks_and_no_more() {
+fn tasks_per_node_are_limited() {
     for policy in ["libra", "libra-risk", "tail-risk"] {
         let mut site = TestCluster::new(policy);
         let whenever = Submission {
@@ -439,7 +440,7 @@ fn a_node_holds_so_many_tasks_and_no_more() {
 }
 
 #[test]
-fn a_job_holds_as_many_nodes_as_its_memory_fills() {
+fn job_occupies_as_many_nodes_as_its_memory_needs() {
     for policy in ["libra-risk", "easy"] {
         let mut site = TestCluster::new(policy);
         let memory = 1 << 30;

@@ -1,5 +1,5 @@
-//! A service that crashed goes on as if it had not: what is recovered from the store is the state
-//! that was there, to the last bit, and decides alike from then on.
+//! Recovery after a crash: the state recovered from the store equals the previous state bit for
+//! bit, and decides alike from then on.
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed};
@@ -14,12 +14,12 @@ use tollgate_service::core::{
 };
 use tollgate_service::store::{CommandBatch, JobProgram, Store};
 
-/// What happens next. Numbers choose among what there is at that moment.
+/// A step of the test. Numbers select among the jobs of that moment.
 #[derive(Clone, Debug)]
 enum RecoveryStep {
     Wait(i64),
     Batch(Vec<RecoveryAction>),
-    /// Somebody asks how the policy on paper does.
+    /// Queries the comparison with the shadow policy.
     Look,
     Snapshot,
     Crash,
@@ -47,7 +47,7 @@ enum RecoveryAction {
     Tick,
 }
 
-/// How many tasks, at most how many at a time, after which job, and whether it is held.
+/// Number of tasks, maximum at a time, dependency, and whether the job is held.
 type OptionSample = (Option<u32>, Option<u32>, Option<u64>, bool);
 
 fn planned() -> impl Strategy<Value = OptionSample> {
@@ -264,7 +264,7 @@ impl RecoveryService {
         self.core.check_invariants().unwrap();
     }
 
-    /// The state, as bytes.
+    /// Returns the state as bytes.
     fn bytes(&mut self) -> Vec<u8> {
         postcard::to_stdvec(&self.core.save()).unwrap()
     }
@@ -273,7 +273,7 @@ impl RecoveryService {
 proptest! {
     #![proptest_config(Config { cases: 48, rng_seed: RngSeed::Fixed(5), ..Config::default() })]
     #[test]
-    fn a_crash_changes_nothing(
+    fn recovered_state_equals_the_state_before_the_crash(
         steps in prop::collection::vec(step(), 1..40),
         policy in 0..REGISTRY.len(),
         shadow in prop::option::of(0..REGISTRY.len()),
@@ -298,11 +298,12 @@ proptest! {
             let recovered = service.store.recover(&rules).unwrap();
             prop_assert_eq!(format!("{:?}", recovered.running_actions()), format!("{:?}", service.core.running_actions()));
         }
-        // Whoever looks sees on paper what the next step does there.
+        // A query advances the shadow to the present; the next step does the same in the recovered
+        // state.
         service.commit(vec![RecoveryAction::Tick]);
         let mut recovered = service.store.recover(&rules).unwrap();
         prop_assert_eq!(postcard::to_stdvec(&recovered.save()).unwrap(), service.bytes());
-        // Opened again, the sums of all tables are those of their rows.
+        // Opening the store again verifies the checksums of all tables.
         Store::open(&folder.path().join("tollgate.db")).unwrap();
     }
 }

@@ -1,4 +1,4 @@
-//! Scripts that come with jobs: the store keeps their texts, each once and for as long as it is needed.
+//! Scripts of jobs: the store keeps each text once, as long as an unfinished job needs it.
 
 mod common;
 
@@ -24,7 +24,7 @@ fn submit_script(site: &mut TestCluster, submission: Submission, text: &str) -> 
     .unwrap()
 }
 
-/// The text that the store has for a script.
+/// Returns the stored text of a script.
 fn stored(site: &TestCluster, text: &str) -> Option<String> {
     let store = Store::open(&site.store()).unwrap();
     store.script(LaunchScript::new(text).sha256()).unwrap()
@@ -55,7 +55,7 @@ fn script_is_stored_until_the_last_job_with_it_is_over() {
     let first = submit_script(&mut site, submission("work", 10), TEXT).job;
     let second = submit_script(&mut site, held, TEXT).job;
     submit_script(&mut site, submission("work", 10), "another");
-    // The row of a job names the script, and does not repeat it.
+    // The row of a job names the script without its text.
     let script = site.row(first).program.unwrap().script.unwrap();
     assert_eq!(script, LaunchScript::new(TEXT).without_text());
     site.advance(20);
@@ -115,10 +115,10 @@ fn job_whose_script_was_changed_in_the_store_is_not_started() {
     site.submit_job(blocking, &["work", "10"]).unwrap();
     let jobs =
         ["one", "two"].map(|text| submit_script(&mut site, submission("work", 10), text).job);
-    // A store that is opened after the damage is refused.
+    // Opened before the damage, because a damaged store is rejected.
     let reader = site.reader();
     let connection = rusqlite::Connection::open(site.store()).unwrap();
-    // Damage comes past the triggers that keep the sums.
+    // The damage bypasses the triggers that update the sums.
     let triggers = ["updated", "deleted"].map(|event| {
         let name = format!("script_sum_of_{event}");
         let sql = "SELECT sql FROM sqlite_schema WHERE name = ?1";

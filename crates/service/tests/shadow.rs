@@ -1,4 +1,4 @@
-//! A policy on paper beside the one that decides: it changes nothing, and what it says is true.
+//! A shadow policy next to the real one: it changes no decision, and its results are correct.
 
 mod common;
 
@@ -18,14 +18,14 @@ use tollgate_service::core::{
 
 use common::{rules, submission};
 
-/// A machine of three cores, on which jobs take as long as they take.
+/// A core on a simulated host of three nodes, where each job has a given run time.
 struct CoreDriver {
     core: Core,
     now: Instant,
     runtimes: BTreeMap<u64, Span>,
     scheduled_ends: BTreeSet<(Instant, TaskAttemptKey)>,
     started: BTreeMap<TaskAttemptKey, Instant>,
-    /// Everything that was decided, in words.
+    /// All decisions, as text.
     decisions: Vec<String>,
 }
 
@@ -70,7 +70,7 @@ impl CoreDriver {
         step
     }
 
-    /// Lets everything happen that happens by `until`.
+    /// Handles all events up to `until`.
     fn run(&mut self, until: Instant) {
         loop {
             let end = self.scheduled_ends.first().map(|(at, _)| *at);
@@ -107,7 +107,7 @@ impl CoreDriver {
         }
     }
 
-    /// Hands a job in that takes `runtime_s`; it is the `job`th.
+    /// Submits job `job` with a run time of `runtime_s`.
     fn submit(&mut self, job: u64, submission: Submission, runtime_s: i64) {
         self.runtimes.insert(job, Span::from_secs(runtime_s));
         self.step(&[ServiceCommand::Submit(submission)]);
@@ -122,8 +122,8 @@ impl CoreDriver {
     }
 }
 
-/// What users do: after so many seconds, a job of so many processors, with an estimate, a
-/// deadline and a true run time; and perhaps the one before is taken back or held.
+/// An action of a user: after `after_s`, submit a job. `then` chooses an extra: cancel or hold the
+/// job, release an earlier job, or make the job an array, dependent or held.
 #[derive(Clone, Debug)]
 struct UserAction {
     after_s: i64,
@@ -159,7 +159,7 @@ fn cancel(job: u64) -> ServiceCommand {
     ServiceCommand::Cancel { job, tasks: None }
 }
 
-/// Some are arrays, or start after another one.
+/// Makes some jobs an array or dependent on another job.
 fn plan(deed: &UserAction, job: u64) -> SubmissionOptions {
     let tasks = (deed.then == 3).then(|| TaskRanges::new(0, deed.procs + 3));
     let after = (deed.then == 4 && job > 1).then_some(JobDependency {
@@ -215,7 +215,7 @@ proptest! {
     #![proptest_config(Config { cases: 96, rng_seed: RngSeed::Fixed(7), ..Config::default() })]
 
     #[test]
-    fn the_policy_that_decides_never_notices(
+    fn shadow_policy_never_changes_decisions(
         deeds in prop::collection::vec(user_action(), 1..30),
         policy in 0..REGISTRY.len(),
         shadow in 0..REGISTRY.len(),
@@ -229,13 +229,13 @@ proptest! {
         let mut other = CoreDriver::new(&with_shadow(&alone, shadow.name));
         play(&mut other, &deeds, true);
         prop_assert_eq!(&one.decisions, &other.decisions);
-        // Nothing is left but what is held back, or waits behind it.
+        // Only held jobs, and jobs that depend on them, are left.
         let live = other.core.n_tasks();
         prop_assert!(other.comparison().undecided <= live);
     }
 
     #[test]
-    fn a_policy_does_on_paper_what_it_does(
+    fn shadow_of_the_same_policy_has_the_same_results(
         deeds in prop::collection::vec(user_action(), 1..40),
         policy in prop::sample::select(vec![
             "fcfs", "easy", "conservative", "edf", "fcfs-bf", "sjf-bf", "edf-bf", "first-reward",
@@ -253,10 +253,10 @@ proptest! {
 }
 
 #[test]
-fn a_job_that_was_kept_out_ends_on_paper_by_forecast_and_is_marked() {
+fn rejected_job_ends_on_paper_by_forecast_and_is_counted_so() {
     let real = rules("edf-bf", Market::None);
     let mut world = CoreDriver::new(&with_shadow(&real, "fcfs"));
-    // Kept out under both: nobody could ever keep that deadline.
+    // Rejected under both policies: the deadline is impossible.
     world.submit(1, submission("wide", 10), 10);
     let hopeless = Submission {
         deadline: Some(Span::from_secs(5)),
@@ -267,13 +267,13 @@ fn a_job_that_was_kept_out_ends_on_paper_by_forecast_and_is_marked() {
     let both = world.comparison();
     assert_eq!((both.real.submitted, both.real.accepted), (2, 1));
     assert_eq!((both.paper.submitted, both.paper.accepted), (2, 2));
-    // It ended on paper after what such jobs were thought to take, and that was too late.
+    // On paper the job ended after the forecast run time, past its deadline.
     assert_eq!(both.paper.fulfilled, 1);
     assert_eq!((both.by_forecast, both.undecided), (1, 0));
 }
 
 #[test]
-fn a_job_that_was_taken_back_counts_under_neither() {
+fn cancelled_job_is_counted_under_neither_policy() {
     let mut world = CoreDriver::new(&with_shadow(&rules("fcfs", Market::None), "easy"));
     world.submit(1, submission("work", 10), 10);
     world.step(&[cancel(1)]);
@@ -284,7 +284,7 @@ fn a_job_that_was_taken_back_counts_under_neither() {
 }
 
 #[test]
-fn a_quote_is_handed_in_on_paper_once_it_is_taken_up() {
+fn reserved_quote_is_submitted_on_paper_once_claimed() {
     let mut world = CoreDriver::new(&with_shadow(&rules("libra", Market::None), "fcfs"));
     let held = Submission {
         reserve_for: Some(Span::from_secs(60)),
@@ -300,14 +300,14 @@ fn a_quote_is_handed_in_on_paper_once_it_is_taken_up() {
 }
 
 #[test]
-fn one_that_begins_late_takes_over_the_jobs_that_are_there() {
+fn shadow_that_starts_late_adopts_the_unfinished_jobs() {
     let real = rules("fcfs", Market::None);
     let mut world = CoreDriver::new(&real);
     for job in 1..=4 {
         world.submit(job, submission("old", 50), 50);
     }
     world.wait(20);
-    // The service is started again with another setting.
+    // The service restarts with a shadow policy in its configuration.
     world.core = Core::restore(world.core.save(), with_shadow(&real, "easy"));
     let both = world.comparison();
     assert_eq!((both.running, both.queued), (3, 1), "as it is for real");
@@ -319,13 +319,13 @@ fn one_that_begins_late_takes_over_the_jobs_that_are_there() {
     world.submit(5, tight, 50);
     world.wait(1_000);
     let both = world.comparison();
-    // Three end after 30 more seconds, so the new one can start then under both: at 30, until 80.
+    // Three jobs end after 30 more seconds, so under both policies the new job runs from 30 to 80.
     assert_eq!((both.real.submitted, both.real.fulfilled), (1, 1));
     assert_eq!(both.real, both.paper);
 }
 
 #[test]
-fn every_task_of_an_array_is_one_and_a_job_that_waits_comes_when_it_need_not() {
+fn array_tasks_and_released_dependent_jobs_are_submitted_on_paper() {
     let mut world = CoreDriver::new(&with_shadow(&rules("easy", Market::None), "fcfs"));
     let array = Submission {
         options: SubmissionOptions {
@@ -359,7 +359,7 @@ fn every_task_of_an_array_is_one_and_a_job_that_waits_comes_when_it_need_not() {
 }
 
 #[test]
-fn another_policy_on_paper_begins_anew() {
+fn changed_shadow_policy_starts_from_scratch() {
     let real = rules("fcfs", Market::None);
     let mut world = CoreDriver::new(&with_shadow(&real, "easy"));
     world.submit(1, submission("work", 10), 10);

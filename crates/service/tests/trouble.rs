@@ -1,5 +1,5 @@
-//! Full disks, clocks that are set back, folders that are in use, stores that are newer or damaged:
-//! survived, or refused with a clear message, and nothing that was answered is lost.
+//! Full disks, clocks that are set back, directories in use, and newer or damaged stores: the
+//! service survives or stops with a clear message, and nothing that it has confirmed is lost.
 
 mod common;
 
@@ -21,12 +21,12 @@ use tollgate_service::store::{JobFilter, Store, StoreError, integrity};
 use tollgate_service::{DataDir, DataDirError};
 
 #[test]
-fn a_full_disk_takes_nothing_new_and_records_what_ends() {
+fn full_disk_rejects_submissions_and_records_ends() {
     let mut site = TestCluster::new("libra");
     site.submit(&["sleep", "5"], 10).unwrap();
     let reserve = site.folder.path().join("reserve");
     assert!(reserve.is_file(), "room is kept");
-    // As long as that room is taken up there is none.
+    // The disk is full as long as the reserve exists.
     let watched = reserve.clone();
     site.controller().inject_faults(Box::new(move |moment| {
         let full = watched.is_file() && moment == ServiceFailpoint::Decided;
@@ -40,7 +40,7 @@ fn a_full_disk_takes_nothing_new_and_records_what_ends() {
         Err(RequestError::DiskFull)
     );
     assert!(!reserve.exists(), "the room was given up");
-    // Nobody else may have it either: then it cannot be taken up again.
+    // A directory in its place keeps the reserve from being allocated again.
     fs::create_dir(&reserve).unwrap();
     assert_eq!(
         site.submit(&["sleep", "5"], 10),
@@ -48,7 +48,7 @@ fn a_full_disk_takes_nothing_new_and_records_what_ends() {
     );
     site.wait_until(6);
     assert_eq!(site.state(1).0, "finished");
-    // There is room again.
+    // The disk has space again.
     fs::remove_dir(&reserve).unwrap();
     site.controller().inject_faults(Box::new(|_| Ok(())));
     let verdict = site.submit(&["sleep", "5"], 10).unwrap();
@@ -59,11 +59,11 @@ fn a_full_disk_takes_nothing_new_and_records_what_ends() {
     assert!(reserve.is_file());
 }
 
-/// A file system of a few megabytes; it is taken away with this.
+/// A file system of a few megabytes, unmounted on drop.
 struct TmpfsDisk(tempfile::TempDir);
 
 impl TmpfsDisk {
-    /// None where this user may not mount anything.
+    /// Mounts the file system; None if this user may not mount.
     fn mount() -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let done = Program::new("mount")
@@ -95,7 +95,7 @@ impl Drop for TmpfsDisk {
 }
 
 #[test]
-fn a_disk_that_is_really_full_loses_nothing() {
+fn full_file_system_loses_no_acknowledged_job() {
     let Some(disk) = TmpfsDisk::mount() else {
         eprintln!("skipped: this user may not mount a small file system");
         return;
@@ -126,7 +126,7 @@ fn a_disk_that_is_really_full_loses_nothing() {
     hand_in(&mut keeper).unwrap();
     let ballast = disk.fill();
     let mut accepted = 1;
-    // What is free in the store's own files is used first.
+    // Free pages in the store's own files are used first.
     let refused = (0..10_000).find_map(|_| match hand_in(&mut keeper) {
         Ok(verdict) => {
             accepted = verdict.job;
@@ -150,7 +150,7 @@ fn a_disk_that_is_really_full_loses_nothing() {
 }
 
 #[test]
-fn store_on_a_full_disk_is_refused_as_full() {
+fn opening_a_store_on_a_full_disk_reports_disk_full() {
     let Some(disk) = TmpfsDisk::mount() else {
         eprintln!("skipped: this user may not mount a small file system");
         return;
@@ -167,12 +167,12 @@ fn store_on_a_full_disk_is_refused_as_full() {
 }
 
 #[test]
-fn a_clock_that_is_set_back_stands_still() {
+fn clock_set_back_stands_still() {
     let mut site = TestCluster::new("libra-risk");
     *site.clock.lock().unwrap() = Instant::from_secs(1_000);
     site.world.advance_to(Instant::from_secs(1_000));
     site.submit(&["sleep", "50"], 60).unwrap();
-    // An hour back, and everything goes on.
+    // The clock goes back; the service's time stands still and the service continues.
     *site.clock.lock().unwrap() = Instant::from_secs(10);
     assert_eq!(site.controller().now(), Instant::from_secs(1_000));
     let verdict = site.submit(&["sleep", "5"], 10).unwrap();
@@ -187,7 +187,7 @@ fn a_clock_that_is_set_back_stands_still() {
         assert_eq!(row.state, "finished");
         assert!(row.submit <= row.finish.unwrap());
     }
-    // A year ahead: whatever was promised is late, and nothing else goes wrong.
+    // A year ahead: promised deadlines are missed, and nothing else goes wrong.
     site.submit(&["sleep", "50"], 60).unwrap();
     *site.clock.lock().unwrap() = Instant::from_secs(365 * 86_400);
     site.tick(Vec::new());
@@ -196,7 +196,7 @@ fn a_clock_that_is_set_back_stands_still() {
 }
 
 #[test]
-fn a_folder_is_used_by_one_service_at_a_time() {
+fn data_directory_is_locked_by_one_service() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("data");
     let first = DataDir::lock(&path).unwrap();
@@ -207,7 +207,7 @@ fn a_folder_is_used_by_one_service_at_a_time() {
     DataDir::lock(&path).unwrap();
 }
 
-/// A store with some jobs in it, the state that follows from it, and its rules.
+/// Starts a service with 20 jobs, a snapshot, and later batches.
 fn with_jobs(policy: &str) -> TestCluster {
     let mut site = TestCluster::new(policy);
     for n in 0..20 {
@@ -225,7 +225,7 @@ fn recover(path: &Path, policy: &str) -> Result<Core, StoreError> {
 }
 
 #[test]
-fn a_store_of_a_newer_version_is_left_alone() {
+fn store_of_a_newer_version_is_rejected_and_unchanged() {
     let mut site = with_jobs("libra");
     site.keeper = None;
     let connection = rusqlite::Connection::open(site.store()).unwrap();
@@ -242,7 +242,7 @@ fn a_store_of_a_newer_version_is_left_alone() {
 }
 
 #[test]
-fn what_another_version_left_unfinished_is_not_guessed_at() {
+fn unfinished_batches_of_another_version_are_not_replayed() {
     let mut site = with_jobs("libra");
     site.keeper = None;
     let connection = rusqlite::Connection::open(site.store()).unwrap();
@@ -256,7 +256,7 @@ fn what_another_version_left_unfinished_is_not_guessed_at() {
     let error = recover(&site.store(), "libra").unwrap_err();
     assert!(matches!(error, StoreError::OtherProgram { .. }), "{error}");
     assert!(error.hint().is_some());
-    // Stopped in order it leaves nothing to be guessed.
+    // After an orderly stop there is nothing to replay.
     set(env!("CARGO_PKG_VERSION"));
     site.restart();
     site.controller().write_snapshot();
@@ -267,13 +267,14 @@ fn what_another_version_left_unfinished_is_not_guessed_at() {
 }
 
 #[test]
-fn rules_are_not_changed_under_jobs_that_were_promised_something() {
+fn rules_cannot_change_while_promised_jobs_are_unfinished() {
     let mut site = with_jobs("libra");
     site.keeper = None;
     let error = recover(&site.store(), "fcfs").unwrap_err();
     assert!(matches!(error, StoreError::OtherRules { .. }), "{error}");
     assert!(error.to_string().contains("policy libra"), "{error}");
-    // What promises nothing can be changed, and what is replayed is replayed as it was decided.
+    // A setting that breaks no promise can be changed; a replay uses the rules of the original
+    // decisions.
     let known = recover(&site.store(), "libra").unwrap();
     site.rules.confidence = 900_000;
     site.restart();
@@ -283,7 +284,7 @@ fn rules_are_not_changed_under_jobs_that_were_promised_something() {
         format!("{:?}", known.running_actions())
     );
     assert_eq!(changed.rules().confidence, 900_000);
-    // Once they are over, so can everything.
+    // Every rule can be changed once the jobs are finished.
     site.wait_until(5_000);
     assert_eq!(site.controller().core().jobs().len(), 0);
     site.rules.policy = PolicySpec::named("fcfs").unwrap();
@@ -293,11 +294,11 @@ fn rules_are_not_changed_under_jobs_that_were_promised_something() {
 }
 
 #[test]
-fn a_damaged_page_is_noticed_or_does_not_matter() {
+fn damaged_page_is_detected_or_harmless() {
     let mut site = with_jobs("libra");
     site.keeper = None;
     let path = site.store();
-    // All of it in one file.
+    // Moves everything to a single file.
     let connection = rusqlite::Connection::open(&path).unwrap();
     let mode = "PRAGMA wal_checkpoint(TRUNCATE)";
     connection.query_row(mode, [], |_| Ok(())).unwrap();
@@ -335,7 +336,7 @@ fn a_damaged_page_is_noticed_or_does_not_matter() {
 }
 
 #[test]
-fn what_could_not_be_written_was_not_decided() {
+fn decision_that_cannot_be_written_is_undone() {
     let mut site = TestCluster::new("libra");
     let fails = Arc::new(AtomicBool::new(true));
     let broken = Arc::clone(&fails);
@@ -350,7 +351,7 @@ fn what_could_not_be_written_was_not_decided() {
     assert_eq!(site.controller().core().jobs().len(), 0);
     fails.store(false, Ordering::Relaxed);
     assert_eq!(site.submit(&["sleep", "5"], 10).unwrap().job, 1);
-    // Nor is what ended while nothing could be written forgotten.
+    // A job that ends while the store cannot be written is not forgotten either.
     fails.store(true, Ordering::Relaxed);
     site.wait_until(6);
     assert_eq!(site.state(1).0, "running");

@@ -1,10 +1,10 @@
-//! The whole service but for its processes, under a seeded simulation in which everything goes wrong:
-//! tasks vanish, reports are late or doubled, calls of the engine fail before or after they were
-//! carried out, clocks jump, the disk fails or is full, and the service crashes at any moment.
-//! After every step no job is lost, none runs twice, no node is given away twice, and the ledger is
-//! the sum of its entries.
+//! The whole service except for its processes, under a seeded simulation with many faults: tasks
+//! vanish, reports are late or duplicated, engine calls fail before or after they were carried out,
+//! clocks jump, the disk fails or is full, and the service crashes at any moment. After every step
+//! no job is lost, no task runs twice, no node is allocated twice, and the ledger is the sum of its
+//! entries.
 //!
-//! A failing seed prints the command that replays it. `TOLLGATE_SEEDS=5000` tries so many.
+//! A failing seed prints the command that replays it. `TOLLGATE_SEEDS=5000` runs 5,000 seeds.
 
 mod common;
 mod simulation;
@@ -13,11 +13,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use simulation::ServiceSimulation;
 
-/// How many seeds the usual test tries.
+/// Number of seeds of a normal test run.
 const SEEDS: u64 = 20;
 
 #[test]
-fn nothing_that_was_answered_is_lost_or_done_twice() {
+fn acknowledged_requests_are_never_lost_or_executed_twice() {
     let number = |variable: &str| std::env::var(variable).ok()?.parse::<u64>().ok();
     let seeds = match number("TOLLGATE_SEED") {
         Some(seed) => seed..seed + 1,

@@ -1,4 +1,4 @@
-//! Full-size years on the campus, and the making of one.
+//! Benchmark: full-size years on the campus, and the construction of one.
 //!
 //! `cargo bench -p tollgate-sim --bench campus`.
 

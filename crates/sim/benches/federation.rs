@@ -1,5 +1,5 @@
-//! How fast the federation world runs: a hundred runs of 600 ticks without moves and with the
-//! paper's; ten times as many are the paper's experiment.
+//! Benchmark of the federation world: a hundred runs of 600 ticks, without moves and with the
+//! paper's policy. The paper's experiment is ten times as many.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use rand_pcg::rand_core::SeedableRng;

@@ -1,7 +1,7 @@
-//! Whole replays, from jobs in memory to outcomes in memory.
+//! Benchmark: whole replays, from jobs in memory to outcomes in memory.
 //!
-//! `cargo bench -p tollgate-sim`. The embedded default workload always; `lublin_256`, copied as
-//! the peers' figures need it, where `TOLLGATE_TRACES` names a folder that has it.
+//! `cargo bench -p tollgate-sim`. The embedded default workload always runs; `lublin_256`, copied
+//! as the peers' figures need it, runs where `TOLLGATE_TRACES` names a directory that contains it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ fn run(choice: &PolicySpec, arrivals: &[JobArrival], nodes: u32, market: Market)
     replay(arrivals.iter().copied(), choice.build(market), &settings).expect("nothing is checked");
 }
 
-/// Every policy on the embedded default workload, in the first market that it belongs to.
+/// Measures every policy on the embedded default workload, in the policy's first market.
 fn default_workload(criterion: &mut Criterion) {
     let trace = Arc::new(WorkloadGenerator::default().trace());
     let mut group = criterion.benchmark_group("default");
@@ -38,8 +38,8 @@ fn default_workload(criterion: &mut Criterion) {
     }
 }
 
-/// EASY with exact estimates: copies that drain in between (1.2 times the span apart), and copies
-/// that follow each other at once, so that the queue grows.
+/// Measures EASY with exact estimates on copies that drain in between (1.2 times the span apart),
+/// and on copies that follow each other at once, so that the queue grows.
 fn easy_on_lublin(criterion: &mut Criterion) {
     let Some(folder) = std::env::var_os("TOLLGATE_TRACES").map(PathBuf::from) else {
         println!("lublin: skipped, TOLLGATE_TRACES is not set");

@@ -1,25 +1,26 @@
-//! The campus world: tasks run on desktops that belong to somebody.
+//! The campus world: tasks run on desktops that users also log in to.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`settings`] | every number of the synthetic campus |
+//! | [`settings`] | the parameters of the synthetic campus |
 //! | [`layout`] | clusters, computers, opening hours, reboots |
-//! | [`calendar`] | term and week-ends: when users come |
+//! | [`calendar`] | term and weekends: the log-in rate over time |
 //! | [`sessions`] | log-ins: drawn, or from a record |
-//! | [`tasks`] | what is submitted in a year, and what becomes of it on a dedicated computer |
-//! | [`records`] | one's own log-ins and tasks in place of the synthetic ones |
-//! | [`environment`] | all of that: what every policy meets alike |
+//! | [`tasks`] | the submissions of a year, and their truth and fate |
+//! | [`records`] | a campus from the operator's own log-ins and tasks instead of synthetic ones |
+//! | [`environment`] | layout, sessions and tasks together: the same for every policy |
 //! | [`year`](mod@year) | the kernel: one retry and one select policy through the year |
 //! | [`meter`] | energy |
 //! | [`dedicated`] | computers without users |
-//! | [`tally`] | what came of it |
+//! | [`tally`] | the metrics of a year |
 //!
 //! After McGough, Forshaw, Gerrard and Wheater, "Reducing the number of miscreant tasks executions
 //! in a multi-use cluster" (2013). Their traces were never published: the synthetic campus is
 //! calibrated to the figures that they print.
 //!
-//! Which tasks are bad is known here alone. A policy is handed [`Seen`](tollgate_policy::retry::Seen)
-//! and [`Pool`](tollgate_policy::select::Pool), which do not tell.
+//! Only this module knows which tasks are bad. A policy receives
+//! [`Seen`](tollgate_policy::retry::Seen) and [`Pool`](tollgate_policy::select::Pool), which do not
+//! reveal it.
 
 pub mod calendar;
 pub mod dedicated;

@@ -1,4 +1,4 @@
-//! The cluster world: jobs arrive, a gate decides, and the truth about run times unfolds.
+//! The cluster world: jobs arrive, a gate decides, and the true run times unfold.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,46 +15,46 @@ use tollgate_workload::JobArrival;
 use crate::estimates::{EstimateOrigin, EstimateProvider, JobContext};
 use crate::verify;
 
-/// The most nodes of a machine: a policy keeps up to 400 bytes for each, 4 GB in all.
+/// Maximum number of nodes of a machine: a policy keeps up to 400 bytes per node, 4 GB in all.
 pub const MAX_NODES: u32 = 10_000_000;
 
-/// The most nodes that a record may say its machine has. No machine of the archives has more than a
-/// fifth of that; a damaged header must not fill the memory.
+/// Maximum number of nodes that a trace may declare for its machine. No machine of the archives has
+/// more than a fifth of this; a damaged header must not fill the memory.
 pub const MAX_RECORD_NODES: u32 = 1_000_000;
 
-/// What a replay is run with besides its jobs and its policy.
+/// The configuration of a replay besides its jobs and its policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplayConfig {
-    /// How many nodes there are; at least 1.
+    /// Number of nodes; at least 1.
     pub nodes: u32,
-    /// Who pays.
+    /// The market.
     pub market: Market,
-    /// What is recorded and verified besides the outcomes.
+    /// The extent of recording and verification.
     pub record_level: RecordLevel,
 }
 
-/// What a replay records and verifies besides the outcomes.
+/// The extent to which a replay records and verifies more than the outcomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordLevel {
-    /// Nothing.
+    /// Outcomes only.
     Outcomes,
-    /// Where each job ran.
+    /// Outcomes and the placement of each job.
     Placements,
-    /// Where each job ran; and the schedule is verified after every event and at the end.
+    /// Outcomes and placements, with the schedule verified after every event and at the end.
     Checked,
 }
 
-/// What became of every job.
+/// The result of a replay.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReplayResult {
-    /// One a job, in the order of arrival.
+    /// One outcome per job, in the order of arrival.
     pub outcomes: Vec<Outcome>,
-    /// Where each job ran, if that was recorded.
+    /// The placement of each job, if recorded.
     pub placements: Option<JobPlacements>,
 }
 
-/// Where each job ran: node ranges in ascending order, empty for a job that never did. And what
-/// was reserved for it before.
+/// The placement of each job: node ranges in ascending order, empty for a job that never ran.
+/// Includes the last reservation of each job.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobPlacements {
     ranges: Vec<NodeRange>,
@@ -78,23 +78,23 @@ impl JobPlacements {
         self.reserved[index] = job.planned;
     }
 
-    /// For when processors were last reserved for the `job`-th job before it started, if ever.
+    /// Returns the start for which processors were last reserved for the `job`-th job, if ever.
     pub fn reserved(&self, job: usize) -> Option<Instant> {
         self.reserved[job]
     }
 
-    /// Where the `job`-th job ran.
+    /// Returns the nodes of the `job`-th job.
     pub fn of(&self, job: usize) -> &[NodeRange] {
         let (from, to) = self.spans[job];
         &self.ranges[from as usize..to as usize]
     }
 }
 
-/// Runs jobs, given in order of submission, through a gate with this policy on a dedicated
-/// cluster whose nodes never fail, until all that was let in has finished.
+/// Runs jobs, given in order of submission, through a gate with this policy on a dedicated cluster
+/// whose nodes never fail, until all admitted jobs have finished.
 ///
 /// # Errors
-/// With [`RecordLevel::Checked`], the first thing in the schedule that must never happen.
+/// With [`RecordLevel::Checked`], returns the first violation in the schedule.
 pub fn replay(
     arrivals: impl ExactSizeIterator<Item = JobArrival>,
     policy: Box<dyn Policy>,
@@ -103,10 +103,10 @@ pub fn replay(
     replay_with(arrivals, policy, settings, EstimateOrigin::User, &[])
 }
 
-/// As [`replay`], with these estimates in the place of the users'. Forecasts are learned inside
-/// the run, from the jobs that have ended in this very schedule, by its own clock. `known` has a row
-/// a job, in the order of arrival; it is looked at only where something is forecast, and for jobs
-/// beyond the last the default stands.
+/// Runs a [`replay`] with these estimates in the place of the users'. Forecasts are learned inside
+/// the run, from the jobs that have ended in this very schedule, by its own clock. `known` has one
+/// row per job, in the order of arrival. It is read only where a forecast is made; jobs beyond its
+/// last row get the default.
 ///
 /// # Errors
 /// As [`replay`].
@@ -131,11 +131,11 @@ struct ClusterSim<'a> {
     gate: Gate,
     teller: EstimateProvider<'a>,
     effects: Vec<Effect>,
-    /// What the world knows of the job in each slot.
+    /// By slot: the truth about its job.
     truths: Vec<GroundTruth>,
-    /// When space-shared jobs end; at one instant in order of arrival.
+    /// The ends of space-shared jobs; at one instant in order of arrival.
     ends: BinaryHeap<Reverse<(Instant, usize, JobId, u32)>>,
-    /// When, on each node, the first of the tasks that share it ends.
+    /// By node: the end of the first of the tasks that share it.
     node_ends: TimerTree,
     outcomes: Vec<Option<Outcome>>,
     placements: Option<JobPlacements>,
@@ -146,12 +146,12 @@ struct ClusterSim<'a> {
 /// The truth about a job.
 #[derive(Clone, Copy, Debug)]
 struct GroundTruth {
-    /// Its place in the order of arrival.
+    /// The job's place in the order of arrival.
     index: usize,
     runtime: Span,
-    /// The same in seconds, for work is a real number.
+    /// The run time in seconds, because work is a real number.
     runtime_s: f64,
-    /// What was booked for it.
+    /// The sum of the bookings.
     utility: Credits,
 }
 
@@ -189,8 +189,8 @@ impl<'a> ClusterSim<'a> {
         world
     }
 
-    /// Runs to the end of the last job. Not generic, so that the loop is compiled and optimised here
-    /// and not in the crate that calls it.
+    /// Runs to the end of the last job. Not generic, so that the loop is compiled and optimised
+    /// here and not in the calling crate.
     fn run(&mut self, arrivals: &mut dyn Iterator<Item = JobArrival>) {
         let mut arrivals = arrivals.peekable();
         let discipline = self.gate.pass_trigger();
@@ -226,7 +226,7 @@ impl<'a> ClusterSim<'a> {
         }
     }
 
-    /// When something happens next although nobody arrives.
+    /// Returns the next event other than an arrival.
     fn next_event(&self) -> Option<Instant> {
         let end = self.ends.peek().map(|Reverse((at, ..))| *at);
         let events = [end, self.node_ends.next(), self.gate.next_wake()];
@@ -249,8 +249,8 @@ impl<'a> ClusterSim<'a> {
         Some((job, attempt))
     }
 
-    /// Ends the tasks on shared nodes that have done their work. Their instants are rounded up to
-    /// the next microsecond, so one that is at most that far away has come.
+    /// Ends the tasks on shared nodes that have done their work. The ends are rounded up to the
+    /// next microsecond, so a task at most one microsecond from its end has ended.
     fn end_tasks(&mut self, now: Instant) {
         while let Some(slot) = self.node_ends.due(now + Span::TICK) {
             let node = NodeId(slot as u32);
@@ -262,7 +262,7 @@ impl<'a> ClusterSim<'a> {
                     self.runtime_s(task.job) - work <= TOLERANCE_S
                 })
                 .map(|task| (task.job, view.job(task.job).attempt));
-            // A task that ends changes the rates of the others, so they are ended one by one.
+            // The end of a task changes the rates of the others, so tasks are ended one by one.
             match done.min_by_key(|(job, _)| self.truths[job.index()].index) {
                 Some((job, attempt)) => {
                     self.input(now, GateInput::TaskEnded { job, attempt, node })
@@ -345,7 +345,7 @@ impl<'a> ClusterSim<'a> {
         self.effects = effects;
     }
 
-    /// A space-shared job ends when it has run for its run time; the tasks of a shared one are
+    /// Starts a job. A space-shared job ends after its run time; the tasks of a shared job are
     /// watched node by node.
     fn start(&mut self, now: Instant, job: JobId, attempt: u32) {
         let view = self.gate.view(now);
@@ -357,9 +357,9 @@ impl<'a> ClusterSim<'a> {
         }
     }
 
-    /// Finds out when the first task on a shared node will really end. On a dedicated node work
-    /// is done at exactly the rates that the gate gives, so its record of work done is the truth;
-    /// how much work there is only the world knows.
+    /// Computes the true end of the first task on a shared node. On a dedicated node work is done
+    /// at exactly the gate's rates, so the gate's account of work done is the truth; only the world
+    /// knows the total work.
     fn update_node_end(&mut self, now: Instant, id: NodeId) {
         let view = self.gate.view(now);
         let node = view.node(id);
@@ -379,7 +379,7 @@ impl<'a> ClusterSim<'a> {
         self.node_ends.set(id.index(), end);
     }
 
-    /// Writes down what became of a job.
+    /// Records the outcome of a job.
     fn record_outcome(&mut self, now: Instant, id: JobId, decision: Decision) {
         let truth = self.truths[id.index()];
         let view = self.gate.view(now);

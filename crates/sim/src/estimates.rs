@@ -1,5 +1,5 @@
-//! What policies are told about run times: what users say, forecasts that are learned inside the
-//! run, or the truth.
+//! The run time estimates that policies receive: from users, from forecasts learned inside the run,
+//! or from the truth.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,22 +9,22 @@ use tollgate_forecast::{ClassId, CompletedJob, Forecast, ForecastJob, Forecaster
 use tollgate_model::{Distribution, Instant, JobSpec, Probability, Span};
 use tollgate_workload::JobArrival;
 
-/// What stands in the place of a job's estimate.
+/// The source of the estimate that replaces a job's own.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum EstimateOrigin {
-    /// What its user says.
+    /// The user's estimate.
     #[default]
     User,
-    /// Its run time, which nobody can know: what perfect forecasts would be worth.
+    /// The true run time, which is unknown in reality: the value of perfect forecasts.
     True,
     /// The quantile of its forecast at this level.
     Forecast(Probability),
-    /// What its user says, or the quantile of its forecast at this level if that is longer or the
-    /// user says nothing.
+    /// The user's estimate, or the quantile of the job's forecast at this level if the quantile is
+    /// longer or the user gave no estimate.
     Larger(Probability),
 }
 
-/// A word that names no estimates.
+/// An error for a word that names no source of estimates.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is none: expected user, true, forecast:LEVEL or user+forecast:LEVEL, with a LEVEL above 0 \
@@ -33,7 +33,7 @@ pub enum EstimateOrigin {
 pub struct EstimateOriginError(pub String);
 
 impl EstimateOrigin {
-    /// Whether anything is forecast.
+    /// Returns true if forecasts are made.
     pub const fn uses_forecast(self) -> bool {
         match self {
             Self::User | Self::True => false,
@@ -72,19 +72,19 @@ impl fmt::Display for EstimateOrigin {
     }
 }
 
-/// What a forecaster is told of a job beside what a policy sees.
+/// The facts about a job that a forecaster sees and a policy does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobContext {
-    /// Whose job it is.
+    /// The job's class.
     pub class: ClassId,
-    /// What it runs, and where.
+    /// The job's program and location.
     pub context: JobAttributes,
-    /// Whether its user gave the estimate. Where not, it is the run time, which no forecaster may
-    /// see.
+    /// True if the user gave the estimate. Otherwise the estimate is the run time, which no
+    /// forecaster may see.
     pub has_user_estimate: bool,
 }
 
-/// A job of which nothing is known but what a policy sees.
+/// The default: no facts beyond those that a policy sees.
 impl Default for JobContext {
     fn default() -> Self {
         Self {
@@ -95,25 +95,26 @@ impl Default for JobContext {
     }
 }
 
-/// What a policy is told of a job beside what it asks for.
+/// The run time information that a policy receives about a job.
 pub(crate) struct JobEstimate {
-    /// The job with the estimate that the policy is to believe.
+    /// The job with the estimate for the policy.
     pub(crate) spec: JobSpec,
     /// The whole distribution, where there is a forecast.
     pub(crate) forecast: Option<Distribution>,
 }
 
-/// Tells estimates, and learns from the jobs that have ended in the run, as they end.
+/// The source of estimates, which learns from the jobs of the run as they end.
 pub(crate) struct EstimateProvider<'a> {
     origin: EstimateOrigin,
     contexts: &'a [JobContext],
     forecaster: Forecaster,
-    /// What was said of the jobs that have not ended yet, by place in the order of arrival.
+    /// The forecasts of unfinished jobs, by place in the order of arrival.
     issued: BTreeMap<usize, (ForecastJob, Forecast)>,
 }
 
 impl<'a> EstimateProvider<'a> {
-    /// `known` has a row a job, in order of arrival; for jobs beyond it the default stands.
+    /// Creates a provider. `known` has one row per job, in order of arrival; jobs beyond it get the
+    /// default.
     pub(crate) fn new(estimates: EstimateOrigin, known: &'a [JobContext]) -> Self {
         Self {
             origin: estimates,
@@ -123,7 +124,7 @@ impl<'a> EstimateProvider<'a> {
         }
     }
 
-    /// What is told of the job that arrives as the `index`-th.
+    /// Returns the run time information on the job that arrives as the `index`-th.
     pub(crate) fn estimate(&mut self, index: usize, arrival: &JobArrival) -> JobEstimate {
         let user = arrival.spec.estimate;
         let (estimate, forecast) = match self.origin {
@@ -167,7 +168,7 @@ impl<'a> EstimateProvider<'a> {
         distribution
     }
 
-    /// Learns that the `index`-th job, handed in at `submit`, has run for `runtime` and ended.
+    /// Learns that the `index`-th job, submitted at `submit`, has run for `runtime` and ended.
     pub(crate) fn observe_completion(
         &mut self,
         index: usize,
@@ -187,7 +188,8 @@ impl<'a> EstimateProvider<'a> {
         }
     }
 
-    /// The `index`-th job was kept out: it never runs, and nothing is learned from it.
+    /// Forgets the `index`-th job after its rejection: it never runs, and nothing is learned from
+    /// it.
     pub(crate) fn discard(&mut self, index: usize) {
         self.issued.remove(&index);
     }
@@ -199,7 +201,7 @@ mod tests {
     use tollgate_model::Sla;
 
     #[test]
-    fn words_are_read_as_they_are_written() {
+    fn estimate_origins_round_trip() {
         for word in ["user", "true", "forecast:0.9", "user+forecast:0.95"] {
             assert_eq!(word.parse::<EstimateOrigin>().unwrap().to_string(), word);
         }
@@ -230,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn only_jobs_that_ended_are_learned_from() {
+    fn forecaster_learns_only_from_finished_jobs() {
         let level = Probability::new(0.9).unwrap();
         let mut teller = EstimateProvider::new(EstimateOrigin::Forecast(level), &[]);
         let before = teller.estimate(0, &arrival(10_000, 50)).spec.estimate;
@@ -259,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn an_estimate_that_no_user_gave_is_kept_from_the_forecaster() {
+    fn estimate_not_given_by_the_user_is_hidden_from_the_forecaster() {
         let level = Probability::new(0.9).unwrap();
         let known = [JobContext {
             has_user_estimate: false,
@@ -282,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn the_larger_of_user_and_forecast_is_never_below_the_user() {
+    fn larger_estimate_is_never_below_the_user_estimate() {
         let level = Probability::new(0.9).unwrap();
         let mut teller = EstimateProvider::new(EstimateOrigin::Larger(level), &[]);
         for job in 0..50 {

@@ -1,18 +1,18 @@
 //! The federation world: proxies wait at several sites until they are dispatched, run for a while
-//! and come again; once a tick one of them may be moved (Walker 2009, §IV).
+//! and return to the queue; once per tick one of them may be moved (Walker 2009, §IV).
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`setup`](Setup) | how many sites and proxies, for how long, in which order |
+//! | [`setup`](Setup) | the parameters: sites, proxies, duration, order |
 //! | [`environment`](Environment) | the truth: speeds, and waits as they change |
-//! | [`dispatch`] | eq. (5): with which probability a proxy starts |
+//! | [`dispatch`] | eq. (5): the probability that a proxy starts |
 //! | `site` | a site's queue and its running proxies |
-//! | [`decider`](Decider) | who decides about moves: a policy, or the bound that knows the truth |
+//! | [`decider`](Decider) | the decision on moves: a policy, or the bound that knows the truth |
 //! | [`run`] | a run, tick by tick |
 //!
-//! A tick, in this order: waits are redrawn if it is time; runs end, and each ended proxy is pending
-//! again; at each site every pending proxy draws once; every running proxy, those just dispatched
-//! included, produces; the sites are sampled, and a migration round is held.
+//! The order of a tick: waits are redrawn if due; runs end, and each ended proxy is pending again;
+//! at each site every pending proxy draws once; every running proxy, including the newly dispatched
+//! ones, produces; the sites are sampled, and a migration round is held.
 
 pub mod dispatch;
 mod environment;

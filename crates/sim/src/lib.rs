@@ -1,13 +1,13 @@
 //! Simulated worlds that drive the decision code.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`cluster`] | the cluster world: jobs arrive, a gate decides, the truth about run times unfolds |
-//! | [`campus`] | the campus world: tasks on desktops that belong to somebody |
+//! | [`cluster`] | the cluster world: jobs arrive, a gate decides, the true run times unfold |
+//! | [`campus`] | the campus world: tasks on desktops that users also log in to |
 //! | [`federation`] | the federation world: proxies at several sites, dispatched and moved |
 //! | [`check`] | an independent verifier of finished schedules |
-//! | [`estimates`] | what policies are told about run times |
-//! | [`mod@rebid`] | what the same schedule earns when users bid otherwise |
+//! | [`estimates`] | the run time estimates that policies receive |
+//! | [`mod@rebid`] | the earnings of the same schedule under other bids |
 //!
 //! A world knows how long jobs really take; the gate and its policy do not.
 

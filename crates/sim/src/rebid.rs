@@ -1,22 +1,22 @@
-//! What the same schedule earns when users bid otherwise.
+//! The earnings of the same schedule under other bids.
 
 use tollgate_model::{Credits, Decision, Market, Outcome};
 use tollgate_policy::PolicySpec;
 use tollgate_workload::JobArrival;
 
-/// Whether a policy decides without looking at budgets and penalty rates where users bid, so that
-/// other bids change what its schedule earns and nothing else. Such a policy also runs where
-/// nobody pays.
+/// Returns true if a policy ignores budgets and penalty rates where users bid, so that other bids
+/// change the earnings of its schedule and nothing else. Such a policy also runs without a market.
 pub fn is_blind_to_bids(choice: &PolicySpec) -> bool {
     choice.runs_in(Market::None)
 }
 
-/// Accounts a schedule of the bid-based market anew, under the budgets and penalty rates of
-/// `arrivals`: the same jobs in the same order, alike but for their bids. An accepted job earns
-/// its budget less what its delay costs (Yeo & Buyya 2008, eq. 9), a rejected one nothing.
+/// Recomputes the earnings of a schedule of the bid-based market under the budgets and penalty
+/// rates of `arrivals`: the same jobs in the same order, identical but for their bids. An accepted
+/// job earns its budget less the cost of its delay (Yeo & Buyya 2008, eq. 9), a rejected job
+/// nothing.
 ///
 /// # Panics
-/// If there is not one arrival an outcome.
+/// If the numbers of arrivals and outcomes differ.
 pub fn rebid(outcomes: &mut [Outcome], arrivals: &[JobArrival]) {
     assert_eq!(outcomes.len(), arrivals.len(), "the same jobs");
     for (outcome, arrival) in outcomes.iter_mut().zip(arrivals) {

@@ -1,19 +1,19 @@
-//! An independent verifier of finished schedules: reads outcomes and placements, and believes
-//! nothing that the gate says about itself.
+//! An independent verifier of finished schedules: reads outcomes and placements, and does not trust
+//! the gate.
 
 use tollgate_gate::InvariantViolation;
 use tollgate_model::{Decision, Instant, Outcome, Span};
 
 use crate::cluster::{ReplayConfig, ReplayResult};
 
-/// Verifies a whole schedule: nobody started before submission, nobody ended before having run,
-/// who was accepted has finished and who was rejected never ran, nobody ran on nodes that do not
-/// exist, and no node did more work than there was time.
+/// Verifies a whole schedule: no job started before its submission or ended before it ran, every
+/// accepted job has finished and no rejected job ran, no job ran on nodes that do not exist, and no
+/// node did more work than there was time.
 ///
-/// That every job has exactly one outcome is guaranteed by the caller: outcomes are per job.
+/// The caller guarantees that every job has exactly one outcome: outcomes are per job.
 ///
 /// # Errors
-/// The first thing that is wrong.
+/// Returns the first violation.
 pub fn schedule(replay: &ReplayResult, settings: &ReplayConfig) -> Result<(), InvariantViolation> {
     for (job, outcome) in replay.outcomes.iter().enumerate() {
         check_outcome(outcome).map_err(|what| InvariantViolation(format!("job {job} {what}")))?;
@@ -37,9 +37,9 @@ fn check_outcome(outcome: &Outcome) -> Result<(), &'static str> {
     }
 }
 
-/// On each node, jobs that overlap in time must have had time enough together: in each busy
-/// period, the sum of their run times is at most its length. Two jobs that each want the node to
-/// themselves can only overlap by breaking this.
+/// Verifies that jobs that overlap in time on a node had enough time together: in each busy period,
+/// the sum of their run times is at most its length. Two exclusive jobs can only overlap by
+/// breaking this.
 fn capacity(replay: &ReplayResult, settings: &ReplayConfig) -> Result<(), InvariantViolation> {
     let Some(placements) = &replay.placements else {
         return Ok(());
@@ -68,7 +68,7 @@ fn capacity(replay: &ReplayResult, settings: &ReplayConfig) -> Result<(), Invari
         .try_for_each(|(node, outcomes)| busy_periods(node, outcomes))
 }
 
-/// A stretch in which the jobs that ran on a node overlapped.
+/// A period in which the jobs that ran on a node overlapped.
 struct BusyPeriod {
     from: Instant,
     to: Instant,
@@ -96,8 +96,8 @@ fn busy_periods(node: usize, outcomes: &mut [&Outcome]) -> Result<(), InvariantV
         }
     }
     for period in periods {
-        // The end of each job on a shared node is rounded to a microsecond, and may come one
-        // microsecond early for the sake of an arrival.
+        // The end of each job on a shared node is rounded to a microsecond, and may be one
+        // microsecond early because of an arrival.
         let rounding = Span::from_micros(2 * (period.jobs - 1));
         if period.work > period.to.since(period.from) + rounding {
             return Err(InvariantViolation(format!(

@@ -1,4 +1,4 @@
-//! The federation world against its reference figures, and what must hold whatever is set.
+//! Tests of the federation world against its reference figures, and of its invariants.
 
 use proptest::prelude::*;
 use rand_pcg::rand_core::SeedableRng;
@@ -26,15 +26,16 @@ fn mean(outcomes: &[FederationOutcome]) -> f64 {
     outcomes.iter().map(|run| run.user_jobs).sum::<f64>() / outcomes.len() as f64
 }
 
-/// By how much the mean of `words` is above no migration, in %.
+/// Returns how far the mean of `words` is above no migration, in %.
 fn gain(setup: &FederationConfig, words: &str, runs: u64) -> f64 {
     let without = mean(&outcomes(setup, "none", runs));
     (mean(&outcomes(setup, words, runs)) / without - 1.0) * 100.0
 }
 
-/// 200 runs know a mean of 368.6 thousand to about half a percent, a gain to about a point.
+/// With 200 runs the mean of 368.6 thousand is known to about half a percent, a gain to about a
+/// point.
 #[test]
-fn the_reference_figures_come_out() {
+fn reference_figures_are_reproduced() {
     let setup = FederationConfig::default();
     let without = mean(&outcomes(&setup, "none", 200));
     assert!((without / 368_600.0 - 1.0).abs() < 0.02, "{without}");
@@ -52,7 +53,7 @@ fn the_reference_figures_come_out() {
 }
 
 #[test]
-fn the_default_never_does_worse_than_no_migration() {
+fn default_policy_is_never_worse_than_no_migration() {
     assert!(gain(&FederationConfig::default(), "marginal", 100) > 30.0);
     for limit in [0, 12, 8, 6, 4] {
         for change in [0, 5, 20, 100] {
@@ -68,7 +69,7 @@ fn the_default_never_does_worse_than_no_migration() {
 }
 
 #[test]
-fn the_papers_metric_loses_where_waits_change_fast_or_sites_have_limits() {
+fn paper_metric_loses_with_fast_changing_waits_or_site_limits() {
     let fast = FederationConfig {
         change: 5,
         ..FederationConfig::default()
@@ -84,7 +85,7 @@ fn the_papers_metric_loses_where_waits_change_fast_or_sites_have_limits() {
 }
 
 #[test]
-fn a_wrong_word_is_answered_with_the_right_ones() {
+fn parse_errors_list_the_valid_names() {
     let said = |words| MigrationDecider::parse(words).unwrap_err().to_string();
     assert_eq!(
         said("papre"),
@@ -124,7 +125,7 @@ fn setups() -> impl Strategy<Value = FederationConfig> {
 }
 
 proptest! {
-    /// No proxy is lost or doubled, no limit is broken, and the same run gives the same figures.
+    /// No proxy is lost or duplicated, no limit is broken, and equal runs give equal figures.
     #[test]
     fn proxies_are_conserved(setup in setups(), policy in 0usize..7, seed: u64) {
         let names = [

@@ -1,4 +1,4 @@
-//! A schedule that is accounted under other bids is what a replay under these bids gives.
+//! A schedule re-accounted under other bids equals a replay under these bids.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ fn arrivals(budget: SlaFactor, penalty: SlaFactor) -> Vec<JobArrival> {
 }
 
 #[test]
-fn a_rebid_schedule_is_that_of_a_replay() {
+fn rebid_schedule_equals_a_full_replay() {
     let usual = arrivals(SlaFactor::default(), SlaFactor::default());
     let other = SlaFactor {
         low: 2.0,

@@ -8,48 +8,48 @@ use tollgate_risk::{Normalisation, Objective, Profile, Ranking, Risk, Scale, Wei
 use crate::confidence::SeedMean;
 use crate::results::{ExperimentPoint, StudyResults};
 
-/// Risk analysis of one set and market (Yeo & Buyya 2008, §4): a point a policy, scenario and
+/// Risk analysis of one set and market (Yeo & Buyya 2008, §4): one point per policy, scenario and
 /// seed.
 ///
-/// Scores are normalised within a seed: each is a repetition of the whole experiment, and more
-/// of them leave the figures of the others alone. Figures of several seeds are means.
+/// Scores are normalised within a seed: each seed is a repetition of the whole experiment, and
+/// additional seeds do not change the scores of the others. Metrics over several seeds are means.
 #[derive(Clone, Debug)]
 pub struct RiskAnalysis {
     normalisation: Normalisation,
     policies: Vec<String>,
-    /// The scenarios of the set, by their place in the experiment.
+    /// The scenarios of the set, as indices into the experiment.
     scenarios: Vec<usize>,
     seeds: usize,
-    /// By policy, scenario and seed.
+    /// Risks by policy, scenario and seed.
     separate: Vec<Vec<Vec<BTreeMap<Objective, Risk>>>>,
 }
 
 /// A point of a risk analysis plot over all seeds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RiskPointEstimate {
-    /// How well the policy does, 0 to 1.
+    /// Performance, 0 to 1.
     pub performance: SeedMean,
-    /// How much that varies, 0 to 0.5.
+    /// Volatility of the performance, 0 to 0.5.
     pub volatility: SeedMean,
 }
 
 /// A policy in a ranking.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RankedPolicy {
-    /// 1 for the best; policies that tie share it.
+    /// Rank, 1 for the best; policies that tie share their rank.
     pub rank: usize,
-    /// The policy, by its place in the market.
+    /// The policy, as an index into the market.
     pub policy: usize,
-    /// What it is ranked by, from the means over seeds.
+    /// Profile of the policy, from the means over seeds.
     pub profile: Profile,
-    /// Whether it cannot be told from the next one; unknown with a single seed, and for the
-    /// last.
+    /// Whether the policy is statistically indistinguishable from the next one; None with a single
+    /// seed, and for the last policy.
     pub indistinguishable_from_next: Option<bool>,
 }
 
 impl RiskAnalysis {
-    /// Analyses one set and market, by their places in the experiment. The pool for
-    /// normalisation is every policy, scenario and value of them.
+    /// Analyses one set and market, given as indices into the experiment. The pool for
+    /// normalisation is every policy, scenario and value of the scenarios.
     pub fn of(
         results: &StudyResults,
         set: usize,
@@ -89,30 +89,30 @@ impl RiskAnalysis {
         }
     }
 
-    /// How raw values became scores.
+    /// Returns the normalisation that turned raw values into scores.
     pub const fn normalisation(&self) -> Normalisation {
         self.normalisation
     }
 
-    /// The policies, as in the market.
+    /// Returns the policies, as in the market.
     pub fn policies(&self) -> &[String] {
         &self.policies
     }
 
-    /// The scenarios, by their place in the experiment; points come in this order.
+    /// Returns the scenarios, as indices into the experiment; points are in this order.
     pub fn scenarios(&self) -> &[usize] {
         &self.scenarios
     }
 
-    /// How many seeds there are.
+    /// Returns the number of seeds.
     pub const fn seeds(&self) -> usize {
         self.seeds
     }
 
-    /// The points of a policy under one seed (from 0), a scenario each.
+    /// Returns the points of a policy under one seed (from 0), one per scenario.
     ///
     /// # Errors
-    /// If an objective with a weight was not measured: profitability where nobody pays.
+    /// If an objective with a weight was not measured: profitability in a market without payments.
     pub fn points_of_seed(
         &self,
         policy: usize,
@@ -125,7 +125,7 @@ impl RiskAnalysis {
             .collect()
     }
 
-    /// The points of a policy over all seeds, a scenario each.
+    /// Returns the points of a policy over all seeds, one per scenario.
     ///
     /// # Errors
     /// As [`RiskAnalysis::points_of_seed`].
@@ -154,7 +154,7 @@ impl RiskAnalysis {
             .collect()
     }
 
-    /// What a policy is ranked by: its points over all seeds, summed up.
+    /// Returns the profile by which a policy is ranked: a summary of its points over all seeds.
     ///
     /// # Errors
     /// As [`RiskAnalysis::points_of_seed`].
@@ -164,10 +164,10 @@ impl RiskAnalysis {
         Ok(Profile::of(&means).expect("a set has at least one scenario"))
     }
 
-    /// The policies in order of preference, and which neighbours cannot be told apart.
+    /// Returns the policies in order of preference, with the neighbours that are indistinguishable.
     ///
-    /// Two neighbours are told apart by the first figure of the ranking in which they differ
-    /// under any seed: if the interval of the paired differences contains 0, they are not.
+    /// Two neighbours are compared by the first metric of the ranking in which they differ under
+    /// any seed. They are indistinguishable if the interval of the paired differences contains 0.
     ///
     /// # Errors
     /// As [`RiskAnalysis::points_of_seed`].
@@ -228,8 +228,8 @@ impl RiskAnalysis {
     }
 }
 
-/// The figures of a ranking in the order in which they count, the gradient left out: it is a
-/// direction, of which there is no difference.
+/// Returns the metrics of a ranking in order of precedence, without the gradient: it is a
+/// direction, for which differences are not defined.
 fn ranking_metrics(by: Ranking, profile: &Profile) -> [f64; 5] {
     let (performance, volatility) = (profile.max_performance, profile.min_volatility);
     let (less, more) = (
@@ -243,7 +243,7 @@ fn ranking_metrics(by: Ranking, profile: &Profile) -> [f64; 5] {
 }
 
 impl RiskPointEstimate {
-    /// The means of both figures.
+    /// Returns the means of performance and volatility.
     pub const fn mean(&self) -> Risk {
         Risk {
             performance: self.performance.mean,
@@ -260,7 +260,7 @@ struct MarketResults<'r> {
 }
 
 impl MarketResults<'_> {
-    /// The raw values of an objective as a scenario varies, under one seed.
+    /// Returns the raw values of an objective over a scenario's values, under one seed.
     fn raw(
         &self,
         objective: Objective,
@@ -282,7 +282,7 @@ impl MarketResults<'_> {
         })
     }
 
-    /// The scales of the objectives that were measured at all.
+    /// Returns the scales of the objectives that were measured.
     fn scales(
         &self,
         normalisation: Normalisation,

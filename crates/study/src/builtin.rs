@@ -3,9 +3,9 @@
 /// An experiment that comes with tollgate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BuiltinExperiment {
-    /// Its name.
+    /// Name of the experiment.
     pub name: &'static str,
-    /// Its file, as it is.
+    /// Text of its file.
     pub text: &'static str,
 }
 
@@ -30,7 +30,7 @@ pub const BUILTIN_EXPERIMENTS: &[BuiltinExperiment] = &[
 ];
 
 impl BuiltinExperiment {
-    /// The experiment of that name.
+    /// Returns the experiment of that name.
     pub fn find(name: &str) -> Option<&'static Self> {
         BUILTIN_EXPERIMENTS
             .iter()
@@ -60,8 +60,8 @@ mod tests {
         (plan.rows.len(), plan.runs())
     }
 
-    /// 2 sets x 2 markets x 12 scenarios x 6 values x 5 policies. Distinct settings: bid 12 x 5
-    /// + 1 a set, the 6 of the inaccuracy scenario in common; commodity 9 x 5 + 1, likewise.
+    /// 2 sets x 2 markets x 12 scenarios x 6 values x 5 policies. Distinct settings: bid 12 x 5 + 1
+    /// per set, with the 6 of the inaccuracy scenario in common; commodity 9 x 5 + 1, likewise.
     #[test]
     fn the_risk_study_runs_each_setting_once() {
         assert_eq!(
@@ -70,9 +70,9 @@ mod tests {
         );
     }
 
-    /// 2 sets x (11 + 10 + 11) values + 2 x 11 of inaccuracy, 3 policies. Each set runs its
-    /// default once instead of three times; both defaults are in the inaccuracy scenario with
-    /// 20 % high urgency, and the ends of the one with 80 % are in the high urgency scenarios.
+    /// 2 sets x (11 + 10 + 11) values + 2 x 11 of inaccuracy, 3 policies. Each set runs its default
+    /// once instead of three times; both defaults are in the inaccuracy scenario with 20 % high
+    /// urgency, and the ends of the scenario with 80 % are in the high urgency scenarios.
     #[test]
     fn the_libra_risk_study_runs_each_setting_once() {
         assert_eq!(

@@ -1,73 +1,73 @@
-//! Pictures that a world draws beside those that an experiment lists, as data.
+//! Charts that a world adds to those of an experiment, as data.
 
 use serde::{Deserialize, Serialize};
 
-/// The file of the folder of results that holds them.
+/// The file of the charts in the results directory.
 pub const CHARTS_FILE: &str = "charts.json";
 
-/// A picture: lines, steps or points over two axes. `report` draws it.
+/// A chart: lines, steps or points over two axes. `report` draws it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WorldChart {
-    /// The name of the picture; unique in the study, fit for a file.
+    /// Name of the chart; unique in the study, valid as a file name.
     pub id: String,
-    /// The heading under which it stands; pictures with the same heading stand together.
+    /// Heading above the chart; charts with the same heading are grouped.
     pub heading: String,
-    /// Its title.
+    /// Title of the chart.
     pub title: String,
-    /// What is on the x axis, with its unit.
+    /// Label of the x axis, with its unit.
     pub x: String,
-    /// What is on the y axis, with its unit.
+    /// Label of the y axis, with its unit.
     pub y: String,
     /// Whether the y axis begins at 0.
     pub from_zero: bool,
-    /// What is drawn. Later ones are drawn over earlier ones.
+    /// Series of the chart. Later series are drawn over earlier ones.
     pub series: Vec<ChartSeries>,
-    /// A table below the pictures of the heading.
+    /// Table below the charts of the heading.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sheet: Option<ChartTable>,
 }
 
-/// A table of words and numbers.
+/// A table of text and numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChartTable {
-    /// What it shows.
+    /// Caption of the table.
     pub caption: String,
-    /// A head a column.
+    /// Heads, one per column.
     pub head: Vec<String>,
     /// Rows as wide as the head.
     pub rows: Vec<Vec<String>>,
 }
 
-/// One line, outline or cloud of a picture.
+/// A series of a chart: a line, an outline or a cloud of points.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ChartSeries {
-    /// Its name in the legend.
+    /// Name of the series in the legend.
     pub name: String,
-    /// How it is drawn.
+    /// Style of the series.
     pub drawn: SeriesKind,
-    /// x and y, in the order in which they are joined.
+    /// Points as x and y, in the order in which they are joined.
     pub points: Vec<[f64; 2]>,
-    /// Words beside the points, in their order; none where there are fewer.
+    /// Labels of the points, in their order; points beyond the last label have no label.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<String>,
 }
 
-/// How a series is drawn.
+/// The style of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SeriesKind {
-    /// Joined by straight lines, with a mark at each.
+    /// Points joined by straight lines, with a mark at each point.
     Lines,
-    /// Joined by straight lines, without marks: for many points.
+    /// Points joined by straight lines, without marks: for many points.
     Curve,
-    /// Each holds until the next one: a histogram, a count over time. The last point only ends
-    /// the one before it.
+    /// Steps, each up to the next point: a histogram, a count over time. The last point only ends
+    /// the step before it.
     Steps,
-    /// Marks alone.
+    /// Marks without lines.
     Points,
 }
 
-/// Pictures as the file [`CHARTS`] holds them.
+/// Returns charts in the format of the file [`CHARTS_FILE`].
 pub(crate) fn to_json(charts: &[WorldChart]) -> String {
     let text = serde_json::to_string(charts).expect("words and numbers");
     format!("{text}\n")

@@ -1,4 +1,4 @@
-//! A statement of a paper as data: what is compared, how, and by how much.
+//! A statement of a paper as data: the compared quantities, the relation and the margin.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -86,36 +86,36 @@ pub struct ClaimBaseline {
     pub to: Option<f64>,
 }
 
-/// What is known to come out of a claim.
+/// The expected verdict of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ClaimExpectation {
-    /// It is confirmed.
+    /// The claim is confirmed.
     Holds,
-    /// It is not: refuted, or not to be told.
+    /// The claim is refuted or undecided.
     Fails,
 }
 
-/// How the quantity of a claim must lie.
+/// The relation that the quantity of a claim must satisfy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ClaimRelation {
     /// Above `by`.
     Greater,
     /// Below minus `by`.
     Less,
-    /// At `value`, at most `within` off; without `value` at 0.
+    /// At `value`, off by at most `within`; without `value` at 0.
     Is,
     /// The least-squares line over the varied setting rises by more than `by` from end to end.
     Rising,
-    /// It falls by more than `by`.
+    /// The same line falls by more than `by`.
     Falling,
-    /// It neither rises nor falls by more than `within`.
+    /// The same line neither rises nor falls by more than `within`.
     Level,
-    /// The curves of `policies` and `than` change places at `value`, at most `within` off.
+    /// The curves of `policies` and `than` cross at `value`, off by at most `within`.
     Crosses,
 }
 
 impl ClaimRelation {
-    /// Whether it is about the course of a curve rather than about its height.
+    /// Returns whether the relation is about the shape of a curve rather than its height.
     pub const fn is_trend(self) -> bool {
         match self {
             Self::Rising | Self::Falling | Self::Level | Self::Crosses => true,

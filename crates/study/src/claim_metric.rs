@@ -1,4 +1,4 @@
-//! The quantity that a claim is about, seed by seed.
+//! The quantity of a claim, seed by seed.
 
 use std::collections::BTreeMap;
 
@@ -12,31 +12,32 @@ use crate::keyword::Keyword;
 use crate::metric::{RiskMetric, RunMetric, StudyMetric};
 use crate::results::{ExperimentPoint, StudyResults};
 
-/// A point further than this from performance 1 at volatility 0 is off the ideal: what a plot of
-/// the paper's size still shows.
+/// Distance from performance 1 at volatility 0 above which a point is off the ideal: the smallest
+/// distance that is visible in a plot of the paper's size.
 const OFF_IDEAL: f64 = 0.01;
 
-/// Reads the quantities of claims from results.
+/// A reader of the quantities of claims from results.
 pub(crate) struct ClaimMetrics<'r> {
     results: &'r StudyResults,
-    /// By set and market.
+    /// Risk analyses by set and market.
     analyses: BTreeMap<(usize, usize), RiskAnalysis>,
 }
 
-/// Where something is measured; numbers are places in the experiment.
+/// The scope of a measurement; numbers are indices into the experiment.
 #[derive(Clone)]
 struct ClaimScope {
     set: usize,
     market: usize,
-    /// Empty for all of the set.
+    /// Scenarios; empty for all of the set.
     scenarios: Vec<usize>,
     from: f64,
     to: f64,
-    /// None in a measure of runs.
+    /// Weights of the objectives; None in a measure of runs.
     weights: Option<Weights>,
 }
 
-/// One of the things that a claim says: a policy, perhaps another, here and perhaps elsewhere.
+/// One case of a claim: a policy, optionally another policy, in a scope and optionally another
+/// scope.
 struct ClaimCase {
     policy: usize,
     than: Option<usize>,
@@ -61,14 +62,14 @@ impl<'r> ClaimMetrics<'r> {
         }
     }
 
-    /// The quantity of a checked claim under each seed; none if any seed has none.
+    /// Returns the quantity of a checked claim under each seed; None if any seed has no quantity.
     pub(crate) fn values(&self, claim: &Claim) -> Option<Vec<f64>> {
         let cases = cases(self.results.experiment(), claim);
         let seeds = 0..self.results.experiment().seeds as usize;
         seeds.map(|seed| self.value(claim, &cases, seed)).collect()
     }
 
-    /// Of all cases the one that speaks most against the claim.
+    /// Returns the value of the case that contradicts the claim most.
     fn value(&self, claim: &Claim, cases: &[ClaimCase], seed: usize) -> Option<f64> {
         let values = cases.iter().map(|case| self.of_case(claim, case, seed));
         let values = values.collect::<Option<Vec<f64>>>()?.into_iter();
@@ -105,7 +106,7 @@ impl<'r> ClaimMetrics<'r> {
         }
     }
 
-    /// The height of the policy, less that of the other if there is one.
+    /// Returns the height of the policy, less that of the other policy if there is one.
     fn difference(
         &self,
         case: &ClaimCase,
@@ -124,7 +125,7 @@ impl<'r> ClaimMetrics<'r> {
         }
     }
 
-    /// The mean over the scenarios' values within the field.
+    /// Returns the mean over the scenarios' values within the scope.
     fn mean(
         &self,
         field: &ClaimScope,
@@ -140,7 +141,8 @@ impl<'r> ClaimMetrics<'r> {
         mean(&heights)
     }
 
-    /// The curve of the policy over the varied setting, less that of the other if there is one.
+    /// Returns the curve of the policy over the varied setting, less that of the other policy if
+    /// there is one.
     fn curve(&self, case: &ClaimCase, measure: RunMetric, seed: usize) -> Option<Vec<(f64, f64)>> {
         let scenario = *case.here.scenarios.first()?;
         let points = |policy| self.points(&case.here, scenario, measure, policy, seed);
@@ -233,7 +235,7 @@ impl<'r> ClaimMetrics<'r> {
     }
 }
 
-/// Every combination of what the lists of a checked claim name.
+/// Returns every combination of the items in the lists of a checked claim.
 fn cases(experiment: &Experiment, claim: &Claim) -> Vec<ClaimCase> {
     let market = place_of_market(experiment, claim.market);
     let policies = &experiment.markets[market].policies;
@@ -264,7 +266,7 @@ fn cases(experiment: &Experiment, claim: &Claim) -> Vec<ClaimCase> {
     cases
 }
 
-/// Every place that a claim speaks of.
+/// Returns every scope of a claim.
 fn fields(experiment: &Experiment, claim: &Claim, market: usize) -> Vec<ClaimScope> {
     let scenarios = claim.scenarios.iter();
     let scenarios: Vec<usize> = scenarios
@@ -299,7 +301,7 @@ fn fields(experiment: &Experiment, claim: &Claim, market: usize) -> Vec<ClaimSco
 }
 
 impl ClaimScope {
-    /// The field with what `against` changes.
+    /// Returns the scope with the changes of `against`.
     fn with_baseline(&self, experiment: &Experiment, against: &ClaimBaseline) -> Self {
         let mut field = self.clone();
         if let Some(set) = &against.set {
@@ -357,7 +359,7 @@ fn distance_to_ideal(point: &Risk) -> f64 {
     (1.0 - point.performance).hypot(point.volatility)
 }
 
-/// By how much the least-squares line through a curve rises from end to end; points ascend.
+/// Returns the rise of the least-squares line through a curve from end to end; points ascend.
 fn rise(curve: &[(f64, f64)]) -> Option<f64> {
     let count = curve.len() as f64;
     let (first, last) = (curve.first()?.0, curve.last()?.0);
@@ -368,8 +370,8 @@ fn rise(curve: &[(f64, f64)]) -> Option<f64> {
     (spread > 0.0).then(|| joint / spread * (last - first))
 }
 
-/// Where a curve last changes its sign, by linear interpolation; none if it never does. Points
-/// ascend.
+/// Returns the last position where a curve changes its sign, by linear interpolation; None if it
+/// never does. Points ascend.
 fn crossing(curve: &[(f64, f64)]) -> Option<f64> {
     let steps = curve.windows(2).rev();
     let mut changes = steps.filter_map(|step| {

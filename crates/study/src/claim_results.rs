@@ -1,4 +1,4 @@
-//! The claims ledger: what each claim came to.
+//! The claims ledger: the verdict on each claim.
 
 use std::io::Write;
 
@@ -8,33 +8,33 @@ use crate::confidence::SeedMean;
 use crate::keyword::Keyword;
 use crate::results::{ResultsError, StudyResults};
 
-/// What became of a claim.
+/// The verdict on a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ClaimVerdict {
-    /// Its quantity lies where it says, at 95 %.
+    /// The quantity satisfies the claim, at 95 %.
     Holds,
-    /// It lies elsewhere, at 95 %.
+    /// The quantity contradicts the claim, at 95 %.
     Fails,
-    /// It cannot be told, or there is nothing to measure.
+    /// The quantity does neither at 95 %, or there is nothing to measure.
     Undecided,
 }
 
-/// A line of the ledger.
+/// An entry of the ledger: a claim with its verdict.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClaimResult {
     /// The claim.
     pub claim: Claim,
-    /// What became of it.
+    /// The verdict.
     pub verdict: ClaimVerdict,
-    /// Its quantity over all seeds; of several pairs of policies the one that speaks most
-    /// against it. None if there is no such thing, as a crossing of curves that never cross.
+    /// The quantity over all seeds; for several pairs of policies, the pair that contradicts the
+    /// claim most. None if there is no quantity, as the crossing of curves that never cross.
     pub measured: Option<SeedMean>,
 }
 
-/// Every claim of an experiment with what became of it, in the order of the file.
+/// Every claim of an experiment with its verdict, in the order of the file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClaimResults {
-    /// A claim each.
+    /// The entries, one per claim.
     pub entries: Vec<ClaimResult>,
 }
 
@@ -57,13 +57,13 @@ impl ClaimResults {
         }
     }
 
-    /// How many claims came to `verdict`.
+    /// Returns the number of claims with `verdict`.
     pub fn count(&self, verdict: ClaimVerdict) -> usize {
         let entries = self.entries.iter();
         entries.filter(|entry| entry.verdict == verdict).count()
     }
 
-    /// The claims that were expected to hold and do not.
+    /// Returns the claims that were expected to hold and do not.
     pub fn unexpected_failures(&self) -> impl Iterator<Item = &ClaimResult> {
         self.entries.iter().filter(|entry| {
             entry.claim.expected.0 == ClaimExpectation::Holds
@@ -71,8 +71,8 @@ impl ClaimResults {
         })
     }
 
-    /// Writes the ledger as CSV: `id,source,claim,expected,verdict,measured,low,high`, numbers
-    /// empty where there are none.
+    /// Writes the ledger as CSV: `id,source,claim,expected,verdict,measured,low,high`; missing
+    /// numbers are empty.
     ///
     /// # Errors
     /// If `out` cannot be written to.
@@ -106,7 +106,7 @@ impl ClaimResult {
     }
 }
 
-/// Whether the quantity lies where the claim says. With a single seed it is taken as it is.
+/// Returns the verdict on a quantity. With a single seed its value counts without an interval.
 fn verdict(claim: &Claim, measured: Option<SeedMean>) -> ClaimVerdict {
     let Some(measured) = measured else {
         return match claim.relation {

@@ -1,4 +1,4 @@
-//! The figures of a run as cells of a table, to the last digit.
+//! The metrics of a run as cells of a table, without loss of precision.
 
 use tollgate_model::{Credits, Reason, Span};
 use tollgate_risk::Objectives;
@@ -6,17 +6,17 @@ use tollgate_risk::Objectives;
 use crate::results::RunMeasurements;
 use crate::world::WorldKind;
 
-/// A column of the results that holds a figure of a run.
+/// A column of the results that holds a metric of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResultColumn {
-    /// Its name in the header; the unit comes last.
+    /// Name in the header; the unit comes last.
     pub name: &'static str,
-    /// What it holds.
+    /// Meaning of the metric.
     pub meaning: &'static str,
 }
 
-/// The columns that hold figures of the cluster world, in order; columns that count jobs by the reason of their
-/// rejection follow, called `rejected_` and [`Reason::key`].
+/// The columns with metrics of the cluster world, in order. Columns that count jobs by the reason
+/// of their rejection follow, called `rejected_` and [`Reason::key`].
 pub const COLUMNS: [ResultColumn; 15] = [
     column("submitted", "jobs submitted"),
     column("accepted", "jobs admitted"),
@@ -57,7 +57,7 @@ const fn column(name: &'static str, meaning: &'static str) -> ResultColumn {
     ResultColumn { name, meaning }
 }
 
-/// What the columns of a world hold, those that count rejections left out.
+/// Returns the columns of a world, without the counts of rejections.
 pub(crate) fn of(world: WorldKind) -> Vec<ResultColumn> {
     match world.model() {
         None => COLUMNS.to_vec(),
@@ -68,10 +68,10 @@ pub(crate) fn of(world: WorldKind) -> Vec<ResultColumn> {
     }
 }
 
-/// The reasons for which a job can be kept out of a world.
+/// The reasons for which a world can reject a job.
 const REASONS: &[Reason] = Reason::ALL.split_at(Reason::N_WITHOUT_LIMITS).0;
 
-/// The names of all columns that hold figures of a world.
+/// Returns the names of all columns with metrics of a world.
 pub(crate) fn names(world: WorldKind) -> Vec<String> {
     if world.model().is_some() {
         let columns = of(world).into_iter();
@@ -84,7 +84,7 @@ pub(crate) fn names(world: WorldKind) -> Vec<String> {
     figures.chain(reasons).collect()
 }
 
-/// The figures of a run, a cell a column.
+/// Returns the metrics of a run, one cell per column.
 pub(crate) fn cells(run: &RunMeasurements) -> Vec<String> {
     match run {
         RunMeasurements::Cluster(objectives) => of_objectives(objectives),
@@ -121,7 +121,7 @@ fn text(value: Option<impl ToString>) -> String {
     value.map(|value| value.to_string()).unwrap_or_default()
 }
 
-/// The figures that [`cells`] wrote of a run in `world`; none if these are not its cells.
+/// Parses the metrics that [`cells`] wrote of a run in `world`; None if the cells are invalid.
 pub(crate) fn parse<'a>(
     world: WorldKind,
     cells: impl Iterator<Item = &'a str>,
@@ -179,7 +179,7 @@ impl<'a, I: Iterator<Item = &'a str>> CellParser<I> {
         self.optional(|cell| millionths(cell).map(Span::from_micros))
     }
 
-    /// An empty cell is no value; one that cannot be read is no table of ours.
+    /// Parses a cell that may be empty. An unreadable cell makes the table invalid.
     fn optional<T>(&mut self, read: impl Fn(&str) -> Option<T>) -> Option<Option<T>> {
         match self.0.next()? {
             "" => Some(None),
@@ -188,7 +188,7 @@ impl<'a, I: Iterator<Item = &'a str>> CellParser<I> {
     }
 }
 
-/// A decimal number with at most six decimals in millionths, exactly.
+/// Parses a decimal number with at most six decimals as millionths, exactly.
 fn millionths(cell: &str) -> Option<i64> {
     let (negative, digits) = match cell.strip_prefix('-') {
         Some(digits) => (true, digits),
@@ -213,13 +213,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn millionths_are_read_as_they_are_written(micros: i64) {
+        fn millionths_round_trip(micros: i64) {
             let text = Credits::from_micros(micros).to_string();
             prop_assert_eq!(millionths(&text), Some(micros));
         }
 
         #[test]
-        fn a_run_is_read_as_it_was_written(
+        fn run_round_trips(
             counts in proptest::array::uniform4(0u64..5000),
             times in proptest::array::uniform4(proptest::option::of(0i64..1 << 60)),
             figures in proptest::array::uniform4(proptest::option::of(-1e9..1e9f64)),
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn quantities_are_read_as_they_were_written() {
+    fn world_metrics_round_trip() {
         let world = WorldKind::Federation;
         let count = world.model().unwrap().quantities().len();
         let mut values = vec![Some(1.0 / 3.0); count];
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_not_read() {
+    fn non_numbers_are_rejected() {
         for cell in [
             "",
             "-",

@@ -1,4 +1,4 @@
-//! A figure over seeds, and how sure it is.
+//! A metric over seeds, with its uncertainty.
 
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::SeedableRng;
@@ -9,15 +9,15 @@ use crate::fingerprint::InputFingerprint;
 /// A mean over seeds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SeedMean {
-    /// The mean.
+    /// Mean.
     pub mean: f64,
-    /// Where it lies at 95 %, by bootstrap; none with a single seed.
+    /// Confidence interval at 95 %, by bootstrap; None with a single seed.
     pub interval: Option<Interval>,
 }
 
 impl SeedMean {
-    /// The mean of `values`, one a seed; none if there are none. `what` names the figure: its
-    /// random stream is its own, so that no other figure moves its interval.
+    /// Computes the mean of `values`, one per seed; None without values. `what` names the metric:
+    /// its random stream is its own, so that its interval does not depend on other metrics.
     pub fn of(values: &[f64], what: &str) -> Option<Self> {
         if values.is_empty() {
             return None;
@@ -29,7 +29,7 @@ impl SeedMean {
         })
     }
 
-    /// The lowest and the highest value it may have: the mean itself if nothing is known.
+    /// Returns the confidence interval, or the mean as both ends if there is no interval.
     pub fn range(&self) -> Interval {
         self.interval.unwrap_or(Interval {
             low: self.mean,
@@ -38,7 +38,7 @@ impl SeedMean {
     }
 }
 
-/// The random stream of a figure.
+/// Returns the random stream of a metric.
 fn stream(what: &str) -> Pcg64 {
     let mut key = InputFingerprint::default();
     key.add_text(what);

@@ -1,7 +1,7 @@
-//! The word that was probably meant.
+//! Suggestions for misspelt words.
 
-/// The candidate that takes the fewest single-letter changes from `word`, if they are at most a
-/// third of its letters; ties go to the first.
+/// Returns the candidate that takes the fewest single-letter changes from `word`, if they are at
+/// most a third of its letters; ties go to the first.
 pub(crate) fn nearest<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,
@@ -15,7 +15,7 @@ pub(crate) fn nearest<'a>(
         .map(|(_, candidate)| candidate)
 }
 
-/// How many letters must be put in, left out or exchanged (Levenshtein 1966).
+/// Returns the number of letters to insert, delete or replace (Levenshtein 1966).
 fn distance(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();

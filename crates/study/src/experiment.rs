@@ -1,4 +1,4 @@
-//! An experiment as it stands in its file.
+//! The contents of an experiment file.
 
 use schemars::{JsonSchema, schema_for};
 use serde::{Deserialize, Serialize};
@@ -185,22 +185,22 @@ const fn one() -> u64 {
 }
 
 impl Experiment {
-    /// The JSON schema of an experiment file.
+    /// Returns the JSON schema of an experiment file.
     pub fn schema() -> String {
         format!("{:#}\n", schema_for!(Self).to_value())
     }
 
-    /// The set of that name.
+    /// Returns the set of that name.
     pub fn set(&self, name: &str) -> Option<&ExperimentSet> {
         self.sets.iter().find(|set| set.name == name)
     }
 
-    /// The scenario of that name.
+    /// Returns the scenario of that name.
     pub fn scenario(&self, name: &str) -> Option<&Scenario> {
         self.scenarios.iter().find(|scenario| scenario.name == name)
     }
 
-    /// The market that was named; if none was, the only one there is.
+    /// Returns the market of that name; without a name, the only market.
     pub fn market(&self, named: Option<Keyword<Market>>) -> Option<&MarketSpec> {
         match named {
             Some(name) => self.markets.iter().find(|market| market.name == name),
@@ -209,7 +209,7 @@ impl Experiment {
         }
     }
 
-    /// The experiment without what needs no runs: words about it, pictures and claims.
+    /// Returns the experiment without parts that need no runs: texts, charts and claims.
     pub(crate) fn runs_only(&self) -> Self {
         Self {
             title: String::new(),
@@ -221,13 +221,13 @@ impl Experiment {
         }
     }
 
-    /// The measure that a file names, if its world has it.
+    /// Returns the measure with this name, if the experiment's world has it.
     pub fn measure(&self, name: &MetricName) -> Option<StudyMetric> {
         self.world.kind.0.measure(&name.0)
     }
 
-    /// The settings of a workload in one place of the experiment: its own, those of the set, of
-    /// the scenario, and the value that is varied, the later ones over the earlier.
+    /// Returns the settings of a workload at one point of the experiment: those of the experiment,
+    /// of the set, of the scenario, and the varied value. Later ones override earlier ones.
     pub fn settings(&self, set: &ExperimentSet, scenario: &Scenario, value: f64) -> WorkloadConfig {
         let mut settings = WorkloadConfig {
             never_ran: self.workload.never_ran.0,
@@ -240,7 +240,7 @@ impl Experiment {
         settings
     }
 
-    /// Likewise the settings of a world that is no cluster.
+    /// Returns the settings of a world other than the cluster, in the same order of precedence.
     pub fn values(
         &self,
         model: &dyn WorldModel,
@@ -260,12 +260,12 @@ impl Experiment {
 }
 
 impl Scenario {
-    /// Whether it is run in the set of that name.
+    /// Returns whether the scenario is run in the set of that name.
     pub fn runs_in(&self, set: &str) -> bool {
         self.sets.is_empty() || self.sets.iter().any(|name| name == set)
     }
 
-    /// Whether the policy of these words is run in it.
+    /// Returns whether the policy written as `policy` is run in the scenario.
     pub fn runs_policy(&self, policy: &str) -> bool {
         self.policies.is_empty() || self.policies.iter().any(|words| words == policy)
     }

@@ -1,9 +1,9 @@
-//! A number that tells inputs apart.
+//! A fingerprint that distinguishes inputs.
 
 use std::fmt;
 
-/// A digest of what was put in, in order: FNV-1a with 64 bits (Fowler, Noll & Vo). It protects
-/// against mistakes, not against malice.
+/// A digest of the inputs, in order: FNV-1a with 64 bits (Fowler, Noll & Vo). It protects against
+/// mistakes, not against malice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InputFingerprint(u64);
 
@@ -14,18 +14,18 @@ impl Default for InputFingerprint {
 }
 
 impl InputFingerprint {
-    /// Puts in a number.
+    /// Adds a number.
     pub fn add_number(&mut self, number: u64) {
         self.bytes(&number.to_le_bytes());
     }
 
-    /// Puts in a text and its length.
+    /// Adds a text and its length.
     pub fn add_text(&mut self, text: &str) {
         self.add_number(text.len() as u64);
         self.bytes(text.as_bytes());
     }
 
-    /// The digest as a number.
+    /// Returns the digest as a number.
     pub const fn get(self) -> u64 {
         self.0
     }
@@ -37,7 +37,7 @@ impl InputFingerprint {
     }
 }
 
-/// 16 hexadecimal digits.
+/// Writes 16 hexadecimal digits.
 impl fmt::Display for InputFingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:016x}", self.0)
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_digest_is_the_published_one() {
+    fn digest_matches_published_fnv1a() {
         let mut fingerprint = InputFingerprint::default();
         fingerprint.bytes(b"foobar");
         assert_eq!(fingerprint.to_string(), "85944171f73967e8");

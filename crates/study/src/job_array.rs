@@ -4,22 +4,22 @@ use std::io;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 
-/// A job array, one chunk of a study an element.
+/// A job array with one element per chunk of a study.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobArray {
-    /// What the array is called.
+    /// Name of the array.
     pub name: String,
-    /// How many chunks; at least 1.
+    /// Number of chunks; at least 1.
     pub chunks: usize,
-    /// Where the elements write what they say.
+    /// File for the output of the elements.
     pub logs: String,
-    /// The command that runs a chunk, word by word: `K/N` follows, then `arguments`.
+    /// Command that runs a chunk, word by word: `K/N` follows, then `arguments`.
     pub command: Vec<String>,
-    /// The words behind `K/N`.
+    /// Arguments after `K/N`.
     pub arguments: Vec<String>,
 }
 
-/// Why a job array did not come to its end.
+/// Why a job array did not complete.
 #[derive(Debug, thiserror::Error)]
 pub enum JobArrayError {
     /// The command of the batch system cannot be run.
@@ -27,21 +27,21 @@ pub enum JobArrayError {
     Command {
         /// The command.
         command: &'static str,
-        /// What the system said.
+        /// The error of the operating system.
         error: io::Error,
     },
-    /// It was run, and it, or an element of the array, failed.
+    /// The command was run, and the command or an element of the array failed.
     #[error("`{command}` failed ({status})")]
     Failed {
         /// The command.
         command: &'static str,
-        /// How it ended.
+        /// The exit status of the command.
         status: ExitStatus,
     },
 }
 
 impl JobArrayError {
-    /// The next thing to try.
+    /// Returns a suggestion for the user.
     pub const fn hint(&self) -> &'static str {
         match self {
             Self::Command { .. } => {
@@ -56,7 +56,7 @@ impl JobArrayError {
 }
 
 impl JobArray {
-    /// The script for Slurm.
+    /// Returns the script for Slurm.
     pub fn slurm_script(&self) -> String {
         let Self { name, chunks, .. } = self;
         let command = quoted(&self.command);
@@ -74,10 +74,10 @@ impl JobArray {
     }
 }
 
-/// Hands a script to Slurm and waits until all its elements have ended.
+/// Submits a script to Slurm and waits until all its elements have ended.
 ///
 /// # Errors
-/// If it cannot be handed in, or if an element failed.
+/// If the submission fails, or if an element failed.
 pub fn submit_to_slurm(script: &Path) -> Result<(), JobArrayError> {
     let command = "sbatch";
     let status = Command::new(command)
@@ -92,7 +92,7 @@ pub fn submit_to_slurm(script: &Path) -> Result<(), JobArrayError> {
     Err(JobArrayError::Failed { command, status })
 }
 
-/// Words for a shell: each is taken as it is.
+/// Quotes words for a shell, so that each is taken literally.
 fn quoted(words: &[String]) -> String {
     let words: Vec<String> = words.iter().map(|word| quote(word)).collect();
     words.join(" ")

@@ -1,4 +1,4 @@
-//! Finished runs on disk, a line each, so that a killed study goes on where it stopped.
+//! Finished runs on disk, one per line, so that a killed study resumes where it stopped.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -13,21 +13,21 @@ use crate::run::FinishedRuns;
 /// The version of the format, in the first line.
 const FORMAT: &str = "tollgate-study-journal 1";
 
-/// A journal that is open for more runs.
+/// An open journal, to which finished runs are appended.
 #[derive(Debug)]
 pub(crate) struct RunJournal(File);
 
-/// What a journal holds.
+/// The contents of a journal.
 pub(crate) enum JournalContents {
-    /// Runs of this study, and how many bytes they take: what follows was cut off or damaged.
+    /// Runs of this study, and their size in bytes: the rest of the file was cut off or damaged.
     Runs(FinishedRuns, u64),
-    /// Something else.
+    /// Contents of another study, or no journal.
     Foreign,
 }
 
 impl RunJournal {
-    /// Opens the journal of a study, a new one or one that holds some runs, and gives these; none
-    /// if it belongs to another study. A last line that was cut off is taken away.
+    /// Opens the journal of a study, a new one or one with some runs, and returns the runs; None if
+    /// the journal belongs to another study. A truncated last line is removed.
     pub(crate) fn open(
         path: &Path,
         plan: &RunPlan,
@@ -46,19 +46,19 @@ impl RunJournal {
         Ok(Some((journal, finished)))
     }
 
-    /// Notes a run.
+    /// Appends a run.
     pub(crate) fn append(&mut self, run: RunId, figures: &RunMeasurements) -> io::Result<()> {
         let cells = columns::cells(figures).join(",");
         self.line(&format!("{},{},{cells}", run.batch, run.policy))
     }
 
-    /// One write a line: what a kill can cut off is the last line.
+    /// Writes each line in one write, so that a kill can truncate only the last line.
     fn line(&mut self, line: &str) -> io::Result<()> {
         self.0.write_all(format!("{line}\n").as_bytes())
     }
 }
 
-/// The runs in the journal at `path`; none if there is no such file.
+/// Returns the contents of the journal at `path`; no runs if there is no such file.
 pub(crate) fn contents(
     path: &Path,
     plan: &RunPlan,

@@ -1,4 +1,4 @@
-//! Values that are written as one of a few words, with one message for a wrong one.
+//! Values that are written as one of a few keywords, with one message for an unknown keyword.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,27 +13,27 @@ use tollgate_workload::NeverRanHandling;
 
 use crate::did_you_mean::nearest;
 
-/// A kind of value that has a closed list of words.
+/// A kind of value with a closed list of keywords.
 pub trait KeywordEnum: Copy + PartialEq + 'static {
-    /// What such a value is called in a message, with its article: `a market`.
+    /// Description of the kind in messages, with its article: `a market`.
     const KIND: &'static str;
 
-    /// Every value, in the order in which messages list them.
+    /// Returns every value, in the order of messages.
     fn all() -> Vec<Self>;
 
-    /// Its word.
+    /// Returns the keyword.
     fn keyword(self) -> &'static str;
 }
 
-/// A value that a file writes as a word.
+/// A value that is written as a keyword in a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Keyword<T>(pub T);
 
 impl<T: KeywordEnum> Keyword<T> {
-    /// The value that `word` means.
+    /// Parses the value of a keyword.
     ///
     /// # Errors
-    /// One line that lists the words there are and, if one is near, the one that was meant.
+    /// One line that lists the keywords and, if one is similar, suggests it.
     pub fn parse(word: &str) -> Result<Self, String> {
         let all = T::all();
         if let Some(value) = all.iter().find(|value| value.keyword() == word) {

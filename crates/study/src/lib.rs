@@ -2,23 +2,23 @@
 //!
 //! | module | step |
 //! |---|---|
-//! | [`experiment`] | an experiment as it stands in its TOML file, and its JSON schema |
-//! | [`setting`], [`measure`], [`claim`], [`words`] | what may stand there |
-//! | [`world`] | the worlds that an experiment may name, what is set and measured in each |
-//! | [`parse`] | from text to a checked experiment, with a message for what is wrong |
+//! | [`experiment`] | the contents of an experiment's TOML file, and its JSON schema |
+//! | [`setting`], [`measure`], [`claim`], [`words`] | the values of its keys |
+//! | [`world`] | the worlds that an experiment may name, with their settings and metrics |
+//! | [`parse`] | from text to a checked experiment, with a message for the first problem |
 //! | [`builtin`] | the published experiments that come with tollgate |
-//! | [`plan`] | its runs, each that differs once |
+//! | [`plan`] | its runs; identical runs are planned once |
 //! | [`source`] | its jobs, read or generated once |
 //! | [`run`] | runs over several threads, or a chunk of them |
-//! | [`results`], [`columns`] | the tidy table that comes out |
+//! | [`results`], [`columns`] | the tidy table of results |
 //! | [`estimate`], [`analysis`] | means over seeds, risk analysis and rankings |
-//! | [`ledger`] | what each claim came to |
-//! | [`chart`] | pictures that a world draws |
-//! | [`study`], [`files`] | all of it, from a file to a folder of results |
+//! | [`ledger`] | the verdict on each claim |
+//! | [`chart`] | charts that a world adds |
+//! | [`study`], [`files`] | all steps, from a file to a directory of results |
 //! | [`batch`] | chunks as a job array of a batch system |
 //!
-//! The same experiment on the same jobs gives the same bytes, whatever the number of threads or
-//! chunks, and however often it was killed on the way.
+//! The same experiment on the same jobs gives the same bytes, for any number of threads or chunks,
+//! and no matter how often the study was killed.
 
 pub mod analysis;
 pub mod builtin;

@@ -1,4 +1,4 @@
-//! What can be measured, by name.
+//! The measures of an experiment, by name.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,16 +12,16 @@ use crate::keyword::KeywordEnum;
 use crate::results::RunMeasurements;
 use crate::world::{WorldKind, WorldMetric};
 
-/// A figure that a curve shows or a claim speaks of.
+/// A measure that a curve shows or a claim is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StudyMetric {
-    /// A figure of single runs: a column of the results.
+    /// A metric of single runs: a column of the results.
     Run(RunMetric),
-    /// A figure of risk analysis, over the objectives that go with it.
+    /// A metric of risk analysis, over the objectives of the claim.
     Risk(RiskMetric),
 }
 
-/// A column of the results that holds a figure of one run.
+/// A column of the results that holds a metric of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RunMetric {
     /// Eq. 1 of Yeo & Buyya 2008, in seconds.
@@ -32,9 +32,9 @@ pub enum RunMetric {
     Reliability,
     /// Eq. 4, in %.
     Profitability,
-    /// What the provider earned, in credits.
+    /// The provider's earnings, in credits.
     Utility,
-    /// Jobs let in, in % of those submitted.
+    /// Admitted jobs, in % of submitted jobs.
     Accepted,
     /// Mean wait of all jobs that ran, in seconds.
     MeanWait,
@@ -46,36 +46,36 @@ pub enum RunMetric {
     BoundedSlowdown,
     /// Work done over nodes x makespan.
     Utilisation,
-    /// From the first submission to the last finish, in seconds.
+    /// Time from the first submission to the last finish, in seconds.
     Makespan,
-    /// What a world other than the cluster measures.
+    /// A metric of a world other than the cluster.
     World(&'static WorldMetric),
 }
 
-/// A figure of a policy's points in a risk analysis plot, one point a scenario.
+/// A metric of a policy's points in a risk analysis plot, one point per scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RiskMetric {
     /// Mean performance over the scenarios named, or over all.
     Performance,
     /// Mean volatility over the scenarios named, or over all.
     Volatility,
-    /// The best performance in any of them.
+    /// The best performance in any of the scenarios.
     MaxPerformance,
-    /// The worst performance in any of them.
+    /// The worst performance in any of the scenarios.
     MinPerformance,
-    /// The worst volatility in any of them.
+    /// The worst volatility in any of the scenarios.
     MaxVolatility,
-    /// The best volatility in any of them.
+    /// The best volatility in any of the scenarios.
     MinVolatility,
     /// The slope of the trend line: performance over volatility.
     Slope,
     /// Mean distance of the points to the ideal, performance 1 at volatility 0.
     Distance,
-    /// How many points are further than 0.01 from the ideal.
+    /// Number of points further than 0.01 from the ideal.
     OffIdeal,
-    /// The policy's place in the ranking by best performance.
+    /// The policy's rank by best performance.
     RankPerformance,
-    /// The policy's place in the ranking by best volatility.
+    /// The policy's rank by best volatility.
     RankVolatility,
 }
 
@@ -112,7 +112,7 @@ impl RiskMetric {
 }
 
 impl StudyMetric {
-    /// Its name in files.
+    /// Returns the name in files.
     pub const fn key(self) -> &'static str {
         match self {
             Self::Run(measure) => measure.key(),
@@ -122,7 +122,7 @@ impl StudyMetric {
 }
 
 impl RunMetric {
-    /// Those of the cluster world.
+    /// The metrics of the cluster world.
     pub(crate) const CLUSTER: [Self; 12] = [
         Self::Wait,
         Self::Sla,
@@ -156,7 +156,7 @@ impl RunMetric {
         }
     }
 
-    /// Its value in a run; none where it is undefined, as the wait if nothing was fulfilled.
+    /// Returns the value in a run; None where it is undefined, as the wait if no job was fulfilled.
     pub fn of(self, run: &RunMeasurements) -> Option<f64> {
         match run {
             RunMeasurements::Cluster(objectives) => self.of_objectives(objectives),
@@ -189,7 +189,7 @@ impl RunMetric {
     }
 }
 
-/// A measure as a file names it; which there are is for the experiment's world to say.
+/// The name of a measure in a file. The experiment's world determines the valid names.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct MetricName(pub String);

@@ -1,45 +1,45 @@
-//! The folder that a study leaves behind.
+//! The output directory of a study.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// A folder of results.
+/// A directory of results.
 ///
-/// | file | holds |
+/// | file | contents |
 /// |---|---|
-/// | `study.toml` | the experiment as it was given |
-/// | `results.csv` | a row a run |
+/// | `study.toml` | the experiment file, unchanged |
+/// | `results.csv` | one row per run |
 /// | `claims.csv` | the claims ledger |
 /// | `risk.csv`, `rankings.csv` | risk analysis, of the objectives that were measured |
-/// | `charts.json` | the pictures of a world that draws some |
-/// | `summary.json` | versions, seeds, workload, counts, the experiment as it was run |
-/// | `journal.csv` | runs that are over, while others are not |
+/// | `charts.json` | the charts of a world that has its own |
+/// | `summary.json` | versions, seeds, workload, counts, the experiment with its overrides |
+/// | `journal.csv` | finished runs, until all runs are finished |
 /// | `piece-K-of-N.csv` | the runs of a chunk |
 #[derive(Clone, Debug)]
 pub struct OutputDir(PathBuf);
 
 impl OutputDir {
-    /// The folder at `path`, which is made if it is not there.
+    /// Opens the directory at `path`, which is created if it does not exist.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// If the directory cannot be created.
     pub fn create(path: &Path) -> io::Result<Self> {
         fs::create_dir_all(path)?;
         Ok(Self(path.to_owned()))
     }
 
-    /// Where a file of that name is, or would be.
+    /// Returns the path of a file of that name.
     pub fn path(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 
-    /// Where the runs of a chunk are.
+    /// Returns the path of the runs of a chunk.
     pub(crate) fn piece(&self, chunk: crate::run::StudyChunk) -> PathBuf {
         self.path(&format!("piece-{}-of-{}.csv", chunk.number(), chunk.of()))
     }
 
-    /// The pieces that are there, by name.
+    /// Returns the existing pieces, by name.
     pub(crate) fn pieces(&self) -> io::Result<Vec<PathBuf>> {
         let mut pieces = Vec::new();
         for entry in fs::read_dir(&self.0)? {
@@ -53,10 +53,10 @@ impl OutputDir {
         Ok(pieces)
     }
 
-    /// Writes a file so that it is there as a whole or not at all, whenever this is killed.
+    /// Writes a file atomically: it exists as a whole or not at all, even if the process is killed.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the file cannot be written.
     pub fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let draft = self.path(&format!(".{name}.draft"));
         let mut file = File::create(&draft)?;

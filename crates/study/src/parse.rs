@@ -1,4 +1,4 @@
-//! From text to a checked experiment, with one message for what is wrong.
+//! Parser from text to a checked experiment, with one message for the first problem.
 
 use std::path::Path;
 
@@ -7,55 +7,55 @@ use crate::experiment::Experiment;
 use crate::toml_path::line_of;
 use crate::validate;
 
-/// Why a file is no experiment.
+/// Why a file is not a valid experiment.
 #[derive(Debug, thiserror::Error)]
 pub enum ExperimentError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("{file}: cannot be read: {error}")]
     Read {
         /// The file.
         file: String,
-        /// What the system said.
+        /// The error of the operating system.
         error: std::io::Error,
     },
-    /// A key that means nothing.
+    /// An unknown key.
     #[error("{file}:{line}: there is no key `{key}` here: expected one of {}", known.join(", "))]
     UnknownKey {
         /// The file.
         file: String,
-        /// Its line, from 1.
+        /// The line, from 1.
         line: usize,
         /// The key.
         key: String,
-        /// The keys that there are.
+        /// The known keys.
         known: Vec<String>,
     },
-    /// It is no TOML, or a value is of the wrong kind.
+    /// The file is not TOML, or a value is of the wrong kind.
     #[error("{file}:{line}: {message}")]
     Syntax {
         /// The file.
         file: String,
-        /// Its line, from 1.
+        /// The line, from 1.
         line: usize,
-        /// What was expected.
+        /// The expected value.
         message: String,
     },
-    /// A value that cannot be.
+    /// A value that is not allowed.
     #[error("{file}:{line}: {field}: {message}")]
     Invalid {
         /// The file.
         file: String,
-        /// Its line, from 1.
+        /// The line, from 1.
         line: usize,
-        /// Which value, as `scenario[2].values[0]` with items from 0.
+        /// The path of the value, as `scenario[2].values[0]` with items from 0.
         field: String,
-        /// What was found and what was expected.
+        /// The value and the expected value.
         message: String,
     },
 }
 
 impl ExperimentError {
-    /// The next thing to try, if there is one.
+    /// Returns a suggestion for the user, if there is one.
     pub fn hint(&self) -> Option<String> {
         let Self::UnknownKey { key, known, .. } = self else {
             return None;
@@ -66,10 +66,10 @@ impl ExperimentError {
 }
 
 impl Experiment {
-    /// Reads an experiment from `text`; `file` stands for it in messages.
+    /// Parses an experiment from `text`; `file` names it in messages.
     ///
     /// # Errors
-    /// The first thing that is wrong, with its line.
+    /// The first problem, with its line.
     pub fn parse(file: &str, text: &str) -> Result<Self, ExperimentError> {
         let experiment: Self = toml::from_str(text).map_err(|error| unread(file, text, &error))?;
         validate::check(&experiment).map_err(|fault| ExperimentError::Invalid {
@@ -81,7 +81,7 @@ impl Experiment {
         Ok(experiment)
     }
 
-    /// Reads the experiment at `path`, and gives its text with it.
+    /// Reads the experiment at `path`, and returns it with its text.
     ///
     /// # Errors
     /// As [`Experiment::parse`], or if the file cannot be read.
@@ -94,8 +94,8 @@ impl Experiment {
     }
 }
 
-/// What the TOML reader says, in our words. That a key is unknown it says in a message alone, as
-/// does everything that reads through serde: the words in backticks are the key and those known.
+/// Translates an error of the TOML reader. The reader reports an unknown key only in a message, as
+/// all readers based on serde do: the words in backticks are the key and the known keys.
 fn unread(file: &str, text: &str, error: &toml::de::Error) -> ExperimentError {
     let file = file.to_owned();
     let line = error.span().map_or(1, |span| line_of(text, span.start));

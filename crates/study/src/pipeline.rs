@@ -1,4 +1,4 @@
-//! An experiment from its file to its folder of results.
+//! A study: an experiment from its file to its directory of results.
 
 use std::fs;
 use std::io;
@@ -23,15 +23,15 @@ use crate::validate::MAX_SCALE;
 use crate::workload_source::StudyWorkload;
 use crate::{summary, tables};
 
-/// What a user changes about an experiment without editing its file.
+/// The changes of a user to an experiment without editing its file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ExperimentOverrides {
-    /// How many seeds; at least 1.
+    /// Number of seeds; at least 1.
     pub seeds: Option<u64>,
-    /// The trace that the jobs come from.
+    /// Trace of the jobs.
     pub workload: Option<String>,
-    /// What the number of jobs, or the size of a world without, is multiplied by; positive. At
-    /// least one job is left.
+    /// Factor of the number of jobs, or of the size of a world without jobs; positive. At least one
+    /// job is left.
     pub scale: Option<f64>,
 }
 
@@ -40,26 +40,26 @@ pub struct ExperimentOverrides {
 pub struct Study {
     text: String,
     experiment: Experiment,
-    /// None in a world without jobs of its own.
+    /// The jobs; None in a world without jobs of its own.
     source: Option<StudyWorkload>,
     plan: RunPlan,
 }
 
-/// What to do with runs that an earlier run of the same study left in the folder.
+/// The handling of runs that an earlier run of the same study left in the directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnExistingResults {
-    /// They must not be there: nobody's results are overwritten unasked.
+    /// Earlier runs are an error: results are never overwritten without a request.
     Refuse,
-    /// They are not done again.
+    /// Earlier runs are not repeated.
     Resume,
 }
 
-/// How far a study has come.
+/// The progress of a study.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StudyProgress {
-    /// Runs that are over, those of earlier included.
+    /// Finished runs, including earlier ones.
     pub done: usize,
-    /// Runs that were over before.
+    /// Runs that were finished earlier.
     pub before: usize,
     /// All runs.
     pub all: usize,
@@ -68,43 +68,43 @@ pub struct StudyProgress {
 /// Why a study cannot be run.
 #[derive(Debug, thiserror::Error)]
 pub enum StudyError {
-    /// There is no experiment of that name, and no such file.
+    /// There is no built-in experiment and no file of that name.
     #[error("there is no study `{0}`, neither built in nor as a file")]
     Unknown(String),
-    /// The file is no experiment.
+    /// The file is not a valid experiment.
     #[error(transparent)]
     Experiment(#[from] ExperimentError),
     /// The jobs cannot be read.
     #[error(transparent)]
     Workload(#[from] OpenError),
-    /// A number that a user changed makes no sense.
+    /// A user's change is out of range.
     #[error("{what} is {value}: expected {expected}")]
     Change {
-        /// What was changed.
+        /// Name of the changed number.
         what: &'static str,
-        /// To what.
+        /// Value of the change.
         value: String,
-        /// What it may be.
+        /// Expected values.
         expected: &'static str,
     },
-    /// The workload says that its machine is larger than any.
+    /// The machine of the workload is too large.
     #[error("the machine of the workload has {nodes} nodes: expected at most {MAX_RECORD_NODES}")]
     HugeMachine {
-        /// How many nodes it has.
+        /// Number of its nodes.
         nodes: u32,
     },
-    /// The folder holds results already.
+    /// The directory already holds results.
     #[error("{0} holds results already")]
     Occupied(PathBuf),
-    /// A file in the folder belongs to another experiment, workload or version.
+    /// A file in the directory belongs to another experiment, workload or version.
     #[error("{0} belongs to another study, or to another workload or version of this one")]
     Foreign(PathBuf),
-    /// A file of the folder cannot be read or written.
+    /// A file of the directory cannot be read or written.
     #[error("{file}: {error}")]
     File {
         /// The file.
         file: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         error: io::Error,
     },
     /// A table cannot be read or written.
@@ -112,13 +112,13 @@ pub enum StudyError {
     Table {
         /// The file.
         file: PathBuf,
-        /// What is wrong with it.
+        /// The problem with the table.
         error: ResultsError,
     },
 }
 
 impl StudyError {
-    /// The next thing to try, if there is one.
+    /// Returns a suggestion for the user, if there is one.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Unknown(_) => {
@@ -143,10 +143,10 @@ impl StudyError {
 }
 
 impl Study {
-    /// Makes the built-in experiment of that name ready, or the one in that file.
+    /// Opens the built-in experiment of that name, or the experiment in that file.
     ///
     /// # Errors
-    /// If there is none, if it makes no sense, or if its jobs cannot be read.
+    /// If there is no such experiment, if it is invalid, or if its jobs cannot be read.
     pub fn open(name_or_file: &str, changes: &ExperimentOverrides) -> Result<Self, StudyError> {
         let (experiment, text) = match BuiltinExperiment::find(name_or_file) {
             Some(builtin) => {
@@ -159,10 +159,10 @@ impl Study {
         Self::new(experiment, text, changes)
     }
 
-    /// Makes a checked experiment ready; `text` is its file.
+    /// Creates a study of a checked experiment; `text` is its file.
     ///
     /// # Errors
-    /// If a change makes no sense, or if the jobs cannot be read.
+    /// If a change is out of range, or if the jobs cannot be read.
     pub fn new(
         mut experiment: Experiment,
         text: String,
@@ -181,23 +181,23 @@ impl Study {
         })
     }
 
-    /// The experiment as it will be run, changes included.
+    /// Returns the experiment as it is run, including changes.
     pub const fn experiment(&self) -> &Experiment {
         &self.experiment
     }
 
-    /// Its jobs and its machine; none in a world without.
+    /// Returns the jobs and the machine; None in a world without jobs.
     pub const fn source(&self) -> Option<&StudyWorkload> {
         self.source.as_ref()
     }
 
-    /// Its runs.
+    /// Returns the runs.
     pub const fn plan(&self) -> &RunPlan {
         &self.plan
     }
 
-    /// Tells the runs of this study from others: settings, jobs, machine and version of
-    /// tollgate. Claims and pictures may change: they need no new runs.
+    /// Returns a fingerprint of the runs: settings, jobs, machine and version of tollgate. Claims
+    /// and charts do not count, since changes of these need no new runs.
     pub fn fingerprint(&self) -> InputFingerprint {
         let source = self.source.as_ref();
         let mut fingerprint =
@@ -207,11 +207,11 @@ impl Study {
         fingerprint
     }
 
-    /// Runs everything that is not yet in `folder`, gathers it, and writes the results there.
-    /// What is written does not depend on threads, on chunks, or on how often this was killed.
+    /// Executes all runs that are not yet in `folder`, and writes the results there. The results do
+    /// not depend on threads, on chunks, or on how often the study was killed.
     ///
     /// # Errors
-    /// If the folder holds what `earlier` does not allow, or cannot be written to.
+    /// If the directory holds results that `earlier` does not allow, or cannot be written to.
     pub fn run(
         &self,
         folder: &OutputDir,
@@ -236,8 +236,8 @@ impl Study {
         Ok((results, ledger))
     }
 
-    /// Runs one chunk and leaves it in `folder`, for [`Study::run`] with [`OnExistingResults::Resume`] to
-    /// gather.
+    /// Executes one chunk and writes it to `folder`, from which [`Study::run`] with
+    /// [`OnExistingResults::Resume`] reads it.
     ///
     /// # Errors
     /// As [`Study::run`].
@@ -252,7 +252,7 @@ impl Study {
         Ok(())
     }
 
-    /// The results that an earlier run of this study left in the folder, if it came to its end.
+    /// Returns the results that an earlier complete run of this study left in the directory.
     fn results_in(&self, folder: &OutputDir) -> Result<Option<StudyResults>, StudyError> {
         let path = folder.path("results.csv");
         if !path.exists() {
@@ -269,7 +269,7 @@ impl Study {
             .map_err(|error| StudyError::Table { file: path, error })
     }
 
-    /// Does what is not done of `chunk`, noting each run in the journal at `path`.
+    /// Executes the remaining runs of `chunk`, and appends each to the journal at `path`.
     fn finish(
         &self,
         folder: &OutputDir,
@@ -312,10 +312,10 @@ impl Study {
         Ok(finished)
     }
 
-    /// Whether nothing that a run would overwrite is in `folder`.
+    /// Checks that `folder` contains no file that a run would overwrite.
     ///
     /// # Errors
-    /// [`StudyError::Occupied`] with what is there.
+    /// [`StudyError::Occupied`] with the file.
     pub fn ensure_unoccupied(&self, folder: &OutputDir) -> Result<(), StudyError> {
         let taken = ["journal.csv", "results.csv"].map(|name| folder.path(name));
         let taken = taken.into_iter().find(|path| path.exists());
@@ -416,7 +416,7 @@ impl ExperimentOverrides {
         Ok(())
     }
 
-    /// The jobs of an experiment in the cluster world.
+    /// Returns the jobs of an experiment in the cluster world.
     fn source(&self, experiment: &mut Experiment) -> Result<StudyWorkload, StudyError> {
         let mut source = StudyWorkload::of(experiment)?;
         if experiment.world.nodes.is_none() && source.nodes() > MAX_RECORD_NODES {

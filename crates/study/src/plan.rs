@@ -1,4 +1,4 @@
-//! From an experiment to its runs: each that differs once.
+//! Planner from an experiment to its runs; identical runs are planned once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,97 +9,98 @@ use tollgate_workload::{SlaFactor, WorkloadConfig};
 use crate::experiment::{Experiment, ExperimentSet, Scenario};
 use crate::world::{ParameterValues, WorldKind, WorldModel};
 
-/// The most rows of an experiment's results: a row and its part of a batch take up to 1 kB.
+/// Maximum number of rows of an experiment's results: a row with its part of a batch needs at most
+/// 1 kB.
 pub const MAX_ROWS: u64 = 1_000_000;
 
-/// The rows of an experiment's results, and the runs that they take.
+/// The rows of an experiment's results, and the runs that give their metrics.
 #[derive(Clone, Debug)]
 pub struct RunPlan {
-    /// One a (set, market, scenario, value, policy, seed), in this order of the experiment's
-    /// file; seeds ascend.
+    /// The rows, one per (set, market, scenario, value, policy, seed), in this order of the
+    /// experiment's file; seeds ascend.
     pub rows: Vec<PlannedRow>,
-    /// What must be simulated: jobs, and the policies that meet them.
+    /// The simulations: jobs, and the policies that schedule them.
     pub batches: Vec<RunBatch>,
 }
 
 /// A row of the results.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlannedRow {
-    /// The set, by its place in the experiment.
+    /// The set, as an index into the experiment.
     pub set: usize,
-    /// The market, by its place.
+    /// The market, as an index.
     pub market: usize,
-    /// The scenario, by its place.
+    /// The scenario, as an index.
     pub scenario: usize,
-    /// The value of the varied setting, by its place.
+    /// The value of the varied setting, as an index.
     pub value: usize,
-    /// The policy, by its place in the market.
+    /// The policy, as an index into the market.
     pub policy: usize,
     /// The seed, from 1.
     pub seed: u64,
-    /// The run that gives its figures.
+    /// The run that gives the metrics.
     pub run: RunId,
 }
 
-/// A run, by batch and by policy in it.
+/// A run, identified by its batch and by its policy in the batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunId {
-    /// The batch, by its place in the plan.
+    /// The batch, as an index into the plan.
     pub batch: u32,
-    /// The policy, by its place in the batch.
+    /// The policy, as an index into the batch.
     pub policy: u32,
 }
 
 /// Runs over the same jobs, or in the same world with the same settings.
 #[derive(Clone, Debug)]
 pub struct RunBatch {
-    /// The family of batches that share work, from 0, without gaps: those whose jobs differ in
-    /// their bids alone, where there are bids (a policy that does not look at bids has one
-    /// schedule in all of them); those that share the environment of a world.
+    /// The family of batches that share work, from 0, without gaps. Batches of jobs share a family
+    /// if they differ only in their bids: a policy that ignores bids has one schedule in all of
+    /// them. Batches of another world share a family if they share its environment.
     pub family: usize,
-    /// What is run.
+    /// The kind of work.
     pub work: BatchWork,
-    /// The policies that are run, by their places, ascending.
+    /// The policies that are run, as indices, ascending.
     pub wanted: BTreeSet<u32>,
 }
 
-/// What the runs of a batch are.
+/// The work of a batch.
 #[derive(Clone, Debug)]
 pub enum BatchWork {
-    /// Jobs meet policies on a cluster.
+    /// Jobs on a cluster.
     Cluster(ClusterBatch),
-    /// Policies decide in another world.
+    /// Another world.
     World(WorldBatch),
 }
 
-/// Jobs and the policies that meet them.
+/// Jobs and the policies that schedule them.
 #[derive(Clone, Debug)]
 pub struct ClusterBatch {
-    /// Who pays.
+    /// Market of the jobs.
     pub market: Market,
-    /// What is done to the jobs, the seed included.
+    /// Settings of the workload, including the seed.
     pub settings: WorkloadConfig,
-    /// Who decides, a policy a run.
+    /// Policies, one per run.
     pub policies: Vec<PolicySpec>,
 }
 
-/// A world with settings, and the policies that decide there.
+/// A world with settings, and the policies that run in it.
 #[derive(Clone, Debug)]
 pub struct WorldBatch {
-    /// Which world; one with a [`crate::world::WorldModel`].
+    /// Kind of world, which has a [`crate::world::WorldModel`].
     pub world: WorldKind,
-    /// How large it is, 1 for full size.
+    /// Scale, 1 for full size.
     pub scale: f64,
-    /// Its settings.
+    /// Settings of the world.
     pub values: ParameterValues,
-    /// What its draws depend on.
+    /// Seed of the draws.
     pub seed: u64,
-    /// Who decides, in words, a policy a run.
+    /// Policies as text, one per run.
     pub policies: Vec<String>,
 }
 
 impl RunBatch {
-    /// How many policies there are to choose from.
+    /// Returns the number of policies.
     pub fn policies(&self) -> usize {
         match &self.work {
             BatchWork::Cluster(jobs) => jobs.policies.len(),
@@ -107,7 +108,7 @@ impl RunBatch {
         }
     }
 
-    /// The world that it runs in.
+    /// Returns the world of the batch.
     pub const fn world(&self) -> WorldKind {
         match &self.work {
             BatchWork::Cluster(_) => WorldKind::Cluster,
@@ -117,9 +118,9 @@ impl RunBatch {
 }
 
 impl RunPlan {
-    /// Plans all of `experiment`, which has been checked. Runs with the same market, policy,
-    /// seed and settings are one, and settings that the market never looks at do not count:
-    /// penalties only where users bid, budgets only where anybody pays.
+    /// Plans all of `experiment`, which must be checked. Runs with the same market, policy, seed
+    /// and settings are planned once. Settings that the market ignores do not count: penalties
+    /// count only where users bid, budgets only where users pay.
     pub fn of(experiment: &Experiment) -> Self {
         let mut planner = RunPlanner {
             experiment,
@@ -138,7 +139,7 @@ impl RunPlan {
         planner.plan
     }
 
-    /// How many rows the results of `experiment` have, counted before anything is planned.
+    /// Returns the number of rows in the results of `experiment`, computed without a plan.
     pub fn rows_of(experiment: &Experiment) -> u64 {
         let sets = experiment.sets.iter();
         let cases = sets.flat_map(|set| {
@@ -157,13 +158,13 @@ impl RunPlan {
             .saturating_mul(experiment.seeds)
     }
 
-    /// How many runs there are.
+    /// Returns the number of runs.
     pub fn runs(&self) -> usize {
         self.batches.iter().map(|batch| batch.wanted.len()).sum()
     }
 }
 
-/// The only policy that checked words name.
+/// Parses a policy that was checked to be valid and unique.
 fn choice(words: &str) -> PolicySpec {
     let choices = PolicySpec::parse_list(words).expect("the experiment was checked");
     choices.into_iter().next().expect("a list of words has one")
@@ -171,9 +172,9 @@ fn choice(words: &str) -> PolicySpec {
 
 struct RunPlanner<'a> {
     experiment: &'a Experiment,
-    /// Batches by market and by what counts of their settings.
+    /// Batches by market and by the relevant settings.
     known: BTreeMap<(Market, Vec<u64>), u32>,
-    /// Families likewise.
+    /// Families by market and by the relevant settings without bids.
     families: BTreeMap<(Market, Vec<u64>), usize>,
     plan: RunPlan,
 }
@@ -210,7 +211,7 @@ impl RunPlanner<'_> {
         }
     }
 
-    /// The batches of one setting, a seed each.
+    /// Returns the batches of one setting, one per seed.
     fn batches(
         &mut self,
         set: &ExperimentSet,
@@ -278,7 +279,7 @@ impl RunPlanner<'_> {
         self.batch(plan.name.0, key, family, work)
     }
 
-    /// The batch with this key, made if there is none yet.
+    /// Returns the batch with this key, and creates it if necessary.
     fn batch(
         &mut self,
         market: Market,
@@ -303,7 +304,7 @@ impl RunPlanner<'_> {
     }
 }
 
-/// The settings with those that the market never looks at as they are by default.
+/// Returns the settings, with the defaults for all that the market ignores.
 fn relevant(mut settings: WorkloadConfig, market: Market) -> WorkloadConfig {
     match market {
         Market::None => {
@@ -316,8 +317,8 @@ fn relevant(mut settings: WorkloadConfig, market: Market) -> WorkloadConfig {
     settings
 }
 
-/// The settings that decide when jobs come and what they are, whatever their users bid. In the
-/// commodity market budgets decide who is let in: they are no mere bids.
+/// Returns the settings that determine the arrivals and the sizes of jobs, without the bids of
+/// their users. In the commodity market budgets decide on admission, so they are not merely bids.
 fn without_bids(settings: WorkloadConfig, market: Market) -> WorkloadConfig {
     match market {
         Market::None | Market::Commodity => settings,
@@ -325,7 +326,7 @@ fn without_bids(settings: WorkloadConfig, market: Market) -> WorkloadConfig {
     }
 }
 
-/// What tells settings apart within one experiment; numbers by their bits.
+/// Returns the key of settings within one experiment; numbers by their bits.
 fn key(settings: &WorkloadConfig) -> Vec<u64> {
     let WorkloadConfig {
         never_ran: _,

@@ -1,4 +1,4 @@
-//! What came out of an experiment: one row a run and place in the plan.
+//! The results of an experiment: one row per planned row.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -11,7 +11,7 @@ use crate::metric::RunMetric;
 use crate::plan::{PlannedRow, RunPlan};
 use crate::world::WorldKind;
 
-/// The columns that say which run a row is about, in order, before [`columns::COLUMNS`].
+/// The columns that identify the run of a row, in order, before [`columns::COLUMNS`].
 pub const KEY_COLUMNS: [ResultColumn; 7] = [
     key("set", "the variant of the experiment"),
     key("market", "none, commodity or bid"),
@@ -31,11 +31,11 @@ const fn key(name: &'static str, meaning: &'static str) -> ResultColumn {
 pub struct StudyResults {
     experiment: Experiment,
     rows: Vec<ResultRow>,
-    /// Rows by place.
+    /// Indices of rows by point.
     index: BTreeMap<ExperimentPoint, usize>,
 }
 
-/// A place in an experiment at which every seed has a run; numbers are places in its lists.
+/// A point in an experiment, at which every seed has a run; numbers are indices into its lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ExperimentPoint {
     /// The set.
@@ -50,17 +50,17 @@ pub struct ExperimentPoint {
     pub policy: usize,
 }
 
-/// What came out of a run.
+/// The metrics of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RunMeasurements {
-    /// In the cluster world.
+    /// Objectives of a run in the cluster world.
     Cluster(Objectives),
-    /// In another: its quantities in order, none where one is undefined.
+    /// Metrics of a run in another world, in order; None where a metric is undefined.
     Quantities(WorldKind, Vec<Option<f64>>),
 }
 
 impl RunMeasurements {
-    /// The raw value of an objective; none where it is undefined.
+    /// Returns the raw value of an objective; None where it is undefined.
     pub fn objective(&self, objective: Objective) -> Option<f64> {
         match self {
             Self::Cluster(objectives) => objective.value(objectives),
@@ -78,41 +78,41 @@ impl From<Objectives> for RunMeasurements {
 /// A row of the results.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResultRow {
-    /// Which run it is about.
+    /// The planned row.
     pub planned: PlannedRow,
-    /// What came out.
+    /// The metrics of its run.
     pub measurements: RunMeasurements,
 }
 
-/// A table that does not hold the results of an experiment.
+/// Why a table does not hold the results of an experiment.
 #[derive(Debug, thiserror::Error)]
 pub enum ResultsError {
-    /// It cannot be read, or written.
+    /// The table cannot be read or written.
     #[error("{0}")]
     Csv(#[from] csv::Error),
-    /// A line is not about what the plan has there, or its figures cannot be read.
+    /// A line does not match the plan, or its metrics cannot be parsed.
     #[error("line {line}: expected the results of {expected}")]
     Line {
         /// The line, from 1.
         line: usize,
-        /// The row that should be there.
+        /// The expected row.
         expected: String,
     },
-    /// It ends too early or too late.
+    /// The table is too short or too long.
     #[error("there are {found} rows: expected {expected}")]
     Length {
-        /// Rows there are.
+        /// Number of rows.
         found: usize,
-        /// Rows there should be.
+        /// Expected number of rows.
         expected: usize,
     },
 }
 
 impl StudyResults {
-    /// The results of `experiment`, from the figures of its planned rows in order.
+    /// Creates the results of `experiment` from the metrics of its planned rows in order.
     ///
     /// # Panics
-    /// If there is not one figure a planned row.
+    /// If the numbers of metrics and of planned rows differ.
     pub fn new(experiment: Experiment, plan: &RunPlan, figures: Vec<RunMeasurements>) -> Self {
         assert_eq!(
             plan.rows.len(),
@@ -141,17 +141,17 @@ impl StudyResults {
         }
     }
 
-    /// What was run.
+    /// Returns the experiment.
     pub const fn experiment(&self) -> &Experiment {
         &self.experiment
     }
 
-    /// Every row, in the order of the plan.
+    /// Returns every row, in the order of the plan.
     pub fn rows(&self) -> &[ResultRow] {
         &self.rows
     }
 
-    /// What came out at one place, a row a seed in ascending order; empty if nothing is run
+    /// Returns the rows at one point, one per seed in ascending order; empty if nothing is run
     /// there.
     pub fn seeds(&self, at: ExperimentPoint) -> &[ResultRow] {
         let seeds = self.experiment.seeds as usize;
@@ -160,14 +160,14 @@ impl StudyResults {
             .map_or(&[], |&first| &self.rows[first..first + seeds])
     }
 
-    /// A measure at one place, a value a seed; empty if nothing is run there.
+    /// Returns a measure at one point, one value per seed; empty if nothing is run there.
     pub fn values(&self, at: ExperimentPoint, measure: RunMetric) -> Vec<Option<f64>> {
         let rows = self.seeds(at).iter();
         rows.map(|row| measure.of(&row.measurements)).collect()
     }
 
-    /// Writes the table: CSV with a header, columns [`KEYS`], then those of the world: of the
-    /// cluster [`columns::COLUMNS`] and the counts of rejections by reason.
+    /// Writes the table: CSV with a header, columns [`KEY_COLUMNS`], then those of the world. The cluster
+    /// has [`columns::COLUMNS`] and the counts of rejections by reason.
     ///
     /// # Errors
     /// If `out` cannot be written to.
@@ -183,10 +183,10 @@ impl StudyResults {
         Ok(())
     }
 
-    /// Reads what [`StudyResults::write`] wrote of the same experiment.
+    /// Reads the output of [`StudyResults::write`] for the same experiment.
     ///
     /// # Errors
-    /// If it did not write this.
+    /// If the table is not such an output.
     pub fn read(experiment: Experiment, table: impl Read) -> Result<Self, ResultsError> {
         let plan = RunPlan::of(&experiment);
         let mut figures = Vec::with_capacity(plan.rows.len());
@@ -220,7 +220,7 @@ impl StudyResults {
 }
 
 impl PlannedRow {
-    /// Its place, whatever the seed.
+    /// Returns the point of the row, without its seed.
     pub const fn point(&self) -> ExperimentPoint {
         ExperimentPoint {
             set: self.set,
@@ -237,7 +237,7 @@ fn header(world: WorldKind) -> Vec<String> {
     keys.chain(columns::names(world)).collect()
 }
 
-/// The cells of [`KEYS`].
+/// Returns the cells of [`KEY_COLUMNS`].
 fn name(experiment: &Experiment, planned: &PlannedRow) -> Vec<String> {
     let market = &experiment.markets[planned.market];
     let scenario = &experiment.scenarios[planned.scenario];

@@ -1,4 +1,4 @@
-//! Runs what a plan says, over several threads.
+//! Execution of a plan on several threads.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -15,7 +15,7 @@ use crate::results::RunMeasurements;
 use crate::workload_source::StudyWorkload;
 use crate::world::WorldEnvironment;
 
-/// The figures of runs that are over.
+/// The metrics of finished runs.
 pub type FinishedRuns = BTreeMap<RunId, RunMeasurements>;
 
 /// Some of the runs of a plan: every `of`-th family of batches from the `number`-th on.
@@ -25,26 +25,26 @@ pub struct StudyChunk {
     of: usize,
 }
 
-/// A word that names no chunk.
+/// Text that is not a valid chunk.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no chunk: expected K/N with K from 1 to N")]
 pub struct ChunkError(pub String);
 
 impl StudyChunk {
-    /// All runs.
+    /// The chunk with all runs.
     pub const WHOLE: Self = Self { number: 1, of: 1 };
 
-    /// The `number`-th of `of` chunks; none unless `number` is from 1 to `of`.
+    /// Creates the `number`-th of `of` chunks; None unless `number` is from 1 to `of`.
     pub fn new(number: usize, of: usize) -> Option<Self> {
         (1..=of).contains(&number).then_some(Self { number, of })
     }
 
-    /// Which it is, from 1.
+    /// Returns the number of the chunk, from 1.
     pub const fn number(self) -> usize {
         self.number
     }
 
-    /// How many there are.
+    /// Returns the number of chunks.
     pub const fn of(self) -> usize {
         self.of
     }
@@ -66,7 +66,7 @@ impl std::str::FromStr for StudyChunk {
     }
 }
 
-/// The runs of `chunk` that are not among `finished`, ordered by batch.
+/// Returns the runs of `chunk` that are not among `finished`, ordered by batch.
 pub fn pending(plan: &RunPlan, chunk: StudyChunk, finished: &FinishedRuns) -> Vec<RunId> {
     let batches = plan.batches.iter().enumerate();
     let runs = batches
@@ -82,11 +82,11 @@ fn runs_of(batch: usize, what: &RunBatch) -> impl Iterator<Item = RunId> {
     })
 }
 
-/// Does `runs` on `threads` threads; `source` holds the jobs if the world is one of jobs. `done` hears of each as it ends, one at a time; an error
-/// from it ends everything soon.
+/// Executes `runs` on `threads` threads; `source` holds the jobs if the world has jobs. `done` is
+/// called as each run ends, one call at a time; an error from `done` stops all threads soon.
 ///
 /// # Errors
-/// The first that `done` gave.
+/// The first error of `done`.
 pub fn run<E: Send>(
     plan: &RunPlan,
     source: Option<&StudyWorkload>,
@@ -142,7 +142,7 @@ impl<F: FnMut(RunId, RunMeasurements) -> Result<(), E>, E> RunThreads<'_, F, E> 
         }
     }
 
-    /// False if everything is to end.
+    /// Executes runs of jobs; returns false if all threads must stop.
     fn run_cluster_batch(
         &self,
         jobs: &ClusterBatch,
@@ -162,7 +162,8 @@ impl<F: FnMut(RunId, RunMeasurements) -> Result<(), E>, E> RunThreads<'_, F, E> 
         true
     }
 
-    /// False if everything is to end. The environment is made once for all batches of a family.
+    /// Executes runs of another world; returns false if all threads must stop. The environment is
+    /// created once for all batches of a family.
     fn run_world_batch(
         &self,
         trial: &WorldBatch,
@@ -195,13 +196,13 @@ impl<F: FnMut(RunId, RunMeasurements) -> Result<(), E>, E> RunThreads<'_, F, E> 
     }
 }
 
-/// The schedules of one family that other batches of it have as well, by policy.
+/// The schedules of one family that several of its batches share, by policy.
 #[derive(Default)]
 struct ScheduleCache(BTreeMap<u32, Vec<Outcome>>);
 
 impl ScheduleCache {
-    /// What becomes of the jobs of a batch under a policy: simulated, or known from another
-    /// batch of the family and accounted under its bids.
+    /// Returns the outcomes of the jobs of a batch under a policy: simulated, or taken from another
+    /// batch of the family and accounted under this batch's bids.
     fn outcomes(
         &mut self,
         run: RunId,
@@ -222,7 +223,7 @@ impl ScheduleCache {
     }
 }
 
-/// The jobs of a batch, made once for all its policies.
+/// Creates the jobs of a batch, once for all its policies.
 fn arrivals(jobs: &ClusterBatch, source: &StudyWorkload) -> Vec<JobArrival> {
     let trace = source.trace().clone();
     let workload = Workload::new(trace, jobs.settings, jobs.market)

@@ -1,4 +1,4 @@
-//! What a scenario may vary: the settings of a workload, by key.
+//! The settings of a workload that a scenario may vary, by key.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -17,22 +17,22 @@ use crate::world::WorldKind;
 pub enum WorkloadParameter {
     /// The probability that a job is of high urgency.
     HighUrgency,
-    /// What inter-arrival times are multiplied by.
+    /// Factor of inter-arrival times.
     ArrivalFactor,
-    /// How much of the estimation error is kept.
+    /// Share of the estimation error that is kept.
     Inaccuracy,
     /// One number of the distribution from which an SLA part is drawn.
     Factor(SlaPart, FactorField),
 }
 
-/// A part of an SLA that is drawn.
+/// A part of an SLA that is drawn at random.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SlaPart {
-    /// By when.
+    /// Deadline.
     Deadline,
-    /// For how much.
+    /// Budget.
     Budget,
-    /// What lateness costs.
+    /// Penalty for lateness.
     Penalty,
 }
 
@@ -43,7 +43,7 @@ pub enum FactorField {
     Low,
     /// The higher mean over the lower.
     Ratio,
-    /// How much longer jobs are disadvantaged.
+    /// Disadvantage of longer jobs.
     Bias,
 }
 
@@ -64,7 +64,7 @@ impl WorkloadParameter {
         Self::Factor(SlaPart::Penalty, FactorField::Low),
     ];
 
-    /// Gives it `value`, in its unit on the command line. Nothing is checked: see
+    /// Sets the setting to `value`, in its unit on the command line. The value is not checked: see
     /// [`Settings::validate`].
     pub fn apply(self, settings: &mut WorkloadConfig, value: f64) {
         *self.value_mut(settings) = value;
@@ -125,14 +125,13 @@ impl KeywordEnum for WorkloadParameter {
     }
 }
 
-/// Settings that differ from the default, by key. Which there are is for the experiment's world to
-/// say.
+/// Settings that differ from the default, by key. The experiment's world determines the valid keys.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SettingOverrides(pub BTreeMap<String, f64>);
 
 impl SettingOverrides {
-    /// Puts them over the settings of a workload; a key that is none of its changes nothing.
+    /// Applies the overrides to the settings of a workload; keys of other worlds are ignored.
     pub fn apply(&self, settings: &mut WorkloadConfig) {
         for (key, value) in &self.0 {
             apply(key, *value, settings);
@@ -140,14 +139,14 @@ impl SettingOverrides {
     }
 }
 
-/// Gives the setting called `key` a value; a key that is none changes nothing.
+/// Sets the setting called `key` to a value; an unknown key is ignored.
 pub(crate) fn apply(key: &str, value: f64, settings: &mut WorkloadConfig) {
     if let Ok(setting) = Keyword::<WorkloadParameter>::parse(key) {
         setting.0.apply(settings, value);
     }
 }
 
-/// The key of a setting as a file names it.
+/// The key of a setting in a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SettingKey(pub String);
@@ -158,10 +157,10 @@ impl fmt::Display for SettingKey {
     }
 }
 
-/// Whether a setting may have this value.
+/// Checks whether a setting may have this value.
 ///
 /// # Errors
-/// What it may be.
+/// The legal range.
 pub fn check(setting: WorkloadParameter, value: f64) -> Result<(), WorkloadConfigError> {
     let mut settings = WorkloadConfig::default();
     setting.apply(&mut settings, value);
@@ -202,7 +201,7 @@ impl JsonSchema for SettingOverrides {
     }
 }
 
-/// The settings of all worlds, each key once, with its range if that is the same in all.
+/// Returns the settings of all worlds, each key once, with its range if all worlds agree on it.
 fn ranges() -> Vec<(&'static str, Option<ValueRange>)> {
     let mut all: Vec<(&str, Option<ValueRange>)> = Vec::new();
     for world in WorldKind::all() {
@@ -233,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_key_names_the_setting_that_it_sets() {
+    fn each_key_sets_the_parameter_it_names() {
         for setting in WorkloadParameter::ALL {
             let error = check(setting, f64::NAN).unwrap_err();
             assert_eq!(error.setting, setting.keyword());
@@ -241,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn an_override_leaves_the_rest_alone() {
+    fn override_changes_only_its_parameter() {
         let overrides = SettingOverrides([("inaccuracy".to_owned(), 0.0)].into());
         let mut settings = WorkloadConfig::default();
         overrides.apply(&mut settings);

@@ -1,4 +1,4 @@
-//! What was run, for whoever finds the folder: versions, seeds, workload, counts.
+//! The summary of a study for a reader of its directory: versions, seeds, workload, counts.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,8 @@ use crate::pipeline::Study;
 use crate::results::KEY_COLUMNS;
 use crate::workload_source::StudyWorkload;
 
-/// The summary of a study as JSON. Nothing in it depends on when or how fast it was run.
+/// Returns the summary of a study as JSON. It does not depend on when or how fast the study was
+/// run.
 pub(crate) fn of(study: &Study, ledger: &ClaimResults) -> String {
     let experiment = study.experiment();
     let world = columns::of(experiment.world.kind.0);
@@ -46,7 +47,7 @@ pub(crate) fn of(study: &Study, ledger: &ClaimResults) -> String {
     format!("{summary:#}\n")
 }
 
-/// The fingerprint in a summary, if it is one.
+/// Returns the fingerprint in a summary, if there is a valid one.
 pub(crate) fn fingerprint(summary: &[u8]) -> Option<String> {
     let summary: Value = serde_json::from_slice(summary).ok()?;
     Some(summary.get("fingerprint")?.as_str()?.to_owned())

@@ -8,7 +8,7 @@ use crate::analysis::RiskAnalysis;
 use crate::confidence::SeedMean;
 use crate::results::{ResultsError, StudyResults};
 
-/// The objectives that are weighed equally in the tables: each alone, all but one, and all.
+/// Returns the sets of equally weighed objectives in the tables: each alone, all but one, and all.
 fn combinations() -> Vec<Vec<Objective>> {
     let alone = Objective::ALL.iter().map(|&objective| vec![objective]);
     let without = |left_out: Objective| {
@@ -22,8 +22,9 @@ fn combinations() -> Vec<Vec<Objective>> {
         .collect()
 }
 
-/// Writes the points of the risk analysis plots: a row a set, market, combination of objectives,
-/// policy and scenario. Markets without money have no profitability and are left out.
+/// Writes the points of the risk analysis plots: one row per set, market, combination of
+/// objectives, policy and scenario. Markets without money have no profitability, so combinations
+/// with it are skipped there.
 pub(crate) fn risk(results: &StudyResults, out: impl Write) -> Result<(), ResultsError> {
     let mut table = csv::Writer::from_writer(out);
     table.write_record([
@@ -60,8 +61,9 @@ pub(crate) fn risk(results: &StudyResults, out: impl Write) -> Result<(), Result
     Ok(())
 }
 
-/// Writes the rankings: a row a set, market, combination of objectives, ranking and policy, the
-/// best first. `like_next` says whether a policy cannot be told from the next one.
+/// Writes the rankings: one row per set, market, combination of objectives, ranking and policy, the
+/// best first. The column `like_next` states whether a policy is indistinguishable from the next
+/// one.
 pub(crate) fn rankings(results: &StudyResults, out: impl Write) -> Result<(), ResultsError> {
     let mut table = csv::Writer::from_writer(out);
     table.write_record([
@@ -112,7 +114,7 @@ pub(crate) fn rankings(results: &StudyResults, out: impl Write) -> Result<(), Re
     Ok(())
 }
 
-/// The word for a ranking.
+/// Returns the keyword of a ranking.
 const fn name(by: Ranking) -> &'static str {
     match by {
         Ranking::BestPerformance => "performance",
@@ -120,7 +122,7 @@ const fn name(by: Ranking) -> &'static str {
     }
 }
 
-/// Visits every set, market and combination of objectives; the first cells of a row go with it.
+/// Visits every set, market and combination of objectives, with the first cells of its rows.
 fn for_each(
     results: &StudyResults,
     mut visit: impl FnMut(&[String], &RiskAnalysis, &Weights) -> Result<(), ResultsError>,

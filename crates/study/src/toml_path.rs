@@ -1,11 +1,11 @@
-//! Where in a file something stands.
+//! Paths of values in a TOML file.
 
 use std::ops::Range;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// The way to a value: keys of tables and places in lists, from the outside in.
+/// The path of a value: keys of tables and indices of lists, from the outside in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TomlPath(Vec<TomlPathSegment>);
 
@@ -16,27 +16,27 @@ enum TomlPathSegment {
 }
 
 impl TomlPath {
-    /// The value of a top-level key.
+    /// Creates the path of a top-level key.
     pub(crate) fn key(key: &str) -> Self {
         Self::default().child(key)
     }
 
-    /// The value of a key of the table that stands here.
+    /// Returns the path of a key of the table at this path.
     pub(crate) fn child(&self, key: &str) -> Self {
         let mut steps = self.0.clone();
         steps.push(TomlPathSegment::Key(key.to_owned()));
         Self(steps)
     }
 
-    /// An item, from 0, of the list that stands here.
+    /// Returns the path of an item, from 0, of the list at this path.
     pub(crate) fn item(&self, index: usize) -> Self {
         let mut steps = self.0.clone();
         steps.push(TomlPathSegment::Item(index));
         Self(steps)
     }
 
-    /// The line, from 1, of what stands here in `text`, or of the nearest thing around it that
-    /// does.
+    /// Returns the line, from 1, of the value at this path in `text`, or of the nearest enclosing
+    /// value in the text.
     pub(crate) fn line(&self, text: &str) -> usize {
         let Ok(table) = DeTable::parse(text) else {
             return 1;
@@ -70,7 +70,7 @@ impl TomlPathSegment {
     }
 }
 
-/// `scenario[2].values[0]`, items from 0.
+/// Writes `scenario[2].values[0]`, items from 0.
 impl std::fmt::Display for TomlPath {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for (at, step) in self.0.iter().enumerate() {
@@ -84,7 +84,7 @@ impl std::fmt::Display for TomlPath {
     }
 }
 
-/// The line, from 1, of the byte at `offset`.
+/// Returns the line, from 1, of the byte at `offset`.
 pub(crate) fn line_of(text: &str, offset: usize) -> usize {
     let before = text.get(..offset).unwrap_or(text);
     1 + before.matches('\n').count()

@@ -1,4 +1,4 @@
-//! Whether an experiment makes sense: every name it uses is there, every value is in its range.
+//! Validation of an experiment: every name must exist, and every value must be in its range.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use crate::world::WorldKind;
 
 mod claims;
 
-/// What is wrong, and where.
+/// A problem of an experiment, with its place in the file.
 #[derive(Debug)]
 pub(crate) struct ValidationError {
     pub(crate) place: TomlPath,
@@ -25,7 +25,7 @@ pub(crate) struct ValidationError {
 
 type ValidationResult = Result<(), ValidationError>;
 
-/// The first thing that is wrong.
+/// Returns the first problem of an experiment.
 pub(crate) fn check(experiment: &Experiment) -> ValidationResult {
     let Experiment { seeds, world, .. } = experiment;
     at_least_one(TomlPath::key("seeds"), *seeds)?;
@@ -49,7 +49,7 @@ pub(crate) fn check(experiment: &Experiment) -> ValidationResult {
     claims::check(experiment)
 }
 
-/// That nothing is said of one world that means something in another only.
+/// Checks that the experiment has no keys that only apply to another kind of world.
 fn check_world(experiment: &Experiment) -> ValidationResult {
     let Experiment {
         world, workload, ..
@@ -78,7 +78,7 @@ fn check_world(experiment: &Experiment) -> ValidationResult {
     }
 }
 
-/// That the results fit into memory.
+/// Checks that the results fit into memory.
 fn check_size(experiment: &Experiment) -> ValidationResult {
     let rows = RunPlan::rows_of(experiment);
     if rows <= MAX_ROWS {
@@ -91,7 +91,7 @@ fn check_size(experiment: &Experiment) -> ValidationResult {
     invalid(TomlPath::key("seeds"), message)
 }
 
-/// How much larger than full size a world may be.
+/// Maximum scale of a world, relative to full size.
 pub(crate) const MAX_SCALE: f64 = 100.0;
 
 fn invalid(place: TomlPath, message: impl Into<String>) -> ValidationResult {
@@ -115,7 +115,7 @@ fn not_empty<T>(place: TomlPath, list: &[T]) -> ValidationResult {
     Ok(())
 }
 
-/// Each name once, and each fit to be the name of a file.
+/// Checks that each name is unique and is valid as a file name.
 fn names<'a>(list: &TomlPath, key: &str, names: impl Iterator<Item = &'a str>) -> ValidationResult {
     let mut seen = BTreeSet::new();
     for (at, name) in names.enumerate() {
@@ -134,7 +134,7 @@ fn names<'a>(list: &TomlPath, key: &str, names: impl Iterator<Item = &'a str>) -
     Ok(())
 }
 
-/// That `name` is one of `known`; `lacking` is the beginning of the message if it is not.
+/// Checks that `name` is one of `known`; `lacking` is the beginning of the message otherwise.
 fn check_known<'a>(
     place: TomlPath,
     lacking: &str,
@@ -164,7 +164,7 @@ fn overrides(place: &TomlPath, world: WorldKind, overrides: &SettingOverrides) -
     Ok(())
 }
 
-/// That the world has a setting of that name.
+/// Checks that the world has a setting of that name.
 fn setting(place: TomlPath, world: WorldKind, key: &str) -> ValidationResult {
     check_keyword(place, "a setting", key, &world.settings())
 }
@@ -176,7 +176,7 @@ fn in_range(place: TomlPath, world: WorldKind, key: &str, value: f64) -> Validat
     }
 }
 
-/// The measure of that name.
+/// Returns the measure of that name.
 fn measure(
     place: TomlPath,
     experiment: &Experiment,
@@ -188,7 +188,7 @@ fn measure(
     Ok(experiment.measure(name).expect("it is one of them"))
 }
 
-/// That `named` is one of `words`, which are of that kind.
+/// Checks that `named` is one of `words`, which are of that kind.
 fn check_keyword(place: TomlPath, kind: &str, named: &str, words: &[&str]) -> ValidationResult {
     if words.contains(&named) {
         return Ok(());
@@ -302,7 +302,7 @@ fn scenarios(experiment: &Experiment) -> ValidationResult {
     Ok(())
 }
 
-/// That the settings of each run go together.
+/// Checks that the settings of each run are compatible.
 fn check_combinations(
     place: &TomlPath,
     experiment: &Experiment,
@@ -401,7 +401,7 @@ fn set(place: TomlPath, experiment: &Experiment, name: &str) -> ValidationResult
     check_known(place, "there is no set", name, sets)
 }
 
-/// That `name` is a scenario that is run in `set`.
+/// Checks that `name` is a scenario that is run in `set`.
 fn scenario(place: TomlPath, experiment: &Experiment, name: &str, set: &str) -> ValidationResult {
     let scenarios = experiment.scenarios.iter().filter(|s| s.runs_in(set));
     let lacking = format!("set `{set}` has no scenario");

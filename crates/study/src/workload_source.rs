@@ -8,7 +8,7 @@ use tollgate_workload::{NodeCountSource, OpenError, ReadOptions, Trace, Workload
 use crate::experiment::Experiment;
 use crate::fingerprint::InputFingerprint;
 
-/// The jobs and the machine of an experiment, to be shared by all its runs.
+/// The jobs and the machine of an experiment, shared by all its runs.
 #[derive(Clone, Debug)]
 pub struct StudyWorkload {
     trace: Arc<Trace>,
@@ -19,7 +19,7 @@ impl StudyWorkload {
     /// Reads or generates the jobs of `experiment`.
     ///
     /// # Errors
-    /// If its trace cannot be used.
+    /// If the trace cannot be used.
     pub fn of(experiment: &Experiment) -> Result<Self, OpenError> {
         let workload = &experiment.workload;
         let mut trace = match &workload.file {
@@ -36,7 +36,7 @@ impl StudyWorkload {
         })
     }
 
-    /// The last jobs only, `scale` times as many, at least one: to try a study out.
+    /// Keeps only the last jobs, a share of `scale` and at least one, for a trial run of a study.
     #[must_use]
     pub fn scaled(&self, scale: f64) -> Self {
         let jobs = (self.trace.jobs.len() as f64 * scale).round().max(1.0);
@@ -46,22 +46,22 @@ impl StudyWorkload {
         }
     }
 
-    /// The jobs, before anything is filtered.
+    /// Returns the jobs, before any filter.
     pub const fn trace(&self) -> &Arc<Trace> {
         &self.trace
     }
 
-    /// How many nodes there are; at least 1.
+    /// Returns the number of nodes; at least 1.
     pub const fn nodes(&self) -> u32 {
         self.nodes
     }
 
-    /// Where the number of nodes is known from, unless the experiment says it.
+    /// Returns the source of the number of nodes if the experiment does not set it.
     pub fn nodes_from(&self) -> NodeCountSource {
         self.trace.nodes().1
     }
 
-    /// Tells these jobs on this machine from others.
+    /// Returns a fingerprint of these jobs on this machine.
     pub fn fingerprint(&self) -> InputFingerprint {
         let mut fingerprint = InputFingerprint::default();
         fingerprint.add_number(self.nodes.into());

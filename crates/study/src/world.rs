@@ -1,8 +1,9 @@
-//! What a run is: an experiment names its world, and the world says what may be set there, who
-//! may decide, and what is measured.
+//! The worlds of runs: an experiment names its world, which defines the settings, the policies and
+//! the metrics.
 //!
-//! The cluster world is the one of jobs with SLAs. Every other is a [`WorldModel`]: named settings go
-//! in, named quantities come out. A new world is one file here and one line in [`WorldKind`].
+//! The cluster world has jobs with SLAs. Every other world is a [`WorldModel`] with named settings
+//! as input and named metrics as output. A new world is one file here and one line in
+//! [`WorldKind`].
 
 use std::collections::BTreeMap;
 
@@ -25,32 +26,33 @@ pub enum WorldKind {
     Cluster,
     /// Pilots at several sites, moved to where they start sooner.
     Federation,
-    /// Desktops that belong to somebody, and tasks that are evicted from them.
+    /// Privately used desktops, and tasks that are evicted from them.
     Campus,
 }
 
-/// A world whose runs are given by named settings and give named quantities.
+/// A world whose runs have named settings as input and named metrics as output.
 pub trait WorldModel: Sync {
-    /// What may be set.
+    /// Returns the settings.
     fn settings(&self) -> &'static [WorldParameter];
 
-    /// What is measured in each run, in the order of the columns.
+    /// Returns the metrics of each run, in the order of the columns.
     fn quantities(&self) -> &'static [WorldMetric];
 
-    /// Whether these words name somebody who decides there.
+    /// Checks that the text is a policy of this world.
     ///
     /// # Errors
-    /// One line that says what was expected.
+    /// One line with the expected policies.
     fn check_policy(&self, words: &str) -> Result<(), String>;
 
-    /// Whether settings that are each in range go together.
+    /// Checks that settings that are each in range are compatible.
     ///
     /// # Errors
-    /// One line that says what was expected.
+    /// One line with the expected settings.
     fn check_settings(&self, values: &ParameterValues) -> Result<(), String>;
 
-    /// What runs with the same environment settings ([`WorldParameter::environment`]) and seed have in
-    /// common. `scale` is how large the world is, 1 for full size.
+    /// Creates the environment that runs with the same environment settings
+    /// ([`WorldParameter::environment`]) and seed share. `scale` is the size of the world, 1 for
+    /// full size.
     fn environment(
         &self,
         values: &ParameterValues,
@@ -58,42 +60,43 @@ pub trait WorldModel: Sync {
         scale: f64,
     ) -> Box<dyn WorldEnvironment>;
 
-    /// Pictures beside those that the experiment lists.
+    /// Returns charts in addition to those of the experiment.
     fn charts(&self, results: &StudyResults) -> Vec<WorldChart>;
 }
 
-/// What several runs of a [`WorldModel`] have in common.
+/// The environment that several runs of a [`WorldModel`] share.
 pub trait WorldEnvironment {
-    /// One run: the quantities of [`WorldModel::quantities`], none where one is undefined.
+    /// Executes one run and returns the values of [`WorldModel::quantities`], None where one is
+    /// undefined.
     fn run(&mut self, values: &ParameterValues, policy: &str) -> Vec<Option<f64>>;
 }
 
 /// A setting of a [`WorldModel`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WorldParameter {
-    /// Its key in files.
+    /// Key in files.
     pub key: &'static str,
-    /// What it means, with its unit.
+    /// Meaning of the setting, with its unit.
     pub meaning: &'static str,
-    /// What it is unless it is set.
+    /// Default value.
     pub default: f64,
-    /// The least and the greatest value that it may have.
+    /// Minimum and maximum, both legal.
     pub range: (f64, f64),
-    /// Whether it has whole values only.
+    /// Whether only whole values are legal.
     pub whole: bool,
-    /// Whether it shapes the environment that runs share; else runs that differ in it alone
-    /// share one.
+    /// Whether the setting affects the environment that runs share; runs that differ only in other
+    /// settings share an environment.
     pub environment: bool,
 }
 
-/// A figure of each run of a [`WorldModel`].
+/// A metric of each run of a [`WorldModel`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WorldMetric {
-    /// The name of its column; the unit comes last.
+    /// Name of the column; the unit comes last.
     pub name: &'static str,
-    /// What it is, in words: the label of an axis.
+    /// Description of the metric: the label of an axis.
     pub meaning: &'static str,
-    /// Its unit on an axis.
+    /// Unit on an axis.
     pub unit: Option<&'static str>,
 }
 
@@ -102,13 +105,13 @@ pub struct WorldMetric {
 pub struct ParameterValues(BTreeMap<&'static str, f64>);
 
 impl ParameterValues {
-    /// The defaults of a model.
+    /// Creates the defaults of a model.
     pub fn of(model: &dyn WorldModel) -> Self {
         let knobs = model.settings().iter();
         Self(knobs.map(|knob| (knob.key, knob.default)).collect())
     }
 
-    /// The value of a setting.
+    /// Returns the value of a setting.
     ///
     /// # Panics
     /// If the model has no such setting.
@@ -116,14 +119,15 @@ impl ParameterValues {
         self.0[key]
     }
 
-    /// Sets what the model has; another key changes nothing.
+    /// Sets a setting of the model; another key is ignored.
     pub fn set(&mut self, key: &str, value: f64) {
         if let Some(place) = self.0.get_mut(key) {
             *place = value;
         }
     }
 
-    /// What tells them apart, by the bits of numbers; `environment` leaves out what shapes none.
+    /// Returns the key of the values, by the bits of numbers; with `environment`, only of settings
+    /// that affect the environment.
     pub(crate) fn key(&self, model: &dyn WorldModel, environment: bool) -> Vec<u64> {
         let knobs = model.settings().iter();
         let counted = knobs.filter(|knob| knob.environment || !environment);
@@ -147,7 +151,7 @@ impl WorldParameter {
 }
 
 impl WorldKind {
-    /// How its runs are made; none for the cluster, whose runs are of jobs.
+    /// Returns the model of the world; None for the cluster, whose runs are of jobs.
     pub fn model(self) -> Option<&'static dyn WorldModel> {
         match self {
             Self::Cluster => None,
@@ -156,7 +160,7 @@ impl WorldKind {
         }
     }
 
-    /// The keys of what may be set.
+    /// Returns the keys of the settings.
     pub fn settings(self) -> Vec<&'static str> {
         match self.model() {
             None => WorkloadParameter::ALL
@@ -167,7 +171,7 @@ impl WorldKind {
         }
     }
 
-    /// The range of a setting, if it has one.
+    /// Returns the range of a setting, if it has one.
     pub(crate) fn range(self, key: &str) -> Option<ValueRange> {
         match self.model() {
             None => {
@@ -182,7 +186,7 @@ impl WorldKind {
         }
     }
 
-    /// Whether a setting that it has may have this value.
+    /// Checks whether a setting of the world may have this value.
     pub(crate) fn check_setting(self, key: &str, value: f64) -> Result<(), String> {
         match self.model() {
             None => {
@@ -196,7 +200,7 @@ impl WorldKind {
         }
     }
 
-    /// What can be measured in it.
+    /// Returns the measures of the world.
     pub fn measures(self) -> Vec<StudyMetric> {
         match self.model() {
             None => RunMetric::CLUSTER
@@ -213,7 +217,7 @@ impl WorldKind {
         }
     }
 
-    /// The measure of that name.
+    /// Returns the measure of that name.
     pub fn measure(self, name: &str) -> Option<StudyMetric> {
         let mut measures = self.measures().into_iter();
         measures.find(|measure| measure.key() == name)
@@ -241,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_model_has_each_key_and_column_once_and_its_defaults_are_in_range() {
+    fn model_keys_are_unique_and_defaults_in_range() {
         for model in WorldKind::all().into_iter().filter_map(WorldKind::model) {
             let values = ParameterValues::of(model);
             assert_eq!(values.0.len(), model.settings().len());
@@ -257,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_out_of_range_is_answered_with_the_range() {
+    fn out_of_range_value_error_names_the_range() {
         let knob = WorldParameter {
             key: "sites",
             meaning: "how many sites",

@@ -1,4 +1,4 @@
-//! How many lines of the Standard Workload Format are read in a second.
+//! Measures the number of lines of the Standard Workload Format that are read per second.
 
 use std::fmt::Write;
 use std::hint::black_box;
@@ -7,10 +7,10 @@ use std::path::Path;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use tollgate_workload::{ColumnSelection, ReadOptions, Trace, WorkloadGenerator, open, swf};
 
-/// How often a short trace is repeated: 100,000 lines.
+/// Repetitions of a short trace: 100,000 lines.
 const COPIES: i64 = 10;
 
-/// Every copy starts this much later than the one before, in spans of the trace.
+/// Shift between consecutive copies, in spans of the trace.
 const SHIFT: f64 = 1.2;
 
 fn main_benches(c: &mut Criterion) {
@@ -43,8 +43,8 @@ fn read_lines(c: &mut Criterion, name: &str, text: &str) {
     group.finish();
 }
 
-/// `trace` over and over, in the columns of the archive; requested processors and time are
-/// filled from what was used.
+/// Returns `trace` repeated, in the columns of the archive; requested processors and time are
+/// copied from the used ones.
 fn replicated(trace: &Trace) -> String {
     let last = trace.jobs.last().expect("has jobs");
     let shift = last.submit.as_secs_f64() * SHIFT;

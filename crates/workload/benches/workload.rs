@@ -1,4 +1,4 @@
-//! What it costs to make jobs: to generate a trace, and to turn a trace into arrivals.
+//! Measures the time to generate a trace, and to turn a trace into arrivals.
 
 use std::hint::black_box;
 use std::sync::Arc;

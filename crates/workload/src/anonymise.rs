@@ -1,9 +1,9 @@
-//! Names out of a trace: each becomes a token, the same one wherever it stands.
+//! Anonymisation of a trace: each name becomes a token, the same token wherever the name occurs.
 //!
-//! A token is a pseudo-random function of the key, the column and the name (SipHash-2-4 with a
-//! key of 128 bits: Aumasson & Bernstein, "SipHash: a fast short-input PRF", INDOCRYPT 2012),
-//! so without the key nobody can try names out. The same key gives the same tokens in every
-//! run. Numbers and times stay as they are, and with them whatever they give away.
+//! A token is a pseudo-random function of the key, the column and the name (SipHash-2-4 with a key
+//! of 128 bits: Aumasson & Bernstein, "SipHash: a fast short-input PRF", INDOCRYPT 2012), so names
+//! cannot be guessed and tried without the key. The same key gives the same tokens in every run.
+//! Numbers and times stay as they are, with everything that they reveal.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::Hasher;
@@ -14,24 +14,25 @@ use crate::name_column::NameColumn;
 use crate::passthrough_columns::PassthroughColumns;
 use crate::trace::{Trace, TraceMetadata};
 
-/// Characters of a token after its first: 60 bits, so that two names of a million share one in
-/// 10^6 traces; and then one of them gets another.
+/// Characters of a token after its first: 60 bits, so that two names of a million collide in one of
+/// 10^6 traces. One of the two names then gets another token.
 const TOKEN_CHARACTERS: usize = 12;
 
-/// RFC 4648 without the capitals: no character looks like another.
+/// The alphabet of RFC 4648 in lower case: no two characters look alike.
 const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 
-/// What the tokens depend on. Whoever has it can try names out.
+/// The secret key of the tokens. A person with the key can try names out.
 #[derive(Clone, Copy)]
 pub struct AnonymiserKey(u64, u64);
 
 impl AnonymiserKey {
-    /// The key of 128 bits, as good as they are secret.
+    /// Creates a key of 128 bits. The tokens are only as safe as the bits are secret.
     pub const fn new(bits: u128) -> Self {
         Self(bits as u64, (bits >> 64) as u64)
     }
 
-    /// A key from any bytes, such as those of a file: as good as they are secret.
+    /// Creates a key from any bytes, such as the contents of a file. The tokens are only as safe as
+    /// the bytes are secret.
     pub fn from_bytes(bytes: &[u8]) -> Self {
         let mut hasher = SipHasher24::new();
         hasher.write(bytes);
@@ -39,7 +40,7 @@ impl AnonymiserKey {
     }
 }
 
-/// A key is not to be printed.
+/// A key is never printed.
 impl std::fmt::Debug for AnonymiserKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Key(..)")
@@ -50,9 +51,9 @@ impl std::fmt::Debug for AnonymiserKey {
 #[derive(Debug)]
 pub struct TraceAnonymiser {
     key: AnonymiserKey,
-    /// Columns that stay as they are, by name.
+    /// Names of the columns that stay as they are.
     keep: BTreeSet<String>,
-    /// By column. Looked up in, never iterated.
+    /// The tokens by column. Looked up in, never iterated.
     tokens: HashMap<String, ColumnTokens>,
 }
 
@@ -63,12 +64,12 @@ struct ColumnTokens {
     given: HashSet<NameToken>,
 }
 
-/// 60 bits.
+/// A name as 60 pseudo-random bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct NameToken(u64);
 
 impl TraceAnonymiser {
-    /// Nothing seen yet. The columns in `keep` stay as they are: `user`, `group`, `account`,
+    /// Creates an anonymiser. The columns in `keep` stay as they are: `user`, `group`, `account`,
     /// `executable`, `queue`, or the name of a column that tollgate does not know.
     pub fn new(key: AnonymiserKey, keep: BTreeSet<String>) -> Self {
         Self {
@@ -78,11 +79,11 @@ impl TraceAnonymiser {
         }
     }
 
-    /// `batch` with tokens for names, and without the comments of its header and the name of
-    /// its source, which may hold anything.
+    /// Returns `batch` with tokens for names. The comments of its header and the name of its
+    /// source, which may hold anything, are removed.
     #[must_use]
     pub fn anonymise(&mut self, batch: &Trace) -> Trace {
-        // Only what is named here comes through.
+        // Only the parts named here are copied.
         Trace {
             jobs: batch.jobs.clone(),
             slas: batch.slas.clone(),
@@ -133,8 +134,8 @@ impl TraceAnonymiser {
         anonymous
     }
 
-    /// What stands for `name` in `column`. The first letter is that of the column, so that nobody
-    /// takes it for a number.
+    /// Returns the token of `name` in `column`. The first letter is that of the column, so that a
+    /// token is never mistaken for a number.
     fn token(&mut self, column: &str, name: &str) -> String {
         if self.keep.contains(column) {
             return name.to_owned();
@@ -196,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_has_one_token_in_a_column_and_under_a_key() {
+    fn name_has_one_token_per_column_and_key() {
         let mut tokens = anonymiser(7);
         let ann = tokens.token("user", "ann");
         assert_eq!(ann.len(), 1 + TOKEN_CHARACTERS);
@@ -210,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_is_taken_goes_to_nobody_else() {
+    fn assigned_token_is_not_reused() {
         let key = AnonymiserKey::new(7);
         let mut tokens = ColumnTokens::default();
         tokens.given.insert(NameToken::of(key, "user", "ann", 0));
@@ -219,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_bytes_differ_and_are_not_shown() {
+    fn keys_from_bytes_differ_and_are_hidden_in_debug() {
         let (one, two) = (
             AnonymiserKey::from_bytes(b"one"),
             AnonymiserKey::from_bytes(b"two"),

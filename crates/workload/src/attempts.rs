@@ -1,46 +1,47 @@
-//! The tries at running each job, where a format tells of more than the last.
+//! The attempts at running each job, where a format records more than the last attempt.
 
 use tollgate_model::{Instant, Span};
 
-/// A stretch for which a job ran on one computer without a break.
+/// An attempt: a stretch for which a job ran on one computer without a break.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceAttempt {
-    /// When it began, on the trace's own clock.
+    /// Start of the attempt, on the trace's own clock.
     pub start: Instant,
-    /// When it ended; not before the start.
+    /// End of the attempt; not before the start.
     pub end: Instant,
-    /// Why it ended.
+    /// Reason of the end.
     pub ended: TraceAttemptEnd,
 }
 
 impl TraceAttempt {
-    /// How long it lasted.
+    /// Returns the duration of the attempt.
     pub const fn span(&self) -> Span {
         self.end.since(self.start)
     }
 }
 
-/// Why a stretch of running ended.
+/// Why an attempt ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TraceAttemptEnd {
-    /// The job was done, with or without success.
+    /// The job finished, with or without success.
     Finished,
-    /// It was stopped where it was; if another stretch follows, it went on from there.
+    /// The job was suspended in place; if another attempt follows, it continues from there.
     Suspended,
-    /// It was taken off its computer, and what it had done was lost.
+    /// The job was evicted from its computer and lost its work.
     Evicted,
-    /// What it had done until then was saved: it went on from there, here or elsewhere.
+    /// The job saved its work and was stopped; it continues from there, on this or another
+    /// computer.
     Checkpointed,
-    /// The connection to its computer, or what looked after it there, failed.
+    /// The connection to the computer, or the process that supervised the job there, failed.
     Lost,
-    /// It was put on hold, which takes it off its computer.
+    /// The job was put on hold, which takes it off its computer.
     Held,
-    /// It was taken back.
+    /// The job was cancelled.
     Removed,
 }
 
 impl TraceAttemptEnd {
-    /// Whether what the job did until then still counts.
+    /// Returns whether the work done in the attempt still counts.
     pub const fn keeps_work(self) -> bool {
         match self {
             Self::Finished | Self::Suspended | Self::Checkpointed => true,
@@ -49,16 +50,16 @@ impl TraceAttemptEnd {
     }
 }
 
-/// The attempts of every job, in order of time; a row a job.
+/// The attempts of every job, in order of time; one row per job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AttemptColumn {
     attempts: Vec<TraceAttempt>,
-    /// Where the attempts of each job end.
+    /// Index of the end of each job's attempts.
     ends: Vec<usize>,
 }
 
 impl AttemptColumn {
-    /// The attempts of the job in `row`; none if it never ran, or nothing is known.
+    /// Returns the attempts of the job in `row`; empty if the job never ran or nothing is known.
     pub fn of(&self, row: usize) -> &[TraceAttempt] {
         let Some(&end) = self.ends.get(row) else {
             return &[];
@@ -66,12 +67,12 @@ impl AttemptColumn {
         &self.attempts[self.start(row)..end]
     }
 
-    /// How many jobs there are.
+    /// Returns the number of jobs.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there are no jobs.
+    /// Returns whether there are no jobs.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
@@ -82,7 +83,7 @@ impl AttemptColumn {
         self.ends.push(self.attempts.len());
     }
 
-    /// Forgets the first `n` rows.
+    /// Removes the first `n` rows.
     pub(crate) fn drop_first(&mut self, n: usize) {
         let gone = self.start(n);
         self.attempts.drain(..gone);
@@ -92,7 +93,7 @@ impl AttemptColumn {
         }
     }
 
-    /// Moves everything to a later time.
+    /// Moves every attempt to a later time.
     pub(crate) fn shift(&mut self, later: Span) {
         for attempt in &mut self.attempts {
             attempt.start += later;
@@ -118,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn each_job_has_its_own() {
+    fn each_job_has_its_own_attempts() {
         let mut attempts = AttemptColumn::default();
         attempts.push(&[attempt(0, 5), attempt(6, 9)]);
         attempts.push(&[]);

@@ -1,8 +1,9 @@
-//! Traces of any length in little memory: jobs are handed over a batch at a time, while the
-//! rest is still to be read.
+//! Readers for traces of any length in little memory: they pass on one batch of jobs at a time,
+//! while the rest is still to be read.
 //!
-//! What stays in memory is one batch and the tallies of what was found. A folder, whose files have to be brought into one order, is held whole and is one batch; so is
-//! what a log of events tells of its jobs, before it is handed over.
+//! Memory holds one batch and the tallies of the findings. A directory, whose files have to be
+//! brought into one order, is held whole and is one batch. An event log also keeps the data of its
+//! jobs in memory until the batch of the jobs.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -13,8 +14,7 @@ use crate::error::{OpenError, ReadError};
 use crate::open::{self, ReadOptions};
 use crate::trace::{Trace, TraceMetadata};
 
-/// As many jobs are handed over at a time, or findings that are kept one by one: some two
-/// mebibytes.
+/// Maximum number of jobs, or of findings that are kept one by one, in a batch: some two mebibytes.
 const BATCH_LEN: usize = 1 << 14;
 
 /// Why reading stopped before the end.
@@ -22,7 +22,7 @@ const BATCH_LEN: usize = 1 << 14;
 pub enum BatchReadError<E> {
     /// The input cannot be read.
     Input(OpenError),
-    /// The visitor of the batches had enough.
+    /// The visitor of the batches returned an error.
     Visitor(E),
 }
 
@@ -32,16 +32,17 @@ impl<E> From<OpenError> for BatchReadError<E> {
     }
 }
 
-/// Reads the trace at `path` (`-` is standard input, a folder is one batch) and calls `visit` with each batch of its
-/// jobs, in file order: a trace whose columns hold the rows of the batch, whose header is that
-/// of the file as far as it was read, and whose diagnostics tally everything so far and list
-/// each finding since the batch before ([`Diagnostics::each`](crate::Diagnostics::each)). The
-/// last batch may have no jobs. What is returned has none: it is the header and the tallies.
+/// Reads the trace at `path` (`-` is standard input, a directory is one batch) and calls `visit`
+/// with each batch of its jobs, in file order. A batch is a trace whose columns hold the rows of
+/// the batch and whose header is that of the file as far as it was read. Its diagnostics tally
+/// everything so far and list each finding since the previous batch
+/// ([`Diagnostics::each`](crate::Diagnostics::each)). The last batch may have no jobs. The returned
+/// trace has no jobs, only the header and the tallies.
 ///
 /// # Errors
-/// [`BatchReadError::Input`] as for [`open()`](crate::open()), after the batches before the damage were
-/// visited; [`BatchReadError::Visitor`] with the first error of `visit`, after which nothing more is
-/// read.
+/// [`BatchReadError::Input`] as for [`open()`](crate::open()), after the batches before the damage
+/// were visited; [`BatchReadError::Visitor`] with the first error of `visit`, after which reading
+/// stops.
 pub fn open_in_batches<E>(
     path: &Path,
     options: ReadOptions,
@@ -66,7 +67,7 @@ pub fn open_in_batches<E>(
     }
 }
 
-/// Reads a trace from any stream of bytes, as [`open_in_batches`] does; `name` stands for it in
+/// Reads a trace from any stream of bytes, as [`open_in_batches`] does; `name` names the stream in
 /// messages.
 ///
 /// # Errors
@@ -98,7 +99,7 @@ pub fn read_in_batches<E>(
     }
 }
 
-/// Ends the input once nobody wants any more of it.
+/// A reader that ends the input once the visitor has stopped.
 struct StoppableReader<'a, R> {
     bytes: R,
     stop: &'a Cell<bool>,
@@ -113,15 +114,15 @@ impl<R: Read> Read for StoppableReader<'_, R> {
     }
 }
 
-/// Where a reader leaves the jobs that it has read: with a visitor, or in the trace.
+/// The destination of the jobs that a reader has read: a visitor, or the trace.
 pub(crate) struct TraceSink<'a> {
     visit: Option<&'a mut dyn FnMut(&Trace)>,
-    /// Jobs that are not in the trace any more.
+    /// Number of jobs that are no longer in the trace.
     handed_over: u64,
 }
 
 impl<'a> TraceSink<'a> {
-    /// Everything stays in the trace.
+    /// Creates a sink that keeps everything in the trace.
     pub(crate) const fn collecting() -> Self {
         Self {
             visit: None,
@@ -136,7 +137,7 @@ impl<'a> TraceSink<'a> {
         }
     }
 
-    /// A trace without jobs, ready for a reader.
+    /// Creates a trace without jobs for a reader.
     pub(crate) fn new_trace(&self, source: &str, options: ReadOptions) -> Trace {
         let mut trace = Trace::with_columns(options.columns, source);
         if self.visit.is_some() {
@@ -145,16 +146,16 @@ impl<'a> TraceSink<'a> {
         trace
     }
 
-    /// What a reader calls before it adds anything of a job: hands the jobs before it over if
-    /// there are enough.
+    /// Passes the previous jobs on if there are enough. A reader calls this before it adds any data
+    /// of a job.
     pub(crate) fn before_job(&mut self, trace: &mut Trace) {
         if trace.jobs.len() >= BATCH_LEN {
             self.flush(trace);
         }
     }
 
-    /// What a reader calls after each line: hands the findings over if there are enough. The
-    /// jobs stay, because the next line may say more about the last of them.
+    /// Passes the findings on if there are enough. A reader calls this after each line. The jobs
+    /// stay, because the next line may add to the last of them.
     pub(crate) fn after_line(&mut self, trace: &mut Trace) {
         if trace.diagnostics.occurrences().len() < BATCH_LEN {
             return;
@@ -168,7 +169,8 @@ impl<'a> TraceSink<'a> {
         }
     }
 
-    /// What a reader ends with: the trace, if it has, or had, any job. The rest is handed over.
+    /// Passes the rest on and returns the trace, which is an error if no job was read. A reader
+    /// calls this at the end.
     pub(crate) fn finish(&mut self, mut trace: Trace) -> Result<Trace, ReadError> {
         let jobs = trace.jobs.len() as u64 + self.handed_over;
         self.flush(&mut trace);
@@ -187,7 +189,7 @@ impl<'a> TraceSink<'a> {
         visit(trace);
         self.handed_over += trace.jobs.len() as u64;
         trace.drop_first(trace.jobs.len());
-        // Names would be kept otherwise, and some records have one of its own for every job.
+        // Names would accumulate otherwise: some records have a different name for every job.
         trace.metadata = trace.metadata.take().map(|_| TraceMetadata::default());
         trace.diagnostics.clear_occurrences();
     }

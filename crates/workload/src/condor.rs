@@ -1,6 +1,6 @@
-//! What HTCondor writes about jobs.
+//! Readers for HTCondor's records of jobs.
 //!
-//! | module | what it reads |
+//! | module | input |
 //! |---|---|
 //! | [`history`] | job ads: `condor_history -l`, the history file itself |
 //! | [`json`] | the same ads as `condor_history -json` prints them |

@@ -1,28 +1,28 @@
-//! What was skipped, repaired or defaulted while a trace was read, counted by kind.
+//! Findings of a reader: data that was skipped, repaired or defaulted, counted by kind.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// How many line numbers of each kind are kept for messages.
+/// Maximum number of line numbers of each kind that are kept for messages.
 const LINES_KEPT: usize = 3;
 
-/// What was done about a finding, mildest last.
+/// The action taken on a finding. The mildest action comes last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FindingAction {
     /// The line was left out.
     Skipped,
-    /// The line is a part of a job that another line stands for.
+    /// The line is a part of a job that another line represents.
     Folded,
-    /// A value that could not be true was replaced.
+    /// An impossible value was replaced.
     Repaired,
-    /// A value was missing and was taken from elsewhere.
+    /// A missing value was taken from elsewhere.
     Defaulted,
     /// A header line was not used.
     Ignored,
 }
 
 impl FindingAction {
-    /// The action as it stands in messages and machine-readable output.
+    /// Returns the action as it is written in messages and machine-readable output.
     pub const fn key(self) -> &'static str {
         match self {
             Self::Skipped => "skipped",
@@ -39,46 +39,46 @@ impl FindingAction {
 pub enum RecordField {
     /// The public number of the job.
     JobNumber,
-    /// When it was submitted.
+    /// Submission time.
     Submit,
-    /// When it started.
+    /// Start time.
     Start,
-    /// When it ended.
+    /// End time.
     End,
-    /// How long it ran.
+    /// Run time.
     RunTime,
-    /// The processors it got, or asked for.
+    /// Allocated or requested processors.
     Procs,
-    /// How long its user said it would run.
+    /// Estimated run time, given by the user.
     Estimate,
-    /// Its deadline, as a span after submission.
+    /// Deadline, as a span after submission.
     Deadline,
-    /// The most that its user pays.
+    /// Budget: the maximum that the user pays.
     Budget,
-    /// What each second of delay costs.
+    /// Penalty for each second of delay.
     Penalty,
-    /// How long it waited for its start.
+    /// Wait before the start.
     Wait,
-    /// The processor time that it used.
+    /// Used processor time.
     CpuTime,
-    /// The most memory that it had.
+    /// Peak memory.
     PeakMemory,
-    /// The memory that it asked for.
+    /// Requested memory.
     RequestedMemory,
-    /// How it ended.
+    /// Final status.
     Status,
-    /// When something happened to it.
+    /// Time of an event of the job.
     Event,
-    /// The computer or room of a log-in.
+    /// Computer or room of a log-in.
     Computer,
-    /// When somebody logged in.
+    /// Time of a log-in.
     Login,
-    /// When somebody logged out.
+    /// Time of a log-out.
     Logout,
 }
 
 impl RecordField {
-    /// The field in words.
+    /// Returns the field in words.
     pub const fn name(self) -> &'static str {
         match self {
             Self::JobNumber => "job number",
@@ -103,7 +103,7 @@ impl RecordField {
         }
     }
 
-    /// The values that make sense, in words.
+    /// Returns the legal values in words.
     pub const fn range(self) -> &'static str {
         match self {
             Self::JobNumber => "a whole number, 0 or more",
@@ -124,18 +124,19 @@ impl RecordField {
     }
 }
 
-/// One kind of thing that was wrong with a line.
+/// A kind of problem with a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Finding {
     /// An SWF line with fewer than 5 fields: skipped.
     TooFewFields,
     /// A table line with more or fewer fields than the header: skipped.
     FieldCount,
-    /// A quotation mark in a table that swallows the lines after it: skipped with these.
+    /// An unclosed quotation mark in a table, which swallows the lines after it: skipped with
+    /// these.
     OpenQuote,
     /// A line of more than a mebibyte: skipped.
     LineTooLong,
-    /// The header of a table once more, as when files were put together: skipped.
+    /// A repeated header of a table, as when files were concatenated: skipped.
     RepeatedHeader,
     /// Text where a number belongs: skipped.
     NotANumber(RecordField),
@@ -145,7 +146,7 @@ pub enum Finding {
     OutOfRange(RecordField),
     /// A record with fewer fields than its format has: skipped.
     ShortRecord,
-    /// A field without which there is no job: skipped.
+    /// A missing field that a job must have: skipped.
     Missing(RecordField),
     /// Text where a time belongs: skipped.
     NotATime(RecordField),
@@ -153,43 +154,43 @@ pub enum Finding {
     NotEnded,
     /// A state that the batch system is not known to have: skipped.
     UnknownState,
-    /// A record that is not in the notation of its format, such as JSON that is cut off: skipped.
+    /// A record that violates the notation of its format, such as truncated JSON: skipped.
     Malformed,
     /// An event of a job whose submission is not in the file: skipped.
     NotSubmitted,
-    /// A file of a folder that is of no known format, or has no job: skipped.
+    /// A file of a directory that has no known format or no job: skipped.
     UnusableFile,
     /// A step of a job, or a task of a parallel one: folded into the job's own record.
     PartOfJob,
     /// A submit time before that of an earlier line: the job takes its place by submit time
     /// when the workload is run.
     OutOfOrder,
-    /// A negative run time other than the -1 of the unknown: taken as unknown.
+    /// A negative run time other than -1, which means unknown: taken as unknown.
     NegativeRunTime,
-    /// An event that is dated before the one that it follows: taken as at the same time.
+    /// An event that is dated before the previous event: taken as at the same time.
     TimeWentBack,
-    /// A name that is not UTF-8: the bytes that are not were replaced.
+    /// A name that is not UTF-8: invalid bytes were replaced.
     NameNotUtf8,
-    /// Requested processors stand in for allocated ones.
+    /// Allocated processors are missing; requested processors are used instead.
     RequestedProcs,
-    /// No processors at all are given: 1.
+    /// No number of processors is given: 1.
     OneProc,
-    /// The run time stands in for the estimate.
+    /// The estimate is missing; the run time is used instead.
     RunTimeAsEstimate,
-    /// A task of an array without a number of its own: that of the array, shared.
+    /// A task of an array without a number of its own: it shares the number of the array.
     SharedNumber,
-    /// Columns without a header: an order that is known to be used and fits.
+    /// Columns without a header: a known order that fits was assumed.
     AssumedOrder,
     /// Times of day without a zone, noted for the first record: UTC.
     AssumedUtc,
     /// No run time is given: the job is taken as one that never ran.
     NoRunTime,
-    /// A value that a job can do without and that makes no sense: taken as missing.
+    /// An unusable value of an optional field: taken as missing.
     Unusable(RecordField),
-    /// An expression where only its value could be used: taken as missing.
+    /// An expression in a field that needs its value: taken as missing.
     Expression(RecordField),
-    /// Dates without a year, noted for the first: 2000, and one more whenever the months begin
-    /// anew.
+    /// Dates without a year, noted for the first: 2000, and one more whenever the months start
+    /// again.
     AssumedYear,
     /// A record without a number: the job is numbered by its place in the file.
     AssumedNumber,
@@ -200,7 +201,7 @@ pub enum Finding {
 }
 
 impl Finding {
-    /// What was done about it.
+    /// Returns the action taken on the finding.
     pub const fn action(self) -> FindingAction {
         match self {
             Self::TooFewFields
@@ -240,7 +241,7 @@ impl Finding {
 }
 
 impl Finding {
-    /// The field that it is about, if it is about one.
+    /// Returns the field that the finding is about, if there is one.
     pub const fn field(self) -> Option<RecordField> {
         match self {
             Self::NotANumber(field)
@@ -278,7 +279,7 @@ impl Finding {
     }
 }
 
-/// The finding in words, to stand after "12 lines skipped: ".
+/// Writes the finding in words, to follow "12 lines skipped: ".
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -338,14 +339,14 @@ impl fmt::Display for Finding {
     }
 }
 
-/// How often something was found, and where first.
+/// The count of a finding and its first occurrences.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FindingTally {
-    /// How many lines.
+    /// Number of lines.
     pub count: u64,
-    /// The numbers of the first few of them, from 1.
+    /// The first few line numbers, from 1.
     pub lines: Vec<u64>,
-    /// The file of each of these lines, if they are not of one file.
+    /// The file of each of these lines, if the lines are from several files.
     pub files: Vec<String>,
 }
 
@@ -360,20 +361,20 @@ impl FindingTally {
     }
 }
 
-/// Something that was found, and where.
+/// One occurrence of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FindingOccurrence {
     /// The number of the line, from 1.
     pub line: u64,
-    /// What is wrong with it.
+    /// The problem with the line.
     pub finding: Finding,
 }
 
-/// Everything that was found while a trace was read. Empty for a clean file.
+/// All findings of a reader. Empty for a clean file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diagnostics {
     tallies: BTreeMap<Finding, FindingTally>,
-    /// None unless somebody wants each of them.
+    /// Each finding; None unless the caller asked for them.
     each: Option<Vec<FindingOccurrence>>,
 }
 
@@ -390,18 +391,18 @@ impl Diagnostics {
         }
     }
 
-    /// Each finding, in the order in which they were made, where a trace is read in batches:
-    /// those since the batch before. None otherwise.
+    /// Returns each finding since the previous batch, in order, if a trace is read in batches;
+    /// empty otherwise.
     pub fn occurrences(&self) -> &[FindingOccurrence] {
         self.each.as_deref().unwrap_or_default()
     }
 
-    /// From now on each finding is kept.
+    /// Starts keeping each finding.
     pub(crate) fn enable_occurrences(&mut self) {
         self.each.get_or_insert_default();
     }
 
-    /// Forgets each finding; the tallies stay.
+    /// Removes each kept finding; the tallies stay.
     pub(crate) fn clear_occurrences(&mut self) {
         if let Some(each) = &mut self.each {
             each.clear();
@@ -414,7 +415,7 @@ impl Diagnostics {
         tally.add(1, &[line], file);
     }
 
-    /// Adds what was found in one of several files.
+    /// Adds the findings of one of several files.
     pub(crate) fn merge_file(&mut self, other: &Self, file: &str) {
         for (finding, tally) in other.iter() {
             let whole = self.tallies.entry(finding).or_default();
@@ -422,22 +423,22 @@ impl Diagnostics {
         }
     }
 
-    /// Leaves out what makes no difference to a reader.
+    /// Removes a finding that makes no difference to a reader.
     pub fn remove(&mut self, finding: Finding) {
         self.tallies.remove(&finding);
     }
 
-    /// Whether nothing was found.
+    /// Returns whether there are no findings.
     pub fn is_empty(&self) -> bool {
         self.tallies.is_empty()
     }
 
-    /// How many lines `finding` was true of.
+    /// Returns the number of lines with `finding`.
     pub fn count(&self, finding: Finding) -> u64 {
         self.tallies.get(&finding).map_or(0, |tally| tally.count)
     }
 
-    /// How many times `action` was taken.
+    /// Returns the number of times that `action` was taken.
     pub fn total(&self, action: FindingAction) -> u64 {
         self.iter()
             .filter(|(finding, _)| finding.action() == action)
@@ -445,7 +446,7 @@ impl Diagnostics {
             .sum()
     }
 
-    /// Every finding with its count, skipped lines first.
+    /// Returns every finding with its count, skipped lines first.
     pub fn iter(&self) -> impl Iterator<Item = (Finding, &FindingTally)> {
         self.tallies
             .iter()
@@ -453,7 +454,7 @@ impl Diagnostics {
     }
 }
 
-/// One line a kind, without a line feed after the last:
+/// Writes one line per kind, without a line feed after the last:
 /// `12 lines skipped: fewer than 5 fields (lines 7, 9, 23, ..)`.
 impl fmt::Display for Diagnostics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,4 +1,4 @@
-//! The files of a folder as one trace.
+//! Reader for the files of a directory as one trace.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -13,13 +13,13 @@ use crate::open::{ReadOptions, open};
 use crate::passthrough_columns::PassthroughColumns;
 use crate::trace::{RecordNames, Trace, TraceMetadata};
 
-/// Reads every file in the folder at `path`, by name, but for hidden ones and subfolders, and
-/// puts their jobs in order of submission. A file of no known format, or without a job, is
-/// counted and left out.
+/// Reads every file in the directory at `path`, by name, except hidden files and subdirectories,
+/// and sorts their jobs by submission. A file of no known format, or without a job, is counted and
+/// skipped.
 ///
 /// # Errors
-/// If the folder or one of its files cannot be read, if none has a job, or if two are of
-/// different formats: their clocks would not agree.
+/// If the directory or one of its files cannot be read, if no file has a job, or if two files have
+/// different formats, since their clocks would not agree.
 pub(crate) fn read(path: &Path, options: ReadOptions) -> Result<Trace, OpenError> {
     let source = path.display().to_string();
     let error = |cause| OpenError {
@@ -59,10 +59,10 @@ fn describe(trace: &Trace) -> String {
     format!("`{}` ({format})", trace.source)
 }
 
-/// The files in the folder at `path`, by name, but for hidden ones and subfolders.
+/// Returns the files in the directory at `path`, by name, except hidden files and subdirectories.
 ///
 /// # Errors
-/// [`ReadError::JsonScope`] if the folder cannot be read.
+/// [`ReadError::JsonScope`] if the directory cannot be read.
 pub fn files_in(path: &Path) -> Result<Vec<PathBuf>, OpenError> {
     list(path).map_err(|error| OpenError {
         file: path.display().to_string(),
@@ -75,7 +75,7 @@ fn list(path: &Path) -> io::Result<Vec<PathBuf>> {
     for entry in fs::read_dir(path)? {
         let entry = entry?;
         let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
-        // The type behind a link, not that of the link.
+        // The type of the file behind a link, not that of the link.
         if !hidden && fs::metadata(entry.path())?.is_file() {
             files.push(entry.path());
         }
@@ -85,9 +85,9 @@ fn list(path: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 impl Trace {
-    /// The jobs of `traces` in order of submission, ties in the order of the traces; lines in
-    /// messages are said with the file that they are of. Clocks that begin at different instants
-    /// are put onto the earliest. The machine is the largest that any of them names.
+    /// Merges the jobs of `traces` in order of submission, ties in the order of the traces.
+    /// Messages name the file of each line. Clocks that begin at different instants are shifted to
+    /// the earliest. The machine is the largest machine of the traces.
     pub fn merged(source: &str, mut traces: Vec<Self>) -> Self {
         let start = align(&mut traces);
         let mut merged = Self::empty(source);
@@ -118,7 +118,8 @@ impl Trace {
     }
 }
 
-/// Puts the clocks of all `traces` onto the earliest beginning, if they say when they begin.
+/// Shifts the clocks of all `traces` to the earliest beginning, if the traces state their
+/// beginnings.
 fn align(traces: &mut [Trace]) -> Option<Instant> {
     let starts = traces.iter().map(|trace| trace.unix_start);
     let starts: Option<Vec<Instant>> = starts.collect();
@@ -144,7 +145,7 @@ fn align(traces: &mut [Trace]) -> Option<Instant> {
     Some(earliest)
 }
 
-/// Which row of which trace comes when.
+/// Returns the trace and row of each job of the merged trace, in order.
 fn order(traces: &[Trace]) -> Vec<(usize, usize)> {
     let rows = |(at, trace): (usize, &Trace)| (0..trace.jobs.len()).map(move |row| (at, row));
     let mut order: Vec<(usize, usize)> = traces.iter().enumerate().flat_map(rows).collect();
@@ -181,7 +182,7 @@ fn name_in(column: &NameColumn, row: usize) -> &[u8] {
     column.get(row).unwrap_or_default().as_bytes()
 }
 
-/// Every column that any trace has, empty where another has not.
+/// Returns every column that any trace has; its cells are empty for the other traces.
 fn extra(traces: &[Trace], order: &[(usize, usize)]) -> Option<PassthroughColumns> {
     let mut names: Vec<String> = Vec::new();
     for extra in traces.iter().filter_map(|trace| trace.extra.as_ref()) {

@@ -1,43 +1,43 @@
-//! Why a file cannot be used at all.
+//! Errors for files that cannot be used at all.
 
 use std::io;
 
 use crate::diagnostics::Diagnostics;
 use crate::rrd::RrdError;
 
-/// A trace that could not be opened or read: which file, and why.
+/// A trace that could not be opened or read, with its file and the cause.
 #[derive(Debug, thiserror::Error)]
 #[error("{file}: {cause}")]
 pub struct OpenError {
     /// The file as the user named it, or `standard input`.
     pub file: String,
-    /// What is wrong with it.
+    /// The cause.
     #[source]
     pub cause: ReadError,
 }
 
 impl OpenError {
-    /// The next thing to try, if there is one.
+    /// Returns a suggestion for the user, if there is one.
     pub fn hint(&self) -> Option<&'static str> {
         self.cause.hint()
     }
 }
 
-/// Why nothing could be read from a stream of bytes.
+/// Why no trace could be read from a stream of bytes.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The operating system refused; the line (from 1) is where reading stopped.
+    /// The operating system reported an error; the line (from 1) is where reading stopped.
     #[error("line {line}: cannot be read: {error}")]
     Io {
-        /// Where reading stopped.
+        /// The line at which reading stopped.
         line: u64,
-        /// What the system said.
+        /// The error of the operating system.
         error: io::Error,
     },
-    /// The file could not even be opened.
+    /// The file could not be opened.
     #[error("cannot be opened: {0}")]
     Open(io::Error),
-    /// Compressed data that stops before its end.
+    /// Compressed data that is truncated.
     #[error("line {line}: the gzip data stops before its end")]
     TruncatedGzip {
         /// The line that the end of the data interrupts.
@@ -48,86 +48,86 @@ pub enum ReadError {
     DamagedGzip {
         /// The line near which the damage is.
         line: u64,
-        /// What the decompressor said.
+        /// The error of the decompressor.
         error: io::Error,
     },
-    /// Compressed data that decompresses to more than is read.
+    /// Compressed data that decompresses to more than the limit.
     #[error(
         "line {line}: the gzip data is longer than expected: at most {most} bytes decompressed"
     )]
     TooLarge {
         /// The line at which reading stopped.
         line: u64,
-        /// The most bytes that are read.
+        /// Maximum number of decompressed bytes.
         most: u64,
     },
-    /// The environment says what is no number of bytes.
+    /// The environment variable is not a number of bytes.
     #[error("TOLLGATE_MAX_DECOMPRESSED: expected a number of bytes as in 16G, found `{found}`")]
     BadLimit {
-        /// What it says.
+        /// The value of the variable.
         found: String,
     },
-    /// Not text.
+    /// Binary data instead of text.
     #[error("line 1: expected a text trace, found {found}")]
     Binary {
-        /// What the first bytes look like.
+        /// The kind of binary data, by the first bytes.
         found: BinaryKind,
     },
-    /// Records of something else than jobs.
+    /// Records of something other than jobs.
     #[error("expected records of jobs, found {found}")]
     NotJobs {
-        /// What they are.
+        /// The kind of records.
         found: NonJobRecords,
     },
-    /// A folder with files of different formats.
+    /// A directory with files of different formats.
     #[error("expected files of one format, found {first} and {second}")]
     MixedFormats {
         /// A file and its format.
         first: String,
-        /// A file of another.
+        /// A file of another format, and its format.
         second: String,
     },
-    /// Not one byte, or only blanks.
+    /// No bytes, or only blanks.
     #[error("is empty; expected a trace with at least one job")]
     Empty,
-    /// Text, but no format that is known.
+    /// Text in no known format.
     #[error(
         "line {line}: expected a record of SWF or GWF, an accounting record of Grid Engine, Slurm, \
          PBS or LSF, HTCondor's history or event log, or the header of a job table \
          (`job_id,submit_s,runtime_s,procs,..`), found `{found}`"
     )]
     UnknownFormat {
-        /// The first line that says something.
+        /// The first line that is not blank.
         line: u64,
-        /// Its beginning.
+        /// The beginning of the line.
         found: String,
     },
-    /// Text, but no log-ins of a format that is known.
+    /// Text, but not log-ins of a known format.
     #[error(
         "line {line}: expected the header of a table of log-ins (`computer,login,logout`) or of an \
          event trace of the Failure Trace Archive, found `{found}`"
     )]
     UnknownLogins {
-        /// The first line that says something.
+        /// The first line that is not blank.
         line: u64,
-        /// Its beginning.
+        /// The beginning of the line.
         found: String,
     },
-    /// No log-in could be used.
+    /// No log-in is usable.
     #[error("no usable line; expected at least one log-in{}", list(.diagnostics))]
     NoLogins {
-        /// Why each line was left out.
+        /// The reasons for which lines were skipped.
         diagnostics: Diagnostics,
     },
     /// A round-robin database that cannot be read.
     #[error(transparent)]
     Rrd(#[from] RrdError),
-    /// A job table without a column that it must have.
+    /// A job table that lacks a required column.
     #[error("line {line}: expected a column `{column}` in the header of the job table")]
     MissingColumn {
         /// The line of the header.
         line: u64,
-        /// The column that is not there.
+        /// The missing column.
         column: &'static str,
     },
     /// A job table with two columns of one name.
@@ -135,19 +135,19 @@ pub enum ReadError {
     DuplicateColumn {
         /// The line of the header.
         line: u64,
-        /// The name that stands there twice.
+        /// The repeated name.
         column: String,
     },
-    /// No line could be used.
+    /// No line is usable.
     #[error("no usable line; expected at least one job{}", list(.diagnostics))]
     NoUsableLine {
-        /// Why each line was left out.
+        /// The reasons for which lines were skipped.
         diagnostics: Diagnostics,
     },
 }
 
 impl ReadError {
-    /// The next thing to try, if there is one.
+    /// Returns a suggestion for the user, if there is one.
     pub const fn hint(&self) -> Option<&'static str> {
         match self {
             Self::TruncatedGzip { .. } | Self::DamagedGzip { .. } => {
@@ -184,7 +184,8 @@ impl ReadError {
 }
 
 impl ReadError {
-    /// Whether what is wrong is what the stream holds, not that it could not be read whole.
+    /// Returns whether the content is at fault, as opposed to a stream that could not be read
+    /// whole.
     pub const fn is_content_error(&self) -> bool {
         match self {
             Self::Io { .. }
@@ -208,7 +209,7 @@ impl ReadError {
     }
 }
 
-/// Records that tollgate knows, and that are no records of jobs.
+/// Known records that are not records of jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NonJobRecords {
     /// A round-robin database, or a dump of one.
@@ -237,7 +238,7 @@ impl std::fmt::Display for NonJobRecords {
     }
 }
 
-/// What a binary file is, by its first bytes.
+/// The kind of a binary file, by its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BinaryKind {
     /// Compressed by bzip2.
@@ -255,7 +256,7 @@ pub enum BinaryKind {
 }
 
 impl BinaryKind {
-    /// What the first bytes of a file say about it, if they say anything.
+    /// Returns the kind that the first bytes of a file indicate, if any.
     pub(crate) fn of(start: &[u8]) -> Self {
         let magics: [(&[u8], Self); 5] = [
             (b"BZh", Self::Bzip2),
@@ -295,7 +296,7 @@ impl std::fmt::Display for BinaryKind {
     }
 }
 
-/// The findings after a colon, on one line: the message must stay one.
+/// Returns the findings after a colon, on one line, because the message must stay on one line.
 fn list(diagnostics: &Diagnostics) -> String {
     if diagnostics.is_empty() {
         return String::new();

@@ -1,4 +1,4 @@
-//! The formats of records, and which of them a file is in: by content, never by name.
+//! The formats of records, detected by content and never by name.
 
 use std::fmt;
 use std::io::BufRead;
@@ -11,7 +11,7 @@ use crate::open::ReadOptions;
 use crate::trace::Trace;
 use crate::{condor, gwf, job_table, logins, lsf, pbs, sge, slurm, swf};
 
-/// How many characters of an unknown line a message shows.
+/// Maximum number of characters of an unknown line in a message.
 const MAX_EXCERPT_CHARS: usize = 40;
 
 /// A format of records of jobs.
@@ -60,7 +60,7 @@ impl TraceFormat {
         Self::Table,
     ];
 
-    /// The format as it stands in machine-readable output.
+    /// Returns the format as it is written in machine-readable output.
     pub const fn key(self) -> &'static str {
         match self {
             Self::Swf => "swf",
@@ -78,7 +78,7 @@ impl TraceFormat {
         }
     }
 
-    /// The format in words.
+    /// Returns the format in words.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Swf => "Standard Workload Format",
@@ -96,7 +96,7 @@ impl TraceFormat {
         }
     }
 
-    /// The format of a file that begins with `prefix`.
+    /// Returns the format of a file that begins with `prefix`.
     pub(crate) fn of(prefix: &[u8]) -> Result<Self, ReadError> {
         if crate::rrd::matches_format(prefix) {
             let found = NonJobRecords::Rrd;
@@ -132,7 +132,7 @@ impl TraceFormat {
         })
     }
 
-    /// The format that the beginning of a file tells by itself, without a record.
+    /// Returns the format that the beginning of a file indicates by itself, without a record.
     fn of_start(first: &[u8], prefix: &[u8]) -> Option<Self> {
         let first_byte = first.trim_ascii_start().first();
         match first_byte {
@@ -144,7 +144,8 @@ impl TraceFormat {
         }
     }
 
-    /// The format in which `line` is a record, or begins one: no line is one in two of them.
+    /// Returns the format in which `line` is a record, or begins one. No line is a record in two
+    /// formats.
     fn of_record(line: &[u8]) -> Option<Self> {
         let line = line.trim_ascii();
         let known = [
@@ -162,7 +163,7 @@ impl TraceFormat {
             .find_map(|(is_record, format)| is_record(line).then_some(format))
     }
 
-    /// Reads the jobs in `reader`, which is of this format, through `outlet`.
+    /// Reads the jobs in `reader`, which has this format, through `outlet`.
     pub(crate) fn read(
         self,
         outlet: &mut TraceSink<'_>,
@@ -197,13 +198,13 @@ impl fmt::Display for TraceFormat {
     }
 }
 
-/// A header names at least one of the required columns of a job table.
+/// Returns whether `line` names at least one of the required columns of a job table.
 fn looks_like_table(line: &[u8]) -> bool {
     line.split(|&byte| byte == b',')
         .any(|cell| job_table::is_required(unquoted(cell)))
 }
 
-/// A cell of a header, without the quotation marks around it.
+/// Returns a cell of a header, without the quotation marks around it.
 pub(crate) fn unquoted(cell: &[u8]) -> &[u8] {
     let cell = cell.trim_ascii();
     cell.strip_prefix(b"\"")
@@ -211,12 +212,12 @@ pub(crate) fn unquoted(cell: &[u8]) -> &[u8] {
         .unwrap_or(cell)
 }
 
-/// Whether `text` holds `part`.
+/// Returns whether `text` contains `part`.
 pub(crate) fn contains(text: &[u8], part: &[u8]) -> bool {
     memmem::find(text, part).is_some()
 }
 
-/// The beginning of a line, fit for a message.
+/// Returns the beginning of a line in a form that fits a message.
 pub(crate) fn excerpt(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(line.trim_ascii());
     let shown = text
@@ -236,7 +237,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_format_has_a_name_of_its_own() {
+    fn format_names_are_unique() {
         let names: std::collections::BTreeSet<_> = TraceFormat::ALL.map(TraceFormat::name).into();
         assert_eq!(names.len(), TraceFormat::ALL.len());
     }

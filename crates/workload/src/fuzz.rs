@@ -1,5 +1,5 @@
-//! What the fuzz targets run; hidden, public only for them and for the test that drives them
-//! without a fuzzer.
+//! The entry points of the fuzz targets; hidden, public only for them and for the test that drives
+//! them without a fuzzer.
 
 pub mod samples;
 
@@ -34,7 +34,8 @@ pub fn slurm(data: &[u8]) {
     check_result(slurm::read("fuzz", data, OPTIONS));
 }
 
-/// Reads `data` as the output of `sacct --json`: whatever it is, there is an error or a sound trace.
+/// Reads `data` as the output of `sacct --json`: whatever it is, there is an error or a sound
+/// trace.
 pub fn slurm_json(data: &[u8]) {
     check_result(slurm::json::read("fuzz", data, OPTIONS));
 }
@@ -85,7 +86,7 @@ pub fn rrd(data: &[u8]) {
     }
 }
 
-/// Reads `data` as log-ins: there is an error or there are sessions in order.
+/// Reads `data` as log-ins: there is an error or the sessions are in order.
 pub fn logins(data: &[u8]) {
     let Ok(logins) = logins::read("fuzz", data) else {
         return;
@@ -97,7 +98,7 @@ pub fn logins(data: &[u8]) {
     }
 }
 
-/// Reads `data` as whatever it looks like, decompressed if need be.
+/// Reads `data` in the format that is detected, decompressed if necessary.
 pub fn open(data: &[u8]) {
     match crate::open::read("fuzz", data, OPTIONS) {
         Ok(trace) => check(&trace),

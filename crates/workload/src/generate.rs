@@ -1,10 +1,10 @@
 //! The embedded default workload: jobs like those of the published subset of SDSC SP2.
 //!
-//! Nothing of the trace is in here but a few dozen quantiles and shares, measured on its last
-//! 5000 records. They are put together so that what policies react to comes out alike: when
-//! users come (day, week, busy days, sessions), how wide and how long jobs are, and above all
-//! how wrong estimates are - most of them several times too long, a few overrun by the half
-//! minute that it takes to kill a job at its limit.
+//! The code holds nothing of the trace but a few dozen quantiles and shares, measured on its last
+//! 5000 records. They are combined so that the properties that policies react to come out alike:
+//! when users submit (day, week, busy days, sessions), how wide and how long jobs are, and above
+//! all how wrong estimates are. Most estimates are several times too long; a few are overrun by the
+//! half minute that it takes to kill a job at its limit.
 
 mod calendar;
 mod curve;
@@ -28,15 +28,16 @@ const MEAN_INTERARRIVAL_S: f64 = 1969.0;
 /// Processors of the IBM SP2 at the San Diego Supercomputer Center.
 const PROCS: u32 = 128;
 
-/// Makes traces: the same one for the same numbers, on every platform and in every version.
+/// A generator of traces: the same trace for the same settings, on every platform and in every
+/// version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkloadGenerator {
-    /// How many jobs, at least 1 to be of use. Default 5000.
+    /// Number of jobs, at least 1 to be of use. Default 5000.
     pub jobs: usize,
-    /// What the draws depend on. Default 864: of the first 2000, its 5000 jobs come nearest to
-    /// the published means, about which other seeds scatter by a tenth.
+    /// Seed of the draws. Default 864: of the first 2000 seeds, its 5000 jobs come nearest to the
+    /// published means; other seeds scatter by a tenth around them.
     pub seed: u64,
-    /// Whether users, groups and executables are named.
+    /// Whether users, groups and executables have names.
     pub columns: ColumnSelection,
 }
 
@@ -51,8 +52,8 @@ impl Default for WorkloadGenerator {
 }
 
 impl WorkloadGenerator {
-    /// The trace, in order of submission. Its clock starts on a Monday at midnight; the times
-    /// are whole seconds, as in the archive.
+    /// Generates the trace, in order of submission. Its clock starts on a Monday at midnight; the
+    /// times are whole seconds, as in the archive.
     pub fn trace(&self) -> Trace {
         let mut drafts = self.session_jobs();
         drafts.sort_by_key(|draft| draft.submit_s);
@@ -71,7 +72,7 @@ impl WorkloadGenerator {
         trace
     }
 
-    /// At least as many jobs as are wanted, by session.
+    /// Returns at least as many jobs as are wanted, by session.
     fn session_jobs(&self) -> Vec<GeneratedJob> {
         let sessions = self.sessions();
         let span_s = MEAN_INTERARRIVAL_S * self.jobs as f64;

@@ -1,10 +1,10 @@
 //! The Grid Workloads Format of the Grid Workloads Archive, in both of its notations.
 //!
-//! Iosup et al., "The Grid Workloads Archive", Future Generation Computer Systems 24(7), 2008.
-//! With blanks between them, the first 15 of the 29 fields are those of SWF ([`crate::swf`]), and
-//! comments begin with `#`; the project (field 29) is the account. With commas, a header names
-//! the columns, of which `JobID`, `SubmitTime`, `RunTime` and `NProcs` must be there; every task
-//! of a workflow is a job, and what the workflow is is not kept.
+//! Iosup et al., "The Grid Workloads Archive", Future Generation Computer Systems 24(7), 2008. In
+//! the notation with blanks, the first 15 of the 29 fields are those of SWF ([`crate::swf`]), and
+//! comments begin with `#`; the project (field 29) is the account. In the notation with commas, a
+//! header names the columns, of which `JobID`, `SubmitTime`, `RunTime` and `NProcs` are required.
+//! Every task of a workflow is a job; the structure of the workflow is not kept.
 
 use std::io::BufRead;
 
@@ -19,7 +19,8 @@ use crate::record_reader::{self, ParsedRecord, RecordFormat};
 use crate::swf::{BlankSeparatedFields, SwfRecord};
 use crate::trace::{RecordNames, Trace};
 
-/// The structure of a job, field 19, and what it may be: what tells a record from one of SWF.
+/// Index of the job structure, field 19, with its legal values. This field distinguishes a record
+/// from an SWF record.
 const STRUCTURE: usize = 18;
 const STRUCTURES: [&[u8]; 6] = [
     b"UNITARY",
@@ -33,10 +34,10 @@ const STRUCTURES: [&[u8]; 6] = [
 /// Fields of a record, the last of which is the project.
 const FIELDS: usize = 29;
 
-/// The columns that the notation with commas must have.
+/// The required columns of the notation with commas.
 const REQUIRED: [&[u8]; 4] = [b"JobID", b"SubmitTime", b"RunTime", b"NProcs"];
 
-/// Reads every record of `reader`; lines that are none are counted and left out.
+/// Reads every record of `reader`; lines that are not records are counted and skipped.
 ///
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no line was a job.
@@ -44,7 +45,7 @@ pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<
     read_to(&mut TraceSink::collecting(), source, reader, options)
 }
 
-/// As [`read`], through `outlet`.
+/// Reads as [`read`] does, through `outlet`.
 pub(crate) fn read_to(
     outlet: &mut TraceSink<'_>,
     source: &str,
@@ -54,7 +55,7 @@ pub(crate) fn read_to(
     record_reader::read(GwfFormat::default(), outlet, source, reader, options)
 }
 
-/// Whether `line` is a header with commas, or a record with blanks.
+/// Returns whether `line` is a header with commas, or a record with blanks.
 pub(crate) fn matches_format(line: &[u8]) -> bool {
     GwfHeader::of(line).is_some() || is_record(line)
 }
@@ -134,9 +135,9 @@ fn parse_record<'a>(
     })
 }
 
-/// Where each column of the notation with commas stands.
+/// The position of each column of the notation with commas.
 struct GwfHeader {
-    /// In the order of SWF's fields; the project comes last.
+    /// The positions in the order of SWF's fields; the project comes last.
     places: [Option<usize>; COLUMNS.len()],
     width: usize,
 }
@@ -208,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn both_notations_are_told_from_swf() {
+    fn both_notations_are_distinguished_from_swf() {
         assert!(matches_format(BLANKS.as_bytes()) && matches_format(COMMAS.as_bytes()));
         assert!(!matches_format(
             b"1 0 5 40 4 35 1000 4 900 2000 1 7 2 11 3 -1 -1 -1 {1,2} q 1:ppn=4"
@@ -217,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn blanks_are_read_like_swf_with_a_project() {
+    fn blank_separated_records_are_read_like_swf_with_a_project() {
         let trace = parsed(&format!("# Version: 1.0\n{BLANKS}\n"));
         let swf = crate::swf::read(
             "jobs",
@@ -235,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn commas_are_read_by_their_header() {
+    fn comma_separated_records_are_read_by_header() {
         let text =
             format!("{COMMAS}\n0, 1 , 16, 11, 1, 1,  \n0, 2, 40, 0, 0, 3, 1 4\n{COMMAS}\n0,3\n");
         let trace = parsed(&text);

@@ -1,4 +1,4 @@
-//! Records in JSON: found one at a time in a stream, whatever their number, and read leniently.
+//! Streaming readers for JSON records: one record in memory at a time, with lenient values.
 
 mod lenient;
 mod record_splitter;

@@ -1,39 +1,39 @@
-//! Where jobs come from: readers and writers of trace formats, a generator, SLA synthesis.
+//! Sources of jobs: readers and writers of trace formats, a generator, SLA synthesis.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`mod@open`] | a file, a folder or standard input, gzip or not |
+//! | [`mod@open`] | a file, a directory or standard input, gzip or not |
 //! | [`batches`] | the same for traces of any length, in little memory |
-//! | [`folder`] | the files of a folder as one trace |
-//! | [`mod@format`] | the formats, which are found by content |
+//! | [`folder`] | the files of a directory as one trace |
+//! | [`mod@format`] | the formats, detected by content |
 //! | [`swf`] | the Standard Workload Format of the Parallel Workloads Archive |
 //! | [`gwf`] | the Grid Workloads Format of the Grid Workloads Archive |
 //! | [`sge`] | Grid Engine's `accounting` file (SGE, OGE, Univa) |
-//! | [`slurm`] | Slurm's records as `sacct -P` and `sacct --json` print them; its simulator's events |
+//! | [`slurm`] | Slurm's records from `sacct -P` and `sacct --json`; its simulator's events |
 //! | [`pbs`] | accounting records of PBS and Torque |
 //! | [`lsf`] | LSF's `lsb.acct` |
 //! | [`condor`] | HTCondor's history, as ads or in JSON, and job event logs |
 //! | [`table`] | tollgate's own job table, CSV with a header: reader and writer |
 //! | [`rrd`] | round-robin databases, which hold no jobs: binary, or dumped as XML |
-//! | [`logins`] | log-ins and availability of computers, which are no jobs either |
-//! | [`trace`] | what a reader returns: [`Trace`], [`TraceJob`] and optional columns |
+//! | [`logins`] | log-ins and availability of computers, which are not jobs either |
+//! | [`trace`] | the result of a reader: [`Trace`], [`TraceJob`] and optional columns |
 //! | [`labels`] | users, groups, accounts, executables and queues as interned names |
-//! | [`attempts`] | the tries at running a job, where a format tells of more than the last |
-//! | [`usage`] | how a job went: wait, processor time, memory, how it ended |
+//! | [`attempts`] | the attempts of a job, where a format records more than the last |
+//! | [`usage`] | the usage of a job: wait, processor time, memory, final status |
 //! | [`extra`] | columns of a job table that tollgate does not know, passed through |
-//! | [`diagnostics`] | what was skipped, repaired or defaulted on the way, counted by kind |
-//! | [`error`] | why a file cannot be used at all |
-//! | [`settings`] | what may be varied about a run's jobs, with its legal ranges |
+//! | [`diagnostics`] | data that was skipped, repaired or defaulted, counted by kind |
+//! | [`error`] | errors for files that cannot be used at all |
+//! | [`settings`] | the settings of a run's jobs, with their legal ranges |
 //! | [`sla`] | deadlines, budgets and penalty rates for traces that have none |
 //! | [`workload`] | the jobs of a run: a trace under settings and a market |
 //! | [`generate`] | the embedded default workload |
-//! | [`survey`] | what is in a trace, gathered a batch at a time |
+//! | [`survey`] | an overview of a trace, gathered a batch at a time |
 //! | [`anonymise`] | a token for every name |
-//! | [`summary`] | the figures by which workloads are compared |
-//! | [`stream`] | pinned random streams, one a seed, job and purpose |
+//! | [`summary`] | the metrics by which workloads are compared |
+//! | [`stream`] | pinned random streams, one per seed, job and purpose |
 //!
-//! Readers stream: memory grows with the jobs kept, never with the bytes read. Nothing is
-//! repaired in silence: see [`Diagnostics`].
+//! Readers stream: memory grows with the jobs kept, never with the bytes read. No reader repairs
+//! data silently: see [`Diagnostics`].
 
 pub mod anonymise;
 pub mod attempts;

@@ -1,26 +1,26 @@
-//! Lines of a byte stream without a copy each.
+//! Lines of a byte stream, without a copy per line.
 
 use std::io::{self, BufRead};
 
 use memchr::memchr;
 
-/// The longest line that is looked at, in bytes. Node lists at the end of real records reach
-/// tens of thousands; a line beyond this is no record, and must not be held in memory.
+/// Maximum length of a line, in bytes. Node lists at the end of real records reach tens of
+/// thousands of bytes; a longer line is not a record and must not be held in memory.
 pub(crate) const MAX_LINE: usize = 1 << 20;
 
 /// One line, without its line feed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TextLine<'a> {
-    /// Its bytes; a carriage return at the end is still there.
+    /// The bytes of the line, including a carriage return at the end.
     Text(&'a [u8]),
-    /// Longer than any record; its bytes are gone.
+    /// A line longer than any record, without its bytes.
     TooLong,
 }
 
 /// Calls `visit` with the number (from 1) and the bytes of every line of `reader`.
 ///
 /// # Errors
-/// The first error of the reader, with the number of the line that it interrupted.
+/// The first error of the reader, with the number of the line at which reading stopped.
 pub(crate) fn for_each_line(
     mut reader: impl BufRead,
     mut visit: impl FnMut(u64, TextLine<'_>),
@@ -52,8 +52,8 @@ pub(crate) fn for_each_line(
     Ok(())
 }
 
-/// The beginning of a line whose end is not in the buffer yet; at most one byte longer than
-/// the longest line.
+/// The beginning of a line whose end is not in the buffer yet; at most one byte longer than the
+/// longest line.
 #[derive(Default)]
 struct PartialLine {
     bytes: Vec<u8>,
@@ -65,7 +65,7 @@ impl PartialLine {
         self.bytes.extend_from_slice(&more[..more.len().min(room)]);
     }
 
-    /// Hands on the whole line that ends with `tail`, and starts the next.
+    /// Passes on the whole line that ends with `tail`, and starts the next.
     fn with_tail(&mut self, tail: &[u8], visit: impl FnOnce(TextLine<'_>)) {
         if self.bytes.is_empty() && tail.len() <= MAX_LINE {
             return visit(TextLine::Text(tail));

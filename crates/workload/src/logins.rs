@@ -1,14 +1,14 @@
-//! When computers were taken: log-ins of their owners, and records of their availability.
+//! Occupation of computers: log-ins of their owners, and records of their availability.
 //!
-//! | format | known by |
+//! | format | detected by |
 //! |---|---|
 //! | a table with a header, CSV | a column for the computer or room and one for the time |
 //! | event traces of the Failure Trace Archive | `event_start_time` in the header |
 //!
 //! The column of the computer or room is called `computer`, `location`, `host`, `machine`, `node`
-//! or `volunteer`; that of the log-in `login`, `datetime`, `timestamp`, `from` or `start`; that of
-//! the log-out, which may be missing, `logout`, `to`, `end` or `stop`. Times are Unix seconds or
-//! like `2016-01-31 19:57:45`; without a zone they are taken as UTC.
+//! or `volunteer`. The log-in is called `login`, `datetime`, `timestamp`, `from` or `start`. The
+//! log-out, which may be missing, is called `logout`, `to`, `end` or `stop`. Times are Unix seconds
+//! or of the form `2016-01-31 19:57:45`; without a zone they are taken as UTC.
 
 mod fta;
 mod login_csv;
@@ -24,7 +24,7 @@ use crate::format::excerpt;
 use crate::name_column::{NameColumn, NameId};
 use crate::open::{open_with, read_with, without_byte_order_mark};
 
-/// How much of the beginning decides about the format, in bytes.
+/// Size of the beginning from which the format is detected, in bytes.
 const PREFIX: u64 = 1 << 16;
 
 /// A stretch of time at a computer or in a room.
@@ -32,52 +32,52 @@ const PREFIX: u64 = 1 << 16;
 pub struct LoginSession {
     /// The computer or room.
     pub place: NameId,
-    /// When it began, since the Unix epoch.
+    /// Beginning of the session, since the Unix epoch.
     pub from: Instant,
-    /// When it ended, if that is known; not before it began.
+    /// End of the session, if it is known; not before its beginning.
     pub to: Option<Instant>,
-    /// What was during it.
+    /// State of the computer during the session.
     pub presence: ComputerPresence,
 }
 
 impl LoginSession {
-    /// How long it lasted, if its end is known.
+    /// Returns the duration of the session, if its end is known.
     pub fn span(&self) -> Option<Span> {
         self.to.map(|to| to.since(self.from))
     }
 }
 
-/// What is said of a stretch of time.
+/// The state of a computer or room during a stretch of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ComputerPresence {
-    /// Somebody was logged in.
+    /// A user was logged in.
     LoggedIn,
-    /// The computer was there for others.
+    /// The computer was available to others.
     Available,
-    /// It was not.
+    /// The computer was not available.
     Unavailable,
 }
 
 /// The sessions of a file, in order of their beginnings; ties in file order.
 #[derive(Clone, Debug, Default)]
 pub struct LoginTrace {
-    /// Where they came from, for messages.
+    /// The source of the sessions, for messages.
     pub source: String,
-    /// Every session.
+    /// The sessions.
     pub sessions: Vec<LoginSession>,
-    /// What was skipped, repaired or defaulted.
+    /// Data that was skipped, repaired or defaulted.
     pub diagnostics: Diagnostics,
-    /// The computers and rooms; a row a session, in file order.
+    /// The computers and rooms; one row per session, in file order.
     places: NameColumn,
 }
 
 impl LoginTrace {
-    /// The name of a computer or room.
+    /// Returns the name of a computer or room.
     pub fn place(&self, place: NameId) -> &str {
         self.places.name(place)
     }
 
-    /// Every computer and room, in the order in which they first occurred.
+    /// Returns every computer and room, in the order of first occurrence.
     pub fn places(&self) -> impl ExactSizeIterator<Item = &str> {
         self.places.names()
     }
@@ -104,12 +104,12 @@ impl LoginTrace {
 /// Reads the log-ins at `path`, gzip or not; `-` is standard input.
 ///
 /// # Errors
-/// [`OpenError`] if the file cannot be read, is of no known format, or has not one usable line.
+/// [`OpenError`] if the file cannot be read, has no known format, or has no usable line.
 pub fn open(path: &Path) -> Result<LoginTrace, OpenError> {
     open_with(path, from_reader)
 }
 
-/// Reads log-ins from any stream of bytes, gzip or not; `name` stands for it in messages.
+/// Reads log-ins from any stream of bytes, gzip or not; `name` names the stream in messages.
 ///
 /// # Errors
 /// As [`open`].
@@ -117,7 +117,7 @@ pub fn read(name: &str, bytes: impl Read) -> Result<LoginTrace, OpenError> {
     read_with(name, bytes, from_reader)
 }
 
-/// Whether `line` is the header of a file of log-ins.
+/// Returns whether `line` is the header of a file of log-ins.
 pub(crate) fn matches_format(line: &[u8]) -> bool {
     fta::is_header(line) || login_csv::LoginHeader::of_line(line).is_some()
 }
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn event_traces_tell_both_states() {
+    fn event_traces_have_both_states() {
         let text = "# Failure Trace Archive\n\
             event_id component_id node_id platform_id node_name event_type event_start_time \
             event_stop_time event_end_reason\n\
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn other_files_are_answered() {
+    fn other_files_are_rejected() {
         let error = read("here", b"a,b\n1,2\n".as_slice()).unwrap_err();
         assert!(
             error.to_string().contains("`computer,login,logout`"),

@@ -1,14 +1,15 @@
 //! LSF's accounting file `lsb.acct`: `JOB_FINISH` records, `lsb.acct(5)`.
 //!
-//! Fields are separated by blanks, text stands in quotation marks (doubled within) and may go on
-//! over several lines. Where a field stands depends on the lists before it. Other records, such
-//! as those of reservations, are passed over.
+//! Fields are separated by blanks. Text is enclosed in quotation marks (doubled within) and may
+//! span several lines. The position of a field depends on the lists before it. Other records, such
+//! as those of reservations, are ignored.
 //!
-//! - Run time is from the start to the time of the record; a start of 0 is a job that never ran.
-//! - Processors: the execution hosts, each as often as it gave a slot (`4*hostA` is four); else
-//!   those that were asked for.
-//! - Estimate: the run limit; else the user's estimate, which LSF writes times the processor factor
-//!   of a host, divided by that of the execution host.
+//! - Run time is from the start to the time of the record; a start of 0 means that the job never
+//!   ran.
+//! - Processors: the execution hosts, each as often as it gave a slot (`4*hostA` is four); else the
+//!   requested processors.
+//! - Estimate: the run limit; else the user's estimate, which LSF writes multiplied by the
+//!   processor factor of a host, divided by that of the execution host.
 //! - Account: the project. Executable: the command, up to its first blank.
 //! - Processor time: user and system time. Peak memory: `maxRMem`. Requested memory: `mem` of
 //!   `rusage` in the effective requirement, in MB on every execution host.
@@ -45,7 +46,7 @@ const MEMORY_LIMIT: &[u8] = b"16";
 const PREEMPTED: &[u8] = b"1";
 const CANCELLED_BY_USER_OR_ADMIN: [&[u8]; 4] = [b"8", b"9", b"14", b"15"];
 
-/// Reads every record of `reader`; records that are no jobs are counted and left out.
+/// Reads every record of `reader`; records that are not jobs are counted and skipped.
 ///
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no record was a job.
@@ -53,7 +54,7 @@ pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<
     read_to(&mut TraceSink::collecting(), source, reader, options)
 }
 
-/// As [`read`], through `outlet`.
+/// Reads as [`read`] does, through `outlet`.
 pub(crate) fn read_to(
     outlet: &mut TraceSink<'_>,
     source: &str,
@@ -63,7 +64,7 @@ pub(crate) fn read_to(
     record_reader::read(LsfFormat, outlet, source, reader, options)
 }
 
-/// Whether `line` begins with a type and a version in quotation marks, and then a time.
+/// Returns whether `line` begins with a type and a version in quotation marks, and then a time.
 pub(crate) fn begins_record(line: &[u8]) -> bool {
     let mut parts = line.splitn(5, |&byte| byte == b'"');
     let mut part = || parts.next().unwrap_or_default();
@@ -145,7 +146,7 @@ fn parse_record<'a>(
     })
 }
 
-/// Fields of later versions may be missing; they are empty then.
+/// Parses the estimate. Fields of later versions may be missing; they are empty then.
 fn estimate(record: &LsfRecord<'_>) -> Result<Option<Span>, Finding> {
     let positive = |text: &[u8]| -> Result<Option<Span>, Finding> {
         if text.is_empty() {
@@ -209,7 +210,7 @@ fn status(record: &LsfRecord<'_>) -> TraceStatus {
     }
 }
 
-/// The memory in `select[..] rusage[mem=1000.00,swp=100]`.
+/// Returns the memory in `select[..] rusage[mem=1000.00,swp=100]`.
 fn reserved_memory(requirement: &[u8]) -> &[u8] {
     let at = memchr::memmem::find(requirement, b"rusage[");
     let inner = at.map_or(&[][..], |at| &requirement[at + b"rusage[".len()..]);
@@ -247,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_any_length_move_what_follows() {
+    fn lists_of_any_length_shift_later_fields() {
         let trace = parsed(&record("2 \"3*n1\" \"n2\"", "64", "0", TAIL));
         let job = trace.jobs[0];
         assert_eq!((job.number, job.procs), (101, 4));
@@ -267,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn older_records_end_earlier_and_say_why_they_were_killed() {
+    fn records_without_later_fields_keep_the_kill_reason() {
         let text = record("0", "32", "5", "7200")
             + &record("0", "32", "16", "")
             + &record("0", "32", "14", "")
@@ -282,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_job_is_told_apart() {
+    fn non_job_records_are_distinguished() {
         let text = "\"EVENT_ADRSV_FINISH\" \"10.1\" 5 6\n".to_owned()
             + &record("1 \"n1\"", "64", "0", TAIL)
             + "\"JOB_FINISH\" \"10.108\" 220 101\n"

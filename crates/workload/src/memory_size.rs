@@ -7,7 +7,7 @@ use crate::parse_field;
 
 const KIBI: u64 = 1 << 10;
 
-/// An amount in Slurm's notation: `62.50G`, `114944K`; `bare` is the unit of a number alone.
+/// Parses an amount in Slurm's notation: `62.50G`, `114944K`; `bare` is the unit of a number alone.
 ///
 /// # Errors
 /// If `text` is neither.
@@ -18,7 +18,7 @@ pub(crate) fn slurm(text: &[u8], bare: u64, field: RecordField) -> Result<Option
     })
 }
 
-/// A number of bytes as people set it: `4294967296`, `4G`, `512M`; at least 1.
+/// Parses a number of bytes as users write it: `4294967296`, `4G`, `512M`; at least 1.
 pub(crate) fn binary_bytes(words: &str) -> Option<u64> {
     let digits = words.trim_end_matches(|letter: char| !letter.is_ascii_digit());
     let unit = match &words[digits.len()..] {
@@ -29,10 +29,11 @@ pub(crate) fn binary_bytes(words: &str) -> Option<u64> {
     number.checked_mul(unit).filter(|&bytes| bytes > 0)
 }
 
-/// An amount in the notation of Grid Engine, where capitals count by 1024 and others by 1000.
+/// Parses an amount in the notation of Grid Engine, where capitals count by 1024 and others by
+/// 1000.
 ///
 /// # Errors
-/// If `text` is none.
+/// If `text` is not in this notation.
 pub(crate) fn grid_engine(text: &[u8], field: RecordField) -> Result<Option<Bytes>, Finding> {
     amount(text, field, |unit| match unit {
         b"" => Some(1),
@@ -44,10 +45,10 @@ pub(crate) fn grid_engine(text: &[u8], field: RecordField) -> Result<Option<Byte
     })
 }
 
-/// An amount in the notation of PBS: `15240kb`, in bytes or words of 8 bytes.
+/// Parses an amount in the notation of PBS: `15240kb`, in bytes or words of 8 bytes.
 ///
 /// # Errors
-/// If `text` is none.
+/// If `text` is not in this notation.
 pub(crate) fn pbs(text: &[u8], field: RecordField) -> Result<Option<Bytes>, Finding> {
     amount(text, field, |unit| {
         let unit = unit.to_ascii_uppercase();

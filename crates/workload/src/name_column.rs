@@ -1,20 +1,20 @@
-//! Names that repeat from job to job, kept once.
+//! Interned names that repeat from job to job.
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
 
-/// A name in a [`NameColumn`] column; only meaningful together with it.
+/// The label of a name in a [`NameColumn`] column; only meaningful together with the column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NameId(NonZeroU32);
 
 impl NameId {
-    /// The label as an index into [`NameColumn::names`].
+    /// Returns the label as an index into [`NameColumn::names`].
     pub const fn index(self) -> usize {
         self.0.get() as usize - 1
     }
 }
 
-/// A column of names, four bytes a job.
+/// A column of names, with four bytes per job.
 #[derive(Clone, Debug, Default)]
 pub struct NameColumn {
     rows: Vec<Option<NameId>>,
@@ -24,32 +24,32 @@ pub struct NameColumn {
 }
 
 impl NameColumn {
-    /// The name of the job in `row`, if it is known.
+    /// Returns the name of the job in `row`, if it is known.
     pub fn get(&self, row: usize) -> Option<&str> {
         self.id(row).map(|label| self.name(label))
     }
 
-    /// The label of the job in `row`, if it is known.
+    /// Returns the label of the job in `row`, if it is known.
     pub fn id(&self, row: usize) -> Option<NameId> {
         self.rows.get(row).copied().flatten()
     }
 
-    /// The name behind a label of this column.
+    /// Returns the name of a label of this column.
     pub fn name(&self, label: NameId) -> &str {
         &self.names[label.index()]
     }
 
-    /// Every name, in the order in which they first occurred.
+    /// Returns every name, in the order of first occurrence.
     pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
         self.names.iter().map(AsRef::as_ref)
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether there are no rows.
+    /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
@@ -60,7 +60,7 @@ impl NameColumn {
         self.rows.push(label);
     }
 
-    /// Forgets the first `n` rows; names stay.
+    /// Removes the first `n` rows; names stay.
     pub(crate) fn drop_first(&mut self, n: usize) {
         self.rows.drain(..n);
     }
@@ -79,7 +79,7 @@ impl NameColumn {
     }
 }
 
-/// Equal if every job has the same name in both.
+/// Two columns are equal if every job has the same name in both.
 impl PartialEq for NameColumn {
     fn eq(&self, other: &Self) -> bool {
         self.len() == other.len() && (0..self.len()).all(|row| self.get(row) == other.get(row))

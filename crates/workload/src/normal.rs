@@ -5,14 +5,14 @@
     reason = "the coefficients stand as they were published"
 )]
 
-/// The probability that a normal deviate is at most `z`.
+/// Returns the probability that a normal deviate is at most `z`.
 pub(crate) fn probability(z: f64) -> f64 {
     0.5 * libm::erfc(-z * std::f64::consts::FRAC_1_SQRT_2)
 }
 
-/// The value that a normal deviate stays below with probability `p`, in (0, 1):
-/// PPND16 (Wichura, "Algorithm AS 241: the percentage points of the normal distribution",
-/// Applied Statistics 37, 1988), relative error about 1e-16.
+/// Returns the value that a normal deviate stays below with probability `p`, in (0, 1): PPND16
+/// (Wichura, "Algorithm AS 241: the percentage points of the normal distribution", Applied
+/// Statistics 37, 1988), relative error about 1e-16.
 pub(crate) fn quantile(p: f64) -> f64 {
     let q = p - 0.5;
     if q.abs() <= 0.425 {
@@ -31,7 +31,7 @@ pub(crate) fn quantile(p: f64) -> f64 {
     if q < 0.0 { -magnitude } else { magnitude }
 }
 
-/// Horner's rule; the constant comes first.
+/// Evaluates a polynomial by Horner's rule; the constant comes first.
 fn polynomial(coefficients: &[f64; 8], x: f64) -> f64 {
     coefficients.iter().rev().fold(0.0, |sum, c| sum * x + c)
 }
@@ -102,7 +102,7 @@ const FAR_DENOMINATOR: [f64; 8] = [
 mod tests {
     use super::*;
 
-    /// From the `statistics` module of Python.
+    /// Reference values from the `statistics` module of Python.
     const QUANTILES: [(f64, f64); 8] = [
         (0.5, 0.0),
         (0.1, -1.2815515655446008),
@@ -115,7 +115,7 @@ mod tests {
     ];
 
     #[test]
-    fn quantiles_are_those_of_the_normal_distribution() {
+    fn quantiles_match_the_normal_distribution() {
         for (p, z) in QUANTILES {
             assert!((quantile(p) - z).abs() <= 1e-14 * z.abs().max(1.0), "{p}");
             assert!((probability(z) - p).abs() <= 1e-14, "{z}");

@@ -1,4 +1,5 @@
-//! A file, a folder or standard input, compressed or not; the format is found by content.
+//! Opens a file, a directory or standard input, compressed or not; the format is detected by
+//! content.
 
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
@@ -13,18 +14,18 @@ use crate::trace::Trace;
 use crate::usage::TraceUsage;
 use flate2::read::MultiGzDecoder;
 
-/// What a reader keeps of each job.
+/// The columns of each job that a reader keeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ColumnSelection {
-    /// What a policy or a world needs: 40 bytes a job.
+    /// The columns that a policy or a world needs: 40 bytes per job.
     #[default]
     Core,
-    /// Names and how the job went as well: 92 bytes more, and the names.
+    /// Names and usage as well: 92 more bytes per job, and the names.
     All,
 }
 
 impl ColumnSelection {
-    /// How a job went as `read` finds out, if that is to be kept.
+    /// Returns the usage of a job, computed by `read`, if usage is kept.
     pub(crate) fn usage(self, read: impl FnOnce() -> TraceUsage) -> TraceUsage {
         match self {
             Self::Core => TraceUsage::default(),
@@ -33,40 +34,40 @@ impl ColumnSelection {
     }
 }
 
-/// How a trace is read.
+/// Options for reading a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadOptions {
-    /// What is kept of each job.
+    /// The columns that are kept.
     pub columns: ColumnSelection,
 }
 
-/// How messages call it.
+/// The name of standard input in messages.
 pub(crate) const STANDARD_INPUT: &str = "standard input";
 
-/// How much of the beginning decides about the format, in bytes.
+/// Size of the beginning from which the format is detected, in bytes.
 const PREFIX: u64 = 1 << 16;
 
-/// The most bytes that a compressed file may decompress to, unless the environment says otherwise:
-/// 4 GiB, about 40 million records. A small file can decompress to a thousand times its size, and
-/// its jobs would fill the memory.
+/// Default maximum number of bytes that a compressed file may decompress to: 4 GiB, about 40
+/// million records. A small file can decompress to a thousand times its size, and its jobs would
+/// fill the memory.
 pub const MAX_DECOMPRESSED: u64 = 4 << 30;
 
-/// The environment variable that says otherwise: a number of bytes, as in `16G`.
+/// The environment variable that overrides the maximum: a number of bytes, as in `16G`.
 pub const MAX_DECOMPRESSED_VARIABLE: &str = "TOLLGATE_MAX_DECOMPRESSED";
 
-/// Large enough that calls of the operating system do not show.
+/// Buffer size, large enough that system calls take no noticeable time.
 const BUFFER: usize = 1 << 16;
 
-/// What some editors put before UTF-8 text.
+/// The byte order mark that some editors write before UTF-8 text.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Reads the trace at `path`; `-` is standard input, and a folder is all its files as one trace,
-/// in order of submission.
+/// Reads the trace at `path`; `-` is standard input. A directory is read as one trace of all its
+/// files, in order of submission.
 ///
 /// # Errors
-/// [`OpenError`] with the file, the line, what was expected and perhaps a hint, if the file
-/// cannot be opened or read, is empty, binary, damaged or of no known format, or has not one
-/// usable line. Files that are only partly bad are read: see [`Trace::diagnostics`].
+/// [`OpenError`] with the file, the line, the expected content and perhaps a hint, if the file
+/// cannot be opened or read, is empty, binary, damaged or in no known format, or has no usable
+/// line. Files that are only partly bad are read: see [`Trace::diagnostics`].
 pub fn open(path: &Path, options: ReadOptions) -> Result<Trace, OpenError> {
     if path.is_dir() {
         return directory::read(path, options);
@@ -75,7 +76,7 @@ pub fn open(path: &Path, options: ReadOptions) -> Result<Trace, OpenError> {
     open_with(path, |name, bytes| read_text(name, bytes, options, outlet))
 }
 
-/// Reads a trace from any stream of bytes; `name` stands for it in messages.
+/// Reads a trace from any stream of bytes; `name` names the stream in messages.
 ///
 /// # Errors
 /// As [`open`].
@@ -86,11 +87,11 @@ pub fn read(name: &str, bytes: impl Read, options: ReadOptions) -> Result<Trace,
     })
 }
 
-/// Hands the bytes of a file, decompressed, to `read`, with the name of the file; `-` is standard
+/// Passes the decompressed bytes of a file to `read`, with the name of the file; `-` is standard
 /// input.
 ///
 /// # Errors
-/// If the file cannot be opened, and those of `read`.
+/// If the file cannot be opened, and the errors of `read`.
 pub(crate) fn open_with<T>(
     path: &Path,
     read: impl FnOnce(&str, Box<dyn Read + '_>) -> Result<T, ReadError>,
@@ -108,10 +109,10 @@ pub(crate) fn open_with<T>(
     }
 }
 
-/// As [`open_with`], from a stream of bytes of this name.
+/// Passes bytes to `read` as [`open_with`] does, from a stream of this name.
 ///
 /// # Errors
-/// Those of `read`.
+/// The errors of `read`.
 pub(crate) fn read_with<T>(
     name: &str,
     mut bytes: impl Read,
@@ -139,11 +140,11 @@ pub(crate) fn read_with<T>(
     })
 }
 
-/// How many bytes a compressed file may decompress to: what the environment says, else
-/// [`MAX_DECOMPRESSED`].
+/// Returns the maximum number of bytes that a compressed file may decompress to: the value of the
+/// environment variable, else [`MAX_DECOMPRESSED`].
 ///
 /// # Errors
-/// [`ReadError::BadLimit`] if the environment says what is no number of bytes.
+/// [`ReadError::BadLimit`] if the environment variable is not a number of bytes.
 fn max_decompressed() -> Result<u64, ReadError> {
     let Some(words) = std::env::var_os(MAX_DECOMPRESSED_VARIABLE) else {
         return Ok(MAX_DECOMPRESSED);
@@ -154,7 +155,7 @@ fn max_decompressed() -> Result<u64, ReadError> {
     })
 }
 
-/// A reader that fails behind so many bytes, unless they are all there is.
+/// A reader that fails after a maximum number of bytes, unless the stream ends there.
 struct LimitedReader<R> {
     bytes: R,
     left: u64,
@@ -171,7 +172,7 @@ impl<R> LimitedReader<R> {
     }
 }
 
-/// Why [`LimitedReader`] fails.
+/// The error with which [`LimitedReader`] fails.
 #[derive(Debug, thiserror::Error)]
 #[error("more than {most} bytes")]
 struct ByteLimitExceeded {
@@ -194,7 +195,7 @@ impl<R: Read> Read for LimitedReader<R> {
     }
 }
 
-/// Takes what some editors put before UTF-8 text off the beginning of a file.
+/// Removes the byte order mark of UTF-8 text from the beginning of a file.
 pub(crate) fn without_byte_order_mark(prefix: &mut Vec<u8>) {
     if prefix.starts_with(BYTE_ORDER_MARK) {
         prefix.drain(..BYTE_ORDER_MARK.len());
@@ -223,7 +224,7 @@ pub(crate) fn read_text(
     format.read(outlet, name, whole, options)
 }
 
-/// The decompressor reports damage as an error of reading.
+/// Turns a read error that the decompressor caused into an error about the gzip data.
 fn gzip_error(cause: ReadError) -> ReadError {
     let ReadError::Io { line, error } = cause else {
         return cause;
@@ -247,7 +248,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stream_of_the_maximum_is_read_whole_and_a_longer_one_is_not() {
+    fn stream_at_the_limit_is_read_and_a_longer_one_rejected() {
         let read = |length: usize, most| {
             let mut all = Vec::new();
             let bytes = vec![7; length];

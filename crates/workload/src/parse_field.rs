@@ -1,4 +1,4 @@
-//! Single fields of a record: from text to a value that makes sense, or to what is wrong.
+//! Parsers for single fields of a record: each returns a legal value or the problem with the text.
 
 use std::borrow::Cow;
 
@@ -8,33 +8,34 @@ use crate::diagnostics::{Diagnostics, Finding, RecordField};
 use crate::parse_number::{NumberError, millionths, whole};
 use crate::usage::TraceUsage;
 
-/// Times beyond this many microseconds (1e11 seconds, 3,000 years) are no times.
+/// Maximum magnitude of a time, in microseconds (1e11 seconds, 3,000 years).
 const MAX_MICROS: i64 = 100_000_000_000_000_000;
 
-/// More processor time in microseconds than this (1e12 seconds) no job uses.
+/// Maximum processor time of a job, in microseconds (1e12 seconds).
 const MAX_CPU_MICROS: i64 = 1_000_000_000_000_000_000;
 
-/// More processors than this no job can have.
+/// Maximum number of processors of a job.
 const MAX_PROCS: u64 = 10_000_000;
 
-/// More millionths of a credit than this (1e12 credits) nobody has.
+/// Maximum amount of money, in millionths of a credit (1e12 credits).
 const MAX_MONEY: i64 = 1_000_000_000_000_000_000;
 
-/// More bytes a processor than this (16 TiB) no job can have: the unit must be another.
+/// Maximum memory of a job, in bytes per processor (16 TiB): for a larger value the unit must be
+/// wrong.
 const MAX_MEMORY: u64 = 1 << 44;
 
-/// How traces write an unknown time: -1 second. Kept as the run time of jobs that never ran,
-/// because the published mean run times count it.
+/// The notation of traces for an unknown time: -1 second. Kept as the run time of jobs that never
+/// ran, because the published mean run times count it.
 const UNKNOWN_SPAN: Span = Span::from_secs(-1);
 
-/// The public number of a job.
+/// Parses the public number of a job.
 pub(crate) fn job_number(text: &[u8]) -> Result<u64, Finding> {
     whole(text)
         .map_err(|error| in_field(error, RecordField::JobNumber))?
         .ok_or(Finding::OutOfRange(RecordField::JobNumber))
 }
 
-/// When a job was submitted.
+/// Parses the submission time of a job.
 pub(crate) fn submit(text: &[u8]) -> Result<Instant, Finding> {
     let submit = span(text, RecordField::Submit)?;
     if submit < Span::ZERO {
@@ -43,7 +44,7 @@ pub(crate) fn submit(text: &[u8]) -> Result<Instant, Finding> {
     Ok(Instant::ZERO + submit)
 }
 
-/// A number of processors; none if it is unknown, which traces write as -1 or 0.
+/// Parses a number of processors; None if it is unknown, which traces write as -1 or 0.
 pub(crate) fn procs(text: &[u8]) -> Result<Option<u32>, Finding> {
     match whole(text).map_err(|error| in_field(error, RecordField::Procs))? {
         None | Some(0) => Ok(None),
@@ -52,7 +53,7 @@ pub(crate) fn procs(text: &[u8]) -> Result<Option<u32>, Finding> {
     }
 }
 
-/// A whole number of whatever the format counts, 0 or more.
+/// Parses a whole number of at least 0, in the unit of the format.
 pub(crate) fn count(text: &[u8], field: RecordField) -> Result<i64, Finding> {
     whole(text)
         .map_err(|error| in_field(error, field))?
@@ -60,13 +61,13 @@ pub(crate) fn count(text: &[u8], field: RecordField) -> Result<i64, Finding> {
         .ok_or(Finding::OutOfRange(field))
 }
 
-/// A time that may be unknown, so negative.
+/// Parses a time. Negative values mean unknown.
 pub(crate) fn span(text: &[u8], field: RecordField) -> Result<Span, Finding> {
     let micros = millionths(text).map_err(|error| in_field(error, field))?;
     in_range(micros, field)
 }
 
-/// So many microseconds, if that is a time.
+/// Returns a span of `micros` microseconds, if that is a legal time.
 pub(crate) fn in_range(micros: i64, field: RecordField) -> Result<Span, Finding> {
     if !(-MAX_MICROS..=MAX_MICROS).contains(&micros) {
         return Err(Finding::OutOfRange(field));
@@ -74,14 +75,14 @@ pub(crate) fn in_range(micros: i64, field: RecordField) -> Result<Span, Finding>
     Ok(Span::from_micros(micros))
 }
 
-/// Whether there is a span, and a positive one: what [`settle_times`] keeps of an estimate.
+/// Returns whether there is a positive span, which [`resolve_times`] keeps as an estimate.
 pub(crate) fn is_positive_span(text: Option<&[u8]>, field: RecordField) -> bool {
     let read = text.map(|text| span(text, field));
     matches!(read, Some(Ok(span)) if span > Span::ZERO)
 }
 
-/// A run time and an estimate that a job can have, from those that were read; notes what had
-/// to be assumed. No estimate gives the run time; a negative run time becomes the unknown.
+/// Returns a legal run time and estimate from the values that were read, and notes what had to be
+/// assumed. A missing estimate becomes the run time; a negative run time becomes the unknown one.
 pub(crate) fn resolve_times(
     runtime: Option<Span>,
     estimate: Option<Span>,
@@ -108,13 +109,13 @@ pub(crate) fn resolve_times(
     }
 }
 
-/// A span that a job can do without, however long; none if it is unknown, so negative.
+/// Parses an optional span of any length; None if it is negative, so unknown.
 pub(crate) fn known_span(text: &[u8], field: RecordField) -> Result<Option<Span>, Finding> {
     let micros = millionths(text).map_err(|error| in_field(error, field))?;
     Ok((micros >= 0).then(|| Span::from_micros(micros)))
 }
 
-/// So many times `unit` bytes, saturating; none if that is unknown, so negative.
+/// Parses a number of units of `unit` bytes, saturating; None if it is negative, so unknown.
 pub(crate) fn bytes(text: &[u8], unit: u64, field: RecordField) -> Result<Option<Bytes>, Finding> {
     if let Ok(Some(count)) = whole(text) {
         return Ok(Some(Bytes::new(count).times(unit)));
@@ -127,7 +128,7 @@ pub(crate) fn bytes(text: &[u8], unit: u64, field: RecordField) -> Result<Option
     Ok((count >= 0.0).then(|| Bytes::new((count * unit as f64).round() as u64)))
 }
 
-/// The value that was read, if it makes sense; that it does not is noted.
+/// Returns the parsed value if it is legal, and notes the finding otherwise.
 pub(crate) fn usable<T>(
     read: Result<Option<T>, Finding>,
     field: RecordField,
@@ -139,7 +140,8 @@ pub(crate) fn usable<T>(
     })
 }
 
-/// What of `usage` a job on `procs` processors can have; notes what is left out.
+/// Returns the values of `usage` that a job on `procs` processors can have; notes the values that
+/// it removes.
 pub(crate) fn resolve_usage(usage: TraceUsage, procs: u32, notes: &mut Vec<Finding>) -> TraceUsage {
     let procs = u64::from(procs);
     let most_cpu = MAX_MICROS.saturating_mul(procs as i64).min(MAX_CPU_MICROS);
@@ -170,7 +172,7 @@ pub(crate) fn resolve_usage(usage: TraceUsage, procs: u32, notes: &mut Vec<Findi
     }
 }
 
-/// A deadline after submission, if it can be one.
+/// Parses a deadline after submission, if it is legal.
 pub(crate) fn deadline(text: &[u8]) -> Option<Span> {
     let micros = millionths(text).ok()?;
     (1..=MAX_MICROS)
@@ -178,17 +180,17 @@ pub(crate) fn deadline(text: &[u8]) -> Option<Span> {
         .then_some(Span::from_micros(micros))
 }
 
-/// A budget, if it can be one.
+/// Parses a budget, if it is legal.
 pub(crate) fn budget(text: &[u8]) -> Option<Credits> {
     money(text).map(Credits::from_micros)
 }
 
-/// A penalty rate, if it can be one.
+/// Parses a penalty rate, if it is legal.
 pub(crate) fn penalty(text: &[u8]) -> Option<CreditsPerSecond> {
     money(text).map(|micros| CreditsPerSecond::from_f64(Credits::from_micros(micros).as_f64()))
 }
 
-/// Text as UTF-8; bytes that are none are replaced, and `lossy` is set.
+/// Returns text as UTF-8; invalid bytes are replaced, and `lossy` is set.
 pub(crate) fn utf8<'a>(text: &'a [u8], lossy: &mut bool) -> Cow<'a, str> {
     let text = String::from_utf8_lossy(text);
     *lossy |= matches!(text, Cow::Owned(_));

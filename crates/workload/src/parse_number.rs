@@ -1,23 +1,23 @@
 //! Numbers as traces write them, read from bytes.
 
-/// Why a field is no number.
+/// Why a field is not a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NumberError {
     /// Text, nothing at all, or not-a-number.
     NotANumber,
     /// A fraction where only whole numbers make sense.
     NotWhole,
-    /// A whole number that does not fit.
+    /// A whole number that is too large.
     TooLarge,
 }
 
 const MILLION: i64 = 1_000_000;
 
-/// More digits before the point than this are read through `f64`: the plain sum would not
-/// fit once it counts millionths.
+/// Maximum number of digits before the point for the plain sum; a longer number is parsed as `f64`,
+/// since the sum would overflow in millionths.
 const PLAIN_DIGITS: usize = 12;
 
-/// Reads a decimal number as millionths, rounded to the nearest and saturating: seconds become
+/// Parses a decimal number as millionths, rounded to the nearest and saturating: seconds become
 /// microseconds. A sign, a fraction and an exponent are allowed.
 pub(crate) fn millionths(text: &[u8]) -> Result<i64, NumberError> {
     let (negative, digits) = match text {
@@ -32,7 +32,7 @@ pub(crate) fn millionths(text: &[u8]) -> Result<i64, NumberError> {
     Ok(if negative { -magnitude } else { magnitude })
 }
 
-/// Reads a whole number: `64`, or `64.00` as some traces write it. Negative ones give `None`.
+/// Parses a whole number: `64`, or `64.00` as some traces write it. Negative numbers give `None`.
 pub(crate) fn whole(text: &[u8]) -> Result<Option<u64>, NumberError> {
     if !text.is_empty() && text.iter().all(u8::is_ascii_digit) {
         return digits(text).map(Some).ok_or(NumberError::TooLarge);
@@ -45,7 +45,7 @@ pub(crate) fn whole(text: &[u8]) -> Result<Option<u64>, NumberError> {
     }
 }
 
-/// From here on millionths went through `f64` and are not exact.
+/// From this value on, millionths were parsed as `f64` and are not exact.
 const EXACT: i64 = 1_000_000_000_000_000_000;
 
 fn digits(text: &[u8]) -> Option<u64> {
@@ -54,7 +54,7 @@ fn digits(text: &[u8]) -> Option<u64> {
     })
 }
 
-/// Unsigned `digits[.digits]` with few enough digits for exact integer arithmetic.
+/// Parses unsigned `digits[.digits]` with few enough digits for exact integer arithmetic.
 fn plain(text: &[u8]) -> Option<i64> {
     let mut value: i64 = 0;
     for (at, &byte) in text.iter().enumerate() {
@@ -69,7 +69,7 @@ fn plain(text: &[u8]) -> Option<i64> {
     (!text.is_empty()).then_some(value * MILLION)
 }
 
-/// The digits after the point as millionths; the seventh rounds.
+/// Returns the digits after the point as millionths; the seventh digit rounds.
 fn fraction(digits: &[u8]) -> Option<i64> {
     if !digits.iter().all(u8::is_ascii_digit) {
         return None;
@@ -159,7 +159,7 @@ mod tests {
         fn written_spans_read_back(micros in -4_000_000_000_000_000_000i64..4_000_000_000_000_000_000) {
             let text = tollgate_model::Span::from_micros(micros).to_string();
             let read = millionths(text.as_bytes()).unwrap();
-            // Thirteen and more digits before the point go through f64.
+            // Thirteen and more digits before the point are parsed as f64.
             let exact = micros.unsigned_abs() < 1_000_000_000_000_000_000;
             prop_assert!(!exact || read == micros, "{} {}", text, read);
         }

@@ -8,10 +8,10 @@ use crate::parse_number::millionths;
 
 const SECONDS_PER_DAY: i64 = 86_400;
 
-/// An instant as `YYYY-MM-DDTHH:MM:SS`, taken as UTC, or as Unix seconds.
+/// Parses an instant as `YYYY-MM-DDTHH:MM:SS`, taken as UTC, or as Unix seconds.
 ///
 /// # Errors
-/// If `text` is neither, or before 1970.
+/// If `text` is neither, or is before 1970.
 pub(crate) fn instant(text: &[u8], field: RecordField) -> Result<Instant, Finding> {
     if text.iter().all(u8::is_ascii_digit) {
         return unix_seconds(text, field);
@@ -20,20 +20,20 @@ pub(crate) fn instant(text: &[u8], field: RecordField) -> Result<Instant, Findin
     since_epoch(Span::from_secs(seconds), field)
 }
 
-/// Whether the zone of a time was said or assumed.
+/// Whether the time zone was stated or assumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ZoneOrigin {
-    /// It is UTC.
+    /// The text states UTC.
     Explicit,
-    /// It was taken as UTC.
+    /// The text states no zone; UTC is assumed.
     Assumed,
 }
 
-/// An instant as `YYYY-MM-DD HH:MM:SS`, perhaps with a `T` instead of the blank, a fraction, and
-/// a `Z` behind it for UTC; or as Unix seconds.
+/// Parses an instant as `YYYY-MM-DD HH:MM:SS`, optionally with a `T` instead of the blank, a
+/// fraction, and a trailing `Z` for UTC; or as Unix seconds.
 ///
 /// # Errors
-/// If `text` is neither, or before 1970.
+/// If `text` is neither, or is before 1970.
 pub(crate) fn timestamp(text: &[u8], field: RecordField) -> Result<(Instant, ZoneOrigin), Finding> {
     if let Ok(instant) = unix_seconds(text, field) {
         return Ok((instant, ZoneOrigin::Explicit));
@@ -55,10 +55,10 @@ pub(crate) fn timestamp(text: &[u8], field: RecordField) -> Result<(Instant, Zon
     Ok((instant(&whole, field)? + Span::from_micros(fraction), zone))
 }
 
-/// An instant in Unix seconds.
+/// Parses an instant in Unix seconds.
 ///
 /// # Errors
-/// If `text` is no number, or negative.
+/// If `text` is not a number, or is negative.
 pub(crate) fn unix_seconds(text: &[u8], field: RecordField) -> Result<Instant, Finding> {
     since_epoch(parse_field::span(text, field)?, field)
 }
@@ -70,11 +70,11 @@ fn since_epoch(span: Span, field: RecordField) -> Result<Instant, Finding> {
     Ok(Instant::ZERO + parse_field::in_range(span.as_micros(), field)?)
 }
 
-/// A span as `[days-]hours:minutes:seconds`, `minutes:seconds` or `seconds`; after days the
-/// hours come first, whatever is left out at the end. The last may have a fraction.
+/// Parses a span as `[days-]hours:minutes:seconds`, `minutes:seconds` or `seconds`. After days, the
+/// first field is hours and trailing fields may be missing. The last field may have a fraction.
 ///
 /// # Errors
-/// If `text` is none of these, or too long for a job.
+/// If `text` has none of these forms, or is too long for a job.
 pub(crate) fn span(text: &[u8], field: RecordField) -> Result<Span, Finding> {
     let (days, clock) = match memchr::memchr(b'-', text) {
         Some(dash) => (Some(&text[..dash]), &text[dash + 1..]),
@@ -128,7 +128,7 @@ fn numbers(text: &str, between: char) -> Option<[i64; 3]> {
     pieces.next().is_none().then_some(found)
 }
 
-/// Days since the Unix epoch. Years begin in March, so that the leap day comes last
+/// Returns days since the Unix epoch. Years begin in March, so that the leap day comes last
 /// (Richards, "Calendars", in: Explanatory Supplement to the Astronomical Almanac, 2013).
 const fn days(year: i64, month: i64, day: i64) -> i64 {
     let (year, month) = if month <= 2 {

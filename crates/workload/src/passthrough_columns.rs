@@ -1,16 +1,16 @@
-//! Columns of a job table that tollgate does not know, kept as they were and passed through.
+//! Columns of a job table that tollgate does not know, passed through unchanged.
 
-/// A rectangle of text cells in one allocation; a row for each job of the trace.
+/// A rectangle of text cells in one allocation; one row for each job of the trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PassthroughColumns {
     names: Vec<String>,
     text: String,
-    /// Where each cell ends in `text`, row by row.
+    /// The end of each cell in `text`, row by row.
     ends: Vec<usize>,
 }
 
 impl PassthroughColumns {
-    /// No rows yet, of columns with these names.
+    /// Creates columns with these names and no rows.
     pub fn new(names: Vec<String>) -> Self {
         Self {
             names,
@@ -18,12 +18,12 @@ impl PassthroughColumns {
         }
     }
 
-    /// The names of the columns, in file order. Never empty in a trace.
+    /// Returns the names of the columns, in file order. Never empty in a trace.
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// The cells of the job in `row`, in the order of the names.
+    /// Returns the cells of the job in `row`, in the order of the names.
     pub fn row(&self, row: usize) -> impl Iterator<Item = &str> {
         let first = row * self.names.len();
         (first..first + self.names.len()).map(|cell| self.cell(cell))
@@ -35,7 +35,7 @@ impl PassthroughColumns {
         self.ends.push(self.text.len());
     }
 
-    /// Forgets the first `n` rows.
+    /// Removes the first `n` rows.
     pub(crate) fn drop_first(&mut self, n: usize) {
         let cells = n * self.names.len();
         let bytes = self.start(cells);

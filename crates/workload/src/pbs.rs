@@ -1,13 +1,13 @@
 //! Accounting records of PBS and Torque: `date time;type;id;name=value name=value ..`.
 //!
-//! Only `E` records (a job has ended) are jobs; the others tell of its life until then and
-//! are passed over. A line that does not begin with a date goes on with the one before: with
-//! a blank between them if it begins with the name of an attribute, else without, because
-//! exporters wrap within words.
+//! Only `E` records (end of a job) are jobs; records of earlier events are ignored. A line that
+//! does not begin with a date continues the line before it. The two are joined by a blank if the
+//! line begins with the name of an attribute, and without a blank otherwise, because exporters wrap
+//! within words.
 //!
 //! - Submission is `ctime`, else `qtime`; run time is from `start` to `end`.
-//! - Processors: the slots in `exec_host`, or `resources_used.ncpus` if that is more; else, as
-//!   requested ones, `Resource_List.nodes`, or `Resource_List.ncpus` if that is more.
+//! - Processors: the slots in `exec_host`, or `resources_used.ncpus` if that is more; else the
+//!   requested processors, `Resource_List.nodes`, or `Resource_List.ncpus` if that is more.
 //! - Estimate: `Resource_List.walltime`. Account: `account`, else `project`.
 //! - Usage: `resources_used.cput` and `.mem`, `Resource_List.mem`, `Exit_status`.
 //! - The tasks of an array share the number of the array.
@@ -27,10 +27,10 @@ use crate::record_reader::{self, NEVER_RAN, ParsedRecord, RecordFormat};
 use crate::trace::{RecordNames, Trace};
 use crate::usage::{TraceStatus, TraceUsage};
 
-/// What a record begins with, `0` for any digit.
+/// The beginning of a record, with `0` for any digit.
 const DATE: &[u8] = b"00/00/0000 00:00:00;";
 
-/// How the attributes begin that a wrapped line may begin with.
+/// The beginnings of attributes at which a wrapped line may begin.
 const ATTRIBUTES: [&[u8]; 16] = [
     b"Exit_status=",
     b"Resource_List.",
@@ -50,7 +50,7 @@ const ATTRIBUTES: [&[u8]; 16] = [
     b"start=",
 ];
 
-/// Reads every record of `reader`; records that are no jobs are counted and left out.
+/// Reads every record of `reader`; records that are not jobs are counted and skipped.
 ///
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no record was a job.
@@ -58,7 +58,7 @@ pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<
     read_to(&mut TraceSink::collecting(), source, reader, options)
 }
 
-/// As [`read`], through `outlet`.
+/// Reads as [`read`] does, through `outlet`.
 pub(crate) fn read_to(
     outlet: &mut TraceSink<'_>,
     source: &str,
@@ -68,7 +68,7 @@ pub(crate) fn read_to(
     record_reader::read(PbsFormat, outlet, source, reader, options)
 }
 
-/// Whether `line` begins with the date and time of a record.
+/// Returns whether `line` begins with the date and time of a record.
 pub(crate) fn begins_record(line: &[u8]) -> bool {
     line.len() >= DATE.len()
         && line.iter().zip(DATE).all(|(byte, form)| match form {
@@ -144,7 +144,7 @@ fn parse_record<'a>(
     })
 }
 
-/// A job that was deleted while it waited has no start, or one of 0.
+/// Parses the start. A job that was deleted while it waited has no start, or a start of 0.
 fn start(attributes: PbsAttributes<'_>) -> Result<Option<Instant>, Finding> {
     let text = attributes.get(b"start");
     let start = text
@@ -196,8 +196,8 @@ fn usage(
     }
 }
 
-/// Torque and PBS number the reasons for which they kill a job differently, from -1 downwards;
-/// PBS is known by its `exec_vnode`.
+/// Parses the status. Torque and PBS number their kill reasons differently, from -1 downwards; PBS
+/// is recognised by its `exec_vnode`.
 fn status(attributes: PbsAttributes<'_>) -> TraceStatus {
     let is_pbs = attributes.get(b"exec_vnode").is_some();
     match (attributes.get(b"Exit_status"), is_pbs) {
@@ -226,12 +226,12 @@ fn procs(attributes: PbsAttributes<'_>, name: &[u8]) -> Result<Option<u32>, Find
     Ok(count.flatten())
 }
 
-/// The processors in `n33/7+n33/6` (two), `n33/0*13` (13) or `n33/0-3,7` (five).
+/// Counts the processors in `n33/7+n33/6` (two), `n33/0*13` (13) or `n33/0-3,7` (five).
 fn slots(hosts: &[u8]) -> Result<Option<u32>, Finding> {
     sum(hosts.split(|byte| b"+,".contains(byte)).map(width))
 }
 
-/// The processors in `4:ppn=8` (32) or `n33:ppn=2+1` (three).
+/// Counts the processors in `4:ppn=8` (32) or `n33:ppn=2+1` (three).
 fn node_slots(nodes: &[u8]) -> Result<Option<u32>, Finding> {
     sum(nodes.split(|&byte| byte == b'+').map(node_width))
 }
@@ -242,7 +242,7 @@ fn sum(mut widths: impl Iterator<Item = Option<u32>>) -> Result<Option<u32>, Fin
     parse_field::procs(sum.to_string().as_bytes())
 }
 
-/// So many nodes, or one by name, times processors per node.
+/// Returns the number of nodes (one for a name) times the processors per node.
 fn node_width(nodes: &[u8]) -> Option<u32> {
     let mut parts = std::str::from_utf8(nodes).ok()?.split(':');
     let count: u32 = parts.next()?.parse().unwrap_or(1);
@@ -250,7 +250,7 @@ fn node_width(nodes: &[u8]) -> Option<u32> {
     count.checked_mul(per_node.map_or(Ok(1), str::parse).ok()?)
 }
 
-/// The processors of one slot or range of slots; the host's name may hold a dash as well.
+/// Returns the processors of one slot or range of slots; the host's name may also contain a dash.
 fn width(slot: &[u8]) -> Option<u32> {
     let slot = slot.rsplit(|&byte| byte == b'/').next()?;
     let slot = std::str::from_utf8(slot).ok()?;
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ended_job_is_read() {
+    fn finished_job_is_read() {
         let job = with("", "").unwrap().unwrap();
         assert_eq!((job.number, job.submit), (6, Instant::from_secs(100)));
         assert_eq!(job.runtime, Span::from_secs(60));
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_job_is_told_apart() {
+    fn non_job_records_are_distinguished() {
         assert_eq!(with(";E;", ";S;"), Ok(None));
         assert_eq!(with("start=160 ", "").unwrap().unwrap().runtime, NEVER_RAN);
         assert_eq!(

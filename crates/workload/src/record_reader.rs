@@ -1,4 +1,4 @@
-//! What the readers of accounting records have in common: lines become drafts, drafts jobs.
+//! Common parts of the readers of accounting records: lines become drafts, drafts become jobs.
 
 use std::io::BufRead;
 
@@ -17,62 +17,62 @@ use crate::usage::TraceUsage;
 /// The run time of a job that never started, as SWF writes it.
 pub(crate) const NEVER_RAN: Span = Span::from_secs(-1);
 
-/// What one record says about a job.
+/// The parsed data of one record of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ParsedRecord<'a> {
-    /// The public number.
+    /// Public number.
     pub(crate) number: u64,
-    /// When it was submitted, since the Unix epoch.
+    /// Submission time, since the Unix epoch.
     pub(crate) submit: Instant,
-    /// How long it ran; [`NEVER_RAN`] if it did not.
+    /// Run time; [`NEVER_RAN`] if the job did not run.
     pub(crate) runtime: Span,
-    /// The limit on its run time, if it had one.
+    /// Limit on the run time, if there was one.
     pub(crate) estimate: Option<Span>,
-    /// Processors it got.
+    /// Allocated processors.
     pub(crate) allocated: Option<u32>,
-    /// Processors it asked for.
+    /// Requested processors.
     pub(crate) requested: Option<u32>,
-    /// Who it was and where it went.
+    /// Names: user, group, account, executable and queue.
     pub(crate) names: RecordNames<'a>,
-    /// How it went, if that was asked for.
+    /// Usage, if it was requested.
     pub(crate) usage: TraceUsage,
-    /// The tries at running it, if the format tells of them.
+    /// Attempts, if the format records them.
     pub(crate) attempts: Option<Vec<TraceAttempt>>,
-    /// What had to be assumed already.
+    /// Assumptions made so far.
     pub(crate) notes: Vec<Finding>,
 }
 
-/// A format in which records follow each other, each beginning on a line of its own.
+/// A format of consecutive records, each beginning on a new line.
 pub(crate) trait RecordFormat {
-    /// When the clock of the records begins, if they all say the same.
+    /// Origin of the records' clock, if all records have the same.
     const ORIGIN: Option<Instant> = Some(Instant::ZERO);
 
-    /// Whether `line` begins a record; one that does not belongs to the record before it.
+    /// Returns whether `line` begins a record; any other line belongs to the record before it.
     fn begins_record(&self, line: &[u8]) -> bool;
 
-    /// How a further line of a record is put behind what there is of it.
+    /// Appends a further line to a record.
     fn join(&self, record: &mut Vec<u8>, line: &[u8]) {
         record.extend_from_slice(line);
     }
 
-    /// The job in the record `text`, as much of it as is to be kept; none if it is no record of
-    /// a job, such as a comment.
+    /// Parses the job in the record `text`, with the columns that are to be kept; None if the
+    /// record is not a job, such as a comment.
     ///
     /// # Errors
-    /// What makes the record useless.
+    /// If the record is unusable.
     fn parse<'a>(
         &mut self,
         text: &'a [u8],
         keep: ColumnSelection,
     ) -> Result<Option<ParsedRecord<'a>>, Finding>;
 
-    /// What `text`, a part of a job, tells of how the job went whose draft came last.
+    /// Returns the usage in `text`, a part of the job whose draft came last.
     fn parse_part(&self, _text: &[u8]) -> Option<TraceUsage> {
         None
     }
 }
 
-/// Reads every record of `reader`; those that are no jobs are counted and left out.
+/// Reads every record of `reader`; records that are not jobs are counted and skipped.
 ///
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no record was a job.
@@ -106,7 +106,7 @@ struct RecordReader<'a, 'v, F> {
     trace: Trace,
     outlet: &'a mut TraceSink<'v>,
     latest: Instant,
-    /// The record whose last line may not have come yet, and the line that it began on.
+    /// The record whose last line may not have been read yet, and its first line number.
     pending: Vec<u8>,
     begun: u64,
 }
@@ -121,7 +121,7 @@ impl<F: RecordFormat> RecordReader<'_, '_, F> {
             }
         };
         if !self.pending.is_empty() && !self.format.begins_record(text) {
-            // One that never ends is not held: it is too long already.
+            // A record that never ends must not be held in memory: it is too long already.
             if self.pending.len() <= MAX_LINE {
                 self.format.join(&mut self.pending, text);
             }
@@ -154,7 +154,7 @@ impl<F: RecordFormat> RecordReader<'_, '_, F> {
             self.merge_part(text);
         }
         if let Some(draft) = draft? {
-            // Not before: the parts of a job come behind it.
+            // This must not happen earlier: the parts of a job come after it.
             self.outlet.before_job(&mut self.trace);
             push(&mut self.trace, draft, self.begun, &mut self.latest);
         }
@@ -170,7 +170,7 @@ impl<F: RecordFormat> RecordReader<'_, '_, F> {
     }
 }
 
-/// Appends the job of `draft`, which began on `line`, and notes what had to be assumed.
+/// Appends the job of `draft`, which began on `line`, and notes the assumptions.
 pub(crate) fn push(
     trace: &mut Trace,
     mut draft: ParsedRecord<'_>,
@@ -215,8 +215,8 @@ fn job(trace: &mut Trace, draft: &ParsedRecord<'_>, line: u64) -> TraceJob {
     }
 }
 
-/// How long a job ran from `start` to `end`; an end before the start is noted, and the job
-/// taken as one that never ran.
+/// Returns the run time of a job from `start` to `end`. An end before the start is noted, and the
+/// job then counts as one that never ran.
 pub(crate) fn run_time(start: Instant, end: Instant, notes: &mut Vec<Finding>) -> Span {
     if end < start {
         notes.push(Finding::NegativeRunTime);
@@ -225,7 +225,7 @@ pub(crate) fn run_time(start: Instant, end: Instant, notes: &mut Vec<Finding>) -
     end.since(start)
 }
 
-/// How long a job waited from `submit` to `start`; a start before the submission is noted.
+/// Returns the wait of a job from `submit` to `start`; a start before the submission is noted.
 pub(crate) fn wait_time(submit: Instant, start: Instant, notes: &mut Vec<Finding>) -> Option<Span> {
     let wait = start.since(submit);
     let sound = (wait >= Span::ZERO).then_some(wait);
@@ -236,8 +236,8 @@ pub(crate) fn wait_time(submit: Instant, start: Instant, notes: &mut Vec<Finding
     )
 }
 
-/// The whole number that a job's identifier begins with (`123` of `123_4`, `123[4].host` and
-/// `123.host`). The tasks of an array share it, which is noted.
+/// Parses the whole number at the beginning of a job's identifier (`123` of `123_4`, `123[4].host`
+/// and `123.host`). The tasks of an array share the number, which is noted.
 ///
 /// # Errors
 /// If the identifier does not begin with a digit, or the number is too large.
@@ -250,10 +250,10 @@ pub(crate) fn leading_number(id: &[u8], notes: &mut Vec<Finding>) -> Result<u64,
     parse_field::job_number(number)
 }
 
-/// A value that the record must have.
+/// Returns a required value.
 ///
 /// # Errors
-/// If it does not.
+/// If the record lacks the value.
 pub(crate) fn required(value: Option<&[u8]>, field: RecordField) -> Result<&[u8], Finding> {
     value.ok_or(Finding::Missing(field))
 }

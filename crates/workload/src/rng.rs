@@ -1,17 +1,17 @@
-//! Pinned random streams: one for each seed, index and purpose, so that drawing more of one
-//! thing leaves every other draw alone.
+//! Pinned random streams: one for each seed, index and purpose, so that more draws for one purpose
+//! do not change any other draw.
 //!
-//! A stream is SplitMix64 (Steele, Lea & Flood, "Fast splittable pseudorandom number
-//! generators", OOPSLA 2014) started at a hash of its key. Logarithms and the like are those
-//! of the `libm` crate, so that the bytes are the same on every platform. The values are part
-//! of tollgate's output: tests pin them.
+//! A stream is SplitMix64 (Steele, Lea & Flood, "Fast splittable pseudorandom number generators",
+//! OOPSLA 2014) started at a hash of its key. Functions such as the logarithm come from the `libm`
+//! crate, so that the bytes are the same on every platform. The values are part of tollgate's
+//! output: tests pin them.
 
 use crate::normal;
 
 /// The step of SplitMix64: 2^64 over the golden ratio, odd.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// What a stream is for.
+/// The purpose of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StreamPurpose {
     /// Whether a job is of high urgency.
@@ -22,19 +22,19 @@ pub enum StreamPurpose {
     Budget,
     /// The penalty factor of a job.
     Penalty,
-    /// When sessions of the embedded workload begin.
+    /// Beginnings of the sessions of the embedded workload.
     Arrivals,
-    /// How busy each day of the embedded workload is.
+    /// Busyness of each day of the embedded workload.
     Days,
-    /// What the sessions of the embedded workload are made of.
+    /// Jobs in the sessions of the embedded workload.
     Sessions,
-    /// What the users of the embedded workload are like.
+    /// Traits of the users of the embedded workload.
     Users,
-    /// How large and how popular the clusters of a campus are.
+    /// Size and popularity of the clusters of a campus.
     Clusters,
-    /// When the computers of a campus are rebooted.
+    /// Reboots of the computers of a campus.
     Reboots,
-    /// When users sit down at the computers of a campus, and for how long.
+    /// Begin and duration of the log-ins at the computers of a campus.
     LogIns,
     /// The batches of tasks of a campus.
     Batches,
@@ -42,14 +42,14 @@ pub enum StreamPurpose {
     BadTasks,
     /// The tasks of a campus that need longer than a day.
     LongTasks,
-    /// Which allocations of a campus are lost.
+    /// Losses of allocations of a campus.
     Losses,
-    /// What policies on a campus toss coins for.
+    /// Random choices of policies on a campus.
     Choices,
 }
 
 impl StreamPurpose {
-    /// Never renumber: the numbers are part of the key.
+    /// Returns the number of the purpose. Never renumber: the numbers are part of the key.
     const fn code(self) -> u64 {
         match self {
             Self::Urgency => 1,
@@ -72,19 +72,19 @@ impl StreamPurpose {
     }
 }
 
-/// All streams of one seed and purpose: hashes what they share once.
+/// All streams of one seed and purpose: their common part is hashed once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamFamily(u64);
 
 impl StreamFamily {
-    /// The streams of `seed` for `purpose`.
+    /// Creates the streams of `seed` for `purpose`.
     pub const fn new(seed: u64, purpose: StreamPurpose) -> Self {
         Self(mix(
             mix(seed.wrapping_add(GOLDEN)) ^ purpose.code().wrapping_mul(GOLDEN)
         ))
     }
 
-    /// The stream at `index`.
+    /// Returns the stream at `index`.
     pub const fn stream(self, index: u64) -> RandomStream {
         RandomStream(mix(self.0 ^ mix(index.wrapping_mul(GOLDEN))))
     }
@@ -95,38 +95,39 @@ impl StreamFamily {
 pub struct RandomStream(u64);
 
 impl RandomStream {
-    /// The next 64 random bits.
+    /// Returns the next 64 random bits.
     pub const fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(GOLDEN);
         mix(self.0)
     }
 
-    /// Uniform in the open interval (0, 1): the middle of one of 2^53 equal parts, rounded to
-    /// what `f64` can hold, and never 1.
+    /// Draws from the uniform distribution on the open interval (0, 1): the middle of one of 2^53
+    /// equal parts, rounded to an `f64` value, and never 1.
     pub fn uniform(&mut self) -> f64 {
         let part = (self.bits() >> 11) as f64 + 0.5;
         (part * (1.0 / (1u64 << 53) as f64)).min(1.0 - f64::EPSILON / 2.0)
     }
 
-    /// Normal with mean 0 and standard deviation 1: one uniform number gives one deviate, in
-    /// the same order, so that sweeping a mean or a width moves each value smoothly.
+    /// Draws from the normal distribution with mean 0 and standard deviation 1. One uniform number
+    /// gives one deviate, in the same order, so that sweeping a mean or a width moves each value
+    /// smoothly.
     pub fn normal(&mut self) -> f64 {
         normal::quantile(self.uniform())
     }
 
-    /// Exponential with mean 1.
+    /// Draws from the exponential distribution with mean 1.
     pub fn exponential(&mut self) -> f64 {
         -libm::log(self.uniform())
     }
 
-    /// True with probability `p`.
+    /// Returns true with probability `p`.
     pub fn chance(&mut self, p: f64) -> bool {
         self.uniform() < p
     }
 }
 
-/// The finaliser of SplitMix64 (Stafford's variant 13): a bijection in which every bit of the
-/// input reaches every bit of the output.
+/// Applies the finaliser of SplitMix64 (Stafford's variant 13): a bijection in which every bit of
+/// the input affects every bit of the output.
 const fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

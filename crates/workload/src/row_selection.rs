@@ -1,4 +1,4 @@
-//! Which rows of a trace take part in a run, and in which order.
+//! The rows of a trace that take part in a run, and their order.
 
 use tollgate_model::Span;
 
@@ -8,14 +8,14 @@ use crate::trace::TraceJob;
 /// Rows of a trace by submit time; ties in file order.
 #[derive(Clone, Debug)]
 pub(crate) enum RowSelection {
-    /// All of so many: nothing to be kept for the usual trace of millions of jobs.
+    /// All rows of this number of rows: no memory for the usual trace of millions of jobs.
     All(u32),
-    /// Some of them, or all in another order.
+    /// Some rows, or all rows in another order.
     Some(Vec<u32>),
 }
 
 impl RowSelection {
-    /// The rows of `jobs` that take part.
+    /// Selects the rows of `jobs` that take part.
     ///
     /// # Panics
     /// If there are 2^32 jobs or more.
@@ -35,7 +35,7 @@ impl RowSelection {
         Self::Some(rows)
     }
 
-    /// How many there are.
+    /// Returns the number of rows.
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::All(count) => *count as usize,
@@ -43,10 +43,10 @@ impl RowSelection {
         }
     }
 
-    /// The `i`-th row.
+    /// Returns the `i`-th row.
     ///
     /// # Panics
-    /// If there is none.
+    /// If there is no such row.
     pub(crate) fn get(&self, i: usize) -> usize {
         match self {
             Self::All(count) => {
@@ -57,7 +57,7 @@ impl RowSelection {
         }
     }
 
-    /// Every row, in order.
+    /// Returns every row, in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = usize> {
         (0..self.len()).map(|i| self.get(i))
     }

@@ -1,8 +1,8 @@
 //! Round-robin databases of RRDtool, as Ganglia and glide-in factories keep them: measurements of a
 //! fixed step, in archives of ever coarser resolution. They hold no jobs.
 //!
-//! Read are the binary format, version 0003, of either byte order, word size and alignment, and
-//! what `rrdtool dump` makes of it (XML).
+//! The reader accepts the binary format, version 0003, of either byte order, word size and
+//! alignment, and the XML output of `rrdtool dump`.
 
 mod binary;
 mod xml;
@@ -16,65 +16,65 @@ use crate::error::{OpenError, ReadError};
 use crate::format::contains;
 use crate::open::open_with;
 
-/// More bytes than this no database of measurements has; they are read into memory.
+/// Maximum size of a database, in bytes; the whole file is read into memory.
 const MAX_BYTES: u64 = 1 << 30;
 
 /// The contents of a database.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RrdDatabase {
-    /// The distance of measurements. Positive.
+    /// Interval between measurements. Positive.
     pub step: Span,
-    /// When it was last updated, since the Unix epoch.
+    /// Time of the last update, since the Unix epoch.
     pub last_update: Instant,
-    /// What is measured.
+    /// The measured quantities.
     pub sources: Vec<RrdSource>,
-    /// The measurements, summarised.
+    /// The summaries of the measurements.
     pub archives: Vec<RrdArchive>,
 }
 
-/// Something that is measured.
+/// A measured quantity.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RrdSource {
-    /// Its name.
+    /// Name of the quantity.
     pub name: String,
-    /// How values follow from measurements: `GAUGE`, `COUNTER`, `ABSOLUTE`, ..
+    /// Derivation of values from measurements: `GAUGE`, `COUNTER`, `ABSOLUTE`, ..
     pub kind: String,
-    /// After how long without a measurement the value is unknown.
+    /// Time without a measurement after which the value is unknown.
     pub heartbeat: Span,
-    /// The least value that makes sense, if there is one.
+    /// Minimum legal value, if there is one.
     pub min: Option<f64>,
-    /// The largest value that makes sense, if there is one.
+    /// Maximum legal value, if there is one.
     pub max: Option<f64>,
 }
 
-/// A summary of the measurements: a row every so many steps, and a value in it for each source.
+/// A summary of the measurements: a row per fixed number of steps, with a value for each source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RrdArchive {
-    /// How a value sums up: `AVERAGE`, `MAX`, ..
+    /// Function that summarises values: `AVERAGE`, `MAX`, ..
     pub function: String,
-    /// The distance of rows: a multiple of the database's step.
+    /// Interval between rows: a multiple of the database's step.
     pub resolution: Span,
-    /// The end of what the last row sums up, since the Unix epoch.
+    /// End of the period of the last row, since the Unix epoch.
     pub end: Instant,
-    /// How many values there are in a row: one a source.
+    /// Number of values in a row: one per source.
     width: usize,
-    /// Row by row, the oldest first; NaN where the value is not known.
+    /// The values row by row, the oldest first; NaN where the value is not known.
     values: Vec<f64>,
 }
 
 impl RrdArchive {
-    /// How many rows there are.
+    /// Returns the number of rows.
     pub const fn len(&self) -> usize {
         self.values.len() / self.width
     }
 
-    /// Whether there are no rows.
+    /// Returns whether there are no rows.
     pub const fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
-    /// Every row, the oldest first: the end of what it sums up, and a value for each source, NaN
-    /// where it is not known.
+    /// Returns every row, the oldest first: the end of its period, and a value for each source, NaN
+    /// where the value is not known.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = (Instant, &[f64])> {
         let rows = self.values.chunks_exact(self.width);
         let last = self.len().saturating_sub(1);
@@ -87,46 +87,46 @@ impl RrdArchive {
         })
     }
 
-    /// How many values are known, of all sources together.
+    /// Returns the number of known values, of all sources together.
     pub fn n_known(&self) -> usize {
         self.values.iter().filter(|value| !value.is_nan()).count()
     }
 }
 
-/// Why bytes are no database.
+/// Why bytes are not a database.
 #[derive(Debug, thiserror::Error)]
 pub enum RrdError {
-    /// Neither the binary format nor XML of a dump.
+    /// Neither the binary format nor the XML of a dump.
     #[error("expected a round-robin database, binary or as `rrdtool dump` writes it")]
     NotRrd,
     /// Another version of the binary format.
     #[error("expected version 0003 of a round-robin database, found `{0}`")]
     Version(String),
-    /// The machine that wrote it is of no known kind.
+    /// The file was written by an unknown kind of machine.
     #[error("the byte order and alignment of the round-robin database cannot be told")]
     Layout,
-    /// Larger than it can be read.
+    /// A database that exceeds the maximum size.
     #[error("is larger than 1 GiB")]
     TooLarge,
-    /// It ends too early.
+    /// The file is truncated.
     #[error(
         "byte {found}: the round-robin database stops before its end, expected at byte {expected}"
     )]
     Truncated {
-        /// Where it must end at the earliest.
+        /// Minimum position of the end.
         expected: u64,
-        /// Where it ends.
+        /// Position of the end.
         found: u64,
     },
-    /// A part of it that makes no sense.
+    /// An illegal value in the database.
     #[error("{place}: expected {expected}")]
     Nonsense {
-        /// Where it stands, in words.
+        /// The place of the value, in words.
         place: String,
-        /// What should stand there.
+        /// The expected value.
         expected: &'static str,
     },
-    /// It is no XML.
+    /// The text is not XML.
     #[error("not well-formed XML: {0}")]
     Xml(#[from] roxmltree::Error),
 }
@@ -134,7 +134,7 @@ pub enum RrdError {
 /// Reads the database at `path`, gzip or not; `-` is standard input.
 ///
 /// # Errors
-/// [`OpenError`] with the file and what is wrong with it.
+/// [`OpenError`] with the file and its problem.
 pub fn open(path: &Path) -> Result<RrdDatabase, OpenError> {
     open_with(path, from_reader)
 }
@@ -142,7 +142,7 @@ pub fn open(path: &Path) -> Result<RrdDatabase, OpenError> {
 /// Reads a database from bytes.
 ///
 /// # Errors
-/// [`RrdError`] if these are none, cut off, or of another version.
+/// [`RrdError`] if the bytes are not a database, are truncated, or are of another version.
 pub fn parse(bytes: &[u8]) -> Result<RrdDatabase, RrdError> {
     if binary::matches_format(bytes) {
         binary::parse(bytes)
@@ -153,7 +153,7 @@ pub fn parse(bytes: &[u8]) -> Result<RrdDatabase, RrdError> {
     }
 }
 
-/// Whether a file that begins with `prefix` is a database, or a dump of one.
+/// Returns whether a file that begins with `prefix` is a database, or a dump of one.
 pub(crate) fn matches_format(prefix: &[u8]) -> bool {
     let is_xml = prefix.trim_ascii_start().starts_with(b"<");
     binary::matches_format(prefix)
@@ -170,7 +170,7 @@ fn from_reader(_name: &str, reader: Box<dyn Read + '_>) -> Result<RrdDatabase, R
     Ok(parse(&bytes)?)
 }
 
-/// When the last row of an archive ends: the last multiple of its resolution.
+/// Returns the end of the last row of an archive: the last multiple of its resolution.
 fn last_row_end(last_update: Instant, resolution: Span) -> Instant {
     let (micros, step) = (last_update.as_micros(), resolution.as_micros().max(1));
     Instant::from_micros(micros - micros.rem_euclid(step))

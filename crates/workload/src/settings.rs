@@ -1,27 +1,27 @@
-//! What may be varied about the jobs of a run, with its legal ranges.
+//! The settings of the jobs of a run, with their legal ranges.
 
 use std::fmt;
 use std::ops::RangeInclusive;
 
-/// How the jobs of a trace are turned into the jobs of a run (Yeo & Buyya 2008, §5.3-5.4 and
-/// Table VI). The defaults are those of the papers.
+/// The settings that turn the jobs of a trace into the jobs of a run (Yeo & Buyya 2008, §5.3-5.4
+/// and Table VI). The defaults are those of the papers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WorkloadConfig {
-    /// What becomes of jobs that never ran.
+    /// Handling of jobs that never ran.
     pub never_ran: NeverRanHandling,
     /// The probability that a job is of high urgency: 0 to 1, default 0.2.
     pub high_urgency: f64,
-    /// What inter-arrival times are multiplied by: 0 to 1e6, default 1. Less is a heavier load.
+    /// Factor of inter-arrival times: 0 to 1e6, default 1. A smaller factor is a heavier load.
     pub arrival_factor: f64,
-    /// How much of the trace's estimation error is kept: 0 (exact) to 1 (as traced), default 1.
+    /// Share of the trace's estimation error that is kept: 0 (exact) to 1 (as traced), default 1.
     pub inaccuracy: f64,
-    /// How deadlines are drawn, as factors of the run time.
+    /// Distribution of deadlines, as factors of the run time.
     pub deadline: SlaFactor,
-    /// How budgets are drawn, as credits for a second of run time.
+    /// Distribution of budgets, as credits per second of run time.
     pub budget: SlaFactor,
-    /// How penalty rates are drawn, in credits per second.
+    /// Distribution of penalty rates, in credits per second.
     pub penalty: SlaFactor,
-    /// What the draws depend on, besides the job and the parameter. Default 1.
+    /// Seed of the draws, besides the job and the parameter. Default 1.
     pub seed: u64,
 }
 
@@ -40,18 +40,18 @@ impl Default for WorkloadConfig {
     }
 }
 
-/// What becomes of jobs whose run time is not positive.
+/// The handling of jobs whose run time is not positive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NeverRanHandling {
-    /// They are left out, after the trace was cut.
+    /// Jobs that never ran are removed, after the trace was cut.
     #[default]
     Drop,
-    /// They run for one second.
+    /// Jobs that never ran get a run time of one second.
     One,
 }
 
 impl NeverRanHandling {
-    /// The word for it on the command line and in files.
+    /// Returns the keyword on the command line and in files.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Drop => "drop",
@@ -68,8 +68,8 @@ pub struct SlaFactor {
     pub low: f64,
     /// The higher mean over the lower: 1 to 1e6, default 4.
     pub ratio: f64,
-    /// What the values of longer jobs are divided by, and those of shorter jobs multiplied:
-    /// 1e-6 to 1e6, default 1.
+    /// Divisor of the values of longer jobs, and factor of those of shorter jobs: 1e-6 to 1e6,
+    /// default 1.
     pub bias: f64,
 }
 
@@ -89,18 +89,18 @@ impl Default for SlaFactor {
 pub struct WorkloadConfigError {
     /// The name of the setting on the command line.
     pub setting: &'static str,
-    /// What it was set to.
+    /// The rejected value.
     pub value: f64,
-    /// What it may be.
+    /// The legal range.
     pub range: ValueRange,
 }
 
 /// The legal values of a setting, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ValueRange {
-    /// The least.
+    /// The minimum.
     pub min: f64,
-    /// The most.
+    /// The maximum.
     pub max: f64,
 }
 
@@ -120,7 +120,7 @@ impl WorkloadConfig {
     /// Checks every setting against its range.
     ///
     /// # Errors
-    /// The first one that is outside, or not a number.
+    /// The first setting that is outside its range, or not a number.
     pub fn validate(&self) -> Result<(), WorkloadConfigError> {
         let Self {
             deadline,
@@ -170,12 +170,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_papers_settings_are_legal() {
+    fn published_settings_are_valid() {
         assert_eq!(WorkloadConfig::default().validate(), Ok(()));
     }
 
     #[test]
-    fn a_setting_out_of_range_is_named_with_value_and_range() {
+    fn out_of_range_error_names_setting_value_and_range() {
         let message = |change: fn(&mut WorkloadConfig)| {
             let mut settings = WorkloadConfig::default();
             change(&mut settings);

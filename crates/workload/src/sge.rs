@@ -1,12 +1,13 @@
 //! The `accounting` file of Grid Engine (SGE, OGE, Univa): fields between colons, `accounting(5)`.
 //!
-//! Every version has the first 42 fields; SGE and OGE end at 45, Univa at 54 and counts
-//! milliseconds instead of seconds. Which it is, each instant says itself. The limit is `h_rt`,
-//! else `s_rt`, of the category. Records of the tasks of a parallel job (`pe_taskid`) are
-//! folded into that of the job. The tasks of an array share the number of the array.
+//! Every version has the first 42 fields. SGE and OGE end at 45; Univa ends at 54 and counts
+//! milliseconds instead of seconds, which each instant shows by its size. The limit is `h_rt`, else
+//! `s_rt`, of the category. Records of the tasks of a parallel job (`pe_taskid`) are folded into
+//! that of the job. The tasks of an array share the number of the array.
 //!
 //! - Account: `account`, unless it is the default `sge`; then the project.
-//! - Processor time: `cpu`. Peak memory: Univa's `maxrss`, else `maxvmem`, which counts address space.
+//! - Processor time: `cpu`. Peak memory: Univa's `maxrss`, else `maxvmem`, which counts address
+//!   space.
 //! - Requested memory: `h_vmem`, else `mem_free`, of the category, times the slots.
 //! - Status: `failed` and `exit_status`; `failed` is 37 where the limit was enforced.
 
@@ -28,11 +29,11 @@ use crate::usage::{TraceStatus, TraceUsage};
 /// Fields that every version has: up to `pe_taskid`.
 const FIELDS: usize = 42;
 
-/// An instant beyond this counts milliseconds: in seconds it would be in the year 5138, in
-/// milliseconds this is 1973.
+/// Minimum of an instant in milliseconds: as seconds it would be in the year 5138, as milliseconds
+/// it is in 1973.
 const MILLISECONDS_FROM: i64 = 100_000_000_000;
 
-/// Reads every record of `reader`; records that are no jobs are counted and left out.
+/// Reads every record of `reader`; records that are not jobs are counted and skipped.
 ///
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no record was a job.
@@ -40,7 +41,7 @@ pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<
     read_to(&mut TraceSink::collecting(), source, reader, options)
 }
 
-/// As [`read`], through `outlet`.
+/// Reads as [`read`] does, through `outlet`.
 pub(crate) fn read_to(
     outlet: &mut TraceSink<'_>,
     source: &str,
@@ -50,7 +51,7 @@ pub(crate) fn read_to(
     record_reader::read(GridEngineFormat, outlet, source, reader, options)
 }
 
-/// Whether `line` has the fields of a record, with numbers where these belong.
+/// Returns whether `line` has the fields of a record, with numbers in the numeric fields.
 pub(crate) fn is_record(line: &[u8]) -> bool {
     GridEngineRecord::split(line).is_ok_and(|record| {
         let numbers = [record.number, record.submit, record.start, record.end];
@@ -98,7 +99,7 @@ impl RecordFormat for GridEngineFormat {
     }
 }
 
-/// A start of 0 is how a job that never started is written.
+/// Parses the run time. A start of 0 means that the job never started.
 fn runtime(record: &GridEngineRecord<'_>, notes: &mut Vec<Finding>) -> Result<Span, Finding> {
     let start = instant(record.start, RecordField::Start)?;
     let end = instant(record.end, RecordField::End)?;
@@ -135,7 +136,8 @@ fn usage(
     }
 }
 
-/// `failed` tells what Grid Engine could not do (`sge_status(5)`), `exit_status` what the job said.
+/// Parses the status: `failed` is an error of Grid Engine (`sge_status(5)`), `exit_status` that of
+/// the job.
 fn status(record: &GridEngineRecord<'_>, start: Instant) -> TraceStatus {
     match (record.failed, record.exit_status) {
         (b"37", _) => TraceStatus::TimedOut,
@@ -161,7 +163,7 @@ fn instant(text: &[u8], field: RecordField) -> Result<Instant, Finding> {
     Ok(Instant::ZERO + since_epoch)
 }
 
-/// The limit in a category such as `-u ann -l h_rt=36000,mem_free=1G -pe mpi 4`.
+/// Parses the limit in a category such as `-u ann -l h_rt=36000,mem_free=1G -pe mpi 4`.
 fn limit(category: &[u8]) -> Result<Option<Span>, Finding> {
     [b"h_rt=", b"s_rt="]
         .into_iter()
@@ -171,7 +173,7 @@ fn limit(category: &[u8]) -> Result<Option<Span>, Finding> {
         .transpose()
 }
 
-/// What stands behind `name` among the requests of a category.
+/// Returns the value of `name` among the requests of a category.
 fn request<'a>(category: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     let mut requests = category.split(|byte| b" ,".contains(byte));
     requests.find_map(|request| request.strip_prefix(name))
@@ -190,9 +192,9 @@ struct GridEngineRecord<'a> {
     cpu: &'a [u8],
     category: &'a [u8],
     pe_task: &'a [u8],
-    /// In bytes.
+    /// Peak virtual memory, in bytes.
     max_vmem: &'a [u8],
-    /// In bytes; only Univa has it.
+    /// Peak resident memory, in bytes; only Univa has it.
     max_rss: Option<&'a [u8]>,
 }
 
@@ -209,7 +211,7 @@ impl<'a> GridEngineRecord<'a> {
             (account, _) => account,
         };
         let max_vmem = pieces.next().unwrap_or(b"-1");
-        // Behind it two fields of advance reservations, and two that only Univa has as well.
+        // Two fields of advance reservations and two fields that only Univa has come before it.
         let max_rss = pieces.nth(4);
         Ok(Self {
             names: RecordNames {
@@ -272,14 +274,14 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_never_started_has_no_run_time() {
+    fn job_that_never_started_has_no_run_time() {
         let text = record("1310761621:0:0", "1", "NONE", "NONE");
         let job = draft(&text).unwrap().unwrap();
         assert_eq!((job.runtime, job.estimate), (NEVER_RAN, None));
     }
 
     #[test]
-    fn what_is_no_job_is_told_apart() {
+    fn non_job_records_are_distinguished() {
         let times = "1310761621:1311095354:1311095414";
         assert_eq!(draft("# Version: 6.2u5"), Ok(None));
         assert_eq!(draft("a:b:c"), Err(Finding::ShortRecord));

@@ -6,16 +6,16 @@ use tollgate_model::{Credits, CreditsPerSecond, Span};
 use crate::rng::{StreamFamily, StreamPurpose};
 use crate::settings::{SlaFactor, WorkloadConfig};
 
-/// The standard deviation of a factor over its mean. The papers give none; with a quarter,
+/// The standard deviation of a factor over its mean. The papers give no value; with a quarter,
 /// replays reproduce their statements.
 const SPREAD: f64 = 0.25;
 
-/// Draws the SLA of any job of a set, in any order: each seed, job and parameter has a random
-/// stream of its own, so that sweeping one parameter leaves all other draws alone.
+/// A model that draws the SLA of any job of a set, in any order: each seed, job and parameter has a
+/// random stream of its own, so that sweeping one parameter does not change any other draw.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SlaModel {
     high_urgency: f64,
-    /// In seconds. Jobs above it are the longer ones of the bias.
+    /// Mean run time in seconds. Jobs above it are the longer jobs of the bias.
     mean_runtime_s: f64,
     urgency: StreamFamily,
     deadline: SlaParameter,
@@ -29,7 +29,7 @@ struct SlaParameter {
     family: StreamFamily,
 }
 
-/// How soon a user wants the result.
+/// The urgency of a user's job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum UrgencyClass {
     /// Short deadline, high budget, high penalty rate.
@@ -39,8 +39,8 @@ pub enum UrgencyClass {
 }
 
 impl SlaModel {
-    /// The model for a set of jobs whose mean run time is `mean_runtime_s` seconds. `settings`
-    /// are valid.
+    /// Creates the model for a set of jobs whose mean run time is `mean_runtime_s` seconds.
+    /// `settings` must be valid.
     pub fn new(settings: &WorkloadConfig, mean_runtime_s: f64) -> Self {
         let family = |purpose| StreamFamily::new(settings.seed, purpose);
         let parameter = |factor, purpose| SlaParameter {
@@ -57,8 +57,8 @@ impl SlaModel {
         }
     }
 
-    /// The class of the job with this index in the set (before jobs that never ran are left
-    /// out).
+    /// Returns the class of the job with this index in the set (before jobs that never ran are
+    /// removed).
     pub fn urgency(&self, job: u64) -> UrgencyClass {
         if self.urgency.stream(job).chance(self.high_urgency) {
             UrgencyClass::High
@@ -67,8 +67,8 @@ impl SlaModel {
         }
     }
 
-    /// The deadline of a job after its submission: a factor of its run time, and never less
-    /// than it.
+    /// Draws the deadline of a job after its submission: a factor of its run time, and at least the
+    /// run time.
     pub fn deadline(&self, job: u64, runtime: Span) -> Span {
         let mean = match self.urgency(job) {
             UrgencyClass::High => self.deadline.low(),
@@ -78,18 +78,18 @@ impl SlaModel {
         Span::from_secs_f64(factor * runtime.as_secs_f64()).max(runtime)
     }
 
-    /// The budget of a job: a factor of its run time in seconds, at one credit a second.
+    /// Draws the budget of a job: a factor of its run time in seconds, at one credit a second.
     pub fn budget(&self, job: u64, runtime: Span) -> Credits {
         let factor = self.willingness(&self.budget, job, runtime);
         Credits::from_f64(factor * runtime.as_secs_f64())
     }
 
-    /// The penalty rate of a job.
+    /// Draws the penalty rate of a job.
     pub fn penalty(&self, job: u64, runtime: Span) -> CreditsPerSecond {
         CreditsPerSecond::from_f64(self.willingness(&self.penalty, job, runtime))
     }
 
-    /// What a user offers grows with urgency.
+    /// Returns the amount that a user offers, which grows with urgency.
     fn willingness(&self, parameter: &SlaParameter, job: u64, runtime: Span) -> f64 {
         let mean = match self.urgency(job) {
             UrgencyClass::High => parameter.high(),
@@ -107,7 +107,7 @@ impl SlaModel {
     }
 }
 
-/// A run time against the mean of the set.
+/// The class of a run time relative to the mean of the set.
 #[derive(Clone, Copy)]
 enum RuntimeClass {
     Longer,
@@ -123,7 +123,7 @@ impl SlaParameter {
         self.factor.low * self.factor.ratio
     }
 
-    /// A factor with this mean, after the bias.
+    /// Draws a factor with this mean, after the bias.
     fn biased(&self, mean: f64, job: u64, length: RuntimeClass) -> f64 {
         let factor = self.draw(mean, job);
         match length {
@@ -132,8 +132,8 @@ impl SlaParameter {
         }
     }
 
-    /// Normal around `mean`, drawn again until it is above 1. The mean is at least 1, so half
-    /// of the draws are.
+    /// Draws from a normal distribution around `mean`, repeatedly until the value is above 1. The
+    /// mean is at least 1, so half of the draws succeed.
     fn draw(&self, mean: f64, job: u64) -> f64 {
         let mut stream = self.family.stream(job);
         loop {
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn each_class_has_its_means() {
+    fn urgency_classes_have_their_means() {
         let model = model(|_| ());
         let high = of_class(&model, UrgencyClass::High).count() as f64 / 20_000.0;
         assert!((high - 0.2).abs() < 0.012, "{high}");
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn sweeping_one_parameter_leaves_the_other_draws_alone() {
+    fn sweeping_one_parameter_keeps_other_draws() {
         let plain = model(|_| ());
         let swept = model(|settings| {
             settings.high_urgency = 0.2;
@@ -257,7 +257,7 @@ mod tests {
     ];
 
     #[test]
-    fn the_first_slas_never_change() {
+    fn first_slas_match_pinned_values() {
         let model = model(|_| ());
         let first: Vec<String> = (0..3)
             .map(|job| {

@@ -1,12 +1,13 @@
 //! Slurm's records as `sacct -P` prints them: fields between bars, `sacct(1)`.
 //!
-//! With a header the columns may stand in any order; `JobID` (or `JobIDRaw`) and `Submit` must
-//! be among them. Without one, the orders of two well-known exporters are recognised by
-//! whether the first record fits, and it is said that this was assumed.
+//! With a header the columns may be in any order; `JobID` (or `JobIDRaw`) and `Submit` are
+//! required. Without a header, the orders of two well-known exporters are recognised by whether the
+//! first record fits, and the assumption is noted.
 //!
-//! - A job's number is its `JobIDRaw`, else what its `JobID` begins with, which the tasks of an
-//!   array and the components of a heterogeneous job share.
-//! - Steps (`123.batch`) are folded into their job, whose own record has all that is kept.
+//! - A job's number is its `JobIDRaw`, else the leading number of its `JobID`, which the tasks of
+//!   an array and the components of a heterogeneous job share.
+//! - Steps (`123.batch`) are folded into their job; the job's own record has everything that is
+//!   kept.
 //! - Run time: `Elapsed`, which leaves suspensions out, else from `Start` to `End`.
 //! - Estimate: `Timelimit`, unless it is `UNLIMITED` or `Partition_Limit`.
 //! - Usage: `TotalCPU`, `ReqTRES` or `ReqMem`, `State`; the peak memory is that of the largest step
@@ -36,7 +37,7 @@ use crate::trace::{RecordNames, Trace};
 use crate::usage::TraceUsage;
 use columns::{SacctColumn, SacctHeader};
 
-/// Reads every record of `reader`; records that are no jobs are counted and left out.
+/// Reads every record of `reader`; records that are not jobs are counted and skipped.
 ///
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no record was a job.
@@ -44,7 +45,7 @@ pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<
     read_to(&mut TraceSink::collecting(), source, reader, options)
 }
 
-/// As [`read`], through `outlet`.
+/// Reads as [`read`] does, through `outlet`.
 pub(crate) fn read_to(
     outlet: &mut TraceSink<'_>,
     source: &str,
@@ -54,9 +55,10 @@ pub(crate) fn read_to(
     record_reader::read(SlurmFormat::default(), outlet, source, reader, options)
 }
 
-/// Whether `line` is a header, or a record in a known order.
+/// Returns whether `line` is a header, or a record in a known order.
 pub(crate) fn matches_format(line: &[u8]) -> bool {
-    // Every line of every trace is asked this until one tells: most are answered by one look.
+    // This is called for every line of every trace until the format is known; most lines need only
+    // one check.
     memchr(b'|', line).is_some()
         && (SacctHeader::of_header(line).is_some() || SacctHeader::known_order(line).is_some())
 }
@@ -66,7 +68,7 @@ struct SlurmFormat {
     columns: Option<SacctHeader>,
     /// The identifier of the last job.
     last: Vec<u8>,
-    /// What is to be said of the whole file, with its first job.
+    /// Findings about the whole file, to be reported with its first job.
     pending_notes: Vec<Finding>,
     zone_noted: bool,
 }
@@ -223,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_stand_where_the_header_says() {
+    fn columns_follow_the_header() {
         let start = format!("{DAY}07:01:00");
         let text = HEADER.to_owned()
             + &line("COMPLETED", "1-00:00:00", "7", &start)
@@ -248,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_job_is_counted() {
+    fn non_job_records_are_counted() {
         let start = format!("{DAY}07:01:00");
         let text = HEADER.to_owned()
             + &line("COMPLETED", "30:00", "7", &start)

@@ -1,5 +1,4 @@
-//! What is in a trace: everything that is worth knowing before it is used, gathered a batch at a
-//! time.
+//! Statistics of a trace, for an overview before it is used, gathered a batch at a time.
 //!
 //! Memory grows by some hundred bytes a job: exact quantiles need all values.
 
@@ -19,12 +18,12 @@ use crate::summary::{QuantileSummary, TraceSummary};
 use crate::trace::{NodeCountSource, Trace, TraceJob, TraceMetadata};
 use crate::usage::{TraceStatus, TraceUsage};
 
-/// Gathers what is worth knowing, a batch of rows at a time.
+/// A builder that gathers the statistics, a batch of rows at a time.
 #[derive(Debug)]
 pub struct TraceStatisticsBuilder<F> {
-    /// From an instant of the trace's clock to seconds since a Monday at midnight.
+    /// Conversion from an instant of the trace's clock to seconds since a Monday at midnight.
     local: F,
-    /// The jobs alone; its header is that of the latest batch.
+    /// The jobs without names and usage; its header is that of the latest batch.
     core: Trace,
     arrivals: SubmissionCounts,
     users: NameCounts,
@@ -42,46 +41,46 @@ pub struct TraceStatisticsBuilder<F> {
     statuses: BTreeMap<TraceStatus, u64>,
 }
 
-/// How the estimates of the jobs that ran compare with their run times; only of jobs whose
-/// record has an estimate.
+/// Counts that compare estimates with the run times of the jobs that ran; only jobs whose record
+/// has an estimate count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EstimateCounts {
-    /// Jobs that have an estimate, those that never ran included.
+    /// Jobs that have an estimate, including jobs that never ran.
     pub known: u64,
-    /// Jobs that ran and have one.
+    /// Jobs that ran and have an estimate.
     pub known_of_ran: u64,
-    /// Longer than the run time.
+    /// Jobs whose estimate is longer than the run time.
     pub over: u64,
-    /// Just the run time.
+    /// Jobs whose estimate is exactly the run time.
     pub exact: u64,
-    /// Shorter than the run time.
+    /// Jobs whose estimate is shorter than the run time.
     pub under: u64,
 }
 
-/// What is in a trace.
+/// The statistics of a trace.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceStatistics {
-    /// The usual figures. Those about estimates take a job without one as estimated exactly.
+    /// The usual metrics. Metrics of estimates take a job without an estimate as estimated exactly.
     pub summary: TraceSummary,
-    /// What the size of the machine was taken from.
+    /// Source of the machine size.
     pub nodes_from: NodeCountSource,
-    /// The first and the last submission on the trace's clock; none without jobs.
+    /// The first and the last submission on the trace's clock; None without jobs.
     pub submitted: Option<(Instant, Instant)>,
-    /// When jobs were submitted.
+    /// Submissions by hour of the week.
     pub arrivals: SubmissionCounts,
-    /// How long the jobs that ran took.
+    /// Run times of the jobs that ran.
     pub runtimes: SpanHistogram,
-    /// Who handed the jobs in.
+    /// Users.
     pub users: NameCounts,
-    /// Their groups.
+    /// Groups of the users.
     pub groups: NameCounts,
-    /// What the jobs were charged to.
+    /// Accounts.
     pub accounts: NameCounts,
-    /// What was run.
+    /// Executables.
     pub executables: NameCounts,
-    /// Where the jobs were handed to.
+    /// Queues.
     pub queues: NameCounts,
-    /// How wrong the estimates are.
+    /// Errors of the estimates.
     pub estimates: EstimateCounts,
     /// Estimate over run time of the over-estimated jobs that ran; above 1.
     pub over_ratios: Option<QuantileSummary>,
@@ -89,30 +88,30 @@ pub struct TraceStatistics {
     pub under_ratios: Option<QuantileSummary>,
     /// Waits in seconds, of jobs whose record has them.
     pub waits_s: Option<QuantileSummary>,
-    /// Processor time over what the processors of the job could give; above 1 where more
-    /// processors were used than were asked for.
+    /// Processor time over the capacity of the job's processors; above 1 if the job used more
+    /// processors than it requested.
     pub cpu_shares: Option<QuantileSummary>,
     /// Peak memory of whole jobs in bytes.
     pub peak_memory: Option<QuantileSummary>,
-    /// Memory that was asked for, of whole jobs, in bytes.
+    /// Requested memory of whole jobs, in bytes.
     pub requested_memory: Option<QuantileSummary>,
-    /// How the jobs ended; a status that no job has is left out.
+    /// Jobs by final status; a status without jobs is missing.
     pub statuses: BTreeMap<TraceStatus, u64>,
-    /// Jobs of one processor.
+    /// Number of jobs with one processor.
     pub serial: u64,
-    /// Jobs of more processors whose number is a power of two.
+    /// Number of jobs with several processors whose number is a power of two.
     pub powers_of_two: u64,
-    /// Jobs that ask for more processors than the machine has.
+    /// Number of jobs that request more processors than the machine has.
     pub too_wide: u64,
-    /// Jobs whose number another job before them has.
+    /// Number of jobs whose number an earlier job has.
     pub shared_numbers: u64,
     /// The longest time without a submission.
     pub longest_gap: Option<Span>,
 }
 
 impl<F: Fn(Instant) -> i64> TraceStatisticsBuilder<F> {
-    /// Nothing seen yet. `local` turns an instant of the trace's clock into seconds since a
-    /// Monday at midnight, where its users live.
+    /// Creates an empty builder. `local` converts an instant of the trace's clock to seconds since
+    /// a Monday at midnight, in the time zone of its users.
     pub fn new(local: F) -> Self {
         Self {
             local,
@@ -134,7 +133,7 @@ impl<F: Fn(Instant) -> i64> TraceStatisticsBuilder<F> {
         }
     }
 
-    /// Takes the rows of `batch` in.
+    /// Adds the rows of `batch`.
     pub fn add(&mut self, batch: &Trace) {
         self.core.max_procs = batch.max_procs;
         self.core.max_nodes = batch.max_nodes;
@@ -151,7 +150,7 @@ impl<F: Fn(Instant) -> i64> TraceStatisticsBuilder<F> {
         self.core.jobs.extend_from_slice(&batch.jobs);
     }
 
-    /// What there is to know about everything seen.
+    /// Returns the statistics of all rows.
     pub fn finish(self) -> TraceStatistics {
         let jobs = &self.core.jobs;
         let (nodes, nodes_from) = self.core.nodes();

@@ -1,32 +1,32 @@
-//! The figures by which workloads are compared.
+//! The metrics by which workloads are compared.
 
 use tollgate_model::{Instant, Span};
 
 use crate::trace::{Trace, TraceJob};
 
-/// What a trace looks like. Means over "all jobs" count jobs that never ran with their traced
-/// run time of -1 second, as the published figures do.
+/// The metrics of a trace. Means over "all jobs" count jobs that never ran with their traced run
+/// time of -1 second, as the published values do.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceSummary {
-    /// How many jobs there are.
+    /// Number of jobs.
     pub jobs: usize,
-    /// From the first submission to the last.
+    /// Time from the first submission to the last.
     pub span: Span,
-    /// Mean time between two submissions; none with fewer than two jobs.
+    /// Mean time between two submissions; None with fewer than two jobs.
     pub mean_interarrival: Option<Span>,
-    /// Mean run time of all jobs; none without jobs.
+    /// Mean run time of all jobs; None without jobs.
     pub mean_runtime: Option<Span>,
     /// Run times in seconds of the jobs that ran.
     pub runtimes_s: Option<QuantileSummary>,
-    /// Mean processors of a job; none without jobs.
+    /// Mean processors of a job; None without jobs.
     pub mean_procs: Option<f64>,
     /// Processors of the jobs.
     pub procs: Option<QuantileSummary>,
-    /// How many jobs never ran.
+    /// Number of jobs that never ran.
     pub never_ran: usize,
-    /// How many jobs have an estimate above their run time, those that never ran included.
+    /// Number of jobs with an estimate above their run time, including jobs that never ran.
     pub over_estimated: usize,
-    /// How many jobs ran longer than their estimate.
+    /// Number of jobs that ran longer than their estimate.
     pub under_estimated: usize,
     /// Estimate over run time of the over-estimated jobs that ran; above 1.
     pub over_ratios: Option<QuantileSummary>,
@@ -34,34 +34,34 @@ pub struct TraceSummary {
     pub under_ratios: Option<QuantileSummary>,
     /// Processors of the machine, against which utilisation is measured.
     pub nodes: u32,
-    /// Work of all jobs over what the machine could do between the first and the last
-    /// submission: the offered load, above 1 where it is too much. None if that is no time.
+    /// Work of all jobs over the capacity of the machine between the first and the last submission:
+    /// the offered load, above 1 for an overload. None if that period is empty.
     pub utilisation: Option<f64>,
 }
 
 /// A distribution in a few numbers: each is the value at rank `floor(p (n - 1))`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QuantileSummary {
-    /// The least.
+    /// Minimum.
     pub min: f64,
-    /// A tenth are at most this.
+    /// Quantile of 10 %.
     pub p10: f64,
-    /// A quarter are at most this.
+    /// Quantile of 25 %.
     pub p25: f64,
-    /// Half are at most this.
+    /// Quantile of 50 %.
     pub median: f64,
-    /// Three quarters are at most this.
+    /// Quantile of 75 %.
     pub p75: f64,
-    /// Nine tenths are at most this.
+    /// Quantile of 90 %.
     pub p90: f64,
-    /// 99 of 100 are at most this.
+    /// Quantile of 99 %.
     pub p99: f64,
-    /// The largest.
+    /// Maximum.
     pub max: f64,
 }
 
 impl TraceSummary {
-    /// The figures of `trace`.
+    /// Computes the metrics of `trace`.
     pub fn of(trace: &Trace) -> Self {
         let jobs = &trace.jobs;
         let ran = || jobs.iter().filter(|job| job.runtime > Span::ZERO);
@@ -88,14 +88,14 @@ impl TraceSummary {
         }
     }
 
-    /// `count` jobs as a share of all, 0 without jobs.
+    /// Returns `count` jobs as a share of all, 0 without jobs.
     pub fn share(&self, count: usize) -> f64 {
         count as f64 / self.jobs.max(1) as f64
     }
 }
 
 impl QuantileSummary {
-    /// Those of `values`; none if there are no values.
+    /// Computes the quantiles of `values`; None if there are no values.
     pub fn of(values: impl Iterator<Item = f64>) -> Option<Self> {
         let mut sorted: Vec<f64> = values.collect();
         sorted.sort_by(f64::total_cmp);
@@ -114,7 +114,7 @@ impl QuantileSummary {
     }
 }
 
-/// Run time over estimate.
+/// Returns the run time over the estimate.
 fn overrun(job: &TraceJob) -> f64 {
     job.runtime.as_secs_f64() / job.estimate.as_secs_f64()
 }
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn the_figures_of_four_jobs() {
+    fn summary_matches_four_hand_computed_jobs() {
         let mut trace = Trace::empty("four jobs");
         trace.jobs = vec![
             job(100, 10, 40, 4),
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn no_jobs_have_no_means() {
+    fn means_are_none_without_jobs() {
         let summary = TraceSummary::of(&Trace::empty("nothing"));
         assert_eq!(summary.jobs, 0);
         assert_eq!(summary.mean_runtime, None);

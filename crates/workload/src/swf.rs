@@ -1,11 +1,10 @@
-//! The Standard Workload Format of the Parallel Workloads Archive: 18 numbers a line,
-//! comments and header directives after `;`, -1 for what is not known.
+//! The Standard Workload Format of the Parallel Workloads Archive: 18 numbers per line, comments
+//! and header directives after `;`, -1 for unknown values.
 //!
-//! Chapin et al., "Benchmarks and standards for the evaluation of parallel job schedulers",
-//! JSSPP 1999. Real files bend the format, so: blanks of any kind and number separate fields,
-//! fields may have fractions, fewer than 18 will do (fewer than 5 will not), and what comes
-//! after them is not looked at, but for MetaCentrum's list of nodes. Neither are fields that
-//! tollgate does not use.
+//! Chapin et al., "Benchmarks and standards for the evaluation of parallel job schedulers", JSSPP
+//! 1999. Real files bend the format, so the reader is lenient: fields are separated by blanks of
+//! any kind and number, and may have fractions. At least 5 fields are required. Further fields and
+//! fields that tollgate does not use are ignored, except MetaCentrum's list of nodes.
 
 mod name_numbers;
 mod record;
@@ -28,13 +27,13 @@ use crate::trace::{Trace, TraceJob};
 
 pub(crate) use record::{BlankSeparatedFields, SwfRecord};
 
-/// Reads every record of `reader`; lines that are none are counted and left out.
+/// Reads every record of `reader`; lines that are not records are counted and skipped.
 ///
 /// - processors: allocated (field 5) if positive, else requested (field 8), else 1;
 /// - estimate: requested time (field 9) if positive, else the run time;
 /// - usage: wait, processor time, memory, requested memory and status (fields 3, 6, 7, 10 and 11),
 ///   times and memory multiplied by the processors. The format has only the mean memory, which
-///   stands in for the peak.
+///   replaces the peak.
 ///
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no line was a job.
@@ -42,7 +41,7 @@ pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<
     read_to(&mut TraceSink::collecting(), source, reader, options)
 }
 
-/// As [`read`], through `outlet`.
+/// Reads as [`read`] does, through `outlet`.
 pub(crate) fn read_to(
     outlet: &mut TraceSink<'_>,
     source: &str,
@@ -60,14 +59,14 @@ pub(crate) fn read_to(
     swf.outlet.finish(swf.trace)
 }
 
-/// Whether `line` may be the first of such a file: a comment, or a number and then perhaps
-/// more. What is wrong with it otherwise is the reader's business.
+/// Returns whether `line` may be the first of an SWF file: a comment, or a number, perhaps with
+/// more text. The reader reports any other problem of the line.
 pub(crate) fn matches_format(line: &[u8]) -> bool {
     let first = BlankSeparatedFields(line).next().unwrap_or_default();
     first.starts_with(b";") || millionths(first).is_ok()
 }
 
-/// Whether `line` has as many numbers as a record must have.
+/// Returns whether `line` has the required numbers of a record.
 pub(crate) fn is_record(line: &[u8]) -> bool {
     let numbers = BlankSeparatedFields(line).map_while(|field| millionths(field).ok());
     numbers.take(5).count() == 5
@@ -77,7 +76,7 @@ struct SwfReader<'a, 'v> {
     outlet: &'a mut TraceSink<'v>,
     trace: Trace,
     latest: Instant,
-    /// So many bytes of comments may still be kept; none after the first job.
+    /// Number of bytes of comments that may still be kept; 0 after the first job.
     comments: usize,
 }
 
@@ -108,8 +107,8 @@ impl SwfReader<'_, '_> {
         }
     }
 
-    /// A comment; those of the form `Name: number` that tollgate knows are kept. The number
-    /// may be followed by words (`MaxNodes: 400 (48 interactive, ..)`).
+    /// Parses a comment; known directives of the form `Name: number` are kept. Text may follow the
+    /// number (`MaxNodes: 400 (48 interactive, ..)`).
     fn directive(&mut self, comment: &[u8]) -> Result<(), Finding> {
         let Some(colon) = memchr::memchr(b':', comment) else {
             return Ok(());
@@ -155,7 +154,7 @@ impl SwfReader<'_, '_> {
             .map(|text| parse_field::span(text, RecordField::Estimate))
             .transpose()?;
 
-        // The line is a job: only now may something be said about what was assumed.
+        // The line is a job, so the assumptions can be noted from here on.
         let notes = &mut self.trace.diagnostics;
         let (runtime, estimate) = parse_field::resolve_times(Some(runtime), estimate, line, notes);
         let procs = allocated.unwrap_or_else(|| {

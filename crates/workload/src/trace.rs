@@ -1,4 +1,4 @@
-//! What a reader returns: the jobs of a file, in file order.
+//! The result of a reader: the jobs of a file, in file order.
 
 use std::fmt;
 
@@ -13,58 +13,58 @@ use crate::parse_field;
 use crate::passthrough_columns::PassthroughColumns;
 use crate::usage::TraceUsage;
 
-/// A job as a trace records it. The truth: a policy never sees this.
+/// A job as a trace records it. This is the truth, which a policy never sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceJob {
     /// The public number of the job.
     pub number: u64,
-    /// When it was submitted, on the trace's own clock. Not negative.
+    /// Submission time, on the trace's own clock. Not negative.
     pub submit: Instant,
-    /// How long it ran on each of its processors; zero or negative if it never ran.
+    /// Run time on each of its processors; zero or negative if the job never ran.
     pub runtime: Span,
-    /// How long its user said it would run; the run time (so perhaps not positive) where the
-    /// trace does not say.
+    /// Run time that the user estimated; the run time (so perhaps not positive) if the trace has no
+    /// estimate.
     pub estimate: Span,
-    /// Processors it used, or asked for. At least 1.
+    /// Used or requested processors. At least 1.
     pub procs: u32,
 }
 
-/// What a trace says about a job's SLA; each part may be missing.
+/// The SLA of a job in a trace; each part may be missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TraceSla {
     /// Span after submission by which the job must have finished. Positive.
     pub deadline: Option<Span>,
-    /// The most that its user pays. Not negative.
+    /// Maximum that the user pays. Not negative.
     pub budget: Option<Credits>,
-    /// What each second past the deadline costs the provider. Not negative.
+    /// Cost to the provider of each second past the deadline. Not negative.
     pub penalty: Option<CreditsPerSecond>,
 }
 
-/// Who handed the jobs in, what they were and how they went: columns with a row a job.
+/// Names, usage and attempts of the jobs: columns with one row per job.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TraceMetadata {
-    /// The user.
+    /// User.
     pub user: NameColumn,
-    /// The user's group.
+    /// Group of the user.
     pub group: NameColumn,
-    /// What the job was charged to: an account, or a project.
+    /// Account or project that is charged for the job.
     pub account: NameColumn,
-    /// What was run: the program, or the name of the job where that is all there is.
+    /// Program, or the name of the job if the record has no program.
     pub executable: NameColumn,
-    /// The queue that it was handed to.
+    /// Queue of the submission.
     pub queue: NameColumn,
-    /// How it went.
+    /// Usage.
     pub usage: Vec<TraceUsage>,
-    /// The tries at running it, if the format tells of them.
+    /// Attempts at running the job, if the format records them.
     pub attempts: Option<AttemptColumn>,
-    /// Whether its user said how long it would run. Where not, the estimate of the job is its run
-    /// time, which nobody knew when it was handed in.
+    /// Whether the user estimated the run time. Otherwise the estimate of the job is its run time,
+    /// which was unknown at submission.
     pub estimated: Vec<bool>,
 }
 
 impl TraceMetadata {
-    /// Appends the row of the next job. A name that is empty is not known; whether one was no
-    /// UTF-8 is returned.
+    /// Appends the row of the next job. An empty name is unknown. Returns whether a name was not
+    /// UTF-8.
     pub(crate) fn push(
         &mut self,
         names: RecordNames<'_>,
@@ -87,7 +87,7 @@ impl TraceMetadata {
         lossy
     }
 
-    /// Appends the tries at running the job that was appended last.
+    /// Appends the attempts of the last job.
     pub(crate) fn push_attempts(&mut self, attempts: &[TraceAttempt]) {
         self.attempts.get_or_insert_default().push(attempts);
     }
@@ -124,23 +124,23 @@ pub(crate) struct RecordNames<'a> {
     pub(crate) queue: &'a [u8],
 }
 
-/// The jobs of a file, and everything worth saying about them.
+/// The jobs of a file, with the header and the findings.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trace {
-    /// Where they came from, for messages.
+    /// Source of the jobs, for messages.
     pub source: String,
-    /// The format that they were read from; none for a trace that was made.
+    /// Format of the source; None for a generated trace.
     pub format: Option<TraceFormat>,
     /// The jobs in file order, which is nearly always the order of submission.
     pub jobs: Vec<TraceJob>,
-    /// Their SLAs, if the file has any column for them; a row a job.
+    /// SLAs of the jobs, if the file has any column for them; one row per job.
     pub slas: Option<Vec<TraceSla>>,
-    /// Names and how the jobs went, if they were asked for.
+    /// Names and usage, if they were requested.
     pub metadata: Option<TraceMetadata>,
     /// Columns that tollgate does not know, if there were any.
     pub extra: Option<PassthroughColumns>,
-    /// The comments before the first job of an SWF file, without the semicolon, if names were
-    /// asked for; what goes beyond a mebibyte is left out.
+    /// Comments before the first job of an SWF file, without the semicolon, if names were
+    /// requested; comments beyond a mebibyte are dropped.
     pub comments: Vec<String>,
     /// Processors of the machine, from the header.
     pub max_procs: Option<u32>,
@@ -148,13 +148,13 @@ pub struct Trace {
     pub max_nodes: Option<u32>,
     /// The instant, since the Unix epoch, of the origin of the trace's clock.
     pub unix_start: Option<Instant>,
-    /// What was skipped, repaired or defaulted. Line numbers are those of the whole file,
-    /// also after a cut.
+    /// Data that was skipped, repaired or defaulted. Line numbers are those of the whole file, also
+    /// after a cut.
     pub diagnostics: Diagnostics,
 }
 
 impl Trace {
-    /// A trace without jobs, from `source`.
+    /// Creates a trace without jobs, from `source`.
     pub fn empty(source: impl Into<String>) -> Self {
         Self {
             source: source.into(),
@@ -162,8 +162,8 @@ impl Trace {
         }
     }
 
-    /// The size of the machine, and where that is known from: MaxProcs of the header, else
-    /// MaxNodes, else the widest job (1 without jobs).
+    /// Returns the size of the machine and its source: MaxProcs of the header, else MaxNodes, else
+    /// the widest job (1 without jobs).
     pub fn nodes(&self) -> (u32, NodeCountSource) {
         let header = [
             (self.max_procs, NodeCountSource::MaxProcs),
@@ -180,8 +180,8 @@ impl Trace {
         widths.max().unwrap_or(1)
     }
 
-    /// The last `n` jobs in file order, or all if there are fewer. Cut before anything is
-    /// filtered: the published subsets contain the jobs that never ran.
+    /// Keeps the last `n` jobs in file order, or all if there are fewer. Cut before filtering: the
+    /// published subsets contain the jobs that never ran.
     #[must_use]
     pub fn last(mut self, n: usize) -> Self {
         self.drop_first(self.jobs.len().saturating_sub(n));
@@ -189,22 +189,22 @@ impl Trace {
         self
     }
 
-    /// Whether the record has an estimate of the job in `row`. If it has none the run time stands
-    /// in for it; that is known only where names were asked for.
+    /// Returns whether the record has an estimate of the job in `row`. Otherwise the run time
+    /// replaces the estimate; this is known only if names were requested.
     pub fn has_estimate(&self, row: usize) -> bool {
         let metadata = self.metadata.as_ref();
         let estimated = metadata.and_then(|metadata| metadata.estimated.get(row));
         estimated.is_none_or(|&estimated| estimated)
     }
 
-    /// How the job in `row` went, as far as that is known.
+    /// Returns the known usage of the job in `row`.
     pub fn usage(&self, row: usize) -> TraceUsage {
         let metadata = self.metadata.as_ref();
         let usage = metadata.and_then(|metadata| metadata.usage.get(row));
         usage.copied().unwrap_or_default()
     }
 
-    /// Forgets the first `n` jobs.
+    /// Removes the first `n` jobs.
     pub(crate) fn drop_first(&mut self, n: usize) {
         self.jobs.drain(..n);
         if let Some(slas) = &mut self.slas {
@@ -218,7 +218,7 @@ impl Trace {
         }
     }
 
-    /// What is known of the file, with the same columns, without the jobs and the findings.
+    /// Returns the header of the file and the same columns, without the jobs and the findings.
     pub(crate) fn header(&self) -> Self {
         Self {
             source: self.source.clone(),
@@ -237,7 +237,7 @@ impl Trace {
         }
     }
 
-    /// A trace without jobs, ready for a reader that keeps `columns`.
+    /// Creates a trace without jobs for a reader that keeps `columns`.
     pub(crate) fn with_columns(columns: ColumnSelection, source: &str) -> Self {
         let mut trace = Self::empty(source);
         trace.metadata = match columns {
@@ -247,7 +247,7 @@ impl Trace {
         trace
     }
 
-    /// Appends a job from `line`, and notes if it is out of order. `latest` is the latest
+    /// Appends a job from `line`, and notes a job that is out of order. `latest` is the latest
     /// submit time so far.
     pub(crate) fn push_job(&mut self, job: TraceJob, line: u64, latest: &mut Instant) {
         if job.submit < *latest {
@@ -258,18 +258,18 @@ impl Trace {
     }
 }
 
-/// What the size of the machine was taken from.
+/// The source of the machine size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NodeCountSource {
     /// `MaxProcs` in the header of the trace.
     MaxProcs,
     /// `MaxNodes` in the header of the trace.
     MaxNodes,
-    /// The widest job: the header does not say.
+    /// The widest job, if the header has no size.
     WidestJob,
 }
 
-/// In words, to stand after "128 nodes (".
+/// Writes the source in words, to follow "128 nodes (".
 impl fmt::Display for NodeCountSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -285,12 +285,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_million_jobs_stay_small() {
+    fn trace_job_size_is_bounded() {
         assert!(size_of::<TraceJob>() <= 40);
     }
 
     #[test]
-    fn a_cut_keeps_every_column_aligned() {
+    fn cutting_keeps_columns_aligned() {
         let mut trace = Trace::empty("here");
         let mut metadata = TraceMetadata::default();
         let mut extra = PassthroughColumns::new(vec!["note".into()]);

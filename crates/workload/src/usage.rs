@@ -1,44 +1,44 @@
-//! What a record says of how a job went, beyond its run time.
+//! The usage of a job in its record, beyond its run time.
 
 use std::fmt;
 
 use tollgate_model::{Bytes, Span};
 
-/// How a job went; each part may be missing.
+/// The usage of a job; each part may be missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TraceUsage {
-    /// From submission to the start. Not negative.
+    /// Time from submission to the start. Not negative.
     pub wait: Option<Span>,
     /// Processor time, of all processors together. Not negative.
     pub cpu_time: Option<Span>,
-    /// The most memory that the whole job had at a time, as far as the format tells.
+    /// Peak memory of the whole job, as far as the format records it.
     pub peak_memory: Option<Bytes>,
-    /// The memory that was asked for, for the whole job.
+    /// Requested memory of the whole job.
     pub requested_memory: Option<Bytes>,
-    /// How it ended.
+    /// Final status.
     pub status: TraceStatus,
 }
 
 impl TraceUsage {
-    /// Adds what a part of the job tells: the job's own record counts first, and the peak of the
-    /// job is at least that of each part.
+    /// Adds the usage of a part of the job: the job's own record takes precedence, and the peak of
+    /// the job is at least that of each part.
     pub(crate) fn merge_part(&mut self, part: Self) {
         self.cpu_time = self.cpu_time.or(part.cpu_time);
         self.peak_memory = self.peak_memory.max(part.peak_memory);
     }
 }
 
-/// How a job ended, as its batch system tells.
+/// The final status of a job, as its batch system reports it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TraceStatus {
-    /// The record does not say.
+    /// The record has no status.
     #[default]
     Unknown,
-    /// By itself, with success.
+    /// Ended by itself, with success.
     Completed,
-    /// By itself without success, or killed for a reason that is not told.
+    /// Ended by itself without success, or killed for an unknown reason.
     Failed,
-    /// Its user, or an administrator, took it back before or while it ran.
+    /// Cancelled by its user, or an administrator, before or while it ran.
     Cancelled,
     /// Killed at the limit on its run time, or at its deadline.
     TimedOut,
@@ -46,7 +46,7 @@ pub enum TraceStatus {
     OutOfMemory,
     /// A node that it ran on failed.
     NodeFailed,
-    /// It had to make room for another job.
+    /// Evicted for another job.
     Preempted,
 }
 
@@ -63,7 +63,7 @@ impl TraceStatus {
         Self::Preempted,
     ];
 
-    /// The status as it stands in tables and machine-readable output.
+    /// Returns the status as it is written in tables and machine-readable output.
     pub const fn key(self) -> &'static str {
         match self {
             Self::Unknown => "unknown",
@@ -77,7 +77,7 @@ impl TraceStatus {
         }
     }
 
-    /// The status that `word` stands for.
+    /// Returns the status with the keyword `word`.
     pub fn from_key(word: &[u8]) -> Option<Self> {
         Self::ALL
             .into_iter()
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_status_has_a_word_of_its_own() {
+    fn status_keys_are_unique() {
         for status in TraceStatus::ALL {
             assert_eq!(TraceStatus::from_key(status.key().as_bytes()), Some(status));
         }
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_million_jobs_stay_small() {
+    fn usage_size_is_bounded() {
         assert!(size_of::<TraceUsage>() <= 72);
     }
 }

@@ -9,11 +9,11 @@ use crate::settings::{WorkloadConfig, WorkloadConfigError};
 use crate::sla::SlaModel;
 use crate::trace::{NodeCountSource, Trace, TraceJob, TraceSla};
 
-/// How long a job runs that never ran, where these are kept.
+/// Run time of a job that never ran, if these jobs are kept.
 const ONE_SECOND: Span = Span::from_secs(1);
 
-/// The jobs of a run in order of submission, computed on the fly: no second copy of a trace
-/// that may have millions of jobs, and runs side by side share one trace.
+/// The jobs of a run in order of submission, computed on the fly. A trace may have millions of
+/// jobs; runs in parallel share one trace without a second copy.
 #[derive(Clone, Debug)]
 pub struct Workload {
     trace: Arc<Trace>,
@@ -26,31 +26,31 @@ pub struct Workload {
     drawn: SynthesisedSlas,
 }
 
-/// A job as a world meets it: what its user hands in, and the truth.
+/// A job as it arrives in a world: its specification, and the truth.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct JobArrival {
-    /// What a policy may see.
+    /// The specification, which a policy may see.
     pub spec: JobSpec,
-    /// How long it really runs on each of its processors. Positive.
+    /// True run time on each of its processors. Positive.
     pub runtime: Span,
 }
 
-/// How many SLA parts were drawn at random because the trace does not carry them.
+/// The number of SLA parts that were drawn at random because the trace does not have them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SynthesisedSlas {
     /// Deadlines.
     pub deadlines: usize,
-    /// Budgets; none are drawn where nobody pays.
+    /// Budgets; 0 if users do not pay.
     pub budgets: usize,
-    /// Penalty rates; none are drawn where nobody pays.
+    /// Penalty rates; 0 if users do not pay.
     pub penalties: usize,
 }
 
 impl Workload {
-    /// The jobs of `trace` under `settings`, with what `market` needs of their SLAs.
+    /// Creates the jobs of `trace` under `settings`, with the SLA parts that `market` needs.
     ///
     /// # Errors
-    /// A setting outside its range.
+    /// If a setting is outside its range.
     ///
     /// # Panics
     /// If the trace has 2^32 jobs or more.
@@ -74,25 +74,25 @@ impl Workload {
         })
     }
 
-    /// How many jobs there are.
+    /// Returns the number of jobs.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether there are none: an empty trace, or one in which nothing ever ran.
+    /// Returns whether there are no jobs: the trace is empty, or no job of it ever ran.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Every job, by submit time; ties in file order.
+    /// Returns every job, by submit time; ties in file order.
     pub fn arrivals(&self) -> impl ExactSizeIterator<Item = JobArrival> {
         (0..self.len()).map(|i| self.arrival(i))
     }
 
-    /// The `i`-th job, from 0.
+    /// Returns the `i`-th job, from 0.
     ///
     /// # Panics
-    /// If there is none.
+    /// If there is no such job.
     pub fn arrival(&self, i: usize) -> JobArrival {
         let job = self.job(i);
         let runtime = runtime_of(job);
@@ -108,53 +108,53 @@ impl Workload {
         }
     }
 
-    /// The public number of the `i`-th job, from 0.
+    /// Returns the public number of the `i`-th job, from 0.
     ///
     /// # Panics
-    /// If there is none.
+    /// If there is no such job.
     pub fn number(&self, i: usize) -> u64 {
         self.job(i).number
     }
 
-    /// The row of the `i`-th job in the trace, for its other columns.
+    /// Returns the row of the `i`-th job in the trace, for its other columns.
     ///
     /// # Panics
-    /// If there is none.
+    /// If there is no such job.
     pub fn row(&self, i: usize) -> usize {
         self.rows.get(i)
     }
 
-    /// Where the jobs come from.
+    /// Returns the trace of the jobs.
     pub fn trace(&self) -> &Trace {
         &self.trace
     }
 
-    /// The settings of the run.
+    /// Returns the settings of the run.
     pub const fn settings(&self) -> &WorkloadConfig {
         &self.settings
     }
 
-    /// Who pays what in the run.
+    /// Returns the market of the run.
     pub const fn market(&self) -> Market {
         self.market
     }
 
-    /// The mean run time, which tells longer from shorter jobs; none without jobs.
+    /// Returns the mean run time, the threshold between longer and shorter jobs; None without jobs.
     pub fn mean_runtime(&self) -> Option<Span> {
         self.mean_runtime.map(Span::from_secs_f64)
     }
 
-    /// How many jobs of the trace were left out because they never ran.
+    /// Returns the number of jobs of the trace that were removed because they never ran.
     pub fn dropped(&self) -> usize {
         self.trace.jobs.len() - self.rows.len()
     }
 
-    /// What had to be drawn at random.
+    /// Returns the number of SLA parts that were drawn at random.
     pub const fn synthesised(&self) -> SynthesisedSlas {
         self.drawn
     }
 
-    /// The size of the machine, and where that is known from: see [`Trace::nodes`].
+    /// Returns the size of the machine, and its source: see [`Trace::nodes`].
     pub fn nodes(&self) -> (u32, NodeCountSource) {
         self.trace.nodes()
     }
@@ -163,12 +163,13 @@ impl Workload {
         &self.trace.jobs[self.row(i)]
     }
 
-    /// Arrival factor x (trace submit - first submit).
+    /// Returns arrival factor x (trace submit - first submit).
     fn submit(&self, job: &TraceJob) -> Instant {
         Instant::ZERO + scaled(job.submit.since(self.origin), self.settings.arrival_factor)
     }
 
-    /// Run time + inaccuracy x (trace estimate - run time), at least the smallest step of time.
+    /// Returns run time + inaccuracy x (trace estimate - run time), at least the smallest step of
+    /// time.
     fn estimate(&self, job: &TraceJob, runtime: Span) -> Span {
         if job.estimate <= Span::ZERO {
             return runtime;
@@ -177,7 +178,7 @@ impl Workload {
         (runtime + error).max(Span::TICK)
     }
 
-    /// What the trace carries is used as it is; the rest is drawn.
+    /// Returns the SLA of the trace, with missing parts drawn.
     fn sla(&self, row: usize, runtime: Span) -> Sla {
         let carried = traced_sla(&self.trace, row);
         let job = row as u64;
@@ -207,7 +208,7 @@ impl Workload {
     }
 }
 
-/// `span` times `factor`; exactly `span` at 1, whatever its size.
+/// Returns `span` times `factor`; exactly `span` at 1, at any size.
 fn scaled(span: Span, factor: f64) -> Span {
     if factor == 1.0 {
         return span;
@@ -230,13 +231,14 @@ fn traced_sla(trace: &Trace, row: usize) -> TraceSla {
         .map_or_else(TraceSla::default, |slas| slas[row])
 }
 
-/// The first submit of the whole set: times do not depend on whether the first job ever ran.
+/// Returns the first submit of the whole set: times do not depend on whether the first job ever
+/// ran.
 fn first_submit(trace: &Trace) -> Instant {
     let submits = trace.jobs.iter().map(|job| job.submit);
     submits.min().unwrap_or(Instant::ZERO)
 }
 
-/// In seconds.
+/// Returns the mean run time in seconds.
 fn mean_runtime(trace: &Trace, rows: &RowSelection) -> Option<f64> {
     let micros: i128 = rows
         .iter()

@@ -1,4 +1,4 @@
-//! No reader panics, whatever the bytes are.
+//! Tests that no reader panics on any readers_survive_any_bytes.
 
 use proptest::prelude::*;
 use tollgate_workload::fuzz;
@@ -21,7 +21,7 @@ const TARGETS: [fn(&[u8]); 15] = [
     fuzz::open,
 ];
 
-/// Lines of words that occur in records, and of others.
+/// Generates lines of readers_survive_any_record_words that occur in records, and of other readers_survive_any_record_words.
 fn any_record() -> impl Strategy<Value = String> {
     let word = prop_oneof![
         "[0-9]{1,20}",
@@ -33,23 +33,23 @@ fn any_record() -> impl Strategy<Value = String> {
         "\\.\\.\\.",
         "[^\\x00]{0,4}",
     ];
-    let line = proptest::collection::vec(word, 0..50).prop_map(|words| words.join(" "));
+    let line = proptest::collection::vec(word, 0..50).prop_map(|readers_survive_any_record_words| readers_survive_any_record_words.join(" "));
     proptest::collection::vec(line, 0..12).prop_map(|lines| lines.join("\n"))
 }
 
 proptest! {
     #[test]
-    fn bytes(data in proptest::collection::vec(any::<u8>(), 0..400)) {
+    fn readers_survive_any_bytes(data in proptest::collection::vec(any::<u8>(), 0..400)) {
         TARGETS.iter().for_each(|target| target(&data));
     }
 
     #[test]
-    fn words(text in any_record()) {
+    fn readers_survive_any_record_words(text in any_record()) {
         TARGETS.iter().for_each(|target| target(text.as_bytes()));
     }
 
     #[test]
-    fn databases(tail in proptest::collection::vec(any::<u8>(), 0..600), wide in any::<bool>()) {
+    fn rrd_reader_survives_any_tail(tail in proptest::collection::vec(any::<u8>(), 0..600), wide in any::<bool>()) {
         let mut data = b"RRD\x000003\0".to_vec();
         data.resize(if wide { 16 } else { 12 }, 0);
         data.extend(8.642135E130_f64.to_le_bytes());

@@ -1,4 +1,4 @@
-//! What is said about input that is wrong, wholly or in part.
+//! Tests of the messages about input that is wrong, wholly or in part.
 
 use std::io::Write;
 
@@ -62,7 +62,7 @@ fn truncated_gzip_names_the_line_and_gives_a_hint() {
 }
 
 #[test]
-fn a_truncated_gzip_table_is_no_shorter_table() {
+fn truncated_gzip_table_is_an_error() {
     let mut text = HEADER.to_owned();
     for n in 0..20_000 {
         text += &format!("{n},{n},{},1,9,,,\n", n * 7919 % 1013 + 1);
@@ -76,7 +76,7 @@ fn a_truncated_gzip_table_is_no_shorter_table() {
 }
 
 #[test]
-fn damaged_gzip_is_told_apart() {
+fn damaged_gzip_is_distinguished_from_truncated() {
     let mut damaged = gzip(&records(1000));
     let last = damaged.len() - 6;
     damaged[last] ^= 0xff;
@@ -88,7 +88,7 @@ fn damaged_gzip_is_told_apart() {
 }
 
 #[test]
-fn a_binary_file_is_named_for_what_it_is() {
+fn binary_file_error_names_its_kind() {
     let png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
     assert_eq!(
         message(png),
@@ -106,7 +106,7 @@ fn a_binary_file_is_named_for_what_it_is() {
 }
 
 #[test]
-fn an_empty_input_says_what_was_expected() {
+fn empty_input_error_names_the_expected_formats() {
     for nothing in ["", "\n", "  \n\n \r\n"] {
         assert_eq!(
             message(nothing),
@@ -120,7 +120,7 @@ fn an_empty_input_says_what_was_expected() {
 }
 
 #[test]
-fn text_of_no_known_format_is_shown() {
+fn text_of_unknown_format_is_quoted_in_the_error() {
     let error =
         outcome("\nDear colleague, please find attached the accounting of last year.").unwrap_err();
     assert_eq!(
@@ -139,7 +139,7 @@ fn text_of_no_known_format_is_shown() {
 }
 
 #[test]
-fn one_odd_line_at_the_beginning_spoils_no_trace() {
+fn odd_first_line_does_not_prevent_reading() {
     let trace = outcome("Our cluster, 2024\n1 0 -1 10 4 -1 -1 4 20\n").unwrap();
     assert_eq!(trace.jobs.len(), 1);
     assert_eq!(
@@ -149,7 +149,7 @@ fn one_odd_line_at_the_beginning_spoils_no_trace() {
 }
 
 #[test]
-fn a_file_that_is_not_there_is_named() {
+fn missing_file_is_named() {
     let error = open("no/such/trace.swf".as_ref(), ReadOptions::default()).unwrap_err();
     assert!(
         error
@@ -160,7 +160,7 @@ fn a_file_that_is_not_there_is_named() {
 }
 
 #[test]
-fn no_jobs_is_an_error_that_says_why() {
+fn trace_without_jobs_is_an_error_with_reasons() {
     assert_eq!(
         message("; MaxProcs: 128\n; nothing ran that year\n"),
         "jobs: no usable line; expected at least one job"
@@ -178,7 +178,7 @@ fn no_jobs_is_an_error_that_says_why() {
 }
 
 #[test]
-fn a_record_that_never_ends_is_not_held() {
+fn endless_record_is_not_buffered() {
     let record = "12/21/2009 15:28:00;E;6;user=ann ctime=100 start=160 end=220\n";
     let text = format!("{record}{record}{}{record}", "and so on\n".repeat(300_000));
     let trace = outcome(text).unwrap();
@@ -202,7 +202,7 @@ fn short_lines_are_skipped_and_counted() {
 }
 
 #[test]
-fn text_in_a_number_names_the_field() {
+fn text_in_a_number_field_is_reported_with_the_field() {
     let swf = "1 0 -1 10 4 -1 -1 4 20\n2 1 -1 ten 4\n3 1 -1 10 4x\n4 1 -1 10 -1 -1 -1 four\n\
                five 1 -1 10 4\n6 1 -1 10 2.5\n7 1 -1 10 4 -1 -1 4 soon\n";
     assert_eq!(
@@ -222,7 +222,7 @@ fn text_in_a_number_names_the_field() {
 }
 
 #[test]
-fn values_that_cannot_be_are_skipped_or_repaired() {
+fn impossible_values_are_skipped_or_repaired() {
     let swf = "1 0 -1 10 4 -1 -1 4 20\n2 -5 -1 10 4\n3 1 -1 1e12 4\n4 1 -1 10 20000000\n\
                5 1 -1 10 4 -1 -1 4 2e11\n6 2 -1 -3600 4 -1 -1 4 20\n-7 2 -1 10 4\n";
     let trace = outcome(swf).unwrap();
@@ -255,13 +255,13 @@ fn missing_values_are_defaulted_and_counted() {
 }
 
 #[test]
-fn a_skipped_line_leaves_no_other_note() {
+fn skipped_line_has_no_other_finding() {
     let trace = outcome("1 0 -1 10 4 -1 -1 4 20\n2 1 -1 -60 -1 -1 -1 -1 soon\n").unwrap();
     assert_eq!(trace.diagnostics.iter().count(), 1);
 }
 
 #[test]
-fn submit_times_out_of_order_are_kept_in_file_order_and_said() {
+fn out_of_order_jobs_keep_file_order_and_are_reported() {
     let text = "1 10 -1 10 4 -1 -1 4 20\n2 5 -1 10 4 -1 -1 4 20\n3 7 -1 10 4 -1 -1 4 20\n\
                 4 10 -1 10 4 -1 -1 4 20\n";
     let trace = outcome(text).unwrap();
@@ -273,7 +273,7 @@ fn submit_times_out_of_order_are_kept_in_file_order_and_said() {
 }
 
 #[test]
-fn slas_that_cannot_be_count_as_missing() {
+fn impossible_slas_count_as_missing() {
     let table = format!(
         "{HEADER}1,0,10,4,20,NaN,5,1\n2,0,10,4,20,-3,-5,-1\n3,0,10,4,20,0,,inf\n4,0,10,4,20,60,0,0\n"
     );
@@ -296,7 +296,7 @@ fn slas_that_cannot_be_count_as_missing() {
 }
 
 #[test]
-fn a_lost_quotation_mark_is_named() {
+fn unclosed_quotation_mark_is_reported() {
     let table = format!("{HEADER}1,0,10,4,20,,,\n2,5,10,4,20,,\"9,\n3,6,10,4,20,,,\n");
     assert_eq!(
         findings(table),
@@ -306,7 +306,7 @@ fn a_lost_quotation_mark_is_named() {
 }
 
 #[test]
-fn headers_that_contradict_themselves() {
+fn contradictory_headers_are_rejected() {
     let twice = outcome("job_id,submit_s,runtime_s,procs,procs\n1,2,3,4,5\n").unwrap_err();
     assert_eq!(
         twice.to_string(),
@@ -323,7 +323,7 @@ fn headers_that_contradict_themselves() {
 }
 
 #[test]
-fn files_put_together_repeat_their_headers() {
+fn repeated_headers_of_concatenated_files_are_skipped() {
     let table = format!("{HEADER}1,0,10,4,20,,,\n{HEADER}2,5,10,4,20,,,\n");
     let trace = outcome(table).unwrap();
     assert_eq!(trace.jobs.len(), 2);
@@ -344,7 +344,7 @@ fn files_put_together_repeat_their_headers() {
 }
 
 #[test]
-fn names_that_are_no_utf8_are_repaired_once_a_line() {
+fn non_utf8_names_are_repaired_once_per_line() {
     let table = b"job_id,submit_s,runtime_s,procs,user,site\n1,0,10,4,J\xf6rg,K\xf6ln\n";
     let options = ReadOptions {
         columns: ColumnSelection::All,
@@ -359,7 +359,7 @@ fn names_that_are_no_utf8_are_repaired_once_a_line() {
 }
 
 #[test]
-fn editors_marks_and_quotes_are_no_trouble() {
+fn byte_order_mark_and_quotes_are_accepted() {
     let swf = outcome("\u{feff}1 0 -1 10 4 -1 -1 4 20\n").unwrap();
     assert_eq!((swf.jobs.len(), swf.diagnostics.is_empty()), (1, true));
     let quoted =
@@ -367,7 +367,7 @@ fn editors_marks_and_quotes_are_no_trouble() {
     assert_eq!(outcome(quoted).unwrap().jobs.len(), 1);
 }
 
-/// A reader that gives a byte at a time and is interrupted between them, as pipes may be.
+/// A reader that returns one byte at a time and is interrupted between bytes, as pipes may be.
 struct OneByteReader<'a>(&'a [u8], bool);
 
 impl std::io::Read for OneByteReader<'_> {
@@ -384,7 +384,7 @@ impl std::io::Read for OneByteReader<'_> {
 }
 
 #[test]
-fn a_slow_pipe_gives_the_same_trace() {
+fn slow_interrupted_reader_gives_the_same_trace() {
     let text = records(50);
     let whole = outcome(&text).unwrap();
     let compressed = gzip(&text);
@@ -395,7 +395,7 @@ fn a_slow_pipe_gives_the_same_trace() {
 }
 
 #[test]
-fn a_failing_disk_is_no_bad_trace() {
+fn io_error_is_not_reported_as_bad_trace() {
     struct FailingReader;
     impl std::io::Read for FailingReader {
         fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {

@@ -1,4 +1,4 @@
-//! A trace that is read in batches is the trace that is read at once.
+//! Tests that a trace read in batches equals the trace read at once.
 
 use std::fmt::Write;
 use std::io::{self, Read};
@@ -14,7 +14,7 @@ const OPTIONS: ReadOptions = ReadOptions {
 /// More than two batches.
 const JOBS: usize = 40_000;
 
-/// A batch as it was visited, and how many jobs and findings it had.
+/// The visited batches, with their numbers of jobs and findings.
 #[derive(Default)]
 struct VisitedBatches {
     batches: usize,
@@ -51,7 +51,7 @@ fn rows(trace: &Trace) -> impl Iterator<Item = String> {
     })
 }
 
-/// Reads `text` both ways and compares; what was gathered is returned.
+/// Reads `text` both ways, compares the results and returns the batches.
 fn compared(text: &str) -> VisitedBatches {
     let whole = open::read("both", text.as_bytes(), OPTIONS).unwrap();
     let mut gathered = VisitedBatches::default();
@@ -78,10 +78,10 @@ fn compared(text: &str) -> VisitedBatches {
 }
 
 #[test]
-fn swf() {
+fn swf_batches_equal_the_whole_trace() {
     let mut text = String::from("; Version: 2.2\n; MaxProcs: 64\n");
     for job in 0..JOBS {
-        // Every third has no estimate, every seventh line is none.
+        // Every third job has no estimate, and every seventh line is not a job.
         let estimate = if job % 3 == 0 { -1 } else { 100 };
         writeln!(
             text,
@@ -101,7 +101,7 @@ fn swf() {
 }
 
 #[test]
-fn a_job_table_with_slas_and_unknown_columns() {
+fn job_table_batches_equal_the_whole_trace() {
     let mut text = String::from("job_id,submit_s,runtime_s,procs,user,deadline_s,site\n");
     for job in 0..JOBS {
         writeln!(
@@ -116,9 +116,9 @@ fn a_job_table_with_slas_and_unknown_columns() {
     assert!(compared(&text).batches > 2);
 }
 
-/// The steps of a job come behind it, so that no batch may end between them.
+/// The steps of a job come after it, so that no batch may end between them.
 #[test]
-fn sacct_with_steps() {
+fn sacct_batches_keep_steps_with_their_job() {
     let mut text =
         String::from("JobID|User|State|Submit|Start|End|AllocCPUS|Timelimit|MaxRSS|TotalCPU\n");
     let times = "2025-01-01T00:00:00|2025-01-01T00:01:00|2025-01-01T00:02:00";
@@ -137,7 +137,7 @@ fn sacct_with_steps() {
 }
 
 #[test]
-fn lines_that_are_no_jobs_are_listed_all_the_same() {
+fn findings_are_listed_even_without_jobs() {
     let mut text = String::from("; MaxProcs: 64\n");
     for _ in 0..JOBS {
         text.push_str("1 2 3\n");
@@ -155,8 +155,8 @@ fn lines_that_are_no_jobs_are_listed_all_the_same() {
 }
 
 #[test]
-fn whoever_has_enough_is_given_no_more() {
-    /// Jobs for ever, a byte at a time if need be.
+fn reading_stops_at_the_visitor_error() {
+    /// An endless stream of jobs, one byte at a time if necessary.
     struct EndlessReader(usize);
     impl Read for EndlessReader {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {

@@ -1,11 +1,11 @@
-//! Round-robin databases, made by hand for every machine, and dumped as XML.
+//! Tests with round-robin databases, synthesised for every machine, and dumped as XML.
 
 use std::fmt::Write;
 
 use tollgate_model::{Instant, Span};
 use tollgate_workload::rrd::{RrdDatabase, RrdError, parse};
 
-/// A machine that writes databases: byte order, bytes of a long, alignment of a double.
+/// A machine that writes databases: byte order, size of a long in bytes, alignment of a double.
 #[derive(Clone, Copy)]
 struct WriterMachine {
     little: bool,
@@ -32,13 +32,13 @@ const fn machine(little: bool, word: usize, align: usize) -> WriterMachine {
 
 const SOURCES: [&str; 3] = ["load", "free", "idle"];
 
-/// Steps a row, and rows with the current one.
+/// Steps per row, number of rows and position of the current row, of each archive.
 const ARCHIVES: [(u64, u64, u64); 2] = [(1, 4, 1), (6, 3, 2)];
 
 const LAST_UPDATE: u64 = 920_808_123;
 const STEP: u64 = 300;
 
-/// The value of a source in a row of an archive as it stands in the file.
+/// Returns the value of a source in a row of an archive, with rows numbered as in the file.
 fn value(archive: usize, row: u64, source: usize) -> f64 {
     if row == 0 && source == 1 {
         return f64::NAN;
@@ -68,7 +68,7 @@ impl WriterMachine {
         });
     }
 
-    /// A structure of these parts, each aligned as a compiler would do it.
+    /// Appends a structure of these parts, each aligned as a compiler would do it.
     fn structure(self, bytes: &mut Vec<u8>, parts: &[RrdPart<'_>]) {
         let mut structure = Vec::new();
         for part in parts {
@@ -174,7 +174,7 @@ enum RrdParameter {
     Double(f64),
 }
 
-/// The database as `rrdtool dump` writes it: the oldest row of an archive first.
+/// Returns the database as `rrdtool dump` writes it: the oldest row of an archive first.
 fn dump() -> String {
     let mut text = format!(
         "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n\
@@ -211,7 +211,7 @@ fn dump() -> String {
     text + "</rrd>\n"
 }
 
-/// NaN is not equal to itself: compared as text.
+/// Returns the database as text for comparison, since NaN is not equal to itself.
 fn shown(database: &RrdDatabase) -> String {
     format!("{database:?}")
 }
@@ -243,7 +243,7 @@ fn every_machine_writes_the_same_database() {
 }
 
 #[test]
-fn a_database_that_is_cut_off_says_where() {
+fn truncated_database_error_has_the_position() {
     let whole = MACHINES[2].write();
     for length in [20, 100, 300, whole.len() - 1] {
         let error = parse(&whole[..length]).unwrap_err();
@@ -257,7 +257,7 @@ fn a_database_that_is_cut_off_says_where() {
 }
 
 #[test]
-fn what_makes_no_sense_is_named() {
+fn invalid_databases_are_rejected_with_the_reason() {
     let message = |bytes: &[u8]| parse(bytes).unwrap_err().to_string();
     let mut other = MACHINES[0].write();
     other[4..8].copy_from_slice(b"0001");

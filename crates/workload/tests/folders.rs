@@ -1,4 +1,4 @@
-//! A folder is all its files as one trace.
+//! Tests that a directory is read as one trace of all its files.
 
 use std::fs;
 use std::io::Write;
@@ -15,7 +15,7 @@ const ALL: ReadOptions = ReadOptions {
     columns: ColumnSelection::All,
 };
 
-/// A folder of one test.
+/// A directory of one test.
 struct TraceDir(PathBuf);
 
 impl TraceDir {
@@ -41,7 +41,7 @@ impl TraceDir {
 }
 
 #[test]
-fn jobs_come_in_order_of_submission_with_all_their_columns() {
+fn directory_jobs_are_in_submission_order_with_all_columns() {
     let folder = TraceDir::new(
         "order",
         &[
@@ -80,7 +80,7 @@ fn jobs_come_in_order_of_submission_with_all_their_columns() {
 }
 
 #[test]
-fn clocks_are_put_onto_the_earliest_beginning() {
+fn clocks_are_aligned_to_the_earliest_start() {
     let swf = |start: u64, number: u64| {
         format!("; UnixStartTime: {start}\n; MaxProcs: {start}\n{number} 10 0 5 1 -1 -1 1 9\n")
     };
@@ -101,7 +101,7 @@ fn clocks_are_put_onto_the_earliest_beginning() {
 }
 
 #[test]
-fn attempts_go_with_their_jobs() {
+fn attempts_stay_with_their_jobs() {
     let log = |cluster: &str, day: &str| {
         format!(
             "000 ({cluster}.0.0) 2024-03-{day} 10:00:00 a\n...\n001 ({cluster}.0.0) 2024-03-{day} \
@@ -127,7 +127,7 @@ fn attempts_go_with_their_jobs() {
 }
 
 #[test]
-fn folders_that_make_no_trace_are_answered() {
+fn directories_without_a_trace_are_rejected() {
     let swf = "1 10 0 5 1 -1 -1 1 9\n";
     let table = "job_id,submit_s,runtime_s,procs\n9,0,1,1\n";
     let mixed = TraceDir::new("mixed", &[("a.swf", swf), ("b.csv", table)]);
@@ -153,7 +153,7 @@ fn folders_that_make_no_trace_are_answered() {
 }
 
 #[test]
-fn a_single_file_says_its_format() {
+fn single_file_reports_its_format() {
     let trace = read("here", b"1 10 0 5 1 -1 -1 1 9\n".as_slice(), ALL).unwrap();
     assert_eq!(trace.format, Some(TraceFormat::Swf));
 }

@@ -1,4 +1,4 @@
-//! Both formats give the same jobs, whatever the compression and the columns.
+//! Tests that both formats give the same jobs, for any compression and columns.
 
 use proptest::prelude::*;
 use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
@@ -26,7 +26,7 @@ fn job(number: u64, submit: i64, runtime: i64, estimate: i64, procs: u32) -> Tra
 }
 
 #[test]
-fn swf_takes_what_real_files_hold() {
+fn swf_accepts_deviations_of_real_files() {
     let trace = parsed(
         ";\tVersion: 2.2\n; UnixStartTime: 893466664\n;   MaxNodes: 400 (48 interactive)\n\
          ; Note: MaxProcs: not a directive\n;MaxProcs:128\n\n\
@@ -62,7 +62,7 @@ fn a_table_needs_only_four_columns_in_any_order() {
 }
 
 #[test]
-fn columns_that_were_not_asked_for_are_not_kept() {
+fn unrequested_columns_are_not_kept() {
     let text = "job_id,submit_s,runtime_s,procs,user\n1,0,10,4,ann\n";
     let core = read("jobs", text.as_bytes(), ReadOptions::default()).unwrap();
     assert_eq!(core.metadata, None);
@@ -70,7 +70,7 @@ fn columns_that_were_not_asked_for_are_not_kept() {
 }
 
 #[test]
-fn what_is_written_is_what_the_specification_lists() {
+fn written_table_matches_the_specification() {
     let text = "job_id,submit_s,runtime_s,procs,estimate_s,user,group,executable,queue,deadline_s,\
                 budget,penalty_per_s,site\n\
                 1,0,10.5,4,20,ann,,a.out,,60,5.25,0.1,north\n\
@@ -106,7 +106,7 @@ fn any_sla() -> impl Strategy<Value = TraceSla> {
         })
 }
 
-/// Jobs as a table would hold them: the text of every optional column included.
+/// Generates jobs as a table would hold them, with the text of every optional column.
 fn any_table() -> impl Strategy<Value = String> {
     let name = "[a-z\u{e4}]{0,3}";
     proptest::collection::vec((any_job(), any_sla(), name, "[ -~]{0,9}"), 1..20).prop_map(|rows| {
@@ -146,13 +146,14 @@ fn any_table() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn a_written_table_reads_back(text in any_table()) {
+    fn written_table_round_trips(text in any_table()) {
         let trace = parsed(&text);
         let mut written = Vec::new();
         job_table::write(&trace, &mut written).unwrap();
         let mut again = read("jobs", written.as_slice(), ALL).unwrap();
         prop_assert_eq!(again.jobs.len() + 1, csv::Reader::from_reader(text.as_bytes()).records().count() + 1);
-        // Out of order in one is out of order in the other; what was defaulted is so for good.
+        // Jobs out of order in one are out of order in the other; defaulted values have become
+        // explicit.
         again.diagnostics = trace.diagnostics.clone();
         prop_assert_eq!(again, trace);
     }

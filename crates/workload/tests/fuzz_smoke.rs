@@ -1,4 +1,4 @@
-//! The fuzz targets, driven without a fuzzer: valid samples, damaged in every way at once.
+//! Runs the fuzz targets without a fuzzer, on valid samples with all kinds of damage.
 
 use std::io::Write;
 
@@ -12,10 +12,10 @@ use tollgate_workload::fuzz::samples::{
 };
 use tollgate_workload::rng::{RandomStream, StreamFamily, StreamPurpose};
 
-/// Enough to take every branch many times, in about a second.
+/// Enough rounds to take every branch many times, in about a second.
 const ROUNDS: u64 = 15_000;
 
-/// Bytes that mean something to one of the parsers.
+/// Byte strings that have a meaning to one of the parsers.
 const TOKENS: [&[u8]; 28] = [
     b":",
     b"|",
@@ -51,7 +51,7 @@ fn below(stream: &mut RandomStream, limit: usize) -> usize {
     (stream.bits() % limit.max(1) as u64) as usize
 }
 
-/// One change at a random place.
+/// Applies one change at a random place.
 fn damage(data: &mut Vec<u8>, stream: &mut RandomStream) {
     let at = below(stream, data.len());
     match below(stream, 6) {
@@ -148,11 +148,12 @@ fn databases_survive_damage() {
 }
 
 #[test]
-fn log_ins_survive_damage() {
+fn logins_survive_damage() {
     drive(&[LOGINS.as_bytes(), FTA.as_bytes()], fuzz::logins);
 }
 
-/// What the damage begins with is sound: otherwise it would be refused at once, and prove little.
+/// The undamaged samples must be valid: otherwise the readers would reject them at once, and the
+/// test would prove little.
 #[test]
 fn every_sample_is_read_undamaged() {
     let options = ReadOptions::default();

@@ -1,11 +1,11 @@
-//! The embedded workload is like the published subset, and its bytes never change.
+//! Tests that the embedded workload is like the published subset, and that its bytes never change.
 
 use tollgate_workload::summary::QuantileSummary;
 use tollgate_workload::{
     ColumnSelection, ReadOptions, Trace, TraceSummary, WorkloadGenerator, job_table,
 };
 
-/// `actual` is within `tolerance`, as a share, of `expected`.
+/// Asserts that `actual` is within `tolerance`, as a share, of `expected`.
 fn near(what: &str, actual: f64, expected: f64, tolerance: f64) {
     let off = (actual / expected - 1.0).abs();
     assert!(
@@ -24,7 +24,7 @@ fn bytes(trace: &Trace) -> Vec<u8> {
     written
 }
 
-/// FNV-1a, 64 bits.
+/// Returns the FNV-1a hash with 64 bits.
 fn fingerprint(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -32,7 +32,7 @@ fn fingerprint(bytes: &[u8]) -> u64 {
 }
 
 #[test]
-fn the_default_workload_has_the_published_figures() {
+fn default_workload_matches_published_statistics() {
     let summary = TraceSummary::of(&WorkloadGenerator::default().trace());
     assert_eq!(summary.jobs, 5000);
     assert_eq!(summary.nodes, 128);
@@ -63,7 +63,7 @@ fn the_default_workload_has_the_published_figures() {
 }
 
 #[test]
-fn its_estimates_are_wrong_as_users_are() {
+fn generated_estimates_have_realistic_errors() {
     let trace = WorkloadGenerator::default().trace();
     let summary = TraceSummary::of(&trace);
     let under = quantiles(summary.under_ratios);
@@ -85,7 +85,7 @@ fn its_estimates_are_wrong_as_users_are() {
 }
 
 #[test]
-fn its_run_times_and_widths_have_the_measured_shape() {
+fn generated_runtimes_and_widths_match_measured_shape() {
     let summary = TraceSummary::of(&WorkloadGenerator::default().trace());
     let runtimes = quantiles(summary.runtimes_s);
     near("10th percentile of run times", runtimes.p10, 35.0, 0.15);
@@ -99,7 +99,7 @@ fn its_run_times_and_widths_have_the_measured_shape() {
 }
 
 #[test]
-fn users_come_by_day_and_in_sessions() {
+fn generated_users_submit_by_day_and_in_sessions() {
     let options = WorkloadGenerator {
         columns: ColumnSelection::All,
         ..WorkloadGenerator::default()
@@ -126,12 +126,12 @@ fn users_come_by_day_and_in_sessions() {
             && before.procs == trace.jobs[row].procs
             && before.estimate == trace.jobs[row].estimate
     });
-    // With independent jobs a hundredth would do.
+    // Independent jobs would reach only a hundredth of this.
     assert!(repeats.count() > 500);
 }
 
 #[test]
-fn other_seeds_and_lengths_are_alike() {
+fn other_seeds_and_lengths_have_similar_statistics() {
     for seed in 1..=10 {
         let trace = WorkloadGenerator {
             jobs: 20_000,
@@ -166,7 +166,7 @@ fn other_seeds_and_lengths_are_alike() {
 }
 
 #[test]
-fn any_number_of_jobs_can_be_had() {
+fn any_number_of_jobs_can_be_generated() {
     for jobs in [0, 1, 2, 100] {
         let trace = WorkloadGenerator {
             jobs,
@@ -178,7 +178,7 @@ fn any_number_of_jobs_can_be_had() {
 }
 
 #[test]
-fn its_bytes_never_change() {
+fn generated_bytes_match_pinned_fingerprint() {
     let all = WorkloadGenerator {
         columns: ColumnSelection::All,
         ..WorkloadGenerator::default()
@@ -202,7 +202,7 @@ const FIRST_LINES: [&str; 3] = [
 const FINGERPRINT: u64 = 0x3150_1fc7_8e17_533e;
 
 #[test]
-fn the_measured_trace_has_the_figures_that_the_generator_follows() {
+fn measured_trace_matches_generator_parameters() {
     let Some(folder) = std::env::var_os("TOLLGATE_TRACES") else {
         println!("skipped: TOLLGATE_TRACES is not set");
         return;

@@ -1,4 +1,4 @@
-//! Job tables as Parquet, read back by another reader than ours.
+//! Tests of job tables as Parquet, read back by an independent reader.
 #![cfg(feature = "parquet")]
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -34,7 +34,7 @@ fn cell(row: &Row, name: &str) -> Field {
 }
 
 #[test]
-fn every_value_is_there_and_what_is_not_known_is_null() {
+fn values_are_complete_and_unknown_values_are_null() {
     let trace = parsed(TABLE);
     let rows = rows(&[trace.clone(), trace]);
     assert_eq!(rows.len(), 4);

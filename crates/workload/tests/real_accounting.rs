@@ -1,11 +1,11 @@
-//! Real accounting records, where there is a copy: what is read, and what is said about them.
+//! Tests with real accounting records, if a copy is available: the jobs and the findings.
 
 use std::path::Path;
 
 use tollgate_model::{Instant, Span};
 use tollgate_workload::{ColumnSelection, Finding, FindingAction, ReadOptions, Trace, open};
 
-/// The records in this file of the folder, if there is a folder of traces.
+/// Reads the records in this file, if there is a directory of traces.
 fn records(name: &str) -> Option<Trace> {
     let Some(folder) = std::env::var_os("TOLLGATE_TRACES") else {
         println!("skipped: TOLLGATE_TRACES is not set");
@@ -76,7 +76,7 @@ fn slurm_steps_are_folded_into_their_jobs() {
 }
 
 #[test]
-fn slurm_arrays_and_states_are_told_apart() {
+fn slurm_arrays_and_states_are_distinguished() {
     for (name, jobs) in [
         ("slurm/xdmod-fixture-accounting-logs.sacct.gz", 4),
         (

@@ -1,4 +1,4 @@
-//! Real records of the formats beside SWF and plain accounting, where there is a copy.
+//! Tests with real records of the formats beside SWF and plain accounting, if a copy is available.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ const ALL: ReadOptions = ReadOptions {
     columns: ColumnSelection::All,
 };
 
-/// The file or folder of this name, if there is a folder of traces.
+/// Returns the path of this file or directory, if there is a directory of traces.
 fn path(name: &str) -> Option<PathBuf> {
     let folder = std::env::var_os("TOLLGATE_TRACES");
     if folder.is_none() {
@@ -130,7 +130,7 @@ fn condor_events_are_read() {
 }
 
 #[test]
-fn what_was_used_is_read_where_it_is_recorded() {
+fn recorded_usage_is_read() {
     let Some(blue) = records("swf/SDSC-BLUE-2000-4.2-cln.swf.gz") else {
         return;
     };
@@ -168,12 +168,12 @@ fn what_was_used_is_read_where_it_is_recorded() {
     let usage = phillips.metadata.unwrap().usage;
     let with_memory = usage.iter().filter(|one| one.requested_memory.is_some());
     assert_eq!(with_memory.count(), 4_285);
-    // In the first record 31000 MB a node, on one node; in others the total of the resources.
+    // In the first record 31000 MB per node, on one node; in others the total of the resources.
     assert_eq!(usage[0].requested_memory, Some(Bytes::new(31_000 << 20)));
 }
 
 #[test]
-fn a_folder_is_one_trace() {
+fn directory_is_one_trace() {
     let Some(trace) = records("sge") else { return };
     assert_eq!(trace.jobs.len(), 135);
     assert!(trace.jobs.is_sorted_by_key(|job| job.submit));
@@ -218,7 +218,7 @@ fn the_shares_of_a_processor_add_up() {
             sums.push(row.iter().sum::<f64>());
         }
         sums.retain(|sum| !sum.is_nan());
-        // Interrupts are not among the five; nothing else is missing.
+        // Interrupts are not among the five sources; nothing else is missing.
         assert!(sums.iter().all(|&sum| sum > 0.0 && sum < 101.0));
         let mean = sums.iter().sum::<f64>() / sums.len() as f64;
         assert!((97.0..100.1).contains(&mean), "{mean}");
@@ -226,7 +226,7 @@ fn the_shares_of_a_processor_add_up() {
 }
 
 #[test]
-fn log_ins_are_read() {
+fn logins_are_read() {
     let Some(path_of_logins) = path("availability/UW-DEOHS-lab-logins-2015.csv.gz") else {
         return;
     };
@@ -265,7 +265,7 @@ fn log_ins_are_read() {
 
     let volunteers = path("availability/volunteer-browser-contributions-2016.csv.gz").unwrap();
     let volunteers = logins::open(&volunteers).unwrap();
-    // One line holds a piece of a page and an address instead of a time.
+    // One line holds a fragment of a page and an address instead of a time.
     let skipped = volunteers.diagnostics.total(FindingAction::Skipped);
     assert_eq!((skipped, volunteers.sessions.len()), (1, 53_161));
     assert_eq!(volunteers.places().len(), 318);

@@ -1,8 +1,9 @@
-//! The archived traces, where there is a copy: every record is read, and the counts are known.
+//! Tests with the archived traces, if a copy is available: every record is read, and the counts are
+//! known.
 
 use tollgate_workload::{Finding, FindingAction, ReadOptions, Trace, TraceSummary, open};
 
-/// The trace of this file name, if there is a folder of traces.
+/// Reads the trace of this file name, if there is a directory of traces.
 fn trace(name: &str) -> Option<Trace> {
     let Some(folder) = std::env::var_os("TOLLGATE_TRACES") else {
         println!("skipped: TOLLGATE_TRACES is not set");
@@ -80,7 +81,7 @@ fn every_record_is_read() {
 }
 
 #[test]
-fn what_was_assumed_is_counted() {
+fn assumptions_are_counted() {
     let Some(sdsc) = trace("SDSC-SP2-1998-4.2-cln.swf.gz") else {
         return;
     };
@@ -96,7 +97,7 @@ fn what_was_assumed_is_counted() {
 }
 
 #[test]
-fn unix_seconds_and_extra_columns_are_no_trouble() {
+fn unix_seconds_and_extra_columns_are_accepted() {
     let Some(trace) = trace("MetaCentrum-wagap-2013.swf.gz") else {
         return;
     };
@@ -109,7 +110,7 @@ fn unix_seconds_and_extra_columns_are_no_trouble() {
 }
 
 #[test]
-fn the_published_subsets_are_met_to_the_second() {
+fn published_subsets_match_to_the_second() {
     for (n, interarrival, runtime, never_ran) in [(3000, 2131, 8880, 278), (5000, 1969, 8671, 469)]
     {
         let Some(trace) = trace("SDSC-SP2-1998-4.2-cln.swf.gz") else {

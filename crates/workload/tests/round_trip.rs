@@ -1,4 +1,5 @@
-//! What is written is read back: whatever a job table holds, SWF and the table itself keep.
+//! Tests that written traces are read back: SWF and the job table keep the contents of any job
+//! table.
 
 use proptest::prelude::*;
 use tollgate_workload::name_column::NameColumn;
@@ -24,7 +25,7 @@ fn as_table(trace: &Trace) -> Vec<u8> {
     text
 }
 
-/// A cell that may be empty.
+/// Generates a cell that may be empty.
 fn maybe(cell: impl Strategy<Value = String>) -> impl Strategy<Value = String> {
     prop_oneof![3 => cell, 1 => Just(String::new())]
 }
@@ -36,8 +37,8 @@ fn seconds(most: i64) -> impl Strategy<Value = String> {
     })
 }
 
-/// A line of a job table: all that SWF has a place for, then an account, a deadline and a column
-/// that nobody knows.
+/// Generates a line of a job table: all columns that SWF has a place for, then an account, a
+/// deadline and an unknown column.
 fn line() -> impl Strategy<Value = String> {
     let job = (
         any::<u64>().prop_map(|number| number.to_string()),
@@ -70,7 +71,7 @@ fn job_table() -> impl Strategy<Value = String> {
     prop::collection::vec(line(), 1..20).prop_map(move |lines| header.to_owned() + &lines.concat())
 }
 
-/// Whether the same rows have the same name, whatever it is.
+/// Returns whether the same rows share a name in both columns, whatever the names are.
 fn same_pattern(one: &NameColumn, two: &NameColumn) -> bool {
     let rows = 0..one.len();
     let mut pairs = rows.clone().flat_map(|a| rows.clone().map(move |b| (a, b)));
@@ -83,7 +84,7 @@ fn same_pattern(one: &NameColumn, two: &NameColumn) -> bool {
 
 proptest! {
     #[test]
-    fn a_job_table_keeps_everything(text in job_table()) {
+    fn job_table_keeps_everything(text in job_table()) {
         let trace = read(text.as_bytes());
         let again = read(&as_table(&trace));
         prop_assert_eq!(&again.jobs, &trace.jobs);
@@ -114,7 +115,7 @@ proptest! {
     }
 
     #[test]
-    fn swf_that_was_written_is_written_the_same_again(text in job_table()) {
+    fn rewriting_written_swf_changes_nothing(text in job_table()) {
         let trace = read(&as_swf(&read(text.as_bytes())));
         let jobs = |written: Vec<u8>| {
             let text = String::from_utf8(written).unwrap();
@@ -144,7 +145,7 @@ fn comments_of_swf_are_kept_and_directives_are_not_doubled() {
 }
 
 #[test]
-fn names_become_numbers_and_the_end_says_which() {
+fn names_become_numbers_listed_at_the_end() {
     let text = "job_id,submit_s,runtime_s,procs,user,executable\n\
                 1,0,10,1,ann,7\n2,1,10,1,1,\"a\nb\"\n3,2,10,1,ann,7\n";
     let written = String::from_utf8(as_swf(&read(text.as_bytes()))).unwrap();

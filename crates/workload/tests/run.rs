@@ -1,4 +1,4 @@
-//! The jobs of a run follow from trace, settings and market.
+//! Tests that the jobs of a run follow from trace, settings and market.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ fn job(number: u64, submit: i64, runtime: i64, estimate: i64) -> TraceJob {
     }
 }
 
-/// Four jobs of which the second comes first and the third never ran.
+/// Returns four jobs of which the second comes first and the third never ran.
 fn four() -> Trace {
     let mut trace = Trace::empty("four jobs");
     trace.jobs = vec![
@@ -38,7 +38,7 @@ fn workload(trace: Trace, market: Market, change: impl FnOnce(&mut WorkloadConfi
 }
 
 #[test]
-fn jobs_come_by_submit_time_from_the_first_submission_on() {
+fn arrivals_are_ordered_from_the_first_submission() {
     let run = workload(four(), Market::None, |_| ());
     let numbers: Vec<u64> = (0..run.len()).map(|i| run.number(i)).collect();
     assert_eq!(numbers, [12, 11, 14]);
@@ -49,7 +49,7 @@ fn jobs_come_by_submit_time_from_the_first_submission_on() {
 }
 
 #[test]
-fn arrivals_can_be_drawn_out_and_pushed_together() {
+fn arrival_factor_scales_interarrival_times() {
     for (factor, submits) in [
         (0.25, [0.0, 2.5, 10.0]),
         (0.0, [0.0; 3]),
@@ -68,7 +68,7 @@ fn arrivals_can_be_drawn_out_and_pushed_together() {
 }
 
 #[test]
-fn estimates_go_from_exact_to_as_traced() {
+fn inaccuracy_scales_estimates_from_exact_to_traced() {
     for (inaccuracy, estimates) in [
         (0.0, [10.0, 50.0, 20.0]),
         (0.5, [25.0, 75.0, 15.0]),
@@ -104,7 +104,7 @@ fn jobs_that_never_ran_can_run_for_a_second() {
 }
 
 #[test]
-fn leaving_out_jobs_leaves_the_draws_of_the_others_alone() {
+fn dropping_jobs_keeps_the_draws_of_the_others() {
     let plain = |settings: &mut WorkloadConfig| {
         settings.deadline = SlaFactor {
             bias: 1.0,
@@ -120,7 +120,7 @@ fn leaving_out_jobs_leaves_the_draws_of_the_others_alone() {
 }
 
 #[test]
-fn slas_of_the_trace_are_used_and_missing_parts_are_drawn() {
+fn traced_slas_are_used_and_missing_parts_drawn() {
     let mut trace = four();
     let carried = TraceSla {
         deadline: Some(Span::from_secs(77)),
@@ -167,7 +167,7 @@ fn slas_of_the_trace_are_used_and_missing_parts_are_drawn() {
 }
 
 #[test]
-fn the_size_of_the_machine_is_known_from_somewhere() {
+fn node_count_prefers_max_procs_then_max_nodes() {
     let mut trace = four();
     assert_eq!(trace.nodes(), (14, NodeCountSource::WidestJob));
     trace.max_nodes = Some(100);
@@ -180,7 +180,7 @@ fn the_size_of_the_machine_is_known_from_somewhere() {
 }
 
 #[test]
-fn bad_settings_make_no_run() {
+fn out_of_range_setting_is_rejected() {
     let settings = WorkloadConfig {
         high_urgency: 1.5,
         ..WorkloadConfig::default()
@@ -190,7 +190,7 @@ fn bad_settings_make_no_run() {
 }
 
 #[test]
-fn a_trace_in_which_nothing_ran_gives_an_empty_run() {
+fn trace_without_run_jobs_gives_an_empty_workload() {
     let mut trace = four();
     trace.jobs.retain(|job| job.runtime < Span::ZERO);
     let run = workload(trace, Market::Bid, |_| ());
@@ -236,7 +236,7 @@ fn any_settings() -> impl Strategy<Value = WorkloadConfig> {
 
 proptest! {
     #[test]
-    fn whatever_the_settings_jobs_can_be_run(settings in any_settings(), seed in 0u64..50) {
+    fn any_valid_settings_give_runnable_jobs(settings in any_settings(), seed in 0u64..50) {
         let trace = WorkloadGenerator { jobs: 60, seed, ..WorkloadGenerator::default() }.trace();
         let run = Workload::new(Arc::new(trace), settings, Market::Bid).unwrap();
         let arrivals: Vec<_> = run.arrivals().collect();

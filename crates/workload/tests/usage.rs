@@ -1,4 +1,4 @@
-//! What each format tells of how a job went, beyond its run time.
+//! Tests of the usage that each format records, beyond the run time.
 
 use tollgate_model::{Bytes, Span};
 use tollgate_workload::{
@@ -57,7 +57,7 @@ fn swf_counts_by_processor() {
 }
 
 #[test]
-fn what_makes_no_sense_is_noted_and_the_job_kept() {
+fn unusable_values_are_noted_and_the_job_kept() {
     let trace = parsed(
         "1 0 x 40 4 y z 4 900 w 9 7 2 11 3 -1 -1 -1\n\
          2 0 1e12 40 4 1e12 1e15 4 900 68719476736 1 7 2 11 3 -1 -1 -1\n",
@@ -90,7 +90,7 @@ fn grid_engine(failed: &str, exit: &str, last: &str) -> String {
 }
 
 #[test]
-fn grid_engine_tells_what_its_version_measures() {
+fn grid_engine_usage_depends_on_its_version() {
     let univa = "9e6:0:0:0:0:8192:0:0:0:0:0:0";
     let trace = parsed(
         &(grid_engine("0", "0", "1024.0:0:0")
@@ -143,7 +143,7 @@ fn the_memory_of_a_slurm_job_is_that_of_its_largest_step() {
 }
 
 #[test]
-fn pbs_and_torque_kill_with_different_numbers() {
+fn pbs_and_torque_kill_codes_differ() {
     let record = |rest: &str| {
         format!(
             "12/21/2009 15:28:00;E;6;user=ann account=proj ctime=100 start=160 end=220 \
@@ -169,7 +169,7 @@ fn pbs_and_torque_kill_with_different_numbers() {
 }
 
 #[test]
-fn a_table_keeps_it_all() {
+fn job_table_keeps_usage() {
     let text = "job_id,submit_s,runtime_s,procs,estimate_s,user,group,account,executable,queue,\
                 wait_s,cpu_time_s,peak_memory_bytes,requested_memory_bytes,status\n\
                 1,0,10.5,4,20,ann,,physics,a.out,,5,40.5,1024,2048,out_of_memory\n\

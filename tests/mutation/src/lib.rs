@@ -1,7 +1,7 @@
-//! Damaged inputs for every parser: valid samples, damaged in every way at once.
+//! Damaged inputs for every parser: valid samples, damaged in many ways at once.
 //!
-//! The fuzz targets (`fuzz/`) need a fuzzer; this drives the very same functions without one: for a
-//! moment in `tests/smoke.rs`, and for as long as one likes with the program of this crate.
+//! The fuzz targets (`fuzz/`) need a fuzzer. This crate drives the same functions without a fuzzer:
+//! for a moment in `tests/smoke.rs`, and for any length of time with its program.
 
 mod samples;
 
@@ -9,7 +9,7 @@ use tollgate_workload::rng::{RandomStream, StreamFamily, StreamPurpose};
 
 pub use samples::{MutationTarget, RECORDS, TARGETS};
 
-/// Bytes that mean something to one of the parsers.
+/// Byte sequences with a meaning to one of the parsers.
 const TOKENS: [&[u8]; 34] = [
     b":",
     b"|",
@@ -47,7 +47,7 @@ const TOKENS: [&[u8]; 34] = [
     b"\xff\xff\xff\xff",
 ];
 
-/// The input of a round: one of the target's samples with one to five changes.
+/// Returns the input of a round: one of the target's samples with one to five changes.
 pub fn input(target: &MutationTarget, seed: u64, round: u64) -> Vec<u8> {
     let mut stream = StreamFamily::new(seed, StreamPurpose::Sessions).stream(round);
     let samples = target.samples;
@@ -60,7 +60,7 @@ pub fn input(target: &MutationTarget, seed: u64, round: u64) -> Vec<u8> {
     data
 }
 
-/// One change at a random place.
+/// Applies one change at a random place.
 fn damage(data: &mut Vec<u8>, stream: &mut RandomStream, samples: &[&str]) {
     let at = below(stream, data.len());
     match below(stream, 6) {

@@ -1,8 +1,8 @@
-//! Damages inputs for every parser for as many minutes as its first word says, and counts panics,
+//! Damages inputs for every parser for the number of minutes in the first argument. Counts panics,
 //! inputs that take more than 10 s, and inputs that take more than 1 GB.
 //!
-//! Each target runs in a process of its own, which leaves the input that it is at in a file: it stays
-//! there if the process ends. Ends with 1 if there was anything to count.
+//! Each target runs in a process of its own, which keeps its current input in a file. The file
+//! stays if the process ends. The exit code is 1 if any count is above 0.
 
 use std::fs;
 use std::io;
@@ -12,13 +12,14 @@ use std::time::{Duration, Instant};
 
 use tollgate_mutation::{MutationTarget, RECORDS, TARGETS, input};
 
-/// The longest that one input may take.
+/// The maximum time of one input.
 const MAX_TIME: Duration = Duration::from_secs(10);
-/// The most address space of a process that reads inputs, in kilobytes: 1 GB and what it has before.
+/// The maximum address space of a process that reads inputs, in kilobytes: 1 GB plus the space at
+/// its start.
 const MAX_KILOBYTES: u64 = 1_100_000;
-/// Rounds that a process goes on for.
+/// The number of rounds of a process.
 const ROUNDS: u64 = 20_000;
-/// How often a process is looked at.
+/// The interval between two looks at a process.
 const INTERVAL: Duration = Duration::from_millis(200);
 /// The exit code after a panic.
 const PANICKED: i32 = 101;
@@ -71,7 +72,7 @@ fn report(counts: &MutationCounts) -> ExitCode {
     }
 }
 
-/// Goes round all targets until the time is over.
+/// Runs all targets in turn until the time is over.
 fn mutate(time: Duration, seed: u64) -> io::Result<MutationCounts> {
     let folder = tempfile::tempdir()?;
     let mut counts = MutationCounts::default();
@@ -129,7 +130,7 @@ fn run_target(
             counts.too_slow += 1;
             "too-slow"
         }
-        // The time is over.
+        // The time is up.
         None => return Ok(()),
     };
     let kept = std::env::temp_dir().join(format!("tollgate-{found}-{}-{seed}", target.name));
@@ -138,7 +139,7 @@ fn run_target(
     Ok(())
 }
 
-/// Starts this program again to read inputs of a target, with little address space.
+/// Starts this program again to read inputs of a target, with a limited address space.
 fn start(target: &MutationTarget, seed: u64, folder: &Path) -> io::Result<Child> {
     fs::write(round_file(folder), "0")?;
     Command::new("/bin/sh")

@@ -1,19 +1,20 @@
-//! What is damaged: valid inputs of each target.
+//! Valid inputs of each target, which the other modules damage.
 
 use tollgate_workload::fuzz as records;
 use tollgate_workload::fuzz::samples as traces;
 
-/// Something that reads what comes from outside.
+/// A parser of external input.
 pub struct MutationTarget {
-    /// What it is called, here and among the fuzz targets.
+    /// The name of the target, here and among the fuzz targets.
     pub name: &'static str,
-    /// Reads an input: panics if it is not sound inside, false if the input is not understood.
+    /// Reads an input. Returns false if the input is rejected, and panics on an internal
+    /// inconsistency.
     pub run: fn(&[u8]) -> bool,
-    /// Inputs that are understood.
+    /// Valid inputs.
     pub samples: &'static [&'static str],
 }
 
-/// What users, workers and crashes leave for the service to read.
+/// Parsers of the files and messages that users, workers and crashes leave for the service.
 pub const TARGETS: &[MutationTarget] = &[
     MutationTarget {
         name: "ranges",
@@ -42,7 +43,8 @@ pub const TARGETS: &[MutationTarget] = &[
     },
 ];
 
-/// A reader of records of the same name in `workload`, which says nothing of what it has read.
+/// Builds the target of the reader with the same name in `workload`. The reader does not report its
+/// result.
 macro_rules! record {
     ($read:ident, $samples:expr) => {
         MutationTarget {
@@ -56,7 +58,7 @@ macro_rules! record {
     };
 }
 
-/// Readers of accounting records, which the tests of `workload` drive for a moment.
+/// Readers of accounting records, which the tests of `workload` also drive for a moment.
 pub const RECORDS: &[MutationTarget] = &[
     record!(swf, &[traces::SWF]),
     record!(table, &[traces::TABLE]),

@@ -1,8 +1,8 @@
-//! Every target survives damage, for a moment.
+//! Tests that every target survives damage, for a moment.
 
 use tollgate_mutation::{TARGETS, input};
 
-/// Enough to take every branch several times, in some seconds.
+/// Enough rounds to take every branch several times, in some seconds.
 const ROUNDS: u64 = 1_000;
 
 #[test]
@@ -14,7 +14,8 @@ fn every_target_survives_damage() {
     }
 }
 
-/// What the damage begins with is sound: otherwise it would be refused at once, and prove little.
+/// The undamaged samples are valid. Invalid samples would be rejected at once and would test
+/// little.
 #[test]
 fn every_sample_is_read_undamaged() {
     for target in TARGETS {

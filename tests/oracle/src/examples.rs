@@ -9,27 +9,27 @@ use crate::queue::{FillRule, OracleAdmissionTest, OraclePenaltyScope, OracleQueu
 use crate::share::{OracleShareRule, OracleShareSettings};
 use crate::{OracleJob, OracleOutcome, queue, share};
 
-/// Finish times are written with a few decimals.
+/// Tolerance: finish times are written with a few decimals.
 const FINISH_TOLERANCE: Span = Span::from_micros(100);
 
 /// One worked example.
 #[derive(Clone, Debug, Deserialize)]
 pub struct WorkedExample {
-    /// What it shows.
+    /// The name of the example.
     pub name: String,
-    /// The policy it runs.
+    /// The policy.
     pub policy: String,
-    /// The name of its market; none for no market.
+    /// The name of the market; None for no market.
     pub market: Option<String>,
-    /// Nodes of the cluster.
+    /// Number of nodes of the cluster.
     pub nodes: u32,
     /// Settings that differ from the policy's default.
     pub settings: ExampleSettings,
     /// The jobs, by their order.
     pub jobs: Vec<ExampleJob>,
-    /// What is expected of each job.
+    /// The expected outcome of each job.
     pub expect: Vec<ExpectedOutcome>,
-    /// How it was worked out.
+    /// The derivation.
     pub why: String,
 }
 
@@ -51,62 +51,62 @@ pub struct ExampleSettings {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExampleJob {
-    /// Its place in the list.
+    /// Index in the list.
     pub job_id: usize,
-    /// When it is handed in.
+    /// Submission.
     pub submit_s: f64,
-    /// How long it takes.
+    /// True run time.
     pub runtime_s: f64,
-    /// Processors it needs.
+    /// Number of processors.
     pub procs: u32,
-    /// How long it is said to take.
+    /// Estimated run time.
     pub estimate_s: f64,
-    /// From submission to its deadline.
+    /// Time from submission to the deadline.
     pub deadline_s: f64,
-    /// Its budget in credits.
+    /// Budget in credits.
     pub budget: f64,
-    /// Its penalty in credits per second.
+    /// Penalty in credits per second.
     pub penalty_per_s: f64,
 }
 
-/// What is expected of a job; what is absent is not stated.
+/// The expected outcome of a job; absent fields are not checked.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExpectedOutcome {
-    /// Its place in the list.
+    /// Index in the list.
     pub job_id: usize,
     /// `accepted` or `rejected`.
     pub decision: String,
-    /// When that was decided, in seconds.
+    /// Time of the decision, in seconds.
     pub decided_s: Option<f64>,
-    /// When it started, in seconds.
+    /// Start, in seconds.
     pub start_s: Option<f64>,
-    /// When it finished, in seconds.
+    /// Finish, in seconds.
     pub finish_s: Option<f64>,
-    /// Whether it met its deadline.
+    /// True if the job met its deadline.
     pub deadline_met: Option<bool>,
-    /// What the provider earned, in credits.
+    /// The provider's earnings, in credits.
     pub utility: Option<f64>,
-    /// Its nodes in ascending order.
+    /// The job's nodes in ascending order.
     pub nodes: Option<Vec<u32>>,
 }
 
 impl WorkedExample {
-    /// All worked examples.
+    /// Returns all worked examples.
     ///
     /// # Panics
     ///
-    /// If the file that is built in is not what its types say.
+    /// If the embedded file does not match the types.
     pub fn all() -> Vec<Self> {
         let text = include_str!("../fixtures/worked-examples.json");
         serde_json::from_str(text).expect("the worked examples are well-formed")
     }
 
-    /// Its market.
+    /// Returns the example's market.
     ///
     /// # Panics
     ///
-    /// If its market has a name that no market has.
+    /// If no market has this name.
     pub fn market(&self) -> Market {
         let named = self.market.as_deref().map(str::parse);
         named
@@ -115,16 +115,16 @@ impl WorkedExample {
             .unwrap_or_default()
     }
 
-    /// Its jobs.
+    /// Returns the example's jobs.
     pub fn oracle_jobs(&self) -> Vec<OracleJob> {
         self.jobs.iter().map(ExampleJob::job).collect()
     }
 
-    /// What the oracle makes of it.
+    /// Runs the oracle on the example.
     ///
     /// # Panics
     ///
-    /// If its policy or a setting is unknown.
+    /// If the policy or a setting is unknown.
     pub fn run(&self) -> Vec<OracleOutcome> {
         let jobs = self.oracle_jobs();
         if let Some(settings) = self.queue_settings() {
@@ -135,7 +135,7 @@ impl WorkedExample {
         share::run(&jobs, self.nodes, &settings)
     }
 
-    /// Its policy with its settings, if that is space-shared.
+    /// Returns the policy with its settings, if it is space-shared.
     pub fn queue_settings(&self) -> Option<OracleQueueSettings> {
         let mut settings = OracleQueueSettings::named(&self.policy, self.market())?;
         if let Some(extra) = self.settings.extra {
@@ -151,7 +151,7 @@ impl WorkedExample {
         Some(settings)
     }
 
-    /// Its policy with its settings, if that is time-shared.
+    /// Returns the policy with its settings, if it is time-shared.
     pub fn share_settings(&self) -> Option<OracleShareSettings> {
         let settings = OracleShareSettings::named(&self.policy, self.market())?;
         Some(OracleShareSettings {
@@ -161,7 +161,7 @@ impl WorkedExample {
         })
     }
 
-    /// In words, every way in which `outcomes` differ from what is expected.
+    /// Returns every difference between `outcomes` and the expectation, in words.
     pub fn differences(&self, outcomes: &[OracleOutcome]) -> Vec<String> {
         let jobs = self.oracle_jobs();
         let found = self.expect.iter().filter_map(|expected| {
@@ -174,7 +174,7 @@ impl WorkedExample {
 }
 
 impl ExampleJob {
-    /// The job in typed words.
+    /// Converts the job to typed values.
     pub fn job(&self) -> OracleJob {
         OracleJob {
             spec: JobSpec {
@@ -194,7 +194,7 @@ impl ExampleJob {
 }
 
 impl ExpectedOutcome {
-    /// Whether `outcome` of `job` is what is expected, as far as that is stated.
+    /// Returns true if `outcome` of `job` is as expected in every stated field.
     pub fn agrees(&self, job: &OracleJob, outcome: &OracleOutcome) -> bool {
         let decision = match outcome.decision {
             Decision::Accepted => "accepted",

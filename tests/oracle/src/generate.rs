@@ -1,4 +1,4 @@
-//! Small cases made to hurt: everything ties, nothing fits, every estimate is wrong.
+//! Strategies for small adversarial cases: everything ties, nothing fits, every estimate is wrong.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -9,30 +9,30 @@ use crate::OracleJob;
 /// Jobs for a small cluster.
 #[derive(Clone, Debug)]
 pub struct OracleCase {
-    /// Nodes of the cluster.
+    /// Number of nodes of the cluster.
     pub nodes: u32,
     /// At least one job; job order is the order of submission.
     pub jobs: Vec<OracleJob>,
 }
 
-/// Cases of up to `most_jobs` jobs (at least 1) in whole seconds on few nodes: events, dues,
-/// shares and prices tie often.
+/// Generates cases of up to `most_jobs` jobs (at least 1) in whole seconds on few nodes: events,
+/// deadlines, shares and prices tie often.
 pub fn tied(most_jobs: usize) -> impl Strategy<Value = OracleCase> {
     cases(most_jobs, whole_job())
 }
 
-/// Cases of up to `most_jobs` jobs (at least 1) with random fractions of a second: next to
+/// Generates cases of up to `most_jobs` jobs (at least 1) with random fractions of a second: almost
 /// nothing ties.
 pub fn fractional(most_jobs: usize) -> impl Strategy<Value = OracleCase> {
     cases(most_jobs, fractional_job())
 }
 
-/// Either of both.
+/// Generates cases of either kind.
 pub fn any_case(most_jobs: usize) -> impl Strategy<Value = OracleCase> {
     prop_oneof![tied(most_jobs).boxed(), fractional(most_jobs).boxed()]
 }
 
-/// The same case with every estimate exact.
+/// Returns the same case with every estimate exact.
 pub fn with_exact_estimates(mut case: OracleCase) -> OracleCase {
     for job in &mut case.jobs {
         job.spec.estimate = job.runtime;
@@ -40,7 +40,7 @@ pub fn with_exact_estimates(mut case: OracleCase) -> OracleCase {
     case
 }
 
-/// The same case with no job past its estimate.
+/// Returns the same case with no job past its estimate.
 pub fn with_safe_estimates(mut case: OracleCase) -> OracleCase {
     for job in &mut case.jobs {
         job.spec.estimate = job.spec.estimate.max(job.runtime);
@@ -101,7 +101,7 @@ fn whole_deadline(runtime: i64, estimate: i64) -> impl Strategy<Value = i64> {
     ]
 }
 
-/// A budget at, just above or just below one of the prices in the specification, or far off.
+/// Generates a budget at, just above or just below one of the specification's prices, or far off.
 fn near_a_price(estimate: f64, deadline: f64) -> impl Strategy<Value = f64> {
     let with_incentive = estimate + estimate / deadline;
     prop::sample::select(vec![

@@ -1,18 +1,18 @@
-//! Brute-force schedulers that keep the fast ones honest. For tests only: no product crate
-//! depends on this one except in its tests.
+//! Brute-force schedulers that verify the fast ones. For tests only: product crates depend on this
+//! crate only in their tests.
 //!
-//! | module | what |
+//! | module | contents |
 //! |---|---|
-//! | [`job`] | [`OracleJob`] in, [`OracleOutcome`] out |
-//! | [`queue`] | every space-shared policy: FCFS, EASY, conservative, EDF, backfilling, FirstReward |
-//! | [`share`] | every time-shared policy: Libra, Libra+$, LibraRisk |
+//! | [`job`] | the input [`OracleJob`] and the output [`OracleOutcome`] |
+//! | [`queue`] | the space-shared policies: FCFS, EASY, conservative, EDF, SJF, FirstReward |
+//! | [`share`] | the time-shared policies: Libra, Libra+$, LibraRisk |
 //! | [`tail`] | admission by the tail of distributions |
-//! | [`examples`] | the worked examples, with what they expect |
+//! | [`examples`] | the worked examples with their expected outcomes |
 //! | [`generate`] | `proptest` strategies for small adversarial cases |
 //!
-//! Everything is derived anew from plain lists at every event; nothing is indexed, cached or
-//! carried over that could be computed again. The rules come from the admission specification
-//! alone, so agreement with another implementation is evidence and not an echo.
+//! Everything is derived anew from plain lists at every event; no result is indexed, cached or
+//! carried over. The rules come from the admission specification alone, so agreement with another
+//! implementation is independent evidence.
 
 pub mod examples;
 pub mod generate;

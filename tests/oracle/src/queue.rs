@@ -1,8 +1,8 @@
-//! Space-shared policies: one job a processor, a queue, and ever the same question: who starts
-//! now?
+//! Space-shared policies: one job per processor, a queue, and a decision at every event about which
+//! jobs start.
 //!
-//! All arithmetic on times is exact in whole microseconds; a comparison gives the job one
-//! microsecond.
+//! All arithmetic on times is exact in whole microseconds; comparisons tolerate one microsecond in
+//! the job's favour.
 
 mod backfill;
 mod conservative;
@@ -21,7 +21,7 @@ pub use settings::{
     OraclePenaltyScope, OracleQueueSettings, ReplanRule, TieOrder,
 };
 
-/// What becomes of `jobs` on `nodes` processors, in the order of `jobs`.
+/// Runs `jobs` on `nodes` processors and returns the outcomes in the order of `jobs`.
 pub fn run(jobs: &[OracleJob], nodes: u32, settings: &OracleQueueSettings) -> Vec<OracleOutcome> {
     let mut cluster = OracleCluster {
         jobs,
@@ -48,7 +48,7 @@ pub fn run(jobs: &[OracleJob], nodes: u32, settings: &OracleQueueSettings) -> Ve
         .collect()
 }
 
-/// A job on its processors.
+/// A running job and its processors.
 struct OracleRunningJob {
     job: usize,
     end: Instant,
@@ -56,20 +56,20 @@ struct OracleRunningJob {
     nodes: Vec<NodeId>,
 }
 
-/// The whole state of the cluster, as plain lists of places in `jobs`.
+/// The whole state of the cluster, as plain lists of indices into `jobs`.
 struct OracleCluster<'a> {
     jobs: &'a [OracleJob],
     settings: OracleQueueSettings,
     nodes: u32,
     now: Instant,
-    /// Jobs not yet handed in, the next one last.
+    /// Jobs not yet submitted, the next one last.
     upcoming: Vec<usize>,
     queue: Vec<usize>,
     running: Vec<OracleRunningJob>,
     free: BTreeSet<u32>,
-    /// Where conservative backfilling last planned to start each job.
+    /// The start of each job in the last plan of conservative backfilling.
     reserved: Vec<Option<Instant>>,
-    /// Whether a job ended before its estimated end since the last pass.
+    /// True if a job ended before its estimated end since the last pass.
     ended_early: bool,
     outcomes: Vec<Option<OracleOutcome>>,
 }
@@ -105,7 +105,7 @@ impl OracleCluster<'_> {
         }
     }
 
-    /// The job that ends now; the first in job order if several do.
+    /// Returns the job that ends now; the first in job order if several do.
     fn ended(&self) -> Option<usize> {
         let over = (0..self.running.len()).filter(|&place| self.running[place].end <= self.now);
         over.min_by_key(|&place| self.running[place].job)
@@ -132,7 +132,7 @@ impl OracleCluster<'_> {
         }
     }
 
-    /// Why `job` may not enter the queue.
+    /// Returns why `job` may not enter the queue, if so.
     fn refusal(&self, job: usize) -> Option<Reason> {
         let asked = &self.jobs[job];
         if asked.spec.procs > self.nodes {
@@ -149,8 +149,8 @@ impl OracleCluster<'_> {
         }
     }
 
-    /// One credit for each second of the estimate in the commodity market; a policy that lets
-    /// everybody in charges nobody more than the budget.
+    /// Returns one credit for each second of the estimate in the commodity market; a policy that
+    /// admits every job charges at most the budget.
     fn price(&self, job: usize) -> Credits {
         let spec = &self.jobs[job].spec;
         let asked = Credits::from_micros(spec.estimate.as_micros());

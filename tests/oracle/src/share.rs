@@ -17,11 +17,11 @@ use admission::OracleShareOffer;
 use node::{OracleShareNode, OracleShareTask};
 pub use settings::{OracleFit, OracleShareRule, OracleShareSettings};
 
-/// What becomes of `jobs` on `nodes` nodes, in the order of `jobs`.
+/// Runs `jobs` on `nodes` nodes and returns the outcomes in the order of `jobs`.
 ///
 /// # Panics
 ///
-/// If a job has no deadline: its share would have no meaning.
+/// If a job has no deadline: its share would be undefined.
 pub fn run(jobs: &[OracleJob], nodes: u32, settings: &OracleShareSettings) -> Vec<OracleOutcome> {
     let mut cluster: Vec<OracleShareNode> = (0..nodes)
         .map(|_| OracleShareNode::empty(Instant::ZERO))
@@ -55,7 +55,7 @@ pub fn run(jobs: &[OracleJob], nodes: u32, settings: &OracleShareSettings) -> Ve
         .collect()
 }
 
-/// What is known of a job at its submission.
+/// Returns the part of a job's outcome that is known at its submission.
 fn answer(decided: Result<OracleShareOffer, Reason>, now: Instant) -> OracleOutcome {
     match decided {
         Err(reason) => OracleOutcome::rejected(reason, now),
@@ -74,7 +74,7 @@ fn answer(decided: Result<OracleShareOffer, Reason>, now: Instant) -> OracleOutc
     }
 }
 
-/// The outcome of a job whose last task ended at `finish`.
+/// Returns the outcome of a job whose last task ended at `finish`.
 fn finished(
     outcome: OracleOutcome,
     job: &OracleJob,

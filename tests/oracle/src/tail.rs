@@ -1,6 +1,6 @@
-//! Time-shared admission by the tail of distributions: the task due first runs, and a job is let
-//! in where every promise is kept although every task needs as much as it needs at the level 1 -
-//! bound. Estimates only: no oracle forecasts.
+//! Time-shared admission by the tail of distributions: the task due first runs, and a job is
+//! admitted where every promise is kept when each task needs its quantile at the level 1 - bound.
+//! Estimates only: no oracle forecasts.
 
 mod node;
 
@@ -10,18 +10,18 @@ use tollgate_model::{Credits, Decision, Instant, Market, NodeId, Reason};
 use crate::{OracleJob, OracleOutcome};
 use node::OracleTailNode;
 
-/// The policy's settings.
+/// The parameters of the policy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OracleTailSettings {
-    /// With what probability promises on a node may break.
+    /// Maximum probability with which promises on a node may break.
     pub bound: f64,
-    /// Whether a deadline is taken to be long enough for its job.
+    /// True if a deadline is assumed to be long enough for its job.
     pub trusted: bool,
-    /// Who pays what.
+    /// The market.
     pub market: Market,
 }
 
-/// What becomes of `jobs` on `nodes` nodes, in the order of `jobs`.
+/// Runs `jobs` on `nodes` nodes and returns the outcomes in the order of `jobs`.
 ///
 /// # Panics
 ///
@@ -57,7 +57,7 @@ pub fn run(jobs: &[OracleJob], nodes: u32, settings: &OracleTailSettings) -> Vec
     .collect()
 }
 
-/// Where a job goes, in ascending order, and for how much.
+/// The nodes of an admitted job, in ascending order, and its price.
 struct OracleTailOffer {
     nodes: Vec<usize>,
     price: Credits,
@@ -88,7 +88,7 @@ fn decide(
     if nodes.len() < procs {
         return Err(Reason::DeadlineRisk);
     }
-    // The least work first, in milliseconds.
+    // Least work first, in milliseconds.
     nodes.sort_by_key(|&node| (cluster[node].load(now, settings) * 1e3).round() as i64);
     nodes.truncate(procs);
     nodes.sort();

@@ -1,4 +1,4 @@
-//! Rules of the specification that no worked example touches, each by hand.
+//! Rules of the specification that no worked example covers, each worked out by hand.
 
 use tollgate_model::{
     Credits, CreditsPerSecond, Decision, Instant, JobSpec, Market, Reason, Sla, Span,
@@ -7,7 +7,7 @@ use tollgate_oracle::queue::{self, OracleDropRule, OracleQueueSettings};
 use tollgate_oracle::share::{self, OracleShareRule, OracleShareSettings};
 use tollgate_oracle::{OracleJob, OracleOutcome};
 
-/// A job of one processor with a deadline; all in microseconds.
+/// Builds a job of one processor with a deadline; all times in microseconds.
 fn job(submit: i64, runtime: i64, estimate: i64, deadline: i64) -> OracleJob {
     OracleJob {
         spec: JobSpec {
@@ -24,7 +24,7 @@ fn job(submit: i64, runtime: i64, estimate: i64, deadline: i64) -> OracleJob {
     }
 }
 
-/// The same in seconds.
+/// Builds the same job from seconds.
 fn job_s(submit: i64, runtime: i64, estimate: i64, deadline: i64) -> OracleJob {
     let micros = |secs| secs * 1_000_000;
     job(
@@ -54,7 +54,7 @@ fn shared(policy: &str) -> OracleShareSettings {
     OracleShareSettings::named(policy, Market::None).expect("a time-shared policy")
 }
 
-/// Starts in microseconds; none for a rejected job.
+/// Returns starts in microseconds; None for a rejected job.
 fn starts(outcomes: &[OracleOutcome]) -> Vec<Option<i64>> {
     let ran = outcomes.iter().map(|outcome| outcome.ran);
     ran.map(|ran| ran.map(|ran| ran.start.as_micros()))
@@ -62,7 +62,7 @@ fn starts(outcomes: &[OracleOutcome]) -> Vec<Option<i64>> {
 }
 
 #[test]
-fn a_job_past_its_estimate_may_end_any_moment() {
+fn job_past_its_estimate_may_end_at_any_time() {
     let jobs = [
         job_s(0, 20, 10, 100),
         wide(job_s(1, 5, 5, 100), 2),
@@ -145,7 +145,7 @@ fn a_hopeless_head_blocks_until_it_could_be_started() {
 }
 
 #[test]
-fn without_a_penalty_first_reward_wants_a_gain() {
+fn first_reward_requires_a_gain_from_jobs_without_penalty() {
     let settings = OracleQueueSettings::named("first-reward", Market::Bid);
     let settings = settings.expect("a space-shared policy");
     let free = bidding(job_s(0, 5, 5, 50), 0.0, 0.0);
@@ -173,7 +173,7 @@ fn a_node_with_a_late_task_never_suits_libra_risk() {
 }
 
 #[test]
-fn what_a_node_does_a_microsecond_after_an_arrival_comes_before_it() {
+fn node_event_within_a_microsecond_precedes_an_arrival() {
     let full = |submit| job(submit, 1_000_000, 1_000_000, 1_000_000);
     let outcomes = share::run(&[full(0), full(999_999)], 1, &shared("libra"));
     assert_eq!(outcomes[1].decision, Decision::Accepted);

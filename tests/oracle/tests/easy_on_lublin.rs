@@ -1,5 +1,5 @@
-//! EASY backfilling on a published workload model with exact estimates, against figures that
-//! independent simulators agree on.
+//! EASY backfilling on a published workload model with exact estimates, compared with figures on
+//! which independent simulators agree.
 
 mod traces;
 
@@ -8,7 +8,7 @@ use tollgate_oracle::queue::{self, FillRule, OraclePassTrigger, OracleQueueSetti
 use tollgate_oracle::{OracleJob, OracleOutcome};
 
 const PROCESSORS: u32 = 256;
-/// Run times below this count as this in bounded slowdown.
+/// Minimum run time used in bounded slowdown.
 const THRESHOLD_S: f64 = 10.0;
 
 fn lublin() -> Option<Vec<OracleJob>> {
@@ -29,7 +29,7 @@ fn lublin() -> Option<Vec<OracleJob>> {
     Some(jobs.collect())
 }
 
-/// Mean wait and mean bounded slowdown (rounded as they are published) and makespan, all s.
+/// Returns mean wait and mean bounded slowdown (rounded as published) and makespan, all in s.
 fn measures(jobs: &[OracleJob], outcomes: &[OracleOutcome]) -> (String, String, i64) {
     let count = jobs.len() as f64;
     let ran = |outcome: &OracleOutcome| outcome.ran.expect("EASY runs every job");

@@ -1,4 +1,4 @@
-//! What no space-shared policy may ever do, and what the specification says of each.
+//! Invariants of all space-shared policies, and the specification's statements about each.
 
 use proptest::prelude::*;
 use tollgate_model::outcome::RunInterval;
@@ -20,7 +20,7 @@ const POLICIES: [&str; 8] = [
     "first-reward",
 ];
 
-/// The policies that drop what can no longer make its deadline.
+/// The policies that drop jobs that can no longer make their deadline.
 const TESTED: [&str; 4] = ["edf", "fcfs-bf", "sjf-bf", "edf-bf"];
 
 fn settings(policies: &[&'static str]) -> impl Strategy<Value = OracleQueueSettings> {
@@ -61,7 +61,7 @@ fn starts(case: &OracleCase, settings: &OracleQueueSettings) -> Vec<Option<RunIn
     outcomes.into_iter().map(|outcome| outcome.ran).collect()
 }
 
-/// Whether two jobs that both ran shared a processor at some time.
+/// Returns true if two jobs that both ran shared a processor at some time.
 fn collide(one: &OracleOutcome, other: &OracleOutcome) -> bool {
     let (Some(first), Some(second)) = (one.ran, other.ran) else {
         return false;
@@ -108,7 +108,7 @@ proptest! {
     }
 
     #[test]
-    fn backfilling_leaves_the_first_of_the_queue_alone(case in any_case(12)) {
+    fn backfilling_never_delays_the_head_of_the_queue(case in any_case(12)) {
         let case = with_exact_estimates(case);
         let fcfs = OracleQueueSettings::named("fcfs", Market::None).expect("a space-shared policy");
         let easy = OracleQueueSettings::named("easy", Market::None).expect("a space-shared policy");
@@ -130,7 +130,7 @@ proptest! {
     }
 
     #[test]
-    fn compressing_is_one_thing_without_under_estimates(case in any_case(12)) {
+    fn both_compression_readings_agree_without_underestimates(case in any_case(12)) {
         let case = with_safe_estimates(case);
         prop_assert_eq!(
             starts(&case, &conservative(ReplanRule::EveryPass)),
@@ -156,7 +156,7 @@ proptest! {
     }
 }
 
-/// The earliest place of `job` among jobs that are placed for good.
+/// Returns the earliest run of `job` beside jobs that are placed for good.
 fn earliest(job: &OracleJob, placed: &[(RunInterval, u32)], nodes: u32) -> RunInterval {
     let busy = |at: Instant| {
         let on = placed

@@ -13,9 +13,9 @@ use tollgate_oracle::{OracleJob, OracleOutcome};
 
 const PROCESSORS: u32 = 128;
 const SEEDS: u64 = 5;
-/// Mean of the deadline over the run time: of high-urgency jobs, of low-urgency ones.
+/// Mean of the deadline over the run time, for high-urgency and for low-urgency jobs.
 const MEANS: (f64, f64) = (4.0, 16.0);
-/// Standard deviation of that, over its mean.
+/// Standard deviation of the deadline factor, over its mean.
 const SPREAD: f64 = 0.25;
 
 #[derive(Clone, Copy)]
@@ -55,7 +55,8 @@ fn jobs(seed: u64, estimates: EstimateVariant, high_urgency: f64) -> Option<Vec<
     Some(jobs.collect())
 }
 
-/// Every job has a stream of its own, so a sweep leaves the other jobs' draws alone.
+/// Returns a job's deadline factor. Every job has its own stream, so a sweep does not change the
+/// draws of other jobs.
 fn deadline_factor(seed: u64, job: u64, high_urgency: f64) -> f64 {
     let mut stream = Pcg64Mcg::seed_from_u64(seed << 32 | job);
     let urgent = stream.random::<f64>() < high_urgency;
@@ -79,7 +80,7 @@ fn run(policy: &str, jobs: &[OracleJob]) -> Vec<OracleOutcome> {
     }
 }
 
-/// Fulfilled jobs in % of those submitted and of those accepted, each the mean over the seeds.
+/// Fulfilled jobs in % of submitted and of accepted jobs, each the mean over the seeds.
 #[derive(Clone, Copy, Debug, Default)]
 struct FulfilledPercent {
     of_submitted: f64,
@@ -109,8 +110,8 @@ fn fulfilled(
     Some(mean)
 }
 
-/// Two means of 5 seeds each, these and the reference's, lie within 3 standard errors of each
-/// other, 1.9 deviations of a single seed; to that comes how the reference is rounded.
+/// Asserts that two means of 5 seeds each, found and reference, lie within 3 standard errors, which
+/// are 1.9 deviations of a single seed, plus the rounding of the reference.
 #[track_caller]
 fn agree(found: f64, reference: f64, deviation: f64, rounding: f64) {
     let tolerance = 1.9 * deviation + rounding;

@@ -1,4 +1,4 @@
-//! What no time-shared policy may ever do, and what the specification says of each.
+//! Invariants of all time-shared policies, and the specification's statements about each.
 
 use proptest::prelude::*;
 use tollgate_model::{Credits, Decision, Market, Span};
@@ -30,14 +30,14 @@ fn settings() -> impl Strategy<Value = OracleShareSettings> {
     })
 }
 
-/// Alone on its nodes a job takes its run time, and no job is faster.
+/// Returns true if a job was not faster than its run time, which it takes alone on its nodes.
 fn is_plausible(job: &OracleJob, took: Span) -> bool {
     took + Span::from_micros(2) >= job.runtime
 }
 
 proptest! {
     #[test]
-    fn every_accepted_job_ends_and_none_is_too_fast(case in any_case(10), settings in settings()) {
+    fn accepted_jobs_finish_and_never_run_too_fast(case in any_case(10), settings in settings()) {
         for (job, outcome) in case.jobs.iter().zip(share::run(&case.jobs, case.nodes, &settings)) {
             prop_assert_eq!(outcome.decided, job.spec.submit);
             let Some(ran) = outcome.ran else {
@@ -63,7 +63,7 @@ proptest! {
     }
 
     #[test]
-    fn a_node_loses_no_work(case in any_case(10), settings in settings()) {
+    fn no_work_is_lost_on_a_node(case in any_case(10), settings in settings()) {
         let case = OracleCase { nodes: 1, ..case };
         let outcomes = share::run(&case.jobs, 1, &settings);
         let ran = case.jobs.iter().zip(&outcomes).filter_map(|(job, outcome)| Some((job, outcome.ran?)));
@@ -79,7 +79,7 @@ proptest! {
     }
 
     #[test]
-    fn nobody_pays_more_than_the_budget(case in any_case(10), settings in settings()) {
+    fn price_never_exceeds_the_budget(case in any_case(10), settings in settings()) {
         for (job, outcome) in case.jobs.iter().zip(share::run(&case.jobs, case.nodes, &settings)) {
             prop_assert!(!job.cannot_pay(outcome.price));
             prop_assert!(settings.market == Market::Commodity || outcome.price == Credits::ZERO);

@@ -1,9 +1,9 @@
-//! The oracles reproduce every worked example.
+//! A test that the oracles reproduce every worked example.
 
 use tollgate_oracle::examples::WorkedExample;
 
 #[test]
-fn every_worked_example_comes_out_as_expected() {
+fn every_worked_example_is_reproduced() {
     let examples = WorkedExample::all();
     assert!(!examples.is_empty());
     let differences: Vec<String> = examples
@@ -14,7 +14,7 @@ fn every_worked_example_comes_out_as_expected() {
 }
 
 #[test]
-fn a_wrong_outcome_is_noticed() {
+fn wrong_outcome_is_reported() {
     for example in WorkedExample::all() {
         let mut outcomes = example.run();
         outcomes.rotate_left(1);

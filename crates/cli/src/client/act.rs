@@ -11,7 +11,7 @@ use super::{format, parse};
 use crate::args::OutputFormat;
 use crate::exit::{CliFailure, CsvUnsupported};
 
-/// The most files that are shown at once.
+/// The maximum number of files that are shown at once.
 const MAX_LOGS: u32 = 10_000;
 
 /// Which job is meant.
@@ -62,7 +62,7 @@ pub(crate) fn wait(args: &WaitArgs) -> Result<(), CliFailure> {
         (false, OutputFormat::Csv) => return Err(CsvUnsupported.into()),
         (false, OutputFormat::Table) => {
             let status = job.status.as_deref().unwrap_or("");
-            // A status such as `lost (worker disconnected)` says the state already.
+            // A status such as `lost (worker disconnected)` already includes the state.
             let end = match status.starts_with(&job.state) {
                 true => status.to_owned(),
                 false => format!("{} {status}", job.state),
@@ -80,8 +80,8 @@ pub(crate) fn wait(args: &WaitArgs) -> Result<(), CliFailure> {
     }
 }
 
-/// `tollgate logs`: the files are read as the user who asks. Of an array, those of the tasks that
-/// were started, one after the other.
+/// `tollgate logs`: reads the files as the calling user. For an array, the files of all started
+/// tasks follow one another.
 pub(crate) fn logs(args: &JobActionArgs) -> Result<(), CliFailure> {
     let mut client = args.address.connect()?;
     let (id, tasks) = args.id.split_once('_').unwrap_or((&args.id, ""));

@@ -1,14 +1,14 @@
-//! This host's clock beside the service's.
+//! Compares this host's clock with the clock of the service.
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::format;
 
-/// How far two clocks may be apart without a word.
+/// The maximum difference of two clocks without a note.
 const MAX_CLOCK_DIFFERENCE: SignedDuration = SignedDuration::from_secs(1);
 
-/// What to say about the service's clock, which showed `theirs` at some moment between `asked` and
-/// `answered` by the clock of this host. None if the two are not apart.
+/// Returns a note about the service's clock, which showed `theirs` at some moment between `asked`
+/// and `answered` by the clock of this host. None if the clocks agree.
 pub(super) fn clock_difference_note(
     theirs: Timestamp,
     asked: Timestamp,
@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn clocks_that_agree_are_not_mentioned() {
-        // However long the answer took.
+        // The clocks agree however long the answer took.
         for theirs in [99, 100, 150, 200, 201] {
             assert_eq!(note(theirs, 100, 200), None, "{theirs}");
         }

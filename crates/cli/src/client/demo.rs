@@ -25,12 +25,12 @@ pub(crate) struct DemoArgs {
     once: bool,
 }
 
-/// How often it is looked whether jobs that were told to end have.
+/// The maximum number of polls for the end of killed jobs.
 const MAX_POLLS: u32 = 100;
-/// For how long each time, at most.
+/// The maximum time of one poll.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// What the sample jobs show: name, command, processors, estimate and deadline in seconds.
+/// The sample jobs: name, command, processors, estimate and deadline in seconds.
 const SAMPLES: &[(&str, &str, u32, f64, Option<f64>)] = &[
     (
         "report",
@@ -41,7 +41,7 @@ const SAMPLES: &[(&str, &str, u32, f64, Option<f64>)] = &[
     ),
     ("render", "sleep 3; echo rendered", 1, 4.0, Some(30.0)),
     ("backup", "sleep 1; echo saved", 1, 2.0, None),
-    // It says that it takes longer than it is given.
+    // The estimate exceeds the deadline.
     ("forecast", "sleep 20", 1, 20.0, Some(5.0)),
     // More processors than any machine has.
     ("simulate", "sleep 5", 1_000_000, 5.0, Some(600.0)),
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), CliFailure> {
     let folder = DataDir::lock(&path)?;
     let data = folder.path().to_owned();
     let once = args.once;
-    // The demonstration speaks for itself; the log holds what goes wrong.
+    // The demonstration prints its own messages. The log holds only errors.
     let log = LogSettings {
         level: LogLevel::Warn,
         ..LogSettings::default()
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), CliFailure> {
                 messages::print_error(&failure, None);
             }
             if once {
-                // The service is this very process; it knows this as the wish to stop.
+                // The service is this process, and SIGTERM stops it.
                 let _ = kill_process(getpid(), Signal::TERM);
             }
         });
@@ -87,7 +87,8 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), CliFailure> {
     done
 }
 
-/// Ends what still runs, with its folder gone nobody would hear of it.
+/// Kills the jobs that still run. Once their directory is gone, no service would ever record their
+/// end.
 fn end_jobs(folder: &DataDir) -> Result<(), CliFailure> {
     let mut engine = open_local_engine(folder, UserScope::Own, LogSettings::default(), None)?;
     for _ in 0..MAX_POLLS {
@@ -120,7 +121,7 @@ fn remove(path: &Path) -> Result<(), CliFailure> {
     }
 }
 
-/// Hands the sample jobs in and says what they are told; with `to_end` waits for them.
+/// Submits the sample jobs and prints the decisions. With `to_end`, waits for the jobs.
 fn submit_samples(data: &Path, to_end: bool) -> Result<(), CliFailure> {
     let mut client = ApiClient::connect(&data_dir::socket(data))?;
     let mut let_in = Vec::new();

@@ -1,4 +1,4 @@
-//! `tollgate serve --detach`: a service that outlives the terminal it was started from.
+//! `tollgate serve --detach`: a service that outlives its terminal.
 
 use std::ffi::OsString;
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -18,19 +18,19 @@ use tollgate_service::{ApiClient, data_dir};
 use crate::exit::{CliError, CliFailure, ExitKind};
 use crate::messages::Verbosity;
 
-/// The word behind which the program runs in a session of its own.
+/// The hidden argument with which the program runs in a session of its own.
 pub(crate) const DETACHED_ARG: &str = "__detached";
 
-/// Where a detached service writes its messages, in the data directory.
+/// The log file of a detached service, in the data directory.
 const LOG_FILE: &str = "service.log";
 
-/// How long a service may take until it answers: it may have a long store to recover.
+/// The maximum time until a service answers. Recovery of a large store takes long.
 const MAX_STARTUP: Duration = Duration::from_secs(120);
 
-/// The pause between two looks at whether it answers.
+/// The pause between two checks whether the service answers.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Why a service could not be detached.
+/// An error while a service is detached.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DetachError {
     /// The service ended before it answered.
@@ -39,7 +39,7 @@ pub(crate) enum DetachError {
         status: ExitStatus,
         messages: String,
     },
-    /// The service runs, and does not answer in time.
+    /// The service runs but does not answer in time.
     #[error("process {pid} does not answer after {} s: see {}", MAX_STARTUP.as_secs(), log.display())]
     Silent { pid: u32, log: PathBuf },
 }
@@ -50,17 +50,18 @@ impl CliError for DetachError {
     }
 }
 
-/// Leaves the terminal's session: what ends it no longer ends this process.
+/// Leaves the session of the terminal, so that the end of the terminal does not end this process.
 pub(crate) fn leave_session() {
-    // It fails only for a process that leads a group already, and that has left its session.
+    // The call fails only for a process that leads a group already, which has left its session.
     let _ = setsid();
 }
 
-/// Starts `tollgate serve` with the same arguments in a session of its own, and returns once it
-/// answers at the socket in `data`.
+/// Starts `tollgate serve` with the same arguments in a session of its own. Returns once the
+/// service answers at the socket in `data`.
 ///
 /// # Errors
-/// If the service ends, as on a data directory in use, or does not answer within two minutes.
+/// An error if the service ends, as on a data directory in use, or does not answer within two
+/// minutes.
 pub(super) fn detach(data: &Path) -> Result<(), CliFailure> {
     let log = data.join(LOG_FILE);
     let failed = |error| CliFailure::write_failed(log.display().to_string(), error);
@@ -83,7 +84,7 @@ pub(super) fn detach(data: &Path) -> Result<(), CliFailure> {
     Ok(())
 }
 
-/// Starts the service; returns it with the length of the log before.
+/// Starts the service. Returns the process, and the length of the log before the start.
 fn start(log: &Path) -> io::Result<(Child, u64)> {
     let file = OpenOptions::new()
         .create(true)
@@ -132,7 +133,8 @@ fn wait_until_ready(
     }
 }
 
-/// Whether this very process answers at the socket in `data`: another service may have the directory.
+/// Returns whether the process `own` answers at the socket in `data`. Another service may hold the
+/// directory.
 fn is_ready(data: &Path, own: Pid) -> bool {
     let socket = data_dir::socket(data);
     let listener = UnixStream::connect(&socket).and_then(|stream| Ok(socket_peercred(&stream)?));
@@ -141,7 +143,7 @@ fn is_ready(data: &Path, own: Pid) -> bool {
     is_ours && status().is_ok()
 }
 
-/// What was written to the log behind its first `length` bytes.
+/// Returns the text in the log after its first `length` bytes.
 fn log_since(log: &Path, length: u64) -> io::Result<String> {
     let mut file = File::open(log)?;
     file.seek(SeekFrom::Start(length))?;

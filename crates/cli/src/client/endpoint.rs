@@ -1,4 +1,4 @@
-//! Which service is meant.
+//! The address of the service: flags, environment and defaults.
 
 use std::env;
 use std::ffi::OsString;
@@ -59,13 +59,13 @@ fn non_empty_var(name: &str) -> Option<OsString> {
 }
 
 impl DataDirArgs {
-    /// The data folder: the flag over the environment over the user's own.
+    /// Returns the data directory: the flag, or else the environment, or else the user's default.
     pub(super) fn data_dir(&self) -> Result<PathBuf, CliFailure> {
         resolve_data_dir(self.data.as_ref())
     }
 }
 
-/// Returns the data directory: the flag over the environment over the user's own.
+/// Returns the data directory: the flag, or else the environment, or else the user's default.
 fn resolve_data_dir(flag: Option<&PathBuf>) -> Result<PathBuf, CliFailure> {
     let folder = flag
         .cloned()
@@ -80,7 +80,7 @@ fn resolve_data_dir(flag: Option<&PathBuf>) -> Result<PathBuf, CliFailure> {
 }
 
 impl ServiceAddressArgs {
-    /// A connection to it.
+    /// Connects to the service.
     pub(super) fn connect(&self) -> Result<ApiClient, CliFailure> {
         match self.url()? {
             Some(url) => Ok(ApiClient::connect_to(&self.credentials.connect_info(url)?)?),
@@ -90,12 +90,13 @@ impl ServiceAddressArgs {
         }
     }
 
-    /// Whether it may be on another host.
+    /// Returns whether the service may be on another host.
     pub(super) fn is_remote(&self) -> Result<bool, CliFailure> {
         Ok(self.url()?.is_some())
     }
 
-    /// Flags over the environment, and there a URL over a folder.
+    /// Returns the URL of the service. A flag overrides the environment, and a data directory given
+    /// by a flag overrides a URL of the environment.
     fn url(&self) -> Result<Option<String>, CliFailure> {
         match (&self.url, &self.data) {
             (Some(url), _) => Ok(Some(url.clone())),
@@ -106,7 +107,7 @@ impl ServiceAddressArgs {
 }
 
 impl CredentialArgs {
-    /// All that is needed to talk to the service at a URL.
+    /// Returns all that is needed to connect to the service at a URL.
     pub(super) fn connect_info(&self, url: String) -> Result<RemoteService, CliFailure> {
         let file = |flag: &Option<PathBuf>, name| {
             flag.clone()
@@ -115,7 +116,7 @@ impl CredentialArgs {
         let fingerprint =
             match (self.fingerprint, text_var("TOLLGATE_FINGERPRINT")?) {
                 (Some(print), _) => Some(print),
-                // Whoever says who vouches for it means that.
+                // An explicit certificate authority overrides a fingerprint of the environment.
                 (None, _) if self.ca.is_some() => None,
                 (None, Some(words)) => {
                     let read = words.parse();

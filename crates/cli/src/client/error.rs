@@ -1,4 +1,4 @@
-//! What can be wrong between a user and the service.
+//! Errors between a user and the service.
 
 use std::borrow::Cow;
 
@@ -11,38 +11,38 @@ use tollgate_service::{ClientError, ConfigError, DataDirError, RemoteError, Serv
 
 use crate::exit::{CliError, ExitKind};
 
-/// What the service answers to a request with a field that means nothing.
+/// The HTTP status of a request with an invalid field.
 const UNPROCESSABLE: u16 = 422;
 
-/// Why a client did not do what it was asked.
+/// An error of a client command.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ClientCommandError {
-    /// A script that is too long to be copied, or no text.
+    /// A script that is too long to be copied, or is not text.
     #[error("{file}: the script cannot be copied: expected UTF-8 of at most 700 kB")]
     ScriptNotReadable { file: String },
-    /// What a script says of itself is not understood.
+    /// A line of a script that is not understood.
     #[error("{file}:{line}: #TOLLGATE: {message}")]
     ScriptLine {
         file: String,
         line: usize,
         message: String,
     },
-    /// Nobody said where the service keeps its data.
+    /// No data directory is known.
     #[error("no data directory: set --data, TOLLGATE_DATA or HOME")]
     NoData,
-    /// A setting of the environment that is no text.
+    /// An environment variable that is not text.
     #[error("{variable}: expected text")]
     NonUtf8Variable { variable: &'static str },
-    /// A job whose output is on another host.
+    /// The output of the job is on another host.
     #[error("{file}: the file is on the host of the service, which serves no files")]
     OutputOnAnotherHost { file: String },
-    /// A job whose output was thrown away.
+    /// The output of the job was discarded.
     #[error("job {id} has no output: it was discarded")]
     NoOutput { id: String },
-    /// The job is not let in, as the answer says.
+    /// The job is rejected, as the output says.
     #[error("rejected")]
     Rejected,
-    /// The job that was waited for has ended like this.
+    /// The awaited job ended with this exit code.
     #[error("the job ended with {0}")]
     JobStatus(u8),
 }
@@ -79,7 +79,7 @@ impl CliError for ClientCommandError {
     }
 }
 
-/// The service did not do what it was asked.
+/// The service rejected the request or cannot be reached.
 impl CliError for ClientError {
     fn exit(&self) -> ExitKind {
         match self {
@@ -111,7 +111,7 @@ impl CliError for ClientError {
     }
 }
 
-/// A service elsewhere cannot be spoken to.
+/// The connection to a remote service cannot be set up.
 impl CliError for RemoteError {
     fn exit(&self) -> ExitKind {
         match self.is_usage() {
@@ -125,7 +125,7 @@ impl CliError for RemoteError {
     }
 }
 
-/// There is no backup, or nothing was restored.
+/// The backup or the restore failed.
 impl CliError for BackupError {
     fn exit(&self) -> ExitKind {
         match self {
@@ -139,7 +139,7 @@ impl CliError for BackupError {
     }
 }
 
-/// The service's folder cannot be used.
+/// The data directory of the service cannot be used.
 impl CliError for DataDirError {
     fn exit(&self) -> ExitKind {
         ExitKind::Failed
@@ -150,7 +150,7 @@ impl CliError for DataDirError {
     }
 }
 
-/// The service's settings cannot be used.
+/// The configuration of the service cannot be used.
 impl CliError for ConfigError {
     fn exit(&self) -> ExitKind {
         ExitKind::Usage
@@ -188,7 +188,7 @@ impl CliError for PrivilegeError {
     }
 }
 
-/// The certificate that the settings name cannot be used.
+/// The certificate in the configuration cannot be used.
 impl CliError for CertificateError {
     fn exit(&self) -> ExitKind {
         ExitKind::Failed

@@ -1,4 +1,5 @@
-//! `tollgate nodes`, `calibration`, and the objectives in `tollgate status`, of a policy on paper too.
+//! `tollgate nodes` and `calibration`, and the objectives in `tollgate status`, also of a shadow
+//! policy.
 
 use std::io::{self, Write};
 
@@ -48,7 +49,8 @@ pub(crate) fn nodes(args: &ServiceQueryArgs) -> Result<(), CliFailure> {
     Ok(())
 }
 
-/// Nodes, then what is enforced on them; workers only where there are any.
+/// Writes the nodes and the limits enforced on them. The table of workers appears only if there are
+/// workers.
 fn render_nodes(out: &mut impl Write, nodes: &NodeList) -> io::Result<()> {
     let has_workers = !nodes.workers.is_empty();
     let header = ["node", "state", "tasks", "worker"];
@@ -119,7 +121,7 @@ pub(crate) fn calibration(args: &ServiceQueryArgs) -> Result<(), CliFailure> {
     Ok(())
 }
 
-/// The objectives in a line; nothing as long as no job is over.
+/// Writes the objectives in one line. Writes nothing until a job has finished.
 pub(super) fn render_objectives(
     out: &mut impl Write,
     objectives: &ServiceObjectives,
@@ -151,7 +153,7 @@ pub(super) fn render_objectives(
     writeln!(out, "          {}", parts.join(", "))
 }
 
-/// Two policies side by side.
+/// Writes two policies side by side.
 pub(super) fn render_shadow(
     out: &mut impl Write,
     policy: &str,

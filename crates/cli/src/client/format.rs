@@ -1,4 +1,4 @@
-//! Instants and spans as people read them.
+//! Formats instants and spans.
 
 use std::io::{self, Write};
 
@@ -7,8 +7,8 @@ use jiff::{Timestamp, Zoned};
 use serde::Serialize;
 use tollgate_service::api::types::JobDetails;
 
-/// An instant of the wire in the user's zone: the time of day if it is within a day of `now`,
-/// else with the date.
+/// Formats an instant of the protocol in the user's zone: the time of day if the instant is within
+/// a day of `now`, and otherwise with the date.
 pub(super) fn format_local_time(at: &str, now: &Zoned) -> String {
     let Ok(read) = at.parse::<Timestamp>() else {
         return at.to_owned();
@@ -20,12 +20,12 @@ pub(super) fn format_local_time(at: &str, now: &Zoned) -> String {
     zoned.strftime("%Y-%m-%d %H:%M:%S %Z").to_string()
 }
 
-/// The present in the user's zone.
+/// Returns the present time in the user's zone.
 pub(super) fn now() -> Zoned {
     Timestamp::now().to_zoned(TimeZone::system())
 }
 
-/// Seconds as `45s`, `20m`, `1h30m`, `2d5h`: two units at most.
+/// Formats seconds as `45s`, `20m`, `1h30m` or `2d5h`, with at most two units.
 pub(super) fn format_span(secs: f64) -> String {
     let whole = secs.round() as i64;
     let parts = [
@@ -47,7 +47,7 @@ pub(super) fn format_span(secs: f64) -> String {
     words.concat()
 }
 
-/// The name of a job or of a task: `7`, `7_3`.
+/// Formats the name of a job or of a task: `7`, `7_3`.
 pub(super) fn format_job_id(job: &JobDetails) -> String {
     match job.task {
         Some(task) => format!("{}_{task}", job.id),
@@ -55,7 +55,7 @@ pub(super) fn format_job_id(job: &JobDetails) -> String {
     }
 }
 
-/// An answer as JSON.
+/// Writes an answer as JSON.
 pub(super) fn write_json(out: &mut impl Write, answer: &impl Serialize) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *out, answer).map_err(io::Error::from)?;
     writeln!(out)

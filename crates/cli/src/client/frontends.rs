@@ -1,20 +1,21 @@
-//! Front ends: `qsub`, `qstat` and `qdel` as the tools and scripts call them that were written for PBS
-//! and Torque or for Grid Engine.
+//! Front ends `qsub`, `qstat` and `qdel` for tools and scripts that were written for PBS and Torque
+//! or for Grid Engine.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`options`] | options of either, on a command line or in a script |
-//! | [`resources`] | what is asked for with `-l` |
-//! | [`wishes`] | a job as those options describe it |
-//! | [`text`] | its script, with what only its start can tell |
-//! | [`qsub`], [`qstat`], [`qdel`] | the three |
-//! | [`named`] | numbers of jobs as either writes them |
-//! | [`help`] | what `--help` lists |
-//! | [`error`] | what can be wrong |
+//! | [`options`] | options of both styles, on a command line or in a script |
+//! | [`resources`] | resources requested with `-l` |
+//! | [`wishes`] | the job that the options describe |
+//! | [`text`] | its script, with variables known only at its start |
+//! | [`qsub`], [`qstat`], [`qdel`] | the three tools |
+//! | [`named`] | job numbers in both styles |
+//! | [`help`] | the text of `--help` |
+//! | [`error`] | the errors |
 //!
-//! Options that mean the same to both are one. What cannot be honoured is refused where a job would not
-//! be what it is taken for, and noted on standard error where it would; nothing is dropped in silence.
-//! Notes come before the answer, so that who reads both as one finds the number last.
+//! Options with the same meaning in both styles are parsed once. An option that cannot be honoured
+//! is rejected if the job would differ from the user's expectation. Otherwise a note on standard
+//! error says that the option is ignored. Notes come before the answer, so that callers that read
+//! both streams together find the job number last.
 
 mod error;
 mod help;
@@ -45,23 +46,24 @@ pub(crate) struct FrontendArgs {
     pub(crate) words: Vec<String>,
 }
 
-/// Which one is called.
+/// A front end tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FrontendTool {
-    /// Hand a job in.
+    /// Submits a job.
     Qsub,
-    /// Say how jobs stand.
+    /// Lists jobs.
     Qstat,
-    /// Take jobs back.
+    /// Cancels jobs.
     Qdel,
 }
 
-/// Reads what a script says of itself to `qsub`, for the fuzz target; false if it makes no sense.
+/// Parses the options in a script for `qsub`, for the fuzz target. Returns false if they are
+/// invalid.
 pub(crate) fn check_script(text: &str) -> bool {
     qsub::check_script(text)
 }
 
-/// Whose words are spoken.
+/// The option style of a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FrontendDialect {
     /// PBS and Torque.
@@ -71,10 +73,10 @@ enum FrontendDialect {
 }
 
 impl FrontendTool {
-    /// All of them.
+    /// All tools.
     pub(crate) const ALL: [Self; 3] = [Self::Qsub, Self::Qstat, Self::Qdel];
 
-    /// What it is called.
+    /// Returns the name of the tool.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Qsub => "qsub",
@@ -83,14 +85,14 @@ impl FrontendTool {
         }
     }
 
-    /// The one that the program was called by the name of.
+    /// Returns the tool that the program name stands for. None for any other name.
     pub(crate) fn from_program_name(program: &OsStr) -> Option<Self> {
         let name = Path::new(program).file_name()?;
         Self::ALL.into_iter().find(|tool| name == tool.name())
     }
 }
 
-/// Does what the tool does.
+/// Runs a tool.
 pub(crate) fn run(tool: FrontendTool, words: &[String]) -> Result<(), CliFailure> {
     if help::is_requested(words) {
         return help::print(tool);
@@ -104,7 +106,8 @@ pub(crate) fn run(tool: FrontendTool, words: &[String]) -> Result<(), CliFailure
 }
 
 impl FrontendDialect {
-    /// What the environment says: `TOLLGATE_STYLE`, else Grid Engine where its tools are set up.
+    /// Returns the style of the environment: `TOLLGATE_STYLE`, or else Grid Engine if its tools are
+    /// set up.
     fn from_env() -> Option<Self> {
         let said = env::var("TOLLGATE_STYLE").unwrap_or_default();
         match said.as_str() {

@@ -1,4 +1,4 @@
-//! `tollgate generate`: what a system needs to know about the program.
+//! `tollgate generate`: files for the integration of the program into a system.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -96,13 +96,14 @@ fn write_man_pages(out: &Path) -> io::Result<()> {
     clap_mangen::generate_to(with_every_option(command()), out)
 }
 
-/// Shows the options that `-h` leaves out: a page has room for them.
+/// Shows the options that `-h` leaves out, because a man page has enough space for them.
 fn with_every_option(command: Command) -> Command {
     let command = command.mut_args(|arg| arg.hide_short_help(false));
     command.mut_subcommands(with_every_option)
 }
 
-/// Links to the program for PBS, which it knows by its name; for Grid Engine scripts that say so.
+/// Writes the front ends. For PBS they are links to the program, which recognises its name. For
+/// Grid Engine they are scripts that set the style.
 fn write_frontends(out: &Path, style: DialectArg) -> Result<(), CliFailure> {
     let program = std::env::current_exe();
     let program = program.map_err(|error| CliFailure::read_failed("the program itself", error))?;
@@ -110,7 +111,7 @@ fn write_frontends(out: &Path, style: DialectArg) -> Result<(), CliFailure> {
     fs::create_dir_all(out).map_err(|error| failed(out, error))?;
     for tool in FrontendTool::ALL {
         let path = out.join(tool.name());
-        // What stands there already is only replaced if it is one of these.
+        // Only an existing link is replaced.
         match fs::symlink_metadata(&path) {
             Ok(found) if found.is_symlink() => drop(fs::remove_file(&path)),
             Ok(_) | Err(_) => {}
@@ -158,7 +159,7 @@ WantedBy=default.target
     )
 }
 
-/// A path as a unit says it: `%` and `$` mean something there.
+/// Quotes a path for a systemd unit, in which `%` and `$` have a meaning.
 fn quote_for_unit(path: &Path) -> Result<String, CliFailure> {
     let text = path
         .to_str()

@@ -12,14 +12,14 @@ use super::script::JobScript;
 use crate::args::parse_count;
 use crate::exit::CliFailure;
 
-/// What of the environment a job gets unless more is asked for.
+/// The environment variables that a job gets by default.
 const DEFAULT_ENV: &[&str] = &[
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ",
 ];
 
-/// Where its output goes unless it is said.
+/// The default output file of a job.
 const DEFAULT_OUTPUT: &str = "tollgate-%j.out";
-/// The same of an array: a file a task, in a directory of the array's own.
+/// The default output files of an array: one file per task, in a directory of the array.
 const DEFAULT_ARRAY_OUTPUT: &str = "tollgate-%j/%a.out";
 
 /// A job as it is typed: on the command line, or in the `#TOLLGATE` lines of a script.
@@ -104,7 +104,7 @@ pub(crate) struct JobArgs {
 }
 
 impl JobArgs {
-    /// The job as it is sent: what is typed here goes over what a script says of itself.
+    /// Builds the request. Options on the command line override options in the script.
     pub(super) fn request(&self, now: &Zoned) -> Result<JobRequest, CliFailure> {
         let Some(script) = JobScript::from_command(&self.command)? else {
             return self.clone().build(None, now);
@@ -113,7 +113,7 @@ impl JobArgs {
         job.build(Some(script.text), now)
     }
 
-    /// This where it says something, else what `below` says.
+    /// Fills missing options from `below`.
     pub(super) fn override_defaults(mut self, below: Self) -> Self {
         let mut env = below.env;
         env.append(&mut self.env);
@@ -139,7 +139,7 @@ impl JobArgs {
         }
     }
 
-    /// The job as it is sent, with the script that it runs.
+    /// Builds the request with the script that the job runs.
     pub(super) fn build(
         self,
         script: Option<String>,
@@ -155,7 +155,7 @@ impl JobArgs {
             .map(|words| parse::parse_time(words, now))
             .transpose();
         let deadline = deadline.map_err(|message| CliFailure::invalid_flag("deadline", message))?;
-        // The service's clock says when a span from now is over, whatever the clock here says.
+        // A relative deadline counts by the service's clock, whatever this host's clock shows.
         let (deadline_s, deadline_at) = match deadline {
             Some(TimeSpec::Relative(secs)) => (Some(secs), None),
             Some(TimeSpec::Absolute(at)) => (None, Some(at.to_string())),
@@ -231,7 +231,7 @@ impl JobArgs {
     }
 }
 
-/// The user's own. The system tells it only by setting it.
+/// Returns the user's umask. The system reports the value only when a new value is set.
 fn umask() -> u32 {
     let mask = rustix::process::umask(rustix::fs::Mode::empty());
     rustix::process::umask(mask);

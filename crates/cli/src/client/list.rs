@@ -180,7 +180,7 @@ fn render_jobs(out: &mut impl Write, jobs: &[JobDetails]) -> io::Result<()> {
     for job in jobs {
         let state = match &job.status {
             _ if job.array.is_some() => array_state(job),
-            // A status such as `lost (worker disconnected)` says the state already.
+            // A status such as `lost (worker disconnected)` already includes the state.
             Some(status) if status.starts_with(&job.state) => status.clone(),
             Some(status) if job.finished_at.is_some() => format!("{}, {status}", job.state),
             Some(_) | None => job.state.clone(),
@@ -202,7 +202,7 @@ fn render_jobs(out: &mut impl Write, jobs: &[JobDetails]) -> io::Result<()> {
     Ok(())
 }
 
-/// `running: 640 finished, 16 running, 344 queued of 1000`.
+/// Formats the state of an array: `running: 640 finished, 16 running, 344 queued of 1000`.
 fn array_state(job: &JobDetails) -> String {
     let Some(array) = &job.array else {
         return job.state.clone();

@@ -1,4 +1,4 @@
-//! The flags that say how a process writes its log.
+//! The flags of the log.
 
 use tollgate_engine::log::{LogFormat, LogLevel, LogSettings, UnknownLogSetting};
 
@@ -18,7 +18,7 @@ pub(crate) struct LogArgs {
 }
 
 impl LogArgs {
-    /// Returns how the log is written: the flags over the environment over `settings`.
+    /// Returns the log settings: the flags, or else the environment, or else `settings`.
     pub(super) fn override_settings(
         self,
         settings: LogSettings,

@@ -1,4 +1,4 @@
-//! Spans, instants, memory and rates as people type them.
+//! Parses spans, instants, memory and rates.
 
 use jiff::civil::{DateTime, Time};
 use jiff::{Timestamp, ToSpan, Zoned};
@@ -28,7 +28,7 @@ const UNITS: &[(&str, f64)] = &[
     ("s", 1.0),
 ];
 
-/// A span in seconds: `90`, `20m`, `1h30m`, `2 hours`, `1:30:00`, `1-12:00:00`.
+/// Parses a span to seconds: `90`, `20m`, `1h30m`, `2 hours`, `1:30:00`, `1-12:00:00`.
 pub(super) fn parse_span(words: &str) -> Result<f64, String> {
     let text = words.trim();
     let secs = parse_clock(text).or_else(|| parse_units(text));
@@ -38,7 +38,7 @@ pub(super) fn parse_span(words: &str) -> Result<f64, String> {
         })
 }
 
-/// `[days-]hours:minutes:seconds`, or `minutes:seconds`.
+/// Parses `[days-]hours:minutes:seconds` or `minutes:seconds`.
 fn parse_clock(text: &str) -> Option<f64> {
     let (days, clock) = match text.split_once('-') {
         Some((days, clock)) => (days.parse::<u32>().ok()?, clock),
@@ -54,7 +54,7 @@ fn parse_clock(text: &str) -> Option<f64> {
     (clock.matches(':').count() <= 2).then_some(secs + f64::from(days) * 86_400.0)
 }
 
-/// Numbers with units behind them; seconds where a lone number has none.
+/// Parses numbers with units. A single number without a unit is in seconds.
 fn parse_units(text: &str) -> Option<f64> {
     if let Ok(secs) = text.parse::<f64>() {
         return Some(secs);
@@ -74,20 +74,20 @@ fn parse_units(text: &str) -> Option<f64> {
     Some(secs)
 }
 
-/// The longest span until a moment, in seconds: a hundred years.
+/// The maximum span until a moment, in seconds: a hundred years.
 const MAX_RELATIVE_S: f64 = 3.2e9;
 
-/// A moment as it was typed.
+/// A moment as the user typed it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum TimeSpec {
-    /// So many seconds after it is submitted, by whatever clock.
+    /// A number of seconds after submission, by the service's clock.
     Relative(f64),
-    /// At this instant.
+    /// An absolute instant.
     Absolute(Timestamp),
 }
 
-/// A moment: `+2h`, `now+2hours` and `1-12:00:00` (from now), `17:00` (the next time it is that
-/// late), `tomorrow 9am`, `fri 17:00`, `noon`, `2026-12-01T09:00` in the zone of `now`, or ISO 8601
+/// Parses a moment: `+2h`, `now+2hours` and `1-12:00:00` (from now), `17:00` (the next time of
+/// day), `tomorrow 9am`, `fri 17:00`, `noon`, `2026-12-01T09:00` in the zone of `now`, or ISO 8601
 /// with an offset.
 pub(super) fn parse_time(words: &str, now: &Zoned) -> Result<TimeSpec, String> {
     let text = words.trim();
@@ -121,17 +121,18 @@ fn relative_time(secs: f64, words: &str) -> Result<TimeSpec, String> {
     }
 }
 
-/// `1-12:00:00`: with days in front it is no time of day.
+/// Parses a span such as `1-12:00:00`. Without days the text is a time of day.
 fn days_and_clock(text: &str) -> Option<f64> {
     parse_clock(text).filter(|_| text.contains('-'))
 }
 
-/// `2h`, `90 min`: a lone number could be anything.
+/// Parses a span with units, such as `2h` or `90 min`. A number without a unit is ambiguous.
 fn units_only(text: &str) -> Option<f64> {
     parse_units(text).filter(|secs| text.parse::<f64>().is_err() && *secs > 0.0)
 }
 
-/// A time of day: the next one, or that of the day that is named before or after it.
+/// Parses a time of day, with an optional day before or after it. Without a day the result is the
+/// next such time.
 fn parse_day_and_time(text: &str, now: &Zoned) -> Option<Timestamp> {
     let (first, second) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     let (day, time) = match (parse_day(first, now), parse_day(second, now)) {
@@ -159,9 +160,9 @@ fn parse_day_and_time(text: &str, now: &Zoned) -> Option<Timestamp> {
 
 /// A day from today on.
 enum DaySpec {
-    /// In so many days.
+    /// A number of days from today.
     DaysFromToday(i32),
-    /// The next of its name, in so many days or a week later.
+    /// A weekday, which comes in this number of days or a week later.
     Weekday(i32),
 }
 
@@ -186,7 +187,7 @@ fn parse_day(word: &str, now: &Zoned) -> Option<DaySpec> {
     Some(DaySpec::Weekday((place as i32 - today).rem_euclid(7)))
 }
 
-/// `17:00`, `17:00:30`, `9am`, `9:30pm`, `noon`, `midnight`.
+/// Parses a time of day: `17:00`, `17:00:30`, `9am`, `9:30pm`, `noon`, `midnight`.
 fn parse_time_of_day(text: &str) -> Option<Time> {
     match text {
         "midnight" => return Time::new(0, 0, 0, 0).ok(),
@@ -227,7 +228,7 @@ fn parse_civil(text: &str, now: &Zoned) -> Option<Timestamp> {
     Some(zoned.timestamp())
 }
 
-/// Bytes: `2G`, `500M`, `1.5GiB`, `1048576`; units are powers of 1024.
+/// Parses a size in bytes: `2G`, `500M`, `1.5GiB`, `1048576`. Units are powers of 1024.
 pub(super) fn parse_memory(words: &str) -> Result<u64, String> {
     let text = words.trim().to_ascii_lowercase();
     let end = text
@@ -251,7 +252,7 @@ pub(super) fn parse_memory(words: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("expected memory as in 2G or 500M, got `{words}`"))
 }
 
-/// A job or tasks of an array: `7`, `7_3`, `7_1-5,9`. What it names is the service's to say.
+/// Parses a job or tasks of an array: `7`, `7_3`, `7_1-5,9`. The service checks that they exist.
 pub(super) fn parse_job_id(words: &str) -> Result<String, String> {
     let (id, tasks) = words.split_once('_').unwrap_or((words, "0"));
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
@@ -264,7 +265,7 @@ pub(super) fn parse_job_id(words: &str) -> Result<String, String> {
     ))
 }
 
-/// Credits a second: `0.1/s`, `6/min`, `360/h`, `0.1`.
+/// Parses credits per second: `0.1/s`, `6/min`, `360/h`, `0.1`.
 pub(super) fn parse_rate(words: &str) -> Result<f64, String> {
     let (number, unit) = words.split_once('/').unwrap_or((words, "s"));
     let scale = UNITS.iter().find(|(name, _)| *name == unit.trim());

@@ -1,4 +1,4 @@
-//! What each command of a running service prints with `--format json`, as JSON schemas.
+//! JSON schemas of the `--format json` output of each command of a running service.
 
 use std::path::Path;
 use std::{fs, io};
@@ -13,10 +13,10 @@ use tollgate_service::api::types::{
 
 use super::figures::StatusView;
 
-/// The schema of what a command prints.
+/// A function that returns the schema of the output of a command.
 type CommandSchemaFn = fn() -> Schema;
 
-/// The commands, and what they print.
+/// The commands, and the schemas of their output.
 const COMMANDS: &[(&str, CommandSchemaFn)] = &[
     ("submit", describe::<SubmitResponse>),
     ("quote", describe::<SubmitResponse>),
@@ -31,7 +31,7 @@ const COMMANDS: &[(&str, CommandSchemaFn)] = &[
     ("token list", describe::<TokenList>),
 ];
 
-/// Writes a file for each command, and one for the service itself.
+/// Writes one schema file per command, and one for the service itself.
 pub(super) fn write(out: &Path) -> io::Result<()> {
     fs::create_dir_all(out)?;
     for (command, describe) in COMMANDS {

@@ -1,4 +1,4 @@
-//! Scripts: what they say of themselves in `#TOLLGATE` lines.
+//! Job scripts, and the options in their `#TOLLGATE` lines.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -9,16 +9,17 @@ use super::error::ClientCommandError;
 use super::job::JobArgs;
 use crate::exit::CliFailure;
 
-/// The longest script that is copied, in bytes: it fits into a request.
+/// The maximum size of a script that is copied, in bytes. A script of this size fits into a
+/// request.
 pub(super) const MAX_SCRIPT_LEN: u64 = 700_000;
-/// What a line that speaks to tollgate begins with.
+/// The prefix of a line with options.
 const DIRECTIVE_PREFIX: &str = "#TOLLGATE";
 
-/// A script as it is when it is handed in.
+/// A script at the time of its submission.
 #[derive(Debug)]
 pub(super) struct JobScript {
     file: String,
-    /// What is in it.
+    /// The text of the script.
     pub(super) text: String,
 }
 
@@ -31,19 +32,21 @@ struct ScriptLineArgs {
 }
 
 impl JobScript {
-    /// The script that a command begins with: a file named with its path that begins with `#!`.
+    /// Reads the script that a command begins with: a file given by a path whose text begins with
+    /// `#!`.
     ///
     /// # Errors
-    /// If there is one, and it cannot be copied.
+    /// An error if there is such a script and it cannot be copied.
     pub(super) fn from_command(command: &[String]) -> Result<Option<Self>, CliFailure> {
         let Some(name) = command.first().filter(|name| name.contains('/')) else {
             return Ok(None);
         };
-        // Of a pipe or a device is read only by the job, if at all: here it could take for ever.
+        // Only the job reads a pipe or a device. Reading it here could take forever.
         if std::fs::metadata(name).is_ok_and(|file| !file.is_file()) {
             return Ok(None);
         }
-        // What is no file here may be one where the job runs, and the engine says if it is not.
+        // A file that is missing here may exist where the job runs. The engine reports a missing
+        // program.
         let Ok(mut file) = File::open(name) else {
             return Ok(None);
         };
@@ -67,8 +70,8 @@ impl JobScript {
         Ok(Some(Self { file, text }))
     }
 
-    /// What it says of itself: the `#TOLLGATE` lines before its first command. Of two that say
-    /// the same thing, the later one counts.
+    /// Returns the options in the `#TOLLGATE` lines before the first command. A later option
+    /// overrides an earlier one.
     ///
     /// # Errors
     /// The first line that is not understood.
@@ -98,7 +101,7 @@ impl JobScript {
     }
 }
 
-/// Reads what a script says of itself, for the fuzz target; false if it makes no sense.
+/// Parses the options in a script, for the fuzz target. Returns false if they are invalid.
 pub(crate) fn parses(text: &str) -> bool {
     let script = JobScript {
         file: "script".to_owned(),
@@ -111,15 +114,15 @@ pub(crate) fn parses(text: &str) -> bool {
     wishes.is_ok()
 }
 
-/// What the parser says, without the word before it and the usage behind it.
+/// Returns the message of the parser, without its prefix and without the usage.
 fn first_line(error: &clap::Error) -> String {
     let text = error.to_string();
     let line = text.lines().next().unwrap_or_default();
     line.strip_prefix("error: ").unwrap_or(line).to_owned()
 }
 
-/// Splits a line as a shell does: at blanks, but for what is quoted; `#` begins a remark. None if a
-/// quote is not closed.
+/// Splits a line like a shell, at blanks outside quotes. `#` begins a comment. None if a quote is
+/// not closed.
 pub(super) fn split_words(line: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

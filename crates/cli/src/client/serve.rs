@@ -17,9 +17,9 @@ use super::endpoint::DataDirArgs;
 use super::log::LogArgs;
 use crate::exit::CliFailure;
 
-/// The word behind which the program is the runner.
+/// The hidden argument with which the program is the runner.
 pub(crate) const RUNNER_ARG: &str = "__runner";
-/// The word behind which the program is the starter of runners.
+/// The hidden argument with which the program is the starter of runners.
 pub(crate) const STARTER_ARG: &str = "__starter";
 
 /// Run the service: admit jobs, promise deadlines, and run them.
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), CliFailure> {
     let log = args.log.override_settings(config.log()?)?;
     log::start(log);
     let (rules, mut doors) = (config.rules()?, config.serve_options()?);
-    // Root may read the key of a certificate, and the account that it becomes need not.
+    // Root may read the key of a certificate, and the account that it becomes may not.
     doors.read_certificate()?;
     let starter = match doors.access.scope {
         UserScope::All => drop_root(&place, &config.account, config.root_jobs)?,
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), CliFailure> {
     serve_in(&folder, &rules, doors, (log, starter), || {})
 }
 
-/// Serves in a folder, and calls `ready` once it answers.
+/// Serves in a data directory, and calls `ready` once the service answers.
 pub(super) fn run_in(
     folder: &DataDir,
     config: &ServiceConfig,
@@ -121,8 +121,8 @@ fn serve_in(
     Ok(())
 }
 
-/// As root, becomes an account that has no rights over users, for good, and leaves a starter of runners behind.
-/// None if this is not root, or is to stay root.
+/// Permanently becomes, as root, an account that has no rights over users, and leaves a starter of
+/// runners behind. None if the process is not root, or if root is to stay root.
 pub(super) fn drop_root(
     place: &Path,
     account: &str,
@@ -152,7 +152,8 @@ fn default_config(place: &Path) -> Result<ServiceConfig, CliFailure> {
     Ok(ServiceConfig::default())
 }
 
-/// This machine, by way of a runner that outlives the service: this very program.
+/// Opens the engine of this machine, with a runner that outlives the service. The runner is this
+/// program.
 pub(super) fn open_local_engine(
     folder: &DataDir,
     users: UserScope,
@@ -168,7 +169,7 @@ pub(super) fn open_local_engine(
     Ok(LocalEngine::open(settings)?)
 }
 
-/// The file of this very program.
+/// Returns the path of this program.
 pub(super) fn current_program() -> Result<OsString, CliFailure> {
     let program = env::current_exe();
     let program =

@@ -116,8 +116,8 @@ fn submit_request(
     }
 }
 
-/// Has the service decide about a job, and notes on standard error if its clock is not this one:
-/// instants are read here and kept there.
+/// Requests a decision about a job. Prints a note on standard error if the service's clock differs
+/// from this host's: instants are parsed on this host and kept by the service.
 pub(super) fn post_request(
     client: &mut ApiClient,
     path: &str,
@@ -213,7 +213,8 @@ fn render_decision(
     }
 }
 
-/// What would be accepted: `a deadline of 17:00, kept with probability 0.93, for 12 credits`.
+/// Describes an acceptable offer:
+/// `a deadline of 17:00, kept with probability 0.93, for 12 credits`.
 fn render_offer(offer: &JobOffer, now: &Zoned) -> String {
     let mut words = match (offer.change.as_str(), &offer.deadline_at, offer.budget) {
         ("deadline", Some(at), _) => {

@@ -1,4 +1,4 @@
-//! `tollgate token`: who may reach the service over the network.
+//! `tollgate token`: access to the service over the network.
 
 use std::io::{self, Write};
 

@@ -17,7 +17,7 @@ use super::serve::{RUNNER_ARG, current_program, drop_root};
 use crate::args::parse_count;
 use crate::exit::CliFailure;
 
-/// What a route by a socket begins with.
+/// The prefix of an address of a socket.
 const UNIX_SCHEME: &str = "unix:";
 
 /// Offer this host's cores to a service on another host.
@@ -82,7 +82,8 @@ pub(crate) fn run(args: &WorkerArgs) -> Result<(), CliFailure> {
 }
 
 impl WorkerArgs {
-    /// Not the folder of a service: both may be on one host.
+    /// Returns the data directory of the worker. It differs from the default of a service, because
+    /// both may be on one host.
     fn data_dir(&self) -> Result<PathBuf, CliFailure> {
         let set = |name| env::var_os(name).filter(|value| !value.is_empty());
         let state = set("XDG_STATE_HOME").map(PathBuf::from);
@@ -93,7 +94,7 @@ impl WorkerArgs {
     }
 }
 
-/// The name of this host.
+/// Returns the name of this host.
 fn host_name() -> String {
     let name = rustix::system::uname();
     name.nodename().to_string_lossy().into_owned()

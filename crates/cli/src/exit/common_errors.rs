@@ -1,4 +1,4 @@
-//! What any command may run into: flags, files, standard output.
+//! Errors that any command may meet: flags, files, standard output.
 
 use std::borrow::Cow;
 use std::io::{self, ErrorKind};
@@ -8,19 +8,19 @@ use tollgate_workload::{OpenError, ReadError};
 use super::{CliError, CliFailure, ExitKind};
 
 impl CliFailure {
-    /// A flag's words that mean nothing.
+    /// Reports an invalid value of a flag.
     pub(crate) fn invalid_flag(flag: &'static str, message: impl Into<String>) -> Self {
         let message = message.into();
         FlagError { flag, message }.into()
     }
 
-    /// A file that cannot be read.
+    /// Reports a file that cannot be read.
     pub(crate) fn read_failed(file: impl Into<String>, error: io::Error) -> Self {
         let file = file.into();
         FileReadError { file, error }.into()
     }
 
-    /// A file that cannot be written.
+    /// Reports a file that cannot be written.
     pub(crate) fn write_failed(file: impl Into<String>, error: io::Error) -> Self {
         let file = file.into();
         FileWriteError { file, error }.into()
@@ -66,14 +66,14 @@ impl CliError for FileWriteError {
     }
 }
 
-/// The answer cannot be written.
+/// An error while the output is written.
 #[derive(Debug, thiserror::Error)]
 #[error("standard output: cannot be written: {0}")]
 struct StdoutError(io::Error);
 
 impl CliError for StdoutError {
     fn exit(&self) -> ExitKind {
-        // Whoever reads the answer has seen enough of it, as in `tollgate .. | head`.
+        // The reader has closed the pipe, as in `tollgate .. | head`.
         if self.0.kind() == ErrorKind::BrokenPipe {
             return ExitKind::Done;
         }
@@ -81,14 +81,14 @@ impl CliError for StdoutError {
     }
 }
 
-/// What is read and written without a name is the answer.
+/// An I/O error without a file name is an error of standard output.
 impl From<io::Error> for CliFailure {
     fn from(error: io::Error) -> Self {
         StdoutError(error).into()
     }
 }
 
-/// A format that this build does not write.
+/// A request for a format that this build does not write.
 #[derive(Debug, thiserror::Error)]
 #[error("{file}: this build does not write Parquet: expected CSV")]
 pub(crate) struct ParquetUnsupported {
@@ -105,7 +105,7 @@ impl CliError for ParquetUnsupported {
     }
 }
 
-/// An answer that is no list.
+/// A request for CSV where the output is not a list.
 #[derive(Debug, thiserror::Error)]
 #[error("--format csv is not supported here (not a list): use table or json")]
 pub(crate) struct CsvUnsupported;
@@ -126,8 +126,8 @@ impl CliError for OpenError {
     }
 }
 
-/// A file that nothing can be read from is wrong usage; one that breaks off has failed: half an
-/// answer would look like a whole one.
+/// Returns the exit kind of an input error. A file without readable content is wrong usage. A file
+/// that breaks off is a failure: half an answer would look complete.
 pub(crate) fn input_exit(cause: &ReadError) -> ExitKind {
     match cause {
         ReadError::Open(_)

@@ -1,4 +1,4 @@
-//! The flags as they are typed.
+//! The flags of `tollgate forecast`.
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;

@@ -17,29 +17,29 @@ use crate::calendar::format_iso;
 use crate::exit::CliFailure;
 use crate::messages::Verbosity;
 
-/// A class as it is answered; in CSV what is an object here is `key=value;key=value`.
+/// A class in the output. JSON objects become `key=value;key=value` in CSV.
 #[derive(Serialize)]
 pub(super) struct ClassRow {
-    /// Its rule in words.
+    /// The rule of the class, as text.
     class: String,
     jobs: u64,
     behaviour: &'static str,
-    /// Whether its jobs can be told at all.
+    /// Whether the jobs of the class are predictable at all.
     predictable: bool,
-    /// How well it is known, in words.
+    /// The basis of the forecast, as text.
     known_from: String,
-    /// How many modes came before the present one.
+    /// The number of modes before the present mode.
     mode: u32,
     mode_since: Option<String>,
     mode_since_s: f64,
     median_s: f64,
-    /// The factor by which half of the recent forecasts were off.
+    /// The factor by which half of the recent forecasts missed.
     usual_factor: f64,
     point_s: f64,
     quantiles_s: BTreeMap<String, f64>,
     leader: &'static str,
     leader_votes: f64,
-    /// How many promises fell due at each level, and the part of them that was kept.
+    /// The number of due promises at each level. `kept` is the fraction of them that was kept.
     promises: BTreeMap<String, u64>,
     kept: BTreeMap<String, f64>,
     cpu_point_s: Option<f64>,
@@ -48,7 +48,7 @@ pub(super) struct ClassRow {
     memory_quantiles_bytes: Option<BTreeMap<String, f64>>,
 }
 
-/// Everything that is answered.
+/// The whole output.
 #[derive(Serialize)]
 struct ClassesAnswer<'a> {
     by: Vec<String>,
@@ -96,7 +96,7 @@ pub(super) fn run(
     Ok(())
 }
 
-/// The classes with the most jobs first, ties by name.
+/// Returns the classes with the most jobs first. Ties are broken by name.
 fn rows(state: &ForecastState, levels: &[ConfidenceLevel]) -> Vec<ClassRow> {
     let mut rows: Vec<ClassRow> = state
         .runtime
@@ -160,8 +160,8 @@ fn row(
     }
 }
 
-/// The forecast of another resource for the same part of a class, if it is split alike there, else
-/// for the class.
+/// Returns the forecast of another resource for the same part of a class. If the class is not split
+/// in the same way there, the forecast is that of the class.
 fn part_forecast(forecaster: &Forecaster, class: ClassId, like: &ClassSummary) -> Option<Forecast> {
     let parts = forecaster.summaries(class);
     let same = |(summary, _): &&(ClassSummary, Forecast)| {
@@ -181,7 +181,7 @@ fn quantiles(forecast: &Forecast, levels: &[ConfidenceLevel], unit: f64) -> BTre
     each.collect()
 }
 
-/// How many promises fell due and were kept at a level, if such are counted.
+/// Returns the numbers of due and of kept promises at a level. None if the level is not counted.
 pub(super) fn due_and_kept(summary: &ClassSummary, level: ConfidenceLevel) -> Option<(u64, u64)> {
     let place = LEVELS
         .iter()
@@ -261,7 +261,7 @@ fn render_table(rows: &[ClassRow], levels: &[ConfidenceLevel]) -> String {
     lines.concat()
 }
 
-/// When the present mode began: the day, or the day counted from the first job.
+/// Formats the beginning of the present mode, as a date or as a day counted from the first job.
 fn render_since(row: &ClassRow) -> String {
     let began = match &row.mode_since {
         Some(date) => date.chars().take(10).collect(),
@@ -273,7 +273,7 @@ fn render_since(row: &ClassRow) -> String {
     }
 }
 
-/// The instant in words, for other answers.
+/// Formats an instant for other outputs.
 pub(super) fn render_instant(state: &ForecastState, at: Instant) -> String {
     if state.has_calendar {
         format_iso(at)

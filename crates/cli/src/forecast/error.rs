@@ -1,16 +1,16 @@
-//! What can be wrong with a question to `tollgate forecast`.
+//! Errors of `tollgate forecast`.
 
 use std::borrow::Cow;
 
 use crate::exit::{CliError, ExitKind};
 
-/// Why there is no forecast.
+/// An error that prevents a forecast.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ForecastError {
-    /// Records from which no run time can be learned.
+    /// The records contain no run time to learn from.
     #[error("{file}: expected at least one job that ran, found {jobs} that never did")]
     NothingToLearn { file: String, jobs: usize },
-    /// Neither records nor a state to answer from.
+    /// Neither records nor a state were given.
     #[error("RECORDS: expected at least one file with records of jobs")]
     NoRecords,
 }

@@ -1,4 +1,4 @@
-//! `tollgate forecast evaluate`: how good forecasts would have been.
+//! `tollgate forecast evaluate`: the accuracy of past forecasts.
 
 mod files;
 mod print;
@@ -21,20 +21,21 @@ use super::verbosity;
 use crate::calendar::month;
 use crate::exit::CliFailure;
 
-/// Both settings over the same records.
+/// The evaluations of both settings over the same records.
 pub(super) struct EvaluationPair {
     pub(super) one_step: ForecastEvaluation,
     pub(super) causal: ForecastEvaluation,
     pub(super) series: SeriesRecorder,
     pub(super) names: ForecastNames,
     pub(super) jobs: ForecastJobs,
-    /// A class with at least so many jobs is a series.
+    /// The minimum number of jobs for a class to be a series.
     pub(super) min_jobs: usize,
-    /// The methods that were run.
+    /// The methods that were evaluated.
     pub(super) methods: Vec<ForecastMethod>,
 }
 
-/// Records without dates have periods of so many days instead of months.
+/// The length of a period in days for records without dates. Records with dates have months as
+/// periods.
 pub(super) const PERIOD_DAYS: i64 = 30;
 
 pub(super) fn run(args: &ForecastEvaluateArgs) -> Result<(), CliFailure> {
@@ -61,7 +62,8 @@ pub(super) fn run(args: &ForecastEvaluateArgs) -> Result<(), CliFailure> {
     Ok(())
 }
 
-/// How many jobs make a series: as asked for, or any number if no class has as many.
+/// Returns the minimum number of jobs of a series: the requested number, or 1 if no class has as
+/// many jobs.
 fn min_jobs_per_series(records: &[CompletedJob], asked: usize) -> usize {
     let mut jobs_of = std::collections::BTreeMap::<ClassId, usize>::new();
     for record in records {

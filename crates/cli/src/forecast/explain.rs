@@ -1,4 +1,4 @@
-//! The answer about one job: what it will take, why, and how sure that is.
+//! The forecast of one job: its run time, the reasons, and the certainty.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
@@ -17,14 +17,14 @@ use crate::args::OutputFormat;
 use crate::exit::CliFailure;
 use crate::messages::pluralise;
 
-/// The answer.
+/// The output.
 #[derive(Serialize)]
 struct JobForecastAnswer {
-    /// The rule of its class in words; none if no job like it has ended.
+    /// The rule of the class of the job, as text. None if no job of the class has ended.
     class: Option<String>,
     jobs_of_class: u64,
     jobs_of_site: u64,
-    /// How well its class is known.
+    /// The basis of the forecast, as text.
     known_from: String,
     behaviour: &'static str,
     mode: u32,
@@ -32,12 +32,12 @@ struct JobForecastAnswer {
     point_s: f64,
     quantiles_s: BTreeMap<String, f64>,
     estimate_s: Option<f64>,
-    /// The probability that the job takes at most as long as its user says.
+    /// The probability that the job takes at most the user's estimate.
     within_estimate: Option<f64>,
     leader: Option<&'static str>,
     leader_votes: Option<f64>,
     opinions_s: BTreeMap<&'static str, f64>,
-    /// The factor by which half of the recent forecasts of the class were off.
+    /// The factor by which half of the recent forecasts of the class missed.
     usual_factor: Option<f64>,
     promises: BTreeMap<String, u64>,
     kept: BTreeMap<String, f64>,
@@ -56,7 +56,7 @@ pub(super) fn run(
         .map(|key| value(*key, args))
         .collect();
     let class = state.names.classes.find(&values);
-    // A number that no class has stands for one that is not known.
+    // An unused number stands for an unknown class.
     let class = ClassId(class.unwrap_or(u32::MAX));
     let number = |name: &Option<String>, all: &super::name_ids::NameIds<String>| {
         name.as_ref().map(|name| all.find(name).unwrap_or(u32::MAX))
@@ -92,7 +92,7 @@ pub(super) fn run(
     Ok(out.flush()?)
 }
 
-/// What a job has of a key.
+/// Returns the value of a key for a job.
 fn value(key: ClassKey, args: &ExplainedJobArgs) -> Option<String> {
     match key {
         ClassKey::User => args.user.clone(),
@@ -285,7 +285,7 @@ fn render_reliability(summary: &ClassSummary) -> String {
     }
 }
 
-/// What the class would have been.
+/// Describes the class that the job would belong to.
 fn render_unknown_values(state: &ForecastState, values: &[Option<String>]) -> String {
     let keys = state.names.keys().iter().zip(values);
     let words: Vec<String> = keys

@@ -1,4 +1,4 @@
-//! From records to a state.
+//! Learns a forecast state from records.
 
 use tollgate_forecast::{CompletedJob, FeedbackTiming, Forecaster, OnlineForecaster};
 use tollgate_model::Span;
@@ -12,7 +12,7 @@ use crate::exit::CliFailure;
 use crate::messages::{Verbosity, pluralise};
 use crate::progress::{ProgressIterator, ReplayProgress};
 
-/// What is known after the records, and after the state that is to be gone on with.
+/// Returns the state after the records, starting from the stored state if there is one.
 pub(super) fn load_and_learn(
     args: &ForecastArgs,
     voice: Verbosity,
@@ -41,7 +41,7 @@ pub(super) fn load_and_learn(
     Ok(state)
 }
 
-/// The state, unless its classes are others than are asked for.
+/// Returns the state, or an error if its classes have other keys than requested.
 fn check_keys(
     state: ForecastState,
     args: &ForecastArgs,
@@ -61,7 +61,7 @@ fn check_keys(
     })
 }
 
-/// Learns all jobs, in the order in which a forecaster would have heard of them.
+/// Learns all jobs, in the order in which a forecaster would have received them.
 fn learn(state: &mut ForecastState, jobs: &ForecastJobs) {
     let progress = ReplayProgress::on_terminal(jobs.entries.len() as u64);
     let entries = ProgressIterator::new(jobs.entries.iter(), progress.as_ref());
@@ -96,13 +96,13 @@ fn online_evaluation(forecaster: &mut Forecaster) -> OnlineForecaster {
     OnlineForecaster::new(std::mem::take(forecaster), FeedbackTiming::Causal)
 }
 
-/// Forecasts and queues a job; one that used nothing teaches nothing.
+/// Forecasts and queues a job. A job that used none of the resource is not learned.
 fn submit(course: &mut OnlineForecaster, record: &CompletedJob) {
     let _ = course.submit(record, |_| ());
 }
 
-/// A job whose use of a resource stands where its run time would. It becomes known when the job
-/// ends, and so do its promises.
+/// Returns a job with its use of a resource in place of its run time. The value becomes known when
+/// the job ends, and promises fall due at the same time.
 fn usage_record(
     entry: &JobUsageRecord,
     job: tollgate_forecast::ForecastJob,

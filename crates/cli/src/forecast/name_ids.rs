@@ -1,4 +1,4 @@
-//! Which number stands for which user, executable, ..
+//! The numbers of users, executables, queues and accounts.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use tollgate_forecast::{ClassId, SplitAspect};
 
 use super::parse::ClassKey;
 
-/// Names in order of their first appearance; a name's number is its place.
+/// Names in order of their first appearance. The number of a name is its position.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(from = "Vec<T>", into = "Vec<T>")]
 pub(super) struct NameIds<T: Ord + Clone> {
@@ -57,9 +57,9 @@ impl<T: Ord + Clone> From<NameIds<T>> for Vec<T> {
 /// The names behind classes and contexts.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct ForecastNames {
-    /// What the jobs of a class have in common; empty is the user.
+    /// The keys that the jobs of a class share. Empty means the user.
     pub(super) by: Vec<ClassKey>,
-    /// What they have of it; none where a record does not say.
+    /// The values of the keys for each class. None if a record does not give the value.
     pub(super) classes: NameIds<Vec<Option<String>>>,
     pub(super) executables: NameIds<String>,
     pub(super) queues: NameIds<String>,
@@ -67,7 +67,7 @@ pub(super) struct ForecastNames {
 }
 
 impl ForecastNames {
-    /// Classes made by these keys.
+    /// Creates names for classes with these keys.
     pub(super) fn new(by: &[ClassKey]) -> Self {
         Self {
             by: by.to_vec(),
@@ -75,7 +75,7 @@ impl ForecastNames {
         }
     }
 
-    /// What makes a class.
+    /// Returns the keys of the classes.
     pub(super) fn keys(&self) -> &[ClassKey] {
         if self.by.is_empty() {
             &[ClassKey::User]
@@ -84,12 +84,12 @@ impl ForecastNames {
         }
     }
 
-    /// What the jobs of a class have of each key.
+    /// Returns the value of each key for the jobs of a class.
     pub(super) fn class(&self, class: ClassId) -> &[Option<String>] {
         self.classes.name(class.0).map_or(&[], Vec::as_slice)
     }
 
-    /// The names of an aspect by which classes are split.
+    /// Returns the names of an aspect by which classes are split.
     pub(super) fn aspect(&self, aspect: SplitAspect) -> &NameIds<String> {
         match aspect {
             SplitAspect::Executable => &self.executables,
@@ -98,7 +98,7 @@ impl ForecastNames {
         }
     }
 
-    /// The rule of a class in words, of a part of it if it is split.
+    /// Describes the rule of a class, or of a part of the class if the class is split.
     pub(super) fn rule(
         &self,
         class: ClassId,

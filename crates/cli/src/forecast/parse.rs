@@ -1,4 +1,4 @@
-//! Spans, levels and keys as people type and read them.
+//! Parses and formats spans, levels and keys.
 
 use std::fmt;
 use std::str::FromStr;
@@ -42,7 +42,7 @@ impl fmt::Display for ClassKey {
     }
 }
 
-/// A probability between 0 and 1, neither of them included.
+/// A probability between 0 and 1, both ends excluded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ConfidenceLevel(f64);
 
@@ -76,7 +76,7 @@ impl fmt::Display for ConfidenceLevel {
 const EXPECTED_SPAN: &str =
     "expected a time above zero, such as 90 (seconds), 30m, 2h, 1d, 12:30:00 or 1-12:00:00";
 
-/// Reads a span: seconds, a number with a unit, or `[days-]hours:minutes[:seconds]`.
+/// Parses a span: seconds, a number with a unit, or `[days-]hours:minutes[:seconds]`.
 pub(super) fn parse_span(word: &str) -> Result<Span, &'static str> {
     let word = word.trim();
     let secs = parse_clock(word)
@@ -90,7 +90,7 @@ pub(super) fn parse_span(word: &str) -> Result<Span, &'static str> {
     }
 }
 
-/// A number with a unit, or without one for seconds.
+/// Parses a number with a unit, or a number of seconds without one.
 fn parse_with_unit(word: &str) -> Option<f64> {
     let digits = word.find(|c: char| c != '.' && !c.is_ascii_digit());
     let (number, unit) = word.split_at(digits.unwrap_or(word.len()));
@@ -122,7 +122,7 @@ fn parse_clock(word: &str) -> Option<f64> {
     Some(86_400.0 * f64::from(days) + time)
 }
 
-/// A span in the unit that makes it a number of one to three digits.
+/// Formats a span in the unit that leaves one to three digits.
 pub(super) fn format_span(span: Span) -> String {
     let secs = span.as_secs_f64();
     match secs {
@@ -134,7 +134,7 @@ pub(super) fn format_span(span: Span) -> String {
     }
 }
 
-/// An amount of memory in the unit that makes it a number of one to four digits.
+/// Formats an amount of memory in the unit that leaves one to four digits.
 pub(super) fn format_bytes(bytes: f64) -> String {
     const MEBI: f64 = 1_048_576.0;
     match bytes / MEBI {
@@ -144,7 +144,7 @@ pub(super) fn format_bytes(bytes: f64) -> String {
     }
 }
 
-/// A fraction in percent, with one decimal.
+/// Formats a fraction in percent with one decimal.
 pub(super) fn format_percent(fraction: f64) -> String {
     format!("{:.1} %", 100.0 * fraction)
 }

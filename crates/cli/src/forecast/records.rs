@@ -1,4 +1,4 @@
-//! Records of jobs on their way to a forecaster.
+//! Reads traces as records of jobs for a forecaster.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -16,30 +16,30 @@ use super::parse::ClassKey;
 use crate::exit::CliFailure;
 use crate::messages::{Verbosity, pluralise};
 
-/// A job that ran, and what else it used.
+/// A job that ran, with its use of other resources.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct JobUsageRecord {
     pub(super) record: CompletedJob,
     /// Processor time of all processors together.
     pub(super) cpu_time: Option<Span>,
-    /// The most memory that it had, in mebibytes.
+    /// The peak memory of the job, in mebibytes.
     pub(super) memory: Option<f64>,
-    /// The memory that it asked for, in mebibytes.
+    /// The memory that the job requested, in mebibytes.
     pub(super) memory_request: Option<f64>,
 }
 
-/// The jobs of some files.
+/// The jobs of the input files.
 #[derive(Default)]
 pub(super) struct ForecastJobs {
-    /// In order of submission; ties in the order in which they were read.
+    /// The jobs in order of submission. Ties keep the order in which they were read.
     pub(super) entries: Vec<JobUsageRecord>,
     pub(super) sources: Vec<String>,
-    /// Whether instants are those of a calendar.
+    /// Whether the instants are calendar dates.
     pub(super) has_calendar: bool,
     tally: RecordTally,
 }
 
-/// What is worth saying about the records.
+/// Counts of unusual records, for notes to the user.
 #[derive(Default)]
 struct RecordTally {
     never_ran: usize,
@@ -49,14 +49,14 @@ struct RecordTally {
     no_class: usize,
 }
 
-/// Instants later than this, in seconds, are taken as those of a calendar: 3 March 1973.
+/// The threshold in seconds above which instants count as calendar dates: 3 March 1973.
 const MIN_CALENDAR_S: i64 = 100_000_000;
 
-/// Reads the jobs of all files, numbers their names in `naming`, and leaves out what had ended
-/// by `until`: it was learned before.
+/// Reads the jobs of all files, and numbers their names in `naming`. Jobs that had ended by `until`
+/// are left out, because they were learned before.
 ///
 /// # Errors
-/// If a file cannot be read, or no job of any of them ever ran.
+/// An error if a file cannot be read, or if no job of any file ever ran.
 pub(super) fn read(
     files: &[PathBuf],
     naming: &mut ForecastNames,
@@ -92,7 +92,8 @@ pub(super) fn read(
     Ok(jobs)
 }
 
-/// What was wrong with the records, but that estimates are missing: none is made up here.
+/// Returns the findings about the records, without those about missing estimates: no estimate is
+/// made up here.
 fn data_quality_findings(trace: &Trace) -> Diagnostics {
     let mut found = trace.diagnostics.clone();
     found.remove(Finding::RunTimeAsEstimate);
@@ -119,7 +120,7 @@ impl ForecastJobs {
             .first()
             .map_or(Instant::ZERO, |job| job.submit + origin);
         self.has_calendar &= first >= Instant::from_secs(MIN_CALENDAR_S);
-        // The tasks of an array share their number and may well share the rest.
+        // The tasks of an array share their number, and often all other values too.
         let arrays = trace.diagnostics.count(Finding::SharedNumber) > 0;
         let mut known = HashSet::new();
         let mut columns = TraceColumns::new(names);
@@ -206,11 +207,11 @@ impl ForecastJobs {
     }
 }
 
-/// The columns of a trace, with the numbers that its labels have here.
+/// The columns of a trace, with the number of each label in the naming.
 struct TraceColumns<'a> {
     names: &'a TraceMetadata,
     numbers: [Vec<Option<u32>>; 3],
-    /// The classes of jobs by user alone, by the label of the user.
+    /// The class of each user label, for classes by user alone.
     users: Vec<Option<ClassId>>,
 }
 
@@ -265,7 +266,7 @@ impl<'a> TraceColumns<'a> {
         }
     }
 
-    /// How long its user said that it would run, if they did.
+    /// Returns the user's estimate of the run time. None without an estimate.
     fn estimate(&self, row: usize, job: &TraceJob) -> Option<Span> {
         let known = self.names.estimated.get(row).copied().unwrap_or(false);
         known.then_some(job.estimate)
@@ -285,7 +286,7 @@ impl<'a> TraceColumns<'a> {
     }
 }
 
-/// The number that the name in `row` has in `all`, looked up once a label.
+/// Returns the number of the name in `row` among `all`. Each label is looked up once.
 fn number(
     labels: &NameColumn,
     row: usize,

@@ -1,4 +1,4 @@
-//! Everything that was learned, on its way to a file and back.
+//! The learned state, and its file.
 
 use std::borrow::Cow;
 use std::fs::{self, File};
@@ -16,28 +16,28 @@ use super::parse::ClassKey;
 use super::records::JobUsageRecord;
 use crate::exit::{CliError, ExitKind};
 
-/// What is known of a site.
+/// The forecast state of a site.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ForecastState {
     pub(super) names: ForecastNames,
-    /// When the last job ended that was learned.
+    /// The latest end of the learned jobs.
     pub(super) until: Option<Instant>,
-    /// Whether instants are those of a calendar.
+    /// Whether the instants are calendar dates.
     pub(super) has_calendar: bool,
     pub(super) jobs: u64,
     pub(super) runtime: Forecaster,
     pub(super) cpu_time: Forecaster,
-    /// Mebibytes stand for seconds.
+    /// The forecaster of memory, in which mebibytes take the place of seconds.
     pub(super) memory: Forecaster,
 }
 
-/// A state that cannot be used.
+/// A state file that cannot be read, used or written.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ForecastStateError {
-    /// It cannot be opened.
+    /// The file cannot be opened.
     #[error("--state: {file}: cannot be read: {error}")]
     Open { file: String, error: io::Error },
-    /// It is no state, or only a part of one.
+    /// The file holds no state, or only a part of one.
     #[error(
         "--state: {file}: expected what `tollgate forecast --state` has written, whole: {error}"
     )]
@@ -45,20 +45,20 @@ pub(crate) enum ForecastStateError {
         file: String,
         error: serde_json::Error,
     },
-    /// It was written by another version of the program.
+    /// The file was written by another version of the program.
     #[error("--state: {file}: {error}")]
     Version {
         file: String,
         error: SnapshotVersionError,
     },
-    /// Its classes are made by other keys.
+    /// The classes of the state have other keys.
     #[error("--state: {file}: its classes are made by {found}, and --by asks for {asked}")]
     Keys {
         file: String,
         found: String,
         asked: String,
     },
-    /// It cannot be written.
+    /// The file cannot be written.
     #[error("--state: {file}: cannot be written: {error}")]
     Write { file: String, error: io::Error },
 }
@@ -85,10 +85,10 @@ impl CliError for ForecastStateError {
     }
 }
 
-/// A state as it is stored.
+/// The format of a stored state.
 #[derive(Serialize, Deserialize)]
 struct StoredForecastState {
-    /// What the file is, for those who look into it.
+    /// A description of the file for readers.
     about: String,
     naming: ForecastNames,
     until_us: Option<i64>,
@@ -102,7 +102,7 @@ struct StoredForecastState {
 const ABOUT: &str = "what `tollgate forecast` has learned";
 
 impl ForecastState {
-    /// A state that knows nothing. Classes by keys that were asked for are never split.
+    /// Creates an empty state. Classes with explicit keys are never split.
     pub(super) fn new(by: &[ClassKey]) -> Self {
         let forecaster = || {
             if by.is_empty() {
@@ -120,10 +120,10 @@ impl ForecastState {
         }
     }
 
-    /// The state in `file`; none if there is no such file.
+    /// Loads the state in `file`. None if the file does not exist.
     ///
     /// # Errors
-    /// [`ForecastStateError`] if it cannot be used.
+    /// [`ForecastStateError`] if the state cannot be used.
     pub(super) fn load(file: &Path) -> Result<Option<Self>, ForecastStateError> {
         let name = || file.display().to_string();
         let opened = match File::open(file) {
@@ -147,7 +147,7 @@ impl ForecastState {
             file: name(),
             error,
         };
-        // Another version may have another shape: that is looked at first.
+        // Another version may have another format, so the version is checked first.
         if let Some(found) = version(&text) {
             snapshot::check_version(found).map_err(|error| ForecastStateError::Version {
                 file: name(),
@@ -172,8 +172,8 @@ impl ForecastState {
         }))
     }
 
-    /// Writes the state to a file beside `file` and puts it in its place, so that a run that is
-    /// killed leaves the old one or the new one.
+    /// Writes the state to a temporary file and renames it to `file`, so that a killed run leaves
+    /// the old state or the new state.
     ///
     /// # Errors
     /// [`ForecastStateError::Write`].
@@ -209,14 +209,14 @@ fn temporary_path(file: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// The version that a stored state names, if it can be found.
+/// Returns the version of a stored state. None if the version cannot be found.
 fn version(text: &str) -> Option<u32> {
     let (_, after) = text.split_once("\"runtime\":{\"version\":")?;
     let digits = after.split(|c: char| !c.is_ascii_digit()).next()?;
     digits.parse().ok()
 }
 
-/// The resources that are forecast beside the run time.
+/// Returns the job for the forecaster of processor time.
 pub(super) fn cpu_job(entry: &JobUsageRecord) -> ForecastJob {
     let job = entry.record.job;
     let procs = f64::from(job.procs);
@@ -228,7 +228,7 @@ pub(super) fn cpu_job(entry: &JobUsageRecord) -> ForecastJob {
     }
 }
 
-/// The job as the forecaster of memory sees it.
+/// Returns the job for the forecaster of memory.
 pub(super) fn memory_job(entry: &JobUsageRecord) -> ForecastJob {
     ForecastJob {
         request: entry.memory_request.map(Span::from_secs_f64),

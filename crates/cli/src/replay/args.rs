@@ -1,4 +1,4 @@
-//! The flags as they are typed.
+//! The flags of `tollgate replay`.
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
@@ -195,7 +195,7 @@ enum NeverRanArg {
 }
 
 impl SlaArgs {
-    /// The flags as settings that nobody has checked yet.
+    /// Returns the flags as an unvalidated configuration.
     pub(super) fn settings(&self, seed: u64) -> WorkloadConfig {
         WorkloadConfig {
             never_ran: match self.never_ran {
@@ -225,7 +225,7 @@ impl SlaArgs {
     }
 }
 
-/// Any number: whether it is a legal one is known to the settings.
+/// Parses any number. The configuration checks the range.
 fn number(word: &str) -> Result<f64, &'static str> {
     word.parse().map_err(|_| "expected a number")
 }

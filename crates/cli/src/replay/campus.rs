@@ -1,10 +1,10 @@
-//! `tollgate replay --world campus`: what each retry and select policy would have done with tasks
-//! on desktops that belong to somebody.
+//! `tollgate replay --world campus`: the results of each retry and select policy with tasks on
+//! desktops that have users.
 //!
 //! | module | step |
 //! |---|---|
-//! | [`input`] | records, or the synthetic campus |
-//! | [`keys`] | the answer as the keys of JSON and CSV, and as a table |
+//! | [`input`] | traces, or the synthetic campus |
+//! | [`keys`] | the output as JSON, as CSV and as a table |
 
 mod input;
 mod keys;
@@ -82,7 +82,7 @@ pub(crate) enum ReplayWorld {
     Campus,
 }
 
-/// How a pair of policies did.
+/// The results of a pair of policies.
 struct CampusAnswer {
     retry: String,
     select: &'static str,
@@ -103,7 +103,7 @@ fn parse_time_of_day(word: &str) -> Result<Span, &'static str> {
     read().ok_or("expected a time of the day, as 05:00")
 }
 
-/// The flags that belong to one world only, if the other one is asked for.
+/// Returns an error for a flag that belongs only to the other world.
 pub(super) fn misplaced_option(args: &ReplayArgs) -> Option<ReplayError> {
     let campus = &args.campus;
     let of_campus = [
@@ -153,7 +153,7 @@ pub(super) fn run(args: &ReplayArgs) -> Result<(), CliFailure> {
     Ok(out.flush()?)
 }
 
-/// Every retry policy with every select policy.
+/// Returns every pair of a retry policy and a select policy.
 fn pairs(args: &CampusArgs) -> Vec<CampusPolicies> {
     const RETRY: [&str; 5] = [
         "forever",
@@ -183,7 +183,8 @@ fn pairs(args: &CampusArgs) -> Vec<CampusPolicies> {
     pairs.collect()
 }
 
-/// How tasks fare that finish when nobody ends any: what some policies compare with.
+/// Returns the tasks that would finish without any limit on retries. Some policies compare with
+/// these tasks.
 fn run_dedicated(campus: &CampusEnvironment) -> FinishedTasks {
     let policies = CampusPolicies {
         retry: "forever".parse().expect("it is one"),

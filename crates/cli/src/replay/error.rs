@@ -1,4 +1,4 @@
-//! What can be wrong with a question to `tollgate replay`.
+//! Errors of `tollgate replay`.
 
 use std::borrow::Cow;
 
@@ -10,13 +10,13 @@ use tollgate_workload::WorkloadConfigError;
 
 use crate::exit::{CliError, ExitKind};
 
-/// Why there is no replay.
+/// An error that prevents a replay.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReplayError {
-    /// A word names no policy or no setting of one.
+    /// A name of an unknown policy, or of an unknown parameter of a policy.
     #[error("--policy: {0}")]
     Policy(#[from] PolicyError),
-    /// A policy whose rules say nothing about the market.
+    /// A policy that does not run in the market.
     #[error("--policy: `{policy}` weighs budgets, and in market `{market}` there are none")]
     WrongMarket { policy: String, market: Market },
     /// A setting of the workload outside its range.
@@ -25,13 +25,13 @@ pub(crate) enum ReplayError {
     /// A setting of the synthetic campus outside its range.
     #[error("--{0}")]
     Campus(#[from] campus::CampusConfigError),
-    /// A flag of another world.
+    /// A flag that belongs to another world.
     #[error("{flag} means nothing in the world `{world}`")]
     WrongWorld {
         flag: &'static str,
         world: &'static str,
     },
-    /// Tasks without log-ins, or the other way round.
+    /// A trace of tasks without log-ins, or log-ins without a trace of tasks.
     #[error("a campus of records needs both: expected {missing}")]
     MissingInput { missing: &'static str },
     /// The workload can be read, but no job of it ever ran.
@@ -40,13 +40,13 @@ pub(crate) enum ReplayError {
     /// More nodes than any machine has.
     #[error("{machine}: expected at most {most} nodes")]
     HugeMachine { machine: String, most: u32 },
-    /// Rows of jobs would be mixed with the answer.
+    /// Standard output as the file of jobs, where rows would mix with the output.
     #[error("--jobs-out: expected the name of a file, got `-`")]
     JobsOutToStdout,
-    /// A chart shows one schedule.
+    /// A chart of several policies. A chart shows one schedule.
     #[error("--gantt: expected one policy, got {policies}")]
     GanttOfSeveral { policies: usize },
-    /// A schedule is impossible. A bug in tollgate.
+    /// An impossible schedule, which is a bug in tollgate.
     #[error("policy `{policy}`: the schedule is impossible: {violation}")]
     Violation {
         policy: String,

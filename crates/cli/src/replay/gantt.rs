@@ -10,7 +10,7 @@ use super::input::ReplayInput;
 use crate::exit::CliFailure;
 use crate::messages::pluralise;
 
-/// Draws what became of every job into a file.
+/// Draws the outcome of every job into a file.
 pub(super) fn write(
     path: &Path,
     policy: &str,

@@ -1,4 +1,4 @@
-//! The jobs, and what is said about them.
+//! The jobs of a replay, and notes about them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,11 +19,12 @@ use crate::messages::pluralise;
 pub(super) struct ReplayInput {
     pub(super) workload: Workload,
     pub(super) machine: ReplayMachine,
-    /// What a forecaster is told of each job, in order of arrival, if anything is forecast.
+    /// The information of a forecaster about each job, in order of arrival. Empty if nothing is
+    /// forecast.
     pub(super) job_contexts: Vec<JobContext>,
 }
 
-/// How large the machine is, and who says so.
+/// The size of the machine, and the source of this number.
 #[derive(Clone, Copy)]
 pub(super) struct ReplayMachine {
     pub(super) nodes: u32,
@@ -78,11 +79,12 @@ impl ReplayInput {
         })
     }
 
-    /// Says once what the answer rests on that was not asked for in so many words.
+    /// Prints notes about the assumptions of the output that the user did not request explicitly.
     pub(super) fn print_notes(&self, plan: &ReplayPlan) {
         let (voice, workload) = (plan.verbosity, &self.workload);
         let trace = workload.trace();
-        // What a cut left behind was read all the same, and line numbers are those of the file.
+        // The trace is read as a whole even if its last jobs are cut out, and line numbers refer to
+        // the file.
         let whole = plan.last.map_or("", |_| "in the whole file, ");
         for line in trace.diagnostics.to_string().lines() {
             voice.note(format_args!("{}: {whole}{line}", trace.source));
@@ -107,7 +109,7 @@ impl ReplayInput {
         }
     }
 
-    /// Counts the jobs that no policy can run, and names the first.
+    /// Describes the jobs that no policy can run, and names the first. None if every job fits.
     fn too_wide_note(&self) -> Option<String> {
         let workload = &self.workload;
         let procs = |&i: &usize| workload.trace().jobs[workload.row(i)].procs;
@@ -130,8 +132,8 @@ fn generator(columns: ColumnSelection) -> WorkloadGenerator {
     }
 }
 
-/// What is known of the jobs, in order of arrival: a user's jobs are a class, and those of
-/// unknown users are one together.
+/// Returns the known attributes of the jobs, in order of arrival. The jobs of a user are a class,
+/// and the jobs of all unknown users are one class.
 fn job_contexts(workload: &Workload) -> Vec<JobContext> {
     let trace = workload.trace();
     let Some(metadata) = &trace.metadata else {
@@ -152,7 +154,7 @@ fn job_contexts(workload: &Workload) -> Vec<JobContext> {
         .collect()
 }
 
-/// Which parts of how many SLAs were drawn, if any.
+/// Describes the SLA parts that were drawn. None if no part was drawn.
 fn describe_drawn(drawn: SynthesisedSlas) -> Option<String> {
     let parts = [
         (drawn.deadlines, "deadline"),
@@ -186,7 +188,8 @@ impl ReplayMachine {
 }
 
 impl MachineSizeSource {
-    /// The most nodes that it may say: a flag is meant, a header may be damaged.
+    /// Returns the maximum number of nodes from this source. A flag is intended, but a header may
+    /// be damaged.
     const fn max_nodes(self) -> u32 {
         match self {
             Self::Flag => MAX_NODES,
@@ -194,7 +197,7 @@ impl MachineSizeSource {
         }
     }
 
-    /// The key of the source in JSON.
+    /// Returns the key of the source in JSON.
     pub(super) const fn key(self) -> &'static str {
         match self {
             Self::Flag => "flag",

@@ -1,4 +1,4 @@
-//! A row for each job and policy into a CSV file.
+//! The CSV file with one row per job and policy.
 
 use std::fmt::Display;
 use std::fs::File;
@@ -44,13 +44,13 @@ impl<'a> JobsCsvFile<'a> {
         Ok(Self { file, rows })
     }
 
-    /// Writes what became of every job under a policy.
+    /// Writes the outcome of every job under a policy.
     pub(super) fn write(&mut self, policy: &str, replay: &ReplayResult) -> Result<(), CliFailure> {
         let written = self.rows.write(policy, replay);
         written.map_err(|error| write_failure(&self.file, error))
     }
 
-    /// Writes out what is still held back.
+    /// Writes out all buffered rows.
     pub(super) fn finish(mut self) -> Result<(), CliFailure> {
         let written = self.rows.csv.flush();
         written.map_err(|error| write_failure(&self.file, error))
@@ -64,7 +64,7 @@ fn write_failure(file: &str, error: io::Error) -> CliFailure {
 struct JobRowWriter<'a, W: Write> {
     csv: csv::Writer<W>,
     workload: &'a Workload,
-    /// The field that is being put together.
+    /// The buffer of the current field.
     field: Vec<u8>,
 }
 
@@ -133,14 +133,14 @@ impl<'a, W: Write> JobRowWriter<'a, W> {
         Ok(self.csv.write_field(&self.field)?)
     }
 
-    /// Empty for a job without a deadline, or that never ran.
+    /// Writes the deadline columns. Empty for a job without a deadline or a job that never ran.
     fn deadline(&mut self, outcome: &Outcome) -> io::Result<()> {
         let applies = outcome.ran.is_some() && outcome.due.is_some();
         self.put_or_empty(applies.then(|| outcome.fulfilled()))?;
         self.put_or_empty(applies.then(|| outcome.delay()))
     }
 
-    /// Empty where nobody pays; a job that was kept out has no price.
+    /// Writes the money columns. Empty in a market without payments. A rejected job has no price.
     fn money(&mut self, outcome: &Outcome) -> io::Result<()> {
         let pays = match self.workload.market() {
             Market::None => false,

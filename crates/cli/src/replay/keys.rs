@@ -1,4 +1,4 @@
-//! The answer as the keys of JSON and CSV: their names and order never change silently.
+//! The output as JSON and CSV. The names and the order of the keys never change silently.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::input::ReplayInput;
 use super::plan::ReplayPlan;
 use super::run::PolicyAnswer;
 
-/// The whole answer.
+/// The whole output.
 #[derive(Serialize)]
 pub(super) struct ReplayReportKeys<'a> {
     workload: WorkloadKeys<'a>,
@@ -32,7 +32,7 @@ impl<'a> ReplayReportKeys<'a> {
     }
 }
 
-/// What was run.
+/// The workload of the replay.
 #[derive(Serialize)]
 struct WorkloadKeys<'a> {
     source: &'a str,
@@ -46,14 +46,14 @@ struct WorkloadKeys<'a> {
     findings: Vec<ReplayFindingKeys<'a>>,
 }
 
-/// What was skipped, repaired or defaulted, and where first.
+/// The records that were skipped, repaired or defaulted, with the first line of each kind.
 #[derive(Serialize)]
 struct ReplayFindingKeys<'a> {
     action: &'static str,
     finding: String,
     count: u64,
     first_lines: &'a [u64],
-    /// The file of each line, if the record is a folder.
+    /// The file of each first line, if the trace is a directory.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     first_files: &'a [String],
 }
@@ -83,7 +83,7 @@ impl<'a> WorkloadKeys<'a> {
     }
 }
 
-/// What it was run with.
+/// The settings of the replay.
 #[derive(Serialize)]
 struct SettingsKeys {
     market: &'static str,
@@ -134,7 +134,7 @@ impl SettingsKeys {
     }
 }
 
-/// How a policy did; null where a measure does not apply.
+/// The results of a policy. A measure that does not apply is null.
 #[derive(Serialize)]
 pub(super) struct PolicyKeys<'a> {
     policy: &'a str,

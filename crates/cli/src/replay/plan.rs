@@ -1,4 +1,4 @@
-//! The flags as checked settings.
+//! The flags as a checked plan.
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::{Path, PathBuf};
@@ -15,20 +15,20 @@ use crate::args::OutputFormat;
 use crate::exit::{CliFailure, ParquetUnsupported};
 use crate::messages::Verbosity;
 
-/// Everything that was asked for, known to be possible before a file is touched.
+/// The checked request. Everything is known to be possible before any file is opened.
 pub(super) struct ReplayPlan {
-    /// None stands for the embedded default workload.
+    /// The trace. None for the embedded default workload.
     pub(super) file: Option<PathBuf>,
     pub(super) last: Option<NonZeroUsize>,
     pub(super) jobs: WorkloadConfig,
     pub(super) market: Market,
-    /// None takes what the workload says.
+    /// The number of nodes. None for the number in the workload.
     pub(super) nodes: Option<NonZeroU32>,
     pub(super) choices: Vec<PolicySpec>,
     pub(super) estimates: EstimateOrigin,
     pub(super) record: RecordLevel,
     pub(super) jobs_out: Option<PathBuf>,
-    /// There is one policy if there is a chart.
+    /// The file of the chart. A plan with a chart has one policy.
     pub(super) gantt: Option<PathBuf>,
     threads: Option<NonZeroUsize>,
     pub(super) format: OutputFormat,
@@ -70,8 +70,9 @@ impl ReplayPlan {
         })
     }
 
-    /// How many policies run side by side: as many as was said, or as there are processors. One
-    /// policy does not ask, because asking takes longer than a small workload.
+    /// Returns the number of policies that run in parallel: the requested number, or the number of
+    /// processors. A single policy does not query the processors, because the query takes longer
+    /// than a small workload.
     pub(super) fn threads(&self) -> NonZeroUsize {
         match self.choices.len() {
             0 | 1 => NonZeroUsize::MIN,
@@ -79,12 +80,12 @@ impl ReplayPlan {
         }
     }
 
-    /// Whether somebody wants the whole story of each job.
+    /// Returns whether the output needs the placements of each job.
     pub(super) fn needs_placements(&self) -> bool {
         self.jobs_out.is_some() || self.gantt.is_some()
     }
 
-    /// Whether every schedule is verified.
+    /// Returns whether every schedule is verified.
     pub(super) fn is_checked(&self) -> bool {
         self.record == RecordLevel::Checked
     }
@@ -115,7 +116,7 @@ fn record(args: &ReplayArgs) -> RecordLevel {
     }
 }
 
-/// As many as there are processors.
+/// Returns the number of processors.
 pub(super) fn n_processors() -> NonZeroUsize {
     thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }

@@ -1,4 +1,4 @@
-//! The answer as it was asked for.
+//! The output in the requested format.
 
 use std::io::{self, Write};
 
@@ -10,7 +10,7 @@ use super::table;
 use crate::args::OutputFormat;
 use crate::csv_output;
 
-/// Writes the answers in the format of the plan.
+/// Writes the results in the format of the plan.
 pub(super) fn write_answers(
     out: &mut impl Write,
     plan: &ReplayPlan,

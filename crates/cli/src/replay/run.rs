@@ -1,4 +1,4 @@
-//! Every policy over the jobs, in parallel.
+//! Runs every policy over the jobs, in parallel.
 
 use tollgate_policy::PolicySpec;
 use tollgate_risk::Objectives;
@@ -13,15 +13,15 @@ use crate::exit::CliFailure;
 use crate::parallel::run_in_order;
 use crate::progress::{ProgressIterator, ReplayProgress};
 
-/// How a policy did.
+/// The results of a policy.
 pub(super) struct PolicyAnswer {
-    /// The policy as it was chosen, with its settings.
+    /// The chosen policy with its parameters.
     pub(super) policy: String,
     pub(super) objectives: Objectives,
 }
 
-/// Runs every policy over the same jobs. The answers are in the order asked for, and the same
-/// whatever the number of threads.
+/// Runs every policy over the same jobs. The results are in the requested order, and do not depend
+/// on the number of threads.
 pub(super) fn run_all_policies(
     plan: &ReplayPlan,
     input: &ReplayInput,
@@ -58,7 +58,7 @@ pub(super) fn run_all_policies(
     Ok(answers)
 }
 
-/// The whole story of each job is kept only if somebody wants it.
+/// Runs one policy. The result of the replay is kept only if the output needs it.
 fn run_policy(
     plan: &ReplayPlan,
     input: &ReplayInput,

@@ -1,7 +1,9 @@
-//! The answer for people: a row a policy, and below it who was rejected and why.
+//! The output as a table with one row per policy, and a second table of rejections and their
+//! reasons.
 //!
-//! The rows fit into [`WIDTH`] columns: headings take three lines, a unit is chosen for a whole
-//! column and stands in its heading, and columns of money are there only where somebody pays.
+//! The rows fit into [`WIDTH`] columns. Headings have at most three lines, a unit is chosen for a
+//! whole column and appears in its heading, and columns of money appear only in markets with
+//! payments.
 
 mod unit;
 
@@ -14,20 +16,20 @@ use tollgate_risk::Objectives;
 use self::unit::{MoneyUnit, TimeUnit};
 use super::run::PolicyAnswer;
 
-/// As wide as a usual terminal allows. Not asked of the terminal: the same answer is the same
-/// bytes wherever it goes.
+/// The width of the table, which fits common terminals. The terminal is not queried, so that the
+/// same results are the same bytes for any output.
 const WIDTH: u16 = 120;
 
-/// As wide as a policy's name may be on one line: what the other columns leave.
+/// The maximum width of a policy name on one line, which is the space that the other columns leave.
 const NAME_WIDTH: usize = 17;
 
 const STYLE: TableStyle =
     TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
-/// What stands where a measure does not apply.
+/// The cell of a measure that does not apply.
 const NONE: &str = "-";
 
-/// The answers as text, with a line feed at the end.
+/// Renders the results as text that ends with a line feed.
 pub(super) fn render(answers: &[PolicyAnswer]) -> String {
     let mut text = text_of(answers, &measures(answers));
     let rejecting: Vec<&PolicyAnswer> = answers
@@ -41,7 +43,7 @@ pub(super) fn render(answers: &[PolicyAnswer]) -> String {
     text
 }
 
-/// A column: its heading, of at most three lines, and what stands in it.
+/// A column with a heading of at most three lines and a function for its cells.
 struct TableColumn {
     heading: String,
     cell: Box<dyn Fn(&Objectives) -> String>,
@@ -81,7 +83,7 @@ fn text_of<'a>(
         table.add_row([name(&answer.policy)].into_iter().chain(cells));
     }
     for (n, column) in table.column_iter_mut().enumerate() {
-        // One blank here, and one where other styles draw a line.
+        // One blank of padding, and one blank in place of a vertical line.
         column.set_padding((0, 1));
         if n == 0 {
             continue;
@@ -92,8 +94,8 @@ fn text_of<'a>(
     table.trim_fmt() + "\n"
 }
 
-/// The headings with the policy's before them, all of the same number of lines: they stand on the
-/// line below.
+/// Returns all headings, with the heading of the policy first. The headings are padded at the top
+/// to the same number of lines, so that they stand on the line below.
 fn headings(columns: &[TableColumn]) -> Vec<String> {
     let headings = columns.iter().map(|column| column.heading.as_str());
     let headings: Vec<&str> = ["policy"].into_iter().chain(headings).collect();
@@ -107,7 +109,7 @@ fn headings(columns: &[TableColumn]) -> Vec<String> {
     headings.iter().map(padded).collect()
 }
 
-/// A policy with its settings, each on its own line if they are long.
+/// Formats a policy with its parameters, each on its own line if they are long.
 fn name(policy: &str) -> String {
     if policy.len() <= NAME_WIDTH {
         return policy.to_owned();
@@ -115,8 +117,8 @@ fn name(policy: &str) -> String {
     policy.replace(':', ":\n ").replace(',', ",\n ")
 }
 
-/// The four objectives first, then the measures usual in the field. SLA is the fulfilled jobs in %
-/// of the submitted ones, so their count has no column.
+/// Returns the four objectives and then the usual measures of the field. SLA is the number of
+/// fulfilled jobs in % of the submitted jobs, so this number has no column of its own.
 fn measures(answers: &[PolicyAnswer]) -> Vec<TableColumn> {
     let all = || answers.iter().map(|answer| &answer.objectives);
     let waits = all().flat_map(|m| [m.wait, m.mean_wait, m.median_wait]);
@@ -176,7 +178,7 @@ fn utility(unit: MoneyUnit) -> TableColumn {
     })
 }
 
-/// How many were rejected, and for which reasons: those that applied to anybody.
+/// Returns the number of rejected jobs, and one column per reason that applied to any job.
 fn reasons(answers: &[PolicyAnswer]) -> Vec<TableColumn> {
     let applied = |reason: &Reason| {
         answers
@@ -240,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_rejected_is_no_table_of_reasons() {
+    fn no_rejections_give_no_table_of_reasons() {
         let mut free = measured();
         free.rejected = 0;
         free.rejected_by_reason.clear();

@@ -1,4 +1,4 @@
-//! The flags as they are typed.
+//! The flags of `tollgate study`.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;

@@ -11,7 +11,7 @@ use super::print_text;
 use crate::exit::CliFailure;
 use crate::messages::{Verbosity, pluralise};
 
-/// Where the script goes.
+/// The file name of the script.
 const SCRIPT: &str = "chunks.sbatch";
 
 /// Prints the script.
@@ -19,7 +19,7 @@ pub(super) fn show(args: &StudyRunArgs, study: &Study, folder: &Path) -> Result<
     print_text(&job_array(args, study, folder)?.slurm_script())
 }
 
-/// Hands the chunks in and waits for them.
+/// Submits the chunks and waits for them.
 pub(super) fn run(
     args: &StudyRunArgs,
     study: &Study,
@@ -35,7 +35,8 @@ pub(super) fn run(
     Ok(submit_to_slurm(&script)?)
 }
 
-/// Elements run elsewhere, perhaps in another folder: every path is absolute.
+/// Builds the job array. Its elements run elsewhere, perhaps in another directory, so every path is
+/// absolute.
 fn job_array(args: &StudyRunArgs, study: &Study, folder: &Path) -> Result<JobArray, CliFailure> {
     let folder = full(folder)?;
     let program = full(&env::current_exe()?)?;

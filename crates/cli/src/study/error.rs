@@ -1,4 +1,4 @@
-//! What can be wrong with a study, as the user is told.
+//! Errors of `tollgate study`.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use tollgate_study::job_array::JobArrayError;
 
 use crate::exit::{CliError, ExitKind, input_exit};
 
-/// Claims that are expected to hold do not.
+/// Claims that are expected to hold and do not.
 #[derive(Debug, thiserror::Error)]
 #[error("{broken} of {all} claims are expected to hold and do not: {ids}")]
 pub(crate) struct BrokenClaims {
@@ -24,7 +24,7 @@ impl CliError for BrokenClaims {
     }
 }
 
-/// Wrong words, files and folders are wrong usage; what breaks while it is used has failed.
+/// Wrong arguments, files and directories are wrong usage. An error during the run is a failure.
 impl CliError for StudyError {
     fn exit(&self) -> ExitKind {
         match self {
@@ -44,7 +44,7 @@ impl CliError for StudyError {
     }
 }
 
-/// A job array that did not come to its end.
+/// A job array that did not finish.
 impl CliError for JobArrayError {
     fn exit(&self) -> ExitKind {
         ExitKind::Failed
@@ -55,7 +55,7 @@ impl CliError for JobArrayError {
     }
 }
 
-/// There is no finished study to report on.
+/// A directory without a finished study.
 impl CliError for FinishedStudyError {
     fn exit(&self) -> ExitKind {
         ExitKind::Usage

@@ -1,4 +1,4 @@
-//! The claims ledger as an answer.
+//! The output of the claims ledger.
 
 use std::io::{self, Write};
 
@@ -26,7 +26,7 @@ pub(super) fn ledger(ledger: &ClaimResults, format: OutputFormat) -> Result<(), 
     }
 }
 
-/// Two lines a claim, the counts below. A mark shows what did not come out as expected.
+/// Renders two lines per claim, and the counts below. A mark shows an unexpected result.
 fn text(ledger: &ClaimResults) -> String {
     let mut text = String::new();
     for entry in &ledger.entries {
@@ -52,7 +52,7 @@ fn text(ledger: &ClaimResults) -> String {
     text
 }
 
-/// The verdict as an expectation puts it: what cannot be told does not hold.
+/// Returns the verdict in the terms of an expectation. An undecided claim counts as failed.
 fn verdict_text(entry: &ClaimResult) -> &'static str {
     match entry.verdict {
         ClaimVerdict::Holds => "holds",

@@ -1,4 +1,4 @@
-//! `tollgate study report`: the page and the pictures of a study that was run.
+//! `tollgate study report`: the page and the pictures of a finished study.
 
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &StudyReportArgs) -> Result<(), CliFailure> {
     Ok(out.flush()?)
 }
 
-/// Writes the report of the study in a folder, and gives the page.
+/// Writes the report of the study in a directory, and returns its page.
 pub(crate) fn write(study: &Path, weighing: &WeightArgs) -> Result<ReportPage, CliFailure> {
     let page = page(&FinishedStudy::read(study)?, weighing.weights.as_ref());
     write::write(&page, study)?;

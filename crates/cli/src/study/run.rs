@@ -1,4 +1,4 @@
-//! `study run` and `study chunk`: from an experiment to its folder.
+//! `study run` and `study chunk`: from an experiment to its directory.
 
 use std::io::{IsTerminal, stderr};
 use std::path::{Path, PathBuf};
@@ -97,7 +97,7 @@ fn describe(study: &Study, voice: Verbosity) {
     ));
 }
 
-/// A bar on a terminal, nothing elsewhere.
+/// Creates a progress bar, which is hidden unless the output is a terminal.
 fn bar() -> ProgressBar {
     if !stderr().is_terminal() {
         return ProgressBar::hidden();

@@ -1,4 +1,4 @@
-//! `tollgate trace anonymise`: records that can be given away.
+//! `tollgate trace anonymise`: traces that can be published.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,7 +13,7 @@ use crate::args::parse_integer;
 use crate::exit::CliFailure;
 use crate::messages::{Verbosity, pluralise};
 
-/// A file with fewer bytes is no key.
+/// The minimum size of a key file in bytes.
 const MIN_KEY_BYTES: usize = 16;
 
 /// Write the jobs of records with a token for every name

@@ -1,4 +1,4 @@
-//! Standard output, or a file that appears only when it is whole.
+//! An output that is standard output, or a file that appears only when complete.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Stdout, Write, stdout};
@@ -8,9 +8,9 @@ use std::process;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-/// Where bytes go.
+/// An output for bytes.
 pub(super) struct AtomicOutput {
-    /// None once it is finished.
+    /// The stream. None once the output is finished.
     stream: Option<OutputStream>,
     rename: Option<PendingRename>,
 }
@@ -21,8 +21,8 @@ enum OutputStream {
     Gzip(Box<GzEncoder<BufWriter<File>>>),
 }
 
-/// What is written beside its place takes it when it is whole: the input may be the same file,
-/// and half an answer would look like a whole one.
+/// A temporary file that is renamed when complete. The input may be the same file, and half an
+/// answer would look complete.
 struct PendingRename {
     from: PathBuf,
     to: PathBuf,
@@ -36,8 +36,8 @@ impl AtomicOutput {
         }
     }
 
-    /// The file at `path`, compressed if its name ends in `.gz`. A device or a pipe is written
-    /// directly.
+    /// Opens the file at `path`, compressed if its name ends in `.gz`. A device or a pipe is
+    /// written directly.
     pub(super) fn file(path: &Path) -> io::Result<Self> {
         let is_special = fs::metadata(path).is_ok_and(|known| !known.is_file());
         let whole = (!is_special).then(|| PendingRename::to(path));
@@ -54,7 +54,7 @@ impl AtomicOutput {
         })
     }
 
-    /// Everything is written.
+    /// Writes all buffered bytes, and renames the temporary file.
     pub(super) fn finish(mut self) -> io::Result<()> {
         match self.stream.take() {
             Some(OutputStream::StandardOutput(mut out)) => out.flush()?,
@@ -80,11 +80,11 @@ impl PendingRename {
     }
 }
 
-/// What was not finished is taken away again.
+/// Removes an unfinished temporary file.
 impl Drop for AtomicOutput {
     fn drop(&mut self) {
         if let Some(whole) = &self.rename {
-            // Nobody is left to be told: the failure that led here was.
+            // An error here is ignored: the failure that led here is already reported.
             let _ = fs::remove_file(&whole.from);
         }
     }

@@ -67,7 +67,8 @@ pub(super) fn run(args: &TraceCheckArgs) -> Result<(), CliFailure> {
     }
 }
 
-/// Every file of a folder is a record of its own here: lines are lines of files.
+/// Checks a trace. Each file of a directory is a trace of its own here, so that line numbers are
+/// those of the file.
 fn check(path: &Path, list: &mut FindingList, voice: Verbosity) -> Result<(), CliFailure> {
     if !path.is_dir() {
         return Ok(check_file(path, list, voice)?);
@@ -105,7 +106,7 @@ fn check_file(
     Ok(())
 }
 
-/// The findings on their way out.
+/// A writer of the findings.
 struct FindingList {
     only: Vec<FindingAction>,
     out: FindingWriter,
@@ -119,7 +120,7 @@ enum FindingWriter {
     Csv(Box<csv::Writer<StdoutLock<'static>>>),
 }
 
-/// A finding, as the keys of JSON and the columns of CSV.
+/// A finding with the keys of JSON and the columns of CSV.
 #[derive(Serialize)]
 struct FindingRow<'a> {
     file: &'a str,
@@ -159,7 +160,7 @@ impl FindingList {
         Ok(())
     }
 
-    /// How many there were.
+    /// Ends the output, and returns the number of findings.
     fn end(self) -> io::Result<usize> {
         self.out.end()?;
         Ok(self.count)

@@ -1,4 +1,4 @@
-//! `tollgate trace convert`: the jobs of records, in another format.
+//! `tollgate trace convert`: writes the jobs of traces in another format.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What can be wrong with a question to `tollgate trace`.
+//! Errors of `tollgate trace`.
 
 use std::borrow::Cow;
 use std::io;
@@ -6,29 +6,29 @@ use std::io;
 use crate::exit::{CliError, ExitKind};
 use crate::messages::pluralise;
 
-/// Why there is no answer about records, or not the one that was hoped for.
+/// An error of a trace command.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TraceError {
-    /// Nothing says in which format jobs are to be written.
+    /// No output format is given.
     #[error("--to: expected a format, for lack of an OUT whose name ends in one")]
     NoOutputFormat,
-    /// Records whose clocks begin at different instants do not fit into one file.
+    /// Two traces whose clocks begin at different instants, so that they do not fit into one file.
     #[error("{other}: its clock does not begin when that of {first} does")]
     TwoClocks { first: String, other: String },
-    /// Something is wrong with a record, and that was the question.
+    /// `trace check` has found something.
     #[error("{}", pluralise(*findings, "finding"))]
     Findings { findings: usize },
-    /// The file of a key cannot be read.
+    /// The key file cannot be read.
     #[error("--key: {file}: cannot be read: {error}")]
     Key { file: String, error: io::Error },
-    /// A key that could be guessed.
+    /// A key that is short enough to be guessed.
     #[error("--key: {file}: expected at least {least} bytes, found {bytes}")]
     ShortKey {
         file: String,
         bytes: usize,
         least: usize,
     },
-    /// The system gives no random bytes.
+    /// The system returns no random bytes.
     #[error("no key can be drawn: {0}")]
     NoRandomness(String),
 }

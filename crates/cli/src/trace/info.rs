@@ -1,13 +1,13 @@
-//! `tollgate trace info`: what is in a record.
+//! `tollgate trace info`: statistics of a trace.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`zone`] | the clock by which the users of a machine live |
-//! | [`keys`] | the answer as the keys of JSON and CSV |
-//! | [`others`] | records that are none of jobs |
-//! | [`text`] | the answer for people |
+//! | [`zone`] | the time zone of the users of a machine |
+//! | [`keys`] | the output as JSON and CSV |
+//! | [`others`] | records of something other than jobs |
+//! | [`text`] | the output as text |
 //! | [`plot`] | pictures made of characters |
-//! | [`words`] | spans, amounts and shares as people write them |
+//! | [`words`] | formatting of spans, amounts and shares |
 
 mod format;
 mod keys;
@@ -53,7 +53,7 @@ pub(super) struct TraceInfoArgs {
     quiet: bool,
 }
 
-/// A record, and what is in it.
+/// The header and the statistics of a trace.
 struct TraceSurvey {
     header: Trace,
     zone: DisplayZone,
@@ -99,7 +99,7 @@ pub(super) fn run(args: &TraceInfoArgs) -> Result<(), CliFailure> {
     Ok(out.flush()?)
 }
 
-/// What was found in a file.
+/// The contents of a file.
 enum FileSummary {
     Jobs(Box<TraceSurvey>),
     NonJob(NonJobKeys),
@@ -121,7 +121,7 @@ impl FileSummary {
     }
 }
 
-/// Prints the schema of the JSON.
+/// Prints the schema of the JSON output.
 pub(super) fn schema() -> Result<(), CliFailure> {
     let mut out = stdout().lock();
     serde_json::to_writer_pretty(&mut out, &schemars::schema_for!(TraceInfoKeys))
@@ -135,7 +135,7 @@ fn survey(
     voice: Verbosity,
 ) -> Result<FileSummary, CliFailure> {
     match survey_jobs(path, asked, voice) {
-        // What came from standard input is gone.
+        // Standard input cannot be read a second time.
         Err(BatchReadError::Input(OpenError {
             cause: ReadError::NotJobs { found },
             ..

@@ -1,4 +1,4 @@
-//! Records, read a batch at a time.
+//! Reads traces in batches.
 
 use std::path::Path;
 
@@ -10,13 +10,13 @@ use super::error::TraceError;
 use crate::exit::CliFailure;
 use crate::messages::Verbosity;
 
-/// Everything that is known of each job.
+/// The options that read every column.
 const OPTIONS: ReadOptions = ReadOptions {
     columns: ColumnSelection::All,
 };
 
-/// Calls `visit` with the jobs at `path`, a batch at a time; what is returned is the header of
-/// the record, and what was found in it.
+/// Calls `visit` with the jobs at `path`, one batch at a time. Returns the header of the trace and
+/// the findings.
 pub(super) fn each_batch(
     path: &Path,
     visit: impl FnMut(&Trace) -> Result<(), CliFailure>,
@@ -33,19 +33,19 @@ impl From<BatchReadError<Self>> for CliFailure {
     }
 }
 
-/// Says what was skipped, repaired or defaulted.
+/// Prints notes about everything that was skipped, repaired or defaulted.
 pub(super) fn print_findings(header: &Trace, voice: Verbosity) {
     for line in header.diagnostics.to_string().lines() {
         voice.note(format_args!("{}: {line}", header.source));
     }
 }
 
-/// The origin of the clock of the first record, on which those of the others must be.
+/// The clock origin of the first trace, which all other traces must share.
 #[derive(Default)]
 pub(super) struct ClockOrigin(Option<(String, Option<Instant>)>);
 
 impl ClockOrigin {
-    /// Jobs of `batch` go where those of earlier records went.
+    /// Checks that `batch` has the same clock origin as the traces before it.
     pub(super) fn check_same_origin(&mut self, batch: &Trace) -> Result<(), CliFailure> {
         let (first, origin) = self
             .0

@@ -1,4 +1,4 @@
-//! Where jobs are written to, and in which format.
+//! The output of jobs, with its file and its format.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -37,21 +37,21 @@ pub(super) enum TraceOutputFormat {
     Parquet,
 }
 
-/// A format and a place, known to be possible.
+/// A checked combination of a format and a file.
 #[derive(Clone, Debug)]
 pub(super) struct OutputTarget {
     pub(super) format: TraceOutputFormat,
-    /// None is standard output.
+    /// The path of the file. None for standard output.
     path: Option<PathBuf>,
 }
 
-/// Jobs on their way out.
+/// A writer of jobs.
 pub(super) struct TraceOutput {
-    /// The name of the file; none for standard output.
+    /// The name of the file. None for standard output.
     file: Option<String>,
     jobs: TraceJobWriter,
     format: TraceOutputFormat,
-    /// What the jobs had and the format has no place for, in words.
+    /// The attributes of the jobs that the format cannot hold, as text.
     lost_columns: BTreeSet<&'static str>,
 }
 
@@ -79,7 +79,7 @@ impl TraceOutputArgs {
 }
 
 impl TraceOutputFormat {
-    /// What the name of a file says.
+    /// Returns the format that a file name implies.
     fn of_ending(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?;
         let name = name.strip_suffix(".gz").unwrap_or(name);
@@ -87,8 +87,8 @@ impl TraceOutputFormat {
         Self::from_str(ending, true).ok()
     }
 
-    /// What `batch` has and the format has no place for. A clock that begins with the Unix epoch
-    /// needs none.
+    /// Returns the attributes of `batch` that the format cannot hold. A clock that begins with the
+    /// Unix epoch loses nothing.
     fn lost_columns(self, batch: &Trace) -> impl Iterator<Item = &'static str> {
         let clock = batch.unix_start.is_some_and(|start| start != Instant::ZERO);
         let machine = batch.max_procs.or(batch.max_nodes).is_some();
@@ -124,7 +124,7 @@ impl fmt::Display for TraceOutputFormat {
 }
 
 impl OutputTarget {
-    /// Opens the place; nothing stands in the file before [`TraceOutput::finish`].
+    /// Opens the output. The file does not appear before [`TraceOutput::finish`].
     pub(super) fn open(&self) -> Result<TraceOutput, CliFailure> {
         let file = self.path.as_ref().map(|path| path.display().to_string());
         let place = match &self.path {
@@ -169,7 +169,8 @@ impl TraceOutput {
         written.map_err(|error| write_error(self.file.as_deref(), error))
     }
 
-    /// Writes what is held back, puts the file in its place, and says what was lost on the way.
+    /// Writes the buffered rows, puts the file in its place, and prints notes about lost
+    /// attributes.
     pub(super) fn finish(self, voice: Verbosity) -> Result<(), CliFailure> {
         for lost in &self.lost_columns {
             voice.note(format_args!("{} has no place for {lost}", self.format));

@@ -1,4 +1,4 @@
-//! `tollgate trace synth`: jobs that nobody handed in.
+//! `tollgate trace synth`: synthetic jobs.
 
 use tollgate_workload::{ColumnSelection, WorkloadGenerator};
 
@@ -7,7 +7,7 @@ use crate::args::{parse_count, parse_integer};
 use crate::exit::CliFailure;
 use crate::messages::{Verbosity, pluralise};
 
-/// More jobs than this do not fit into memory at once.
+/// The maximum number of jobs, which limits memory.
 const MAX_JOBS: usize = 10_000_000;
 
 /// Write generated jobs, modelled on the last 5000 of SDSC SP2

@@ -1,5 +1,5 @@
-//! A service for many users: each runs jobs as themselves, sees their own, and cannot tell those of
-//! others from what is not there.
+//! Tests of a service for many users. Each user runs jobs under their own account, sees only their
+//! own jobs, and cannot tell other users' jobs from jobs that do not exist.
 
 mod privileges;
 mod rights;
@@ -15,7 +15,7 @@ use site::{AccessTestSite, ONE, OTHER, ROOT, set_mode};
 const ALL: &str = "users = \"all\"\n";
 
 #[test]
-fn jobs_run_as_who_hands_them_in_with_their_groups_and_nothing_else() {
+fn jobs_run_as_their_user_with_the_groups_of_that_user_only() {
     if !AccessTestSite::is_root() {
         return;
     }
@@ -32,7 +32,7 @@ fn jobs_run_as_who_hands_them_in_with_their_groups_and_nothing_else() {
         let groups = Command::new("sh").args(["-c", &command]).output();
         let groups = groups.expect("id is there").stdout;
         let groups = String::from_utf8(groups).expect("numbers");
-        // Standard input, output and error, and the folder that is listed.
+        // Standard input, output and error, and the directory that is listed.
         let expected = format!("{user}\n{}\nNoNewPrivs:\t1\n4\n", groups.trim());
         assert_eq!(output, expected);
         let metadata = fs::metadata(site.home(user).join("out")).expect("its output");
@@ -41,7 +41,7 @@ fn jobs_run_as_who_hands_them_in_with_their_groups_and_nothing_else() {
 }
 
 #[test]
-fn outputs_of_an_array_belong_to_its_user_and_are_read_by_it() {
+fn array_outputs_belong_to_their_user() {
     if !AccessTestSite::is_root() {
         return;
     }
@@ -55,7 +55,7 @@ fn outputs_of_an_array_belong_to_its_user_and_are_read_by_it() {
     for path in [made.clone(), made.join("3.out")] {
         assert_eq!(fs::metadata(path).expect("it is there").uid(), ONE);
     }
-    // A name that somebody has taken with a link leads nobody elsewhere.
+    // A link at the name of the output directory does not redirect the output.
     symlink(site.data(), site.home(ONE).join("tollgate-2")).expect("a link");
     site.run_ok(ONE, &["submit", "-a", "1-1", "--", "true"]);
     assert_eq!(site.run(ONE, &["wait", "2"]).status.code(), Some(127));
@@ -63,7 +63,7 @@ fn outputs_of_an_array_belong_to_its_user_and_are_read_by_it() {
 }
 
 #[test]
-fn jobs_of_others_are_like_jobs_that_are_not_there() {
+fn jobs_of_other_users_look_like_missing_jobs() {
     if !AccessTestSite::is_root() {
         return;
     }
@@ -86,7 +86,7 @@ fn jobs_of_others_are_like_jobs_that_are_not_there() {
 }
 
 #[test]
-fn why_a_job_waits_is_said_in_numbers_of_jobs_and_not_which() {
+fn wait_explanation_gives_job_counts_without_job_ids() {
     if !AccessTestSite::is_root() {
         return;
     }
@@ -106,7 +106,7 @@ fn why_a_job_waits_is_said_in_numbers_of_jobs_and_not_which() {
 }
 
 #[test]
-fn root_hands_in_jobs_only_where_that_is_allowed() {
+fn root_submits_jobs_only_if_allowed() {
     if !AccessTestSite::is_root() {
         return;
     }
@@ -119,7 +119,7 @@ fn root_hands_in_jobs_only_where_that_is_allowed() {
 }
 
 #[test]
-fn a_user_without_an_account_hands_in_nothing() {
+fn submission_without_an_account_is_rejected() {
     if !AccessTestSite::is_root() {
         return;
     }
@@ -129,7 +129,7 @@ fn a_user_without_an_account_hands_in_nothing() {
 }
 
 #[test]
-fn an_output_that_leads_to_a_secret_is_not_written() {
+fn output_behind_a_symlink_to_a_secret_is_not_written() {
     if !AccessTestSite::is_root() {
         return;
     }
@@ -137,7 +137,7 @@ fn an_output_that_leads_to_a_secret_is_not_written() {
     let secret = site.data().join("secret");
     fs::write(&secret, "hush").expect("it is ours");
     set_mode(&secret, 0o600);
-    // Somewhere that the user may go, so that only the file itself is closed.
+    // The user may enter this directory, so that only the file itself is closed.
     let open = site.home(ROOT);
     fs::write(&open, "hush").expect("it is ours");
     set_mode(&open, 0o600);
@@ -149,7 +149,7 @@ fn an_output_that_leads_to_a_secret_is_not_written() {
         assert_eq!(fs::read_to_string(target).expect("it is there"), "hush");
         site.run_err(ONE, &["logs", id]);
     }
-    // By its full name no more than by a link.
+    // The full name is rejected like the link.
     let name = open.to_string_lossy();
     site.run_ok(ONE, &["submit", "--output", &name, "--", "echo", "taken"]);
     assert_eq!(site.run(ONE, &["wait", "3"]).status.code(), Some(127));
@@ -157,7 +157,7 @@ fn an_output_that_leads_to_a_secret_is_not_written() {
 }
 
 #[test]
-fn others_reach_the_socket_and_nothing_else_in_the_folder() {
+fn other_users_can_access_only_the_socket() {
     if !AccessTestSite::is_root() {
         return;
     }
@@ -166,7 +166,7 @@ fn others_reach_the_socket_and_nothing_else_in_the_folder() {
         let metadata = fs::symlink_metadata(path).expect("it is there");
         metadata.mode() & 0o777
     };
-    // Its account may make files in it.
+    // The account of the service may create files in the directory.
     assert_eq!(mode(&site.data()), 0o771);
     let mut seen = Vec::new();
     for entry in fs::read_dir(site.data()).expect("it is ours") {
@@ -177,7 +177,8 @@ fn others_reach_the_socket_and_nothing_else_in_the_folder() {
             .expect("a name")
             .to_string_lossy()
             .into_owned();
-        // What is in the folder of the scripts cannot be listed, and is read by its own user.
+        // The directory of the scripts cannot be listed. Its scripts can be read by their own
+        // users.
         let expected = match name.as_str() {
             "socket" => 0o066,
             "runner-scripts" => 0o011,
@@ -190,14 +191,14 @@ fn others_reach_the_socket_and_nothing_else_in_the_folder() {
 }
 
 #[test]
-fn a_service_of_one_user_answers_nobody_else() {
+fn single_user_service_rejects_other_users() {
     if !AccessTestSite::is_root() {
         return;
     }
     let site = AccessTestSite::new("");
     let (_, complaint) = site.run_err(ONE, &["status"]);
     assert!(complaint.contains("Permission denied"), "{complaint}");
-    // Even where somebody has opened the way.
+    // The service still rejects the user if the directory is open.
     set_mode(&site.data(), 0o755);
     let (_, complaint) = site.run_err(ONE, &["status"]);
     assert!(complaint.contains("Permission denied"), "{complaint}");
@@ -207,7 +208,7 @@ fn a_service_of_one_user_answers_nobody_else() {
 }
 
 #[test]
-fn a_folder_that_others_cannot_reach_is_no_place_to_serve_all() {
+fn inaccessible_directory_is_rejected_for_all_users() {
     if !AccessTestSite::is_root() {
         return;
     }
@@ -234,7 +235,7 @@ fn a_folder_that_others_cannot_reach_is_no_place_to_serve_all() {
 }
 
 #[test]
-fn a_token_is_worth_as_much_as_its_user() {
+fn token_has_the_rights_of_its_user() {
     if !AccessTestSite::is_root() {
         return;
     }
@@ -250,7 +251,7 @@ fn a_token_is_worth_as_much_as_its_user() {
         set_mode(&file, 0o600);
         let file = file.to_string_lossy();
         let way: Vec<&str> = way.iter().map(String::as_str).collect();
-        // Whose process it is does not matter: the token says who is there.
+        // The token identifies the user, not the owner of the process.
         let words = [&words[..1], &way, &["--token-file", &file], &words[1..]].concat();
         site.run_ok(ROOT, &words)
     };
@@ -266,7 +267,7 @@ fn a_token_is_worth_as_much_as_its_user() {
 }
 
 #[test]
-fn settings_that_others_may_change_are_not_followed() {
+fn settings_writable_by_others_are_rejected() {
     if !AccessTestSite::is_root() {
         return;
     }

@@ -1,5 +1,5 @@
-//! Root gives itself up: what parses the network and decides is an account that is nobody's, and the runner is
-//! all that is root's.
+//! Tests that root gives up its rights: the process that parses the network and decides runs under
+//! an account without rights, and only the runner is root.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -15,7 +15,7 @@ const ALL: &str = "users = \"all\"\n";
 /// The account of [`AccessTestSite::account`].
 const ACCOUNT: u32 = 3;
 
-/// A line of what the system says about a process, or a thread of it: its values.
+/// Returns the values of a line in the status of a process or of one of its threads.
 fn status(path: &Path, key: &str) -> Vec<String> {
     let text = fs::read_to_string(path.join("status")).unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix(key));
@@ -23,7 +23,7 @@ fn status(path: &Path, key: &str) -> Vec<String> {
     words.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Asserts that no thread of a process has a right that the account has not.
+/// Asserts that no thread of a process has a right that the account lacks.
 fn assert_is_account(process: u32) {
     let threads = fs::read_dir(format!("/proc/{process}/task")).expect("it runs");
     let mut n_threads = 0;
@@ -45,7 +45,7 @@ fn assert_is_account(process: u32) {
     assert!(n_threads > 1, "a service has several");
 }
 
-/// The processes of this program behind a hidden word that work in a folder.
+/// Returns the processes of this program with a hidden subcommand that work in a directory.
 fn helpers(word: &str, folder: &Path) -> Vec<i32> {
     let folder = folder.to_string_lossy();
     let mut found = Vec::new();
@@ -74,7 +74,7 @@ fn kill(process: i32) {
 }
 
 #[test]
-fn service_and_worker_of_root_are_an_account_and_their_runners_are_root() {
+fn service_and_worker_drop_root_while_their_runners_keep_it() {
     if !AccessTestSite::is_root() {
         return;
     }
@@ -87,7 +87,7 @@ fn service_and_worker_of_root_are_an_account_and_their_runners_are_root() {
         assert_is_account(process);
         let folder = data.join("runner");
         for word in ["__runner", "__starter"] {
-            // A runner with a lease has a watcher of its own.
+            // A runner with a lease has a watcher process of its own.
             let helpers = helpers(word, &folder);
             assert!(!helpers.is_empty(), "{word}");
             for helper in helpers {
@@ -105,7 +105,7 @@ fn service_and_worker_of_root_are_an_account_and_their_runners_are_root() {
 }
 
 #[test]
-fn runner_that_was_killed_is_started_again_as_root() {
+fn killed_runner_is_restarted_as_root() {
     if !AccessTestSite::is_root() {
         return;
     }
@@ -125,7 +125,7 @@ fn runner_that_was_killed_is_started_again_as_root() {
 }
 
 #[test]
-fn service_ends_with_its_starter_and_jobs_go_on() {
+fn service_ends_with_its_starter_and_jobs_continue() {
     if !AccessTestSite::is_root() {
         return;
     }
@@ -165,7 +165,7 @@ fn starter_ends_with_its_service() {
 }
 
 #[test]
-fn account_that_is_not_there_is_named_with_what_makes_it() {
+fn missing_account_is_named_with_the_command_that_creates_it() {
     if !AccessTestSite::is_root() {
         return;
     }
@@ -200,7 +200,7 @@ fn account_that_is_not_there_is_named_with_what_makes_it() {
 }
 
 #[test]
-fn folder_of_a_service_that_stayed_root_is_given_to_the_account_with_its_jobs() {
+fn data_directory_of_a_root_service_is_handed_to_the_account() {
     if !AccessTestSite::is_root() {
         return;
     }
@@ -213,7 +213,8 @@ fn folder_of_a_service_that_stayed_root_is_given_to_the_account_with_its_jobs() 
         ONE,
         &["submit", "--hold", "--output", "out", "--", "id", "-u"],
     );
-    // Its runner does whatever it is told, and is not taken over.
+    // The runner accepts any request of a service that runs as root, so the next service does not
+    // take the runner over.
     site.stop();
     let folder = site.data().join("runner");
     site.until("its runner has ended", || {
@@ -232,7 +233,7 @@ fn folder_of_a_service_that_stayed_root_is_given_to_the_account_with_its_jobs() 
     site.run_ok(ONE, &["release", "1"]);
     site.run_ok(ONE, &["wait", "1"]);
     assert_eq!(site.run_ok(ONE, &["logs", "1"]), "1\n");
-    // Once is enough.
+    // The data directory changes its owner only once.
     site.restart_with(&format!(
         "account = \"{}\"\nusers = \"all\"\n",
         AccessTestSite::account()
@@ -242,7 +243,7 @@ fn folder_of_a_service_that_stayed_root_is_given_to_the_account_with_its_jobs() 
 }
 
 #[test]
-fn what_is_root_s_in_the_folder_is_not_the_account_s_to_change() {
+fn account_cannot_change_files_of_root_in_the_data_directory() {
     if !AccessTestSite::is_root() {
         return;
     }
@@ -275,7 +276,7 @@ fn what_is_root_s_in_the_folder_is_not_the_account_s_to_change() {
 }
 
 #[test]
-fn account_of_the_service_submits_no_jobs() {
+fn service_account_cannot_submit_jobs() {
     if !AccessTestSite::is_root() {
         return;
     }

@@ -1,4 +1,5 @@
-//! Who can see what and do what: each row of the tables of docs/security.md, with jobs that run.
+//! Tests each row of the tables in docs/security.md with running jobs: the rights of every user to
+//! see and to change jobs.
 
 use std::fs;
 
@@ -8,7 +9,7 @@ use serde_json::json;
 
 use crate::site::{AccessTestSite, ONE, OTHER, ROOT};
 
-/// A site on which job 1 of [`ONE`] runs a script, and its process.
+/// Returns a site on which job 1 of [`ONE`] runs a script, and the process of the job.
 fn running() -> (AccessTestSite, Pid) {
     let site = AccessTestSite::new("users = \"all\"\n");
     site.write(
@@ -33,7 +34,7 @@ fn state(site: &AccessTestSite, user: u32, job: u64) -> String {
 }
 
 #[test]
-fn running_job_of_another_user_is_neither_seen_nor_ended() {
+fn running_job_of_another_user_is_hidden_and_cannot_be_cancelled() {
     if !AccessTestSite::is_root() {
         return;
     }
@@ -101,7 +102,7 @@ fn running_job_of_another_user_is_neither_seen_nor_ended() {
 }
 
 #[test]
-fn process_of_another_user_is_neither_signalled_nor_looked_into() {
+fn process_of_another_user_cannot_be_signalled_or_inspected() {
     if !AccessTestSite::is_root() {
         return;
     }
@@ -119,7 +120,7 @@ fn process_of_another_user_is_neither_signalled_nor_looked_into() {
         let error = opened.expect_err(file).kind();
         assert_eq!(error, std::io::ErrorKind::PermissionDenied, "{file}");
     }
-    // What runs jobs is reached by nobody but root, and neither are its files.
+    // Only root reaches the runner and its files.
     for name in [
         "runner/socket",
         "runner/journal",
@@ -138,7 +139,7 @@ fn process_of_another_user_is_neither_signalled_nor_looked_into() {
 }
 
 #[test]
-fn held_quote_of_another_user_is_not_claimed() {
+fn reserved_quote_of_another_user_cannot_be_claimed() {
     if !AccessTestSite::is_root() {
         return;
     }
@@ -158,7 +159,7 @@ fn held_quote_of_another_user_is_not_claimed() {
 }
 
 #[test]
-fn tokens_are_made_listed_and_revoked_by_whom_they_stand_for() {
+fn tokens_are_managed_by_their_own_user_only() {
     if !AccessTestSite::is_root() {
         return;
     }
@@ -179,7 +180,7 @@ fn tokens_are_made_listed_and_revoked_by_whom_they_stand_for() {
 }
 
 #[test]
-fn worker_of_a_user_is_not_taken_by_a_service_for_all() {
+fn multi_user_service_rejects_a_worker_of_a_user() {
     if !AccessTestSite::is_root() {
         return;
     }

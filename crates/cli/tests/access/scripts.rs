@@ -1,5 +1,5 @@
-//! Scripts of several users, on the service's own host and on a worker; and what a user tries with them
-//! who means harm.
+//! Tests of scripts of several users, on the service's own host and on a worker, and of attacks by
+//! a malicious user.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::site::{AccessTestSite, ONE, OTHER, ROOT, set_mode};
 
-/// Where jobs run.
+/// The host on which jobs run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ScriptPlacement {
     Service,
@@ -19,13 +19,14 @@ enum ScriptPlacement {
 impl ScriptPlacement {
     const ALL: [Self; 2] = [Self::Service, Self::Worker];
 
-    /// A service for all, whose next jobs run here; and the number of the next job.
+    /// Starts a service for all users whose next jobs run at this placement. Returns the site and
+    /// the number of the next job.
     fn site(self) -> (AccessTestSite, u64) {
         let mut site = AccessTestSite::new("users = \"all\"\npolicy = \"fcfs\"\n");
         if self == Self::Service {
             return (site, 1);
         }
-        // Nodes of the service's host come first, so they are kept busy.
+        // Nodes of the service's host are used first, so a job keeps them busy.
         let nodes = site.nodes().to_string();
         site.start_worker();
         let words = ["submit", "--procs", &nodes, "--output", "none"];
@@ -34,7 +35,7 @@ impl ScriptPlacement {
     }
 }
 
-/// A script that says as whom it runs, where its copy is, and its argument.
+/// A script that prints its user, the path of its copy, and its argument.
 const REPORT: &str = "#!/bin/sh\nid -u\necho \"$0\"\necho \"$1\"\n";
 
 #[test]
@@ -51,7 +52,7 @@ fn script_runs_as_its_user_wherever_it_is_placed() {
                 user,
                 &["submit", "--output", "out", "--", "./job.sh", "word"],
             );
-            // What becomes of the file now is no matter.
+            // The job does not need the file any more.
             fs::remove_file(site.home(user).join("job.sh")).expect("it is there");
             site.run_ok(user, &["wait", &id]);
             let said = site.run_ok(user, &["logs", &id]);
@@ -97,7 +98,7 @@ fn scripts_of_qsub_arrays_and_successors_run_wherever_they_are_placed() {
         site.write(ONE, "last.sh", "#!/bin/sh\ncat task-* | sort > all\n");
         let after = ["submit", "--after", &ids[1], "--output", "none"];
         site.run_ok(ONE, &[&after[..], &["--", "./last.sh"]].concat());
-        // The same text as another user's is another copy.
+        // The same text submitted by another user is a separate copy.
         site.write(
             OTHER,
             "task.sh",
@@ -118,7 +119,7 @@ fn scripts_of_qsub_arrays_and_successors_run_wherever_they_are_placed() {
 }
 
 #[test]
-fn copies_of_scripts_go_with_the_jobs_that_need_them() {
+fn script_copies_are_removed_with_their_last_job() {
     if !AccessTestSite::is_root() {
         return;
     }
@@ -150,7 +151,7 @@ fn copies_of_scripts_go_with_the_jobs_that_need_them() {
 }
 
 #[test]
-fn paths_of_a_user_are_opened_by_that_user_alone() {
+fn paths_of_a_user_are_opened_with_the_rights_of_that_user() {
     if !AccessTestSite::is_root() {
         return;
     }
@@ -209,7 +210,7 @@ fn paths_of_a_user_are_opened_by_that_user_alone() {
         }
         assert_eq!(jobs.first(), Some(&first));
         for job in &jobs {
-            // As long as it takes; it must not take for ever.
+            // The wait has no limit of its own; the jobs must still end.
             site.run(OTHER, &["wait", &job.to_string()]);
         }
         assert_eq!(site.http(OTHER, "GET", "/healthz", None).0, 200);
@@ -219,18 +220,18 @@ fn paths_of_a_user_are_opened_by_that_user_alone() {
             fs::read_to_string(&secret).expect("it is there"),
             "#!/bin/sh\necho SECRET\n"
         );
-        // Those that came with a text ran that, whatever they were called.
+        // Jobs with a text ran the text, whatever the name of their script.
         let out = |job: u64| fs::read_to_string(home.join(format!("out-{job}")));
         let named = jobs.iter().skip(1).step_by(5);
         for (job, path) in named.zip(&paths) {
             assert_eq!(out(*job).expect("it ran"), "harmless\n", "{path}");
         }
-        // Neither of them keeps anything of what was never its own.
+        // The data directory of the service itself holds no scripts.
         assert!(!site.data().join("scripts").exists());
     }
 }
 
-/// Whether a file that a user can read holds the secret.
+/// Returns whether a file that a user can read holds the secret.
 fn secret_was_leaked(site: &AccessTestSite, user: u32) -> bool {
     let id = user.to_string();
     let found = Command::new("setpriv")
@@ -243,7 +244,7 @@ fn secret_was_leaked(site: &AccessTestSite, user: u32) -> bool {
 }
 
 #[test]
-fn copy_that_its_job_tampers_with_stays_as_it_is() {
+fn script_copy_cannot_be_modified_by_its_job() {
     if !AccessTestSite::is_root() {
         return;
     }
@@ -270,7 +271,7 @@ wc -c < \"$0\"\n";
 }
 
 #[test]
-fn script_of_a_running_job_is_not_read_by_another_user() {
+fn script_of_a_running_job_is_unreadable_for_other_users() {
     if !AccessTestSite::is_root() {
         return;
     }

@@ -1,4 +1,4 @@
-//! A service for every user of the system, and its users. Only root can start one.
+//! A service for every user of the system, and its users. Only root can start the service.
 
 use std::fs::{self, Permissions};
 use std::io::{Read, Write};
@@ -13,10 +13,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::{Gid, Uid};
 use serde_json::Value;
 
-/// How long is waited for what must happen; it takes far less if all is well.
+/// The timeout of every wait. Waits are far shorter if nothing is wrong.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Users that every system has.
+/// Users that exist on every system.
 pub(crate) const ONE: u32 = 1;
 pub(crate) const OTHER: u32 = 2;
 pub(crate) const ROOT: u32 = 0;
@@ -28,7 +28,7 @@ pub(crate) struct AccessTestSite {
 }
 
 impl AccessTestSite {
-    /// Whether the tests can be other users; says so if they cannot.
+    /// Returns whether the tests can become other users, and prints a note if not.
     pub(crate) fn is_root() -> bool {
         let root = rustix::process::geteuid().is_root();
         if !root {
@@ -37,7 +37,8 @@ impl AccessTestSite {
         root
     }
 
-    /// The name of an account that a service of root's becomes: another than the users.
+    /// Returns the name of the account that a service of root becomes. No test user has the
+    /// account.
     pub(crate) fn account() -> String {
         let named = Command::new("id").args(["-un", "3"]).output().expect("id");
         String::from_utf8(named.stdout)
@@ -46,12 +47,12 @@ impl AccessTestSite {
             .to_owned()
     }
 
-    /// A service with these settings, which becomes that account.
+    /// Starts a service with this configuration under the account.
     pub(crate) fn new(config: &str) -> Self {
         Self::with(&format!("account = \"{}\"\n{config}", Self::account()))
     }
 
-    /// A service with these settings and no others.
+    /// Starts a service with this configuration alone.
     pub(crate) fn with(config: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         set_mode(folder.path(), 0o755);
@@ -60,9 +61,9 @@ impl AccessTestSite {
             service: None,
             worker: None,
         };
-        // Others can enter neither the target folder nor what leads there.
-        // By another process: a file that this one has open for writing, its other threads' children
-        // have open too for a moment, and it cannot be run.
+        // Other users can enter neither the target directory nor its parents. Another process
+        // copies the program: children of other threads would briefly inherit a file that this
+        // process has open for writing, and the copy could not be run.
         let copied = Command::new("cp")
             .arg(env!("CARGO_BIN_EXE_tollgate"))
             .arg(site.program())
@@ -81,12 +82,12 @@ impl AccessTestSite {
         site
     }
 
-    /// The number of the service's process.
+    /// Returns the process number of the service.
     pub(crate) fn service(&self) -> u32 {
         self.service.as_ref().expect("it was started").id()
     }
 
-    /// The number of the worker's process.
+    /// Returns the process number of the worker.
     pub(crate) fn worker(&self) -> u32 {
         self.worker.as_ref().expect("it was started").id()
     }
@@ -98,7 +99,7 @@ impl AccessTestSite {
         self.service = None;
     }
 
-    /// Stops the service, if it is there.
+    /// Stops the service if it runs.
     pub(crate) fn stop(&mut self) {
         if let Some(service) = &self.service {
             let pid = Pid::from_raw(service.id() as i32).expect("a process");
@@ -107,14 +108,14 @@ impl AccessTestSite {
         }
     }
 
-    /// Stops the service, and starts it with other settings.
+    /// Stops the service, and starts it with another configuration.
     pub(crate) fn restart_with(&mut self, config: &str) {
         self.stop();
         fs::write(self.data().join("config.toml"), config).expect("settings");
         self.start();
     }
 
-    /// What the service has said.
+    /// Returns the log of the service.
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.folder.path().join("log")).expect("a log")
     }
@@ -137,7 +138,7 @@ impl AccessTestSite {
         }
     }
 
-    /// A worker of root's with one node; returns when it is there.
+    /// Starts a worker of root with one node. Returns once the worker is connected.
     pub(crate) fn start_worker(&mut self) {
         let log = fs::File::create(self.folder.path().join("worker-log")).expect("a log");
         let route = format!("unix:{}", self.data().join("socket").display());
@@ -160,13 +161,13 @@ impl AccessTestSite {
         self.folder.path().join("worker")
     }
 
-    /// How many nodes there are.
+    /// Returns the number of nodes.
     pub(crate) fn nodes(&self) -> u64 {
         let (_, status) = self.http(ROOT, "GET", "/v1/status", None);
         status["nodes"].as_u64().expect("a number")
     }
 
-    /// Writes a file of a user's, which can be run, in their folder.
+    /// Writes an executable file of a user in their directory.
     pub(crate) fn write(&self, user: u32, name: &str, text: &str) {
         let path = self.home(user).join(name);
         fs::write(&path, text).expect("it is ours");
@@ -174,7 +175,7 @@ impl AccessTestSite {
         chown(&path, Some(user), Some(user)).expect("root may do that");
     }
 
-    /// Does something as another user: on a thread of its own, which is that user.
+    /// Runs a function as another user, on a separate thread with the rights of this user.
     pub(crate) fn as_user<T: Send>(user: u32, act: impl FnOnce() -> T + Send) -> T {
         let become_user = move || {
             let (uid, gid) = (Uid::from_raw(user), Gid::from_raw(user));
@@ -186,7 +187,8 @@ impl AccessTestSite {
         thread::scope(|scope| scope.spawn(become_user).join().expect("it does not panic"))
     }
 
-    /// The status and the body that a user is answered at the socket; null if it is no JSON.
+    /// Returns the status and the body of a response to a user at the socket. The body is null if
+    /// it is not JSON.
     pub(crate) fn http(
         &self,
         user: u32,
@@ -211,7 +213,7 @@ impl AccessTestSite {
         let answer = answer.expect("it answers");
         let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
         let status = head.split(' ').nth(1).and_then(|word| word.parse().ok());
-        // One object, also where it comes in chunks.
+        // The body is one JSON object, even in chunked encoding.
         let body = body.find('{').map_or("", |at| &body[at..]);
         let body = body.rfind('}').map_or("", |at| &body[..=at]);
         let body = serde_json::from_str(body).unwrap_or_default();
@@ -227,7 +229,7 @@ impl AccessTestSite {
         }
     }
 
-    /// The words that lead to it over the network.
+    /// Returns the arguments that select the service over the network.
     pub(crate) fn remote_args(&self) -> Vec<String> {
         let log = fs::read_to_string(self.folder.path().join("log")).expect("a log");
         let heard = log.split("url=").nth(1).expect("it listens");
@@ -245,12 +247,12 @@ impl AccessTestSite {
         self.folder.path().join("data")
     }
 
-    /// A folder that only this user enters.
+    /// Returns a directory that only this user can enter.
     pub(crate) fn home(&self, user: u32) -> PathBuf {
         self.folder.path().join(user.to_string())
     }
 
-    /// `tollgate WORDS` as this user.
+    /// Runs `tollgate WORDS` as this user.
     pub(crate) fn run(&self, user: u32, words: &[&str]) -> Output {
         let id = user.to_string();
         let mut command = Command::new("setpriv");
@@ -267,7 +269,7 @@ impl AccessTestSite {
         command.output().expect("util-linux is there")
     }
 
-    /// What `tollgate WORDS` prints for this user, which must work.
+    /// Returns the output of `tollgate WORDS` for this user. The command must succeed.
     pub(crate) fn run_ok(&self, user: u32, words: &[&str]) -> String {
         let output = self.run(user, words);
         let errors = String::from_utf8_lossy(&output.stderr);
@@ -275,7 +277,7 @@ impl AccessTestSite {
         String::from_utf8(output.stdout).expect("text")
     }
 
-    /// The exit code of `tollgate WORDS` for this user and what it complains of.
+    /// Returns the exit code of `tollgate WORDS` for this user, and its error message.
     pub(crate) fn run_err(&self, user: u32, words: &[&str]) -> (Option<i32>, String) {
         let output = self.run(user, words);
         assert!(!output.status.success(), "{words:?} was done");

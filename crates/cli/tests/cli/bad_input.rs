@@ -1,5 +1,5 @@
-//! One message with file, line, field and what was expected, and an exit code, for everything
-//! that is wrong.
+//! Tests that every wrong input gives one message with file, line, field and expected value, and an
+//! exit code.
 
 use std::io::Write;
 
@@ -8,7 +8,7 @@ use flate2::write::GzEncoder;
 
 use crate::program::{command, file, tollgate, tollgate_reading};
 
-/// Four good jobs on a machine of 8 processors.
+/// Four valid jobs on a machine of 8 processors.
 const SWF: &str = "\
 ; MaxProcs: 8
 1 0 -1 10 4 -1 -1 4 20 -1 1 1 1 -1 -1 -1 -1 -1
@@ -17,7 +17,7 @@ const SWF: &str = "\
 4 9 -1 10 1 -1 -1 1 20 -1 1 1 1 -1 -1 -1 -1 -1
 ";
 
-/// A replay of a file of these bytes, under the shortest answer.
+/// Replays a file of these bytes under the policy with the shortest answer.
 fn replay(name: &'static str, bytes: &[u8]) -> String {
     let ran = tollgate(&[
         "replay",
@@ -30,7 +30,7 @@ fn replay(name: &'static str, bytes: &[u8]) -> String {
     ran.to_string()
 }
 
-/// A replay of [`SWF`] with one more line, which is line 6.
+/// Replays [`SWF`] with one more line, which is line 6.
 fn with_line(name: &'static str, line: &str) -> String {
     replay(name, format!("{SWF}{line}\n").as_bytes())
 }
@@ -42,7 +42,7 @@ fn gzip(text: &str) -> Vec<u8> {
 }
 
 #[test]
-fn a_file_that_is_not_there() {
+fn missing_file() {
     insta::assert_snapshot!(tollgate(&["replay", "no-such-file.swf"]));
 }
 
@@ -98,7 +98,7 @@ fn submit_times_out_of_order() {
 }
 
 #[test]
-fn what_a_cut_leaves_behind_is_said_all_the_same() {
+fn findings_outside_the_selected_rows_are_reported() {
     let name = file("cut.swf", format!("1 2 3\n{SWF}").as_bytes());
     let words = [
         "replay", name, "--last", "1", "--policy", "easy", "--format", "csv",
@@ -114,7 +114,7 @@ fn jobs_wider_than_the_machine() {
 }
 
 #[test]
-fn a_machine_that_cannot_be() {
+fn impossible_machine_size() {
     insta::assert_snapshot!(replay(
         "huge.swf",
         SWF.replace(": 8", ": 4000000000").as_bytes()
@@ -122,7 +122,7 @@ fn a_machine_that_cannot_be() {
 }
 
 #[test]
-fn machine_beyond_a_million_nodes_is_refused_unless_a_flag_gives_its_size() {
+fn machine_beyond_a_million_nodes_needs_an_explicit_size() {
     let text = SWF.replace(": 8", ": 1000001");
     let name = file("million.swf", text.as_bytes());
     let words = ["replay", name, "--policy", "easy", "--format", "csv"];
@@ -144,7 +144,7 @@ fn machine_beyond_a_million_nodes_is_refused_unless_a_flag_gives_its_size() {
 }
 
 #[test]
-fn gzip_beyond_the_maximum_is_refused_with_the_limit_and_how_to_raise_it() {
+fn gzip_beyond_the_limit_is_rejected_with_a_hint() {
     let name = file("long.swf.gz", &gzip(&SWF.repeat(50)));
     let words = ["replay", name, "--policy", "easy", "--format", "csv"];
     let with = |limit: &str| {
@@ -183,13 +183,13 @@ fn an_empty_standard_input() {
 }
 
 #[test]
-fn deadlines_that_are_no_number() {
+fn non_numeric_deadlines() {
     let table = "job_id,submit_s,runtime_s,procs,deadline_s\n1,0,5,1,NaN\n2,1,5,1,20\n3,2,5,1,-4\n";
     insta::assert_snapshot!(replay("nan.csv", table.as_bytes()));
 }
 
 #[test]
-fn a_table_without_a_column_that_it_needs() {
+fn table_without_a_required_column() {
     insta::assert_snapshot!(replay("column.csv", b"job_id,submit_s,procs\n1,0,1\n"));
 }
 
@@ -204,12 +204,12 @@ fn an_unknown_parameter_of_a_policy() {
 }
 
 #[test]
-fn a_parameter_that_cannot_be_that() {
+fn invalid_value_of_a_policy_parameter() {
     insta::assert_snapshot!(tollgate(&["replay", "--policy", "easy:order=size"]));
 }
 
 #[test]
-fn a_policy_that_weighs_budgets_where_nobody_pays() {
+fn budget_policy_without_a_market() {
     insta::assert_snapshot!(tollgate(&["replay", "--policy", "easy,first-reward"]));
 }
 

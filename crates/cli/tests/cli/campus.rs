@@ -2,7 +2,7 @@
 
 use crate::program::{file, tollgate};
 
-/// Two tasks that ended and one that was taken back, from Tuesday 2010-03-02.
+/// Two finished tasks and one cancelled task, from Tuesday 2010-03-02.
 const HISTORY: &str = "\
 ClusterId = 1\nQDate = 1267524000\nJobStatus = 4\nJobStartDate = 1267524060\n\
 JobCurrentStartDate = 1267524060\nCompletionDate = 1267524660\nRemoteWallClockTime = 600.0\n\n\
@@ -14,7 +14,7 @@ EnteredCurrentStatus = 1267610460\nRemoteWallClockTime = 86400.0\n\n";
 const LOGINS: &str = "computer,login,logout\na,1267524000,1267527600\nb,1267525000,\n";
 
 #[test]
-fn own_records() {
+fn campus_replay_of_given_records() {
     let history = file("campus-history", HISTORY.as_bytes());
     let logins = file("campus-logins.csv", LOGINS.as_bytes());
     let words = |more: &[&'static str]| {
@@ -31,7 +31,7 @@ fn own_records() {
 }
 
 #[test]
-fn without_records_the_campus_is_synthetic() {
+fn campus_without_records_is_synthetic() {
     let ran = tollgate(&[
         "replay",
         "--world",
@@ -49,7 +49,7 @@ fn without_records_the_campus_is_synthetic() {
 }
 
 #[test]
-fn what_is_wrong_is_said() {
+fn invalid_campus_options_are_rejected() {
     for (name, words) in [
         ("of-the-other-world", &["--retry", "n2:3"][..]),
         ("of-this-world", &["--world", "campus", "--policy", "easy"]),
@@ -68,6 +68,6 @@ fn what_is_wrong_is_said() {
 }
 
 #[test]
-fn the_policies_are_listed() {
+fn campus_policies_are_listed() {
     insta::assert_snapshot!(tollgate(&["policies", "--world", "campus"]));
 }

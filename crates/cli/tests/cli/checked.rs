@@ -1,4 +1,4 @@
-//! Every schedule passes its verification: all policies, in all markets.
+//! Tests that every schedule passes its verification, under all policies and in all markets.
 
 use crate::program::tollgate;
 
@@ -12,22 +12,22 @@ fn check(market: &str) {
 }
 
 #[test]
-fn where_nobody_pays() {
+fn schedules_without_a_market_are_valid() {
     check("none");
 }
 
 #[test]
-fn where_the_provider_sets_prices() {
+fn schedules_in_the_commodity_market_are_valid() {
     check("commodity");
 }
 
 #[test]
-fn where_users_bid() {
+fn schedules_in_the_bid_market_are_valid() {
     check("bid");
 }
 
 #[test]
-fn policies_away_from_their_markets() {
+fn schedules_of_policies_in_other_markets_are_valid() {
     let policies = "fcfs,easy,easy:pass=event,conservative,conservative:compress=false,edf,sjf-bf";
     for market in ["commodity", "bid"] {
         let words = [

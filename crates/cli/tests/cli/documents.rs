@@ -1,4 +1,4 @@
-//! What the documents show is what the program says.
+//! Tests that the documents show the output of the program.
 
 use std::fs;
 use std::path::Path;

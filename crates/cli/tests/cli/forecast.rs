@@ -1,10 +1,11 @@
-//! `tollgate forecast`: what is said of classes, of one job, and of how good that was.
+//! `tollgate forecast`: forecasts for classes and for one job, and their accuracy.
 
 use std::fs;
 
 use crate::program::{file, folder, tollgate, tollgate_reading};
 
-/// A job table: `ann` is steady, `bob` changes his mode, `eve` runs two programs, `joe` comes once.
+/// Returns a job table: `ann` is steady, `bob` changes mode, `eve` runs two programs, and `joe`
+/// submits one job.
 fn table() -> String {
     let mut table = String::from(
         "job_id,submit_s,runtime_s,procs,estimate_s,user,executable,wait_s,cpu_time_s,peak_memory_bytes\n",
@@ -31,7 +32,7 @@ fn jobs(name: &'static str) -> &'static str {
 }
 
 #[test]
-fn every_class_is_answered() {
+fn forecast_lists_every_class() {
     insta::assert_snapshot!(tollgate(&["forecast", jobs("classes.csv")]));
 }
 
@@ -44,7 +45,7 @@ fn classes_as_json_and_csv() {
 }
 
 #[test]
-fn classes_by_keys_that_are_asked_for() {
+fn classes_use_the_given_keys() {
     let words = ["forecast", jobs("keys.csv"), "-q", "--by", "user,exe"];
     insta::assert_snapshot!(tollgate(&words));
 }
@@ -73,7 +74,7 @@ fn one_job_is_explained() {
 }
 
 #[test]
-fn what_was_learned_is_gone_on_with() {
+fn saved_state_is_continued() {
     let name = jobs("learned.csv");
     let state = folder().join("learned.json");
     let _ = fs::remove_file(&state);
@@ -105,7 +106,7 @@ fn what_was_learned_is_gone_on_with() {
 }
 
 #[test]
-fn a_state_that_cannot_be_used() {
+fn unusable_state_is_rejected() {
     let state = folder().join("whole.json");
     let _ = fs::remove_file(&state);
     tollgate(&["forecast", jobs("state.csv"), "--state", "whole.json"]).answer();
@@ -204,7 +205,7 @@ fn an_evaluation_leaves_tables_a_report_and_pictures() {
     assert_eq!(fs::read(out.join("report.html")).unwrap(), first);
 }
 
-/// A job table with these lines under a head.
+/// Forecasts a job table with these lines under a header.
 fn forecast_of(name: &'static str, lines: &str) -> String {
     let text = format!("job_id,submit_s,runtime_s,procs,user\n{lines}");
     let words = ["forecast", file(name, text.as_bytes())];
@@ -212,26 +213,26 @@ fn forecast_of(name: &'static str, lines: &str) -> String {
 }
 
 #[test]
-fn absurd_run_times_are_said_and_give_finite_bounds() {
+fn absurd_runtimes_are_reported_and_give_finite_bounds() {
     let lines = "1,0,NaN,1,ann\n2,1,0,1,ann\n3,2,-50,1,ann\n4,3,1e300,1,ann\n5,4,9e11,1,ann\n6,5,60,1,ann\n";
     insta::assert_snapshot!(forecast_of("absurd-runs.csv", lines));
 }
 
 #[test]
-fn time_that_runs_backwards_and_records_that_come_twice() {
+fn unordered_and_duplicate_records_are_accepted() {
     let lines = "1,900,60,1,ann\n2,300,61,1,ann\n3,600,62,1,ann\n2,300,61,1,ann\n";
     insta::assert_snapshot!(forecast_of("backwards.csv", lines));
 }
 
 #[test]
-fn a_class_of_one_job_a_constant_one_and_nobody() {
+fn degenerate_classes_are_forecast() {
     let constant = (2..40).map(|job| format!("{job},{job}000,500,1,bob\n"));
     let lines = "1,0,60,1,ann\n".to_owned() + &constant.collect::<String>() + "50,60000,7,1,\n";
     insta::assert_snapshot!(forecast_of("few.csv", &lines));
 }
 
 #[test]
-fn nothing_to_learn_from() {
+fn forecast_without_usable_jobs_is_rejected() {
     insta::assert_snapshot!(
         "never_ran",
         forecast_of("never-ran.csv", "1,0,0,1,ann\n2,1,-1,1,ann\n")
@@ -248,7 +249,7 @@ fn nothing_to_learn_from() {
 }
 
 #[test]
-fn words_that_cannot_be() {
+fn invalid_options_are_rejected() {
     let name = jobs("words.csv");
     for (case, words) in [
         ("level_above_one", ["--level", "95"]),

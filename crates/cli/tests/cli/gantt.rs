@@ -18,7 +18,7 @@ fn the_schedule_of_a_policy_is_drawn() {
 }
 
 #[test]
-fn a_chart_of_several_policies_is_refused() {
+fn chart_of_several_policies_is_rejected() {
     let ran = tollgate(&["replay", "--policy", "edf,fcfs", "--gantt", "never.svg"]);
     assert_eq!(ran.code, Some(2), "{ran}");
     assert!(

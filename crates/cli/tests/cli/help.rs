@@ -1,24 +1,24 @@
-//! What the program says about itself.
+//! Tests of the help and the version of the program.
 
 use crate::program::tollgate;
 
 #[test]
-fn the_program() {
+fn program_help() {
     insta::assert_snapshot!(tollgate(&["--help"]));
 }
 
 #[test]
-fn replay() {
-    insta::assert_snapshot!(tollgate(&["replay", "--help"]));
+fn replay_help() {
+    insta::assert_snapshot!(tollgate(&["replay_help", "--help"]));
 }
 
 #[test]
-fn the_list_of_policies() {
+fn policies_help() {
     insta::assert_snapshot!(tollgate(&["policies", "--help"]));
 }
 
 #[test]
-fn no_words_are_answered_with_those_that_there_are() {
+fn call_without_arguments_prints_the_commands() {
     insta::assert_snapshot!(tollgate(&[]));
 }
 
@@ -28,13 +28,13 @@ fn an_unknown_command_is_wrong_usage() {
 }
 
 #[test]
-fn of_study() {
+fn study_help() {
     insta::assert_snapshot!(tollgate(&["study", "--help"]));
     insta::assert_snapshot!(tollgate(&["study", "run", "--help"]));
 }
 
 #[test]
-fn of_the_commands_of_a_service() {
+fn service_commands_help() {
     for command in ["submit", "quote", "wait", "worker", "qsub", "qstat", "qdel"] {
         insta::assert_snapshot!(command, tollgate(&[command, "--help"]));
     }
@@ -48,11 +48,11 @@ fn help_of_help_is_the_help_of_the_program() {
 }
 
 #[test]
-fn unknown_option_gets_a_tip_only_if_one_is_near() {
+fn unknown_option_gets_a_tip_only_for_a_similar_name() {
     for (command, option) in [
-        ("replay", "--out"),
-        ("replay", "--report"),
-        ("replay", "--start"),
+        ("replay_help", "--out"),
+        ("replay_help", "--report"),
+        ("replay_help", "--start"),
         ("submit", "--queue"),
     ] {
         let ran = tollgate(&[command, option]).to_string();

@@ -1,13 +1,13 @@
-//! What users see of the program `tollgate`: its answers, messages and exit codes.
+//! Tests of the program `tollgate`: its output, messages and exit codes.
 //!
 //! | module | behaviour |
 //! |---|---|
-//! | [`help`] | what it says about itself |
+//! | [`help`] | help and version |
 //! | [`policies`] | `tollgate policies` |
 //! | [`replay`] | `tollgate replay` on the embedded workload and on small files |
 //! | [`forecast`] | `tollgate forecast` |
 //! | [`gantt`] | the picture of a schedule |
-//! | [`records`] | records of every format, from a file, a folder or standard input |
+//! | [`records`] | traces of every format, from a file, a directory or standard input |
 //! | [`bad_input`] | one message and an exit code for everything that is wrong |
 //! | [`study`] | `tollgate study` |
 //! | [`study_report`] | `tollgate study report` |
@@ -16,8 +16,8 @@
 //! | [`campus`] | `tollgate replay --world campus` |
 //! | [`checked`] | every schedule passes its verification |
 //! | [`pipes`] | readers that stop reading |
-//! | [`documents`] | what the documents show is what the program says |
-//! | [`published`] | figures that were published or agreed upon, on real traces |
+//! | [`documents`] | the documents show the output of the program |
+//! | [`published`] | published or independently confirmed results, on real traces |
 
 mod bad_input;
 mod campus;

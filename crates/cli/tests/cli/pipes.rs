@@ -5,7 +5,7 @@ use std::process::Stdio;
 use crate::program::command;
 
 #[test]
-fn a_closed_standard_output_is_the_end() {
+fn closed_stdout_ends_the_program_silently() {
     for words in [
         &["replay", "--last", "50"][..],
         &["policies"],
@@ -28,7 +28,7 @@ fn a_closed_standard_output_is_the_end() {
 }
 
 #[test]
-fn a_closed_standard_error_hides_nothing_of_the_answer() {
+fn closed_stderr_does_not_change_the_answer() {
     let mut child = command(&["replay", "--last", "50", "--policy", "easy"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

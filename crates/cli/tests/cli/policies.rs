@@ -3,17 +3,17 @@
 use crate::program::tollgate;
 
 #[test]
-fn each_with_its_line_paper_markets_and_parameters() {
+fn policies_table_shows_paper_markets_and_parameters() {
     insta::assert_snapshot!(tollgate(&["policies"]));
 }
 
 #[test]
-fn as_csv() {
+fn policies_as_csv() {
     insta::assert_snapshot!(tollgate(&["policies", "--format", "csv"]));
 }
 
 #[test]
-fn as_json_with_the_same_names_as_the_short_list() {
+fn policies_as_json_match_the_short_list() {
     let json = tollgate(&["policies", "--format", "json"]).answer();
     let listed: serde_json::Value = serde_json::from_str(&json).unwrap();
     let listed = listed.as_array().unwrap().iter();
@@ -26,7 +26,7 @@ fn as_json_with_the_same_names_as_the_short_list() {
 }
 
 #[test]
-fn those_of_personal_clusters() {
+fn policies_of_the_federation_world() {
     insta::assert_snapshot!(tollgate(&["policies", "--world", "federation"]));
 }
 
@@ -37,7 +37,7 @@ fn one_policy_is_shown_by_its_name_or_alias() {
 }
 
 #[test]
-fn an_unknown_policy_is_answered_with_a_near_one() {
+fn unknown_policy_gets_a_similar_name_as_hint() {
     insta::assert_snapshot!("near", tollgate(&["policies", "esay"]));
     insta::assert_snapshot!("far", tollgate(&["policies", "lottery"]));
 }

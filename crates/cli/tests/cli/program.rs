@@ -1,4 +1,4 @@
-//! The program under test, and the files that it is run on.
+//! The program under test, and its input files.
 
 use std::fmt;
 use std::fs;
@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What a run of the program left behind.
+/// The exit code and the output of a run of the program.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ProgramOutput {
     pub(crate) stdout: String,
@@ -15,7 +15,7 @@ pub(crate) struct ProgramOutput {
 }
 
 impl ProgramOutput {
-    /// The answer of a run that must have gone well.
+    /// Returns the output of a run that must have succeeded.
     #[track_caller]
     pub(crate) fn answer(self) -> String {
         assert_eq!(self.code, Some(0), "{self}");
@@ -23,7 +23,7 @@ impl ProgramOutput {
     }
 }
 
-/// As it stands in snapshots.
+/// The output as it appears in snapshots.
 impl fmt::Display for ProgramOutput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
@@ -42,12 +42,12 @@ impl fmt::Display for ProgramOutput {
     }
 }
 
-/// Runs the program with these words.
+/// Runs the program with these arguments.
 pub(crate) fn tollgate(words: &[&str]) -> ProgramOutput {
     tollgate_reading(words, b"")
 }
 
-/// Runs the program with these words and bytes on its standard input.
+/// Runs the program with these arguments and these bytes on its standard input.
 pub(crate) fn tollgate_reading(words: &[&str], input: &[u8]) -> ProgramOutput {
     let mut child = command(words)
         .stdin(Stdio::piped())
@@ -56,7 +56,7 @@ pub(crate) fn tollgate_reading(words: &[&str], input: &[u8]) -> ProgramOutput {
         .spawn()
         .expect("the program starts");
     let mut stdin = child.stdin.take().expect("a pipe");
-    // A program that does not want its input is no failure of the test.
+    // A program that does not read its input does not fail the test.
     let _ = stdin.write_all(input);
     drop(stdin);
     let output = child.wait_with_output().expect("the program ends");
@@ -67,7 +67,8 @@ pub(crate) fn tollgate_reading(words: &[&str], input: &[u8]) -> ProgramOutput {
     }
 }
 
-/// The program, to be run in the folder of [`file`], in an environment that changes nothing.
+/// Returns the program as a command that runs in the directory of [`file`], in a neutral
+/// environment.
 pub(crate) fn command(words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tollgate"));
     command
@@ -77,18 +78,18 @@ pub(crate) fn command(words: &[&str]) -> Command {
     command
 }
 
-/// Writes a file for one test; the program finds it by this name.
+/// Writes a file for one test. The program finds the file by the returned name.
 pub(crate) fn file(name: &'static str, bytes: &[u8]) -> &'static str {
     fs::write(folder().join(name), bytes).expect("the folder of the tests can be written to");
     name
 }
 
-/// Where [`file`] puts files and the program runs.
+/// Returns the directory in which [`file`] writes files and the program runs.
 pub(crate) fn folder() -> &'static Path {
     Path::new(env!("CARGO_TARGET_TMPDIR"))
 }
 
-/// A real trace; none, and a word about it, without a trace folder.
+/// Returns the path of a real trace. None, with a note, without a directory of traces.
 pub(crate) fn trace(name: &str) -> Option<PathBuf> {
     let Some(folder) = std::env::var_os("TOLLGATE_TRACES") else {
         eprintln!("skipped: TOLLGATE_TRACES names no folder of traces");

@@ -1,4 +1,4 @@
-//! Figures that were published or agreed upon, on real traces, through the command line.
+//! Tests of published or independently confirmed results, on real traces, through the command line.
 
 use std::path::Path;
 
@@ -19,8 +19,8 @@ fn number(policy: &Value, key: &str) -> f64 {
         .unwrap_or_else(|| panic!("{key} of {policy}"))
 }
 
-/// Independent simulators agree on these for textbook EASY, with one scheduling pass an instant,
-/// with one an event, and without the processors that a reservation leaves over.
+/// Independent simulators agree on these results for textbook EASY: with one scheduling pass per
+/// instant, with one pass per event, and without the processors that a reservation leaves over.
 #[test]
 fn easy_on_lublin() {
     let Some(trace) = trace("lublin_256.swf.gz") else {
@@ -44,7 +44,8 @@ fn easy_on_lublin() {
     }
 }
 
-/// Means over seeds 1 to 5 of the fulfilled jobs, in % of those submitted and of those accepted.
+/// Returns the means over seeds 1 to 5 of the fulfilled jobs, in % of the submitted jobs and in %
+/// of the accepted jobs.
 fn sdsc_sp2(policy: &str, words: &[&str]) -> Option<(f64, f64)> {
     let trace = trace("SDSC-SP2-1998-4.2-cln.swf.gz")?;
     let of_seed = |seed: u32| {
@@ -62,8 +63,8 @@ fn sdsc_sp2(policy: &str, words: &[&str]) -> Option<(f64, f64)> {
     }))
 }
 
-/// Two means of 5 seeds each lie within 1.9 deviations of a single seed, or 3 standard errors;
-/// to that comes how the reference is rounded.
+/// Asserts that two results agree. Two means of 5 seeds each lie within 1.9 deviations of a single
+/// seed, which are 3 standard errors. The tolerance includes the rounding of the reference.
 #[track_caller]
 fn agree(found: f64, reference: f64, deviation: f64, rounding: f64) {
     let tolerance = 1.9 * deviation + rounding;
@@ -107,7 +108,7 @@ fn recorded_estimates_on_sdsc_sp2() {
 }
 
 #[test]
-fn libra_risk_leads_the_more_the_more_urgent_jobs_are() {
+fn lead_of_libra_risk_grows_with_urgent_jobs() {
     for (urgent, reference, deviation) in [("0", 21.0, 0.67), ("1", 40.0, 1.23)] {
         let of = |policy| sdsc_sp2(policy, &["--high-urgency", urgent]);
         let (Some(risk), Some(libra)) = (of("libra-risk"), of("libra")) else {
@@ -117,7 +118,7 @@ fn libra_risk_leads_the_more_the_more_urgent_jobs_are() {
     }
 }
 
-/// The published subset, jobs that never ran left out after the cut.
+/// The published subset, where jobs that never ran are left out after the cut.
 #[test]
 fn the_last_5000_of_sdsc_sp2() {
     let Some(trace) = trace("SDSC-SP2-1998-4.2-cln.swf.gz") else {

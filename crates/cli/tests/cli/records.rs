@@ -1,4 +1,4 @@
-//! Records of every format, from a file, a folder or standard input.
+//! Tests of traces of every format, from a file, a directory or standard input.
 
 use std::fs;
 
@@ -84,7 +84,7 @@ fn an_event_log_and_a_folder() {
 }
 
 #[test]
-fn what_is_no_record_of_jobs() {
+fn file_without_jobs_is_rejected() {
     let rrd = file(
         "load.rrd",
         b"RRD\x000003\0\0\0\0/%\xc0\xc7C+\x1f[\x10\0\0\0",

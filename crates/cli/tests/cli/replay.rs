@@ -16,17 +16,17 @@ job_id,submit_s,runtime_s,procs,estimate_s,deadline_s,budget,penalty_per_s,site,
 ";
 
 #[test]
-fn the_embedded_workload_needs_nothing() {
+fn embedded_workload_needs_no_options() {
     insta::assert_snapshot!(tollgate(&["replay", "--last", "300"]));
 }
 
 #[test]
-fn where_users_bid() {
+fn table_in_the_bid_market() {
     insta::assert_snapshot!(tollgate(&["replay", "--last", "300", "--market", "bid"]));
 }
 
 #[test]
-fn where_the_provider_sets_prices() {
+fn table_in_the_commodity_market() {
     insta::assert_snapshot!(tollgate(&[
         "replay",
         "--last",
@@ -54,7 +54,7 @@ fn policies_as_a_list_and_repeated_with_settings() {
 }
 
 #[test]
-fn json() {
+fn json_without_a_market() {
     let words = [
         "replay",
         "--last",
@@ -62,13 +62,13 @@ fn json() {
         "--policy",
         "libra-risk,edf-bf",
         "--format",
-        "json",
+        "json_without_a_market",
     ];
     insta::assert_snapshot!(tollgate(&words));
 }
 
 #[test]
-fn json_where_users_bid() {
+fn json_in_the_bid_market() {
     let words = [
         "replay",
         "--last",
@@ -79,7 +79,7 @@ fn json_where_users_bid() {
         "bid",
     ];
     insta::assert_snapshot!(tollgate(
-        &[&words[..], &["--format", "json", "-q"]].concat()
+        &[&words[..], &["--format", "json_without_a_market", "-q"]].concat()
     ));
 }
 
@@ -89,9 +89,9 @@ fn csv_has_the_keys_of_json_as_columns() {
         "replay", "--last", "200", "--market", "bid", "--quiet", "--format",
     ];
     let csv = tollgate(&[&words[..], &["csv"]].concat()).answer();
-    let json = tollgate(&[&words[..], &["json"]].concat()).answer();
-    let json: Value = serde_json::from_str(&json).unwrap();
-    let keys = json["policies"][0].as_object().unwrap().keys();
+    let json_without_a_market = tollgate(&[&words[..], &["json_without_a_market"]].concat()).answer();
+    let json_without_a_market: Value = serde_json::from_str(&json_without_a_market).unwrap();
+    let keys = json_without_a_market["policies"][0].as_object().unwrap().keys();
     let columns = csv.lines().next().unwrap().split(',');
     assert!(columns.eq(keys), "{csv}");
     insta::assert_snapshot!(csv);
@@ -118,7 +118,7 @@ fn a_job_table_and_a_row_for_each_job() {
 }
 
 #[test]
-fn without_a_market_rows_have_no_money() {
+fn rows_without_a_market_have_no_money() {
     let words = [
         "replay",
         "-",
@@ -149,13 +149,13 @@ fn jobs_that_never_ran_can_be_kept() {
 }
 
 #[test]
-fn a_seed_changes_what_is_drawn_and_nothing_else() {
+fn seed_changes_only_the_synthesised_slas() {
     let run = |seed: &str| {
         let words = [
-            "replay", "--last", "300", "--policy", "libra", "--format", "json",
+            "replay", "--last", "300", "--policy", "libra", "--format", "json_without_a_market",
         ];
-        let json = tollgate(&[&words[..], &["-q", "--seed", seed]].concat()).answer();
-        serde_json::from_str::<Value>(&json).unwrap()
+        let json_without_a_market = tollgate(&[&words[..], &["-q", "--seed", seed]].concat()).answer();
+        serde_json::from_str::<Value>(&json_without_a_market).unwrap()
     };
     let (one, two) = (run("1"), run("2"));
     assert_eq!(one["workload"], two["workload"]);

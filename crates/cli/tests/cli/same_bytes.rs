@@ -1,11 +1,11 @@
-//! The same input gives the same bytes, on any number of threads.
+//! Tests that the same input gives the same bytes on any number of threads.
 
 use std::fs;
 
 use crate::program::{folder, tollgate};
 
 #[test]
-fn on_one_thread_and_on_several() {
+fn output_is_identical_on_one_and_on_several_threads() {
     let run = |threads: &str, file: &str| {
         let words = [
             "replay", "--last", "800", "--market", "bid", "--format", "json",

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::program::{command, file, folder, tollgate, trace};
 
-/// Two policies on forty jobs; the second claim is expected to hold and does not.
+/// Two policies on forty jobs. The second claim is expected to hold and does not.
 const SMALL: &str = r#"
 name = "small"
 title = "A small one"
@@ -48,7 +48,7 @@ relation = "greater"
 by = 86400
 "#;
 
-/// Writes the small study, and clears the folder that its test uses.
+/// Writes the small study, and clears the directory of its test.
 fn small(name: &'static str, out: &str) -> &'static str {
     fs::remove_dir_all(out_folder(out)).ok();
     file(name, SMALL.as_bytes())
@@ -71,7 +71,7 @@ fn files(out: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_list_names_what_can_be_shown() {
+fn listed_studies_can_be_shown() {
     insta::assert_snapshot!(tollgate(&["study", "list"]));
     for name in tollgate(&["study", "list", "--quiet"]).answer().lines() {
         let shown = tollgate(&["study", "show", name]).answer();
@@ -102,7 +102,7 @@ fn a_run_ends_with_the_ledger_and_leaves_its_files() {
 }
 
 #[test]
-fn strict_insists_on_what_is_expected_to_hold() {
+fn strict_run_fails_if_an_expected_claim_is_broken() {
     let study = small("study-strict.toml", "study-strict");
     let words = ["study", "run", study, "--out", "study-strict", "--strict"];
     let ran = tollgate(&[&words[..], &["--quiet", "--format", "csv"]].concat());
@@ -111,7 +111,7 @@ fn strict_insists_on_what_is_expected_to_hold() {
 }
 
 #[test]
-fn a_folder_is_resumed_when_asked() {
+fn interrupted_run_is_resumed() {
     let study = small("study-resume.toml", "study-resume");
     let words = ["study", "run", study, "--out", "study-resume", "--quiet"];
     let first = tollgate(&words).answer();
@@ -170,7 +170,7 @@ fn a_dry_run_prints_the_script_of_the_job_array() {
 }
 
 #[test]
-fn a_trace_takes_the_place_of_the_generated_jobs() {
+fn trace_replaces_the_generated_workload() {
     let study = small("study-trace.toml", "study-trace");
     let table = file(
         "study-trace.csv",
@@ -191,7 +191,7 @@ fn a_trace_takes_the_place_of_the_generated_jobs() {
 }
 
 #[test]
-fn what_is_wrong_is_said_in_one_message() {
+fn invalid_study_gives_one_message() {
     let wrong = SMALL.replace("vary =", "varry =");
     let file = file("study-wrong.toml", wrong.as_bytes());
     insta::assert_snapshot!(tollgate(&["study", "run", file]));
@@ -213,10 +213,10 @@ fn the_schema_is_json() {
     assert_eq!(schema["title"], "Experiment");
 }
 
-/// Two seeds, to be quick: their intervals are the two values, so a claim that holds does so
-/// under both.
+/// The study runs two seeds to be fast. Their intervals are the two values, so a claim that holds
+/// does so under both seeds.
 #[test]
-fn on_the_papers_trace_its_main_claims_hold() {
+fn main_claims_hold_on_the_trace_of_the_paper() {
     let Some(trace) = trace("SDSC-SP2-1998-4.2-cln.swf.gz") else {
         return;
     };
@@ -256,7 +256,7 @@ fn on_the_papers_trace_its_main_claims_hold() {
     assert!(!verdict("urgency-risk-rises"), "{ledger}");
 }
 
-/// A batch system that runs the elements of an array one after another, at once.
+/// A mock batch system that runs the elements of an array at once, one after another.
 const SBATCH: &str = r#"#!/bin/sh
 for word; do script=$word; done
 chunks=$(sed -n 's/^#SBATCH --array=1-//p' "$script")
@@ -267,7 +267,7 @@ done
 
 #[cfg(unix)]
 #[test]
-fn a_job_array_is_waited_for_and_gathered() {
+fn job_array_is_awaited_and_its_results_gathered() {
     use std::os::unix::fs::PermissionsExt;
 
     let study = small("study-array.toml", "study-array");
@@ -296,7 +296,7 @@ fn a_job_array_is_waited_for_and_gathered() {
 }
 
 #[test]
-fn without_a_batch_system_the_next_thing_to_try_is_said() {
+fn missing_batch_system_gives_a_hint() {
     let study = small("study-nowhere.toml", "study-nowhere");
     let words = [
         "study",
@@ -322,7 +322,7 @@ fn without_a_batch_system_the_next_thing_to_try_is_said() {
 }
 
 #[test]
-fn study_beyond_a_million_rows_is_refused_before_it_is_planned() {
+fn study_beyond_a_million_rows_is_rejected_before_planning() {
     let text = SMALL.replace("seeds = 2", "seeds = 4000000000");
     let name = file("endless.toml", text.as_bytes());
     insta::assert_snapshot!(tollgate(&["study", "run", name, "--out", "endless"]));

@@ -1,9 +1,9 @@
-//! `tollgate study report`: the page of a study that was run.
+//! `tollgate study report`: the page of a finished study.
 
 use crate::program::{folder, tollgate};
 
 #[test]
-fn a_folder_without_a_study_is_wrong_usage() {
+fn directory_without_a_study_is_a_usage_error() {
     let nowhere = folder().join("no-study");
     let ran = tollgate(&["study", "report", nowhere.to_str().unwrap()]);
     assert_eq!(ran.code, Some(2), "{ran}");

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::program::{file, folder, tollgate, tollgate_reading};
 
-/// Five jobs of three users, one of whom cannot count.
+/// Five jobs of three users, one with an invalid number.
 const SWF: &[u8] = b"\
 ; Computer: a small one
 ; UnixStartTime: 893466664
@@ -20,7 +20,7 @@ const SWF: &[u8] = b"\
 5 700000 50 90000 2 -1 -1 2 -1 -1 1 31 12 7 2 -1 -1 -1
 ";
 
-/// The same, in short, with names, an SLA and a column that tollgate does not know.
+/// A short job table with names, an SLA and a column that tollgate does not know.
 const TABLE: &[u8] = b"\
 job_id,submit_s,runtime_s,procs,estimate_s,user,account,executable,deadline_s,host
 11,0,10.5,2,20,ann,physics,sim,40,node1
@@ -29,13 +29,13 @@ job_id,submit_s,runtime_s,procs,estimate_s,user,account,executable,deadline_s,ho
 ";
 
 #[test]
-fn info_for_people() {
+fn info_as_text() {
     let name = file("info.swf", SWF);
     insta::assert_snapshot!(tollgate(&["trace", "info", name]));
 }
 
 #[test]
-fn info_of_a_clock_that_does_not_say_when_it_began() {
+fn info_of_a_clock_without_origin() {
     insta::assert_snapshot!(tollgate_reading(&["trace", "info", "-"], TABLE));
 }
 
@@ -72,7 +72,7 @@ fn info_in_a_zone() {
 }
 
 #[test]
-fn info_of_what_is_no_record_of_jobs() {
+fn info_of_records_other_than_jobs() {
     let logins = b"computer,login,logout\na,100,400\nb,200,\na,500,600\nc,soon,\n";
     let logins = file("logins.csv", logins);
     let swf = file("beside-logins.swf", SWF);
@@ -116,7 +116,7 @@ fn conversion_to_a_job_table() {
 }
 
 #[test]
-fn a_file_may_take_its_own_place_and_be_compressed() {
+fn input_file_can_be_replaced_by_compressed_output() {
     let name = file("own-place.csv", TABLE);
     let before = tollgate(&["trace", "convert", name, "--to", "csv", "-q"]).answer();
     assert_eq!(
@@ -155,7 +155,7 @@ fn an_output_without_a_format() {
 
 #[cfg(not(feature = "parquet"))]
 #[test]
-fn parquet_is_answered() {
+fn parquet_is_rejected_without_the_feature() {
     let name = file("no-parquet.csv", TABLE);
     insta::assert_snapshot!(tollgate(&["trace", "convert", name, "--to", "parquet"]));
 }
@@ -186,7 +186,7 @@ fn a_check_lists_each_finding_and_fails() {
 }
 
 #[test]
-fn a_check_that_finds_nothing_is_done() {
+fn check_without_findings_succeeds() {
     let clean = b"; MaxNodes: 2\n1 0 5 60 4 50.5 1000 4 900 2000 1 31 12 5 2 -1 -1 -1\n";
     let ran = tollgate_reading(&["trace", "check", "-"], clean);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""), "{ran}");
@@ -212,7 +212,7 @@ fn anonymous_jobs_under_a_seed() {
 }
 
 #[test]
-fn a_key_decides_about_tokens_and_a_drawn_one_is_gone() {
+fn same_key_gives_same_tokens_and_random_keys_differ() {
     let name = file("keyed.csv", TABLE);
     let words = ["trace", "anonymise", name, "--to", "csv", "-q"];
     let keyed = |name: &'static str, key: &[u8]| {
@@ -239,7 +239,7 @@ fn generated_jobs() {
     insta::assert_snapshot!(tollgate(&["trace", "synth", "--jobs", "0", "--to", "csv"]));
 }
 
-/// The generated jobs are those that `replay` runs.
+/// The generated jobs are the jobs that `replay` runs.
 #[test]
 fn generated_jobs_run_as_the_embedded_workload_does() {
     let words = ["trace", "synth", "-q", "-o", "embedded.swf"];

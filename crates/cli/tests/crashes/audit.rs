@@ -1,4 +1,4 @@
-//! What the service says happened, against what did.
+//! Compares the jobs that the service reports with the jobs that ran.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,7 +8,7 @@ use tollgate_service::api::types::{JobDetails, JobList, LedgerReport};
 
 use crate::site::CrashTestSite;
 
-/// What became of the jobs.
+/// The outcome of the jobs.
 #[derive(Debug)]
 pub(crate) struct JobAudit {
     pub(crate) jobs: usize,
@@ -34,10 +34,11 @@ impl fmt::Display for JobAudit {
     }
 }
 
-/// Waits until all is over and compares. `told` are the jobs that somebody was told were let in.
+/// Waits until all jobs have finished, and compares. `told` are the jobs whose admission was
+/// acknowledged to a client.
 pub(crate) fn audit(site: &mut CrashTestSite, told: &[u64]) -> JobAudit {
     site.wait_until_idle();
-    // Once more: what was recovered must be the same.
+    // The second recovery must give the same state.
     site.kill();
     site.start(&[]);
     site.wait_until_idle();
@@ -107,7 +108,7 @@ fn jobs(site: &CrashTestSite) -> BTreeMap<u64, JobDetails> {
     }
 }
 
-/// How often each attempt left its line.
+/// Returns the number of lines that each attempt wrote.
 fn ran(site: &CrashTestSite) -> BTreeMap<(u64, u32), usize> {
     let text = fs::read_to_string(site.witness()).unwrap_or_default();
     let mut ran = BTreeMap::new();

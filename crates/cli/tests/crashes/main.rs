@@ -1,10 +1,11 @@
-//! The service and the process that runs its jobs are killed with SIGKILL, at every named moment and
-//! at any other under load: afterwards every job that was let in is there once, none was started
-//! twice, none was charged twice, and the ledger agrees with what really ran.
+//! Kills the service and its runner with SIGKILL, at every named failpoint and at random moments
+//! under load. Afterwards every admitted job exists once, no job was started twice or charged
+//! twice, and the ledger agrees with the jobs that ran.
 //!
-//! `storm` does the same with a worker, whose processes are killed too, under arrays, jobs that wait for
-//! others and cancels. `TOLLGATE_KILLS=300 cargo test -p tollgate-cli --test crashes -- --nocapture` is the long form;
-//! `TOLLGATE_SEED` chooses other moments.
+//! `storm` does the same with a worker, whose processes are killed too, under arrays, dependent
+//! jobs and cancellations.
+//! `TOLLGATE_KILLS=300 cargo test -p tollgate-cli --test crashes -- --nocapture` is the long form,
+//! and `TOLLGATE_SEED` chooses other moments.
 
 mod audit;
 mod site;
@@ -18,11 +19,11 @@ use std::time::{Duration, Instant};
 use site::{CrashTestSite, CrashTestUser};
 use tollgate_service::failpoint::ServiceFailpoint;
 
-/// How often the usual test kills something under load.
+/// The number of kills under load in the default test.
 const KILLS: u64 = 12;
-/// How many users hand in jobs meanwhile.
+/// The number of users that submit jobs meanwhile.
 const USERS: u64 = 2;
-/// Where the process that runs jobs is killed.
+/// The failpoints of the runner.
 const RUNNER_POINTS: [&str; 11] = [
     "asked",
     "taken",
@@ -38,7 +39,7 @@ const RUNNER_POINTS: [&str; 11] = [
 ];
 
 #[test]
-fn killed_at_any_moment_under_load_the_service_keeps_its_word() {
+fn service_killed_under_load_keeps_its_promises() {
     let number = |variable: &str| std::env::var(variable).ok()?.parse::<u64>().ok();
     let kills = number("TOLLGATE_KILLS").unwrap_or(KILLS);
     let mut seed = number("TOLLGATE_SEED").unwrap_or(1);
@@ -77,17 +78,17 @@ fn killed_at_any_moment_under_load_the_service_keeps_its_word() {
         "{services} kills of the service, {runners} of the runner, in {:.0} s: {account}",
         began.elapsed().as_secs_f64()
     );
-    // Each kill of the runner can cost no more than what was being run: eight tasks a core.
+    // Each kill of the runner can lose at most the running tasks: eight per core.
     let most = runners as usize * 8 * thread::available_parallelism().map_or(1, usize::from);
     assert!(account.lost <= most, "{account}");
     assert!(account.finished > 0, "{account}");
 }
 
 #[test]
-fn killed_at_named_moments_the_service_keeps_its_word() {
+fn service_killed_at_failpoints_keeps_its_promises() {
     for moment in ServiceFailpoint::ALL {
         let mut site = CrashTestSite::new();
-        // The first such moments belong to the start.
+        // The first such moments belong to startup.
         let fault = format!("{}:{}", moment.key(), after(moment));
         site.start(&[(tollgate_service::failpoint::VARIABLE, &fault)]);
         let mut told = CrashTestUser::new(&site).submit_jobs(6);
@@ -100,7 +101,8 @@ fn killed_at_named_moments_the_service_keeps_its_word() {
     }
 }
 
-/// Snapshots are written at the end; every other moment comes with every job.
+/// Returns the number of passes before the kill. Snapshots are written at the end; every other
+/// failpoint is passed for every job.
 fn after(moment: ServiceFailpoint) -> u32 {
     match moment {
         ServiceFailpoint::SnapshotStarting | ServiceFailpoint::SnapshotWritten => 0,
@@ -113,10 +115,10 @@ fn after(moment: ServiceFailpoint) -> u32 {
 }
 
 #[test]
-fn the_runner_and_the_service_killed_together_the_next_ones_keep_their_word() {
+fn service_and_runner_killed_together_keep_their_promises() {
     for point in RUNNER_POINTS {
         let mut site = CrashTestSite::new();
-        // Each runner that is started is killed there.
+        // Each runner is killed at this point.
         site.start(&[("TOLLGATE_RUNNER_FAULT", point)]);
         let told = CrashTestUser::new(&site).submit_jobs(3);
         thread::sleep(Duration::from_millis(100));
@@ -128,7 +130,7 @@ fn the_runner_and_the_service_killed_together_the_next_ones_keep_their_word() {
     }
 }
 
-/// SplitMix64 (Steele, Lea & Flood 2014).
+/// Returns the next number of SplitMix64 (Steele, Lea & Flood 2014).
 fn random(seed: &mut u64) -> u64 {
     *seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *seed;

@@ -1,4 +1,4 @@
-//! A service in a folder, killed and started again, and its users.
+//! A service in a directory that is killed and restarted, and its users.
 
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -11,9 +11,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use tollgate_service::ApiClient;
 use tollgate_service::api::types::{JobDecision, JobRequest, ServiceStatus, SubmitResponse};
 
-/// How long is waited for what must happen; it takes far less if all is well.
+/// The timeout of every wait. Waits are far shorter if nothing is wrong.
 const TIMEOUT: Duration = Duration::from_secs(120);
-/// Prices, so that there is something to be charged; and nothing is refused.
+/// A configuration with prices, so that jobs are charged, in which no job is rejected.
 const CONFIG: &str =
     "policy = \"libra\"\nmarket = \"commodity\"\nconfidence = 0.0\nmax_resident = 100000\n";
 
@@ -28,7 +28,7 @@ impl CrashTestSite {
         Self::with(CONFIG)
     }
 
-    /// With these settings.
+    /// Creates a site with this configuration.
     pub(crate) fn with(config: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let site = Self {
@@ -45,17 +45,17 @@ impl CrashTestSite {
         self.folder.path().join("data")
     }
 
-    /// Where a worker works.
+    /// Returns the data directory of the worker.
     pub(crate) fn worker_data(&self) -> PathBuf {
         self.folder.path().join("worker")
     }
 
-    /// Where jobs leave a line each.
+    /// Returns the file in which each job writes a line.
     pub(crate) fn witness(&self) -> PathBuf {
         self.folder.path().join("witness")
     }
 
-    /// Starts the service, and waits until it answers or is gone.
+    /// Starts the service, and waits until it answers or has ended.
     pub(crate) fn start(&mut self, environment: &[(&str, &str)]) {
         let log = OpenOptions::new()
             .create(true)
@@ -89,7 +89,7 @@ impl CrashTestSite {
         }
     }
 
-    /// Asks the service to stop, and waits for it.
+    /// Asks the service to stop, and waits for its end.
     pub(crate) fn terminate(&mut self) {
         if let Some(mut service) = self.service.take() {
             if let Some(pid) = Pid::from_raw(service.id() as i32) {
@@ -99,7 +99,7 @@ impl CrashTestSite {
         }
     }
 
-    /// Whether the service was killed.
+    /// Returns whether the service was killed.
     pub(crate) fn died(&mut self) -> bool {
         if let Some(service) = &mut self.service {
             self.ended = service.try_wait().expect("it is our child");
@@ -107,13 +107,13 @@ impl CrashTestSite {
         self.ended.is_some_and(|status| status.code().is_none())
     }
 
-    /// Kills the process that runs the jobs; false if there is none.
+    /// Kills the runner. Returns false if there is no runner.
     pub(crate) fn kill_runner(&self) -> bool {
         !signal_all(&self.runners_below(&self.data())).is_empty()
     }
 
-    /// The processes that run the jobs of the service or the worker in this folder. They are watched by others,
-    /// which are not among them.
+    /// Returns the runners of the service or the worker in this directory. The processes that watch
+    /// the runners are left out.
     pub(crate) fn runners_below(&self, data: &Path) -> Vec<Pid> {
         let runner = data.join("runner");
         let runner = runner.to_string_lossy().into_owned();
@@ -130,7 +130,7 @@ impl CrashTestSite {
         pids.filter(is_ours).filter_map(Pid::from_raw).collect()
     }
 
-    /// The service's process, if it is there.
+    /// Returns the process of the service. None if it does not run.
     pub(crate) fn service(&self) -> Option<Pid> {
         let service = self.service.as_ref()?;
         Pid::from_raw(service.id() as i32)
@@ -140,7 +140,7 @@ impl CrashTestSite {
         connect(&self.data()).expect("the service answers")
     }
 
-    /// Waits until nothing waits or runs.
+    /// Waits until no job waits or runs.
     pub(crate) fn wait_until_idle(&self) {
         let began = Instant::now();
         loop {
@@ -154,7 +154,7 @@ impl CrashTestSite {
     }
 }
 
-/// Kills processes with SIGKILL, one right after the other; those that were there.
+/// Kills processes with SIGKILL, one right after the other. Returns the processes that existed.
 pub(crate) fn signal_all(pids: &[Pid]) -> Vec<Pid> {
     let is_there = |pid: &&Pid| kill_process(**pid, Signal::KILL).is_ok();
     pids.iter().filter(is_there).copied().collect()
@@ -175,7 +175,7 @@ fn status(data: &Path) -> Option<ServiceStatus> {
     connect(data)?.get("/v1/status").ok()
 }
 
-/// Somebody who hands in jobs.
+/// A user who submits jobs.
 pub(crate) struct CrashTestUser {
     data: PathBuf,
     witness: PathBuf,
@@ -189,7 +189,8 @@ impl CrashTestUser {
         }
     }
 
-    /// Hands in some jobs; the numbers of those that were let in. Gives up once nobody answers.
+    /// Submits `n` jobs. Returns the numbers of the admitted jobs. Gives up once the service does
+    /// not answer.
     pub(crate) fn submit_jobs(&self, n: usize) -> Vec<u64> {
         let Some(mut client) = connect(&self.data) else {
             return Vec::new();
@@ -198,7 +199,7 @@ impl CrashTestUser {
         jobs.collect()
     }
 
-    /// Hands in jobs one after the other, whether the service is there or not.
+    /// Submits jobs one after the other, whether the service runs or not.
     pub(crate) fn submit_until(&self, stop: &AtomicBool) -> Vec<u64> {
         let mut told = Vec::new();
         let mut client = None;
@@ -217,9 +218,9 @@ impl CrashTestUser {
         told
     }
 
-    /// The number of the job, if the answer came.
+    /// Submits a job. Returns its number if the answer arrived.
     fn submit(&self, client: &mut ApiClient, n: usize) -> Option<u64> {
-        // Some take long enough to be caught running.
+        // Some jobs run long enough to be killed while they run.
         let nap = if n.is_multiple_of(4) {
             "sleep 0.2; "
         } else {

@@ -1,10 +1,11 @@
-//! Kills under everything at once: the service, its runner, a worker and the worker's runner, one, two or
-//! all of them together, while users submit arrays and jobs that wait for others, and cancel.
+//! Kills the service, its runner, a worker and the worker's runner, alone or together, while users
+//! submit arrays and dependent jobs, and cancel jobs.
 //!
-//! Afterwards no job is missing that was answered, no attempt was started twice, none ran beside another
-//! of its task, none was charged twice, and the ledger is the sum of its entries.
+//! Afterwards every acknowledged job exists, no attempt was started twice, no two attempts of a
+//! task overlapped, no task was charged twice, and the ledger is the sum of its entries.
 //!
-//! `TOLLGATE_ROUNDS=1000 cargo test -p tollgate-cli --test crashes -- --nocapture storm` is the long form.
+//! `TOLLGATE_ROUNDS=1000 cargo test -p tollgate-cli --test crashes -- --nocapture storm` is the
+//! long form.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -27,22 +28,22 @@ use tollgate_service::api::types::{
 use crate::random;
 use crate::site::{CrashTestSite, connect, signal_all};
 
-/// How often the usual test kills something.
+/// The number of rounds of kills in the default test.
 const ROUNDS: u64 = 12;
-/// How many users submit jobs meanwhile.
+/// The number of users that submit jobs meanwhile.
 const USERS: u64 = 2;
-/// One task a node, so that the worker's has its part; a worker that is killed is lost soon, or comes back
-/// before.
+/// A node runs one task, so that the worker's node has its share. A killed worker is soon lost, or
+/// reconnects before.
 const CONFIG: &str = "policy = \"easy\"\nmarket = \"commodity\"\n[workers]\ngrace_s = 2.0\n";
-/// How many tasks wait at most: then users wait too.
+/// The maximum number of queued tasks. Above it, users wait.
 const MAX_QUEUED: u32 = 20;
-/// Writes a line when it begins, and another when it ends.
+/// A script that writes a line at its start and another line at its end.
 const TASK: &str = "\
 say() { echo \"$1 $TOLLGATE_JOB $TOLLGATE_TASK $TOLLGATE_TRY $(date +%s%N)\" >> WITNESS; }
 say begin; sleep NAP; say end
 ";
 
-/// What is killed at once.
+/// A process that is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum KillTarget {
     Service,
@@ -51,7 +52,8 @@ enum KillTarget {
     WorkersRunner,
 }
 
-/// Each alone, those that depend on each other, and all.
+/// The sets of processes that are killed together: each process alone, processes that depend on
+/// each other, and all processes.
 const KILL_SETS: [&[KillTarget]; 8] = {
     use KillTarget::{Runner, Service, Worker, WorkersRunner};
     [
@@ -67,7 +69,7 @@ const KILL_SETS: [&[KillTarget]; 8] = {
 };
 
 #[test]
-fn storm_of_kills_loses_no_job_and_runs_none_twice() {
+fn random_kills_lose_no_job_and_run_none_twice() {
     let number = |variable: &str| std::env::var(variable).ok()?.parse::<u64>().ok();
     let rounds = number("TOLLGATE_ROUNDS").unwrap_or(ROUNDS);
     let mut seed = number("TOLLGATE_SEED").unwrap_or(1);
@@ -85,7 +87,7 @@ fn storm_of_kills_loses_no_job_and_runs_none_twice() {
     let mut killed: BTreeMap<KillTarget, u32> = BTreeMap::new();
     for round in 0..rounds {
         thread::sleep(Duration::from_millis(50 + random(&mut seed) % 400));
-        // Each cast has its turn, whatever the seed.
+        // Each set has its turn, whatever the seed.
         let cast = KILL_SETS[round as usize % KILL_SETS.len()];
         let pids = |victim: &KillTarget| match victim {
             KillTarget::Service => site.service().into_iter().collect(),
@@ -104,7 +106,8 @@ fn storm_of_kills_loses_no_job_and_runs_none_twice() {
         }
         if cast.contains(&KillTarget::Worker) {
             worker.end();
-            // Its jobs go on, or are given up and started again while it is away.
+            // The worker's jobs continue, or the service gives them up and starts them again during
+            // the absence.
             if random(&mut seed).is_multiple_of(3) {
                 until("the worker is given up", || {
                     state_of_worker(&site) == "lost"
@@ -119,7 +122,7 @@ fn storm_of_kills_loses_no_job_and_runs_none_twice() {
         .flat_map(|user| user.join().expect("a user"))
         .collect();
     site.wait_until_idle();
-    // Once more: what was recovered must be the same.
+    // The second recovery must give the same state.
     site.kill();
     site.start(&[]);
     site.wait_until_idle();
@@ -164,7 +167,7 @@ impl StormWorker {
 }
 
 impl Drop for StormWorker {
-    /// What it ran ends with its lease.
+    /// Kills the worker. Its jobs end with its lease.
     fn drop(&mut self) {
         self.end();
     }
@@ -173,7 +176,7 @@ impl Drop for StormWorker {
 fn state_of_worker(site: &CrashTestSite) -> String {
     let nodes: Value = site.client().get("/v1/nodes").expect("nodes");
     let state = nodes["workers"][0]["state"].as_str();
-    // One that never came is not waited for.
+    // The test does not wait for a worker that never connected.
     state.unwrap_or("lost").to_owned()
 }
 
@@ -186,7 +189,7 @@ fn until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-/// A user who submits jobs of every kind, and cancels some.
+/// A user who submits jobs of every kind, and cancels some of them.
 struct StormUser {
     number: u64,
     data: PathBuf,
@@ -202,7 +205,7 @@ impl StormUser {
         }
     }
 
-    /// The jobs that the service said it has.
+    /// Submits and cancels jobs until `stop`. Returns the jobs that the service acknowledged.
     fn work_until(&self, stop: &AtomicBool) -> Vec<u64> {
         let mut told: Vec<u64> = Vec::new();
         let mut client = None;
@@ -228,7 +231,7 @@ impl StormUser {
         told
     }
 
-    /// The number of a job, if the answer came; every other kind of job has its turn.
+    /// Submits a job, alternating between all kinds. Returns its number if the answer arrived.
     fn act(&self, client: &mut ApiClient, n: u64, last: Option<u64>) -> Option<u64> {
         let last = last.filter(|_| n % 6 == 1);
         let request = JobRequest {
@@ -240,7 +243,7 @@ impl StormUser {
         let answer: SubmitResponse = client.post("/v1/jobs", &request).ok()?;
         let job = answer.id?;
         if n.is_multiple_of(5) {
-            // Whether it is over by then, and whether the answer comes, is left open.
+            // The job may have finished by then, and the answer may be missing.
             let done: Result<JobRef, _> = client.post(&format!("/v1/jobs/{job}/cancel"), &());
             drop(done);
         }
@@ -264,7 +267,7 @@ impl StormUser {
     }
 }
 
-/// What became of the tasks.
+/// The outcome of the tasks.
 #[derive(Default)]
 struct TaskAudit {
     jobs: usize,
@@ -290,10 +293,10 @@ impl fmt::Display for TaskAudit {
     }
 }
 
-/// An attempt: job, task, try.
+/// An attempt, as job, task and number of the attempt.
 type StormAttempt = (u64, u32, u32);
 
-/// Compares what the service says with what the tasks wrote, and with its ledger.
+/// Compares the state of the service with the lines that the tasks wrote, and with the ledger.
 fn audit(site: &CrashTestSite, told: &[u64]) -> TaskAudit {
     let jobs = jobs(site);
     for job in told {
@@ -335,7 +338,8 @@ fn audit(site: &CrashTestSite, told: &[u64]) -> TaskAudit {
     seen
 }
 
-/// When each attempt wrote a line of this kind: once.
+/// Returns the time at which each attempt wrote its line of this kind. Each attempt writes the line
+/// once.
 fn stamps(site: &CrashTestSite, kind: &str) -> BTreeMap<StormAttempt, u64> {
     let text = fs::read_to_string(site.witness()).unwrap_or_default();
     let mut stamps = BTreeMap::new();
@@ -372,7 +376,7 @@ fn jobs(site: &CrashTestSite) -> BTreeMap<u64, JobDetails> {
     }
 }
 
-/// The tasks of an array; a job that is none is its own task.
+/// Returns the tasks of an array. A job that is not an array is its own task.
 fn tasks(site: &CrashTestSite, job: &JobDetails) -> Vec<JobDetails> {
     if job.array.is_none() {
         return vec![job.clone()];
@@ -382,7 +386,7 @@ fn tasks(site: &CrashTestSite, job: &JobDetails) -> Vec<JobDetails> {
     tasks.jobs
 }
 
-/// No task is charged twice, and what stands in the accounts is the sum of the entries.
+/// Asserts that no task is charged twice, and that the accounts are the sums of the entries.
 fn ledger(site: &CrashTestSite) {
     let path = site.data().join("tollgate.db");
     let store = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
@@ -400,6 +404,6 @@ fn ledger(site: &CrashTestSite) {
     }
     let ledger: LedgerReport = site.client().get("/v1/ledger").expect("the ledger");
     let booked: f64 = ledger.accounts.iter().map(|account| account.utility).sum();
-    // Credits are kept in millionths.
+    // The store keeps credits in millionths.
     assert_eq!((booked * 1e6).round() as i64, sum, "what is booked");
 }

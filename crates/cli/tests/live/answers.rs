@@ -1,4 +1,4 @@
-//! What each command prints, as JSON: a contract.
+//! The JSON output of each command, which is a contract with users.
 
 use crate::site::{ClientTestSite, redacted};
 
@@ -22,7 +22,7 @@ fn every_answer_as_json() {
         format!("{:#}", redacted(site.tollgate(&words).json()))
     );
     site.tollgate(&["wait", "1", "--quiet"]).answer();
-    // Where it ran depends on the machine, and how long it took on the moment.
+    // The node depends on the machine, and the run time on the moment.
     let mut status = redacted(site.tollgate(&["status", "--format", "json"]).json());
     status["nodes"] = "[nodes]".into();
     status["idle_nodes"] = "[nodes]".into();

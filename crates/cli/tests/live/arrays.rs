@@ -1,4 +1,4 @@
-//! Arrays, and jobs that start after others.
+//! Tests of arrays and dependent jobs.
 
 use crate::site::ClientTestSite;
 
@@ -43,7 +43,7 @@ fn an_array_runs_each_task_with_its_number() {
 }
 
 #[test]
-fn what_tasks_are_told_is_said_in_ranges() {
+fn decisions_of_array_tasks_are_shown_as_ranges() {
     let site = ClientTestSite::start("policy = \"libra\"\n");
     let words = [
         "submit", "-a", "1-500", "-d", "+1h", "-e", "40m", "--format", "json", "--",
@@ -67,7 +67,7 @@ fn what_tasks_are_told_is_said_in_ranges() {
         explained.contains("rejected: insufficient_share"),
         "{explained}"
     );
-    // One of them, and then the rest of them.
+    // The test cancels one task, and then the other tasks.
     site.tollgate(&["cancel", &format!("{id}_1")]).answer();
     assert_eq!(site.tollgate(&["wait", &format!("{id}_1")]).code, Some(1));
     site.tollgate(&["cancel", &id]).answer();
@@ -80,7 +80,7 @@ fn what_tasks_are_told_is_said_in_ranges() {
 }
 
 #[test]
-fn a_job_starts_after_others_and_says_what_it_waits_for() {
+fn dependent_job_starts_after_its_dependencies_and_lists_them() {
     let site = ClientTestSite::start(IN_TURN);
     let first = submit(&site, &["--hold", "-e", "1s", "--", "true"]);
     let second = submit(&site, &["--after", &first, "-e", "1s", "--", "true"]);
@@ -95,7 +95,7 @@ fn a_job_starts_after_others_and_says_what_it_waits_for() {
     assert_eq!(explained, words);
     site.tollgate(&["release", &first]).answer();
     site.tollgate(&["wait", &third]).answer();
-    // A failure ends what waits for success.
+    // A failure cancels the jobs that depend on success.
     let failing = submit(&site, &["--hold", "-e", "1s", "--", "false"]);
     let vain = submit(&site, &["--after", &failing, "--", "true"]);
     site.tollgate(&["release", &failing]).answer();
@@ -115,7 +115,7 @@ fn a_job_starts_after_others_and_says_what_it_waits_for() {
 }
 
 #[test]
-fn an_array_that_is_none_is_refused_in_words() {
+fn invalid_array_is_rejected_with_a_message() {
     let site = ClientTestSite::start("[limits]\narray = 1000\njobs = 2000\n");
     for (words, expected) in [
         (["-a", "5-1"], "array: expected numbers of tasks"),

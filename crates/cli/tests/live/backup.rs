@@ -1,4 +1,4 @@
-//! Backups, and what becomes of a service whose data is gone.
+//! Tests of backups, and of a service whose data is missing.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ fn lines(file: &Path) -> usize {
     fs::read_to_string(file).map_or(0, |text| text.lines().count())
 }
 
-/// Each job's number, state and attempts.
+/// Returns the number, state and attempts of each job.
 fn jobs(site: &ClientTestSite, data: &str) -> Vec<(u64, String, u64)> {
     let words = ["jobs", "--all", "--format", "json", "--data", data];
     let answer = site.tollgate(&words).json();
@@ -33,7 +33,7 @@ fn jobs(site: &ClientTestSite, data: &str) -> Vec<(u64, String, u64)> {
 }
 
 #[test]
-fn backup_of_a_running_service_is_restored_and_what_ran_is_lost_and_not_run_again() {
+fn jobs_running_at_a_backup_are_lost_after_the_restore() {
     let site = ClientTestSite::start("policy = \"libra\"\n");
     submit(&site, &["--", "true"]);
     site.tollgate(&["wait", "1"]).answer();
@@ -102,7 +102,7 @@ fn service_without_its_store_does_not_start_until_it_is_restored() {
             refused.stderr.contains("hint: `tollgate restore BACKUP`"),
             "{refused:?}"
         );
-        // The first time it was empty.
+        // The store was empty in the first round.
         let _ = fs::remove_file(&store);
     }
     site.tollgate(&["restore", "saved"]).answer();
@@ -140,14 +140,14 @@ fn damaged_backup_is_not_restored() {
 }
 
 #[test]
-fn large_store_is_checked_while_the_service_answers_which_ends_if_it_is_damaged() {
+fn service_answers_during_the_store_check_and_ends_on_damage() {
     let mut site = ClientTestSite::start("");
     submit(&site, &["--", "true"]);
     site.tollgate(&["wait", "1"]).answer();
     site.stop();
     let data = site.folder().join("data");
     let store = data.join("tollgate.db");
-    // Bytes behind the last page mean nothing to SQLite, and take no room here.
+    // SQLite ignores bytes behind the last page, and sparse bytes use no disk space.
     let file = fs::File::options().write(true).open(&store).unwrap();
     file.set_len(300 << 20).unwrap();
     let served = site.serve_beside(data.to_str().unwrap());
@@ -170,7 +170,7 @@ fn large_store_is_checked_while_the_service_answers_which_ends_if_it_is_damaged(
     );
 }
 
-/// Changes a byte of the program of a job.
+/// Changes a byte in the program of a job.
 fn damage(store: &Path) {
     let mut bytes = fs::read(store).unwrap();
     let argv = b"\"argv\":[\"true";
@@ -180,7 +180,7 @@ fn damage(store: &Path) {
 }
 
 #[test]
-fn service_ends_with_a_message_when_its_data_folder_is_deleted() {
+fn service_ends_with_a_message_when_its_data_directory_is_deleted() {
     let mut site = ClientTestSite::start("");
     fs::remove_dir_all(site.folder().join("data")).unwrap();
     assert_eq!(site.wait_for_end().code(), Some(1));

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 #[test]
-fn it_runs_its_sample_jobs_and_leaves_nothing_behind() {
+fn demo_runs_its_sample_jobs_and_cleans_up() {
     let folder = tempfile::tempdir().unwrap();
     let ran = Command::new(env!("CARGO_BIN_EXE_tollgate"))
         .args(["demo", "--once"])
@@ -26,7 +26,7 @@ fn it_runs_its_sample_jobs_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_signal_ends_it_and_what_it_began() {
+fn signal_ends_the_demo_and_its_jobs() {
     use std::io::{BufRead, BufReader};
 
     let folder = tempfile::tempdir().unwrap();
@@ -37,7 +37,7 @@ fn a_signal_ends_it_and_what_it_began() {
         .spawn()
         .unwrap();
     let mut said = BufReader::new(demo.stderr.take().unwrap()).lines();
-    // By then it has handed in all of them, and the longer ones run for seconds.
+    // By then the demo has submitted all jobs, and the longer jobs run for seconds.
     said.find(|line| {
         line.as_ref()
             .is_ok_and(|line| line.contains("Ctrl-C ends this"))
@@ -48,7 +48,7 @@ fn a_signal_ends_it_and_what_it_began() {
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     assert_eq!(demo.wait().unwrap().code(), Some(0));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
-    // Its jobs ran in that folder; none does any more.
+    // The jobs of the demo ran in this directory, and none of them is left.
     let place = folder.path().canonicalize().unwrap();
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let left = processes.filter(|process| {

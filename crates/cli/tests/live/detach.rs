@@ -1,4 +1,4 @@
-//! A service that outlives the terminal that it was started from.
+//! Tests of a service that outlives the terminal in which it was started.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ fn tollgate(data: &Path, words: &[&str]) -> Output {
         .unwrap()
 }
 
-/// The process that a note names.
+/// Returns the process that a note names.
 fn process(notes: &str) -> Pid {
     let after = notes.split("process ").nth(1).expect(notes);
     let number = after.split(',').next().and_then(|pid| pid.parse().ok());

@@ -1,12 +1,12 @@
-//! `qsub`, `qstat` and `qdel` as workflow systems call them: the command lines and scripts are those
-//! that Nextflow, Snakemake and Galaxy write.
+//! Tests of `qsub`, `qstat` and `qdel` as workflow systems call them, with the command lines and
+//! scripts that Nextflow, Snakemake and Galaxy write.
 
 use std::fs;
 use std::path::Path;
 
 use crate::site::{ClientOutput, ClientTestSite};
 
-/// A site with the tools in a folder of its own, and scripts in `work`.
+/// A site with the tools in a directory of their own, and scripts in `work`.
 struct FrontendTestSite {
     site: ClientTestSite,
     dialect: &'static str,
@@ -18,7 +18,7 @@ impl FrontendTestSite {
         let tools = site.folder().join("tools").display().to_string();
         let made = site.tollgate(&["generate", "frontends", "--out", &tools, "--style", style]);
         made.answer();
-        // A second time over the same links.
+        // The second call replaces the same links.
         if style == "pbs" {
             let again = site.tollgate(&["generate", "frontends", "--out", &tools]);
             again.answer();
@@ -38,7 +38,7 @@ impl FrontendTestSite {
         fs::write(self.work().join(name), text).unwrap();
     }
 
-    /// A line of a shell in the work folder, which finds the tools.
+    /// Runs a shell line in the work directory with the tools on the path.
     fn shell(&self, line: &str) -> ClientOutput {
         self.site.shell(&format!(
             "PATH=$PWD/tools:$PATH; export PATH; cd work; {line}"
@@ -49,7 +49,7 @@ impl FrontendTestSite {
         let _ = self.site.tollgate(&["wait", "--quiet", id]);
     }
 
-    /// What was printed, with what differs from run to run taken out.
+    /// Returns the output, with placeholders for everything that differs from run to run.
     fn redacted(&self, text: &str) -> String {
         let folder = fs::canonicalize(self.site.folder()).unwrap();
         let text = text.replace(&folder.display().to_string(), "[folder]");
@@ -90,7 +90,7 @@ fn nextflow_runs_its_tasks_as_on_pbs() {
              NXF_CHDIR={work}\ncd $NXF_CHDIR\necho out $PBS_JOBID $PBS_NP\necho err >&2\n"
         ),
     );
-    // It reads both streams as one, and takes all of it for the number.
+    // Nextflow reads both streams together, and takes all of the text as the job number.
     let id = tools.shell("qsub -N nf-align_1 .command.run 2>&1").answer();
     assert_eq!(id, "1.tollgate\n");
     tools.until_over("1");
@@ -99,7 +99,7 @@ fn nextflow_runs_its_tasks_as_on_pbs() {
     let line = "set -o pipefail; qstat -f -1 | { grep -E '(Job Id:|job_state =)' || true; }";
     let listed = tools.shell(&format!("bash -c \"{line}\"")).answer();
     assert_eq!(listed, "Job Id: 1.tollgate\n    job_state = C\n");
-    // PBS Pro has it name its servers first.
+    // For PBS Pro, Nextflow first asks for the names of the servers.
     let servers = "qstat -B | grep -E -v '(^Server|^---)' | awk -v ORS=' ' '{print \"@\"$1}'";
     assert_eq!(tools.shell(servers).answer(), "@tollgate ");
     let all = tools.shell("qstat -f @tollgate").answer();
@@ -118,13 +118,13 @@ fn nextflow_runs_its_tasks_as_on_grid_engine() {
              pwd; echo $JOB_ID $NSLOTS $SGE_TASK_ID\n"
         ),
     );
-    // Of both streams it takes the last line.
+    // Nextflow takes the last line of both streams.
     let said = tools.shell("qsub -terse .command.run 2>&1").answer();
     assert_eq!(said, "note: -notify changes nothing here\n1\n");
     tools.until_over("1");
     let log = read(&tools.work().join(".command.log"));
     assert!(log.ends_with("/work\n1 1 undefined\n"), "{log}");
-    // What is over is not listed, and a job that holds everything up is.
+    // Finished jobs are not listed. A job that occupies everything is listed.
     assert_eq!(tools.shell("qstat").answer(), "");
     tools
         .shell("qsub -terse -b y -o /dev/null -j y sleep 600")
@@ -156,7 +156,7 @@ fn snakemake_and_galaxy_learn_how_a_job_ended() {
     for file in ["rule.o1", "rule.e1"] {
         assert_eq!(read(&tools.work().join("log").join(file)), "", "{file}");
     }
-    // The status script of Snakemake's profile for Torque, then Galaxy's two questions.
+    // The status script of Snakemake's profile for Torque, and then the two queries of Galaxy.
     let one = tools.shell("qstat -f -x 1.tollgate").answer();
     assert!(
         one.starts_with("<Data><Job><Job_Id>1.tollgate</Job_Id>"),
@@ -229,7 +229,7 @@ fn a_deadline_is_promised_or_refused_and_a_job_can_be_waited_for() {
         "{}",
         refused.stderr
     );
-    // The same from the environment, for scripts that nobody can change.
+    // The style comes from the environment, for scripts that cannot be changed.
     tools.script("old.sh", "#!/bin/sh\n#PBS -l walltime=50:00\ntrue\n");
     assert_eq!(
         tools.shell("TOLLGATE_DEADLINE=+1s qsub old.sh").code,

@@ -1,12 +1,12 @@
-//! Jobs that are held, cancelled, waited for.
+//! Tests that hold, cancel and wait for jobs.
 
 use crate::site::ClientTestSite;
 
-/// One job has every node, so that others wait.
+/// One job uses every node, so that other jobs wait.
 const IN_TURN: &str = "policy = \"easy\"\n";
 
 #[test]
-fn a_job_is_held_released_and_taken_back() {
+fn job_is_held_released_and_cancelled() {
     let site = ClientTestSite::start(IN_TURN);
     let nodes = site.tollgate(&["status", "--format", "json"]).json()["nodes"].to_string();
     let submit = |command: &[&str]| {
@@ -51,7 +51,7 @@ fn a_job_is_held_released_and_taken_back() {
 }
 
 #[test]
-fn wait_ends_as_the_job_did_or_at_the_decision() {
+fn wait_returns_the_job_status_or_the_decision() {
     let site = ClientTestSite::start("");
     let submit = |line: &str| {
         let answer = site
@@ -70,7 +70,7 @@ fn wait_ends_as_the_job_did_or_at_the_decision() {
 }
 
 #[test]
-fn what_was_charged_is_in_the_ledger() {
+fn charges_are_in_the_ledger() {
     let site = ClientTestSite::start("market = \"commodity\"\nprice_per_core_hour = 3600.0\n");
     let words = [
         "submit", "-q", "-e", "2s", "-d", "+1h", "-b", "100", "--", "true",

@@ -1,4 +1,4 @@
-//! The log of the service: a line an event, with time and level, as text or as JSON.
+//! Tests of the service log: one line per event with time and level, as text or as JSON.
 
 use std::fs;
 use std::process::Command;
@@ -11,7 +11,7 @@ fn log(site: &ClientTestSite) -> String {
     fs::read_to_string(site.folder().join("log")).unwrap()
 }
 
-/// Whether a line begins with an instant in UTC.
+/// Returns whether a line begins with an instant in UTC.
 fn is_timed(line: &str) -> bool {
     let instant = line.split(' ').next().unwrap();
     instant.ends_with('Z') && instant.parse::<jiff::Timestamp>().is_ok()
@@ -87,7 +87,7 @@ fn refused_requests_are_logged_once_and_not_each_time() {
 }
 
 #[test]
-fn log_settings_that_mean_nothing_are_refused_with_what_was_expected() {
+fn invalid_log_settings_are_rejected_with_the_expected_values() {
     let folder = tempfile::tempdir().unwrap();
     let config = folder.path().join("config.toml");
     fs::write(&config, "[log]\nformat = \"xml\"\n").unwrap();

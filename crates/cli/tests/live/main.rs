@@ -1,19 +1,19 @@
-//! What users of a running service see, with the real program.
+//! Tests of a running service and its clients, with the real program.
 //!
 //! | module | behaviour |
 //! |---|---|
-//! | [`site`] | a service in a folder of its own, and its users |
-//! | [`scripts`] | scripts that are handed in |
-//! | [`jobs`] | jobs that are held, cancelled, waited for |
-//! | [`answers`] | what each command prints, as JSON |
-//! | [`shadow`] | a policy on paper beside the one that decides |
-//! | [`network`] | a service that is reached over the network |
-//! | [`schemas`] | what commands print is as published |
-//! | [`arrays`] | arrays, and jobs that start after others |
+//! | [`site`] | a service in a directory of its own, and its users |
+//! | [`scripts`] | submitted scripts |
+//! | [`jobs`] | jobs that are held, cancelled or waited for |
+//! | [`answers`] | the JSON output of each command |
+//! | [`shadow`] | a shadow policy beside the deciding policy |
+//! | [`network`] | access to a service over the network |
+//! | [`schemas`] | JSON output and the published schemas |
+//! | [`arrays`] | arrays and dependent jobs |
 //! | [`front`] | `qsub`, `qstat` and `qdel` as workflow systems call them |
-//! | [`backup`] | backups, and services whose data is gone |
+//! | [`backup`] | backups, and services whose data is missing |
 //! | [`log`] | the log of the service |
-//! | [`nobody`] | no service is there |
+//! | [`nobody`] | clients without a service |
 //! | [`generate`] | `tollgate generate` |
 //! | [`demo`] | `tollgate demo` |
 //! | [`detach`] | `tollgate serve --detach` |

@@ -1,4 +1,4 @@
-//! A service that is reached over the network.
+//! Tests of access to a service over the network.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -8,7 +8,7 @@ use crate::site::{ClientOutput, ClientTestSite};
 const LISTENS: &str = "[listen]\naddress = \"127.0.0.1:0\"\n";
 
 impl ClientTestSite {
-    /// The words that say where it is, and with which token and key.
+    /// Returns the arguments with the URL, the token and the key of the service.
     pub(crate) fn remote_args(&self) -> Vec<String> {
         let log = fs::read_to_string(self.folder().join("log")).unwrap();
         let heard = log.split("url=").nth(1).expect("it listens");
@@ -26,7 +26,7 @@ impl ClientTestSite {
         fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
     }
 
-    /// Runs the program with these words over the network.
+    /// Runs the program with these arguments over the network.
     fn tollgate_remote(&self, words: &[&str]) -> ClientOutput {
         let way = self.remote_args();
         let split = words.iter().position(|&word| word == "--");
@@ -37,7 +37,7 @@ impl ClientTestSite {
 }
 
 #[test]
-fn a_token_opens_the_way_until_it_is_revoked() {
+fn token_gives_access_until_it_is_revoked() {
     let site = ClientTestSite::start(LISTENS);
     let token = site
         .tollgate(&["token", "new", "--expires", "90d"])
@@ -76,7 +76,7 @@ fn tokens_are_listed() {
 }
 
 #[test]
-fn what_is_missing_for_the_way_is_said() {
+fn missing_credentials_are_named() {
     let site = ClientTestSite::start(LISTENS);
     let url = site.remote_args()[1].clone();
     let nothing = site.tollgate(&["status", "--url", &url]);
@@ -106,7 +106,7 @@ fn what_is_missing_for_the_way_is_said() {
 }
 
 #[test]
-fn the_environment_names_the_way_too() {
+fn credentials_can_come_from_the_environment() {
     let site = ClientTestSite::start(LISTENS);
     let token = site.tollgate(&["token", "new"]).answer();
     site.store_token(&token);
@@ -125,7 +125,7 @@ fn the_environment_names_the_way_too() {
             .contains("not the service with that fingerprint"),
         "{other:?}"
     );
-    // A folder that is named is meant.
+    // An explicit data directory takes precedence.
     let data = site.folder().join("data");
     site.shell(&format!("{line} --data {}", data.display()))
         .answer();

@@ -1,4 +1,4 @@
-//! No service is there.
+//! Tests of clients without a service.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! What commands print is as published.
+//! Tests that JSON output matches the published schemas.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn what_is_published_is_current() {
+fn published_schemas_are_current() {
     let folder = tempfile::tempdir().unwrap();
     let done = Command::new(env!("CARGO_BIN_EXE_tollgate"))
         .args(["generate", "schemas", "--out"])
@@ -40,7 +40,7 @@ fn what_is_published_is_current() {
 }
 
 #[test]
-fn what_commands_print_is_as_published() {
+fn command_output_matches_the_published_schemas() {
     let site = ClientTestSite::start("market = \"commodity\"\n");
     let token = site.tollgate(&["token", "new", "--format", "json"]).json();
     valid("token-new", &token);
@@ -52,7 +52,7 @@ fn what_commands_print_is_as_published() {
         .json();
     valid("submit", &answer);
     valid("wait", &run(&["wait", "1"]));
-    // One that is kept out, with reasons and offers.
+    // A job that is rejected, with reasons and offers.
     let dear = [
         "quote", "-e", "1h", "-d", "+2h", "-b", "0.01", "--format", "json",
     ];
@@ -84,7 +84,7 @@ fn valid(schema: &str, answer: &Value) {
     assert!(checked.is_ok(), "{checked:?}: {answer:#}");
 }
 
-/// Fields that nobody published are as wrong as those that are missing.
+/// Closes a schema, so that unpublished fields fail like missing fields.
 fn close(schema: &mut Value) {
     let Some(fields) = schema.as_object_mut() else {
         return;

@@ -1,4 +1,4 @@
-//! Scripts that are handed in.
+//! Tests of submitted scripts.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,7 +12,7 @@ fn write(site: &ClientTestSite, text: &str) {
 }
 
 #[test]
-fn a_script_is_copied_and_says_what_it_wants() {
+fn script_is_copied_and_its_directives_apply() {
     let site = ClientTestSite::start("");
     write(
         &site,
@@ -25,7 +25,7 @@ fn a_script_is_copied_and_says_what_it_wants() {
     let held = held.trim();
     site.tollgate(&["submit", "--quote", held, "./job.sh", "world"])
         .answer();
-    // What becomes of the file now is no matter to the job.
+    // The job does not need the file any more.
     fs::remove_file(site.folder().join("job.sh")).unwrap();
     site.tollgate(&["wait", held]).answer();
     assert_eq!(site.tollgate(&["logs", held]).answer(), "hello world\n");
@@ -37,7 +37,7 @@ fn a_script_is_copied_and_says_what_it_wants() {
 }
 
 #[test]
-fn what_is_typed_goes_over_what_the_script_says() {
+fn command_line_overrides_script_directives() {
     let site = ClientTestSite::start("");
     write(&site, "#!/bin/sh\n#TOLLGATE -n 1000000 -e 2s\necho\n");
     let answer = site
@@ -49,7 +49,7 @@ fn what_is_typed_goes_over_what_the_script_says() {
 }
 
 #[test]
-fn a_line_that_is_not_understood_hands_nothing_in() {
+fn invalid_directive_submits_no_job() {
     let site = ClientTestSite::start("");
     write(&site, "#!/bin/sh\n\n#TOLLGATE --estimate soon\necho\n");
     let ran = site.tollgate(&["submit", "./job.sh"]);

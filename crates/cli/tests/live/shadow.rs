@@ -1,9 +1,9 @@
-//! A policy on paper beside the one that decides.
+//! Tests of a shadow policy beside the deciding policy.
 
 use crate::site::ClientTestSite;
 
 #[test]
-fn what_another_policy_would_have_done_stands_beside_what_was_done() {
+fn shadow_policy_results_are_shown_beside_the_real_ones() {
     let site = ClientTestSite::start_with("policy = \"edf-bf\"\n", &["--shadow", "fcfs"]);
     let submit = |deadline: &str, estimate: &str| {
         let words = [
@@ -12,7 +12,7 @@ fn what_another_policy_would_have_done_stands_beside_what_was_done() {
         let _ = site.tollgate(&words);
     };
     submit("+1h", "2s");
-    // Nobody lets this one in who looks at deadlines; the other starts it.
+    // A policy that considers deadlines rejects this job. The other policy starts it.
     submit("+1s", "3s");
     let status = || site.tollgate(&["status", "--format", "json"]).json()["shadow"].clone();
     site.until("both are over on paper", || status()["undecided"] == 0);
@@ -36,7 +36,7 @@ fn what_another_policy_would_have_done_stands_beside_what_was_done() {
 }
 
 #[test]
-fn a_shadow_that_cannot_be_is_refused() {
+fn invalid_shadow_policy_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let run = |shadow: &str| {
         let ran = std::process::Command::new(env!("CARGO_BIN_EXE_tollgate"))

@@ -1,4 +1,4 @@
-//! A service in a folder of its own, and its users.
+//! A service in a directory of its own, and its users.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// How long is waited for what must happen; it takes far less if all is well.
+/// The timeout of every wait. Waits are far shorter if nothing is wrong.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What a command left behind.
+/// The exit code and the output of a command.
 #[derive(Debug)]
 pub(crate) struct ClientOutput {
     pub(crate) stdout: String,
@@ -20,14 +20,14 @@ pub(crate) struct ClientOutput {
 }
 
 impl ClientOutput {
-    /// The answer of a command that must have gone well.
+    /// Returns the output of a command that must have succeeded.
     #[track_caller]
     pub(crate) fn answer(self) -> String {
         assert_eq!(self.code, Some(0), "{self:?}");
         self.stdout
     }
 
-    /// The same as JSON.
+    /// Returns the output as JSON.
     #[track_caller]
     pub(crate) fn json(self) -> serde_json::Value {
         serde_json::from_str(&self.answer()).expect("JSON")
@@ -41,12 +41,12 @@ pub(crate) struct ClientTestSite {
 }
 
 impl ClientTestSite {
-    /// Starts a service with these settings, and waits until it answers.
+    /// Starts a service with this configuration, and waits until it answers.
     pub(crate) fn start(config: &str) -> Self {
         Self::start_with(config, &[])
     }
 
-    /// The same with these flags.
+    /// Starts a service with this configuration and these flags, and waits until it answers.
     pub(crate) fn start_with(config: &str, flags: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let data = folder.path().join("data");
@@ -72,7 +72,7 @@ impl ClientTestSite {
         end(&mut self.service);
     }
 
-    /// Whether the log of the service that was started last beside this one holds these words.
+    /// Returns whether the log of the latest second service contains these words.
     pub(crate) fn other_log_has(&self, words: &str) -> bool {
         let log = fs::read_to_string(self.folder().join("other-log"));
         log.expect("a log").contains(words)
@@ -90,7 +90,7 @@ impl ClientTestSite {
         }
     }
 
-    /// Serves from another data folder, until the returned value is dropped.
+    /// Serves from another data directory until the returned value is dropped.
     pub(crate) fn serve_beside(&self, data: &str) -> SecondService {
         let log = File::create(self.folder().join("other-log")).expect("a log");
         let service = Command::new(env!("CARGO_BIN_EXE_tollgate"))
@@ -106,17 +106,17 @@ impl ClientTestSite {
         beside
     }
 
-    /// Where users work.
+    /// Returns the directory in which users work.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Runs the program with these words, as a user of the service.
+    /// Runs the program with these arguments, as a user of the service.
     pub(crate) fn tollgate(&self, words: &[&str]) -> ClientOutput {
         self.run(Command::new(env!("CARGO_BIN_EXE_tollgate")).args(words))
     }
 
-    /// Runs a line of a shell that knows the program and the service.
+    /// Runs a shell line with the program on the path and the service in the environment.
     pub(crate) fn shell(&self, line: &str) -> ClientOutput {
         self.run(Command::new("/bin/sh").args(["-c", line]))
     }
@@ -140,13 +140,13 @@ impl ClientTestSite {
         }
     }
 
-    /// Whether the log of the service holds these words.
+    /// Returns whether the log of the service contains these words.
     pub(crate) fn log_has(&self, words: &str) -> bool {
         let log = fs::read_to_string(self.folder().join("log"));
         log.expect("a log").contains(words)
     }
 
-    /// Waits until something is so.
+    /// Waits until a condition holds.
     #[track_caller]
     pub(crate) fn until(&self, what: &str, is_so: impl Fn() -> bool) {
         let began = Instant::now();
@@ -164,7 +164,7 @@ impl Drop for ClientTestSite {
     }
 }
 
-/// Another service, that ends with this.
+/// A second service that ends when the value is dropped.
 pub(crate) struct SecondService(Child);
 
 impl Drop for SecondService {
@@ -182,7 +182,7 @@ fn end(service: &mut Child) {
     let _ = service.wait();
 }
 
-/// JSON with what differs from run to run replaced by its kind.
+/// Replaces every value that differs from run to run with its kind.
 pub(crate) fn redacted(mut json: serde_json::Value) -> serde_json::Value {
     redact("", &mut json);
     json

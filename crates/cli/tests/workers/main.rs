@@ -1,5 +1,6 @@
-//! A service and a worker that comes over TCP with TLS and a token: the worker runs what it is given,
-//! its token opens nothing else, and what it ran when it was killed is requeued or lost.
+//! Tests of a service and a worker that connects over TCP with TLS and a token. The worker runs the
+//! jobs that it is given, its token gives no other access, and its jobs are requeued or lost when
+//! it is killed.
 
 mod overlap;
 mod site;
@@ -9,7 +10,8 @@ use std::path::Path;
 
 use site::{WorkerTestSite, lines};
 
-/// A task that notes its process, and every other that has not ended; it ends when it may.
+/// A task that records its process and every earlier process that still runs, and waits for a file
+/// before it ends.
 const WITNESS: &str = "\
 for pid in $(cat pids 2> /dev/null); do kill -0 $pid 2> /dev/null && echo $pid >> beside; done
 echo $$ >> pids
@@ -17,7 +19,7 @@ while [ ! -e go ]; do sleep 0.05; done
 ";
 
 #[test]
-fn a_worker_runs_what_it_is_given_and_is_missed_when_it_is_gone() {
+fn worker_runs_its_jobs_and_is_reported_lost_when_gone() {
     let site = WorkerTestSite::start("policy = \"fcfs\"\n[workers]\ngrace_s = 12.0\n");
     let mut worker = site.worker();
     site.until("the worker is there", || {
@@ -26,7 +28,7 @@ fn a_worker_runs_what_it_is_given_and_is_missed_when_it_is_gone() {
     let status = site.json(&["status", "--format", "json"]);
     assert_eq!(status["workers"], 1);
 
-    // Nodes of this host come first: once they are full, the worker's are next.
+    // Nodes of this host are used first. Once they are full, the worker's node is used.
     let here = status["nodes"].as_u64().unwrap() - 1;
     let procs = here.to_string();
     site.says(&[
@@ -55,7 +57,8 @@ fn a_worker_runs_what_it_is_given_and_is_missed_when_it_is_gone() {
     fs::write(may.join("go"), "").unwrap();
     assert_eq!(site.run(&["wait", "3"]).status.code(), Some(0));
 
-    // It comes back, with a new incarnation; what may not run again is lost with it.
+    // The worker comes back with a new incarnation. Jobs that may not run again are lost with the
+    // old one.
     let mut worker = site.worker();
     site.until("the worker is back", || {
         site.state_of_worker() == "connected"
@@ -75,7 +78,7 @@ fn a_worker_runs_what_it_is_given_and_is_missed_when_it_is_gone() {
 }
 
 #[test]
-fn a_worker_s_token_only_takes_work() {
+fn worker_token_is_rejected_on_other_paths() {
     let site = WorkerTestSite::start("");
     let (worker, user) = (site.token("worker", &["--worker"]), site.token("user", &[]));
     for words in [
@@ -92,14 +95,14 @@ fn a_worker_s_token_only_takes_work() {
     }
     assert!(site.run(&site.over_tcp(&["jobs"], &user)).status.success());
 
-    // And nobody else's takes any.
+    // The token of a user accepts no work.
     let mut offer = site.worker_words(&user);
     let refused = site.run(&offer);
     assert_eq!(refused.status.code(), Some(1));
     let said = String::from_utf8(refused.stderr).unwrap();
     assert!(said.contains("this token cannot take work"), "{said}");
 
-    // A token that was taken back ends the worker that came with it.
+    // A revoked token ends the worker that connected with it.
     offer = site.worker_words(&worker);
     let mut running = site.spawn(&offer);
     site.until("the worker is there", || {
@@ -124,7 +127,7 @@ fn service_log_names_workers_that_come_and_go_and_attempts_that_are_lost() {
     });
     let status = site.json(&["status", "--format", "json"]);
     let all = status["nodes"].as_u64().unwrap().to_string();
-    // A job that needs the worker's node too.
+    // The job also needs the worker's node.
     site.says(&[
         "submit", "--procs", &all, "--output", "none", "--", "sleep", "600",
     ]);
@@ -153,7 +156,7 @@ fn outputs_of_an_array_on_a_worker_are_in_its_directory_there() {
     });
     let status = site.json(&["status", "--format", "json"]);
     let here = (status["nodes"].as_u64().unwrap() - 1).to_string();
-    // With this host's nodes taken, the tasks run on the worker's.
+    // This host's nodes are taken, so the tasks run on the worker's node.
     site.says(&[
         "submit", "--procs", &here, "--output", "none", "--", "sleep", "600",
     ]);

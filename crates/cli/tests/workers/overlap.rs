@@ -1,5 +1,5 @@
-//! Whatever happens to a worker and its runner, no attempt of a job runs beside another: by the time
-//! stamps that the attempts themselves write.
+//! Tests that no two attempts of a job overlap, whatever happens to a worker and its runner. The
+//! attempts write the time stamps that the tests compare.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,21 +8,22 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::site::{TestProcess, WorkerTestSite, lines};
 
-/// A task that does not end when it is asked to, and stamps the time for as long as it runs.
+/// A task that ignores SIGTERM, and writes time stamps as long as it runs.
 const STUBBORN: &str = "\
 trap '' TERM
 while [ ! -e go ]; do date +%s%N >> try-$TOLLGATE_TRY; sleep 0.02; done
 ";
-/// One that does.
+/// A task that ends on SIGTERM, and writes time stamps as long as it runs.
 const GENTLE: &str = "\
 while [ ! -e go ]; do date +%s%N >> try-$TOLLGATE_TRY; sleep 0.02; done
 ";
-/// A short grace time, in seconds: the worker is given up soon.
+/// A short grace period in seconds, after which the service gives the worker up.
 const SHORT: &str = "3.0";
-/// A grace time that no test lives to see the end of: only a worker that says that it goes is given up.
+/// A grace period in seconds that is longer than any test. The service gives the worker up only if
+/// the worker announces its end.
 const LONG: &str = "3600.0";
 
-/// A job that runs on a worker, and can be run again here.
+/// A job that runs on a worker, and can be requeued to this host.
 struct OverlapScenario {
     worker: TestProcess,
     site: WorkerTestSite,
@@ -40,7 +41,7 @@ impl OverlapScenario {
         });
         let status = site.json(&["status", "--format", "json"]);
         let here = (status["nodes"].as_u64().unwrap() - 1).to_string();
-        // Nodes of this host come first: they are full until the job runs.
+        // Nodes of this host are used first. They are full until the job runs.
         site.says(&[
             "submit", "--procs", &here, "--output", "none", "--", "sleep", "600",
         ]);
@@ -70,7 +71,8 @@ impl OverlapScenario {
         self.site.runner_of_worker().0
     }
 
-    /// Lets the second attempt begin and end, with `then` in between, and counts.
+    /// Lets the second attempt begin, calls `then`, lets the attempt end, and asserts that the two
+    /// attempts do not overlap.
     fn ends_without_overlap(self, then: impl FnOnce(&Self)) {
         self.until_stamped(2);
         then(&self);
@@ -85,7 +87,7 @@ impl OverlapScenario {
     }
 }
 
-/// When an attempt ran, in nanoseconds: its first stamp and its last.
+/// Returns the first and the last time stamp of an attempt, in nanoseconds.
 fn run_of(stamps: &Path) -> (i64, i64) {
     let text = fs::read_to_string(stamps).unwrap();
     let mut stamps = text.lines().map(|line| line.parse().unwrap());
@@ -98,17 +100,17 @@ fn send(pid: Pid, signal: Signal) {
 }
 
 #[test]
-fn worker_stopped_as_by_ctrl_z_leaves_no_attempt_beside_the_next() {
+fn worker_stopped_by_sigtstp_leaves_no_overlapping_attempt() {
     for signal in [Signal::TSTP, Signal::STOP] {
         let scene = OverlapScenario::new(SHORT, STUBBORN);
         send(scene.worker.pid(), signal);
-        // It goes on, and hears that its life is over.
+        // The worker continues, and learns that its incarnation is over.
         scene.ends_without_overlap(|scene| send(scene.worker.pid(), Signal::CONT));
     }
 }
 
 #[test]
-fn worker_and_runner_stopped_together_leave_no_attempt_beside_the_next() {
+fn worker_and_runner_stopped_together_leave_no_overlap() {
     let scene = OverlapScenario::new(SHORT, STUBBORN);
     let runner = scene.runner();
     send(scene.worker.pid(), Signal::STOP);
@@ -120,7 +122,7 @@ fn worker_and_runner_stopped_together_leave_no_attempt_beside_the_next() {
 }
 
 #[test]
-fn worker_and_runner_killed_together_leave_no_attempt_beside_the_next() {
+fn worker_and_runner_killed_together_leave_no_overlap() {
     let mut scene = OverlapScenario::new(SHORT, STUBBORN);
     let runner = scene.runner();
     send(runner, Signal::KILL);
@@ -129,7 +131,7 @@ fn worker_and_runner_killed_together_leave_no_attempt_beside_the_next() {
 }
 
 #[test]
-fn worker_killed_and_runner_stopped_leave_no_attempt_beside_the_next() {
+fn worker_killed_and_runner_stopped_leave_no_overlap() {
     let mut scene = OverlapScenario::new(SHORT, STUBBORN);
     let runner = scene.runner();
     send(runner, Signal::STOP);
@@ -138,8 +140,8 @@ fn worker_killed_and_runner_stopped_leave_no_attempt_beside_the_next() {
 }
 
 #[test]
-fn worker_and_runner_asked_to_end_together_leave_no_attempt_beside_the_next() {
-    // As batch systems do when the time of a pilot is over.
+fn worker_and_runner_terminated_together_leave_no_overlap() {
+    // Batch systems do the same at the end of the time limit of a pilot.
     let mut scene = OverlapScenario::new(LONG, STUBBORN);
     let (runner, watcher) = scene.site.runner_of_worker();
     for pid in [scene.worker.pid(), runner, watcher] {
@@ -151,7 +153,7 @@ fn worker_and_runner_asked_to_end_together_leave_no_attempt_beside_the_next() {
 }
 
 #[test]
-fn worker_asked_to_end_settles_its_jobs_at_once() {
+fn terminated_worker_releases_its_jobs_at_once() {
     let mut scene = OverlapScenario::new(LONG, GENTLE);
     send(scene.worker.pid(), Signal::TERM);
     let OverlapScenario { site, worker, .. } = &mut scene;

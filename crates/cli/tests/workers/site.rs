@@ -1,4 +1,4 @@
-//! A service that listens on TCP, and workers of it.
+//! A service that listens on TCP, and its workers.
 
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-/// How long is waited for what must happen; it takes far less if all is well.
+/// The timeout of every wait. Waits are far shorter if nothing is wrong.
 const TIMEOUT: Duration = Duration::from_secs(90);
 
 /// A service that ends with the test.
@@ -21,7 +21,7 @@ pub(crate) struct WorkerTestSite {
     fingerprint: String,
 }
 
-/// A process that ends with this.
+/// A process that ends when the value is dropped.
 pub(crate) struct TestProcess(Child);
 
 impl TestProcess {
@@ -42,7 +42,7 @@ impl TestProcess {
 impl Drop for TestProcess {
     fn drop(&mut self) {
         let _ = kill_process(self.pid(), Signal::TERM);
-        // One that is stopped cannot end.
+        // A stopped process cannot end.
         let _ = kill_process(self.pid(), Signal::CONT);
         let _ = self.0.wait();
     }
@@ -79,7 +79,7 @@ impl WorkerTestSite {
         }
     }
 
-    /// Where users work.
+    /// Returns the directory in which users work.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -88,7 +88,7 @@ impl WorkerTestSite {
         self.folder().join("worker-data")
     }
 
-    /// A folder for a job.
+    /// Creates a directory for a job.
     pub(crate) fn place(&self, name: &str) -> PathBuf {
         let place = self.folder().join(name);
         fs::create_dir(&place).unwrap();
@@ -112,7 +112,7 @@ impl WorkerTestSite {
         serde_json::from_str(&self.says(words)).unwrap()
     }
 
-    /// Hands in a script to be run in a folder.
+    /// Submits a script to be run in a directory.
     #[track_caller]
     pub(crate) fn submit_at(&self, place: &Path, flags: &[&str], script: &str) {
         let place = place.to_str().unwrap();
@@ -133,7 +133,7 @@ impl WorkerTestSite {
         state.unwrap_or("never there").to_owned()
     }
 
-    /// Makes a token, and says in which file it is.
+    /// Creates a token, and returns the path of its file.
     pub(crate) fn token(&self, name: &str, flags: &[&str]) -> String {
         let token = self.says(&[&["token", "new"], flags].concat());
         let file = self.folder().join(name);
@@ -142,7 +142,7 @@ impl WorkerTestSite {
         file.to_str().unwrap().to_owned()
     }
 
-    /// These words, to be said over TCP.
+    /// Returns these arguments with the options for TCP.
     pub(crate) fn over_tcp(&self, words: &[&str], token: &str) -> Vec<String> {
         let (first, rest) = words.split_at(if words[0] == "token" { 2 } else { 1 });
         let way = ["--url", &self.url, "--token-file", token];
@@ -151,7 +151,7 @@ impl WorkerTestSite {
         all.into_iter().map(str::to_owned).collect()
     }
 
-    /// How a worker with one node is started.
+    /// Returns the arguments that start a worker with one node.
     pub(crate) fn worker_words(&self, token: &str) -> Vec<String> {
         let data = self.worker_data();
         let words = [
@@ -184,7 +184,7 @@ impl WorkerTestSite {
         TestProcess(command.args(words).stderr(log).spawn().unwrap())
     }
 
-    /// The process that runs the worker's jobs, and the one that watches it.
+    /// Returns the runner of the worker, and the process that watches the runner.
     pub(crate) fn runner_of_worker(&self) -> (Pid, Pid) {
         let folder = self.worker_data().into_os_string().into_string().unwrap();
         let processes = fs::read_dir("/proc").unwrap().flatten();
@@ -203,7 +203,7 @@ impl WorkerTestSite {
         (runner.unwrap(), watcher.unwrap())
     }
 
-    /// Whether the log of the service holds these words.
+    /// Returns whether the log of the service contains these words.
     pub(crate) fn log_has(&self, words: &str) -> bool {
         let log = fs::read_to_string(self.folder().join("log"));
         log.unwrap().contains(words)
@@ -233,7 +233,7 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// How many lines a file has; none if it is not there.
+/// Returns the number of lines of a file. 0 if the file does not exist.
 pub(crate) fn lines(file: &Path) -> usize {
     fs::read_to_string(file).map_or(0, |text| text.lines().count())
 }

@@ -1,5 +1,5 @@
-//! `tollgate-runner FOLDER`: starts tasks and keeps the record of them, for a service that may be
-//! restarted meanwhile. Started by the service; see `tollgate_engine::runner`.
+//! `tollgate-runner DIRECTORY`: starts tasks and records their ends, for a service that may restart
+//! meanwhile. The service starts this program; see `tollgate_engine::runner`.
 
 use std::process::ExitCode;
 

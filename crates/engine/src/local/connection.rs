@@ -14,10 +14,10 @@ use crate::EngineError;
 use crate::protocol::{self, RunnerMessage, RunnerRequest, RunnerRequestKind, RunnerResponse};
 use crate::starter::LaunchGuard;
 
-/// How long a runner may take to say hello: it does when it accepts.
+/// The time-out for a runner's hello, which the runner sends when it accepts.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A connection over which the runner has said hello.
+/// A connection on which the runner's hello has arrived.
 pub(super) struct RunnerConnection {
     stream: UnixStream,
     responses: Receiver<(u64, RunnerResponse)>,
@@ -26,7 +26,7 @@ pub(super) struct RunnerConnection {
 }
 
 impl RunnerConnection {
-    /// Listens to a runner. None if it ends before it has said hello.
+    /// Opens a connection and reads from it. None if the connection ends before the runner's hello.
     pub(super) fn handshake(
         stream: UnixStream,
         mailbox: &Arc<ReportMailbox>,
@@ -59,17 +59,17 @@ impl RunnerConnection {
         }))
     }
 
-    /// Whether the runner is still there, as far as is known.
+    /// Returns whether the connection is still open, as far as known.
     pub(super) fn is_open(&self) -> bool {
         self.open.load(Ordering::Acquire)
     }
 
-    /// The runner's process.
+    /// Returns the process id of the runner.
     pub(super) const fn runner_pid(&self) -> u32 {
         self.runner_pid
     }
 
-    /// Asks, and waits for the answer.
+    /// Sends a request and waits for the answer.
     pub(super) fn call(
         &mut self,
         id: u64,
@@ -91,20 +91,21 @@ impl RunnerConnection {
         match self.responses.recv_timeout(patience) {
             Ok((answered, answer)) if answered == id => Ok(answer),
             Err(RecvTimeoutError::Timeout) => Err(timed_out),
-            // After a call that timed out the connection is given up, so no answer is another's.
+            // A call that timed out closes the connection, so an answer never belongs to another
+            // call.
             Ok(_) | Err(RecvTimeoutError::Disconnected) => Err(super::not_connected()),
         }
     }
 }
 
 impl Drop for RunnerConnection {
-    /// Ends the thread that reads.
+    /// Ends the reading thread.
     fn drop(&mut self) {
         let _ = self.stream.shutdown(Shutdown::Both);
     }
 }
 
-/// The version of the runner's protocol, and its process.
+/// Returns the version of the runner's protocol, and its process id.
 fn read_hello(lines: &mut BufReader<UnixStream>) -> Option<(u32, u32)> {
     let mut line = Vec::new();
     lines.take(1 << 16).read_until(b'\n', &mut line).ok()?;
@@ -114,8 +115,8 @@ fn read_hello(lines: &mut BufReader<UnixStream>) -> Option<(u32, u32)> {
     }
 }
 
-/// Reads what the runner at the other end of a new connection holds launches to. None if it ends before it has
-/// said hello.
+/// Reads the runner's launch guard from a new connection. None if the connection ends before the
+/// runner's hello.
 pub(crate) fn read_guard(stream: &UnixStream) -> Option<Option<LaunchGuard>> {
     stream.set_read_timeout(Some(HELLO_TIMEOUT)).ok()?;
     let mut line = Vec::new();
@@ -127,7 +128,7 @@ pub(crate) fn read_guard(stream: &UnixStream) -> Option<Option<LaunchGuard>> {
     }
 }
 
-/// Sorts what the runner says, until it says no more.
+/// Dispatches the runner's messages until the connection ends.
 fn spawn_reader(
     lines: BufReader<UnixStream>,
     mailbox: Arc<ReportMailbox>,
@@ -145,7 +146,7 @@ fn spawn_reader(
             match word {
                 RunnerMessage::Hello { .. } => {}
                 RunnerMessage::Answer { id, answer } => {
-                    // Whoever asked has given up.
+                    // The caller may have given up.
                     let _ = to.send((id, answer));
                 }
                 RunnerMessage::Report(report) => {

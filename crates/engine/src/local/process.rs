@@ -1,4 +1,4 @@
-//! The runner of a folder, as the process that starts it sees it.
+//! The runner of a directory, as seen by the process that starts it.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -12,12 +12,13 @@ use crate::EngineError;
 use crate::runner::settings::RunnerConfig;
 use crate::runner::state_dir;
 
-/// The runner of a folder, which is started when there is none.
+/// A handle to the runner of a directory, which starts a runner if none is running.
 pub(crate) struct RunnerProcess {
     state_dir: PathBuf,
-    /// The program and arguments that start it; the folder is added as the last one.
+    /// The program and arguments that start the runner; the directory is appended as the last
+    /// argument.
     command: Vec<OsString>,
-    /// The runner, if it was started here: it is waited for when it has ended.
+    /// The runner process, if it was started here. It is reaped when it has ended.
     started: Option<Child>,
 }
 
@@ -30,7 +31,7 @@ impl RunnerProcess {
         }
     }
 
-    /// Connects to the runner, and starts one with these settings if there is none.
+    /// Connects to the runner, and starts one with these settings if none is running.
     pub(crate) fn connect(
         &mut self,
         settings: &RunnerConfig,
@@ -54,7 +55,7 @@ impl RunnerProcess {
         }
     }
 
-    /// Takes a runner that has ended off the process table.
+    /// Reaps a runner that has ended.
     fn reap(&mut self) {
         let ended = |child: &mut Child| matches!(child.try_wait(), Ok(Some(_)));
         if self.started.as_mut().is_some_and(ended) {
@@ -62,11 +63,12 @@ impl RunnerProcess {
         }
     }
 
-    /// Starts a runner unless the last one that was started still is there.
+    /// Starts a runner unless the last one that was started here is still running.
     ///
     /// # Errors
-    /// If it cannot be started, or has ended at once because it cannot work here. One that found
-    /// the folder taken is no failure: whoever has it answers soon, or ends.
+    /// If the runner cannot be started, or ended at once because it cannot work here. A runner that
+    /// ended because another runner holds the directory is not an error: the other runner answers
+    /// soon, or ends.
     fn start(&mut self, settings: &RunnerConfig) -> Result<(), EngineError> {
         match self.started.as_mut().map(Child::try_wait) {
             Some(Ok(None)) => return Ok(()),
@@ -97,13 +99,13 @@ impl RunnerProcess {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log);
-        // It outlives the caller, whose folder may be removed.
+        // The runner outlives the caller, whose working directory may be removed.
         let child = command.current_dir("/").spawn();
         self.started = Some(child.map_err(failed(program.into(), "starting it as the runner"))?);
         Ok(())
     }
 
-    /// Why the runner has ended, in its own words: the last line of its messages.
+    /// Returns the error of a runner that has ended: the last line of its log.
     fn exit_error(&self) -> EngineError {
         let path = self.state_dir.join("log");
         let log = std::fs::read(&path).unwrap_or_default();
@@ -115,7 +117,7 @@ impl RunnerProcess {
     }
 }
 
-/// A connection to the runner in `folder`. None if there is none.
+/// Connects to the runner in `folder`. None if no runner accepts.
 fn connect_socket(folder: &Path) -> Option<UnixStream> {
     let folder = File::open(folder).ok()?;
     UnixStream::connect(state_dir::proc_fd_path(&folder)).ok()

@@ -1,4 +1,4 @@
-//! Events that are repeated: written once, then counted.
+//! A filter for repeated events: the first is written, the others are counted.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
@@ -10,16 +10,17 @@ use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::layer::{Context, Layer};
 
-/// How long a repeated warning or error is counted before its count is written.
+/// The time for which a repeated warning or error is counted before its count is written.
 pub const PERIOD: Duration = Duration::from_secs(10);
 
-/// Maximum number of different events that are counted at a time; others are written each time.
+/// Maximum number of different events that are counted at a time; further events are written each
+/// time.
 const MAX_REPEATED_EVENTS: usize = 1_000;
 
-/// The target of the lines that say how often an event came back: they are not counted themselves.
+/// The target of the lines with counts, which are not counted themselves.
 const SUMMARY: &str = "tollgate::repeated";
 
-/// A layer that keeps repeated warnings and errors out of the log, and writes their counts.
+/// A layer that omits repeated warnings and errors from the log, and writes their counts.
 #[derive(Default)]
 pub(super) struct RepeatFilter {
     shared: Arc<RepeatState>,
@@ -29,7 +30,7 @@ pub(super) struct RepeatFilter {
 #[derive(Default)]
 struct RepeatState {
     repeats: Mutex<RepeatTable>,
-    /// There is something to count from now on.
+    /// Signalled when there is a new event to count.
     counting: Condvar,
     clock: RepeatClock,
 }
@@ -44,12 +45,12 @@ impl Default for RepeatClock {
 }
 
 impl RepeatFilter {
-    /// Starts the thread that writes the counts, with the first event that is counted: a process may
-    /// have to hold signals back before it has any other thread.
+    /// Starts the thread that writes the counts, with the first event that is counted: a process
+    /// may have to block signals before it starts any other thread.
     fn start_writer(&self) {
         self.writer.get_or_init(|| {
             let shared = Arc::clone(&self.shared);
-            // Without the thread, counts are not written; everything else is.
+            // Without the thread, counts are not written; all other lines are.
             let _ = thread::Builder::new()
                 .name("log".to_owned())
                 .spawn(move || shared.write_summaries_loop());
@@ -60,7 +61,7 @@ impl RepeatFilter {
 impl<S: Subscriber> Layer<S> for RepeatFilter {
     fn event_enabled(&self, event: &Event<'_>, _: Context<'_, S>) -> bool {
         let metadata = event.metadata();
-        // Notes are not errors that come back: two equal ones are two events.
+        // Events below the level of a warning are not counted: two equal ones are two events.
         if *metadata.level() > Level::WARN || metadata.target() == SUMMARY {
             return true;
         }
@@ -113,8 +114,8 @@ impl RepeatState {
     }
 }
 
-/// The message and the fields of an event. Where it comes from is in its spans, and not in this:
-/// a request that is refused again is the same event, whoever sends it.
+/// The message and the fields of an event. Its origin is in its spans and not part of this text: a
+/// request that is rejected again is the same event, whichever client sends it.
 #[derive(Default)]
 struct EventText(String);
 
@@ -128,19 +129,19 @@ impl Visit for EventText {
     }
 }
 
-/// The events that were written in the last period, and how often each came back since.
+/// The events that were written in the last period, each with the number of its repetitions.
 #[derive(Debug, Default)]
 struct RepeatTable(BTreeMap<String, RepeatEntry>);
 
 #[derive(Debug)]
 struct RepeatEntry {
     level: Level,
-    /// When it was written, or its count was.
+    /// The time at which the event or its last count was written.
     since: Duration,
     count: u64,
 }
 
-/// How often an event came back in a period.
+/// The number of repetitions of an event in a period.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct RepeatSummary {
     text: String,
@@ -166,7 +167,8 @@ impl RepeatTable {
         true
     }
 
-    /// Takes the counts whose period is over. An event that did not come back is forgotten.
+    /// Removes and returns the counts whose period has ended. An event without repetitions is
+    /// forgotten.
     fn due(&mut self, now: Duration) -> Vec<RepeatSummary> {
         self.0
             .retain(|_, repeat| repeat.count > 0 || now < repeat.since + PERIOD);
@@ -183,7 +185,7 @@ impl RepeatTable {
         .collect()
     }
 
-    /// When the next period is over; None if nothing is counted.
+    /// Returns the end of the next period; None if no event is counted.
     fn next_due(&self) -> Option<Duration> {
         self.0.values().map(|repeat| repeat.since + PERIOD).min()
     }
@@ -230,13 +232,13 @@ mod tests {
         let words: Vec<String> = due.iter().map(RepeatSummary::to_string).collect();
         let expected = "cannot be written: disk full: repeated 188 times in the last 10 s";
         assert_eq!(words, [expected]);
-        // It goes on: no line but the count of the next period.
+        // The event continues: no line but the count of the next period.
         assert!(!repeats.admit(FULL, Level::ERROR, at(10_001)));
         assert_eq!(repeats.due(at(20_000))[0].count, 1);
     }
 
     #[test]
-    fn event_that_did_not_come_back_in_a_period_is_written_again() {
+    fn event_is_written_again_after_a_quiet_period() {
         let mut repeats = RepeatTable::default();
         assert!(repeats.admit(FULL, Level::WARN, at(0)));
         assert_eq!(repeats.due(PERIOD), []);
@@ -244,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn different_events_are_counted_apart_and_only_so_many() {
+    fn different_events_are_counted_separately_up_to_the_maximum() {
         let mut repeats = RepeatTable::default();
         for n in 0..2 * MAX_REPEATED_EVENTS {
             assert!(repeats.admit(&n.to_string(), Level::WARN, at(0)));

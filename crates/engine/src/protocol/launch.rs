@@ -1,4 +1,4 @@
-//! A launch as JSON. Words of the operating system need not be UTF-8.
+//! The JSON form of a launch. Strings of the operating system need not be UTF-8.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -8,7 +8,7 @@ use tollgate_model::NodeId;
 
 use crate::{AttemptKey, LaunchLimits, LaunchScript, LaunchSpec, LaunchUser};
 
-/// What a [`LaunchSpec`] is made of.
+/// The fields of a [`LaunchSpec`].
 #[derive(Serialize, Deserialize)]
 pub(crate) struct LaunchOnWire {
     attempt: AttemptKey,
@@ -25,7 +25,7 @@ pub(crate) struct LaunchOnWire {
     share: f64,
 }
 
-/// Text where it is text, otherwise its bytes.
+/// A string as text if it is UTF-8, otherwise as bytes.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum WireString {

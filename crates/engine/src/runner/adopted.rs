@@ -1,4 +1,4 @@
-//! Watching over a process that an earlier runner started.
+//! Adoption of processes that an earlier runner started.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -18,16 +18,16 @@ use super::task::RunningProcess;
 use super::{kill_tree, spawn};
 use crate::{AttemptEvent, AttemptKey, AttemptOutcome, AttemptStart, AttemptStatus, KillReason};
 
-/// Takes hold of a process. None if it has ended meanwhile.
+/// Opens a handle to a process. None if the process has ended meanwhile.
 pub(super) fn attach(identity: ProcessIdentity) -> Option<ProcessHandle> {
     let pidfd = pidfd_open(identity.pid, PidfdFlags::empty()).ok()?;
-    // The number may have been used again before it was opened.
+    // The process id may have been reused before it was opened.
     identity
         .is_alive()
         .then(|| ProcessHandle::adopted(identity.pid, pidfd))
 }
 
-/// Waits for its end in a thread of its own, and says it.
+/// Waits for the end of a process in a separate thread, and reports it.
 pub(super) fn spawn_watch_thread(
     attempt: AttemptKey,
     started: Option<AttemptStart>,
@@ -50,13 +50,13 @@ pub(super) fn spawn_watch_thread(
             attempt,
             event,
         };
-        // Without anybody to tell, the runner is on its way out.
+        // A closed channel means that the runner is ending.
         let _ = to.send(over);
     });
 }
 
-/// Waits until the process has ended, and then a moment for its parent to wait for it. One that never
-/// does, as the first process of many containers, leaves the status on the process table.
+/// Waits until the process has ended, and then a moment for its parent to reap it. A parent that
+/// never reaps, like the first process of many containers, leaves the status in the process table.
 fn wait_for_exit(pidfd: &OwnedFd, identity: ProcessIdentity) -> Option<AttemptStatus> {
     const REAP_TIMEOUT: Duration = Duration::from_secs(2);
     let mut watched = [PollFd::new(pidfd, PollFlags::IN)];
@@ -92,7 +92,7 @@ fn outcome(
     }
 }
 
-/// A process of an earlier runner, as its `started` file tells it.
+/// Returns a process of an earlier runner, as its `started` file describes it.
 pub(super) fn from_started_file(
     live: ProcessHandle,
     header: super::slot::StartedFileHeader,

@@ -1,8 +1,8 @@
-//! Control groups: found by looking, made before they are needed, and used again.
+//! Control groups: found by probing, created before they are needed, and reused.
 //!
-//! A slot has one group in each hierarchy that can be written to. In version 1 a slot's thread
-//! waits in its groups, so that children are born there: moving a process between groups costs
-//! more than starting one. In version 2 a thread cannot, so that children join by themselves.
+//! A slot has one group in each writable hierarchy. In version 1 a slot's thread waits in its
+//! groups, so that children are born there: moving a process between groups costs more than
+//! starting one. In version 2 a thread cannot do so, and children join by themselves.
 
 use std::fs;
 use std::io;
@@ -13,7 +13,7 @@ use super::claim::{self, CgroupLock};
 use super::group::{SlotCgroup, WEIGHT_V1, write};
 use super::mounts::{self, MountTable};
 
-/// The folders in which slots get their groups, one a controller.
+/// The parent directories of the slots' groups, one per controller.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CgroupRoots {
     pub(super) unified: Option<PathBuf>,
@@ -22,13 +22,13 @@ pub(super) struct CgroupRoots {
     pub(super) cpuset: Option<PathBuf>,
     pub(super) memory: Option<PathBuf>,
     pub(super) pids: Option<PathBuf>,
-    /// They are this runner's own for as long as it lives.
+    /// The locks on these directories, held for the lifetime of this runner.
     locks: Arc<Vec<CgroupLock>>,
 }
 
 impl CgroupRoots {
-    /// Makes the folder `name` in each hierarchy where that is possible, and tries it. What runners
-    /// that are gone left there is cleared away.
+    /// Creates the directory `name` in each hierarchy where that is possible, and tests it. Removes
+    /// the groups of earlier runners that have ended.
     pub(super) fn probe(name: &str, nodes: usize) -> Self {
         let mounts = MountTable::read();
         if let Some(claim) = mounts.unified().and_then(|dirs| probe_unified(&dirs, name)) {
@@ -41,7 +41,7 @@ impl CgroupRoots {
         let mut claims = Vec::new();
         let mut make = |controller, file| {
             let above = mounts.v1(controller)?;
-            // Several controllers may have one hierarchy, and are claimed together.
+            // Several controllers may share a hierarchy, and are claimed together.
             let dir = above.join(name);
             let known = claims.iter().any(|claim: &CgroupLock| claim.dir == dir);
             if !known {
@@ -60,14 +60,14 @@ impl CgroupRoots {
             locks: Arc::new(claims),
         };
         if let Some(cpu) = &parents.cpu {
-            // On each core the tasks together weigh as much as one ordinary process.
+            // On each core all tasks together have the weight of one ordinary process.
             let weight = (WEIGHT_V1 * nodes as f64).to_string();
             let _ = write(cpu, "cpu.shares", &weight);
         }
         parents
     }
 
-    /// The groups of the slot called `name`, made if need be.
+    /// Returns the groups of the slot called `name`, and creates them if necessary.
     pub(super) fn slot_cgroup(&self, name: &str) -> SlotCgroup {
         let make = |parent: &Option<PathBuf>| make(parent.as_ref()?, name).ok();
         SlotCgroup {
@@ -80,7 +80,7 @@ impl CgroupRoots {
         }
     }
 
-    /// Every group that is there, whoever made it.
+    /// Returns the names of all existing groups, whichever process created them.
     pub(super) fn existing(&self) -> Vec<String> {
         let list = |parent: &PathBuf| fs::read_dir(parent).into_iter().flatten().flatten();
         let entries = self.all().flat_map(list);
@@ -93,7 +93,8 @@ impl CgroupRoots {
         names
     }
 
-    /// Removes what is empty, and what others left behind. What is not empty stays for the next runner.
+    /// Removes empty groups, and the groups of earlier runners. Groups with processes stay for the
+    /// next runner.
     pub(super) fn remove(&self) {
         for claim in self.locks.iter() {
             claim::remove_tree(&claim.dir);
@@ -125,7 +126,8 @@ fn probe_v1(dir: PathBuf, file: &str) -> Option<PathBuf> {
     (writable.is_ok() && can_be_joined(&dir)).then_some(dir)
 }
 
-/// Whether a thread can wait in a group below this one; the one that tries ends there.
+/// Returns whether a thread can wait in a group below this one. The thread that tests it ends
+/// there.
 fn can_be_joined(dir: &Path) -> bool {
     let Ok(probe) = make(dir, "probe") else {
         return false;
@@ -140,7 +142,7 @@ fn can_be_joined(dir: &Path) -> bool {
     std::thread::scope(|scope| scope.spawn(try_it).join().unwrap_or(false))
 }
 
-/// Tries one folder after the other; controllers have to be handed down into it from above,
+/// Claims the first usable directory. The controllers have to be delegated into it from above,
 /// which is possible where no process lives.
 fn probe_unified(dirs: &[PathBuf], name: &str) -> Option<CgroupLock> {
     dirs.iter().find_map(|dir| {
@@ -163,7 +165,7 @@ fn probe_unified(dirs: &[PathBuf], name: &str) -> Option<CgroupLock> {
     })
 }
 
-/// A new cpuset of version 1 is empty, and nobody can run there.
+/// Initialises a new cpuset of version 1, which is empty, so that no process can run in it.
 fn inherit_cpuset(dir: &Path) -> io::Result<()> {
     let above = dir.parent().unwrap_or(dir);
     for file in ["cpuset.cpus", "cpuset.mems"] {
@@ -180,13 +182,13 @@ fn make(parent: &Path, name: &str) -> io::Result<PathBuf> {
     Ok(dir)
 }
 
-/// Where groups of version 2 may be made.
+/// Returns the directories in which groups of version 2 may be created.
 #[cfg(test)]
 pub(super) fn unified_dirs() -> Vec<PathBuf> {
     MountTable::read().unified().unwrap_or_default()
 }
 
-/// Where this process stands in the hierarchies; see [`mounts`].
+/// Queries about the position of this process in the hierarchies; see [`mounts`].
 impl MountTable {
     fn unified(&self) -> Option<Vec<PathBuf>> {
         let own = self.find(&mounts::CgroupHierarchy::Unified)?;

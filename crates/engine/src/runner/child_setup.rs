@@ -1,7 +1,7 @@
-//! What a child does between its birth and the moment its program replaces it.
+//! The steps of a child between its birth and its replacement by the program.
 //!
-//! It shares the runner's memory (see [`super::sys`]), so everything here is a system call on what
-//! the [`SpawnSpec`] holds: no allocation, no lock, no panic.
+//! The child shares the runner's memory (see [`super::sys`]), so every step is a system call on
+//! data of the [`SpawnSpec`]: no allocation, no lock, no panic.
 
 use std::ffi::CStr;
 use std::os::fd::AsFd;
@@ -13,7 +13,7 @@ use rustix::process::{Resource, Rlimit, Signal};
 use super::failpoint;
 use super::spawn_spec::SpawnSpec;
 
-/// What a child was about when it could not go on.
+/// A step of a child, named in the error if it fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SpawnPhase {
     Begin,
@@ -27,7 +27,7 @@ pub(super) enum SpawnPhase {
 }
 
 impl SpawnPhase {
-    /// The step as a [`crate::AttemptStatus::NotStarted`] names it.
+    /// Returns the name of the step in an [`crate::AttemptStatus::NotStarted`].
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Begin => "start",
@@ -42,7 +42,7 @@ impl SpawnPhase {
     }
 }
 
-/// Does everything but the last step. `reached` is told each step before it is taken.
+/// Runs all steps but the last. Calls `reached` before each step.
 pub(super) fn prepare(plan: &SpawnSpec, reached: impl Fn(SpawnPhase)) -> Result<(), Errno> {
     reached(SpawnPhase::Begin);
     set_death_signal(plan)?;
@@ -71,8 +71,8 @@ pub(super) fn prepare(plan: &SpawnSpec, reached: impl Fn(SpawnPhase)) -> Result<
     rustix::process::set_parent_process_death_signal(None)
 }
 
-/// Until its program replaces it, a child ends with the runner: what the next runner finds are
-/// programs that run, and `started` files of children that are gone.
+/// Makes the child end with the runner until its program replaces it. So the next runner finds only
+/// running programs, and `started` files of children that are gone.
 fn set_death_signal(plan: &SpawnSpec) -> Result<(), Errno> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     match rustix::process::getppid() {
@@ -81,8 +81,8 @@ fn set_death_signal(plan: &SpawnSpec) -> Result<(), Errno> {
     }
 }
 
-/// Whoever creates this file starts the attempt, and nobody else ever does. Its second line,
-/// `/proc/self/stat`, tells the process by number and start.
+/// Creates the `started` file. The process that creates it starts the attempt, and no other process
+/// ever does. Its second line, `/proc/self/stat`, identifies the process by id and start time.
 fn record_start(plan: &SpawnSpec) -> Result<(), Errno> {
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
     let mode = Mode::RUSR | Mode::WUSR;
@@ -122,7 +122,7 @@ fn confine(plan: &SpawnSpec) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Groups first: who is no longer root cannot change them.
+/// Sets the groups, then the user: a process that is no longer root cannot change its groups.
 fn become_user(plan: &SpawnSpec) -> Result<(), Errno> {
     let Some(user) = &plan.user else {
         return Ok(());
@@ -131,13 +131,13 @@ fn become_user(plan: &SpawnSpec) -> Result<(), Errno> {
     rustix::thread::set_thread_res_gid(user.gid, user.gid, user.gid)?;
     rustix::thread::set_thread_res_uid(user.uid, user.uid, user.uid)?;
     rustix::thread::set_no_new_privs(true)?;
-    // The kernel has forgotten it with the change of user.
+    // The kernel has cleared the death signal with the change of user.
     set_death_signal(plan)
 }
 
-/// As the user, so that nobody reaches through the runner what is kept from him. A symbolic link
-/// is refused, since in a folder that others may write to it may lead to any file of the user's.
-/// Without waiting for a reader, should it be a named pipe.
+/// Opens the output as the user, so that no user can write through the runner to files without
+/// permission. A symbolic link is rejected, since in a directory that others may write to it may
+/// lead to any file of the user. The open does not wait for a reader if the file is a named pipe.
 fn open_output(plan: &SpawnSpec) -> Result<(), Errno> {
     let null = open_file(c"/dev/null", OFlags::RDONLY)?;
     rustix::stdio::dup2_stdin(&null)?;
@@ -156,8 +156,8 @@ fn open_output(plan: &SpawnSpec) -> Result<(), Errno> {
     rustix::stdio::dup2_stderr(&output)
 }
 
-/// Makes one directory, as the user and with the user's umask; another task of the same job may have
-/// made it in the meantime.
+/// Creates one directory, as the user and with the user's umask. Another task of the same job may
+/// have created it meanwhile.
 fn make_dir(path: &CStr) -> Result<(), Errno> {
     match rustix::fs::mkdir(path, Mode::from_raw_mode(0o777)) {
         Err(Errno::EXIST) => Ok(()),

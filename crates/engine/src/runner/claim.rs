@@ -1,6 +1,5 @@
-//! Whose control groups are whose: a runner holds a lock on the folders of its own for as long as it
-//! lives. Folders that nobody holds belonged to runners that were killed, and are cleared away by
-//! whichever runner comes next.
+//! Ownership of control groups. A runner holds a lock on its directories for its lifetime. A
+//! directory without a lock belonged to a runner that was killed, and the next runner removes it.
 
 use std::fs::{self, File};
 use std::io;
@@ -10,34 +9,34 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
 
-/// What the folders of runners are called, before what tells one from another.
+/// The common prefix of the names of runners' directories.
 pub(super) const DIR_PREFIX: &str = "tollgate-runner-";
 
-/// How long to try again what only holds for a moment: a lock of somebody who is clearing up, a
-/// group of a thread that has just ended.
+/// The maximum time to retry operations that only fail for a moment: because of the lock of a
+/// runner that is cleaning up, or the group of a thread that has just ended.
 const RETRY_TIMEOUT: Duration = Duration::from_millis(500);
 const RETRY_INTERVAL: Duration = Duration::from_millis(2);
 
-/// A folder of control groups that is held.
+/// A directory of control groups, locked by this runner.
 #[derive(Debug)]
 pub(super) struct CgroupLock {
     pub(super) dir: PathBuf,
-    /// The lock is let go with the file, also when the process is killed.
+    /// The lock is released when the file is closed, even if the process is killed.
     _lock: File,
 }
 
 impl CgroupLock {
-    /// Makes the folder if need be, and holds it.
+    /// Creates the directory if necessary, and locks it.
     ///
     /// # Errors
-    /// If it cannot be made, or somebody else holds it.
+    /// If the directory cannot be created, or another process has locked it.
     pub(super) fn acquire(dir: PathBuf) -> io::Result<Self> {
         let began = Instant::now();
         loop {
             create_dir(&dir)?;
             match lock_dir(&dir) {
                 Ok(lock) => return Ok(Self { dir, _lock: lock }),
-                // It was removed in between, or is about to be.
+                // The directory was removed in between, or is about to be removed.
                 Err(error) if began.elapsed() >= RETRY_TIMEOUT => return Err(error),
                 Err(_) => std::thread::sleep(RETRY_INTERVAL),
             }
@@ -45,7 +44,7 @@ impl CgroupLock {
     }
 }
 
-/// Makes a folder that may be there.
+/// Creates a directory that may exist already.
 pub(super) fn create_dir(dir: &Path) -> io::Result<()> {
     match fs::create_dir(dir) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
@@ -53,7 +52,7 @@ pub(super) fn create_dir(dir: &Path) -> io::Result<()> {
     }
 }
 
-/// Removes what runners left behind that are gone, as far as nobody is in it any more.
+/// Removes the groups of runners that have ended, as far as no process is in them.
 pub(super) fn remove_abandoned(above: &Path) {
     for entry in fs::read_dir(above).into_iter().flatten().flatten() {
         let is_one = entry.file_name().to_string_lossy().starts_with(DIR_PREFIX);
@@ -63,7 +62,7 @@ pub(super) fn remove_abandoned(above: &Path) {
     }
 }
 
-/// Removes a folder of control groups. Groups that somebody is in stay.
+/// Removes a directory of control groups. Groups with processes stay.
 pub(super) fn remove_tree(dir: &Path) {
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
@@ -73,7 +72,7 @@ pub(super) fn remove_tree(dir: &Path) {
     let _ = fs::remove_dir(dir);
 }
 
-/// A thread that was waited for may still be in its groups for a moment.
+/// Removes a group, with retries: a thread that was joined may still be in its groups for a moment.
 fn remove_with_retry(dir: &Path) {
     let is_inhabited = || {
         let tasks = ["tasks", "cgroup.procs"].map(|file| fs::read(dir.join(file)));
@@ -88,7 +87,7 @@ fn remove_with_retry(dir: &Path) {
     }
 }
 
-/// Holds a folder that is still the one of this name once it is held.
+/// Locks a directory, and checks that the locked directory still has this name.
 fn lock_dir(dir: &Path) -> io::Result<File> {
     let file = File::open(dir)?;
     flock(&file, FlockOperation::NonBlockingLockExclusive)?;
@@ -103,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nobody_holds_is_swept_and_the_rest_is_left() {
+    fn only_unlocked_cgroup_dirs_are_removed() {
         let above = tempfile::tempdir().unwrap();
         let at = |name: &str| above.path().join(name);
         let held = CgroupLock::acquire(at("tollgate-runner-a")).unwrap();
@@ -121,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_is_held_once() {
+    fn cgroup_dir_is_locked_by_one_runner_only() {
         let above = tempfile::tempdir().unwrap();
         let dir = above.path().join("tollgate-runner-a");
         let held = CgroupLock::acquire(dir.clone()).unwrap();

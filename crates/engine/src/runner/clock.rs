@@ -1,10 +1,10 @@
-//! The time of day.
+//! The wall clock.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use tollgate_model::Instant;
 
-/// Now, by the clock on the wall: microseconds since the Unix epoch.
+/// Returns the present wall-clock time: microseconds since the Unix epoch.
 pub(super) fn now() -> Instant {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)

@@ -1,4 +1,4 @@
-//! The service that is connected, if one is.
+//! The connection to the service.
 
 use std::io::Write;
 use std::net::Shutdown;
@@ -9,22 +9,22 @@ use crate::AttemptReport;
 use crate::protocol::{self, RunnerMessage};
 use crate::starter::LaunchGuard;
 
-/// How long a service may leave what it is told unread; then it is cut off, and is told everything
-/// again when it connects again.
+/// The maximum time for which a service may leave messages unread. Then the connection is closed,
+/// and the next connection receives all messages again.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// One connection at a time: a new one replaces the one before.
+/// The connection to the service, at most one at a time: a new connection replaces the one before.
 #[derive(Default)]
 pub(super) struct EngineConnection {
     connection: u64,
     stream: Option<UnixStream>,
     outbox: Vec<u8>,
-    /// What launches are held to: each service is told.
+    /// The launch guard of this runner, which is sent to each service.
     pub(super) guard: Option<LaunchGuard>,
 }
 
 impl EngineConnection {
-    /// Talks to a new service from now on; gives the number of the connection.
+    /// Replaces the connection, and returns the number of the new one.
     pub(super) fn replace(&mut self, stream: UnixStream) -> u64 {
         self.disconnect();
         let timeout = stream.set_write_timeout(Some(WRITE_TIMEOUT));
@@ -42,7 +42,7 @@ impl EngineConnection {
         self.connection
     }
 
-    /// Whether this is the connection in use.
+    /// Returns whether this is the current connection.
     pub(super) const fn is_current(&self, connection: u64) -> bool {
         self.stream.is_some() && self.connection == connection
     }
@@ -51,12 +51,13 @@ impl EngineConnection {
         self.stream.is_some()
     }
 
-    /// Whether there was a service since this runner began.
+    /// Returns whether a service has connected since this runner started.
     pub(super) const fn was_ever_connected(&self) -> bool {
         self.connection > 0
     }
 
-    /// Tells the service something, if there is one, when [`EngineConnection::flush`] is called.
+    /// Queues a message to the service, if one is connected, until [`EngineConnection::flush`] is
+    /// called.
     pub(super) fn send(&mut self, word: &RunnerMessage) {
         if self.stream.is_some() {
             self.outbox.extend(protocol::encode_line(word));
@@ -78,7 +79,7 @@ impl EngineConnection {
         self.outbox.clear();
     }
 
-    /// Ends the connection, if there is one; its reading thread notices.
+    /// Closes the connection, if there is one; its reading thread ends.
     pub(super) fn disconnect(&mut self) {
         if let Some(stream) = self.stream.take() {
             let _ = stream.shutdown(Shutdown::Both);

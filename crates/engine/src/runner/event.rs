@@ -1,4 +1,4 @@
-//! What the runner's main thread is told by the others.
+//! The events that other threads send to the runner's main thread.
 
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -9,15 +9,15 @@ use super::process_handle::ProcessHandle;
 use crate::protocol::RunnerRequest;
 use crate::{AttemptEvent, AttemptKey, AttemptStart};
 
-/// Something that happened.
+/// An event for the runner's main thread.
 pub(super) enum RunnerEvent {
-    /// A service has connected.
+    /// A service connected.
     Connected(UnixStream),
-    /// It asks for something. The number tells connections apart.
+    /// A service sent a request. The number identifies the connection.
     Request(u64, RunnerRequest),
-    /// It is gone.
+    /// A service disconnected.
     Disconnected(u64),
-    /// The runner was asked to end: by an operator, a batch system, a host that goes down.
+    /// The runner was asked to end: by an operator, a batch system or a host that shuts down.
     StopRequested,
     /// An attempt's program runs.
     Started {
@@ -27,9 +27,9 @@ pub(super) enum RunnerEvent {
         group: SlotCgroup,
         meter: CgroupUsageBaseline,
     },
-    /// The output of an attempt has become longer than it may.
+    /// The output of an attempt exceeds its limit.
     OutputLimitReached(AttemptKey),
-    /// An attempt is over, and its slot is free; one that was adopted has none.
+    /// An attempt has ended, and its slot is free. An adopted attempt has no slot.
     Finished {
         slot: Option<usize>,
         attempt: AttemptKey,

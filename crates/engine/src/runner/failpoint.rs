@@ -1,4 +1,4 @@
-//! Named points at which a test has the runner killed. There are none in a release build.
+//! Named points at which a test has the runner killed. A release build has no such points.
 
 use std::sync::OnceLock;
 
@@ -7,8 +7,8 @@ const VARIABLE: &str = "TOLLGATE_RUNNER_FAULT";
 
 static POINT: OnceLock<Option<String>> = OnceLock::new();
 
-/// Looks up which point was named. Called before the first thread is started, so that asking
-/// later neither allocates nor locks, not even in a child that has yet to be replaced.
+/// Reads the name of the point from the environment. It is called before the first thread starts,
+/// so that later checks neither allocate nor lock, even in a child before its program replaces it.
 pub(super) fn init() {
     POINT.get_or_init(|| {
         let named = std::env::var(VARIABLE).ok();
@@ -16,14 +16,14 @@ pub(super) fn init() {
     });
 }
 
-/// Kills the runner if this point was named.
+/// Kills the runner if this point is set.
 pub(super) fn kill_at(name: &str) {
     if is_named(name) {
         kill(rustix::process::getpid());
     }
 }
 
-/// The same, in a child of the runner that has yet to be replaced.
+/// Kills a child of the runner, before its program replaces it, if this point is set.
 pub(super) fn kill_at_in_child(name: &str) {
     if is_named(name)
         && let Some(runner) = rustix::process::getppid()
@@ -32,7 +32,7 @@ pub(super) fn kill_at_in_child(name: &str) {
     }
 }
 
-/// Stops a child that has yet to be replaced, as its user could.
+/// Stops a child before its program replaces it, as its user could.
 pub(super) fn stop_at_in_child(name: &str) {
     if is_named(name) {
         let _ =
@@ -45,6 +45,6 @@ fn is_named(name: &str) -> bool {
 }
 
 fn kill(pid: rustix::process::Pid) {
-    // Nothing is left to be done if even this fails.
+    // No further action is possible if even this fails.
     let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
 }

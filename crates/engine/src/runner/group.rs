@@ -1,4 +1,4 @@
-//! The control groups of one slot: what they enforce, what they have counted, who is in them.
+//! The control groups of one slot: their limits, counters and members.
 
 use std::fs;
 use std::io;
@@ -10,7 +10,8 @@ use tollgate_model::Span;
 
 use super::procfs;
 
-/// The groups of one slot. Written to the `started` file, so that the next runner finds them.
+/// The control groups of one slot. They are written to the `started` file, so that the next runner
+/// finds them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SlotCgroup {
     pub(super) unified: Option<PathBuf>,
@@ -21,7 +22,7 @@ pub(super) struct SlotCgroup {
     pub(super) pids: Option<PathBuf>,
 }
 
-/// Weights around which shares are scaled; the kernel takes 2 to 262144 (v1) and 1 to 10000 (v2).
+/// The weight of a share of 1; the kernel accepts 2 to 262144 (v1) and 1 to 10000 (v2).
 pub(super) const WEIGHT_V1: f64 = 1024.0;
 const WEIGHT_V2: f64 = 100.0;
 
@@ -35,7 +36,7 @@ impl SlotCgroup {
         Ok(())
     }
 
-    /// What a child has to write itself into.
+    /// Returns the open files into which a child has to write its process id.
     pub(super) fn open_procs_files(&self) -> io::Result<Vec<std::os::fd::OwnedFd>> {
         let files = self.unified.iter().map(|dir| dir.join("cgroup.procs"));
         files
@@ -43,7 +44,7 @@ impl SlotCgroup {
             .collect()
     }
 
-    /// Sets the weight of a task with `share` on each of `nodes` nodes. The kernel spreads a
+    /// Sets the weight of a task with `share` on each of `nodes` nodes. The kernel distributes a
     /// group's weight over the cores that it runs on.
     pub(super) fn set_share(&self, share: f64, nodes: usize) -> io::Result<()> {
         let scaled = |one: f64, least: f64, most: f64| {
@@ -61,13 +62,13 @@ impl SlotCgroup {
         Ok(())
     }
 
-    /// Whether a cpuset can keep the group on processors.
+    /// Returns whether a cpuset can pin the group to processors.
     pub(super) fn can_pin(&self) -> bool {
         let mut dirs = self.cpuset.iter().chain(&self.unified);
         dirs.any(|dir| dir.join("cpuset.cpus").exists())
     }
 
-    /// Keeps the group on these processors, a list as `0,2-3`. False if no cpuset can.
+    /// Pins the group to these processors, a list such as `0,2-3`. Returns false if no cpuset can.
     pub(super) fn pin(&self, cpus: &str) -> io::Result<bool> {
         let dirs = self.cpuset.iter().chain(&self.unified);
         let mut pinned = false;
@@ -78,7 +79,7 @@ impl SlotCgroup {
         Ok(pinned)
     }
 
-    /// Limits memory, or lifts the limit. False if no control group can.
+    /// Limits memory, or removes the limit. Returns false if no control group can.
     pub(super) fn limit_memory(&self, bytes: Option<u64>) -> io::Result<bool> {
         if let Some(dir) = &self.memory {
             limit_memory_v1(dir, bytes)?;
@@ -99,8 +100,8 @@ impl SlotCgroup {
         Ok(true)
     }
 
-    /// Limits how many processes and threads there may be at a time, or lifts the limit. False if no
-    /// control group can.
+    /// Limits the number of processes and threads at a time, or removes the limit. Returns false if
+    /// no control group can.
     pub(super) fn limit_processes(&self, most: Option<u32>) -> io::Result<bool> {
         let mut limited = false;
         // The thread that waits in a group of version 1 counts too.
@@ -117,7 +118,7 @@ impl SlotCgroup {
         Ok(limited)
     }
 
-    /// How often the kernel has killed somebody in here for want of memory.
+    /// Returns how often the kernel has killed a process of this group because of its memory limit.
     pub(super) fn out_of_memory_kills(&self) -> u64 {
         let v1 = self.memory.iter().map(|dir| dir.join("memory.oom_control"));
         let v2 = self.unified.iter().map(|dir| dir.join("memory.events"));
@@ -127,7 +128,7 @@ impl SlotCgroup {
         counts.sum()
     }
 
-    /// Bytes of memory that are held, and the most that were since [`SlotCgroup::forget_peak`].
+    /// Returns the bytes of memory in use, and the peak since [`SlotCgroup::reset_peak_memory`].
     pub(super) fn memory(&self) -> Option<(u64, u64)> {
         if let Some(dir) = &self.memory {
             let now = read_number(&dir.join("memory.usage_in_bytes"))?;
@@ -140,7 +141,7 @@ impl SlotCgroup {
         ))
     }
 
-    /// Begins to look for the most memory anew, where the kernel can do that.
+    /// Resets the memory peak, where the kernel supports it.
     pub(super) fn reset_peak_memory(&self) {
         let v1 = self
             .memory
@@ -151,7 +152,7 @@ impl SlotCgroup {
         }
     }
 
-    /// Processor time used in here since the group was made.
+    /// Returns the processor time used in this group since it was created.
     pub(super) fn cpu(&self) -> Option<Span> {
         let nanos = |dir: &PathBuf| read_number(&dir.join("cpuacct.usage"));
         let micros = match &self.cpuacct {
@@ -161,13 +162,13 @@ impl SlotCgroup {
         i64::try_from(micros).ok().map(Span::from_micros)
     }
 
-    /// Whether every process of a task can be found here.
+    /// Returns whether every process of a task can be found in this group.
     pub(super) fn tracks_descendants(&self) -> bool {
         self.tree().is_some()
     }
 
-    /// Every process in here that goes on, but this one: version 1 lists those too that have ended and
-    /// were not waited for. None if there is no group to ask.
+    /// Returns every live process in the group, except this process. Version 1 also lists processes
+    /// that have ended and were not reaped; they are omitted. None if there is no group to query.
     pub(super) fn members(&self) -> Option<Vec<Pid>> {
         let us = rustix::process::getpid();
         let list = fs::read_to_string(self.tree()?.join("cgroup.procs")).ok()?;
@@ -180,7 +181,7 @@ impl SlotCgroup {
         )
     }
 
-    /// Keeps those in here from starting others, or lets them again.
+    /// Prevents the processes in the group from starting others, or allows it again.
     pub(super) fn set_fork_allowed(&self, allowed: bool) {
         let limit = if allowed { "max" } else { "0" };
         for dir in self.pids.iter().chain(&self.unified) {
@@ -188,7 +189,7 @@ impl SlotCgroup {
         }
     }
 
-    /// Has the kernel kill everybody in here. False if it cannot.
+    /// Has the kernel kill every process in the group. Returns false if the kernel cannot.
     pub(super) fn kill(&self) -> bool {
         let killed = self
             .unified
@@ -213,7 +214,8 @@ impl SlotCgroup {
     }
 }
 
-/// Memory and memory with swap have to be set in the order in which neither is above the other.
+/// Sets the limits of memory and of memory with swap, in the order in which the first never exceeds
+/// the second.
 fn limit_memory_v1(dir: &Path, bytes: Option<u64>) -> io::Result<()> {
     let limit = bytes.map_or("-1".to_owned(), |bytes| bytes.to_string());
     let _ = write(dir, "memory.memsw.limit_in_bytes", "-1");
@@ -223,7 +225,7 @@ fn limit_memory_v1(dir: &Path, bytes: Option<u64>) -> io::Result<()> {
 }
 
 pub(super) fn write(dir: &Path, file: &str, text: &str) -> io::Result<()> {
-    // Control files are there or not, and never to be made.
+    // A control file exists or not, and must never be created.
     let mut open = fs::OpenOptions::new().write(true).open(dir.join(file))?;
     io::Write::write_all(&mut open, text.as_bytes())
 }
@@ -232,14 +234,14 @@ fn read_number(file: &Path) -> Option<u64> {
     fs::read_to_string(file).ok()?.trim().parse().ok()
 }
 
-/// The number after `key` in a file with a key and a number a line.
+/// Returns the number after `key` in a file with a key and a number per line.
 fn read_keyed(file: &Path, key: &str) -> Option<u64> {
     let text = fs::read_to_string(file).ok()?;
     let mut lines = text.lines().filter_map(|line| line.split_once(' '));
     lines.find(|(name, _)| *name == key)?.1.trim().parse().ok()
 }
 
-/// A list of processors as the kernel writes it: `0,2,5`.
+/// Returns a list of processors in the kernel's format: `0,2,5`.
 pub(super) fn cpu_list(cpus: &[usize]) -> String {
     let words: Vec<String> = cpus.iter().map(usize::to_string).collect();
     words.join(",")
@@ -249,7 +251,7 @@ pub(super) fn cpu_list(cpus: &[usize]) -> String {
 mod tests {
     use super::*;
 
-    /// A folder with the control files of version 2, which here are ordinary ones.
+    /// Returns groups in a directory with the control files of version 2, here ordinary files.
     fn unified(dir: &Path) -> SlotCgroup {
         for (file, text) in [
             ("cpu.weight", "100"),
@@ -272,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn version_2_is_written_and_read_by_its_files() {
+    fn cgroup_v2_limits_and_usage_use_its_files() {
         let dir = tempfile::tempdir().expect("a folder");
         let group = unified(dir.path());
         let read = |file| fs::read_to_string(dir.path().join(file)).expect("it is there");
@@ -297,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn version_2_kills_whole_trees() {
+    fn cgroup_v2_kill_ends_all_descendants() {
         let own = super::super::cgroup::unified_dirs();
         let name = format!("tollgate-test-{}", std::process::id());
         let made = own.iter().find_map(|dir| {
@@ -334,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn without_groups_nothing_is_claimed() {
+    fn cgroup_operations_without_cgroups_report_no_effect() {
         let group = SlotCgroup::default();
         assert!(!group.pin("0").expect("nothing to do"));
         assert!(!group.limit_memory(Some(1)).expect("nothing to do"));

@@ -1,4 +1,4 @@
-//! What the runner of a service that is not root's holds each launch to, before anything is done for it.
+//! The launch guard: checks of each launch by the runner of a service that is not root.
 
 use std::ffi::CString;
 
@@ -7,7 +7,7 @@ use nix::unistd::{self, Uid, getgrouplist};
 use crate::starter::LaunchGuard;
 use crate::{LaunchSpec, LaunchUser};
 
-/// Why a launch is refused.
+/// A reason to reject a launch.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum LaunchGuardError {
     #[error("expected a user to run it as")]
@@ -23,8 +23,8 @@ pub(super) enum LaunchGuardError {
 }
 
 impl LaunchGuard {
-    /// Returns the user that a launch runs as, with the groups that the system knows: those that the launch
-    /// names are not believed. May wait for the name service.
+    /// Returns the user that a launch runs as, with the groups that the system knows. The groups
+    /// that the launch names are not trusted. May wait for the name service.
     pub(super) fn resolve_user(self, launch: &LaunchSpec) -> Result<LaunchUser, LaunchGuardError> {
         let user = launch.user.as_ref().ok_or(LaunchGuardError::Unnamed)?.uid;
         if user == 0 && !self.root_jobs {
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn launch_of_nobody_of_root_and_of_the_service_is_refused() {
+    fn launch_without_user_or_as_root_or_service_account_is_rejected() {
         let refused = |uid| GUARD.resolve_user(&launch_as(uid)).unwrap_err();
         assert_eq!(refused(None), LaunchGuardError::Unnamed);
         assert_eq!(refused(Some(0)), LaunchGuardError::Root);
@@ -90,14 +90,14 @@ mod tests {
     }
 
     #[test]
-    fn groups_of_a_launch_are_those_of_the_system() {
+    fn launch_gets_the_groups_of_the_user_database() {
         let guard = LaunchGuard {
             root_jobs: true,
             ..GUARD
         };
         let root = guard.resolve_user(&launch_as(Some(0))).unwrap();
         assert_eq!((root.uid, root.gid), (0, 0));
-        // Whichever user has the number 1 here, root's group comes from the launch alone.
+        // Whichever user has the number 1 on this host, only the launch names root's group.
         if let Ok(user) = guard.resolve_user(&launch_as(Some(1))) {
             assert_ne!(user.gid, 0);
             assert!(!user.groups.contains(&0));

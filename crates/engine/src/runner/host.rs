@@ -1,4 +1,4 @@
-//! What this machine has and can enforce.
+//! The resources and mechanisms of this machine.
 
 use std::fs;
 use std::io;
@@ -15,7 +15,7 @@ use crate::capacity::{
     CpuPinning, MemoryEnforcement, ProcessEnforcement, ShareEnforcement, TreeTracking,
 };
 
-/// The machine, looked at once.
+/// The machine as it was probed at the start.
 pub(super) struct RunnerHost {
     pub(super) boot: String,
     /// The processor of each node.
@@ -25,7 +25,8 @@ pub(super) struct RunnerHost {
 }
 
 impl RunnerHost {
-    /// Looks at the machine for the runner in `folder`, whose control groups are named after it.
+    /// Probes the machine for the runner in `folder`, whose control groups are named after that
+    /// directory.
     pub(super) fn probe(folder: &Path, settings: &RunnerConfig) -> io::Result<Self> {
         let mut cpus = allowed_cpus()?;
         cpus.truncate(
@@ -60,14 +61,14 @@ impl RunnerHost {
     }
 }
 
-/// The processors that this process may run on.
+/// Returns the processors that this process may run on.
 fn allowed_cpus() -> io::Result<Vec<usize>> {
     let set = rustix::thread::sched_getaffinity(None)?;
     let all = 0..rustix::thread::CpuSet::MAX_CPU;
     Ok(all.filter(|cpu| set.is_set(*cpu)).collect())
 }
 
-/// Bytes of memory of the machine.
+/// Returns the machine's memory in bytes.
 fn total_memory() -> io::Result<u64> {
     let text = fs::read_to_string("/proc/meminfo")?;
     let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
@@ -76,7 +77,8 @@ fn total_memory() -> io::Result<u64> {
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "/proc/meminfo has no MemTotal"))
 }
 
-/// What a slot's control groups enforce, by trying each on one of them.
+/// Returns the limits that a slot's control groups enforce. Each limit is tested on one of the
+/// groups.
 fn probe_enforcement(group: &SlotCgroup, parents: &CgroupRoots) -> EngineCapacity {
     let unified = parents.unified.is_some();
     let has_shares = unified || parents.cpu.is_some();

@@ -1,9 +1,9 @@
-//! The runner's memory: an append-only file of attempts taken, ended and acknowledged.
+//! The runner's journal: an append-only file of attempts taken, ended and acknowledged.
 //!
-//! A line is a checksum and a JSON value. A line that does not match its checksum was being
-//! written when the machine went down, or is damaged; it is passed over, and that is safe: an
-//! attempt whose taking is lost has its `started` file to keep it from being started again, and
-//! one whose end is lost is reported as lost.
+//! A line is a checksum and a JSON value. A line that does not match its checksum was being written
+//! when the machine went down, or is damaged. Such a line is skipped, which is safe: an attempt
+//! without its first entry has its `started` file, which prevents a second start, and an attempt
+//! without its end is reported as lost.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -15,30 +15,30 @@ use serde::{Deserialize, Serialize};
 
 use crate::{AttemptEvent, AttemptKey, AttemptStart, EngineError, LaunchSpec};
 
-/// One line.
+/// An entry of the journal, one per line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum RunnerJournalEntry {
-    /// The first line: how the others are to be read.
+    /// The first line: the version of the format.
     Version(u32),
-    /// A runner began to work during this boot of the machine.
+    /// A runner started during this boot of the machine.
     Boot(String),
-    /// An attempt was handed in.
+    /// An attempt was submitted.
     Taken(LaunchSpec),
-    /// It ended or was lost; `started` if it had started before.
+    /// An attempt ended or was lost; `started` if it had started before.
     Over {
         attempt: AttemptKey,
         started: Option<AttemptStart>,
         event: AttemptEvent,
     },
-    /// The caller knows that it is over.
+    /// The caller has acknowledged the end.
     Acknowledged(AttemptKey),
 }
 
 const VERSION: u32 = 1;
 
-/// Room kept free on the disk beyond the end of the file, so that ends can be recorded on a full
-/// disk: an end takes less than 500 bytes, and a message of the operating system is short.
+/// Disk space reserved beyond the end of the file, so that ends can be recorded on a full disk. An
+/// end takes less than 500 bytes, because error messages of the operating system are short.
 const RESERVE_BYTES: u64 = 64 << 10;
 const BYTES_PER_END: u64 = 512;
 
@@ -47,12 +47,12 @@ pub(super) struct RunnerJournal {
     path: PathBuf,
     file: File,
     bytes: u64,
-    /// Whether the last write was cut short, so that the next one has to begin a new line.
+    /// Whether the last write was incomplete, so that the next one has to begin a new line.
     torn: bool,
 }
 
 impl RunnerJournal {
-    /// Reads the journal at `path`, if there is one, and opens it for appending.
+    /// Reads the journal at `path`, if it exists, and opens it for appending.
     pub(super) fn open(path: &Path) -> Result<(Self, Vec<RunnerJournalEntry>), EngineError> {
         let failed = |step| {
             move |source| EngineError::Setup {
@@ -89,8 +89,8 @@ impl RunnerJournal {
         Ok((journal, entries))
     }
 
-    /// Makes sure that `entries` can be appended and then the ends of `attempts` attempts, also if
-    /// the disk fills up meanwhile.
+    /// Reserves disk space for `entries` and for the ends of `attempts` attempts, so that both can
+    /// be appended even if the disk fills up meanwhile.
     pub(super) fn reserve(
         &self,
         entries: &[RunnerJournalEntry],
@@ -99,29 +99,30 @@ impl RunnerJournal {
         let now: usize = entries.iter().map(|entry| encode(entry).len()).sum();
         let room = RESERVE_BYTES + now as u64 + BYTES_PER_END * attempts as u64;
         match fallocate(&self.file, FallocateFlags::KEEP_SIZE, self.bytes, room) {
-            // Some file systems cannot; there a full disk costs the ends that fall into it.
+            // Some file systems cannot reserve space; there a full disk loses the ends of that
+            // time.
             Ok(()) | Err(rustix::io::Errno::OPNOTSUPP) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Appends `entries`; they outlive this process, but not a power cut.
+    /// Appends `entries`. They survive the end of this process, but not a power failure.
     pub(super) fn append(&mut self, entries: &[RunnerJournalEntry]) -> io::Result<()> {
         let lines: Vec<u8> = entries.iter().flat_map(encode).collect();
         self.write(&lines)
     }
 
-    /// Puts what was appended on the disk.
+    /// Flushes the appended entries to disk.
     pub(super) fn sync(&self) -> io::Result<()> {
         self.file.sync_data()
     }
 
-    /// How large the file is.
+    /// Returns the size of the file in bytes.
     pub(super) const fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Replaces the file by one with `entries`.
+    /// Replaces the file with one that contains `entries`.
     pub(super) fn rewrite(&mut self, entries: &[RunnerJournalEntry]) -> io::Result<()> {
         let new = self.path.with_extension("new");
         match std::fs::remove_file(&new) {
@@ -163,8 +164,8 @@ fn open_for_appending(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// The entries in the lines of `data`, which is read as it is and as if its checksums were right; each
-/// of them is read again as it is written.
+/// Returns the entries in the lines of `data`, read once as it is and once as if its checksums were
+/// right. Each entry must survive a round trip.
 pub(super) fn parse_all(data: &[u8]) -> Vec<RunnerJournalEntry> {
     let lines = data.split(|byte| *byte == b'\n');
     let summed = lines.filter_map(|line| decode(&with_checksum(line)));
@@ -219,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn every_cut_leaves_whole_entries() {
+    fn truncated_journal_keeps_its_complete_entries() {
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().join("journal");
         let (mut journal, found) = RunnerJournal::open(&path).expect("a new one");
@@ -244,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_line_is_passed_over() {
+    fn damaged_journal_line_is_skipped() {
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().join("journal");
         let (mut journal, _) = RunnerJournal::open(&path).expect("a new one");
@@ -258,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_journal_is_refused() {
+    fn journal_of_a_newer_version_is_rejected() {
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().join("journal");
         std::fs::write(&path, encode(&RunnerJournalEntry::Version(2))).expect("written");
@@ -269,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn rewriting_keeps_what_it_is_given() {
+    fn rewritten_journal_holds_the_given_entries() {
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().join("journal");
         let (mut journal, _) = RunnerJournal::open(&path).expect("a new one");

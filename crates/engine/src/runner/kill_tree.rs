@@ -1,4 +1,4 @@
-//! Ending every process of a task, also those that nobody waits for.
+//! The end of every process of a task, including processes that no parent waits for.
 
 use std::time::{Duration, Instant};
 
@@ -9,14 +9,14 @@ use super::group::SlotCgroup;
 use super::process_handle::ProcessHandle;
 use super::procfs;
 
-/// How long processes that were killed are waited for. Who is still there then sits in a system call
-/// that cannot be interrupted; the kernel ends him when that returns.
+/// The maximum wait for killed processes. A process that still exists then is in an uninterruptible
+/// system call; the kernel ends it when the call returns.
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Ends what the task with this `mark` in `group` has left behind, if it was asked to end when its
-/// time is up. Called when its first process has ended but has not been reaped, so that the
-/// number is still its own and that of its process group.
+/// Ends the remaining processes of the task with this `mark` in `group`. If the task was asked to
+/// end, they first get the rest of the grace period. Call this when the first process has ended but
+/// has not been reaped, so that its process id and the id of its process group are not reused.
 pub(super) fn kill_own(group: &SlotCgroup, leader: &ProcessHandle, mark: &str) {
     if group.tracks_descendants() {
         let left = || group.members().is_some_and(|members| !members.is_empty());
@@ -31,7 +31,8 @@ pub(super) fn kill_own(group: &SlotCgroup, leader: &ProcessHandle, mark: &str) {
     kill_marked(mark, procfs::children);
 }
 
-/// Those that were asked to end together with their first process may need longer than that.
+/// Waits for processes that were asked to end together with their first process, and may need
+/// longer.
 fn wait_while(left: impl Fn() -> bool, until: Option<Instant>) {
     let is_early = || until.is_some_and(|until| Instant::now() < until);
     while is_early() && left() {
@@ -39,7 +40,7 @@ fn wait_while(left: impl Fn() -> bool, until: Option<Instant>) {
     }
 }
 
-/// The same for a task of an earlier runner, whose processes are nobody's children here.
+/// Ends the processes of a task of an earlier runner, which are not children of this process.
 pub(super) fn kill_adopted(group: &SlotCgroup, mark: &str) {
     if group.tracks_descendants() {
         return kill_members(group);
@@ -55,7 +56,7 @@ pub(super) fn kill_sparing_runner(runner: Pid, group: &SlotCgroup, mark: &str) {
     kill_marked(mark, procfs::all);
 }
 
-/// Asks the processes of a task to end whose runner cannot.
+/// Asks the processes of a task to end, if the task's runner cannot.
 pub(super) fn terminate_sparing_runner(runner: Pid, group: &SlotCgroup, mark: &str) {
     for pid in remaining_processes(runner, group, mark) {
         let _ = kill_process(pid, Signal::TERM);
@@ -63,7 +64,8 @@ pub(super) fn terminate_sparing_runner(runner: Pid, group: &SlotCgroup, mark: &s
     }
 }
 
-/// Every process of a task that goes on, but `runner`, whose threads wait in the control groups.
+/// Returns every live process of a task, without `runner`, whose threads wait in the control
+/// groups.
 pub(super) fn remaining_processes(runner: Pid, group: &SlotCgroup, mark: &str) -> Vec<Pid> {
     let mut left = match group.members() {
         Some(members) => members,
@@ -73,7 +75,8 @@ pub(super) fn remaining_processes(runner: Pid, group: &SlotCgroup, mark: &str) -
     left
 }
 
-/// Kills the processes in the group until there are none; none of them can start others meanwhile.
+/// Kills the processes in the group until the group is empty. Meanwhile none of them can start
+/// others.
 fn kill_members(group: &SlotCgroup) {
     kill_members_except(None, group);
 }
@@ -97,7 +100,7 @@ fn kill_members_except(spared: Option<Pid>, group: &SlotCgroup) {
 }
 
 /// Kills the processes among `candidates` that were started with this mark in their environment,
-/// until there are none: those that they leave behind are found in the next round.
+/// until no such process is left. Each round finds the children that the killed processes leave.
 fn kill_marked(mark: &str, candidates: fn() -> Vec<Pid>) {
     let left = || Some(find_marked(mark, candidates)).filter(|pids| !pids.is_empty());
     kill_until_gone(left, kill_each);
@@ -125,10 +128,10 @@ fn kill_each(pids: &[Pid]) {
     }
 }
 
-/// Takes processes off the process table that became children of the runner when their parents
-/// ended. Only the main thread may call this: it inherits them, and is no slot's.
+/// Reaps processes that became children of the runner when their parents ended. Only the main
+/// thread may call this: it inherits such processes, which belong to no slot.
 pub(super) fn reap_orphans() {
-    // The tasks' own processes are children of their slots' threads, and theirs to reap.
+    // The tasks' own processes are children of their slots' threads, which reap them.
     const OF_THIS_THREAD: u32 = 0x2000_0000; // __WNOTHREAD
     use rustix::process::{WaitId, WaitIdOptions, waitid};
     let options = WaitIdOptions::EXITED

@@ -1,7 +1,8 @@
-//! The lease of a runner: until when what runs may go on, as the worker has said it.
+//! The lease of a runner: the time until which tasks may run, as the worker has set it.
 //!
-//! The moment stands in a file of the folder, so that the runner's watcher and a next runner know it too;
-//! and in memory that a child shares until its program replaces it, so that no program begins late.
+//! The time is in a file of the directory, so that the runner's watcher and the next runner know it
+//! too. It is also in memory that a child shares until its program replaces it, so that no program
+//! starts late.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -13,27 +14,27 @@ use std::time::Duration;
 
 use crate::BootTime;
 
-/// How often a reader looks again that found a moment half written.
+/// Maximum number of reads by a reader that finds a half-written time.
 const MAX_READ_ATTEMPTS: u32 = 100;
 
-/// The end of a lease, as it is known at present. Clones are the same one.
+/// The present end of a lease. Clones share one value.
 #[derive(Clone, Debug)]
 pub(super) struct LeaseEnd(Arc<AtomicU64>);
 
 impl LeaseEnd {
-    /// The end of no lease: it never comes.
+    /// Returns the end of an unlimited lease, which never comes.
     pub(super) fn never() -> Self {
         Self(Arc::new(AtomicU64::new(u64::MAX)))
     }
 
-    /// Returns the moment; None without a lease.
+    /// Returns the time of the end; None without a lease.
     pub(super) fn at(&self) -> Option<BootTime> {
         let micros = self.0.load(Ordering::Acquire);
         (micros != u64::MAX).then(|| BootTime::from_micros(micros))
     }
 
-    /// Returns whether nothing may run any more. One load and one question for the time: a child may
-    /// ask this that shares its runner's memory.
+    /// Returns whether no task may run any more. This is one load and one query of the clock,
+    /// because a child that shares its runner's memory may call it.
     pub(super) fn has_ended(&self) -> bool {
         self.at().is_some_and(|end| BootTime::now() >= end)
     }
@@ -47,8 +48,8 @@ pub(super) struct RunnerLease {
 }
 
 impl RunnerLease {
-    /// Opens the lease at `path`, which goes on as an earlier runner has left it; the first one since the
-    /// boot called `boot` ends after `first`.
+    /// Opens the lease at `path`, which continues as an earlier runner left it. The first lease
+    /// since the boot called `boot` ends after `first`.
     pub(super) fn open(path: &Path, boot: &str, first: Duration) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         let options = options.create(true).truncate(false).read(true).write(true);
@@ -66,14 +67,15 @@ impl RunnerLease {
         Ok(lease)
     }
 
-    /// Lets what runs go on until `until`. If that cannot be written the lease ends when it did before.
+    /// Renews the lease until `until`. If the file cannot be written, the end of the lease does not
+    /// change.
     pub(super) fn renew(&self, until: BootTime) -> io::Result<()> {
         self.file.write_all_at(&encode(until, &self.boot), 0)?;
         self.set(until);
         Ok(())
     }
 
-    /// Returns its end, which changes as the lease is renewed.
+    /// Returns the end of the lease, which changes with each renewal.
     pub(super) fn end(&self) -> LeaseEnd {
         self.end.clone()
     }
@@ -84,8 +86,8 @@ impl RunnerLease {
     }
 }
 
-/// Returns when the lease in `file` ends, if it was renewed since the boot called `boot`. A lease that
-/// cannot be read has ended.
+/// Returns the end of the lease in `file`, if it was renewed since the boot called `boot`. An
+/// unreadable lease has ended.
 pub(super) fn read(file: &File, boot: &str) -> Option<BootTime> {
     let mut seen = Vec::new();
     for _ in 0..MAX_READ_ATTEMPTS {
@@ -100,18 +102,19 @@ pub(super) fn read(file: &File, boot: &str) -> Option<BootTime> {
         let (first, second, of) = (words.next(), words.next(), words.next());
         let micros = first.and_then(|word| word.parse().ok());
         match micros {
-            // Half of an old moment and half of a new one are not the same twice.
+            // A mix of an old and a new time does not have two equal halves.
             Some(micros) if first == second && text.ends_with('\n') => {
                 return (of == Some(boot)).then(|| BootTime::from_micros(micros));
             }
             Some(_) | None => std::thread::yield_now(),
         }
     }
-    // What stands there is of another length, or damaged.
+    // The content has another length, or is damaged.
     (!seen.is_empty()).then(BootTime::default)
 }
 
-/// The line of a moment: its microseconds since the boot, twice, and which boot. As long as any other.
+/// Returns the line for a time: its microseconds since the boot, twice, and the boot. All lines
+/// have the same length.
 fn encode(until: BootTime, boot: &str) -> Vec<u8> {
     let micros = until.as_micros();
     format!("{micros:020} {micros:020} {boot}\n").into_bytes()
@@ -124,7 +127,7 @@ mod tests {
     const HOUR: Duration = Duration::from_secs(3600);
 
     #[test]
-    fn lease_of_the_same_boot_goes_on_in_the_next_runner() {
+    fn lease_of_the_same_boot_continues_in_the_next_runner() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lease");
         let first = RunnerLease::open(&path, "a", HOUR).unwrap();
@@ -137,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn lease_of_another_boot_begins_anew() {
+    fn lease_of_another_boot_starts_again() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lease");
         let before = RunnerLease::open(&path, "a", HOUR).unwrap();
@@ -160,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_lease_no_end_comes() {
+    fn lease_end_never_comes_without_a_lease() {
         assert!(!LeaseEnd::never().has_ended());
         assert_eq!(LeaseEnd::never().at(), None);
     }

@@ -1,9 +1,10 @@
-//! The watcher: a process beside a runner with a lease, which ends what runs when the lease has ended and
-//! the runner does not end it, because it was killed or stopped.
+//! The watcher: a process beside a runner with a lease. When the lease has ended and the runner
+//! does not end its tasks, because it was killed or stopped, the watcher ends them.
 //!
-//! It is the same program in a session of its own. It reads in the folder until when the lease goes and
-//! what was started, and is woken by its runner only when the lease ends sooner than it did. It goes once its runner has gone and either nothing runs any
-//! more, or the lease was renewed since: then another runner works here, with a watcher of its own.
+//! The watcher is the same program in a session of its own. It reads the end of the lease and the
+//! started attempts from the directory. Its runner wakes it only when the lease ends sooner than
+//! before. The watcher exits after its runner, once no task runs any more or the lease was renewed:
+//! then another runner works here, with a watcher of its own.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -31,25 +32,25 @@ use super::spawn::BlockedSignals;
 use super::state_dir;
 use crate::BootTime;
 
-/// The word after the folder with which the program is a watcher.
+/// The argument after the directory that makes the program a watcher.
 pub(super) const WATCHER_FLAG: &str = "--watch";
 
-/// How often a watcher without a runner looks whether anything is left to watch, and one whose lease has
-/// ended whether that was renewed.
+/// The interval at which a watcher without a runner checks for remaining tasks, and a watcher whose
+/// lease has ended checks for a renewal.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The runner's end of its watcher.
+/// The runner's handle to its watcher.
 pub(super) struct LeaseWatcher {
     process: Child,
-    /// Closed when the runner ends, however it does.
+    /// The pipe to the watcher, which closes when the runner ends for any reason.
     pipe: ChildStdin,
 }
 
 impl LeaseWatcher {
-    /// Starts a watcher, and returns when it watches.
+    /// Starts a watcher, and returns when it is ready.
     ///
     /// # Errors
-    /// If it cannot be started, or has ended at once.
+    /// If the watcher cannot be started, or ended at once.
     pub(super) fn start() -> io::Result<Self> {
         let mut words = std::env::args_os();
         let mut command = Command::new("/proc/self/exe");
@@ -67,22 +68,23 @@ impl LeaseWatcher {
         Ok(Self { process, pipe })
     }
 
-    /// Has it look at the lease again, which ends sooner than it did. One that is gone is replaced by one
-    /// that looks anyway.
+    /// Makes the watcher read the lease again, which ends sooner than before. A watcher that has
+    /// ended is replaced by a new one, which reads the lease anyway.
     pub(super) fn wake(&mut self) {
         let _ = self.pipe.write_all(&[0]);
     }
 
-    /// Whether it is there.
+    /// Returns whether the watcher is alive.
     pub(super) fn is_running(&mut self) -> bool {
-        // An error says that the runner has waited for it already, as for any other orphan.
+        // An error means that the runner has already reaped it, like any other orphan.
         matches!(self.process.try_wait(), Ok(None))
     }
 }
 
 /// Watches in `folder` until there is nothing to watch.
 pub(super) fn run(folder: &Path) -> io::Result<()> {
-    // It has to outlive what ends its runner: a terminal, a process group, a batch system's signals.
+    // The watcher must outlive the causes that end its runner: a terminal, a process group, signals
+    // of a batch system.
     let _ = rustix::process::setsid();
     let _held_back = BlockedSignals::block(&[Signal::TERM, Signal::INT, Signal::HUP])?;
     let settings = RunnerConfig::read(folder).map_err(io::Error::other)?;
@@ -107,7 +109,7 @@ struct WatcherLoop {
     runner: Pid,
 }
 
-/// An attempt of which something may be left.
+/// An attempt that may have processes left.
 struct LeftoverAttempt {
     group: SlotCgroup,
     mark: String,
@@ -118,7 +120,7 @@ impl WatcherLoop {
         let timer = timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::CLOEXEC)?;
         let stdin = io::stdin();
         let mut is_alone = false;
-        // The end of the lease when the runner went.
+        // The end of the lease at the time when the runner ended.
         let mut left_with = None;
         let mut asked_at = None;
         loop {
@@ -132,7 +134,7 @@ impl WatcherLoop {
             let next = if now < end {
                 end
             } else if now < end + self.grace {
-                // A runner that works asks them by itself.
+                // A working runner asks the tasks itself.
                 if asked_at != Some(end) && (is_alone || procfs::is_stopped(self.runner)) {
                     asked_at = Some(end);
                     self.terminate_unfinished();
@@ -152,10 +154,10 @@ impl WatcherLoop {
             if !is_alone {
                 watched.push(PollFd::from_borrowed_fd(fd, PollFlags::IN));
             }
-            // What interrupts it is looked into like any other wake.
+            // An interrupted poll is handled like any other wake-up.
             let _ = poll(&mut watched, None);
             let is_called = watched.get(1).is_some_and(|it| !it.revents().is_empty());
-            // The end of what it says: the runner has gone.
+            // End of file: the runner has ended.
             if is_called && rustix::io::read(fd, &mut [0; 64]) == Ok(0) {
                 is_alone = true;
                 left_with = Some(self.lease_end());
@@ -164,11 +166,11 @@ impl WatcherLoop {
     }
 
     fn lease_end(&self) -> BootTime {
-        // Where no lease was ever written, nothing may run.
+        // Without a written lease no task may run.
         lease::read(&self.lease, &self.boot).unwrap_or_default()
     }
 
-    /// What was started here since the host was, and has not been forgotten.
+    /// Returns the attempts that were started since the host's boot and have not been forgotten.
     fn started_attempts(&self) -> Vec<LeftoverAttempt> {
         let files = state_dir::started_files(&self.state_dir);
         let traces = files.into_iter().filter_map(|file| {
@@ -181,7 +183,7 @@ impl WatcherLoop {
         traces.collect()
     }
 
-    /// The attempts of which something goes on.
+    /// Returns the attempts with live processes.
     fn unfinished_attempts(&self) -> Vec<LeftoverAttempt> {
         let mut traces = self.started_attempts();
         traces.retain(|trace| {
@@ -202,7 +204,7 @@ impl WatcherLoop {
 
     fn kill_unfinished(&self) {
         for trace in self.unfinished_attempts() {
-            // It may have been renewed meanwhile.
+            // The lease may have been renewed meanwhile.
             if BootTime::now() < self.lease_end() {
                 return;
             }
@@ -217,7 +219,7 @@ impl WatcherLoop {
 
 fn timer_at(moment: BootTime) -> Itimerspec {
     let since = moment.since_boot();
-    // A timer that is set to zero never fires; the boot itself is past.
+    // A timer set to zero never fires; zero is the boot itself, which is past.
     let nanos = since.subsec_nanos().max(1);
     Itimerspec {
         it_interval: Timespec {

@@ -1,4 +1,4 @@
-//! Where services come in: one socket, a thread that accepts, and one that reads per connection.
+//! The runner's socket: a thread that accepts, and one reading thread per connection.
 
 use std::io::{BufRead, BufReader};
 use std::os::fd::AsFd;
@@ -29,14 +29,14 @@ pub(super) fn spawn_acceptor(listener: UnixListener, to: Sender<RunnerEvent>) {
     thread::spawn(knocking);
 }
 
-/// Whoever can open the socket owns the folder or is root. Asked again, for folders that were
-/// opened to others by mistake.
+/// Returns whether the peer is the owner of the directory or root. Other users cannot open the
+/// socket; this second check covers directories that were opened to others by mistake.
 fn is_same_user_or_root(stream: &UnixStream) -> bool {
     let peer = rustix::net::sockopt::socket_peercred(stream.as_fd());
     peer.is_ok_and(|peer| peer.uid.is_root() || peer.uid == rustix::process::geteuid())
 }
 
-/// Reads what is asked on one connection.
+/// Reads the requests of one connection.
 pub(super) fn spawn_reader(connection: u64, stream: UnixStream, to: Sender<RunnerEvent>) {
     let reading = move || {
         for line in BufReader::new(stream).split(b'\n') {

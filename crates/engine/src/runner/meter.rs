@@ -1,11 +1,12 @@
-//! What an attempt used, by the control groups that it ran in.
+//! The resource usage of an attempt, measured by its control groups.
 
 use serde::{Deserialize, Serialize};
 use tollgate_model::Span;
 
 use super::group::SlotCgroup;
 
-/// What a slot's control groups said before an attempt began: they have served others before.
+/// The counters of a slot's control groups before an attempt starts: earlier attempts have used the
+/// same groups.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct CgroupUsageBaseline {
     cpu_micros: i64,
@@ -14,7 +15,7 @@ pub(super) struct CgroupUsageBaseline {
 }
 
 impl CgroupUsageBaseline {
-    /// Reads the groups before an attempt begins in them.
+    /// Reads the counters before an attempt starts in the groups.
     pub(super) fn read(group: &SlotCgroup) -> Self {
         group.reset_peak_memory();
         Self {
@@ -24,19 +25,20 @@ impl CgroupUsageBaseline {
         }
     }
 
-    /// Processor time since then; none if no group can tell.
+    /// Returns the processor time since the baseline; None if no group measures it.
     pub(super) fn cpu(self, group: &SlotCgroup) -> Option<Span> {
         Some(group.cpu()? - Span::from_micros(self.cpu_micros))
     }
 
-    /// The most memory since then. What files of earlier attempts have left in the cache is not
-    /// held by this one.
+    /// Returns the peak memory since the baseline. Files of earlier attempts that remain in the
+    /// cache do not count.
     pub(super) fn peak_memory(self, group: &SlotCgroup) -> Option<u64> {
         let (_, peak) = group.memory()?;
         Some(peak.saturating_sub(self.memory))
     }
 
-    /// Whether the kernel has killed somebody since then for want of memory.
+    /// Returns whether the kernel has killed a process since the baseline because of the memory
+    /// limit.
     pub(super) fn ran_out_of_memory(self, group: &SlotCgroup) -> bool {
         group.out_of_memory_kills() > self.kills
     }

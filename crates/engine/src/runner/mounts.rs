@@ -1,29 +1,29 @@
-//! Where control groups are mounted, and where this process stands in them.
+//! The mount points of control groups, and the position of this process in them.
 
 use std::fs;
 use std::path::PathBuf;
 
-/// One tree of control groups.
+/// A hierarchy of control groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum CgroupHierarchy {
-    /// The one tree of version 2.
+    /// The single hierarchy of version 2.
     Unified,
-    /// The tree of version 1 with this controller.
+    /// The hierarchy of version 1 with this controller.
     V1(String),
 }
 
-/// `/proc/self/mountinfo` and `/proc/self/cgroup`.
+/// The contents of `/proc/self/mountinfo` and `/proc/self/cgroup`.
 pub(super) struct MountTable {
     mountinfo: String,
     cgroup: String,
 }
 
-/// A place in a tree.
+/// A position in a hierarchy.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct CgroupMount {
-    /// Where the tree is mounted.
+    /// The mount point of the hierarchy.
     pub(super) mount: PathBuf,
-    /// The folder of this process's own group.
+    /// The directory of this process's own group.
     pub(super) dir: PathBuf,
 }
 
@@ -36,7 +36,8 @@ impl MountTable {
         }
     }
 
-    /// Where this process stands in a tree; none if that is not mounted, or not from there on.
+    /// Returns the position of this process in a hierarchy; None if it is not mounted, or not from
+    /// that position on.
     pub(super) fn find(&self, hierarchy: &CgroupHierarchy) -> Option<CgroupMount> {
         let own = self.own_path(hierarchy)?;
         let (root, mount) = self
@@ -51,7 +52,8 @@ impl MountTable {
         })
     }
 
-    /// `4:memory:/a/b`, or `0::/a/b` in version 2.
+    /// Returns the own path in a hierarchy, from lines such as `4:memory:/a/b`, or `0::/a/b` in
+    /// version 2.
     fn own_path(&self, hierarchy: &CgroupHierarchy) -> Option<&str> {
         self.cgroup.lines().find_map(|line| {
             let (_, rest) = line.split_once(':')?;
@@ -67,7 +69,7 @@ impl MountTable {
     }
 }
 
-/// The root and the mount point of a line about this hierarchy:
+/// Returns the root and the mount point in a line about this hierarchy:
 /// `36 31 0:33 /root /mount/point options .. - cgroup source rw,memory`.
 fn parse_mount<'a>(line: &'a str, hierarchy: &CgroupHierarchy) -> Option<(&'a str, &'a str)> {
     let (front, back) = line.split_once(" - ")?;
@@ -106,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn own_groups_are_found_below_their_mounts() {
+    fn own_cgroups_are_found_below_their_mounts() {
         let v1 = |controller: &str| dir(&CgroupHierarchy::V1(controller.to_owned()));
         assert_eq!(
             v1("cpuacct").as_deref(),

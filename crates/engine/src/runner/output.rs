@@ -1,8 +1,8 @@
-//! How long the outputs of tasks become.
+//! The size limits of task outputs.
 //!
-//! They are looked at once a second, by a thread of its own. That costs a task one open file and no
-//! time, where a pipe would cost a copy of each byte; and unlike the system's limit of a file's
-//! size, it holds for the output alone and not for every file that a task writes.
+//! A separate thread checks the sizes once a second. That costs a task one open file and no time,
+//! whereas a pipe would cost a copy of each byte. Unlike the system's limit of file size, this
+//! limit applies to the output alone and not to every file that a task writes.
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,27 +18,27 @@ use super::event::RunnerEvent;
 use super::process_handle::ProcessHandle;
 use crate::AttemptKey;
 
-/// How often outputs are looked at.
+/// The interval between two checks.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What `stat` counts blocks in, whatever those of the file system are.
+/// The block size in the result of `stat`, independent of the file system's own.
 const BLOCK_BYTES: u64 = 512;
 
-/// The way to the thread that looks at outputs.
+/// A handle to the thread that checks outputs.
 #[derive(Clone)]
 pub(super) struct OutputMonitor(Sender<MonitoredOutput>);
 
-/// The output of an attempt that runs.
+/// The output of a running attempt.
 struct MonitoredOutput {
     attempt: AttemptKey,
-    /// Gone once the attempt is over.
+    /// A reference that is dead once the attempt has ended.
     live: Weak<ProcessHandle>,
-    /// A handle by which nothing can be read.
+    /// A handle through which the file cannot be read.
     file: OwnedFd,
     most: u64,
 }
 
-/// A file, by its device and its number there; written by a child that must not allocate.
+/// The identity of a file: its device and inode, written by a child that must not allocate.
 #[derive(Debug, Default)]
 pub(super) struct FileId {
     device: AtomicU64,
@@ -61,7 +61,8 @@ impl FileId {
 }
 
 impl OutputMonitor {
-    /// Starts the thread, which says by `to` whose output is too long, and ends with the last way to it.
+    /// Starts the thread, which reports outputs over their limit to `to`, and ends with the last
+    /// handle to it.
     pub(super) fn start(to: Sender<RunnerEvent>) -> Self {
         let (way, outputs) = mpsc::channel();
         let thread = thread::Builder::new().name("outputs".to_owned());
@@ -71,8 +72,8 @@ impl OutputMonitor {
         Self(way)
     }
 
-    /// Looks after the output of an attempt that has just begun: the file that the child has opened,
-    /// if the program still writes to it and it is an ordinary one.
+    /// Monitors the output of an attempt that has just started: the file that the child opened, if
+    /// the program still writes to it and it is a regular file.
     pub(super) fn watch(
         &self,
         attempt: AttemptKey,
@@ -88,7 +89,7 @@ impl OutputMonitor {
             FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile && output.is(&stat)
         });
         if is_output {
-            // Without the thread there is no limit, and that was said.
+            // Without the thread there is no limit; the failure was logged.
             let _ = self.0.send(MonitoredOutput {
                 attempt,
                 live: Arc::downgrade(live),
@@ -124,7 +125,7 @@ fn watch_loop(new: &Receiver<MonitoredOutput>, to: &Sender<RunnerEvent>) {
             let is_long =
                 goes_on && allocated_bytes(&output.file).is_ok_and(|bytes| bytes > output.most);
             if is_long {
-                // Without anybody to tell, the runner is on its way out.
+                // A closed channel means that the runner is ending.
                 let _ = to.send(RunnerEvent::OutputLimitReached(output.attempt));
             }
             goes_on && !is_long
@@ -132,8 +133,8 @@ fn watch_loop(new: &Receiver<MonitoredOutput>, to: &Sender<RunnerEvent>) {
     }
 }
 
-/// The bytes of a file, holes left out, as this host knows them: a server that does not answer holds
-/// nobody up.
+/// Returns the size of a file in bytes, without holes, as this host knows it, so that a server that
+/// does not answer blocks no check.
 fn allocated_bytes(file: &OwnedFd) -> Result<u64, Errno> {
     let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
     let stat = statx(file, c"", flags, StatxFlags::SIZE | StatxFlags::BLOCKS)?;
@@ -149,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn length_of_a_file_is_without_its_holes() {
+    fn file_length_excludes_holes() {
         let file = tempfile::tempfile().expect("a file");
         let handle = || OwnedFd::from(file.try_clone().expect("a handle"));
         assert_eq!(allocated_bytes(&handle()), Ok(0));
@@ -160,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn file_is_told_from_another() {
+    fn file_id_distinguishes_files() {
         let [one, other] = [(); 2].map(|()| tempfile::tempfile().expect("a file"));
         let id = FileId::default();
         id.set(&fstat(&one).expect("it is there"));

@@ -1,4 +1,4 @@
-//! A process that may be signalled as long as its number is its own.
+//! A process handle that refuses to signal once its process id may have been reused.
 
 use std::os::fd::OwnedFd;
 use std::sync::{Mutex, PoisonError};
@@ -6,15 +6,17 @@ use std::time::Instant;
 
 use rustix::process::{Pid, Signal, kill_process_group, pidfd_send_signal};
 
-/// The first process of an attempt, which leads a process group of its own.
+/// A handle to the first process of an attempt, which leads a process group of its own.
 #[derive(Debug)]
 pub(super) struct ProcessHandle {
     pid: Pid,
-    /// For one that this runner did not start: it cannot know when the number is free again.
+    /// The pidfd of a process that this runner did not start; the runner cannot know when such a
+    /// process id becomes free.
     adopted: Option<OwnedFd>,
-    /// Locked while a signal is sent, so that nobody frees the number meanwhile.
+    /// Whether the process was reaped. Locked while a signal is sent, so that no thread frees the
+    /// process id meanwhile.
     reaped: Mutex<bool>,
-    /// Until when those that it leaves behind may go on: it was asked to end.
+    /// Time until which the remaining processes may continue, because the attempt was asked to end.
     kill_deadline: Mutex<Option<Instant>>,
 }
 
@@ -45,7 +47,7 @@ impl ProcessHandle {
         self.adopted.as_ref()
     }
 
-    /// Sends a signal to the process and its group, if it has not been reaped.
+    /// Sends a signal to the process and its group, unless it has been reaped.
     pub(super) fn signal(&self, signal: Signal) {
         let reaped = self.reaped.lock().unwrap_or_else(PoisonError::into_inner);
         if *reaped {
@@ -59,7 +61,7 @@ impl ProcessHandle {
         let _ = kill_process_group(self.pid, signal);
     }
 
-    /// Lets those that it leaves behind go on until then.
+    /// Allows the remaining processes to continue until `until`.
     pub(super) fn set_kill_deadline(&self, until: Instant) {
         *self
             .kill_deadline
@@ -67,7 +69,7 @@ impl ProcessHandle {
             .unwrap_or_else(PoisonError::into_inner) = Some(until);
     }
 
-    /// Until when those that it leaves behind may go on; none if they may not.
+    /// Returns the time until which the remaining processes may continue; None if they may not.
     pub(super) fn kill_deadline(&self) -> Option<Instant> {
         *self
             .kill_deadline
@@ -75,7 +77,7 @@ impl ProcessHandle {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Frees the number by `reap`.
+    /// Frees the process id by `reap`.
     pub(super) fn reap<T>(&self, reap: impl FnOnce(Pid) -> T) -> T {
         let mut reaped = self.reaped.lock().unwrap_or_else(PoisonError::into_inner);
         *reaped = true;

@@ -1,4 +1,4 @@
-//! Processes as `/proc` shows them.
+//! Processes in `/proc`.
 
 use std::fs;
 use std::io;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use rustix::process::Pid;
 use tollgate_model::Span;
 
-/// A process by more than its number, which is used again: its start, in clock ticks since boot.
+/// The identity of a process: its id, which may be reused, and its start in clock ticks since boot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ProcessIdentity {
     pub(super) pid: Pid,
@@ -15,8 +15,8 @@ pub(super) struct ProcessIdentity {
 }
 
 impl ProcessIdentity {
-    /// Reads a line of `/proc/<pid>/stat`. The name of the program stands in parentheses and
-    /// may hold anything, so fields are counted from the last of these.
+    /// Parses a line of `/proc/<pid>/stat`. The program name is in parentheses and may contain any
+    /// character, so fields are counted from the last parenthesis.
     pub(super) fn parse(stat: &str) -> Option<Self> {
         let pid = stat.split_once(' ')?.0.parse().ok()?;
         let (_, after_name) = stat.rsplit_once(')')?;
@@ -27,19 +27,20 @@ impl ProcessIdentity {
         })
     }
 
-    /// Whether this very process is there, and not merely what is left of it.
+    /// Returns whether this very process is alive, and not only a zombie.
     pub(super) fn is_alive(self) -> bool {
         let stat = stat(self.pid);
         Self::parse(&stat) == Some(self) && !is_zombie_or_dead(&stat)
     }
 
-    /// How this very process has ended that its parent has not waited for, as the operating system packs
-    /// it. None if it goes on, is not there any more, or does not show it.
+    /// Returns the exit status of this very process, if its parent has not reaped it, as the
+    /// operating system encodes it. None if the process is alive, is gone, or does not show its
+    /// status.
     pub(super) fn unreaped_exit(self) -> Option<i32> {
         const EXIT_CODE: usize = 49;
         let stat = stat(self.pid);
         let is_known = Self::parse(&stat) == Some(self) && is_zombie_or_dead(&stat);
-        // The kernel tells others that it was 0.
+        // To other users the kernel shows a status of 0.
         (is_known && shows_all(self.pid)).then_some(())?;
         let (_, after_name) = stat.rsplit_once(')')?;
         let mut fields = after_name.split_ascii_whitespace();
@@ -47,19 +48,19 @@ impl ProcessIdentity {
     }
 }
 
-/// Whether a process goes on: it is there and has not ended, whether or not its parent has waited for it.
+/// Returns whether a process is alive: it exists and has not ended. A zombie is not alive.
 pub(super) fn is_running(pid: Pid) -> bool {
     let stat = stat(pid);
     !stat.is_empty() && !is_zombie_or_dead(&stat)
 }
 
-/// Whether a process does nothing since it was stopped, or is not there.
+/// Returns whether a process is stopped, or does not exist.
 pub(super) fn is_stopped(pid: Pid) -> bool {
     state(&stat(pid)).is_none_or(|state| matches!(state, 'T' | 't' | 'Z' | 'X'))
 }
 
-/// Whether the kernel shows this process everything about that one: it is root's, or the other's user
-/// is its own in every respect.
+/// Returns whether the kernel shows this process all data of the other one: this process is root,
+/// or both have the same user in every respect.
 fn shows_all(pid: Pid) -> bool {
     let own = rustix::process::geteuid();
     let status = format!("/proc/{}/status", pid.as_raw_pid());
@@ -78,13 +79,13 @@ fn state(stat: &str) -> Option<char> {
     after_name.trim_start().chars().next()
 }
 
-/// Whether `stat` is that of a process of which only its entry is left.
+/// Returns whether `stat` is that of a zombie.
 fn is_zombie_or_dead(stat: &str) -> bool {
     matches!(state(stat), Some('Z' | 'X'))
 }
 
-/// Processor time of a process and of those of its children that it has waited for. Zero if it is
-/// not there.
+/// Returns the processor time of a process and of the children that it has reaped. Zero if the
+/// process does not exist.
 pub(super) fn cpu_time(pid: Pid) -> Span {
     let stat = stat(pid);
     let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
@@ -93,13 +94,13 @@ pub(super) fn cpu_time(pid: Pid) -> Span {
     Span::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
 }
 
-/// What this boot of the machine is called.
+/// Returns the id of this boot of the machine.
 pub(super) fn boot_id() -> io::Result<String> {
     let id = fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
     Ok(id.trim().to_owned())
 }
 
-/// The children of this process, those included that it inherited as a subreaper.
+/// Returns the children of this process, including those that it inherited as a subreaper.
 pub(super) fn children() -> Vec<Pid> {
     let tasks = fs::read_dir("/proc/self/task")
         .into_iter()
@@ -114,14 +115,14 @@ pub(super) fn children() -> Vec<Pid> {
     numbers.filter_map(Pid::from_raw).collect()
 }
 
-/// Every process that there is.
+/// Returns all processes.
 pub(super) fn all() -> Vec<Pid> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     numbers.filter_map(Pid::from_raw).collect()
 }
 
-/// Whether the environment that a process was started with holds `entry`.
+/// Returns whether the initial environment of a process contains `entry`.
 pub(super) fn has_env_entry(pid: Pid, entry: &str) -> bool {
     let path = PathBuf::from(format!("/proc/{}/environ", pid.as_raw_pid()));
     let environ = fs::read(path).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What a new runner does about the attempts of the one before it.
+//! The takeover of the attempts of an earlier runner.
 
 use std::collections::BTreeSet;
 
@@ -12,9 +12,9 @@ use super::{adopted, clock, kill_tree};
 use crate::{AttemptEvent, AttemptKey, AttemptStart};
 
 impl RunnerSupervisor {
-    /// Finds the attempts that are not over: watches those that run, starts those that never did,
-    /// and reports the others as lost. After the machine was switched off nobody knows any more
-    /// which of them ran, since `started` files need not have reached the disk: all are lost.
+    /// Finds the unfinished attempts: watches those that run, starts those that never ran, and
+    /// reports the others as lost. After a reboot it is unknown which of them ran, since `started`
+    /// files need not have reached the disk: all are lost.
     pub(super) fn recover_tasks(&mut self, same_boot: bool) {
         self.unflushed
             .push((RunnerJournalEntry::Boot(self.host.boot.clone()), None));
@@ -70,7 +70,8 @@ impl RunnerSupervisor {
         self.on_finished(attempt, event);
     }
 
-    /// Ends processes whose attempts are over, but whose runner had no time to end them.
+    /// Ends the remaining processes of attempts that have ended but whose runner had no time to end
+    /// them.
     fn kill_leftovers(&self, in_use: &BTreeSet<String>, lost: &[AttemptKey]) {
         let names = self.host.cgroups.existing();
         for name in names.iter().filter(|name| !in_use.contains(*name)) {
@@ -81,8 +82,7 @@ impl RunnerSupervisor {
         }
     }
 
-    /// Removes the `started` files of attempts that were acknowledged: the service never hands
-    /// them in again.
+    /// Removes the `started` files of acknowledged attempts, which the service never submits again.
     fn remove_stale_started_files(&self) {
         let ours = self
             .tasks

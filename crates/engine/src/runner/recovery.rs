@@ -1,4 +1,5 @@
-//! What a runner finds when it begins: what the one before it wrote down, and what became of it.
+//! Recovery at the start of a runner: the journal of the runner before it, and the state of its
+//! attempts.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +11,7 @@ use super::state_dir::RunnerStateDir;
 use super::task::{RunnerTask, RunnerTaskState};
 use crate::AttemptKey;
 
-/// Attempts by what their entries say.
+/// Returns the attempts that the entries describe.
 pub(super) fn rebuild_tasks(entries: &[RunnerJournalEntry]) -> BTreeMap<AttemptKey, RunnerTask> {
     let mut tasks: BTreeMap<AttemptKey, RunnerTask> = BTreeMap::new();
     for entry in entries {
@@ -37,7 +38,7 @@ pub(super) fn rebuild_tasks(entries: &[RunnerJournalEntry]) -> BTreeMap<AttemptK
     tasks
 }
 
-/// Whether any of this was written since the machine was switched on.
+/// Returns whether any entry was written since the machine was booted.
 pub(super) fn is_same_boot(entries: &[RunnerJournalEntry], boot: &str) -> bool {
     let last = entries.iter().rev().find_map(|entry| match entry {
         RunnerJournalEntry::Boot(id) => Some(id),
@@ -49,18 +50,19 @@ pub(super) fn is_same_boot(entries: &[RunnerJournalEntry], boot: &str) -> bool {
     last.is_some_and(|id| id == boot)
 }
 
-/// What a `started` file says of its attempt.
+/// The state of an attempt according to its `started` file.
 pub(super) enum RecoveredState {
-    /// There is none: no program of it ever ran.
+    /// There is no file: the attempt's program never ran.
     NeverStarted,
-    /// Its program runs.
+    /// The attempt's program runs.
     Alive(Box<StartedFileHeader>, ProcessIdentity),
-    /// It was started, or its child died before that was certain; whichever it was, it is gone.
+    /// The attempt was started, or its child died before that was certain; in either case it is
+    /// gone.
     Gone,
 }
 
-/// Looks for an attempt of an earlier runner. None of its children is on its way into being any
-/// more, since this one holds the lock.
+/// Looks for an attempt of an earlier runner. None of that runner's children is still being
+/// started, since this runner holds the lock.
 pub(super) fn inspect(folder: &RunnerStateDir, attempt: AttemptKey, boot: &str) -> RecoveredState {
     let Ok(text) = fs::read_to_string(folder.started_file(attempt)) else {
         return match folder.started_file(attempt).exists() {
@@ -76,7 +78,7 @@ pub(super) fn inspect(folder: &RunnerStateDir, attempt: AttemptKey, boot: &str) 
     }
 }
 
-/// A header, and the line of the process; a file that was cut off has no end of line.
+/// Parses a header and the line of the process. A truncated file has no end of line.
 pub(super) fn parse_started_file(text: &str) -> Option<(StartedFileHeader, ProcessIdentity)> {
     let (header, stat) = text.strip_suffix('\n')?.split_once('\n')?;
     Some((

@@ -1,4 +1,4 @@
-//! What the service can ask of the runner.
+//! The requests of the service to the runner.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,10 +17,11 @@ use crate::capacity::ShareEnforcement;
 use crate::protocol::{RunnerMessage, RunnerRequest, RunnerRequestKind, RunnerResponse};
 use crate::{AttemptEvent, AttemptKey, BootTime, KillReason, LaunchScript, LaunchSpec};
 
-/// From this size on the journal is rewritten if that makes it a quarter or less.
+/// The size in bytes from which the journal is rewritten if that reduces it to a quarter or less.
 const COMPACTION_BYTES: u64 = 4 << 20;
 
-/// The texts that came with some of these launches, by their hashes: of equal ones the first brings it.
+/// Returns the script texts of these launches by hash. Of launches with equal scripts only the
+/// first contains the text.
 fn script_texts(launches: &[LaunchSpec]) -> BTreeMap<String, Arc<str>> {
     let scripts = launches.iter().filter_map(|launch| launch.script.as_ref());
     let named =
@@ -80,7 +81,7 @@ impl RunnerSupervisor {
         }
     }
 
-    /// Takes on attempts that it does not know: on the disk first.
+    /// Takes attempts that are not known yet: the journal is on disk first.
     fn accept_launches(&mut self, launches: Vec<LaunchSpec>) -> RunnerResponse {
         if self.is_stopping {
             return RunnerResponse::Full("the runner was asked to end".to_owned());
@@ -96,7 +97,8 @@ impl RunnerSupervisor {
             }
         }
         failpoint::kill_at("asked");
-        // What is revoked below has to be revoked before it can be taken on again.
+        // Ends must be recorded first: attempts that are revoked below must be revoked before they
+        // are submitted again.
         self.flush_journal();
         if !self.unflushed.is_empty() {
             return RunnerResponse::Full("what has ended cannot be recorded".to_owned());
@@ -112,7 +114,7 @@ impl RunnerSupervisor {
             .collect();
         if let Err(error) = self.append_entries(&entries) {
             new.values().for_each(|launch| self.scripts.release(launch));
-            // Some may be in the journal all the same, and are not to be started by the next runner.
+            // Some entries may be in the journal all the same; the next runner must not start them.
             let revoked = order
                 .into_iter()
                 .map(|attempt| (RunnerJournalEntry::Acknowledged(attempt), None));
@@ -128,7 +130,7 @@ impl RunnerSupervisor {
             let launch = self.tasks.get(&attempt).map(|task| &task.launch);
             match launch.map_or(Ok(()), |launch| launch.validate(nodes)) {
                 Ok(()) => self.queued.push_back(attempt),
-                // Callers check it too; this one is not believed.
+                // Callers check launches too, but this runner does not rely on it.
                 Err(error) => {
                     let ended =
                         slot::not_started_outcome("launch", error.to_string(), clock::now());
@@ -139,7 +141,7 @@ impl RunnerSupervisor {
         RunnerResponse::Done
     }
 
-    /// Keeps the scripts of all of these, or of none.
+    /// Stores the scripts of all these launches, or of none.
     fn retain_scripts(
         &mut self,
         launches: &BTreeMap<AttemptKey, LaunchSpec>,
@@ -221,7 +223,8 @@ impl RunnerSupervisor {
         self.reapply_nice();
     }
 
-    /// Where shares are approached by nice levels: sets them all, since each depends on the highest.
+    /// Sets all nice levels, where shares are approximated by nice levels: each level depends on
+    /// the highest share.
     pub(super) fn reapply_nice(&self) {
         if self.host.capacity.shares != ShareEnforcement::Nice {
             return;
@@ -267,14 +270,15 @@ impl RunnerSupervisor {
         }
     }
 
-    /// Asks the processes of an attempt to end. One that is still being started is asked when it is.
+    /// Asks the processes of an attempt to end. An attempt that is still being started is asked
+    /// after its start.
     pub(super) fn send_sigterm(&mut self, attempt: AttemptKey) {
         let process = self.tasks.get(&attempt).and_then(RunnerTask::process);
         if let Some(process) = process {
             let until = Instant::now() + self.grace();
             process.handle.set_kill_deadline(until);
             process.handle.signal(Signal::TERM);
-            // Who is stopped cannot end.
+            // A stopped process cannot end.
             process.handle.signal(Signal::CONT);
             self.timers.set(until, attempt, TimerKind::Kill);
         }

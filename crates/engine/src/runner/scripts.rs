@@ -1,13 +1,15 @@
-//! The scripts of the tasks that are not over: their texts, and the copies that tasks run.
+//! The scripts of unfinished tasks: their texts, and the copies that tasks run.
 //!
-//! The runner writes a text into `scripts` in its own folder, where no task can go. A child that needs it
-//! makes the copy in the folder beside the runner's before it becomes the user, and not the runner
-//! itself: a file that the runner has open for writing, every child has open too that is set up at that
-//! moment, and the system runs no file that somebody may still write to.
+//! The runner writes a text into `scripts` in its own directory, which no task can enter. A child
+//! that needs the text makes the copy in the directory beside the runner's, before it becomes the
+//! user. The runner itself must not make the copy: every child that is set up while the runner has
+//! a file open for writing inherits that file, and the system runs no file that is open for
+//! writing.
 //!
-//! A copy belongs to the runner's user, who alone may change it, and can be read by the user of its task
-//! and by no other: the arguments of a process, the name of its script among them, are shown to everybody.
-//! A copy is made and removed, and never read, so it does no harm if its folder is tampered with.
+//! A copy belongs to the runner's user, the only user that may change it. The user of its task can
+//! read it and no other user can, because the arguments of a process, including the name of its
+//! script, are visible to every user. A copy is created and removed, and the runner never reads it,
+//! so tampering with its directory does no harm.
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsStr};
@@ -25,29 +27,30 @@ use rustix::io::Errno;
 use super::state_dir::make_private;
 use crate::{EngineError, LaunchSpec, LaunchUser};
 
-/// The folder of the texts in the runner's own.
+/// The directory of the texts in the runner's own.
 const ORIGINALS_DIR: &str = "scripts";
-/// What the folder of the copies is called, behind the name of the runner's.
+/// The suffix of the name of the copies' directory, after the name of the runner's.
 const COPIES_DIR_SUFFIX: &str = "-scripts";
-/// What a copy is called until it is whole, before the name of its attempt.
+/// The prefix of the name of an incomplete copy, before the name of its attempt.
 const PARTIAL_PREFIX: &str = "half-";
-/// The most bytes that are copied by one call.
+/// The maximum number of bytes that one call copies.
 const CHUNK_BYTES: usize = 1 << 20;
 
-/// The open folders.
+/// The open directories.
 pub(super) struct ScriptDirs {
     originals: OwnedFd,
     copies: OwnedFd,
     path: PathBuf,
 }
 
-/// The folders, and how many tasks need each script.
+/// The directories, and the number of tasks that need each script.
 pub(super) struct ScriptCache {
     dirs: Arc<ScriptDirs>,
     task_counts: BTreeMap<String, usize>,
 }
 
-/// What a child needs to make the copy that it runs. Prepared beforehand, as the rest of its plan.
+/// The data that a child needs to make its copy of a script, prepared in advance like the rest of
+/// its plan.
 pub(super) struct ScriptCopySpec {
     dirs: Arc<ScriptDirs>,
     text: OwnedFd,
@@ -57,16 +60,16 @@ pub(super) struct ScriptCopySpec {
     read_grant: Option<ScriptReadGrant>,
 }
 
-/// The user who may read a copy that is not theirs.
+/// A user that may read a copy of another owner.
 struct ScriptReadGrant {
     user: rustix::process::Uid,
-    /// An access control list that says so, as the system stores it.
+    /// The access control list for this user, in the system's format.
     acl: Vec<u8>,
 }
 
 impl ScriptCache {
-    /// Opens the folders of the runner in `runner`; others may pass through that of the copies if
-    /// tasks of `other_users` run.
+    /// Opens the directories of the runner in `runner`. Other users may pass through the copies'
+    /// directory if tasks of `other_users` run.
     pub(super) fn open(runner: &Path, other_users: bool) -> Result<Self, EngineError> {
         let failed = |path: &Path, step| {
             let path = path.to_owned();
@@ -92,8 +95,8 @@ impl ScriptCache {
         Arc::clone(&self.dirs)
     }
 
-    /// Counts a task that is not over. The first one to need a script brings its text, unless that was
-    /// written by an earlier runner.
+    /// Counts an unfinished task. The first task that needs a script contains its text, unless an
+    /// earlier runner has written the text.
     pub(super) fn retain(&mut self, launch: &LaunchSpec, text: Option<&str>) -> io::Result<()> {
         let Some(name) = file_name(launch) else {
             return Ok(());
@@ -109,12 +112,12 @@ impl ScriptCache {
         Ok(())
     }
 
-    /// Forgets a task that is over, and removes what no other one needs.
+    /// Removes a finished task, and the files that no other task needs.
     pub(super) fn release(&mut self, launch: &LaunchSpec) {
         let Some(name) = file_name(launch) else {
             return;
         };
-        // A child that was killed while it made its copy has left half of it.
+        // A child that was killed while it made its copy has left an incomplete one.
         self.remove(&self.dirs.copies, &partial_name(launch));
         let Some(tasks) = self.task_counts.get_mut(&name) else {
             return;
@@ -127,7 +130,7 @@ impl ScriptCache {
         }
     }
 
-    /// Removes what an earlier runner left and no task needs.
+    /// Removes the files of an earlier runner that no task needs.
     pub(super) fn remove_unused(&self) {
         for folder in [&self.dirs.copies, &self.dirs.originals] {
             let entries = rustix::fs::Dir::read_from(folder).into_iter().flatten();
@@ -140,7 +143,7 @@ impl ScriptCache {
         }
     }
 
-    /// Under another name first, so that a text that is there is whole.
+    /// Writes a text under a temporary name first, so that an existing text is always complete.
     fn write(&self, name: &str, text: &str) -> io::Result<()> {
         self.remove(&self.dirs.originals, PARTIAL_PREFIX);
         let mut file = File::from(create(&self.dirs.originals, c"half-")?);
@@ -149,21 +152,22 @@ impl ScriptCache {
         Ok(renameat(texts, c"half-", texts, name)?)
     }
 
-    /// What cannot be removed is tried again by the next runner. A folder is none of ours.
+    /// Removes a file. The next runner retries a removal that fails. Directories are never ours,
+    /// and stay.
     fn remove(&self, folder: &OwnedFd, name: &str) {
         let _ = rustix::fs::unlinkat(folder, name, AtFlags::empty());
     }
 }
 
 impl ScriptDirs {
-    /// The path of the copy that a launch runs. None if it comes without a script.
+    /// Returns the path of the copy that a launch runs. None if the launch comes without a script.
     pub(super) fn path_of(&self, launch: &LaunchSpec) -> Option<PathBuf> {
         Some(self.path.join(file_name(launch)?))
     }
 }
 
 impl ScriptCopySpec {
-    /// Prepares the copy that a launch runs. None if it comes without a script.
+    /// Prepares the copy that a launch runs. None if the launch comes without a script.
     pub(super) fn new(folders: &Arc<ScriptDirs>, launch: &LaunchSpec) -> io::Result<Option<Self>> {
         let Some(name) = file_name(launch) else {
             return Ok(None);
@@ -180,7 +184,8 @@ impl ScriptCopySpec {
         }))
     }
 
-    /// Makes the copy, unless it is there. Called by a child: nothing but system calls.
+    /// Makes the copy, unless it exists. A child calls this function: it makes nothing but system
+    /// calls.
     pub(super) fn create_copy(&self) -> Result<(), Errno> {
         let copies = &self.dirs.copies;
         match statat(copies, self.name.as_c_str(), AtFlags::SYMLINK_NOFOLLOW) {
@@ -189,7 +194,7 @@ impl ScriptCopySpec {
             Err(error) => return Err(error),
         }
         let file = create(copies, &self.partial_name)?;
-        // The descriptor's own position is not moved: the text may be open elsewhere.
+        // The descriptor's own position does not move: other processes may have the text open.
         let mut position = 0;
         while sendfile(&file, &self.text, Some(&mut position), CHUNK_BYTES)? > 0 {}
         fchmod(&file, Mode::RUSR | Mode::XUSR)?;
@@ -214,8 +219,8 @@ impl ScriptReadGrant {
         }
     }
 
-    /// Where the file system keeps no access control lists, the file is given to the user, who may then
-    /// change what their own tasks run.
+    /// Lets the user read the copy. Where the file system has no access control lists, the user
+    /// becomes the owner of the file, and may then change the program of their own tasks.
     fn grant(&self, file: &OwnedFd) -> Result<(), Errno> {
         let attribute = c"system.posix_acl_access";
         match rustix::fs::fsetxattr(file, attribute, &self.acl, XattrFlags::empty()) {
@@ -225,14 +230,14 @@ impl ScriptReadGrant {
     }
 }
 
-/// An access control list by which the owner and this user read and execute a file, and no other: the
-/// format of `linux/posix_acl_xattr.h`, version 2.
+/// Returns an access control list with which only the owner and this user can read and execute a
+/// file, in the format of `linux/posix_acl_xattr.h`, version 2.
 fn read_acl(user: u32) -> Vec<u8> {
     const VERSION: u32 = 2;
     const READ_AND_EXECUTE: u16 = 5;
     const NOTHING: u16 = 0;
     const NOBODY: u32 = u32::MAX;
-    // What each entry is about: the owner, a user, the group, the most that users and groups may, others.
+    // The entries: the owner, a user, the group, the maximum for users and groups, others.
     let entries: [(u16, u16, u32); 5] = [
         (0x01, READ_AND_EXECUTE, NOBODY),
         (0x02, READ_AND_EXECUTE, user),
@@ -254,8 +259,8 @@ fn create(folder: &OwnedFd, name: &std::ffi::CStr) -> Result<OwnedFd, Errno> {
     openat(folder, name, flags, Mode::RUSR | Mode::WUSR)
 }
 
-/// What the text and the copy of a launch's script are called: equal ones of a user are one. None if it
-/// comes without a script.
+/// Returns the file name for the text and the copies of a launch's script, the same for equal
+/// scripts of one user. None if the launch comes without a script.
 fn file_name(launch: &LaunchSpec) -> Option<String> {
     let script = launch.script.as_ref()?;
     let own = || rustix::process::geteuid().as_raw();
@@ -267,8 +272,8 @@ fn partial_name(launch: &LaunchSpec) -> String {
     format!("{PARTIAL_PREFIX}{}", launch.attempt)
 }
 
-/// The folder of the copies: beside the runner's, since others may not pass through that. As a path that
-/// holds wherever a child goes.
+/// Returns the directory of the copies: beside the runner's, because other users may not pass
+/// through that one. The path is valid in any working directory of a child.
 fn copies_of(runner: &Path) -> io::Result<PathBuf> {
     let runner = fs::canonicalize(runner)?;
     let mut name = runner
@@ -280,8 +285,8 @@ fn copies_of(runner: &Path) -> io::Result<PathBuf> {
     Ok(runner.with_file_name(OsStr::from_bytes(&name)))
 }
 
-/// Opens the folder of the copies, or makes it. Whatever the umask of who started this is, it gets the rights
-/// that it needs.
+/// Opens the directory of the copies, or creates it. The directory gets the permissions that it
+/// needs, with any umask.
 fn open_copies(path: &Path, other_users: bool) -> io::Result<OwnedFd> {
     match DirBuilder::new().mode(0o700).create(path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),

@@ -1,4 +1,4 @@
-//! What a runner is told by the service that starts it: `runner.json` in its folder.
+//! The settings of a runner, written by the service that starts it: `runner.json` in its directory.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -13,31 +13,31 @@ use crate::EngineError;
 use crate::log::LogSettings;
 use crate::starter::LaunchGuard;
 
-/// The settings.
+/// The settings of a runner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RunnerConfig {
-    /// Nodes to offer: so many of the cores there are, all of them without a number.
+    /// Number of nodes to offer, out of all cores; None for all cores.
     pub(crate) nodes: Option<u32>,
-    /// Attempts that run at once, on each node; others wait.
+    /// Maximum number of attempts that run at once on each node; others wait.
     pub(crate) slots_per_node: u32,
     /// Whether tasks of other users are run.
     pub(crate) other_users: bool,
-    /// Milliseconds from asking a task to end until it is made to.
+    /// Milliseconds from asking a task to end until it is killed.
     pub(crate) grace_ms: u64,
-    /// Milliseconds that a child may take until its program replaces it.
+    /// Maximum milliseconds from the birth of a child until its program replaces it.
     pub(crate) setup_ms: u64,
-    /// Milliseconds after which a runner ends that nobody is connected to and that runs nothing.
+    /// Milliseconds after which a runner without a connection and without running tasks ends.
     pub(crate) idle_ms: u64,
-    /// Milliseconds of the first lease, once which has ended all that runs is ended; no lease without a
-    /// number.
+    /// Milliseconds of the first lease. Once it has ended, all running tasks are ended. None for no
+    /// lease.
     #[serde(default)]
     pub(crate) lease_ms: Option<u64>,
-    /// Whether control groups are used where they can be.
+    /// Whether control groups are used where possible.
     pub(crate) control_groups: bool,
-    /// How its log is written.
+    /// The settings of its log.
     #[serde(default)]
     pub(crate) log: LogSettings,
-    /// What each launch is held to, if the service that asks for it is not believed.
+    /// The launch guard, if the service that submits the launches is not trusted.
     #[serde(default)]
     pub(crate) guard: Option<LaunchGuard>,
 }
@@ -45,7 +45,7 @@ pub(crate) struct RunnerConfig {
 const FILE_NAME: &str = "runner.json";
 
 impl RunnerConfig {
-    /// Leaves the settings for the next runner that begins in `folder`.
+    /// Writes the settings for the next runner that starts in `folder`.
     pub(crate) fn write(&self, folder: &Path) -> Result<(), EngineError> {
         let path = folder.join(FILE_NAME);
         let new = folder.join("runner.json.new");

@@ -32,7 +32,7 @@ use crate::{
     AttemptEvent, AttemptKey, AttemptOutcome, AttemptStart, AttemptStatus, KillReason, LaunchSpec,
 };
 
-/// What a slot's thread works with.
+/// The state of a slot's thread.
 pub(super) struct SlotWorker {
     pub(super) number: usize,
     pub(super) group: SlotCgroup,
@@ -42,14 +42,14 @@ pub(super) struct SlotWorker {
     pub(super) guard: Option<LaunchGuard>,
     /// The processor of each node.
     pub(super) cpus: Arc<Vec<usize>>,
-    /// The child that is being set up, or 0.
+    /// The process id of the child that is being set up, or 0.
     pub(super) setting_up: Arc<AtomicI32>,
     pub(super) events: Sender<RunnerEvent>,
-    /// When nothing may be started any more.
+    /// The end of the lease, after which no attempt may be started.
     pub(super) lease: LeaseEnd,
     pub(super) pinned_to: Option<String>,
     pub(super) memory_limit: Option<u64>,
-    /// Bytes of memory that come with a node, where a control group can limit them.
+    /// Memory per node in bytes, where a control group can limit it.
     pub(super) memory_share: Option<u64>,
     pub(super) outputs: OutputMonitor,
 }
@@ -70,7 +70,7 @@ pub(super) struct StartedFileHeader {
     pub(super) at_micros: i64,
 }
 
-/// Runs what is ordered until nobody can order any more.
+/// Runs attempts until the channel is closed.
 pub(super) fn serve(mut slot: SlotWorker, orders: &Receiver<SlotJob>) {
     let joined = slot.group.join_thread();
     let mut stack = ChildStack::new();
@@ -96,7 +96,8 @@ pub(super) fn serve(mut slot: SlotWorker, orders: &Receiver<SlotJob>) {
 }
 
 impl SlotWorker {
-    /// The order as it is carried out: as the user that the guard finds, if there is one.
+    /// Returns the job as it is carried out: with the user that the guard determines, if there is a
+    /// guard.
     fn admit(&self, order: SlotJob) -> Result<SlotJob, LaunchGuardError> {
         let Some(guard) = self.guard else {
             return Ok(order);
@@ -166,7 +167,7 @@ impl SlotWorker {
             group: self.group.clone(),
             meter,
         };
-        // Without anybody to tell, the runner is on its way out.
+        // A closed channel means that the runner is ending.
         let _ = self.events.send(started);
     }
 
@@ -183,7 +184,7 @@ impl SlotWorker {
         self.group.set_share(launch.share, launch.nodes.len())?;
         plan.affinity = self.pin(launch)?;
         plan.address_space = self.limit_memory(self.memory_limit_for(launch))?;
-        // What has ended the processes of the task before may have lifted it.
+        // The code that ended the processes of the task before may have removed the limit.
         self.group.limit_processes(launch.limits.processes)?;
         plan.nice = order.nice;
         plan.cgroup_files = self.group.open_procs_files()?;
@@ -197,7 +198,7 @@ impl SlotWorker {
         Ok(plan)
     }
 
-    /// Keeps the slot on the launch's nodes; if no cpuset can, says where to start.
+    /// Pins the slot to the launch's nodes. If no cpuset can, returns the processors to start on.
     fn pin(&mut self, launch: &LaunchSpec) -> io::Result<Option<CpuSet>> {
         let cpu = |node: &tollgate_model::NodeId| self.cpus.get(node.index()).copied();
         let cpus: Vec<usize> = launch.nodes.iter().filter_map(cpu).collect();
@@ -216,14 +217,15 @@ impl SlotWorker {
         Ok(Some(set))
     }
 
-    /// The memory that a launch may have: what it says, else its nodes' share if it wants that.
+    /// Returns the memory limit of a launch: its own limit, else its nodes' share if the launch
+    /// asks for it.
     fn memory_limit_for(&self, launch: &LaunchSpec) -> Option<u64> {
         let share = self.memory_share.filter(|_| launch.limits.share_of_memory);
         let share = share.map(|bytes| bytes.saturating_mul(launch.nodes.len() as u64));
         launch.limits.memory.or(share)
     }
 
-    /// Limits the slot's memory; if no control group can, says what a process may have.
+    /// Limits the slot's memory. If no control group can, returns the limit for each process.
     fn limit_memory(&mut self, limit: Option<u64>) -> io::Result<Option<u64>> {
         if self.memory_limit == limit {
             return Ok(None);
@@ -236,16 +238,16 @@ impl SlotWorker {
     }
 }
 
-/// Waits until a child has ended, and leaves it on the process table.
+/// Waits until a child has ended, without reaping it.
 fn wait_without_reaping(pid: Pid) {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
     while let Err(Errno::INTR) = waitid(WaitId::Pid(pid), options) {}
 }
 
-/// The end of a child that may never have become its program.
+/// Returns the end of a child that may never have become its program.
 fn finish_event(birth: &SpawnResult, ended: impl FnOnce() -> AttemptOutcome) -> AttemptEvent {
     match birth.error {
-        // Somebody started it before: the runner that this one has replaced.
+        // The attempt was started before, by the runner that this one has replaced.
         Some(Errno::EXIST) if birth.phase == SpawnPhase::Started => {
             AttemptEvent::Lost { at: clock::now() }
         }
@@ -260,7 +262,7 @@ fn finish_event(birth: &SpawnResult, ended: impl FnOnce() -> AttemptOutcome) -> 
     }
 }
 
-/// What the operating system calls it, without the number that Rust adds.
+/// Returns the operating system's message without the number that Rust adds.
 fn describe_failure(step: SpawnPhase, errno: Errno) -> String {
     if step == SpawnPhase::Output && errno == Errno::LOOP {
         return "it is a symbolic link".to_owned();
@@ -273,12 +275,12 @@ fn describe_failure(step: SpawnPhase, errno: Errno) -> String {
         .to_owned()
 }
 
-/// The end of an attempt whose program never ran.
+/// Returns the end of an attempt whose program never ran.
 pub(super) fn not_started_event(step: SpawnPhase, reason: String) -> AttemptEvent {
     AttemptEvent::Ended(not_started_outcome(step.name(), reason, clock::now()))
 }
 
-/// The same with any step.
+/// Returns the outcome of an attempt whose program never ran, with any step.
 pub(super) fn not_started_outcome(step: &str, reason: String, at: Instant) -> AttemptOutcome {
     AttemptOutcome {
         status: AttemptStatus::NotStarted {

@@ -1,4 +1,4 @@
-//! The slots: how many attempts run at once, and which is free.
+//! The slots: the maximum number of attempts that run at once, and the free slots.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -20,10 +20,10 @@ use super::slot::{self, SlotJob, SlotWorker};
 use crate::capacity::MemoryEnforcement;
 use crate::starter::LaunchGuard;
 
-/// A slot's thread keeps little on its stack.
+/// The stack size of a slot's thread, which needs little stack.
 const STACK_BYTES: usize = 256 << 10;
 
-/// The slots of a runner, made as they are needed.
+/// The slots of a runner, created on demand.
 pub(super) struct SlotPool {
     max_slots: usize,
     threads: BTreeMap<usize, SlotThread>,
@@ -32,7 +32,7 @@ pub(super) struct SlotPool {
     reserved: BTreeSet<usize>,
     attempts: Arc<OwnedFd>,
     scripts: Arc<ScriptDirs>,
-    /// What launches are held to, if callers are not believed.
+    /// The launch guard, if callers are not trusted.
     pub(super) guard: Option<LaunchGuard>,
     events: Sender<RunnerEvent>,
     lease: LeaseEnd,
@@ -43,7 +43,7 @@ struct SlotThread {
     jobs: Sender<SlotJob>,
     setting_up: Arc<AtomicI32>,
     thread: JoinHandle<()>,
-    /// The child that was being set up when that was last looked at, and since when.
+    /// The child that was being set up at the last check, and the time since then.
     setup_seen: Option<(i32, Instant)>,
 }
 
@@ -69,40 +69,40 @@ impl SlotPool {
         }
     }
 
-    /// Whether an order would be taken.
+    /// Returns whether a slot can take another job.
     pub(super) fn has_room(&self) -> bool {
         !self.free.is_empty() || self.threads.len() + self.reserved.len() < self.max_slots
     }
 
-    /// Keeps out of a slot that a task of an earlier runner is in.
+    /// Reserves a slot with a task of an earlier runner, so that no job gets it.
     pub(super) fn reserve(&mut self, number: usize) {
         self.reserved.insert(number);
     }
 
-    /// A slot whose task of an earlier runner is over counts no longer.
+    /// Raises the maximum by one slot, once the earlier task in a reserved slot has ended.
     pub(super) const fn release_reserved(&mut self) {
         self.max_slots += 1;
     }
 
-    /// Gives an order to a free slot.
+    /// Gives a job to a free slot.
     pub(super) fn dispatch(&mut self, machine: &RunnerHost, order: SlotJob) -> io::Result<()> {
         let number = match self.free.pop() {
             Some(number) => number,
             None => self.create(machine)?,
         };
         if let Some(handle) = self.threads.get(&number) {
-            // A slot's thread takes orders for as long as there is this end of its channel.
+            // A slot's thread receives jobs for as long as this end of its channel exists.
             let _ = handle.jobs.send(order);
         }
         Ok(())
     }
 
-    /// A slot can take the next order.
+    /// Marks a slot as free for the next job.
     pub(super) fn release(&mut self, number: usize) {
         self.free.push(number);
     }
 
-    /// Ends the threads, which run nothing any more, so that their control groups are empty.
+    /// Ends the threads, which run no attempt any more, so that their control groups are empty.
     pub(super) fn shut_down(self) {
         for handle in self.threads.into_values() {
             drop(handle.jobs);
@@ -149,8 +149,8 @@ impl SlotPool {
         Ok(number)
     }
 
-    /// Ends children that take longer than `limit` to become their programs: a server may not answer
-    /// when a folder is entered, and who becomes another user can be stopped by him.
+    /// Ends children that take longer than `limit` to become their programs. A server may not
+    /// answer when a directory is entered, and a user can stop a child that has become that user.
     pub(super) fn kill_stuck_setups(&mut self, now: Instant, limit: Duration) {
         for handle in self.threads.values_mut() {
             let child = handle.setting_up.load(Ordering::Acquire);

@@ -1,8 +1,9 @@
-//! The one place with `unsafe` code: a child that shares the runner's memory until its program
-//! replaces it, two questions about processes that no safe library asks, and signals that are waited for.
+//! The only module with `unsafe` code: a child that shares the runner's memory until its program
+//! replaces it, two queries about processes that no safe library offers, and signals that a thread
+//! waits for.
 //!
-//! A plain fork would copy the runner's page tables for each task; this costs what `posix_spawn`
-//! costs, and does what that cannot: the steps of [`super::child`].
+//! A plain fork would copy the runner's page tables for each task. This code costs as much as
+//! `posix_spawn` and can do more: the steps of [`super::child`].
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
@@ -21,14 +22,14 @@ use super::lease::LeaseEnd;
 use super::spawn_spec::SpawnSpec;
 use crate::AttemptStatus;
 
-/// Stack for a child before its program replaces it. What it does there takes 4 KiB optimised,
-/// several times that unoptimised.
+/// The size of a child's stack before its program replaces it. The steps need 4 KiB in an optimised
+/// build, several times that in an unoptimised one.
 const STACK_BYTES: usize = 128 << 10;
 
-/// Why a child does not become its program whose runner's lease has ended.
+/// The error of a child that does not become its program because its runner's lease has ended.
 pub(super) const LEASE_ENDED: Errno = Errno::KEYEXPIRED;
 
-/// A stack for children, one after the other.
+/// A stack that children use one after the other.
 pub(super) struct ChildStack(Vec<u128>);
 
 impl ChildStack {
@@ -37,13 +38,13 @@ impl ChildStack {
     }
 }
 
-/// How far a child came.
+/// The progress of a child.
 pub(super) struct SpawnResult {
-    /// The child; it has to be waited for also if it never became its program.
+    /// The child; it must be reaped even if it never became its program.
     pub(super) pid: Pid,
-    /// The last step that it took.
+    /// The last step that the child tried.
     pub(super) phase: SpawnPhase,
-    /// Why it could not take that step. None if its program runs, or if it was killed before.
+    /// The error of that step. None if the program runs, or if the child was killed before.
     pub(super) error: Option<Errno>,
 }
 
@@ -56,8 +57,9 @@ struct SpawnMemory<'a> {
     error: Cell<Option<Errno>>,
 }
 
-/// Starts a child that follows `plan`, and waits until its program has replaced it or it gave up: also
-/// if the lease has ended by then. While it waits, `setting_up` holds the child's number, so that one who takes too long can be ended.
+/// Starts a child that follows `plan`, and waits until its program has replaced it or it gave up,
+/// which it also does if the lease has ended by then. Meanwhile `setting_up` holds the child's
+/// process id, so that a child that takes too long can be ended.
 pub(super) fn spawn(
     plan: &SpawnSpec,
     lease: &LeaseEnd,
@@ -74,9 +76,10 @@ pub(super) fn spawn(
     };
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_PARENT_SETTID | libc::SIGCHLD;
     // SAFETY: the stack is exclusively borrowed, 16-byte aligned (of `u128`s), large enough and
-    // grows down from its end. CLONE_VFORK suspends this thread until the child has left our memory, so
-    // `shared` and all that it borrows outlive the child's use of them, nobody else uses the
-    // stack, and both never run at once on the thread-local storage they share. `enter` does not unwind.
+    // grows down from its end. CLONE_VFORK suspends this thread until the child has left our
+    // memory. So `shared` and all that it borrows outlive the child's use of them, no other thread
+    // uses the stack, and parent and child never run at once on the thread-local storage they
+    // share. `enter` does not unwind.
     let number = unsafe {
         libc::clone(
             child_main,
@@ -96,18 +99,18 @@ pub(super) fn spawn(
     })
 }
 
-/// The pointers to `words` with the null that ends them.
+/// Returns the pointers to `words` with the terminating null pointer.
 fn pointers(words: &[CString]) -> Vec<*const c_char> {
     let pointers = words.iter().map(|word| word.as_ptr());
     pointers.chain([ptr::null()]).collect()
 }
 
-/// The child's first function; what it returns is its exit code.
+/// Runs as the child's first function and returns its exit code.
 extern "C" fn child_main(shared: *mut c_void) -> c_int {
     // SAFETY: `spawn` passes a `SpawnMemory` that it keeps until the child has left its memory.
     let shared = unsafe { &*shared.cast::<SpawnMemory<'_>>() };
     let failed = match child_setup::prepare(shared.spec, |step| shared.phase.set(step)) {
-        // A child may have been held up for longer than anything may run.
+        // The child may have been delayed beyond the end of the lease.
         Ok(()) if shared.lease.has_ended() => LEASE_ENDED,
         Ok(()) => execute(shared),
         Err(errno) => errno,
@@ -116,8 +119,8 @@ extern "C" fn child_main(shared: *mut c_void) -> c_int {
     127
 }
 
-/// Becomes the program, or says why that is impossible. As the shells do it, a file on the search
-/// path that may not be executed is passed over, and named as the reason if there is no other.
+/// Becomes the program, or returns the error. As in the shells, a file on the search path that may
+/// not be executed is skipped, and its error is returned if there is no other file.
 fn execute(shared: &SpawnMemory<'_>) -> Errno {
     reset_inherited();
     let mut failed = Errno::NOENT;
@@ -136,25 +139,27 @@ fn execute(shared: &SpawnMemory<'_>) -> Errno {
     failed
 }
 
-/// Marks every descriptor but the standard ones to be closed, whoever opened it; and takes back
-/// which signals are ignored or blocked: the Rust runtime ignores one, and who started the service others.
+/// Marks every descriptor except the standard ones to be closed, whichever code opened it. Resets
+/// ignored and blocked signals: the Rust runtime ignores one, and the parent of the service may
+/// have ignored or blocked others.
 fn reset_inherited() {
     const FIRST: libc::c_uint = 3;
     const SIGNALS: std::ops::RangeInclusive<c_int> = 1..=64;
     const BYTES_OF_A_SET: usize = 8;
     // SAFETY: no memory is involved. The descriptor table is the child's own (no CLONE_FILES). A
-    // kernel before 5.11 refuses; everything that the runner itself opens is marked anyway.
+    // kernel before 5.11 rejects the call; all descriptors of the runner itself are marked anyway.
     unsafe {
         let mark = libc::CLOSE_RANGE_CLOEXEC;
         libc::syscall(libc::SYS_close_range, FIRST, libc::c_uint::MAX, mark);
     }
-    // The kernel's `struct sigaction` has at most four words; nothing set in it asks for the default.
-    // As a set of signals, one such word is the empty one.
+    // The kernel's `struct sigaction` has at most four words; all zeros mean the default action. As
+    // a set of signals, one such word is the empty set.
     let nothing = [0u64; 4];
     let (zeros, no_old) = (nothing.as_ptr(), ptr::null_mut::<u64>());
     for signal in SIGNALS {
-        // SAFETY: the kernel reads no more than `nothing` holds, and writes nothing. Dispositions are
-        // the child's own (no CLONE_SIGHAND). The C library would not touch signals that it uses.
+        // SAFETY: the kernel reads no more than `nothing` holds, and writes nothing. Dispositions
+        // are the child's own (no CLONE_SIGHAND). The C library would not touch signals that it
+        // uses.
         unsafe {
             libc::syscall(
                 libc::SYS_rt_sigaction,
@@ -172,12 +177,13 @@ fn reset_inherited() {
     }
 }
 
-/// Signals that this process takes one by one, and that interrupt nothing. A handler would not do: until
-/// its program replaces it a child shares the runner's memory, and its user could have it run there.
+/// Signals that this process receives one by one, and that interrupt no call. A handler is not
+/// possible: until its program replaces it a child shares the runner's memory, and the child's user
+/// could make the handler run there.
 pub(super) struct BlockedSignals(libc::sigset_t);
 
 impl BlockedSignals {
-    /// Holds these signals back from the calling thread and from those that it starts.
+    /// Blocks these signals in the calling thread and in the threads that it starts.
     pub(super) fn block(signals: &[Signal]) -> io::Result<Self> {
         // SAFETY: an all-zero set is a valid value, and is made the empty set before it is used.
         let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
@@ -195,24 +201,24 @@ impl BlockedSignals {
         }
     }
 
-    /// Waits for the next of them, and returns its number.
+    /// Waits for the next of these signals, and returns its number.
     pub(super) fn wait(&self) -> c_int {
         let mut number = 0;
-        // SAFETY: both pointers are to live values of the right type. It fails for sets alone that name
-        // no signal, and is then tried again.
+        // SAFETY: both pointers are to live values of the right type. The call fails only for sets
+        // that name no signal, and is then tried again.
         while unsafe { libc::sigwait(&self.0, &mut number) } != 0 {}
         number
     }
 }
 
-/// What a child that has ended used.
+/// The resource usage of a child that has ended.
 pub(super) struct ResourceUsage {
     pub(super) cpu: Span,
     pub(super) peak_memory: u64,
 }
 
-/// Takes a child that has ended off the process table: how it ended, and what it and those
-/// of its own children that it waited for used.
+/// Reaps a child that has ended. Returns its exit status and the resource usage of the child and of
+/// the children that it reaped itself.
 pub(super) fn reap(pid: Pid) -> io::Result<(AttemptStatus, ResourceUsage)> {
     let mut status = 0;
     // SAFETY: an all-zero `rusage` is a valid one.
@@ -231,7 +237,7 @@ pub(super) fn reap(pid: Pid) -> io::Result<(AttemptStatus, ResourceUsage)> {
     Ok((status_of(status), usage))
 }
 
-/// A status as the operating system packs it.
+/// Decodes a status in the operating system's format.
 pub(super) fn status_of(packed: c_int) -> AttemptStatus {
     let byte = |number: c_int| u8::try_from(number & 0xff).unwrap_or(u8::MAX);
     if libc::WIFSIGNALED(packed) {
@@ -241,7 +247,7 @@ pub(super) fn status_of(packed: c_int) -> AttemptStatus {
     }
 }
 
-/// `struct pidfd_info` of Linux 6.13, `exit_code` since 6.15.
+/// The kernel's `struct pidfd_info` of Linux 6.13, with `exit_code` since 6.15.
 #[repr(C)]
 #[derive(Default)]
 struct PidfdInfo {
@@ -251,9 +257,9 @@ struct PidfdInfo {
     exit_code: i32,
 }
 
-/// How the process ended that `pidfd` was opened on, though it was somebody else's child: newer
-/// kernels keep that for those who hold such a descriptor. None if this one does not, or if
-/// nobody has waited for the process yet.
+/// Returns the exit status of the process that `pidfd` refers to, even if it was a child of another
+/// process: newer kernels keep the status for holders of such a descriptor. None if this kernel
+/// does not, or if the process has not been reaped yet.
 pub(super) fn exit_status_of(pidfd: BorrowedFd<'_>) -> Option<AttemptStatus> {
     const GET_INFO: libc::Ioctl = 0xC040_FF0B; // _IOWR(0xFF, 11, struct pidfd_info)
     const EXIT: u64 = 1 << 3;
@@ -261,8 +267,8 @@ pub(super) fn exit_status_of(pidfd: BorrowedFd<'_>) -> Option<AttemptStatus> {
         mask: EXIT,
         ..PidfdInfo::default()
     };
-    // SAFETY: the request's size field says 64 bytes, which is what `info` has, and the kernel writes
-    // no more than that.
+    // SAFETY: the request's size field says 64 bytes, which is the size of `info`, and the kernel
+    // writes no more than that.
     let done = unsafe { libc::ioctl(pidfd.as_raw_fd(), GET_INFO, &mut info) };
     (done == 0 && info.mask & EXIT != 0).then(|| status_of(info.exit_code))
 }

@@ -1,5 +1,5 @@
-//! Everything that a child needs to become an attempt, prepared beforehand: between its birth and
-//! the moment its program replaces it, a child shares the runner's memory and must not allocate.
+//! The data that a child needs to become an attempt, prepared in advance: a child shares the
+//! runner's memory until its program replaces it, and must not allocate.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::os::fd::OwnedFd;
@@ -14,11 +14,11 @@ use super::output::FileId;
 use super::scripts::ScriptCopySpec;
 use crate::LaunchSpec;
 
-/// What a child does, in the order in which it does it.
+/// The plan of a child, in the order of its steps.
 pub(super) struct SpawnSpec {
-    /// The runner; a child that finds itself with another parent ends.
+    /// The process id of the runner; a child with another parent ends.
     pub(super) runner: Pid,
-    /// The folder of `started` files, the file's name there, and its first line.
+    /// The directory of `started` files, the file's name in it, and its first line.
     pub(super) attempts: Arc<OwnedFd>,
     pub(super) started: CString,
     pub(super) header: Vec<u8>,
@@ -26,9 +26,9 @@ pub(super) struct SpawnSpec {
     pub(super) script: Option<ScriptCopySpec>,
     /// Control groups to join, as their open `cgroup.procs`.
     pub(super) cgroup_files: Vec<OwnedFd>,
-    /// Processors to start on, unless a cpuset says it.
+    /// Processors to start on, unless a cpuset sets them.
     pub(super) affinity: Option<CpuSet>,
-    /// The most address space of a process, unless a control group limits memory.
+    /// The maximum address space of a process, unless a control group limits memory.
     pub(super) address_space: Option<u64>,
     pub(super) nice: i32,
     pub(super) umask: u32,
@@ -37,15 +37,15 @@ pub(super) struct SpawnSpec {
     pub(super) output: CString,
     /// The file that the child has opened for its output.
     pub(super) output_id: FileId,
-    /// The directory that the output is in, relative to `dir`; None if that is `dir` itself.
+    /// The directory of the output, relative to `dir`; None if it is `dir` itself.
     pub(super) output_dir: Option<CString>,
-    /// The files that may be the program, in the order of the search path.
+    /// The candidate files of the program, in the order of the search path.
     pub(super) programs: Vec<CString>,
     pub(super) argv: Vec<CString>,
     pub(super) env: Vec<CString>,
 }
 
-/// Whom a child becomes.
+/// The user and groups that a child takes.
 pub(super) struct ProcessCredentials {
     pub(super) uid: Uid,
     pub(super) gid: Gid,
@@ -53,8 +53,8 @@ pub(super) struct ProcessCredentials {
 }
 
 impl SpawnSpec {
-    /// The part of the plan that the launch says; `script` is the copy that it runs, if it comes with a
-    /// script.
+    /// Creates the part of the plan that follows from the launch; `script` is the copy to run, if
+    /// the launch comes with a script.
     pub(super) fn new(
         launch: &LaunchSpec,
         runner: Pid,
@@ -107,7 +107,7 @@ impl SpawnSpec {
     }
 }
 
-/// The variables that every attempt finds in its environment, beside those of its launch.
+/// Returns the variables that every attempt has in its environment, besides those of its launch.
 pub(super) fn attempt_variables(launch: &LaunchSpec) -> [(&'static str, String); 6] {
     let nodes: Vec<String> = launch.nodes.iter().map(|node| node.0.to_string()).collect();
     [
@@ -137,8 +137,8 @@ fn environment(launch: &LaunchSpec) -> Vec<CString> {
     .collect()
 }
 
-/// Where the first word may be found: itself if it has a slash, otherwise below each folder of
-/// the launch's own `PATH`.
+/// Returns the candidate paths of the first word: the word itself if it has a slash, otherwise one
+/// path in each directory of the launch's own `PATH`.
 fn programs(launch: &LaunchSpec) -> Vec<CString> {
     let word = launch.argv.first().map_or(&b""[..], |word| word.as_bytes());
     if word.contains(&b'/') {
@@ -154,7 +154,8 @@ fn programs(launch: &LaunchSpec) -> Vec<CString> {
         .collect()
 }
 
-/// Launches are checked when they are handed in; text with a NUL byte does not come this far.
+/// Converts text of a launch. Launches are checked when they are submitted, so no text with a NUL
+/// byte comes this far.
 fn c_string(bytes: Vec<u8>) -> CString {
     CString::new(bytes).unwrap_or_default()
 }

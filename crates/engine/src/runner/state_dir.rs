@@ -1,4 +1,4 @@
-//! The folder in which a runner lives: its lock, its socket, its journal and the `started` files.
+//! The runner's directory: its lock, its socket, its journal and the `started` files.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
@@ -13,20 +13,20 @@ use rustix::fs::{FlockOperation, flock};
 
 use crate::{AttemptKey, EngineError};
 
-/// How long a new runner waits for what is left of the one before it.
+/// The maximum time that a new runner waits for the last children of the runner before it.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The folder, held by this runner.
+/// The directory, locked by this runner.
 pub(super) struct RunnerStateDir {
     path: PathBuf,
     attempts: Arc<OwnedFd>,
-    /// Held for as long as the runner lives, and by each of its children until its program has
-    /// replaced it: whoever gets the lock knows that no child is on its way into being.
+    /// The lock, held for the lifetime of the runner, and by each of its children until its program
+    /// has replaced it. So when a new runner gets the lock, no child is still being started.
     lock: File,
 }
 
 impl RunnerStateDir {
-    /// Takes the folder. None if another runner has it.
+    /// Locks the directory. None if another runner holds it.
     pub(super) fn acquire(path: &Path) -> Result<Option<Self>, EngineError> {
         let failed = |path: PathBuf, step| move |source| EngineError::Setup { path, step, source };
         make_private(path).map_err(failed(path.to_owned(), "making it"))?;
@@ -60,27 +60,27 @@ impl RunnerStateDir {
         Arc::clone(&self.attempts)
     }
 
-    /// Where it stands until when what runs may go on.
+    /// Returns the path of the lease file.
     pub(super) fn lease_path(&self) -> PathBuf {
         lease_path(&self.path)
     }
 
-    /// The `started` file of an attempt.
+    /// Returns the path of the `started` file of an attempt.
     pub(super) fn started_file(&self, attempt: AttemptKey) -> PathBuf {
         self.path.join("attempts").join(attempt.to_string())
     }
 
-    /// Every `started` file there is.
+    /// Returns the paths of all `started` files.
     pub(super) fn started_files(&self) -> Vec<PathBuf> {
         started_files(&self.path)
     }
 
-    /// Whether it was removed: no service can ever find this runner again.
+    /// Returns whether the directory was removed; then no service can ever find this runner again.
     pub(super) fn is_removed(&self) -> bool {
         self.lock.metadata().is_ok_and(|lock| lock.nlink() == 0)
     }
 
-    /// Opens the door to services.
+    /// Opens the socket for services.
     pub(super) fn listen(&self) -> io::Result<UnixListener> {
         let open = File::open(&self.path)?;
         match fs::remove_file(socket_path(&self.path)) {
@@ -92,47 +92,47 @@ impl RunnerStateDir {
         Ok(listener)
     }
 
-    /// Closes it.
+    /// Removes the socket.
     pub(super) fn remove_socket(&self) {
         let _ = fs::remove_file(socket_path(&self.path));
     }
 }
 
-/// Who may connect to the runner: its own user and root.
+/// The mode of the socket: the runner's own user and root may connect.
 const SOCKET_MODE: u32 = 0o600;
 
-/// The mode of every other file in the folder.
+/// The mode of every other file in the directory.
 pub(crate) const FILE_MODE: u32 = 0o600;
 
-/// Gives a file its mode, which it may not have if an earlier release made it.
+/// Sets the mode of a file, which may differ if an earlier release created it.
 pub(crate) fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(mode))
 }
 
-/// Where it stands until when what the runner in `folder` runs may go on.
+/// Returns the path of the lease file of the runner in `folder`.
 pub(super) fn lease_path(folder: &Path) -> PathBuf {
     folder.join("lease")
 }
 
-/// Every `started` file of the runner in `folder`.
+/// Returns the paths of all `started` files of the runner in `folder`.
 pub(super) fn started_files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder.join("attempts"));
     let entries = entries.into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).collect()
 }
 
-/// The socket of the runner that lives in `folder`.
+/// Returns the path of the socket of the runner in `folder`.
 pub(crate) fn socket_path(folder: &Path) -> PathBuf {
     folder.join("socket")
 }
 
-/// A way to the socket in an open folder that is short enough for the operating system, however
-/// deep the folder lies: an address may have 107 bytes.
+/// Returns a path to the socket in an open directory that is short enough for the operating system
+/// at any depth of the directory: an address may have 107 bytes.
 pub(crate) fn proc_fd_path(folder: &File) -> PathBuf {
     socket_path(Path::new(&format!("/proc/self/fd/{}", folder.as_raw_fd())))
 }
 
-/// Makes a folder that only its owner can enter, or checks that it is one.
+/// Creates a directory that only its owner can enter, or checks that an existing one is private.
 pub(crate) fn make_private(path: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}

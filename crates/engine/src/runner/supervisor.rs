@@ -1,4 +1,4 @@
-//! The runner's main thread: what is asked and what happens, one after the other.
+//! The runner's main thread, which handles requests and events one after the other.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
@@ -25,13 +25,15 @@ use crate::{
     AttemptEvent, AttemptKey, AttemptReport, AttemptStart, AttemptStatus, BootTime, KillReason,
 };
 
-/// How often the runner looks after what nobody tells it: orphans, children that are held up.
+/// The interval of checks for states without an event: orphans, and children whose setup is
+/// blocked.
 const TICK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How long a new runner waits for the service that has started it.
+/// The time that a new runner waits for the service that has started it.
 const FIRST_CONNECTION_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Happenings taken at once: their ends share one write to the journal and one to the service.
+/// Maximum number of events handled at once: their ends share one write to the journal and one to
+/// the service.
 const MAX_EVENTS_PER_BATCH: usize = 256;
 
 /// The state of the runner.
@@ -42,26 +44,26 @@ pub(super) struct RunnerSupervisor {
     pub(super) journal: RunnerJournal,
     pub(super) tasks: BTreeMap<AttemptKey, RunnerTask>,
     pub(super) scripts: ScriptCache,
-    /// Attempts for which no slot is free, in the order in which they were handed in.
+    /// Attempts for which no slot is free, in order of submission.
     pub(super) queued: VecDeque<AttemptKey>,
-    /// Attempts in slots. Whoever neither waits nor is here is over.
+    /// Attempts in slots. An attempt that neither waits nor is in this set has ended.
     pub(super) placed: BTreeSet<AttemptKey>,
     pub(super) slots: SlotPool,
     pub(super) timers: AttemptTimers,
     pub(super) connection: EngineConnection,
-    /// None where what runs may go on however long no caller is there.
+    /// None if tasks may run without a connected caller for any time.
     pub(super) lease: Option<RunnerLease>,
-    /// What ends what runs if this runner does not; there is one where there is a lease.
+    /// The process that ends running tasks if this runner does not; present if there is a lease.
     pub(super) watcher: Option<LeaseWatcher>,
-    /// Whether the runner was asked to end, with all that runs.
+    /// Whether the runner was asked to end, with all running tasks.
     pub(super) is_stopping: bool,
     pub(super) events: Sender<RunnerEvent>,
-    /// Entries that are to be written before their reports are sent.
+    /// Entries that must be written before their reports are sent.
     pub(super) unflushed: Vec<(RunnerJournalEntry, Option<AttemptReport>)>,
 }
 
 impl RunnerSupervisor {
-    /// Works until nobody is connected and nothing runs.
+    /// Runs until no service is connected and no task runs.
     pub(super) fn run(mut self, happenings: &Receiver<RunnerEvent>) {
         let mut idle_since = Instant::now();
         let mut last_look = Instant::now();
@@ -95,7 +97,7 @@ impl RunnerSupervisor {
         self.host.cgroups.remove();
     }
 
-    /// How long nothing has to be done unless something happens.
+    /// Returns the maximum wait for an event before the next periodic work.
     fn max_wait(&self, idle_since: Instant) -> Duration {
         let now = Instant::now();
         let timer = self
@@ -105,7 +107,7 @@ impl RunnerSupervisor {
         let runs = self.n_unfinished() > 0;
         let lease = self.lease_end().at().filter(|_| runs);
         let lease = lease.map(|end| end.saturating_since(BootTime::now()));
-        // Once it has ended, all was asked to end.
+        // Once the lease has ended, all tasks have been asked to end.
         let lease = lease.filter(|left| !left.is_zero());
         let tick = (runs || !self.unflushed.is_empty()).then_some(TICK_INTERVAL);
         let idle = (!self.connection.is_connected() && !runs)
@@ -114,7 +116,7 @@ impl RunnerSupervisor {
         waits.min().unwrap_or(Duration::from_secs(3600))
     }
 
-    /// How many attempts are not over.
+    /// Returns the number of attempts that have not ended.
     pub(super) fn n_unfinished(&self) -> usize {
         self.queued.len() + self.placed.len()
     }
@@ -126,7 +128,7 @@ impl RunnerSupervisor {
         }
     }
 
-    /// Waits for happenings and deals with them; false if there were none.
+    /// Waits for events and handles them; returns false if none arrived.
     fn process_events(&mut self, happenings: &Receiver<RunnerEvent>, patience: Duration) -> bool {
         match happenings.recv_timeout(patience) {
             Ok(happening) => self.handle_event(happening),
@@ -185,7 +187,7 @@ impl RunnerSupervisor {
         }
     }
 
-    /// A service that connects hears everything that nobody has acknowledged.
+    /// Accepts a service and sends it all unacknowledged reports.
     fn on_connect(&mut self, stream: std::os::unix::net::UnixStream) {
         let ours = match stream.try_clone() {
             Ok(ours) => ours,
@@ -194,7 +196,8 @@ impl RunnerSupervisor {
                 return;
             }
         };
-        // Ends that are on record only from now on are reported by this, not once more later.
+        // Pending ends are recorded first, so that the reports below contain them and they are not
+        // sent twice.
         self.flush_journal();
         tracing::info!("a service has connected");
         let connection = self.connection.replace(ours);
@@ -204,7 +207,7 @@ impl RunnerSupervisor {
         }
     }
 
-    /// Gives those that wait to slots, in the order in which they were handed in.
+    /// Gives waiting attempts to free slots, in order of submission.
     fn start_queued(&mut self) {
         if self.must_stop_all() {
             return;
@@ -249,7 +252,7 @@ impl RunnerSupervisor {
             at.into_iter()
                 .for_each(|at| self.timers.set(at, attempt, TimerKind::TimeLimit));
         }
-        // Its share may have been set while it was started.
+        // The share may have been set while the task was being started.
         let share = (task.launch.share, task.launch.nodes.len());
         let _ = process.group.set_share(share.0, share.1);
         task.state = RunnerTaskState::Running(process);
@@ -276,7 +279,7 @@ impl RunnerSupervisor {
         };
         let event = match event {
             AttemptEvent::Ended(mut ended) => {
-                // While this runner was stopped its watcher ended what ran.
+                // While this runner was stopped, its watcher ended the tasks.
                 let late = lease_ended && matches!(ended.status, AttemptStatus::Signalled(_));
                 let late = late.then_some(KillReason::Evicted);
                 ended.killed = task.killed.or(ended.killed).or(late);
@@ -293,7 +296,7 @@ impl RunnerSupervisor {
             .push((entry, Some(AttemptReport { attempt, event })));
     }
 
-    /// Puts on record what is not yet, and then reports it.
+    /// Writes the pending entries to the journal, and then sends their reports.
     pub(super) fn flush_journal(&mut self) {
         if self.unflushed.is_empty() {
             return;
@@ -311,14 +314,14 @@ impl RunnerSupervisor {
         }
     }
 
-    /// When what runs may go on no longer.
+    /// Returns the end of the lease.
     fn lease_end(&self) -> LeaseEnd {
         let lease = self.lease.as_ref();
         lease.map_or_else(LeaseEnd::never, RunnerLease::end)
     }
 
-    /// Whether nothing may run: no caller can ever find a runner without its folder, the service takes what
-    /// runs beyond a lease for ended, and a runner that ends leaves nothing.
+    /// Returns whether no task may run. No caller can ever find a runner whose directory is gone,
+    /// the service counts tasks beyond a lease as ended, and a runner that ends leaves no task.
     pub(super) fn must_stop_all(&self) -> bool {
         self.is_stopping || self.state_dir.is_removed() || self.lease_end().has_ended()
     }
@@ -336,8 +339,8 @@ impl RunnerSupervisor {
         }
     }
 
-    /// How long a task may take from now to end that is asked to. What was to end with its lease may not
-    /// take longer because this runner was stopped meanwhile.
+    /// Returns the grace period of a task that is asked to end now. A task whose lease has ended
+    /// gets no extra time for an interval in which this runner was stopped.
     pub(super) fn grace(&self) -> Duration {
         let grace = self.settings.grace();
         match self.lease_end().at() {

@@ -1,4 +1,4 @@
-//! What the runner knows of one attempt.
+//! The runner's record of one attempt.
 
 use std::sync::Arc;
 use std::time;
@@ -14,34 +14,34 @@ use crate::{
     AttemptEvent, AttemptKey, AttemptReport, AttemptStart, KillReason, LaunchSpec, RunningAttempt,
 };
 
-/// An attempt that was handed in and whose end nobody has acknowledged.
+/// An attempt that was submitted and whose end is not acknowledged.
 pub(super) struct RunnerTask {
     pub(super) launch: LaunchSpec,
     pub(super) state: RunnerTaskState,
     pub(super) started: Option<AttemptStart>,
-    /// Who asked it to end, first.
+    /// The first reason for which the attempt was asked to end.
     pub(super) killed: Option<KillReason>,
 }
 
-/// How far it has come.
+/// The state of an attempt in the runner.
 pub(super) enum RunnerTaskState {
-    /// For a slot that is free.
+    /// The attempt waits for a free slot.
     Queued,
-    /// In a slot, whose thread starts its program.
+    /// The attempt is in a slot, whose thread starts its program.
     Starting,
-    /// Its program runs.
+    /// The attempt's program runs.
     Running(RunningProcess),
-    /// It ended or was lost, and that is on record.
+    /// The attempt ended or was lost, and the end is recorded.
     Finished(AttemptEvent),
 }
 
-/// The processes of an attempt, and what they run in.
+/// The processes of an attempt, and their control groups.
 #[derive(Clone)]
 pub(super) struct RunningProcess {
     pub(super) handle: Arc<ProcessHandle>,
     pub(super) group: SlotCgroup,
     pub(super) meter: CgroupUsageBaseline,
-    /// For time limits, which clocks that are set must not change.
+    /// The start on a clock that cannot be set, for time limits.
     pub(super) began: time::Instant,
 }
 
@@ -68,7 +68,7 @@ impl RunnerTask {
         }
     }
 
-    /// What somebody who has heard nothing yet has to be told.
+    /// Returns the reports for a service that has received none yet.
     pub(super) fn reports(&self) -> Vec<AttemptReport> {
         let attempt = self.launch.attempt;
         let started = self.started.map(AttemptEvent::Started);
@@ -84,7 +84,7 @@ impl RunnerTask {
             .collect()
     }
 
-    /// What the next runner has to be told.
+    /// Returns the journal entries for the next runner.
     pub(super) fn journal_entries(&self) -> Vec<RunnerJournalEntry> {
         let mut entries = vec![RunnerJournalEntry::Taken(self.launch.clone())];
         if let RunnerTaskState::Finished(event) = &self.state {
@@ -93,7 +93,7 @@ impl RunnerTask {
         entries
     }
 
-    /// As the engine's caller sees it, unless it is over.
+    /// Returns the attempt in the form for the engine's caller; None if it has ended.
     pub(super) fn running(&self) -> Option<RunningAttempt> {
         let cpu = |process: &RunningProcess| {
             let of_all = process.meter.cpu(&process.group);
@@ -107,7 +107,7 @@ impl RunnerTask {
     }
 }
 
-/// The entry about an end.
+/// Returns the journal entry of an end.
 pub(super) fn finished_entry(
     attempt: AttemptKey,
     started: Option<AttemptStart>,

@@ -1,20 +1,20 @@
-//! When an attempt has to be asked or made to end.
+//! The times at which attempts must be asked to end, or killed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use crate::AttemptKey;
 
-/// What is due for an attempt.
+/// An action that is due for an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum TimerKind {
-    /// Its time limit is reached.
+    /// The time limit is reached, and the attempt is asked to end.
     TimeLimit,
-    /// It was asked to end, and had time to.
+    /// The grace period after the request to end has passed, and the attempt is killed.
     Kill,
 }
 
-/// Pending ones, soonest first.
+/// The pending timers, soonest first.
 #[derive(Default)]
 pub(super) struct AttemptTimers {
     pending: BTreeSet<(Instant, AttemptKey, TimerKind)>,
@@ -27,7 +27,7 @@ impl AttemptTimers {
         self.of_attempts.entry(attempt).or_default().push((at, due));
     }
 
-    /// Nothing is due for this attempt any more.
+    /// Removes the timers of an attempt.
     pub(super) fn forget(&mut self, attempt: AttemptKey) {
         for (at, due) in self.of_attempts.remove(&attempt).unwrap_or_default() {
             self.pending.remove(&(at, attempt, due));
@@ -38,7 +38,7 @@ impl AttemptTimers {
         self.pending.first().map(|(at, ..)| *at)
     }
 
-    /// Takes what is due by `now`.
+    /// Removes and returns the timers that are due by `now`.
     pub(super) fn due(&mut self, now: Instant) -> Vec<(AttemptKey, TimerKind)> {
         let mut due = Vec::new();
         while let Some((_, attempt, what)) = self.pending.first().filter(|(at, ..)| *at <= now) {
@@ -55,7 +55,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn what_is_over_is_not_due() {
+    fn cleared_timers_do_not_fire() {
         let key = |job| AttemptKey {
             job,
             task: 0,

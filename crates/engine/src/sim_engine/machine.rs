@@ -1,4 +1,5 @@
-//! A simulated machine: attempts that progress by share, under a clock that is told to move.
+//! The state of a simulated machine: attempts that progress by share, under a clock that the caller
+//! advances.
 
 use std::collections::BTreeMap;
 
@@ -10,17 +11,17 @@ use crate::{
     KillReason, LaunchSpec, RunningAttempt,
 };
 
-/// From being asked to end to being made to.
+/// The time from asking a task to end until it is killed.
 pub(super) const GRACE: Span = Span::from_secs(5);
 
-/// The state of the machine; whatever happens is appended to `happened`.
+/// The state of the machine; new reports are appended to `happened`.
 #[derive(Default)]
 pub(super) struct SimMachine {
     pub(super) now: Instant,
     tasks: BTreeMap<AttemptKey, SimTask>,
-    /// When all that runs is asked to end; None before the first lease.
+    /// The time at which all running attempts are asked to end; None before the first lease.
     lease: Option<Instant>,
-    /// What happened and nobody was told yet, oldest first.
+    /// The reports that were not delivered yet, oldest first.
     pub(super) reports: Vec<AttemptReport>,
 }
 
@@ -28,12 +29,12 @@ struct SimTask {
     launch: LaunchSpec,
     program: SimProgram,
     started: Instant,
-    /// Seconds of its deed that are done.
+    /// Seconds of the program that are done.
     done: f64,
     /// Processor seconds used.
     cpu: f64,
     stop_requested: Option<(Instant, KillReason)>,
-    /// What became of it, until the caller has acknowledged that.
+    /// The end of the attempt, until the caller has acknowledged it.
     end: Option<AttemptEvent>,
 }
 
@@ -65,7 +66,7 @@ impl SimMachine {
         self.finish_due();
     }
 
-    /// Sets the share of a task that runs.
+    /// Sets the share of a running task.
     pub(super) fn set_share(&mut self, attempt: AttemptKey, share: f64) {
         if let Some(task) = self.tasks.get_mut(&attempt) {
             task.launch.share = share;
@@ -81,13 +82,13 @@ impl SimMachine {
         self.finish_due();
     }
 
-    /// Makes a task vanish without a trace.
+    /// Makes a task vanish, so that it is lost.
     pub(super) fn mark_lost(&mut self, attempt: AttemptKey) {
         let at = self.now;
         self.finish(attempt, AttemptEvent::Lost { at });
     }
 
-    /// Forgets an end.
+    /// Forgets an end that was acknowledged.
     pub(super) fn acknowledge(&mut self, attempt: AttemptKey) {
         if self
             .tasks
@@ -98,7 +99,7 @@ impl SimMachine {
         }
     }
 
-    /// What was handed in and has not ended.
+    /// Returns every attempt that was submitted and has not ended.
     pub(super) fn running(&self) -> Vec<RunningAttempt> {
         let running = self.tasks.iter().filter(|(_, task)| task.end.is_none());
         running
@@ -113,7 +114,7 @@ impl SimMachine {
             .collect()
     }
 
-    /// Everything that was not acknowledged, as one who was told nothing yet has to hear it.
+    /// Queues every unacknowledged report again, for a caller that has received none.
     pub(super) fn repeat_reports(&mut self) {
         self.reports.clear();
         for (&attempt, task) in &self.tasks {
@@ -126,13 +127,13 @@ impl SimMachine {
         }
     }
 
-    /// Lets what runs go on until `until`.
+    /// Sets the end of the lease to `until`.
     pub(super) fn renew_lease(&mut self, until: Instant) {
         self.lease = Some(until);
         self.enforce_lease();
     }
 
-    /// Lets time pass until `until`, one end after the other.
+    /// Advances the time to `until`, one end after the other.
     pub(super) fn advance_to(&mut self, until: Instant) {
         while let Some(next) = self.next_end().filter(|&next| next <= until) {
             self.advance_progress(next);
@@ -143,7 +144,7 @@ impl SimMachine {
         self.enforce_lease();
     }
 
-    /// When the next task ends or the lease does, if nothing else happens.
+    /// Returns the next end of a task or of the lease, if no other event comes first.
     pub(super) fn next_end(&self) -> Option<Instant> {
         let running = self.tasks.values().filter(|task| task.end.is_none());
         let asked = |task: &SimTask| task.stop_requested.is_some();
@@ -183,7 +184,8 @@ impl SimMachine {
             .max(self.now)
     }
 
-    /// Seconds of its deed that a task does in a second: the smallest part that it gets of a node.
+    /// Returns the seconds of program that a task completes per second: its smallest fraction of
+    /// any of its nodes.
     fn rate(&self, task: &SimTask) -> f64 {
         if !task.program.busy {
             return 1.0;
@@ -267,7 +269,7 @@ impl SimMachine {
 }
 
 impl SimTask {
-    /// How long it goes on after it was asked to end.
+    /// Returns the time that the program continues after it was asked to end.
     fn grace(&self) -> Span {
         if self.program.ignores_sigterm {
             GRACE

@@ -1,24 +1,25 @@
-//! What an attempt does in a simulated world.
+//! The programs of a simulated machine.
 
 use tollgate_model::Span;
 
 use crate::{AttemptStatus, LaunchSpec};
 
-/// What a program does when it is left alone.
+/// The behaviour of a simulated program when it is not disturbed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SimProgram {
-    /// How long it takes: processor time on each of its nodes if it is busy, otherwise wall time.
+    /// The program's length: processor time on each of its nodes if it is busy, otherwise wall
+    /// time.
     pub duration: Span,
-    /// Whether it computes, so that it takes longer when it shares its nodes.
+    /// Whether the program computes, so that it takes longer when it shares its nodes.
     pub busy: bool,
-    /// How it ends.
+    /// The status with which the program ends.
     pub status: AttemptStatus,
-    /// Whether it goes on when it is asked to end.
+    /// Whether the program ignores the request to end.
     pub ignores_sigterm: bool,
 }
 
 impl SimProgram {
-    /// A program that computes for `length` and succeeds.
+    /// Returns a program that computes for `length` and succeeds.
     pub const fn busy(length: Span) -> Self {
         Self {
             duration: length,
@@ -28,9 +29,9 @@ impl SimProgram {
         }
     }
 
-    /// What the commands do that the conformance suite runs: `true`, `false`, `sleep N`, and
-    /// `sh -c` with `exit N`, `kill -N $$` or `trap '' TERM; sleep N`. Beside them `work N`, which
-    /// computes for N seconds. There is no other program in this world.
+    /// Returns the behaviour of the commands of the conformance suite: `true`, `false`, `sleep N`,
+    /// and `sh -c` with `exit N`, `kill -N $$` or `trap '' TERM; sleep N`. In addition `work N`
+    /// computes for N seconds. There are no other programs on this machine.
     pub fn of_command(launch: &LaunchSpec) -> Self {
         let words: Vec<_> = launch
             .argv

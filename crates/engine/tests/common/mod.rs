@@ -1,4 +1,4 @@
-//! A folder with a runner in it, for the tests of the local engine.
+//! A directory with a runner, for the tests of the local engine.
 
 #![allow(dead_code)] // Each test is a crate of its own and uses a part of this.
 
@@ -14,10 +14,10 @@ use tollgate_engine::{
 };
 use tollgate_model::NodeId;
 
-/// How long a test waits for what must happen; it takes far less if all is well.
+/// The maximum wait of a test for a required event; a passing test waits far less.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A folder that a runner lives in. The runner ends soon after the test.
+/// A directory with a runner. The runner ends soon after the test.
 pub(crate) struct EngineTestDir {
     pub(crate) dir: TempDir,
     pub(crate) settings: LocalEngineConfig,
@@ -30,19 +30,19 @@ impl EngineTestDir {
         let mut settings = LocalEngineConfig::new(dir.path().join("runner"), [runner]);
         settings.grace = Duration::from_millis(300);
         settings.idle_timeout = Duration::from_millis(200);
-        // A test that is killed removes no folder; then this ends what it left running.
+        // A test that is killed removes no directory; then the end of the lease ends its tasks.
         settings.lease = Some(10 * TIMEOUT);
         Self { dir, settings }
     }
 
-    /// The same, with nothing but what every user may do.
+    /// Creates a directory whose runner uses no control groups, only means that every user has.
     pub(crate) fn without_control_groups() -> Self {
         let mut home = Self::new();
         home.settings.control_groups = false;
         home
     }
 
-    /// A first runner that is killed at this point. The next one is not.
+    /// Sets a fault point at which the first runner is killed. The next runner has no fault.
     pub(crate) fn with_fault(mut self, point: &str) -> Self {
         let once = self.dir.path().join("fault");
         let script = format!(
@@ -63,7 +63,7 @@ impl EngineTestDir {
     }
 }
 
-/// A launch of `sh -c script` on node 0.
+/// Returns a launch of `sh -c script` on node 0.
 pub(crate) fn script(job: u64, script: &str) -> LaunchSpec {
     command(job, &["sh", "-c", script])
 }
@@ -79,7 +79,7 @@ pub(crate) fn command(job: u64, argv: &[&str]) -> LaunchSpec {
     launch
 }
 
-/// Polls until `enough` says so of all reports so far.
+/// Polls until `enough` returns true for all reports so far.
 pub(crate) fn poll_until(
     engine: &mut dyn Engine,
     enough: impl Fn(&[AttemptReport]) -> bool,
@@ -88,19 +88,19 @@ pub(crate) fn poll_until(
     let mut reports = Vec::new();
     while !enough(&reports) {
         assert!(began.elapsed() < TIMEOUT, "only {reports:?}");
-        // A runner that is killed on purpose is replaced by the next call.
+        // The next call replaces a runner that was killed on purpose.
         reports.extend(engine.poll(Duration::from_millis(100)).unwrap_or_default());
     }
     reports
 }
 
-/// The end or the loss of each of `attempts`.
+/// Returns the end or the loss of each of `attempts`.
 pub(crate) fn wait_for_ends(engine: &mut dyn Engine, attempts: &[AttemptKey]) -> Vec<AttemptEvent> {
     let began = Instant::now();
     let mut fates = BTreeMap::new();
     while attempts.iter().any(|attempt| !fates.contains_key(attempt)) {
         assert!(began.elapsed() < TIMEOUT, "only {fates:?}");
-        // A runner that is killed on purpose is replaced by the next call.
+        // The next call replaces a runner that was killed on purpose.
         for report in engine.poll(Duration::from_millis(100)).unwrap_or_default() {
             if !matches!(report.event, AttemptEvent::Started(_)) {
                 fates.insert(report.attempt, report.event);
@@ -136,18 +136,18 @@ pub(crate) fn wait_for_start(engine: &mut dyn Engine, attempt: AttemptKey) -> u3
     start.pid.expect("a process")
 }
 
-/// Whether the process is there and has not ended.
+/// Returns whether the process exists and has not ended.
 pub(crate) fn is_alive(pid: u32) -> bool {
     std::fs::read(format!("/proc/{pid}/environ")).is_ok_and(|environ| !environ.is_empty())
 }
 
-/// Sends a signal to a process that may have gone.
+/// Sends a signal to a process that may have ended.
 pub(crate) fn signal(pid: u32, signal: Signal) {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
     let _ = pid.map(|pid| kill_process(pid, signal));
 }
 
-/// Waits until `there` is so.
+/// Waits until `there` returns true.
 pub(crate) fn wait_until(what: &str, there: impl Fn() -> bool) {
     let began = Instant::now();
     while !there() {

@@ -1,34 +1,34 @@
-//! The same site with a clock that runs as it likes, for explorers.
+//! The same site with a clock that runs at any speed, for explorers.
 //!
-//! Safety must not rest on how fast anybody's clock runs. An explorer lets any timer that is set
-//! run out at any moment ([`DurableSite::expired`]) and takes sites that differ only in how long their
-//! timers still have for the same ([`DurableSite::untimed`]).
+//! Safety must not depend on the speed of any clock. An explorer lets any pending timer fire at any
+//! moment ([`DurableSite::expired`]), and treats sites that differ only in the remaining time of
+//! their timers as equal ([`DurableSite::untimed`]).
 
 use tollgate_model::Instant;
 
 use super::site::DurableSite;
 
-/// What a site waits for.
+/// A timer of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SiteTimer {
-    /// Its next period.
+    /// The start of the next period.
     Period,
-    /// The answers to its proposal, or to its request.
+    /// The deadline for the answers to a proposal, or to a request.
     Deadline,
-    /// The time to repeat what it gave.
+    /// The time to repeat unconfirmed transfers.
     Repeat,
-    /// The end of its cool-down.
+    /// The end of the cool-down.
     CoolDown,
 }
 
 impl SiteTimer {
-    /// Every timer.
+    /// All timers.
     pub const ALL: [Self; 4] = [Self::Period, Self::Deadline, Self::Repeat, Self::CoolDown];
 }
 
 impl DurableSite {
-    /// The site with a timer that runs out now, at [`Instant::ZERO`]; none if it is not set. The
-    /// driver says [`crate::SiteEvent::Due`] next.
+    /// Returns the site with a timer that fires now, at [`Instant::ZERO`], or None if the timer is
+    /// not set. The driver sends [`crate::SiteEvent::Due`] next.
     #[must_use]
     pub fn expired(&self, timer: SiteTimer) -> Option<Self> {
         let mut site = self.clone();
@@ -38,10 +38,10 @@ impl DurableSite {
         is_set.then_some(site)
     }
 
-    /// The site at [`Instant::ZERO`] with every timer that is set wound up again, and without what
-    /// makes no difference as long as its worth stays as it is: sites that may behave alike from
-    /// now on are equal. It may begin a round whenever its period is over, quiet or not, which is
-    /// more than it may do in truth.
+    /// Returns the site at [`Instant::ZERO`] with every pending timer reset, and without the state
+    /// that makes no difference as long as its measured value stays the same. Sites that can behave
+    /// alike from now on become equal. The site may begin a round whenever its period has ended,
+    /// even in its quiet time, which allows more than the real site does.
     #[must_use]
     pub fn untimed(&self) -> Self {
         let mut site = self.clone();
@@ -74,7 +74,7 @@ impl DurableSite {
     }
 }
 
-/// Every instant that a site keeps.
+/// References to every instant that a site stores.
 pub(super) struct SiteTimersMut<'a> {
     pub(super) next_period: &'a mut Instant,
     pub(super) deadline: Option<&'a mut Instant>,

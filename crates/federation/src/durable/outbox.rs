@@ -1,15 +1,15 @@
-//! What waits until a record is on disk.
+//! The effects that wait until a record is on disk.
 
 use std::collections::VecDeque;
 
 use crate::message::{SiteEffect, SiteRecord};
 
-/// Numbers records, and holds back whatever was said after a record until that is on disk.
+/// A queue that numbers records and delays every later effect until the record is on disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Outbox {
     /// The number of the last record.
     last: u64,
-    /// Up to which number records are on disk.
+    /// The number up to which records are on disk.
     written: u64,
     /// Effects with the number of the record that they wait for.
     pending: VecDeque<(u64, SiteEffect)>,
@@ -22,7 +22,7 @@ impl Outbox {
         effects.push(SiteEffect::Write { number, record });
     }
 
-    /// Gives an effect out, or keeps it until the last record is on disk.
+    /// Emits an effect, or keeps it until the last record is on disk.
     pub(super) fn put(&mut self, effect: SiteEffect, effects: &mut Vec<SiteEffect>) {
         if self.written == self.last {
             effects.push(effect);
@@ -31,7 +31,8 @@ impl Outbox {
         }
     }
 
-    /// Records up to `number` are on disk. One that was never made changes nothing.
+    /// Releases the effects that waited for records up to `number`. A number that was never
+    /// assigned changes nothing.
     pub(super) fn on_written(&mut self, number: u64, effects: &mut Vec<SiteEffect>) {
         self.written = self.written.max(number.min(self.last));
         while let Some(&(waits_for, effect)) = self.pending.front()
@@ -42,8 +43,8 @@ impl Outbox {
         }
     }
 
-    /// Forgets how many records there were, once all are on disk: what is left is the same site
-    /// to an explorer.
+    /// Resets the record count once all records are on disk, so that an explorer takes the result
+    /// for the same site.
     pub(super) fn forget(&mut self) {
         if self.pending.is_empty() && self.written == self.last {
             *self = Self::default();
@@ -57,7 +58,7 @@ mod tests {
     use crate::site::Ballot;
 
     #[test]
-    fn what_was_said_after_a_record_waits_for_it() {
+    fn effects_after_a_record_wait_until_it_is_written() {
         let record = SiteRecord::Promised(Ballot::NONE);
         let (mut outbox, mut effects) = (Outbox::default(), Vec::new());
         outbox.put(SiteEffect::Delete, &mut effects);

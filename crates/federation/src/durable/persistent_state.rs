@@ -1,4 +1,4 @@
-//! What survives a crash.
+//! The state that survives a crash.
 
 use std::collections::BTreeMap;
 
@@ -7,35 +7,35 @@ use tollgate_model::Instant;
 use crate::message::SiteRecord;
 use crate::site::{Ballot, SiteId};
 
-/// What a site has on disk: the sum of its records.
+/// The state of a site on disk: the sum of its records.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DurableState {
-    /// The highest ballot that it promised.
+    /// The highest ballot that the site promised.
     pub promised: Ballot,
-    /// The last round that it handed to another site.
+    /// The last round that the site handed to another site.
     pub relinquished: Ballot,
-    /// How many proxies are its own, pending and running: what it began with, and every transfer
-    /// since. The queue follows this number, never the other way round.
+    /// Number of the site's own proxies, pending and running: its initial proxies and every
+    /// transfer since. The queue follows this number, never the reverse.
     pub proxies: u32,
-    /// Until when it takes part in no move.
+    /// Time until which the site takes part in no move.
     pub cool_until: Instant,
-    /// Every proxy that it gave, by round: a round is served once, whoever asks.
+    /// Every proxy that the site gave, by round. A round is served once, whichever site asks.
     pub given: BTreeMap<Ballot, ProxyTransfer>,
-    /// From whom it received a proxy, by round.
+    /// The donor of every proxy that the site received, by round.
     pub added: BTreeMap<Ballot, SiteId>,
 }
 
-/// A proxy on its way, or arrived.
+/// A proxy that was sent, and possibly received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProxyTransfer {
-    /// To whom.
+    /// The receiving site.
     pub to: SiteId,
-    /// Whether the receiver said that it has it.
+    /// Whether the receiver has confirmed the proxy.
     pub confirmed: bool,
 }
 
 impl DurableState {
-    /// A site that begins with so many proxies.
+    /// Creates the state of a site that begins with `proxies` proxies.
     pub const fn new(proxies: u32) -> Self {
         Self {
             promised: Ballot::NONE,
@@ -47,7 +47,7 @@ impl DurableState {
         }
     }
 
-    /// Adds a record, as it is written or as it is read back. The same one twice counts once.
+    /// Applies a record when it is written or read back. A repeated record counts once.
     pub fn apply(&mut self, record: SiteRecord) {
         match record {
             SiteRecord::Promised(ballot) => self.promised = self.promised.max(ballot),
@@ -84,7 +84,7 @@ impl DurableState {
         }
     }
 
-    /// Transfers that the receiver has not confirmed, by round.
+    /// Returns the transfers that the receiver has not confirmed, by round.
     pub fn unconfirmed(&self) -> impl Iterator<Item = (Ballot, SiteId)> + '_ {
         let open = self
             .given

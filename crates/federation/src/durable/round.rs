@@ -10,34 +10,34 @@ use crate::site::{Ballot, SiteId, SiteValue};
 /// A round that was proposed and not yet decided.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ProposalRound {
-    /// Its name.
+    /// The round's ballot.
     pub ballot: Ballot,
-    /// What the proposer says of itself.
+    /// The proposer's own report.
     pub own: SiteReport,
     /// The answers, the first of each site.
     pub answers: BTreeMap<SiteId, Result<SiteReport, ReportRefusal>>,
-    /// When it goes on with those that are there.
+    /// Time at which the round continues with the answers that have arrived.
     pub deadline: Instant,
 }
 
-/// What becomes of a round.
+/// The outcome of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RoundOutcome {
-    /// Too few answered.
+    /// Too few sites answered.
     NoMajority,
-    /// No site below the highest reported two proxies that wait.
+    /// No site below the highest reported two pending proxies.
     NoDonor,
-    /// The highest is to ask the lowest that can give.
+    /// The highest site is to ask the lowest site that can give.
     Decided { highest: SiteId, donor: SiteId },
 }
 
 impl ProposalRound {
-    /// Whether all of `sites` sites have answered, the proposer counted.
+    /// Returns whether all of `sites` sites have answered, the proposer included.
     pub(super) fn is_complete(&self, sites: u32) -> bool {
         self.answers.len() as u32 + 1 >= sites
     }
 
-    /// What follows from the answers. Sites are ordered by worth, then by their number.
+    /// Returns the outcome that follows from the answers. Sites are ordered by value, then by id.
     pub(super) fn outcome(&self, proposer: SiteId, sites: u32) -> RoundOutcome {
         let answers = self.answers.iter();
         let mut reports: Vec<(SiteValue, SiteId, u32)> = answers
@@ -62,7 +62,7 @@ impl ProposalRound {
 mod tests {
     use super::*;
 
-    /// A site, and its worth and pending proxies or why it says nothing.
+    /// A site, and its value and pending proxies or its reason for not reporting.
     type SiteAnswer = (u32, Result<(f64, u32), ReportRefusal>);
 
     fn round(own: (f64, u32), answers: &[SiteAnswer]) -> ProposalRound {
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn the_highest_asks_the_lowest_that_can_give() {
+    fn highest_site_requests_from_the_lowest_with_spare_proxies() {
         let answers = [(1, Ok((50.0, 3))), (2, Ok((-50.0, 1))), (3, Ok((20.0, 3)))];
         let outcome = |own| round((own, 3), &answers).outcome(SiteId(0), 4);
         assert_eq!(outcome(100.0), decided(0, 3));
@@ -97,13 +97,13 @@ mod tests {
     }
 
     #[test]
-    fn of_equals_the_higher_site_counts_as_worth_more() {
+    fn equal_values_are_ordered_by_site_number() {
         let equal = round((5.0, 2), &[(1, Ok((5.0, 2))), (2, Ok((5.0, 2)))]);
         assert_eq!(equal.outcome(SiteId(0), 3), decided(2, 0));
     }
 
     #[test]
-    fn a_refusal_is_no_promise() {
+    fn refusals_do_not_count_towards_the_majority() {
         let busy = |site| (site, Err(ReportRefusal::Busy));
         let two = round((5.0, 2), &[(1, Ok((1.0, 2))), busy(2), busy(3)]);
         assert_eq!(two.outcome(SiteId(0), 4), RoundOutcome::NoMajority);

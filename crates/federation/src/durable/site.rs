@@ -10,11 +10,12 @@ use crate::message::{ReportRefusal, SiteEffect, SiteEvent, SiteMessage, SiteReco
 use crate::site::{Ballot, SiteId, SiteValue};
 use crate::timing::SessionTiming;
 
-/// A site in the durable form.
+/// A site in the durable form of the protocol.
 ///
-/// A driver makes it with [`DurableSite::new`], or with [`DurableSite::restored`] from what was on disk when it
-/// crashed; hands in what happens with [`DurableSite::handle`], [`SiteEvent::Due`] at the latest when
-/// [`DurableSite::next_wake`] has come; and carries out the effects in order. Time never goes back.
+/// A driver creates the site with [`DurableSite::new`], or after a crash with
+/// [`DurableSite::restored`] from the state on disk. It passes events to [`DurableSite::handle`],
+/// with [`SiteEvent::Due`] no later than at [`DurableSite::next_wake`], and carries out the effects
+/// in order. Time never goes back.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DurableSite {
     id: SiteId,
@@ -22,44 +23,44 @@ pub struct DurableSite {
     timing: SessionTiming,
     durable: DurableState,
     outbox: Outbox,
-    /// What it is worth now, and in this period: the value of a round never changes.
+    /// The site's current value, and its value in this period: the value of a round never changes.
     measured: SiteValue,
     frozen: Option<SiteValue>,
     running: u32,
     activity: SiteActivity,
-    /// What it said in the round that it promised last.
+    /// The report that the site sent in the round that it promised last.
     answered: Option<(Ballot, SiteReport)>,
-    /// The highest ballot that it heard of without promising it.
+    /// The highest ballot that the site has seen without promising it.
     highest_seen: Ballot,
-    /// Until when it begins no round because it promised one.
+    /// Time until which the site begins no round, because it promised one.
     quiet_until: Instant,
-    /// When its next period begins.
+    /// Start of the site's next period.
     next_period: Instant,
-    /// When it repeats what it gave, if that is not confirmed.
+    /// Time at which the site repeats unconfirmed transfers.
     repeat_at: Option<Instant>,
 }
 
-/// What a site is about.
+/// The activity of a site.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum SiteActivity {
-    /// It waits for its time, or for others.
+    /// The site waits for its next period, or for other sites.
     Idle,
-    /// It collects answers.
+    /// The site collects answers.
     Proposing(ProposalRound),
-    /// It was worth most and asked for a proxy.
+    /// The site had the highest value and asked for a proxy.
     Requesting {
         /// The round.
         ballot: Ballot,
-        /// Whom it asked.
+        /// The site that was asked.
         donor: SiteId,
-        /// When it gives up. A proxy that comes later is welcome all the same.
+        /// Time at which the site gives up. A proxy that arrives later is still accepted.
         deadline: Instant,
     },
 }
 
 impl DurableSite {
-    /// A site of `sites` that begins with so many `proxies`, all pending. Its first period begins at
-    /// `first_period`.
+    /// Creates a site of `sites` sites with `proxies` proxies, all pending. Its first period begins
+    /// at `first_period`.
     pub fn new(
         id: SiteId,
         sites: u32,
@@ -85,8 +86,8 @@ impl DurableSite {
         }
     }
 
-    /// A site that comes back at `now` with what it had on disk. What it promised it keeps: it
-    /// begins no round before its cool-down is over.
+    /// Restores a site at `now` from its state on disk. The site keeps its promises: it begins no
+    /// round before its cool-down has ended.
     pub fn restored(
         id: SiteId,
         sites: u32,
@@ -106,32 +107,32 @@ impl DurableSite {
         }
     }
 
-    /// Its id.
+    /// Returns the site's id.
     pub const fn id(&self) -> SiteId {
         self.id
     }
 
-    /// What it has on disk once all its records are written.
+    /// Returns the site's state on disk once all its records are written.
     pub const fn durable(&self) -> &DurableState {
         &self.durable
     }
 
-    /// What it is about.
+    /// Returns the site's activity.
     pub const fn activity(&self) -> &SiteActivity {
         &self.activity
     }
 
-    /// How many of its proxies run.
+    /// Returns the number of the site's running proxies.
     pub const fn running(&self) -> u32 {
         self.running
     }
 
-    /// How many of its proxies wait.
+    /// Returns the number of the site's pending proxies.
     pub const fn pending(&self) -> u32 {
         self.durable.proxies.saturating_sub(self.running)
     }
 
-    /// When it next wants to hear [`SiteEvent::Due`].
+    /// Returns the time by which the site needs the next [`SiteEvent::Due`].
     pub fn next_wake(&self) -> Instant {
         let deadline = match &self.activity {
             SiteActivity::Idle => None,
@@ -145,14 +146,14 @@ impl DurableSite {
             .fold(self.next_period, Instant::min)
     }
 
-    /// Something happens to the site.
+    /// Handles an event and appends its effects.
     pub fn handle(&mut self, now: Instant, event: SiteEvent, effects: &mut Vec<SiteEffect>) {
         match event {
             SiteEvent::Measured(worth) => self.measured = worth,
             SiteEvent::Running(running) => self.running = running,
             SiteEvent::Written(number) => self.outbox.on_written(number, effects),
             SiteEvent::Due => self.on_due(now, effects),
-            // A message from nobody, or from itself, is none.
+            // A message from an unknown site, or from the site itself, is ignored.
             SiteEvent::Received { from, .. } if from.0 >= self.sites || from == self.id => {}
             SiteEvent::Received { from, message } => self.on_message(now, from, message, effects),
         }
@@ -198,7 +199,7 @@ impl DurableSite {
         }
     }
 
-    /// A donor repeats itself until the receiver confirms.
+    /// Repeats the unconfirmed transfers of a donor until the receiver confirms them.
     fn repeat_grants(&mut self, now: Instant, effects: &mut Vec<SiteEffect>) {
         let open: Vec<(Ballot, SiteId)> = self.durable.unconfirmed().collect();
         self.repeat_at = (!open.is_empty()).then(|| now + self.timing.time_out());
@@ -236,8 +237,8 @@ impl DurableSite {
         }
     }
 
-    /// Promises a round, unless it is too old or the site is busy. Its own round ends by that: the
-    /// later one decides.
+    /// Promises a round, unless its ballot is too old or the site is busy. A promise ends the
+    /// site's own round, because the later round decides.
     fn on_propose(
         &mut self,
         now: Instant,
@@ -248,7 +249,8 @@ impl DurableSite {
         if ballot.site != from {
             return;
         }
-        // Also if it will not promise this round: its own next one must be a later one.
+        // The ballot counts even if the site does not promise it: the site's own next ballot must
+        // be later.
         self.highest_seen = self.highest_seen.max(ballot);
         let report = match self.answered {
             Some((round, report)) if round == ballot => Ok(report),
@@ -349,7 +351,7 @@ impl DurableSite {
         self.send(donor, SiteMessage::Request { ballot }, effects);
     }
 
-    /// Gives a proxy, once a round, if it may and can.
+    /// Gives a proxy, at most once a round, if the site may and can.
     fn on_request(
         &mut self,
         now: Instant,
@@ -374,7 +376,7 @@ impl DurableSite {
     }
 
     fn give(&mut self, now: Instant, to: SiteId, ballot: Ballot, effects: &mut Vec<SiteEffect>) {
-        // Its own round, if it has one, is an earlier one than this.
+        // The site's own round, if any, is earlier than this one.
         self.activity = SiteActivity::Idle;
         let cool_until = now + self.timing.cool_down();
         let record = SiteRecord::Given {
@@ -388,7 +390,7 @@ impl DurableSite {
         self.repeat_at = Some(self.repeat_at.map_or(repeat, |at| at.min(repeat)));
     }
 
-    /// What was given is received, whatever this site is about: the donor has it no more.
+    /// Receives a proxy. The site accepts it in any activity, because the donor no longer has it.
     fn on_given(
         &mut self,
         now: Instant,
@@ -410,7 +412,7 @@ impl DurableSite {
         self.send(from, SiteMessage::Confirm { ballot }, effects);
     }
 
-    /// The request is over.
+    /// Ends the request that this message answers.
     fn on_denied(&mut self, from: SiteId, ballot: Ballot) {
         let over = matches!(
             self.activity,
@@ -428,7 +430,7 @@ impl DurableSite {
         }
     }
 
-    /// What it says of itself; its worth stays for the rest of the period.
+    /// Returns the site's report and fixes its value for the rest of the period.
     fn report(&mut self) -> SiteReport {
         SiteReport {
             worth: *self.frozen.get_or_insert(self.measured),
@@ -436,7 +438,7 @@ impl DurableSite {
         }
     }
 
-    /// Whether it takes part in a move, or did a moment ago.
+    /// Returns whether the site takes part in a move, or did so within its cool-down.
     fn is_busy(&self, now: Instant) -> bool {
         matches!(self.activity, SiteActivity::Requesting { .. }) || self.is_cooling_down(now)
     }
@@ -458,7 +460,8 @@ impl DurableSite {
         self.timing
     }
 
-    /// Forgets what makes no difference as long as its worth stays as it is.
+    /// Drops the state that makes no difference as long as the site's measured value stays the
+    /// same.
     pub(super) fn forget(&mut self) {
         self.outbox.forget();
         self.frozen = self.frozen.filter(|frozen| *frozen != self.measured);

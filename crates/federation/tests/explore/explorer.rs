@@ -1,4 +1,4 @@
-//! Depth first through all worlds, each once.
+//! A depth-first search that visits every world once.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -9,24 +9,24 @@ use crate::invariants;
 use crate::recovery;
 use crate::world::ExploredWorld;
 
-/// What an exploration saw.
+/// The statistics of an exploration.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ExploreStats {
-    /// Worlds, told apart by 64 bits of a hash.
+    /// Number of distinct worlds, by a 64-bit hash.
     pub(crate) states: usize,
     pub(crate) steps: usize,
-    /// Steps in which a proxy was given.
+    /// Number of steps in which a proxy was given.
     pub(crate) transfers: usize,
-    /// Worlds from which it was shown that without further faults a round decides.
+    /// Number of worlds for which a round was shown to decide without further faults.
     pub(crate) recovered: usize,
-    /// Whether there was nothing left to see.
+    /// Whether the exploration visited every world.
     pub(crate) complete: bool,
 }
 
-/// Every how many states a recovery is tried: it takes as long as some hundred steps.
+/// The number of states between two recovery checks: a check takes as long as some hundred steps.
 const RECOVERY_CHECK_INTERVAL: usize = 101;
 
-/// Explores all that can come of `world`, at most `most` states.
+/// Explores all worlds reachable from `world`, at most `most` states.
 pub(crate) fn explore(world: ExploredWorld, most: usize) -> ExploreStats {
     let mut seen = ExploreStats::default();
     let mut known = HashSet::from([hash(&world)]);

@@ -1,4 +1,4 @@
-//! What must hold in every state and in every step.
+//! Checks of the invariants of every state and every step.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use tollgate_model::Instant;
 
 use crate::world::{ExploredWorld, SiteStep};
 
-/// Conservation, transfers and rounds as the journals and the messages have them.
+/// Checks conservation, transfers and rounds against the journals and the messages.
 pub(crate) fn check_state(world: &ExploredWorld) {
     conservation(world);
     transfers(world);
@@ -19,7 +19,7 @@ pub(crate) fn check_state(world: &ExploredWorld) {
     no_mutual_refusals(world);
 }
 
-/// 1. Pending, running and in flight are as many as there were at first.
+/// Checks invariant 1: pending, running and in-flight proxies add up to the initial number.
 fn conservation(world: &ExploredWorld) {
     let held: u32 = world.sites.iter().map(|site| site.durable().proxies).sum();
     let given = world.sites.iter().flat_map(|site| &site.durable().given);
@@ -34,8 +34,8 @@ fn conservation(world: &ExploredWorld) {
     }
 }
 
-/// 2 and 3. A round deletes at one site at most and adds at one at most, and adds only what the
-/// donor has a record of having deleted for that very site.
+/// Checks invariants 2 and 3: a round deletes at one site at most and adds at one at most, and adds
+/// only a proxy that the donor's record shows as deleted for that very site.
 fn transfers(world: &ExploredWorld) {
     let (mut given, mut added) = (BTreeMap::new(), BTreeMap::new());
     for site in &world.sites {
@@ -61,7 +61,8 @@ fn transfers(world: &ExploredWorld) {
     }
 }
 
-/// 6. A ballot has one proposer, one worth and one report of each site, and at most one decision.
+/// Checks invariant 6: a ballot has one proposer, one value and one report of each site, and at
+/// most one decision.
 fn ballots(world: &ExploredWorld) {
     let mut proposed: BTreeMap<Ballot, (SiteId, SiteValue)> = BTreeMap::new();
     let mut reported: BTreeMap<(Ballot, SiteId), SiteReport> = BTreeMap::new();
@@ -93,8 +94,8 @@ fn ballots(world: &ExploredWorld) {
     }
 }
 
-/// 5: no two sites refuse each other for value. Worths do not change here, so whoever is refused by
-/// a higher site never refuses that one.
+/// Checks invariant 5: no two sites refuse each other by value. Values do not change here, so a
+/// site that a higher site refuses never refuses the higher site.
 fn no_mutual_refusals(world: &ExploredWorld) {
     let mut refused: Vec<(SiteId, SiteId)> = Vec::new();
     for &(from, to, message) in &world.network {
@@ -126,11 +127,11 @@ fn no_mutual_refusals(world: &ExploredWorld) {
     }
 }
 
-/// What must hold of what a site just did.
+/// Checks the invariants of one step of a site.
 pub(crate) fn check_step(before: &ExploredWorld, after: &ExploredWorld, step: &SiteStep) {
     let (old, new) = (step.before.durable(), after.sites[step.site].durable());
     let count = |wanted: SiteEffect| step.effects.iter().filter(|&&e| e == wanted).count();
-    // 2. Every delete and add has its record, and none has two.
+    // 2. Every delete and add has its record, and no record has two.
     assert_eq!(count(SiteEffect::Delete), new.given.len() - old.given.len());
     assert_eq!(count(SiteEffect::Add), new.added.len() - old.added.len());
     assert!(new.promised >= old.promised);
@@ -149,7 +150,8 @@ fn check_grant(after: &ExploredWorld, step: &SiteStep) {
     else {
         panic!("only who is asked gives");
     };
-    // 4. One stays. 6. Nothing below the promise. 7. Nothing while cooling down.
+    // 4. One proxy stays. 6. No ballot below the promise is served. 7. No transfer starts in a
+    // cool-down.
     assert!(after.sites[step.site].pending() >= 1, "a donor keeps one");
     assert!(ballot >= old.promised, "nothing is served below a promise");
     assert!(
@@ -158,7 +160,8 @@ fn check_grant(after: &ExploredWorld, step: &SiteStep) {
     );
 }
 
-/// 9. Whoever decides hands the round to the highest of all that it heard of, or is that itself.
+/// Checks invariant 9: the site that decides has the highest value of all it has seen, or hands the
+/// round to the highest.
 fn leadership(before: &ExploredWorld, step: &SiteStep) {
     let SiteActivity::Proposing(round) = step.before.activity() else {
         return;

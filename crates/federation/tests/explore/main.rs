@@ -1,9 +1,10 @@
-//! Every state that the durable form can come to, within bounds, and what must hold in each.
+//! An exploration of every state that the durable form can reach within bounds, with the invariants
+//! of each state.
 //!
-//! Messages are never taken off the network: each may be delivered at any time, in any order, as
-//! often as one likes, or never. So loss, duplication and reordering have no bound; rounds,
-//! restarts and changes of what runs have, and say so. Every site has a clock of its own, so any
-//! timer may fire before or after any message.
+//! Messages are never removed from the network: each may be delivered at any time, in any order,
+//! any number of times, or never. So loss, duplication and reordering are unbounded. Rounds,
+//! restarts and changes of running proxies have explicit bounds. Every site has a clock of its own,
+//! so any timer may fire before or after any message.
 //!
 //! Larger bounds take minutes:
 //!
@@ -19,7 +20,7 @@ mod world;
 use explorer::{ExploreStats, explore};
 use world::{ExploreBounds, ExploredWorld};
 
-/// Worths, from the first site on.
+/// Site values, from the first site on.
 const RISING: &[f64] = &[1.0, 2.0, 3.0, 4.0];
 const FALLING: &[f64] = &[4.0, 3.0, 2.0, 1.0];
 const EQUAL: &[f64] = &[1.0, 1.0, 1.0, 1.0];
@@ -35,12 +36,12 @@ const fn bounds(rounds: u32, restarts: u32, dispatches: u32) -> ExploreBounds {
 fn explored(worths: &[f64], bounds: ExploreBounds, most: usize) -> ExploreStats {
     let seen = explore(ExploredWorld::new(worths, 2, bounds), most);
     println!("{} sites {worths:?}, {bounds:?}: {seen:?}", worths.len());
-    // An exploration in which nothing ever moves shows nothing.
+    // An exploration in which no proxy ever moves proves nothing.
     assert!(seen.transfers > 0 && seen.recovered > 0);
     seen
 }
 
-/// All that there is to see within the bounds.
+/// Explores all states within the bounds.
 fn all(worths: &[f64], bounds: ExploreBounds) {
     assert!(explored(worths, bounds, usize::MAX).complete);
 }
@@ -60,7 +61,7 @@ fn one_round_that_crashes_and_dispatches_interrupt() {
     all(FALLING, bounds(1, 1, 0));
 }
 
-/// Too much to see all of it here, so as many states as there is time for.
+/// The full exploration takes too long, so this test visits as many states as time allows.
 #[test]
 fn four_sites_and_two_rounds_in_part() {
     explored(RISING, bounds(2, 1, 0), 20_000);

@@ -1,4 +1,4 @@
-//! 8. Liveness: wherever a world got to, once faults end a round decides.
+//! 8. Liveness: from every world a round decides once faults end.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +8,9 @@ use tollgate_model::{Instant, Span};
 
 use crate::world::{ExploredWorld, TIMING};
 
-/// From `world` on no message is lost, doubled or slower than the longest delay; those under way
-/// are lost. Within four periods a round decides or nobody below the highest has two pending, and
-/// every transfer is confirmed.
+/// Checks recovery from `world`. From then on no message is lost, duplicated or slower than the
+/// longest delay; messages in flight are lost. Within four periods a round decides or no site below
+/// the highest has two pending proxies, and every transfer is confirmed.
 pub(crate) fn check(world: &ExploredWorld) {
     let decided = run(world, None);
     assert!(decided, "no round decides once faults end");
@@ -19,7 +19,7 @@ pub(crate) fn check(world: &ExploredWorld) {
     }
 }
 
-/// Whether a round decided, or could not.
+/// Returns whether a round decided, or no round could.
 fn run(world: &ExploredWorld, dead: Option<usize>) -> bool {
     let mut sites = world.sites.clone();
     let there: Vec<usize> = (0..sites.len())
@@ -64,7 +64,8 @@ fn run(world: &ExploredWorld, dead: Option<usize>) -> bool {
                 continue;
             };
             sent += 1;
-            // Uneven, so that messages overtake each other, and within the longest delay.
+            // Delays are uneven, so that messages overtake each other, and within the longest
+            // delay.
             let delay = Span::from_micros(1 + sent * 7 % 10);
             network.insert((now + delay, sent), (SiteId(at as u32), to, message));
         }

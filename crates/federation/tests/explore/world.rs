@@ -1,4 +1,4 @@
-//! A world: sites, all messages ever sent, and what may still happen.
+//! A world: sites, all messages ever sent, and the actions that may still happen.
 
 use std::collections::BTreeSet;
 
@@ -8,13 +8,13 @@ use tollgate_federation::{
 };
 use tollgate_model::{Instant, Span};
 
-/// The times of every exploration.
+/// The timing of every exploration.
 pub(crate) const TIMING: SessionTiming = SessionTiming {
     period: Span::from_micros(1000),
     max_delay: Span::from_micros(10),
 };
 
-/// How often what has a bound may happen.
+/// The bounds on the number of actions of each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ExploreBounds {
     pub(crate) rounds: u32,
@@ -24,28 +24,28 @@ pub(crate) struct ExploreBounds {
 
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct ExploredWorld {
-    /// Each at zero on its own clock.
+    /// The sites, each at zero on its own clock.
     pub(crate) sites: Vec<DurableSite>,
     pub(crate) network: BTreeSet<(SiteId, SiteId, SiteMessage)>,
     pub(crate) left: ExploreBounds,
-    /// How many proxies there were at first.
+    /// The initial number of proxies.
     pub(crate) proxies: u32,
     worths: Vec<SiteValue>,
 }
 
-/// What may happen next.
+/// An action that may happen next.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ExploreAction {
     Deliver(SiteId, SiteId, SiteMessage),
     /// A timer of a site runs out.
     Expire(usize, SiteTimer),
-    /// A site crashes and comes back with what it had on disk.
+    /// A site crashes and restarts with its state on disk.
     Restart(usize),
     /// A pending proxy of a site is dispatched.
     Dispatch(usize),
 }
 
-/// What happened to one site.
+/// A step of one site.
 pub(crate) struct SiteStep {
     pub(crate) site: usize,
     pub(crate) before: DurableSite,
@@ -55,8 +55,8 @@ pub(crate) struct SiteStep {
 }
 
 impl SiteStep {
-    /// Lets a site handle an event. Records are on disk at once: to crash between record and
-    /// message is to lose the message, to crash before the record is to lose the event.
+    /// Handles an event at a site. Records are on disk at once: a crash between record and message
+    /// equals a lost message, and a crash before the record equals a lost event.
     fn take(site: usize, before: DurableSite, event: SiteEvent) -> Self {
         let mut after = before.clone();
         let mut effects = Vec::new();
@@ -76,8 +76,8 @@ impl SiteStep {
     }
 }
 
-/// A message that goes onto the network. To be told that a site is busy is to be told nothing
-/// until the time-out.
+/// Returns a message that goes onto the network. A report that a site is busy has the same effect
+/// as no answer until the time-out.
 fn sent(effect: &SiteEffect) -> Option<(SiteId, SiteMessage)> {
     match effect {
         SiteEffect::Send {
@@ -137,8 +137,8 @@ impl ExploredWorld {
         actions
     }
 
-    /// The world after an action, and what it was to the site; none if a bound forbids it, or if
-    /// nothing comes of it.
+    /// Returns the world after an action and the action's step at its site. None if a bound forbids
+    /// the action, or if it changes nothing.
     pub(crate) fn after(&self, action: ExploreAction) -> Option<(Self, Option<SiteStep>)> {
         let (site, event) = match action {
             ExploreAction::Restart(site) => {

@@ -1,4 +1,4 @@
-//! The durable form over long times, with many sites.
+//! Tests of the durable form over long times, with many sites.
 
 use tollgate_federation::durable::{DurableSite, DurableState};
 use tollgate_federation::{SiteEffect, SiteEvent, SiteId, SiteMessage, SiteRecord};
@@ -8,7 +8,7 @@ use crate::network::{MessageFaults, SiteNetwork, TIMING};
 
 const PROXIES: u32 = 6;
 
-/// Sites with phases and worths at random.
+/// Creates sites with random phases and values.
 fn sites(count: u32, faults: MessageFaults, seed: u64) -> SiteNetwork<DurableSite> {
     let mut network = SiteNetwork::new(Vec::new(), faults, seed);
     network.down = vec![false; count as usize];
@@ -22,8 +22,8 @@ fn sites(count: u32, faults: MessageFaults, seed: u64) -> SiteNetwork<DurableSit
     network
 }
 
-/// Runs so many periods; in each a worth is redrawn with probability 0.3, and pending proxies are
-/// dispatched and come back. `between` may do more.
+/// Runs `periods` periods. In each period a value is redrawn with probability 0.3, and pending
+/// proxies are dispatched and return. `between` may do more.
 fn run(
     network: &mut SiteNetwork<DurableSite>,
     periods: i64,
@@ -48,7 +48,7 @@ fn run(
     }
 }
 
-/// 1. Pending, running and in flight are as many as at first.
+/// Checks invariant 1: pending, running and in-flight proxies add up to the initial number.
 fn check_conservation(network: &SiteNetwork<DurableSite>) {
     let held: u32 = network
         .sites
@@ -64,7 +64,8 @@ fn check_conservation(network: &SiteNetwork<DurableSite>) {
     assert_eq!(held + in_flight.count() as u32, all);
 }
 
-/// How many transfers began while another was on its way, of those that began.
+/// Returns the number of transfers that began while another was in flight, and the number of all
+/// transfers that began.
 fn overlaps(network: &SiteNetwork<DurableSite>) -> (usize, usize) {
     let mut spans: Vec<(Instant, Instant)> = Vec::new();
     for site in &network.sites {
@@ -99,9 +100,9 @@ fn message_ballot(message: &SiteMessage) -> Option<tollgate_federation::Ballot> 
     }
 }
 
-/// 10. The paper's form takes some thousand.
+/// Checks property 10. The paper's form takes some thousands of messages.
 #[test]
-fn a_decision_takes_two_messages_a_site_and_two() {
+fn decision_takes_two_messages_per_site_plus_two() {
     let mut network = sites(16, MessageFaults::default(), 1);
     run(&mut network, 500, |_| {});
     let requests = network.sent.iter();
@@ -117,7 +118,7 @@ fn a_decision_takes_two_messages_a_site_and_two() {
 }
 
 #[test]
-fn nothing_is_lost_whatever_is_lost() {
+fn message_loss_never_loses_a_proxy() {
     for seed in 0..5 {
         let faults = MessageFaults {
             loss: 0.05,
@@ -132,8 +133,8 @@ fn nothing_is_lost_whatever_is_lost() {
     }
 }
 
-/// Sites crash and come back with what their disks hold: a record that was on its way to the disk
-/// is there or is not.
+/// Runs sites that crash and restart with the state on their disks. A record that was being written
+/// at the crash is on disk or is not.
 fn run_with_crashes(count: u32, periods: i64, seed: u64) -> usize {
     let faults = MessageFaults {
         loss: 0.1,
@@ -148,7 +149,7 @@ fn run_with_crashes(count: u32, periods: i64, seed: u64) -> usize {
                 let (now, later) = (network.now, network.unit() * 500.0);
                 network.run_until(now + Span::from_secs_f64(later / 10.0));
                 network.crash(site);
-                // What is not on disk never was.
+                // A proxy whose record is not on disk does not exist.
                 restore(network, site);
             }
         }
@@ -173,30 +174,30 @@ fn restart(network: &mut SiteNetwork<DurableSite>, at: usize) {
 }
 
 #[test]
-fn sixteen_sites_crash_and_nothing_is_lost() {
+fn crashes_of_sixteen_sites_never_lose_a_proxy() {
     let moved: usize = (0..5).map(|seed| run_with_crashes(16, 200, seed)).sum();
     println!("{moved} moved");
     assert!(moved > 50, "{moved}");
 }
 
 #[test]
-fn sixty_four_sites_crash_and_nothing_is_lost() {
+fn crashes_of_sixty_four_sites_never_lose_a_proxy() {
     let moved = run_with_crashes(64, 100, 9);
     println!("{moved} moved");
     assert!(moved > 5, "{moved}");
 }
 
 #[test]
-fn a_dead_site_delays_a_round_by_the_time_out_at_most() {
+fn dead_site_delays_a_round_by_at_most_the_time_out() {
     let mut network = sites(16, MessageFaults::default(), 3);
     network.down[5] = true;
     run(&mut network, 100, |_| {});
     assert!(network.count(SiteEffect::Add) > 50);
 }
 
-/// Every form of record is needed: a journal that is cut short is still one that was.
+/// Every kind of record is needed, and a journal that is cut short is still a valid journal.
 #[test]
-fn a_site_is_the_sum_of_its_records() {
+fn site_is_restored_from_its_records() {
     let mut network = sites(4, MessageFaults::default(), 4);
     run(&mut network, 50, |_| {});
     for (site, records) in network.sites.iter().zip(&network.disk) {

@@ -1,4 +1,4 @@
-//! Both forms of the protocol in a simulated network.
+//! Tests of both forms of the protocol in a simulated network.
 
 mod durable;
 mod network;

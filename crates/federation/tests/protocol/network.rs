@@ -1,4 +1,4 @@
-//! A network with a clock: delays, losses, doubles, crashes, all from one seed.
+//! A network with a clock: delays, losses, duplicates and crashes, all from one seed.
 
 use std::collections::BTreeMap;
 
@@ -42,26 +42,26 @@ impl SiteProtocol for durable::DurableSite {
     }
 }
 
-/// What goes wrong, as probabilities a message.
+/// The faults of a network, as probabilities per message.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct MessageFaults {
     pub(crate) loss: f64,
     pub(crate) duplication: f64,
 }
 
-/// Sites and what is under way between them.
+/// Sites, and the messages and records in flight.
 pub(crate) struct SiteNetwork<P> {
     pub(crate) sites: Vec<P>,
     pub(crate) now: Instant,
     pub(crate) random: Pcg64,
     pub(crate) faults: MessageFaults,
-    /// Sites that are down: they hear nothing and no time passes for them.
+    /// Whether each site is down: such a site receives no messages, and no time passes for it.
     pub(crate) down: Vec<bool>,
-    /// Every message that was sent, with when.
+    /// Every message that was sent, with its time.
     pub(crate) sent: Vec<(Instant, SiteId, SiteId, SiteMessage)>,
     /// Records that are on disk, by site.
     pub(crate) disk: Vec<Vec<SiteRecord>>,
-    /// Deletes and adds, with when and where.
+    /// Deletes and adds, with their time and site.
     pub(crate) changes: Vec<(Instant, SiteId, SiteEffect)>,
     in_flight: BTreeMap<(Instant, u64), (SiteId, SiteEvent)>,
     number: u64,
@@ -94,7 +94,7 @@ impl<P: SiteProtocol> SiteNetwork<P> {
         }
     }
 
-    /// Something happens to a site now.
+    /// Passes an event to a site now.
     pub(crate) fn deliver(&mut self, at: usize, event: SiteEvent) {
         let mut effects = Vec::new();
         self.sites[at].handle(self.now, event, &mut effects);
@@ -103,7 +103,7 @@ impl<P: SiteProtocol> SiteNetwork<P> {
             match effect {
                 SiteEffect::Send { to, message } => self.send(from, to, message),
                 SiteEffect::Write { number, record } => {
-                    // The disk takes a moment, and other things happen meanwhile.
+                    // The write takes a moment, and other events happen meanwhile.
                     self.disk[at].push(record);
                     let delay = Span::from_secs_f64(self.unit() * 0.1);
                     self.put(delay, from, SiteEvent::Written(number));
@@ -134,7 +134,7 @@ impl<P: SiteProtocol> SiteNetwork<P> {
         self.in_flight.insert(key, (to, event));
     }
 
-    /// Lets everything happen up to `end`.
+    /// Runs the network until `end`.
     pub(crate) fn run_until(&mut self, end: Instant) {
         loop {
             let up = (0..self.sites.len()).filter(|&site| !self.down[site]);
@@ -162,7 +162,8 @@ impl<P: SiteProtocol> SiteNetwork<P> {
         self.now = end;
     }
 
-    /// A site crashes: what it said to its disk and had not heard back of may be there or not.
+    /// Crashes a site. Each record that it wrote without an acknowledgement from the disk may be on
+    /// disk or not.
     pub(crate) fn crash(&mut self, at: usize) {
         self.down[at] = true;
         let mut lost = 0;

@@ -1,4 +1,4 @@
-//! The paper's form: its worked examples, and where it breaks.
+//! Tests of the paper's form: its worked examples, and its failures.
 
 use tollgate_federation::paper::PaperSite;
 use tollgate_federation::{SiteEffect, SiteId, SiteMessage};
@@ -10,7 +10,7 @@ const A: usize = 0;
 const B: usize = 1;
 const C: usize = 2;
 
-/// Sites of which the first begins its period at once, the others half a period later.
+/// Creates sites of which the first begins its period at once, the others half a period later.
 fn sites(proxies: &[u32]) -> SiteNetwork<PaperSite> {
     let count = proxies.len() as u32;
     let sites = (0..count).zip(proxies).map(|(id, &proxies)| {
@@ -21,7 +21,7 @@ fn sites(proxies: &[u32]) -> SiteNetwork<PaperSite> {
     SiteNetwork::new(sites.collect(), MessageFaults::default(), 1)
 }
 
-/// The proxies of each site after the first round.
+/// Returns the number of proxies of each site after the first round.
 fn after_a_round(network: &mut SiteNetwork<PaperSite>, worths: &[f64]) -> Vec<u32> {
     network.measure(worths);
     network.run_until(Instant::ZERO + Span::from_secs(250));
@@ -39,8 +39,8 @@ fn figure_3_moves_one_from_c_to_a() {
     assert_eq!(after_a_round(&mut refused, &worths), [3, 3, 1, 3]);
 }
 
-/// As drawn, B says nothing to A and C proposes first; by the rules B and C both send a NACK to A
-/// and both begin rounds. Both end alike.
+/// In the figure as drawn, B sends A no answer and C proposes first. By the rules, B and C both
+/// send a NACK to A and both begin rounds. The result is the same.
 #[test]
 fn figure_4_moves_one_from_d_to_b() {
     let worths = [10.0, 100.0, 50.0, 5.0];
@@ -61,7 +61,7 @@ fn figure_4_moves_one_from_d_to_b() {
     assert_eq!(network.messages(), 20);
 }
 
-/// The messages of Figure 4 as drawn, handed over one by one: B answers A with nothing.
+/// Delivers the messages of Figure 4 as drawn, one by one: B sends A no answer.
 #[test]
 fn figure_4_as_drawn_ends_alike() {
     use tollgate_federation::SiteEvent;
@@ -85,7 +85,8 @@ fn figure_4_as_drawn_ends_alike() {
         let found = sent.iter().find(|(to, _)| *to == site);
         found.expect("it was sent").1
     };
-    // C alone hears A in time; it answers NACK, which ends A's round, and proposes.
+    // Only C receives A's proposal in time. C answers with a NACK, which ends A's round, and
+    // proposes.
     let of_c = handle(C, from(A, to(&proposals_of_a, C)));
     assert_eq!(of_c.len(), 4);
     assert_eq!(handle(A, from(C, to(&of_c, A))), []);
@@ -105,14 +106,14 @@ fn figure_4_as_drawn_ends_alike() {
 }
 
 #[test]
-fn equals_refuse_each_other_and_nobody_begins() {
+fn equal_sites_refuse_each_other_and_move_nothing() {
     let mut network = sites(&[3, 3, 3]);
     assert_eq!(after_a_round(&mut network, &[7.0, 7.0, 1.0]), [3, 3, 3]);
     assert_eq!(network.messages(), 4);
 }
 
 #[test]
-fn one_dead_site_stops_it_for_ever() {
+fn one_dead_site_blocks_the_paper_protocol() {
     let mut network = sites(&[6, 6, 6, 6]);
     network.down[3] = true;
     network.measure(&[4.0, 3.0, 2.0, 1.0]);
@@ -120,7 +121,8 @@ fn one_dead_site_stops_it_for_ever() {
     assert_eq!(network.count(SiteEffect::Delete), 0);
 }
 
-/// Rounds with worths that change, until so many transfers were begun.
+/// Runs 400 networks for ten rounds each with changing values. Returns the number of transfers that
+/// began, and the change of the number of proxies.
 fn transfers(faults: MessageFaults, seed: u64) -> (f64, f64) {
     let (mut given, mut change) = (0.0, 0.0);
     for experiment in 0..400 {
@@ -143,10 +145,10 @@ fn transfers(faults: MessageFaults, seed: u64) -> (f64, f64) {
     (given, change)
 }
 
-/// Measured: of some thousand transfers 5 % loss loses about one proxy in twenty, 5 % doubles add
-/// about as many.
+/// Measured: over some thousand transfers a loss rate of 5 % loses about one proxy in twenty, and a
+/// duplication rate of 5 % adds about as many.
 #[test]
-fn a_lost_message_loses_a_proxy_and_a_doubled_one_adds_one() {
+fn lost_message_loses_a_proxy_and_duplicate_adds_one() {
     let (given, change) = transfers(
         MessageFaults {
             loss: 0.05,
@@ -167,8 +169,8 @@ fn a_lost_message_loses_a_proxy_and_a_doubled_one_adds_one() {
     assert!(given > 300.0 && (0.01..=0.2).contains(&(change / given)));
 }
 
-/// Measured: some thousands, where the durable form takes 35. Everybody proposes in every period, and
-/// a refusal sets off the next round.
+/// Measured: some thousands of messages, where the durable form takes 35. Every site proposes in
+/// every period, and a refusal starts the next round.
 #[test]
 fn sixteen_sites_take_hundreds_of_messages_a_decision() {
     let mut network = sites(&[50; 16]);

@@ -1,16 +1,17 @@
-//! An ARIMA model of orders that the series chooses.
+//! An ARIMA model whose orders are chosen from the series.
 
 use super::kpss::kpss;
 use crate::expert::{ArmaModel, ArmaOrder, MIN_POINTS};
 
-/// The most past values, and past shocks, that are looked at.
+/// Maximum number of past values, and of past shocks, in a model.
 const MAX_ORDER: usize = 2;
 /// A series with a statistic above this is differenced (5 %; Kwiatkowski et al. 1992, table 1).
 const KPSS_CRITICAL_VALUE: f64 = 0.463;
 
-/// After Hyndman & Khandakar (2008): differenced once if a KPSS test rejects that it is stationary,
-/// then the orders p, q <= 2 with the least AICc. Unlike there all nine are tried, and fitted
-/// by [`ArmaModel::fit`] instead of maximum likelihood: that cannot be done for every job of a site.
+/// An automatic ARIMA model after Hyndman & Khandakar (2008): differenced once if a KPSS test
+/// rejects stationarity, then with the orders p, q <= 2 of the least AICc. Unlike in the paper all
+/// nine pairs are tried, and fitted by [`ArmaModel::fit`] instead of maximum likelihood, which is
+/// too slow for every job of a site.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AutoArima {
     differenced: bool,
@@ -20,7 +21,7 @@ pub struct AutoArima {
 }
 
 impl AutoArima {
-    /// The model of `values`; none for fewer than [`FEWEST_POINTS`] + 1.
+    /// Chooses a model for `values`; None for fewer than [`MIN_POINTS`] + 1.
     pub fn choose(values: &[f64]) -> Option<Self> {
         if values.len() <= MIN_POINTS {
             return None;
@@ -51,7 +52,7 @@ impl AutoArima {
         })
     }
 
-    /// One step ahead of `values`; none for too few of them.
+    /// Forecasts one step ahead of `values`; None for too few values.
     pub fn forecast(&self, values: &[f64]) -> Option<f64> {
         match (&self.model, self.differenced) {
             (None, false) => Some(self.mean),
@@ -62,20 +63,21 @@ impl AutoArima {
     }
 }
 
-/// Akaike's criterion, corrected for small samples (Hurvich & Tsai 1989), of a model with a mean, a
-/// variance and `n_coefficients` that leaves these shocks.
+/// Returns Akaike's criterion, corrected for small samples (Hurvich & Tsai 1989), of a model with a
+/// mean, a variance and `n_coefficients` that leaves these shocks.
 fn criterion(shocks: impl Iterator<Item = f64>, n_coefficients: usize) -> f64 {
     let (n, squares) = shocks.fold((0.0, 0.0), |(n, sum), shock| (n + 1.0, sum + shock * shock));
     corrected_aic(n, squares, n_coefficients + 2)
 }
 
-/// AICc of a Gaussian model with `n_parameters` that leaves this sum of squares over `n` values.
+/// Returns the AICc of a Gaussian model with `n_parameters` that leaves this sum of squares over
+/// `n` values.
 pub(super) fn corrected_aic(n: f64, squares: f64, n_parameters: usize) -> f64 {
     let k = n_parameters as f64;
     if n <= k + 1.0 || !squares.is_finite() {
         return f64::INFINITY;
     }
-    // A series that a model explains whole is not explained better by another one.
+    // No model is better than one that explains the series completely.
     let variance = (squares / n).max(f64::MIN_POSITIVE);
     n * ((2.0 * std::f64::consts::PI * variance).ln() + 1.0) + 2.0 * k * n / (n - k - 1.0)
 }

@@ -1,25 +1,25 @@
-//! Exponential smoothing with the components and constants that the series chooses.
+//! Exponential smoothing with components and constants chosen from the series.
 
 use super::auto_arima::corrected_aic;
 
-/// The fewest values that a model is chosen on.
+/// Minimum number of values for choosing a model.
 const MIN_VALUES: usize = 10;
-/// Smoothing constants lie between this and one less this (as in Hyndman et al. 2008).
+/// Smoothing constants lie between this and one minus this (as in Hyndman et al. 2008).
 const MARGIN: f64 = 1e-4;
-/// Damping lies between these: weaker is no damping, stronger no trend.
+/// Range of the damping: weaker is no damping, stronger no trend.
 const DAMPING: [f64; 2] = [0.8, 0.98];
-/// How often the simplex is moved.
+/// Number of moves of the simplex.
 const MOVES: usize = 60;
 
 /// An additive-error model in the notation of Hyndman et al. (2008, ch. 2): ETS(A,N,N),
 /// ETS(A,A,N) or ETS(A,Ad,N). There is no season: jobs do not come at equal intervals.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EtsModel {
-    /// How much a new value counts for the level.
+    /// Weight of a new value for the level.
     pub alpha: f64,
-    /// How much it counts for the trend, at most `alpha`; zero without one.
+    /// Weight of a new value for the trend, at most `alpha`; zero without a trend.
     pub beta: f64,
-    /// What is left of the trend at each step; 1 where it is not damped.
+    /// The fraction of the trend kept at each step; 1 if the trend is not damped.
     pub phi: f64,
     /// The level before the first value.
     pub level: f64,
@@ -30,20 +30,20 @@ pub struct EtsModel {
 /// The level and the trend after some values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EtsState {
-    /// Where the series is.
+    /// The level of the series.
     pub level: f64,
-    /// How far it moves at each step.
+    /// The change per step.
     pub trend: f64,
 }
 
 impl EtsModel {
-    /// The model of this form with the least sum of squared one-step errors over `values` that a
-    /// search from the best point of a coarse grid comes to; none for fewer than 10.
+    /// Fits a model of this form to `values` by the least sum of squared one-step errors, with a
+    /// search from the best point of a coarse grid; None for fewer than 10 values.
     pub fn fit(values: &[f64], form: EtsForm) -> Option<Self> {
         (values.len() >= MIN_VALUES).then(|| form.fit(values).1)
     }
 
-    /// The sum of squared one-step errors over `values`, and the states after them.
+    /// Returns the sum of squared one-step errors over `values`, and the state after them.
     pub fn smooth(&self, values: &[f64]) -> (f64, EtsState) {
         let start = EtsState {
             level: self.level,
@@ -57,12 +57,12 @@ impl EtsModel {
             })
     }
 
-    /// The forecast of the next value.
+    /// Forecasts the next value.
     pub fn forecast_next(&self, states: EtsState) -> f64 {
         states.level + self.phi * states.trend
     }
 
-    /// How far off the forecast of `value` was, and the states after it.
+    /// Returns the error of the forecast of `value`, and the state after it.
     fn step(&self, states: EtsState, value: f64) -> (f64, EtsState) {
         let expected = self.forecast_next(states);
         let error = value - expected;
@@ -73,8 +73,8 @@ impl EtsModel {
         (error, next)
     }
 
-    /// The model with these constants and the initial states that fit `values` best: errors are
-    /// linear in them.
+    /// Returns the model with these constants and the initial state that fits `values` best: errors
+    /// are linear in the initial state.
     fn with(values: &[f64], [alpha, beta, phi]: [f64; 3], trending: bool) -> Self {
         let mut model = Self {
             alpha,
@@ -83,7 +83,7 @@ impl EtsModel {
             level: values[0],
             trend: 0.0,
         };
-        // How much of an initial level, and of an initial trend, is left in the states.
+        // The contributions of the initial level and the initial trend to the state.
         let (mut of_level, mut of_trend) = ([1.0, 0.0], [0.0, 1.0]);
         let mut states = model.smooth(&[]).1;
         let (mut ll, mut lt, mut tt, mut le, mut te) = (0.0, 0.0, 0.0, 0.0, 0.0);
@@ -123,7 +123,7 @@ pub enum EtsForm {
 }
 
 impl EtsForm {
-    /// Smoothing constants, initial states and a variance.
+    /// Returns the number of parameters: smoothing constants, initial state and a variance.
     const fn n_parameters(self) -> usize {
         match self {
             Self::Level => 3,
@@ -132,7 +132,7 @@ impl EtsForm {
         }
     }
 
-    /// How many of the constants are searched for.
+    /// Returns the number of constants in the search.
     const fn n_free(self) -> usize {
         match self {
             Self::Level => 1,
@@ -141,7 +141,7 @@ impl EtsForm {
         }
     }
 
-    /// Constants from a point of the unit cube: alpha, beta as a part of it, and damping.
+    /// Maps a point of the unit cube to constants: alpha, beta as a fraction of alpha, and damping.
     fn constants(self, point: [f64; 3]) -> [f64; 3] {
         let part = |x: f64| MARGIN + (1.0 - 2.0 * MARGIN) * x.clamp(0.0, 1.0);
         let alpha = part(point[0]);
@@ -159,8 +159,8 @@ impl EtsForm {
         EtsModel::with(values, self.constants(point), self != Self::Level)
     }
 
-    /// The best model of this form: the best point of a coarse grid, then a simplex from there
-    /// (Nelder & Mead 1965).
+    /// Returns the best model of this form: the best point of a coarse grid, then a simplex search
+    /// from there (Nelder & Mead 1965).
     fn fit(self, values: &[f64]) -> (f64, EtsModel) {
         let loss = |point: [f64; 3]| self.model(values, point).smooth(values).0;
         let steps = |axis: usize, n: usize| if axis < self.n_free() { n } else { 1 };
@@ -187,7 +187,7 @@ impl EtsForm {
     }
 }
 
-/// The least point that a simplex around `start` comes to; only the first `n_free` axes move.
+/// Returns the lowest point reached by a simplex around `start`; only the first `n_free` axes move.
 fn simplex(
     start: ([f64; 3], f64),
     n_free: usize,
@@ -238,7 +238,7 @@ fn simplex(
 }
 
 /// The form with the least AICc, as in Hyndman et al. (2008, ch. 5) without seasons and
-/// multiplicative errors, and the states it has come to.
+/// multiplicative errors, with its present state.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AutoEts {
     model: EtsModel,
@@ -246,7 +246,7 @@ pub struct AutoEts {
 }
 
 impl AutoEts {
-    /// The model of `values`; none for fewer than 10.
+    /// Chooses a model for `values`; None for fewer than 10.
     pub fn choose(values: &[f64]) -> Option<Self> {
         if values.len() < MIN_VALUES {
             return None;
@@ -261,17 +261,17 @@ impl AutoEts {
         })
     }
 
-    /// The model that was chosen.
+    /// Returns the chosen model.
     pub const fn model(&self) -> &EtsModel {
         &self.model
     }
 
-    /// One step ahead.
+    /// Forecasts one step ahead.
     pub fn forecast(&self) -> f64 {
         self.model.forecast_next(self.states)
     }
 
-    /// Takes in the next value.
+    /// Learns the next value.
     pub fn learn(&mut self, value: f64) {
         self.states = self.model.step(self.states, value).1;
     }

@@ -1,8 +1,8 @@
 //! A test for a unit root.
 
-/// The statistic of Kwiatkowski, Phillips, Schmidt & Shin (1992) for stationarity around a level,
-/// with a Bartlett window of floor(4 (n/100)^(1/4)) lags. Above 0.463 a stationary series lies with
-/// probability 0.05. Zero for a constant series or fewer than 2 values.
+/// Returns the statistic of Kwiatkowski, Phillips, Schmidt & Shin (1992) for stationarity around a
+/// level, with a Bartlett window of floor(4 (n/100)^(1/4)) lags. The statistic of a stationary
+/// series exceeds 0.463 with probability 0.05. Zero for a constant series or fewer than 2 values.
 pub fn kpss(values: &[f64]) -> f64 {
     let n = values.len();
     if n < 2 {

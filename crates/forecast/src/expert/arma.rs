@@ -1,10 +1,10 @@
-//! Autoregression and moving averages, fitted by Hannan and Rissanen's method.
+//! Autoregression and moving averages, fitted by the method of Hannan and Rissanen.
 
 use serde::{Deserialize, Serialize};
 
 use crate::linear::{MAX_COLUMNS, least_squares};
 
-/// The fewest values that a model is fitted to.
+/// Minimum number of values to which a model is fitted.
 pub const MIN_POINTS: usize = 40;
 
 /// An ARMA model around the mean of its series.
@@ -15,7 +15,7 @@ pub struct ArmaModel {
     ma: Vec<f64>,
 }
 
-/// How many past values and past shocks a model looks at. Together at most 8.
+/// The numbers of past values and past shocks in a model. Together at most 8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArmaOrder {
     /// Past values (p).
@@ -28,7 +28,7 @@ impl ArmaModel {
     /// Fits a model to `values` (Hannan & Rissanen 1982, without the third, bias-correcting step):
     /// a long autoregression by Yule-Walker gives the shocks, then values are regressed on past
     /// values and past shocks. The long order is floor(ln² n) (Gómez & Maravall 2001). None
-    /// for fewer than [`FEWEST_POINTS`] values, or if they leave the regression singular.
+    /// for fewer than [`MIN_POINTS`] values, or if they leave the regression singular.
     pub fn fit(values: &[f64], order: ArmaOrder) -> Option<Self> {
         let n = values.len();
         let columns = order.ar + order.ma;
@@ -68,18 +68,18 @@ impl ArmaModel {
         Self::fit(&differences(values), order)
     }
 
-    /// The coefficients of past values, the latest first.
+    /// Returns the coefficients of past values, latest first.
     pub fn ar(&self) -> &[f64] {
         &self.ar
     }
 
-    /// The coefficients of past shocks, the latest first.
+    /// Returns the coefficients of past shocks, latest first.
     pub fn ma(&self) -> &[f64] {
         &self.ma
     }
 
-    /// One step ahead of `values`, with the shocks before the first p values taken as zero. None
-    /// for fewer than p values, or if the shocks of a model that is not invertible run away.
+    /// Forecasts one step ahead of `values`, with the shocks before the first p values taken as
+    /// zero. None for fewer than p values, or if the shocks of a non-invertible model diverge.
     pub fn forecast(&self, values: &[f64]) -> Option<f64> {
         if values.len() < self.ar.len() {
             return None;
@@ -89,14 +89,14 @@ impl ArmaModel {
         ahead.is_finite().then_some(ahead)
     }
 
-    /// What the model did not foresee of each of `values` but the first p.
+    /// Returns the one-step errors of the model on `values`, without the first p.
     pub(crate) fn shocks(&self, values: &[f64]) -> Vec<f64> {
         let mut shocks = Vec::with_capacity(values.len());
         self.filter(values, |shock| shocks.push(shock));
         shocks
     }
 
-    /// Hands on each shock, and gives the last ones, the latest first.
+    /// Passes each shock to `each`, and returns the last ones, latest first.
     fn filter(&self, values: &[f64], mut each: impl FnMut(f64)) -> [f64; MAX_COLUMNS] {
         let mut shocks = [0.0; MAX_COLUMNS];
         for t in self.ar.len()..values.len() {
@@ -108,13 +108,13 @@ impl ArmaModel {
         shocks
     }
 
-    /// One step ahead of `values` for a model of their differences; none where [`Self::forecast`]
-    /// gives none.
+    /// Forecasts one step ahead of `values` with a model of their differences; None where
+    /// [`Self::forecast`] gives None.
     pub fn forecast_integrated(&self, values: &[f64]) -> Option<f64> {
         Some(values.last()? + self.forecast(&differences(values))?)
     }
 
-    /// One step ahead, with the latest of `shocks` first.
+    /// Forecasts one step ahead, with the latest of `shocks` first.
     fn forecast_next(&self, values: &[f64], shocks: &[f64; MAX_COLUMNS]) -> f64 {
         let past = values.iter().rev().map(|value| value - self.mean);
         let regression: f64 = self.ar().iter().zip(past).map(|(c, x)| c * x).sum();
@@ -127,7 +127,7 @@ fn differences(values: &[f64]) -> Vec<f64> {
     values.windows(2).map(|pair| pair[1] - pair[0]).collect()
 }
 
-/// The shocks of an autoregression of `order` by Yule-Walker; zero for the first `order`.
+/// Returns the shocks of an autoregression of `order` by Yule-Walker; zero for the first `order`.
 fn long_shocks(centred: &[f64], order: usize) -> Option<Vec<f64>> {
     let coefficients = yule_walker(centred, order)?;
     let mut shocks = vec![0.0; centred.len()];
@@ -139,7 +139,8 @@ fn long_shocks(centred: &[f64], order: usize) -> Option<Vec<f64>> {
     Some(shocks)
 }
 
-/// Autoregressive coefficients by the Levinson-Durbin recursion. None for a constant series.
+/// Computes autoregressive coefficients by the Levinson-Durbin recursion. None for a constant
+/// series.
 fn yule_walker(centred: &[f64], order: usize) -> Option<Vec<f64>> {
     let n = centred.len();
     let covariance: Vec<f64> = (0..=order)

@@ -1,18 +1,18 @@
 //! Means and medians of the most recent values.
 
-/// The mean of the last `n` values, or of all if there are fewer; none without values.
+/// Returns the mean of the last `n` values, or of all if there are fewer; None without values.
 pub fn mean_of_last(values: &[f64], n: usize) -> Option<f64> {
     let recent = last(values, n);
     (!recent.is_empty()).then(|| recent.iter().sum::<f64>() / recent.len() as f64)
 }
 
-/// The median of the last `n` values, or of all if there are fewer; the mean of the middle two if
-/// their number is even; none without values.
+/// Returns the median of the last `n` values, or of all if there are fewer; the mean of the middle
+/// two if their number is even; None without values.
 pub fn median_of_last(values: &[f64], n: usize) -> Option<f64> {
     median(&mut last(values, n).to_vec())
 }
 
-/// The median of `values`, which are put in another order; none without values.
+/// Returns the median of `values`, reordering them; None without values.
 pub(crate) fn median(values: &mut [f64]) -> Option<f64> {
     let middle = values.len() / 2;
     if values.is_empty() {

@@ -1,7 +1,7 @@
 //! Simple exponential smoothing: a level that follows the series.
 
-/// The level after all `values`, starting at the first one; `alpha` in (0, 1] is how much a new
-/// value counts (Chatfield & Yar 1988, eq. for a series without trend). None without values.
+/// Returns the level after all `values`, starting at the first one; `alpha` in (0, 1] is the weight
+/// of a new value (Chatfield & Yar 1988, eq. for a series without trend). None without values.
 pub fn simple_smoothing(values: &[f64], alpha: f64) -> Option<f64> {
     let (&first, rest) = values.split_first()?;
     Some(
@@ -16,7 +16,7 @@ mod tests {
     use crate::expert::SAMPLE;
 
     #[test]
-    fn it_starts_at_the_first_value() {
+    fn smoothing_starts_at_the_first_value() {
         let level = simple_smoothing(&SAMPLE, 0.3).unwrap();
         assert!((level - 520.889_148).abs() < 1e-6);
         assert_eq!(simple_smoothing(&[], 0.3), None);

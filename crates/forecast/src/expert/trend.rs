@@ -1,10 +1,11 @@
 //! Polynomial trends by least squares.
 
-/// How many values a trend is fitted to (Lazarevic et al. 2005, §4).
+/// Number of values to which a trend is fitted (Lazarevic et al. 2005, §4).
 pub const TREND_POINTS: usize = 10;
 
-/// The polynomial of order `order` fitted to the last [`TREND_POINTS`] values at x = 0, 1, ..,
-/// taken one step further. With n < order + 1 values the order is n - 1; none without values.
+/// Fits a polynomial of order `order` to the last [`TREND_POINTS`] values at x = 0, 1, .., and
+/// evaluates it one step further. With n < order + 1 values the order is n - 1; None without
+/// values.
 ///
 /// The fit is a projection on the Gram polynomials of n equidistant points, which are orthogonal:
 /// p(k+1) = (x - m) p(k) - b(k) p(k-1) with b(k) = k² (n² - k²) / (4 (4k² - 1)).

@@ -1,7 +1,7 @@
 //! Jobs of the archived traces, with the instants at which they ended.
 //!
-//! The causal setting needs waits (field 3), which the readers for worlds do not keep: a world
-//! makes its own.
+//! The causal setting needs waits (field 3), which the readers for simulated worlds drop because a
+//! world makes its own.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -12,7 +12,7 @@ use flate2::read::MultiGzDecoder;
 use tollgate_forecast::{ClassId, CompletedJob, ForecastJob};
 use tollgate_model::{Instant, Span};
 
-/// The records of this trace, if there is a folder of traces.
+/// Returns the records of this trace, if a directory of traces is configured.
 pub(crate) fn records(name: &str) -> Option<Vec<CompletedJob>> {
     let Some(folder) = std::env::var_os("TOLLGATE_TRACES") else {
         println!("skipped: TOLLGATE_TRACES is not set");
@@ -29,7 +29,7 @@ pub(crate) fn records(name: &str) -> Option<Vec<CompletedJob>> {
     Some(jobs.map(|line| record(&line, &mut classes)).collect())
 }
 
-/// One line of the Standard Workload Format; the user is the class.
+/// Parses one line of the Standard Workload Format; the user is the class.
 fn record(line: &str, classes: &mut BTreeMap<i64, u32>) -> CompletedJob {
     let fields: Vec<i64> = line
         .split_ascii_whitespace()

@@ -1,4 +1,4 @@
-//! The future of everything, run through on a copy of the gate.
+//! The future of all jobs, simulated on a copy of the gate.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,12 +11,12 @@ use super::{LookAheadSubject, STEPS_PER_EVENT, end_of, record_rate, spend_steps}
 use crate::gate::Gate;
 use crate::input::{GateInput, InputAck, OnEviction};
 
-/// A copy of the gate on its way into the future, in which one job never ends.
+/// A copy of the gate that moves into the future, in which one job never ends.
 pub(super) struct FullSimulation<'a> {
     gate: Gate,
-    /// The present, from which it is looked.
+    /// The present, at which the look-ahead starts.
     from: Instant,
-    /// How far it has come.
+    /// The time that the simulation has reached.
     now: Instant,
     me: JobId,
     expected: &'a dyn Fn(JobId) -> Span,
@@ -24,24 +24,25 @@ pub(super) struct FullSimulation<'a> {
     effects: Vec<Effect>,
     /// Ends of jobs that have their nodes to themselves, ties by slot.
     job_ends: BinaryHeap<Reverse<(Instant, JobId)>>,
-    /// By node: when the first of its tasks ends.
+    /// By node: the end of the first of its tasks.
     node_ends: TimerTree,
-    /// How the tasks of the job get on, once it runs on nodes that it shares.
+    /// The progress of the job's tasks, once it runs on nodes that it shares.
     tasks: Vec<(NodeId, TaskProgress)>,
 }
 
-/// What happens next.
+/// The next event.
 enum NextEvent {
-    /// A job ends that has its nodes to itself.
+    /// A job that has its nodes to itself ends.
     Job(JobId),
-    /// A task ends on a node that it shares.
+    /// A task on a shared node ends.
     Task(NodeId),
-    /// Shares are set anew, or a pass is wanted.
+    /// Shares are recomputed, or a pass is due.
     Wake,
 }
 
 impl<'a> FullSimulation<'a> {
-    /// None if the job is none, or the copy alone would take too long.
+    /// Creates the simulation. None if the job is malformed, or if the copy alone would exceed the
+    /// budget.
     pub(super) fn new(
         gate: &Gate,
         now: Instant,
@@ -92,14 +93,14 @@ impl<'a> FullSimulation<'a> {
         for node in (0..whole.gate.view(now).n_nodes()).map(NodeId) {
             whole.update_node_end(node);
         }
-        // What the submission did is among what is there already, but for the job itself.
+        // The effects of the submission are already part of the state, except for the job itself.
         whole.effects.clear();
         whole.track_tasks();
         Some(whole)
     }
 
-    /// Runs until the job has its nodes to itself, or as far as the horizon or the looks that are
-    /// left reach.
+    /// Runs until the job has its nodes to itself, or up to the horizon or the end of the remaining
+    /// looks.
     pub(super) fn follow(mut self, horizon: &LookAheadHorizon) -> Option<JobTrajectory> {
         self.run_pass();
         loop {
@@ -142,8 +143,8 @@ impl<'a> FullSimulation<'a> {
         JobTrajectory::shared(start, self.from, tasks.collect())
     }
 
-    /// What happens next and when: of what happens at one instant ends come first, those of whole
-    /// jobs before those of tasks. What is further away than time can tell does not happen.
+    /// Returns the next event and its time. At one instant ends come first, those of whole jobs
+    /// before those of tasks. An event beyond the range of time does not happen.
     fn next(&self) -> Option<(Instant, NextEvent)> {
         let whole = self.job_ends.peek();
         let whole = whole.map(|&Reverse((at, job))| (at, NextEvent::Job(job)));
@@ -173,7 +174,7 @@ impl<'a> FullSimulation<'a> {
             }),
         };
         if let Some(input) = input {
-            // A report about a job that the gate has just been asked about is never stale.
+            // A report about a job that was just looked up in the gate is never stale.
             let _ = self.gate.handle(at, input, &mut self.effects);
         }
         self.run_pass();
@@ -219,7 +220,7 @@ impl<'a> FullSimulation<'a> {
         self.effects = effects;
     }
 
-    /// Takes note of where the job's tasks are, if it runs on nodes that it shares.
+    /// Records the nodes of the job's tasks, if the job runs on nodes that it shares.
     fn track_tasks(&mut self) {
         let view = self.gate.view(self.now);
         let job = view.find_job(self.me);
@@ -235,13 +236,13 @@ impl<'a> FullSimulation<'a> {
             .collect();
     }
 
-    /// Notes when the first task of a node ends.
+    /// Records the time at which the first task of a node ends.
     fn update_node_end(&mut self, node: NodeId) {
         let end = self.first_end(node).map(|(at, _)| at);
         self.node_ends.set(node.index(), end);
     }
 
-    /// The end of a task on a node that comes first, and whose; ties by order of arrival.
+    /// Returns the earliest end of a task on a node and its job; ties by order of arrival.
     fn first_end(&self, node: NodeId) -> Option<(Instant, JobId)> {
         let view = self.gate.view(self.now);
         let node = view.node(node);
@@ -254,7 +255,8 @@ impl<'a> FullSimulation<'a> {
     }
 }
 
-/// Whether a running job shares its nodes: one that has them to itself puts no task on them.
+/// Returns whether a running job shares its nodes: a job that has its nodes to itself puts no task
+/// on them.
 fn is_shared(gate: &Gate, now: Instant, id: JobId) -> bool {
     let view = gate.view(now);
     let ranges = view.job(id).placement().iter();

@@ -1,4 +1,4 @@
-//! The future of one node on which a job has a task, where no other node matters to it.
+//! The future of one node on which a job has a task, where no other node affects the job.
 
 use tollgate_model::{Instant, JobId, Span};
 use tollgate_policy::{JobInfo, Node, NodeSharing};
@@ -6,15 +6,15 @@ use tollgate_policy::{JobInfo, Node, NodeSharing};
 use super::trajectory::{LookAheadHorizon, TaskProgress};
 use super::{STEPS_PER_EVENT, end_of, record_rate, spend_steps};
 
-/// A copy of a node on its way into the future.
+/// A copy of a node that moves into the future.
 #[derive(Debug)]
 pub(super) struct NodeTrajectory {
     node: Node,
     me: JobId,
     now: Instant,
-    /// When shares must be set anew although no task ends.
+    /// Time at which shares must be recomputed even if no task ends.
     alarm: Option<Instant>,
-    /// By task: how much work it takes in all. The job that is looked at never ends.
+    /// By task: its total work. The job of the look-ahead never ends.
     work_s: Vec<f64>,
 }
 
@@ -42,7 +42,7 @@ impl NodeTrajectory {
         }
     }
 
-    /// How the task gets on, as far as the horizon or as the looks that are left reach.
+    /// Returns the progress of the task, up to the horizon or the end of the remaining looks.
     pub(super) fn follow<'a>(
         mut self,
         sharing: &dyn NodeSharing,
@@ -74,7 +74,7 @@ impl NodeTrajectory {
         }
     }
 
-    /// The end that comes first, and of which task; ties by order of arrival.
+    /// Returns the earliest end and its task; ties by order of arrival.
     fn next_end(&self) -> Option<(Instant, usize)> {
         let tasks = self.node.tasks().iter().zip(&self.work_s).enumerate();
         tasks

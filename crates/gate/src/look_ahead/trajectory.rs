@@ -1,19 +1,20 @@
-//! When a job starts, and how its work gets on.
+//! The start of a job and the progress of its work.
 
 use tollgate_model::{Instant, Span};
 
-/// How far to look ahead: until the job has done this much work, and until it is due unless it has
-/// done all that it may need by then.
+/// The horizon of a look-ahead: until the job has done this much work, and until it is due unless
+/// it has done all the work that it may need by then.
 #[derive(Clone, Copy, Debug)]
 pub struct LookAheadHorizon {
-    /// The longest run time that will be asked for, in any case.
+    /// The longest run time that will be queried in any case.
     pub runtime: Span,
-    /// When the job is due, and the longest run time that matters for that.
+    /// The job's due time, and the longest run time that matters for it.
     pub due: Option<(Instant, Span)>,
 }
 
 impl LookAheadHorizon {
-    /// Whether nothing more is asked for of a task that has done `work_s` seconds of work at `now`.
+    /// Returns whether a task with `work_s` seconds of work done at `now` needs no further
+    /// look-ahead.
     pub(super) fn is_reached(&self, now: Instant, work_s: f64) -> bool {
         let due = self.due;
         work_s >= self.runtime.as_secs_f64()
@@ -21,24 +22,25 @@ impl LookAheadHorizon {
     }
 }
 
-/// What becomes of a job: when it starts, and how its work gets on from then on.
+/// A job's predicted start and the progress of its work from then on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobTrajectory {
     start: Instant,
     now: Instant,
-    /// None if it has its nodes to itself.
+    /// None if the job has its nodes to itself.
     tasks: Option<Vec<TaskProgress>>,
 }
 
-/// How one task of a job gets on: at constant rates, from step to step.
+/// The progress of one task of a job, at a constant rate from step to step.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct TaskProgress {
     steps: Vec<RateSegment>,
-    /// Nothing is known of what is later.
+    /// Time up to which the progress is known.
     until: Instant,
 }
 
-/// From `since` on, when `work_s` seconds of work are done, it does `rate` seconds of work a second.
+/// A segment of constant rate: at `since`, `work_s` seconds of work are done, and the task does
+/// `rate` seconds of work a second from then on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct RateSegment {
     since: Instant,
@@ -47,7 +49,8 @@ struct RateSegment {
 }
 
 impl JobTrajectory {
-    /// A job that has its nodes to itself from `start` on, and has not ended at `now`.
+    /// Returns the trajectory of a job that has its nodes to itself from `start` on, and has not
+    /// ended at `now`.
     pub(super) fn exclusive(start: Instant, now: Instant) -> Self {
         Self {
             start,
@@ -56,7 +59,7 @@ impl JobTrajectory {
         }
     }
 
-    /// A job that started, or starts, on nodes that it shares.
+    /// Returns the trajectory of a job that started, or starts, on nodes that it shares.
     pub(super) fn shared(start: Instant, now: Instant, tasks: Vec<TaskProgress>) -> Self {
         Self {
             start,
@@ -65,13 +68,13 @@ impl JobTrajectory {
         }
     }
 
-    /// When it starts, or has started.
+    /// Returns the past or future start of the job.
     pub fn start(&self) -> Instant {
         self.start
     }
 
-    /// When all its tasks have ended, if it takes `runtime` alone on its nodes; none if that is
-    /// further away than was looked.
+    /// Returns the time at which all tasks of the job have ended, if the job takes `runtime` alone
+    /// on its nodes. None if that time is beyond the look-ahead.
     pub fn finish(&self, runtime: Span) -> Option<Instant> {
         let Some(tasks) = &self.tasks else {
             return Some((self.start + runtime).max(self.now));
@@ -84,7 +87,8 @@ impl JobTrajectory {
         Some(finish)
     }
 
-    /// The longest run time with which it finishes by `due`, as far as was looked; not negative.
+    /// Returns the longest run time with which the job finishes by `due`, as far as the look-ahead
+    /// reaches; not negative.
     pub fn max_runtime(&self, due: Instant) -> Span {
         if due < self.now {
             return Span::ZERO;
@@ -99,7 +103,8 @@ impl JobTrajectory {
 }
 
 impl TaskProgress {
-    /// Takes note of a new rate. Steps come in order of time; of one instant the last counts.
+    /// Appends a new rate. Steps come in order of time; of several steps at one instant the last
+    /// counts.
     pub(super) fn push(&mut self, since: Instant, work_s: f64, rate: f64) {
         self.steps.pop_if(|last| last.since == since);
         self.steps.push(RateSegment {
@@ -109,22 +114,23 @@ impl TaskProgress {
         });
     }
 
-    /// Takes note of up to when this is known.
+    /// Sets the time up to which the progress is known.
     pub(super) fn known_until(&mut self, until: Instant) {
         self.until = until;
     }
 
-    /// When `work_s` seconds of work are done.
+    /// Returns the time at which `work_s` seconds of work are done.
     fn time_of_work(&self, work_s: f64) -> Option<Instant> {
         let after = self.steps.partition_point(|step| step.work_s < work_s);
         let step = self.steps.get(after.saturating_sub(1))?;
         let left_s = f64::max(work_s - step.work_s, 0.0);
         let done = step.since + Span::ceil_secs_f64(left_s / step.rate);
-        // What is further away than time can tell does not happen; ends are rounded up.
+        // An end beyond the range of time does not happen; ends are rounded up.
         (done <= self.until + Span::TICK && done < Instant::MAX).then_some(done)
     }
 
-    /// Seconds of work done by `at`, or by when it is known.
+    /// Returns the seconds of work done by `at`, or by the end of the known progress if that is
+    /// earlier.
     pub(super) fn work_by(&self, at: Instant) -> f64 {
         let at = at.min(self.until);
         let after = self.steps.partition_point(|step| step.since <= at);

@@ -1,5 +1,5 @@
-//! The future as it was first written down: on a copy of the gate, one event after the other, each
-//! found by asking every job and every task when it ends.
+//! The reference look-ahead: on a copy of the gate, event by event, with each event found by asking
+//! every job and every task for its end.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use tollgate_gate::{Effect, Gate, GateInput, JobEnding};
 use tollgate_model::{Instant, JobId, NodeId, Span};
 use tollgate_policy::JobPhase;
 
-/// When a job starts and finishes; none where it does not.
+/// The start and finish of a job; None for a time that never comes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct JobTimes {
     pub(crate) start: Option<Instant>,
@@ -24,7 +24,7 @@ pub(crate) struct EventByEvent {
 const MAX_EVENTS: usize = 10_000;
 
 impl EventByEvent {
-    /// A future that begins at `now` with this copy of a gate.
+    /// Creates a future that begins at `now` with this copy of a gate.
     pub(crate) fn new(gate: Gate, now: Instant) -> Self {
         let view = gate.view(now);
         let running = view
@@ -45,7 +45,7 @@ impl EventByEvent {
         }
     }
 
-    /// Runs until `job` is over, or nothing more happens; `work` says how long each job takes.
+    /// Runs until `job` has finished or no event is left; `work` returns the run time of each job.
     pub(crate) fn run_until(mut self, job: JobId, work: impl Fn(JobId) -> Span) -> JobTimes {
         self.run_pass();
         for _ in 0..MAX_EVENTS {

@@ -1,5 +1,5 @@
-//! One run through a few nodes, or through a copy of the gate, says of a job what many runs
-//! through everything say, event by event: under every policy, for every run time.
+//! Tests that one look-ahead through a few nodes, or through a copy of the gate, predicts the same
+//! for a job as many event-by-event runs, under every policy and for every run time.
 
 mod event_by_event;
 
@@ -19,7 +19,8 @@ use tollgate_policy::{JobPhase, PolicySpec};
 
 const NODES: u32 = 4;
 const UNBOUNDED: u64 = u64::MAX;
-/// Ends are rounded up to the microsecond, at each event anew where all events are looked at.
+/// The tolerance for rounding: ends are rounded up to the microsecond, in the reference at each
+/// event.
 const ROUNDING: Span = Span::from_micros(50);
 
 #[derive(Clone, Copy, Debug)]
@@ -80,7 +81,7 @@ fn forecast(draft: LookAheadJobDraft) -> Option<Distribution> {
     Some(Distribution::new(std::array::from_fn(quantile)))
 }
 
-/// A gate after these steps, and the present instant.
+/// Returns a gate after these steps, and the present instant.
 fn gate_after(choice: &PolicySpec, market: Market, steps: &[LookAheadStep]) -> (Gate, Instant) {
     let mut gate = Gate::new(choice.build(market), market);
     let (mut now, mut effects) = (Instant::ZERO, Vec::new());
@@ -125,12 +126,12 @@ fn gate_after(choice: &PolicySpec, market: Market, steps: &[LookAheadStep]) -> (
     (gate, now)
 }
 
-/// How long the others take: some less than they said, some more.
+/// Returns the run time of the other jobs: some shorter than their estimates, some longer.
 fn expected(job: JobId) -> Span {
     Span::from_micros(1_000_000 + i64::from(job.0 * 7_919 % 53) * 700_001)
 }
 
-/// What event by event becomes of a job that takes `runtime`.
+/// Returns the result of the event-by-event run for a job that takes `runtime`.
 fn simulate_event_by_event(
     gate: &Gate,
     now: Instant,
@@ -150,7 +151,7 @@ fn simulate_event_by_event(
             let Ok(InputAck::Job(job)) = answer else {
                 panic!("a well-formed job gets a slot: {answer:?}");
             };
-            // Who starts at once is among those that run.
+            // A job that starts at once is among the running jobs.
             job
         }
     };
@@ -210,7 +211,7 @@ fn compare(
     };
     let longest = course.max_runtime(due);
     let finish = |runtime| simulate_event_by_event(gate, now, whom, runtime).finish;
-    // Who is late may lose the node that very instant.
+    // A late job may lose the node at that very instant.
     let shorter = longest - ROUNDING;
     if shorter > Span::ZERO {
         let at = finish(shorter);
@@ -242,7 +243,7 @@ proptest! {
     })]
 
     #[test]
-    fn one_look_tells_what_many_runs_tell(
+    fn trajectory_agrees_with_event_by_event_runs(
         steps in prop::collection::vec(step(), 0..30),
         draft in draft(),
     ) {
@@ -254,9 +255,9 @@ proptest! {
             let shares = !matches!(named.settings, FamilyParams::Queue(_));
             let waits = shares && view.jobs().any(|(_, job)| job.phase == JobPhase::Queued);
             let exact_until = |spec: &JobSpec| match spec.sla.deadline {
-                // A task of several that ends before the others makes room for who waits, unless
-                // they are one process. And when who waits without a deadline starts beside one
-                // who has one, shares are set anew a little earlier than without.
+                // A task that ends before the other tasks of its job frees its place for a waiting
+                // job, unless the tasks are one process. If a waiting job without a deadline starts
+                // beside a job with one, shares are recomputed a little earlier than otherwise.
                 _ if waits && spec.procs > 1 => Instant::ZERO,
                 Some(_) if waits => Instant::ZERO,
                 Some(_) | None => Instant::MAX,
@@ -271,7 +272,7 @@ proptest! {
     }
 
     #[test]
-    fn a_look_that_is_cut_short_says_nothing_wrong(
+    fn truncated_look_ahead_makes_no_false_claim(
         steps in prop::collection::vec(step(), 0..30),
         draft in draft(),
         looks in 0u64..5_000,

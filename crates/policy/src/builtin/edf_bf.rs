@@ -14,7 +14,7 @@ pub(super) const EDF_BF: BuiltinPolicy = BuiltinPolicy {
         order: QueueOrder::Edf,
         depth: ReservationDepth::AtMost(1),
         // A job that skips ahead must have ended by the shadow time: the paper's statements about
-        // waiting hold only so.
+        // waiting depend on it.
         extra: false,
         test: DropRule::Start,
         ..QueueParams::DEFAULT

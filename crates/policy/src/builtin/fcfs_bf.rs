@@ -14,7 +14,7 @@ pub(super) const FCFS_BF: BuiltinPolicy = BuiltinPolicy {
         order: QueueOrder::Fcfs,
         depth: ReservationDepth::AtMost(1),
         // A job that skips ahead must have ended by the shadow time: the paper's statements about
-        // waiting hold only so.
+        // waiting depend on it.
         extra: false,
         test: DropRule::Start,
         ..QueueParams::DEFAULT

@@ -1,4 +1,4 @@
-//! FirstReward: what a job earns against what it would delay.
+//! FirstReward: weighs the earnings of a job against the delays it would cause.
 
 use tollgate_model::Market;
 

@@ -1,4 +1,4 @@
-//! LibraRisk: Libra that looks at the risk of deadline delay (LibraRiskD in later work).
+//! LibraRisk: Libra with a test of the risk of deadline delay (LibraRiskD in later work).
 
 use tollgate_model::Market;
 

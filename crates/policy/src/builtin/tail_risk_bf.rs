@@ -6,8 +6,8 @@ use tollgate_model::{Market, Probability};
 use super::{BuiltinPolicy, FamilyParams};
 use crate::queue::{DropRule, FeasibilityRule, QueueOrder, QueueParams, ReservationDepth};
 
-/// The least probability of meeting its deadline at which a job is still started. Chosen on KTH
-/// SP2, LANL CM-5 and SDSC Blue Horizon.
+/// Minimum probability of meeting its deadline for a job to be started. Chosen on KTH SP2, LANL
+/// CM-5 and SDSC Blue Horizon.
 const MIN_PROBABILITY: Probability = LEVELS[0];
 
 pub(super) const TAIL_RISK_BF: BuiltinPolicy = BuiltinPolicy {

@@ -1,4 +1,4 @@
-//! What is promised on a node.
+//! The promised work on a node.
 
 use tollgate_model::{Instant, JobId, Span};
 
@@ -6,10 +6,10 @@ use super::runtime_model::RuntimeModel;
 use super::settings::TailParams;
 use crate::state::{Node, NodeTask, TOLERANCE_S, View};
 
-/// The work that a node's promises need, in order of deadline: the order in which it is done.
+/// The work that a node's promises need, in order of deadline, which is the order of execution.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct NodeDemand {
-    /// When the work left was counted.
+    /// The instant at which the work left was counted.
     since: Instant,
     rows: Vec<TaskDemand>,
 }
@@ -21,32 +21,32 @@ struct TaskDemand {
     due: Instant,
     /// Seconds of work done.
     work_s: f64,
-    /// Seconds of work that it is believed to need still.
+    /// Seconds of work that the task is believed to still need.
     left_s: f64,
 }
 
-/// Whether a promise for `due` is past keeping.
+/// Returns true if a promise for `due` can no longer be kept.
 fn passed(due: Instant, now: Instant) -> bool {
     due <= now + Span::TICK
 }
 
-/// The task that runs: the one due first whose deadline has not passed, else the one due first; of
-/// equals the one that came first.
+/// Returns the task that runs: the one due first among those whose deadline has not passed, else
+/// the one due first of all. Ties go to the task that arrived first.
 pub(super) fn first(node: &Node, now: Instant) -> Option<&NodeTask> {
     let tasks = node.tasks().iter();
     tasks.min_by_key(|task| (passed(task.due, now), task.due))
 }
 
 impl NodeDemand {
-    /// What is promised on `node`, whose shares were just set.
+    /// Computes the promised work on `node`, whose shares were just set.
     pub(super) fn of(view: View<'_>, node: &Node, settings: &TailParams) -> Self {
         let mut demand = Self::default();
         demand.set(view, node, settings);
         demand
     }
 
-    /// Brings it up to date with `node`, whose shares were just set. Of a task that has not run
-    /// since, as all but one have not, nothing new is known.
+    /// Updates the demand from `node`, whose shares were just set. Only the task that has run since
+    /// can have changed.
     pub(super) fn set(&mut self, view: View<'_>, node: &Node, settings: &TailParams) {
         let old = std::mem::take(&mut self.rows);
         self.since = node.since();
@@ -66,11 +66,11 @@ impl NodeDemand {
         self.rows.sort_by_key(|row| row.due);
     }
 
-    /// Seconds of work promised at `now`, if a task that needs `need_s` of them until `due` keeps
-    /// its own promise and lets those that are due later keep theirs; none if not. Nothing has
-    /// happened on the node since its shares were set.
+    /// Returns the seconds of work promised at `now`, if a task that needs `required_work_s` of them until
+    /// `due` keeps its own promise and does not break those of later tasks; None otherwise. Nothing
+    /// may have happened on the node since its shares were set.
     pub(super) fn load_with_task_s(&self, due: Instant, need_s: f64, now: Instant) -> Option<f64> {
-        // The first runs, the others wait.
+        // The first task runs, the others wait.
         let mut ran_s = now.since(self.since).as_secs_f64();
         let mut promised_s = 0.0;
         let mut with_task_s = None;
@@ -84,7 +84,7 @@ impl NodeDemand {
                 };
                 with_task_s = Some(in_time(before_s + left_s, row.due, now)?);
             }
-            // Whoever is late stops at its deadline.
+            // A late task stops at its deadline.
             promised_s = f64::min(promised_s + left_s, until_s(row.due, now));
         }
         if with_task_s.is_none() {
@@ -94,12 +94,12 @@ impl NodeDemand {
     }
 }
 
-/// `finish_s`, in seconds from now, if that is not after `due`.
+/// Returns `finish_s`, in seconds from now, if the finish is not after `due`.
 fn in_time(finish_s: f64, due: Instant, now: Instant) -> Option<f64> {
     (finish_s <= until_s(due, now) + TOLERANCE_S).then_some(finish_s)
 }
 
-/// Seconds from now to `due`, not negative; infinite without a deadline.
+/// Returns the seconds from now to `due`, not negative; infinite without a deadline.
 fn until_s(due: Instant, now: Instant) -> f64 {
     if due == Instant::MAX {
         return f64::INFINITY;
@@ -107,8 +107,8 @@ fn until_s(due: Instant, now: Instant) -> f64 {
     due.since(now).as_secs_f64().max(0.0)
 }
 
-/// Seconds of work that a task is believed to need still, by what it had done when its node's
-/// shares were last set.
+/// Returns the seconds of work that a task is believed to still need, from the work it had done
+/// when its node's shares were last set.
 fn left_s(view: View<'_>, task: &NodeTask, settings: &TailParams) -> f64 {
     let job = view.job(task.job);
     let belief = RuntimeModel::of(&job.spec, view.forecast(task.job));
@@ -128,7 +128,7 @@ mod tests {
         Instant::from_secs(secs)
     }
 
-    /// A node with tasks given as (due, left), in seconds.
+    /// Builds a node with tasks given as (due, left), in seconds.
     fn node(rows: &[(i64, f64)]) -> NodeDemand {
         let rows = (0..).zip(rows).map(|(job, &(due, left_s))| TaskDemand {
             job: JobId(job),
@@ -145,7 +145,8 @@ mod tests {
     #[test]
     fn a_task_must_not_make_those_due_later_late() {
         let node = node(&[(100, 40.0), (200, 100.0)]);
-        // 60 s are free before the second is due, 40 and the task's own before its own deadline.
+        // 60 s are free before the second task is due, 40 s and the task's own before its own
+        // deadline.
         assert_eq!(node.load_with_task_s(at(150), 60.0, at(0)), Some(140.0));
         assert_eq!(node.load_with_task_s(at(150), 60.1, at(0)), None);
         assert_eq!(node.load_with_task_s(at(90), 60.0, at(0)), Some(140.0));
@@ -167,7 +168,7 @@ mod tests {
     fn a_promise_that_breaks_anyway_holds_nobody_up_behind_it() {
         let node = node(&[(100, 150.0), (200, 50.0)]);
         assert_eq!(node.load_with_task_s(at(250), 100.0, at(0)), Some(150.0));
-        // Before it nobody is let in: it would be later still.
+        // No task is admitted before the late one: the late task would be even later.
         assert_eq!(node.load_with_task_s(at(50), 1.0, at(0)), None);
     }
 }

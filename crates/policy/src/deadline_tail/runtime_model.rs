@@ -1,4 +1,4 @@
-//! How long a job is believed to run.
+//! The run time model of a job.
 
 use tollgate_model::distribution::N_LEVELS;
 use tollgate_model::{Distribution, JobSpec, Probability, Span};
@@ -6,8 +6,8 @@ use tollgate_model::{Distribution, JobSpec, Probability, Span};
 use super::settings::{DeadlineTrust, TailParams};
 use crate::state::TOLERANCE_S;
 
-/// Which part of its estimate a job takes, at the levels of a [`Distribution`]: rounded means of
-/// the quantiles of KTH SP2 and SDSC Blue Horizon, where estimates are limits that are enforced.
+/// The fraction of its estimate that a job takes, at the levels of a [`Distribution`]: rounded
+/// means of the quantiles of KTH SP2 and SDSC Blue Horizon, where estimates are enforced limits.
 const PARTS: [f64; N_LEVELS] = [
     0.004, 0.01, 0.04, 0.09, 0.17, 0.27, 0.44, 0.62, 0.81, 1.0, 1.01, 1.2,
 ];
@@ -17,24 +17,24 @@ const PARTS: [f64; N_LEVELS] = [
 pub(crate) struct RuntimeModel(Distribution);
 
 impl RuntimeModel {
-    /// At each level the larger of what was forecast and what estimates are generally worth: one
-    /// who errs upward keeps out a job that would have fitted, one who errs downward breaks
-    /// promises. Without a forecast it is the estimate alone.
+    /// Returns, at each level, the larger of the forecast and the quantile derived from the
+    /// estimate. A forecast that is too long rejects a job that would have fitted; a forecast that
+    /// is too short breaks promises. Without a forecast the estimate alone counts.
     pub(crate) fn of(spec: &JobSpec, forecast: Option<&Distribution>) -> Self {
         let estimate_s = spec.estimate.as_secs_f64();
         let assumed = Distribution::new(PARTS.map(|part| Span::from_secs_f64(part * estimate_s)));
         Self(forecast.map_or(assumed, |forecast| assumed.larger_of(forecast)))
     }
 
-    /// How long the job runs at most with the probability `level`.
+    /// Returns the maximum run time of the job with the probability `level`.
     pub(crate) fn quantile(&self, level: Probability) -> Span {
         self.0.quantile(level)
     }
 
-    /// Seconds of work that suffice for a task that has done `work_s` of them, with the
-    /// probability that is asked for. Where deadlines are trusted, given that they suffice within
-    /// `deadline`, the span from its start to when it is due: whoever needs longer is late whatever
-    /// is done, and until then costs the others no more than that.
+    /// Returns the total seconds of work that suffice, with the configured probability, for a task
+    /// that has done `work_s` of them. Where deadlines are trusted, the probability is conditional
+    /// on finishing within `deadline`, the span from the task's start to its due time: a task that
+    /// needs longer is late in any case, and costs the other tasks no more than that span.
     pub(super) fn required_work_s(
         &self,
         work_s: f64,
@@ -60,8 +60,8 @@ impl RuntimeModel {
         need.as_secs_f64()
     }
 
-    /// The seconds of work at which a task that has done `work_s` of them outlives its next
-    /// quantile, and beyond the last one what it was believed to need.
+    /// Returns the seconds of work at which a task that has done `work_s` of them outlives its next
+    /// quantile; beyond the last quantile, the work it was believed to need.
     pub(super) fn next_quantile_s(&self, work_s: f64, settings: &TailParams) -> f64 {
         let quantiles = self.0.quantiles().iter().map(|known| known.as_secs_f64());
         let mut ahead = quantiles.filter(|&known| known > work_s + 2.0 * TOLERANCE_S);
@@ -99,7 +99,7 @@ mod tests {
             ..SETTINGS
         };
         assert_eq!(belief.required_work_s(0.0, deadline, &tested), 1200.0);
-        // Whoever has outlived what was possible may need all there is.
+        // A task that has outlived every possible run time may need the whole deadline.
         assert_eq!(belief.required_work_s(1500.0, deadline, &SETTINGS), 900.0);
     }
 

@@ -1,33 +1,33 @@
-//! The settings of the tail family.
+//! The parameters of the tail family.
 
 use crate::parameters::{ParameterEnum, PolicyParameter};
 
-/// What a deadline says about its job.
+/// The trust in a deadline as information about its job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeadlineTrust {
-    /// That it can be met: nobody asks for what is impossible.
+    /// The deadline can be met: no user asks for the impossible.
     Trusted,
-    /// Nothing: a job that may be longer than its deadline is kept out.
+    /// The deadline says nothing: a job that may be longer than its deadline is rejected.
     Tested,
 }
 
-/// A policy that admits by the tail of distributions.
+/// The parameters of a policy that admits by the tail of distributions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TailParams {
-    /// The probability with which promises on a node may break. Above 0, below 1.
+    /// Maximum probability with which promises on a node may break. Above 0, below 1.
     pub bound: f64,
-    /// What a deadline says about its job.
+    /// The trust in deadlines.
     pub deadlines: DeadlineTrust,
 }
 
 impl TailParams {
-    /// What a policy does not set. The bound was chosen on KTH SP2, LANL CM-5 and SDSC Blue Horizon.
+    /// The defaults. The bound was chosen on KTH SP2, LANL CM-5 and SDSC Blue Horizon.
     pub const DEFAULT: Self = Self {
         bound: 0.01,
         deadlines: DeadlineTrust::Trusted,
     };
 
-    /// The probability with which a task needs no longer than it is taken to need.
+    /// Returns the probability with which a task needs no longer than assumed.
     pub(super) fn level(&self) -> f64 {
         1.0 - self.bound
     }

@@ -12,13 +12,13 @@ use super::settings::MigrationParams;
 /// A migration policy with a name.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BuiltinMigrationPolicy {
-    /// What it is called.
+    /// The policy's name.
     pub name: &'static str,
-    /// What it does, in one line.
+    /// One-line description.
     pub summary: &'static str,
-    /// Where it was published, if it was.
+    /// The publication it comes from, if any.
     pub paper: &'static str,
-    /// Its settings unless they are changed.
+    /// The policy's default parameters.
     pub settings: MigrationParams,
 }
 

@@ -1,36 +1,36 @@
-//! From the standing of all sites to the move of a round.
+//! The move of a round, chosen from the scores of all sites.
 
 use super::settings::{DonorRule, MigrationParams, SiteValuation};
 
-/// Where a site stands in a round.
+/// The score of a site in a round.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SiteScore {
-    /// Its value: proxies go to the highest.
+    /// The site's value: proxies go to the highest.
     pub value: f64,
-    /// How fast its processors are.
+    /// Speed of the site's processors.
     pub flops: f64,
-    /// How long proxies are thought to wait there, in ticks.
+    /// Expected wait of proxies at the site, in ticks.
     pub wait: f64,
-    /// How many proxies wait there.
+    /// Number of pending proxies at the site.
     pub pending: u32,
-    /// For how many ticks the newest of these has waited.
+    /// Ticks that the newest pending proxy has waited.
     pub newest: u32,
 }
 
-/// A proxy is taken from one site's queue and put into another's; sites by their place.
+/// A move of a proxy from one site's queue to another's; sites are given by index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProxyMove {
-    /// The site that gives.
+    /// The donor.
     pub from: usize,
-    /// The site that receives.
+    /// The receiver.
     pub to: usize,
 }
 
-/// The move of a round; none if all is well, or if nobody can give.
+/// Returns the move of a round; None if no move helps or no site can give a proxy.
 ///
-/// The highest value receives and the lowest gives; of equal values the lowest place counts.
-/// With [`DonorRule::NextLowest`] a site that cannot give, or whose proxy would lose by it, is passed
-/// over for the next, up to those whose value is not below the receiver's.
+/// The site with the highest value receives and the one with the lowest gives; ties go to the
+/// lowest index. With [`DonorRule::NextLowest`] a site that cannot give, or whose proxy would lose
+/// by the move, is passed over for the next, as long as the donor's value is below the receiver's.
 pub fn choose(settings: &MigrationParams, sites: &[SiteScore]) -> Option<ProxyMove> {
     if settings.value == SiteValuation::Nothing {
         return None;
@@ -62,7 +62,7 @@ fn first_highest(sites: &[SiteScore]) -> Option<(usize, &SiteScore)> {
     })
 }
 
-/// The site of the lowest value after `passed`, by value and place.
+/// Returns the site of the lowest value after `passed`, ordered by value and index.
 fn lowest_after(sites: &[SiteScore], passed: Option<(f64, usize)>) -> Option<(usize, &SiteScore)> {
     let after = |at: usize, site: &SiteScore| match passed {
         None => true,
@@ -78,8 +78,8 @@ fn lowest_after(sites: &[SiteScore], passed: Option<(f64, usize)>) -> Option<(us
     })
 }
 
-/// Whether the newest proxy of `donor` would do less at `best` than where it is: there its wait
-/// begins anew, here part of it is over.
+/// Returns true if the newest proxy of `donor` would do less at `best` than at its present site: at
+/// `best` its wait begins anew, at `donor` part of the wait is over.
 fn would_lose(settings: &MigrationParams, donor: &SiteScore, best: &SiteScore) -> bool {
     let run = settings.run_ticks;
     let left = (donor.wait - f64::from(donor.newest)).max(settings.min_wait_left);

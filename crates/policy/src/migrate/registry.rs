@@ -1,24 +1,24 @@
-//! Migration policies by name: `NAME[:KEY=VALUE,..]` words made into settings.
+//! The registry of migration policies, and the parser of `NAME[:KEY=VALUE,..]` specifications.
 
 use super::builtin::{BuiltinMigrationPolicy, REGISTRY};
 use super::settings::{MigrationParams, PARAMETERS};
 use crate::parameters;
 use crate::registry::{ParameterInfo, PolicyError};
 
-/// A migration policy that was chosen, with its settings.
+/// A chosen migration policy with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MigrationSpec {
     named: &'static BuiltinMigrationPolicy,
     settings: MigrationParams,
 }
 
-/// Why words name no migration policy.
+/// An error in a migration policy specification.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MigrationError {
-    /// There is none of that name.
+    /// No migration policy has this name.
     #[error("there is no migration policy `{0}`: {names}", names = names())]
     Unknown(String),
-    /// It has no such setting, or that cannot be.
+    /// The policy has no such parameter, or the value is illegal.
     #[error(transparent)]
     Setting(#[from] PolicyError),
 }
@@ -29,10 +29,10 @@ fn names() -> String {
 }
 
 impl MigrationSpec {
-    /// The policy that these words name, with its settings changed as they say.
+    /// Parses a specification into the named policy with the given parameters changed.
     ///
     /// # Errors
-    /// The first word that names no policy or no setting.
+    /// Returns the first word that names no policy or no parameter.
     pub fn parse(words: &str) -> Result<Self, MigrationError> {
         let (name, changes) = match words.split_once(':') {
             Some((name, changes)) => (name, Some(changes)),
@@ -59,17 +59,17 @@ impl MigrationSpec {
         parameters::set(PARAMETERS, &mut self.settings, policy, key, value)
     }
 
-    /// What it is called and what is said of it.
+    /// Returns the policy's name and description.
     pub const fn info(&self) -> &'static BuiltinMigrationPolicy {
         self.named
     }
 
-    /// Its settings.
+    /// Returns the policy's parameters.
     pub const fn settings(&self) -> &MigrationParams {
         &self.settings
     }
 
-    /// Its settings as they stand, to be listed: those that mean something for it.
+    /// Returns the parameters that apply to this policy, for listings.
     pub fn parameters(&self) -> Vec<ParameterInfo> {
         let meaningful = PARAMETERS.iter().filter(|p| (p.applies)(&self.settings));
         let info = meaningful.map(|parameter| ParameterInfo {
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_is_read_and_every_setting_that_it_lists_can_be_set_again() {
+    fn names_and_listed_parameters_round_trip() {
         for named in REGISTRY {
             let choice = MigrationSpec::parse(named.name).unwrap();
             assert_eq!(choice.settings(), &named.settings);
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn no_two_policies_are_the_same() {
+    fn builtin_migration_policies_are_distinct() {
         for (at, one) in REGISTRY.iter().enumerate() {
             for other in &REGISTRY[..at] {
                 assert_ne!(one.settings, other.settings, "{} {}", one.name, other.name);
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_are_changed_by_words() {
+    fn key_value_pairs_change_parameters() {
         let choice = MigrationSpec::parse("paper:history=1,donor=next,keep=0").unwrap();
         let settings = choice.settings();
         assert_eq!((settings.history, settings.keep), (1, 0));
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_words_are_answered_with_the_right_ones() {
+    fn parse_errors_list_the_valid_names() {
         let words = [
             "papre",
             "paper:history=0",

@@ -1,67 +1,69 @@
-//! The axes of the family, and their words.
+//! The axes of the migration family, and their parser.
 
 use crate::parameters::{ParameterEnum, PolicyParameter, read_number};
 
-/// A migration policy: how a site is valued, and which move follows from the values of all.
+/// The parameters of a migration policy: the valuation of a site, and the choice of a move.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MigrationParams {
-    /// How a site is valued.
+    /// The valuation of a site.
     pub value: SiteValuation,
-    /// Where the speed of a site enters eq. (4).
+    /// The place of a site's speed in eq. (4).
     pub flops: SpeedTerm,
-    /// Over how many ticks eq. (4) sums; at least 1.
+    /// Number of ticks over which eq. (4) sums; at least 1.
     pub history: u32,
-    /// How many ticks a proxy runs; positive.
+    /// Number of ticks a proxy runs; positive.
     pub run_ticks: f64,
-    /// The wait of a site at which no proxy has started yet, in ticks.
+    /// The assumed wait at a site where no proxy has started yet, in ticks.
     pub first_wait: f64,
-    /// How much the latest wait counts against those before, above 0, at most 1.
+    /// Weight of the latest wait against earlier waits, above 0, at most 1.
     pub weight: f64,
-    /// How much waits that were seen count, 0 to 1; the rest is the share of proxies that run now.
+    /// Weight of measured waits, 0 to 1; the rest is the weight of the share of proxies that run
+    /// now.
     pub waits: f64,
-    /// By how many imagined proxies, half of them running, that share is steadied; positive.
+    /// Number of imagined proxies, half of them running, that smooth the share of running proxies;
+    /// positive.
     pub prior_proxies: f64,
-    /// What a site is worth whose limit on running proxies may be used up.
+    /// The effect of a site's limit on running proxies.
     pub limit_rule: RunLimitRule,
-    /// Who gives.
+    /// The choice of the donor.
     pub donor: DonorRule,
-    /// Which of the donor's pending proxies moves.
+    /// The choice of the donor's pending proxy to move.
     pub proxy_choice: ProxyChoice,
-    /// How many pending proxies a donor keeps.
+    /// Number of pending proxies a donor keeps.
     pub keep: u32,
-    /// No move if the best value is less than this times the worst; 1 or more.
+    /// No move if the best value is less than this times the worst; at least 1.
     pub stop: f64,
-    /// No move by which the proxy itself would lose.
+    /// True if a move is dropped when the proxy itself would lose by it.
     pub guard: bool,
-    /// What is left of a wait at least, in ticks, however long a proxy has waited; for `guard`.
+    /// Minimum remaining wait, in ticks, however long a proxy has waited; for `guard`.
     pub min_wait_left: f64,
-    /// How many proxies a round moves at most.
+    /// Maximum number of moves per round.
     pub max_moves: u32,
 }
 
-/// How a site is valued: proxies go to the highest value.
+/// The valuation of a site: proxies go to the highest value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SiteValuation {
-    /// Not at all: nothing moves.
+    /// No valuation: nothing moves.
     Nothing,
     /// Liability-adjusted throughput, eq. (4) of Walker 2009.
     Liability,
-    /// What a proxy does there a tick: speed x the part of its time that it runs.
+    /// Work of a proxy per tick at the site: speed x the fraction of its time that it runs.
     Rate,
 }
 
-/// What a limit on running proxies does to the value of a site.
+/// The effect of a limit on running proxies on the value of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunLimitRule {
-    /// Nothing.
+    /// No effect.
     Ignored,
-    /// Next to nothing of the value is left where all but one of the limit are expected to run.
+    /// The value drops to almost nothing where all but one of the limit are expected to run.
     Expected,
     /// The value is multiplied by the probability that fewer than the limit run.
     Chance,
 }
 
-/// Where the speed of a site, its normalised FLOPS rate F, enters eq. (4).
+/// The place of a site's speed, its normalised FLOPS rate F, in eq. (4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpeedTerm {
     /// S F R - S F P, as printed.
@@ -72,28 +74,28 @@ pub enum SpeedTerm {
     Neither,
 }
 
-/// Who gives a proxy.
+/// The choice of the site that gives a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DonorRule {
-    /// The site of the lowest value, or nobody.
+    /// The site of the lowest value, or none.
     Lowest,
-    /// The lowest that can.
+    /// The site of the lowest value among those that can give.
     NextLowest,
 }
 
-/// Which pending proxy moves.
+/// The choice of the pending proxy that moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProxyChoice {
-    /// The one that has waited least.
+    /// The proxy that has waited least.
     Newest,
-    /// The one that has waited longest.
+    /// The proxy that has waited longest.
     Oldest,
-    /// Any.
+    /// Any proxy.
     Random,
 }
 
 impl MigrationParams {
-    /// As Walker (2009) has it.
+    /// The defaults, as in Walker (2009).
     pub const DEFAULT: Self = Self {
         value: SiteValuation::Liability,
         flops: SpeedTerm::Both,
@@ -155,7 +157,7 @@ const fn applies_to_rate(settings: &MigrationParams) -> bool {
     matches!(settings.value, SiteValuation::Rate)
 }
 
-/// Sets `place` to a number within `range`; false if `word` is none.
+/// Sets `place` to a number within the range; returns false if `word` is not such a number.
 fn read_within(place: &mut f64, word: &str, least: f64, most: f64) -> bool {
     let mut number = 0.0;
     let fits = read_number(&mut number, word) && (least..=most).contains(&number);
@@ -165,7 +167,7 @@ fn read_within(place: &mut f64, word: &str, least: f64, most: f64) -> bool {
     fits
 }
 
-/// Sets `place` to a whole number within `range`; false if `word` is none.
+/// Sets `place` to a whole number within the range; returns false if `word` is not such a number.
 fn read_count(place: &mut u32, word: &str, least: u32, most: u32) -> bool {
     match word.parse() {
         Ok(number) if (least..=most).contains(&number) => {
@@ -176,7 +178,7 @@ fn read_count(place: &mut u32, word: &str, least: u32, most: u32) -> bool {
     }
 }
 
-/// Every setting that words can change.
+/// Every parameter of the family.
 pub(crate) const PARAMETERS: &[PolicyParameter<MigrationParams>] = &[
     PolicyParameter {
         key: "flops",

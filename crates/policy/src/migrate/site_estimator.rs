@@ -1,40 +1,41 @@
-//! A site measures itself: what it shows, and the value that follows.
+//! The measurements of a site, and the value derived from them.
 
 use super::choose::SiteScore;
 use super::settings::{MigrationParams, RunLimitRule, SiteValuation, SpeedTerm};
 
-/// What a site shows of itself at the end of a tick.
+/// A site's observable state at the end of a tick.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SiteObservation {
-    /// How fast its processors are, relative to a baseline; positive.
+    /// Speed of the site's processors relative to a baseline; positive.
     pub flops: f64,
-    /// How many processors a proxy has there; positive.
+    /// Number of processors of a proxy at the site; positive.
     pub size: f64,
-    /// How many proxies of the session run.
+    /// Number of the session's running proxies.
     pub running: u32,
-    /// How many of them wait to be dispatched.
+    /// Number of the session's proxies that wait to be dispatched.
     pub pending: u32,
-    /// For how many ticks the oldest of these has waited; 0 if there is none.
+    /// Ticks that the oldest pending proxy has waited; 0 without pending proxies.
     pub oldest: u32,
-    /// For how many ticks the newest of these has waited; 0 if there is none.
+    /// Ticks that the newest pending proxy has waited; 0 without pending proxies.
     pub newest: u32,
-    /// How many proxies of the session the site lets run, if it says so.
+    /// Maximum number of the session's proxies that may run at the site, if known.
     pub limit: Option<u32>,
 }
 
-/// What one site knows about itself, and what it makes of it. It hears of each proxy that is
-/// dispatched ([`SiteEstimator::started`]), and is asked once a tick ([`SiteEstimator::sample`]).
+/// The estimator of one site's value from the site's own measurements. It is notified of each
+/// dispatched proxy ([`SiteEstimator::started`]), and sampled once per tick
+/// ([`SiteEstimator::sample`]).
 #[derive(Clone, Debug)]
 pub struct SiteEstimator {
     settings: MigrationParams,
-    /// Eq. (3) over the latest ticks, a ring; [`SiteEstimator::latest`] is the newest.
+    /// Eq. (3) over the latest ticks, as a ring; [`SiteEstimator::latest`] is the newest.
     adjusted: Vec<f64>,
     latest: usize,
     wait: Option<f64>,
 }
 
 impl SiteEstimator {
-    /// A site about which nothing is known.
+    /// Creates the estimator of a site without measurements.
     pub const fn new(settings: MigrationParams) -> Self {
         Self {
             settings,
@@ -44,14 +45,15 @@ impl SiteEstimator {
         }
     }
 
-    /// A proxy was dispatched there after `waited` ticks.
+    /// Records that a proxy was dispatched at the site after `waited` ticks.
     pub fn record_start(&mut self, waited: u32) {
         let waited = f64::from(waited);
         let wait = self.wait.get_or_insert(waited);
         *wait += self.settings.weight * (waited - *wait);
     }
 
-    /// How long proxies wait there, in ticks: what was seen, or longer if the oldest still waits.
+    /// Returns the wait of proxies at the site, in ticks: the measured wait, or longer if the
+    /// oldest proxy still waits.
     pub fn wait(&self, sighting: &SiteObservation) -> f64 {
         let seen = self.wait.unwrap_or(self.settings.first_wait);
         let oldest = f64::from(sighting.oldest);
@@ -61,7 +63,7 @@ impl SiteEstimator {
         seen
     }
 
-    /// Where the site stands at the end of a tick.
+    /// Returns the site's score at the end of a tick.
     pub fn sample(&mut self, sighting: &SiteObservation) -> SiteScore {
         let wait = self.wait(sighting);
         SiteScore {
@@ -85,7 +87,8 @@ impl SiteEstimator {
         }
     }
 
-    /// Which part of its time a proxy is thought to run there, by waits and by what runs now.
+    /// Estimates the fraction of its time that a proxy runs at the site, from waits and present
+    /// counts.
     fn running_fraction(&self, sighting: &SiteObservation, wait: f64) -> f64 {
         let MigrationParams {
             run_ticks,
@@ -98,7 +101,8 @@ impl SiteEstimator {
         waits * run_ticks / (run_ticks + wait) + (1.0 - waits) * now
     }
 
-    /// What a limit leaves of the value, if each proxy runs for that part of its time.
+    /// Returns the factor by which the site's limit reduces its value, if each proxy runs for this
+    /// fraction of its time.
     fn limit_factor(&self, sighting: &SiteObservation, part: f64) -> f64 {
         let Some(limit) = sighting.limit else {
             return 1.0;
@@ -135,14 +139,14 @@ impl SiteEstimator {
     }
 }
 
-/// What is left of the value of a full site: enough to tell full ones apart.
+/// Factor left of the value of a full site: above zero, so that full sites still rank.
 const FULL_SITE_FACTOR: f64 = 0.01;
 
-/// The least that a chance leaves, for the same reason.
+/// Smallest factor left by the chance rule, for the same reason.
 const MIN_CHANCE: f64 = 1e-9;
 
-/// The probability that fewer than `limit` of `all` proxies run, if each does independently for
-/// that `part` of its time: the lower tail of a binomial distribution.
+/// Returns the probability that fewer than `limit` of `all` proxies run, if each runs independently
+/// for the fraction `part` of its time: the lower tail of a binomial distribution.
 fn probability_fewer_than(limit: u32, all: u32, part: f64) -> f64 {
     if limit > all {
         return 1.0;
@@ -160,7 +164,7 @@ fn probability_fewer_than(limit: u32, all: u32, part: f64) -> f64 {
     chance.clamp(0.0, 1.0)
 }
 
-/// Eq. (4) of Walker 2009: the sum of adjusted throughputs (eq. 3), the newest first, the n-th
+/// Returns eq. (4) of Walker 2009: the sum of adjusted throughputs (eq. 3), newest first, the n-th
 /// divided by n.
 pub fn liability_adjusted(newest_first: impl Iterator<Item = f64>) -> f64 {
     let mut place = 0.0;
@@ -206,7 +210,7 @@ mod tests {
             ..paper
         };
         assert!((last_value(six, 1.5, &rising) + 129.6).abs() < 1e-9);
-        // What lies further back than the history does not count.
+        // Ticks beyond the history do not count.
         let longer: Vec<_> = [(0, 6), (0, 6)].iter().chain(&rising).copied().collect();
         assert!((last_value(six, 1.5, &longer) + 129.6).abs() < 1e-9);
     }
@@ -250,7 +254,7 @@ mod tests {
             };
             meter.sample(&sighting).value
         };
-        // Half of six run, and the speed is 2.
+        // Three of six run, and the speed is 2.
         assert_eq!(value(RunLimitRule::Chance, None), 1.0);
         assert_eq!(value(RunLimitRule::Ignored, Some(3)), 1.0);
         assert_eq!(value(RunLimitRule::Expected, Some(5)), 1.0);

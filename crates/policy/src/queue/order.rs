@@ -1,4 +1,4 @@
-//! Who comes first in a queue.
+//! The order of a queue.
 
 use tollgate_model::Instant;
 
@@ -6,7 +6,7 @@ use super::slack::SlackTest;
 use crate::parameters::ParameterEnum;
 use crate::state::JobSlot;
 
-/// What a queue is ordered by; ties are broken by order of submission.
+/// The sort criterion of a queue; ties are broken by order of submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueOrder {
     /// First come, first served.
@@ -28,7 +28,7 @@ impl ParameterEnum for QueueOrder {
     ];
 }
 
-/// A place in a queue: the order's own key, then the order of submission.
+/// A position in a queue: the order's own key, then the order of submission.
 pub(super) type QueueKey = (i64, u64);
 
 impl QueueOrder {
@@ -43,8 +43,8 @@ impl QueueOrder {
     }
 }
 
-/// An integer that is the smaller the larger `number` is, equal for equal numbers. Finite
-/// numbers only.
+/// Returns an integer that decreases as `number` increases, equal for equal numbers. Finite numbers
+/// only.
 fn descending(number: f64) -> i64 {
     let bits = (number + 0.0).to_bits() as i64;
     // Two's complement orders negative floats backwards: flip all their bits but the sign.

@@ -1,10 +1,10 @@
-//! Free processors over time, as far as the estimates tell.
+//! Free processors over time, by the estimates.
 
 use tollgate_model::{Instant, Span};
 
 use crate::state::View;
 
-/// A step function: from each step's instant on, so many processors are free, up to the next.
+/// A step function of free processors: each step's number holds from its instant to the next step.
 /// Never empty; the first step is the present.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct CapacityProfile {
@@ -12,8 +12,8 @@ pub(super) struct CapacityProfile {
 }
 
 impl CapacityProfile {
-    /// What is free from now on if every running job ends by its estimate; one past its estimate
-    /// is taken to end at the next microsecond.
+    /// Returns the free processors from now on if every running job ends by its estimate. A job
+    /// past its estimate is assumed to end at the next microsecond.
     pub(super) fn of(view: View<'_>) -> Self {
         let mut free = view.n_idle();
         let mut steps = vec![(view.now, free)];
@@ -28,8 +28,8 @@ impl CapacityProfile {
         Self { steps }
     }
 
-    /// The first instant from `from` on at which `procs` processors are free for `length`; none
-    /// if there never are so many.
+    /// Returns the first instant from `from` on at which `procs` processors are free for `length`;
+    /// None if no such instant exists.
     pub(super) fn earliest(&self, from: Instant, procs: u32, length: Span) -> Option<Instant> {
         let mut hole: Option<Instant> = None;
         for (step, &(at, free)) in self.steps.iter().enumerate() {
@@ -46,12 +46,12 @@ impl CapacityProfile {
         None
     }
 
-    /// Whether `procs` processors are free for `length` from `at` on.
+    /// Returns true if `procs` processors are free for `length` from `at` on.
     pub(super) fn fits(&self, at: Instant, procs: u32, length: Span) -> bool {
         self.earliest(at, procs, length) == Some(at)
     }
 
-    /// Takes `procs` processors out for `length` from `at` on, where they are free.
+    /// Reserves `procs` processors for `length` from `at` on, where they are free.
     pub(super) fn reserve(&mut self, at: Instant, procs: u32, length: Span) {
         let first = self.split(at);
         let last = self.split(at + length);
@@ -60,7 +60,7 @@ impl CapacityProfile {
         }
     }
 
-    /// The step that begins at `at`, made if there is none.
+    /// Returns the step that begins at `at`; splits the step that contains `at` if needed.
     fn split(&mut self, at: Instant) -> usize {
         match self.steps.binary_search_by_key(&at, |step| step.0) {
             Ok(step) => step,
@@ -80,7 +80,7 @@ mod tests {
 
     const HORIZON: i64 = 60;
 
-    /// A profile of 8 processors from reservations of (start, procs, length) that fit.
+    /// Builds a profile of 8 processors from reservations of (start, procs, length) that fit.
     fn profile(reservations: &[(i64, u32, i64)]) -> (CapacityProfile, Vec<u32>) {
         let mut profile = CapacityProfile {
             steps: vec![(Instant::ZERO, 8)],
@@ -98,7 +98,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_earliest_hole_is_the_earliest(
+        fn earliest_returns_the_first_hole(
             reservations in prop::collection::vec((0i64..30, 1u32..=8, 1i64..10), 0..12),
             from in 0i64..30,
             procs in 1u32..=8,

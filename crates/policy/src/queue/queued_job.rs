@@ -1,4 +1,4 @@
-//! The queue's index: what a scan must know of each waiting job, without looking it up.
+//! The queue's index: the facts a scan needs about each waiting job, without a lookup.
 
 use tollgate_model::{Instant, JobId, Reason, Span};
 
@@ -7,16 +7,17 @@ use crate::blocked_list::BlockEntry;
 use crate::parameters::ParameterEnum;
 use crate::state::JobSlot;
 
-/// When a job that cannot finish in time is dropped from the queue.
+/// The moment at which a job that cannot finish in time is dropped from the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DropRule {
     /// Never.
     None,
-    /// Only when it could be started; until then a hopeless head blocks.
+    /// When it could be started; until then a hopeless head blocks the queue.
     Start,
-    /// Whenever it is looked at.
+    /// Whenever a scan looks at the job.
     Select,
-    /// A lapsed deadline whenever it is looked at, one out of reach when it could be started.
+    /// Whenever a scan looks at it if its deadline has passed; when it could be started if the
+    /// deadline is merely out of reach.
     Mixed,
 }
 
@@ -36,33 +37,33 @@ pub(super) struct QueuedJob {
     pub(super) id: JobId,
     pub(super) procs: u32,
     pub(super) estimate: Span,
-    /// When it must have finished not to be dropped.
+    /// The instant after which the job is dropped if it has not finished.
     due: Instant,
-    /// The last instant at which it may start and is still taken to meet its deadline.
+    /// The last instant at which the job may start and still be assumed to meet its deadline.
     latest_start: Instant,
 }
 
 /// Sizes by power of two: 1, 2, 3-4, 5-8, .., and everything above 256 processors.
 const CLASSES: usize = 10;
 
-/// The least demanding of a block's jobs, in each respect.
+/// The least demanding values of a block's jobs, one per criterion.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct BlockMinima {
     pub(super) procs: u32,
-    /// By size class: the shortest estimate among jobs of that class or a smaller one, in steps
-    /// of 2^20 microseconds, rounded down. One shortest estimate for all would tell little: most
-    /// blocks hold some short job, and some narrow one.
+    /// By size class: the shortest estimate among jobs of the class or a smaller one, in steps of
+    /// 2^20 microseconds, rounded down. A single shortest estimate would exclude little: most
+    /// blocks hold some short job and some narrow one.
     estimates: [u32; CLASSES],
     latest_start: Instant,
 }
 
-/// The class of jobs with `procs` processors.
+/// Returns the class of jobs with `procs` processors.
 pub(super) fn size_class(procs: u32) -> usize {
     let class = procs.next_power_of_two().trailing_zeros() as usize;
     class.min(CLASSES - 1)
 }
 
-/// A span in the steps of [`BlockMinima::estimates`].
+/// Converts a span to the steps of [`BlockMinima::estimates`].
 pub(super) fn steps(span: Span) -> u32 {
     u32::try_from(span.as_micros() >> 20).unwrap_or(u32::MAX)
 }
@@ -113,16 +114,16 @@ impl BlockEntry for QueuedJob {
 }
 
 impl BlockMinima {
-    /// The shortest estimate among jobs up to a size class, in [`steps`]; never too long.
+    /// Returns the shortest estimate among jobs up to a size class, in [`steps`]; never too long.
     pub(super) fn shortest(&self, class: usize) -> u32 {
         self.estimates[class]
     }
 }
 
 impl QueuedJob {
-    /// `least` is the run time with which it is not hopeless.
+    /// Creates an entry; `least` is the shortest run time with which the job is not hopeless.
     pub(super) fn new(id: JobId, job: &JobSlot, key: QueueKey, least: Span) -> Self {
-        // A promise is kept as late as it may be: only who was not let in yet can be dropped.
+        // A promise is kept however late: only a job that was not admitted yet can be dropped.
         let droppable = job.spec.due().filter(|_| job.accepted.is_none());
         Self {
             key,
@@ -134,7 +135,7 @@ impl QueuedJob {
         }
     }
 
-    /// Why it is hopeless at `now`, if it is.
+    /// Returns why the job is hopeless at `now`, if it is.
     fn hopeless_reason(&self, now: Instant) -> Option<Reason> {
         if self.due != Instant::MAX && now > self.due + Span::TICK {
             return Some(Reason::DeadlinePassed);
@@ -144,7 +145,7 @@ impl QueuedJob {
 }
 
 impl DropRule {
-    /// Why a job is dropped that is only looked at.
+    /// Returns why a job is dropped when a scan looks at it, if it is.
     pub(super) fn drop_on_scan(self, job: &QueuedJob, now: Instant) -> Option<Reason> {
         let hopeless = job.hopeless_reason(now);
         match self {
@@ -154,7 +155,7 @@ impl DropRule {
         }
     }
 
-    /// Why a job is dropped that could be started now.
+    /// Returns why a job that could be started now is dropped, if it is.
     pub(super) fn drop_at_start(self, job: &QueuedJob, now: Instant) -> Option<Reason> {
         match self {
             Self::None => None,
@@ -162,7 +163,7 @@ impl DropRule {
         }
     }
 
-    /// Whether a look alone may drop one of a block's jobs at `now`.
+    /// Returns true if a look may drop one of a block's jobs at `now`.
     pub(super) fn may_drop_on_scan(self, least: &BlockMinima, now: Instant) -> bool {
         match self {
             Self::None | Self::Start => false,

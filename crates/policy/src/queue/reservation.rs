@@ -1,27 +1,27 @@
-//! The reservation of EASY backfilling: when the head of the queue can start, and what it will
-//! leave over.
+//! The reservation of EASY backfilling: the start of the queue's head, and the processors it leaves
+//! over.
 //!
-//! Lifka 1995; Mu'alem & Feitelson 2001. One reservation needs no profile of free processors:
-//! two numbers say all a candidate must know.
+//! Lifka 1995; Mu'alem & Feitelson 2001. One reservation needs no profile of free processors: two
+//! numbers are enough to test a candidate.
 
 use tollgate_model::{Instant, Span};
 
 use super::queued_job::{BlockMinima, QueuedJob, size_class, steps};
 use crate::state::View;
 
-/// The reservation of one job.
+/// The reservation of the job at the head of the queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct HeadReservation {
-    /// When it starts, by the estimates: the shadow time. [`Instant::MAX`] if the nodes that are
-    /// up can never hold it.
+    /// Its start by the estimates: the shadow time. [`Instant::MAX`] if the nodes that are up can
+    /// never hold the job.
     pub(super) at: Instant,
-    /// Processors that are free then and that it does not need.
+    /// Processors that are free at the shadow time and not needed by the job.
     pub(super) extra: u32,
 }
 
 impl HeadReservation {
-    /// The reservation of a job that needs `procs` processors, more than are idle. A running job
-    /// past its estimate is taken to end at once.
+    /// Returns the reservation of a job that needs `procs` processors, more than are idle. A
+    /// running job past its estimate is assumed to end at once.
     pub(super) fn of(view: View<'_>, procs: u32) -> Self {
         let mut free = view.n_idle();
         let mut at = None;
@@ -57,7 +57,7 @@ impl HeadReservation {
         }
     }
 
-    /// What a candidate has at `now`, with `idle` processors idle.
+    /// Returns the backfill window at `now` with `idle` processors idle.
     pub(super) fn window(&self, now: Instant, idle: u32) -> BackfillWindow {
         let window = self.at.since(now);
         BackfillWindow {
@@ -69,8 +69,8 @@ impl HeadReservation {
         }
     }
 
-    /// Takes note of a job that was started beside the reservation: one that runs past the
-    /// shadow time uses up what is left over.
+    /// Accounts for a job started beside the reservation: a job that runs past the shadow time uses
+    /// up extra processors.
     pub(super) fn note_start(&mut self, now: Instant, job: &QueuedJob) {
         if now + job.estimate > self.at {
             self.extra -= job.procs;
@@ -78,28 +78,28 @@ impl HeadReservation {
     }
 }
 
-/// What a candidate may take without delaying the reservation.
+/// The time and processors a candidate may use without delaying the reservation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BackfillWindow {
     idle: u32,
-    /// How long a job may run on any of the idle processors.
+    /// Maximum run time on any of the idle processors.
     window: Span,
-    /// On how many it may run for longer.
+    /// Number of processors on which a candidate may run for longer.
     extra: u32,
-    /// The size class of the largest job that is not too wide.
+    /// The size class of the largest job that fits in width.
     class: usize,
     window_steps: u32,
 }
 
 impl BackfillWindow {
-    /// Whether a waiting job fits. Evaluated without branches: in a long queue nearly every
-    /// answer is no, for one cause or the other.
+    /// Returns true if a waiting job fits. Evaluated without branches: in a long queue nearly every
+    /// answer is no, for varying causes.
     pub(super) fn fits(&self, job: &QueuedJob) -> bool {
         let short = job.estimate <= self.window;
         (job.procs <= self.idle) & (short | (job.procs <= self.extra))
     }
 
-    /// Whether one of a block's jobs may fit.
+    /// Returns true if one of a block's jobs may fit.
     pub(super) fn may_fit(&self, least: &BlockMinima) -> bool {
         let short = least.shortest(self.class) <= self.window_steps;
         (least.procs <= self.idle) & (short | (least.procs <= self.extra))

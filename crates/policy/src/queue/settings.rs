@@ -8,17 +8,17 @@ use super::slack::SlackTest;
 use crate::parameters::{ParameterEnum, PolicyParameter, read_number};
 use crate::policy::PassTrigger;
 
-/// How many waiting jobs get a reservation that later ones must not delay.
+/// The number of waiting jobs with a reservation that later jobs must not delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReservationDepth {
-    /// Up to so many: 0 runs the queue strictly in order, 1 is EASY backfilling.
+    /// At most N: 0 runs the queue strictly in order, 1 is EASY backfilling.
     AtMost(u32),
-    /// Every one: conservative backfilling.
+    /// All waiting jobs: conservative backfilling.
     All,
 }
 
 impl ReservationDepth {
-    /// Whether there is a reservation for another job after `reserved` of them.
+    /// Returns true if another job gets a reservation after `reserved` of them.
     pub(super) fn covers(self, reserved: u32) -> bool {
         match self {
             Self::AtMost(depth) => reserved < depth,
@@ -42,21 +42,21 @@ impl ReservationDepth {
     }
 }
 
-/// What is asked of a job at the door, besides its width and the market's budget test.
+/// The admission test for a submitted job, besides its width and the market's budget test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueAdmissionTest {
-    /// Nothing: it waits, and is let in at its start.
+    /// No test: the job waits, and is admitted at its start.
     None,
-    /// FirstReward's slack test; who passes it is let in at once and never dropped for it.
+    /// FirstReward's slack test; a job that passes is admitted at once and never dropped.
     Slack,
 }
 
-/// When a job that has not started is hopeless.
+/// The criterion by which a job that has not started is hopeless.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FeasibilityRule {
-    /// If its estimate says that it would miss its deadline.
+    /// Its estimate puts its end after its deadline.
     Estimate,
-    /// If by its predictive distribution it would meet its deadline with a lower probability.
+    /// The probability of meeting its deadline, by its predictive distribution, is below this.
     Chance(Probability),
 }
 
@@ -79,31 +79,32 @@ impl FeasibilityRule {
     }
 }
 
-/// A space-shared policy, by its axes.
+/// The parameters of a space-shared policy, one per axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QueueParams {
-    /// Who comes first.
+    /// The order of the queue.
     pub order: QueueOrder,
-    /// How many get a reservation.
+    /// The number of reservations.
     pub depth: ReservationDepth,
-    /// Whether a candidate may run past a reservation on processors that it leaves over.
+    /// True if a candidate may run past a reservation on processors that the reservation leaves
+    /// over.
     pub extra: bool,
-    /// When a hopeless job is dropped.
+    /// The rule for dropping hopeless jobs.
     pub test: DropRule,
-    /// When passes happen.
+    /// The events that trigger a pass.
     pub pass: PassTrigger,
-    /// Whether reservations are made anew at every pass (with depth above 1).
+    /// True if reservations are recomputed at every pass (with depth above 1).
     pub compress: bool,
-    /// When a job is hopeless.
+    /// The criterion for a hopeless job.
     pub feasibility: FeasibilityRule,
-    /// What is asked at the door.
+    /// The admission test.
     pub admission: QueueAdmissionTest,
-    /// The slack test's settings, by which `order=reward` orders too.
+    /// The slack test's settings; `order=reward` sorts by them too.
     pub slack: SlackTest,
 }
 
 impl QueueParams {
-    /// Strictly in order of submission, without any test: what a policy does not set.
+    /// The defaults: strictly in order of submission, without any test.
     pub const DEFAULT: Self = Self {
         order: QueueOrder::Fcfs,
         depth: ReservationDepth::AtMost(0),
@@ -118,7 +119,7 @@ impl QueueParams {
 }
 
 impl QueueParams {
-    /// Whether every job that fits the machine is run sooner or later.
+    /// Returns true if every job that fits the machine is run sooner or later.
     pub(super) fn admits_all(&self) -> bool {
         self.test == DropRule::None && self.admission == QueueAdmissionTest::None
     }
@@ -131,7 +132,7 @@ impl QueueParams {
         !matches!(self.depth, ReservationDepth::AtMost(0 | 1))
     }
 
-    /// Whether it weighs what jobs would pay.
+    /// Returns true if the policy weighs the payments of jobs.
     pub(crate) fn uses_rewards(&self) -> bool {
         self.admission == QueueAdmissionTest::Slack || self.order == QueueOrder::Reward
     }

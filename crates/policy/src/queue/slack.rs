@@ -1,4 +1,4 @@
-//! FirstReward's admission: is what a job earns worth what it would delay?
+//! FirstReward's admission test: compares a job's earnings with the cost of the delays it causes.
 //!
 //! Irwin, Grit & Chase 2004, with the settings of Yeo & Buyya 2008, §5.2. The weight alpha of
 //! the reward is 1 there, so that a reward does not change while a job waits.
@@ -7,12 +7,12 @@ use tollgate_model::{CreditsPerSecond, JobSpec, Reason};
 
 use crate::parameters::ParameterEnum;
 
-/// Which other jobs a new one is feared to delay.
+/// The jobs that a new job is assumed to delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PenaltyScope {
     /// Every accepted job that has not finished.
     All,
-    /// Those of them that do not run yet.
+    /// Every accepted job that does not run yet.
     Waiting,
 }
 
@@ -21,14 +21,14 @@ impl ParameterEnum for PenaltyScope {
         &[("all", Self::All), ("waiting", Self::Waiting)];
 }
 
-/// The settings of the slack test.
+/// The parameters of the slack test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SlackTest {
-    /// The least slack, in seconds, with which a job is let in. Not negative.
+    /// Minimum slack, in seconds, for a job to be admitted. Not negative.
     pub threshold: f64,
-    /// How much less a credit is worth a second later. Not negative.
+    /// Loss in value of a credit per second of delay. Not negative.
     pub discount: f64,
-    /// Whom it is feared to delay.
+    /// The jobs that are assumed to be delayed.
     pub count: PenaltyScope,
 }
 
@@ -42,20 +42,20 @@ impl SlackTest {
 }
 
 impl SlackTest {
-    /// PV = b / (1 + discount x estimate): the bid, discounted over the estimate.
+    /// Returns PV = b / (1 + discount x estimate): the bid, discounted over the estimate.
     fn present_value(&self, spec: &JobSpec) -> f64 {
         let budget = spec.sla.budget.unwrap_or_default().as_f64();
         budget / (1.0 + self.discount * spec.estimate.as_secs_f64())
     }
 
-    /// PV / estimate, by which the queue is ordered.
+    /// Returns PV / estimate, the sort criterion of the queue.
     pub(super) fn reward(&self, spec: &JobSpec) -> f64 {
         self.present_value(spec) / spec.estimate.as_secs_f64()
     }
 
-    /// slack = (PV - cost) / penalty rate against the threshold, where the cost is what delaying
-    /// the others by the whole estimate would take; without a penalty the job must earn more
-    /// than it costs.
+    /// Tests slack = (PV - cost) / penalty rate against the threshold, where the cost is that of
+    /// delaying the other jobs by the whole estimate. Without a penalty the job must earn more than
+    /// it costs.
     pub(super) fn check_slack(
         &self,
         spec: &JobSpec,

@@ -1,4 +1,4 @@
-//! The policies by name. Each is one file that says where it stands on the axes of the family.
+//! The retry policies by name. Each is one file that fills in the axes of the family.
 
 mod a1;
 mod a2;
@@ -24,26 +24,26 @@ use super::rule::{EvictionFilter, HistoryMetric};
 pub struct BuiltinRetryPolicy {
     /// Name of the policy.
     pub name: &'static str,
-    /// Short name: where the policy was published in a paper, the paper's own.
+    /// Short name; a published policy keeps the paper's name.
     pub alias: &'static str,
-    /// What it does, in one line.
+    /// One-line description.
     pub summary: &'static str,
-    /// Where it was published.
+    /// The publication it comes from.
     pub paper: &'static str,
-    /// What it is.
+    /// The kind of rule.
     pub kind: RetryRuleKind,
 }
 
-/// What a named policy is, but for the numbers that users give it.
+/// A named rule without its user-supplied numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetryRuleKind {
-    /// It never has enough.
+    /// No limit.
     Forever,
     /// A limit on evictions.
     Evictions(EvictionFilter),
-    /// A limit on the time held in vain.
+    /// A limit on the wasted time.
     Accrued(EvictionFilter),
-    /// A limit on the time of a single attempt, which is cut short there.
+    /// A limit on the time of a single attempt, which is cut short at the limit.
     Attempt,
     /// A fixed probability.
     Chance,
@@ -51,7 +51,7 @@ pub enum RetryRuleKind {
     Exponential(HistoryMetric),
     /// A comparison with the tasks that finished.
     Percentile(HistoryMetric),
-    /// Dedicated computers for those of which the other rules have had enough.
+    /// Dedicated computers for tasks that exceed the other rules.
     Dedicated(WhenFull),
 }
 

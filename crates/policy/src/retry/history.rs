@@ -1,21 +1,21 @@
-//! What is known of a task by its attempts.
+//! The history of a task, from its attempts.
 
 use tollgate_model::Span;
 
 use super::rule::EvictionFilter;
 
-/// Why an attempt ended before the task did, as the batch system sees it.
+/// The reason an attempt ended before the task did, as the batch system sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EvictionCause {
-    /// A user sat down at the computer.
+    /// A user logged in at the computer.
     User,
     /// The computer was rebooted as planned.
     Reboot,
-    /// The computer was lost, or nobody knows.
+    /// The computer was lost, or the reason is unknown.
     Lost,
 }
 
-/// How a task has fared so far: evictions and the time they cost, by cause.
+/// The history of a task so far: evictions and the time they cost, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TaskHistory {
     count: [u32; 3],
@@ -23,14 +23,14 @@ pub struct TaskHistory {
 }
 
 impl TaskHistory {
-    /// Adds an attempt that held its computer for `held`.
+    /// Adds an evicted attempt that held its computer for `held`.
     pub fn record_eviction(&mut self, by: EvictionCause, held: Span) {
         let cause = by as usize;
         self.count[cause] = self.count[cause].saturating_add(1);
         self.accrued[cause] += held;
     }
 
-    /// How many evictions count.
+    /// Returns the number of evictions that count.
     pub fn evictions(&self, counted: EvictionFilter) -> u32 {
         let causes = CAUSES.into_iter().filter(|&cause| counted.includes(cause));
         causes.fold(0, |sum, cause| {
@@ -38,7 +38,7 @@ impl TaskHistory {
         })
     }
 
-    /// How long the attempts that count held their computers, all together.
+    /// Returns the total time that the counted attempts held their computers.
     pub fn accrued(&self, counted: EvictionFilter) -> Span {
         let causes = CAUSES.into_iter().filter(|&cause| counted.includes(cause));
         causes.fold(Span::ZERO, |sum, cause| sum + self.accrued[cause as usize])

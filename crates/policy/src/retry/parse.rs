@@ -1,8 +1,8 @@
 //! Policies as text: `max-evictions:3`, `attempt-time:24h+max-evictions:6`,
 //! `dedicated:100,90h,3+max-non-user-evictions`, or by their aliases `n1:3`, `i1:24h+n1:6`, ..
 //!
-//! Rules stand side by side with `+`. `dedicated` may bring its own limit on evictions; a rule on
-//! evictions without a number beside it says which of them count.
+//! Rules are joined with `+`. `dedicated` may include its own limit on evictions; a rule on
+//! evictions without a number beside it selects which evictions count.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,31 +13,31 @@ use super::builtin::{BuiltinRetryPolicy, REGISTRY, RetryRuleKind};
 use super::rule::{EvictionFilter, RetryRule};
 use super::{DedicatedPool, RetryPolicy, WhenFull};
 
-/// Why words name no policy.
+/// An error in a retry policy specification.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RetryError {
-    /// There is no rule of that name.
+    /// No rule has this name.
     #[error("there is no retry policy `{0}`: expected one of {names}", names = names())]
     Unknown(String),
-    /// The numbers behind the colon are not those that it takes.
+    /// The numbers behind the colon do not match the rule's format.
     #[error("retry policy `{name}`: expected {expected}, got `{given}`")]
     Arguments {
-        /// Which rule.
+        /// The rule.
         name: &'static str,
-        /// How it is written.
+        /// The expected format.
         expected: &'static str,
-        /// What was given.
+        /// The given text.
         given: String,
     },
-    /// Two rules of one kind, of which there can be one.
+    /// Two rules of a kind that may be given only once.
     #[error("retry policy `{0}` can be given once")]
     Twice(&'static str),
-    /// Dedicated computers, and nothing that says which tasks they are for.
+    /// Dedicated computers without a rule that selects tasks for them.
     #[error(
         "retry policy `dedicated` has no limit: expected `dedicated:M,D,N` or another rule beside it"
     )]
     NoLimit,
-    /// A rule that never has enough beside one that may.
+    /// A rule without a limit beside a rule with one.
     #[error("retry policy `forever` stands alone")]
     NotAlone,
 }
@@ -47,7 +47,7 @@ fn names() -> String {
     names.join(", ")
 }
 
-/// What was read so far.
+/// The parser's state.
 #[derive(Default)]
 struct RetryParser {
     parts: usize,
@@ -55,9 +55,9 @@ struct RetryParser {
     rules: Vec<RetryRule>,
     max_attempt: Option<Span>,
     dedicated: Option<DedicatedPool>,
-    /// The limit that `dedicated` brought along.
+    /// The limit given with `dedicated` itself.
     own_limit: Option<u32>,
-    /// What a rule on evictions without a number says about it.
+    /// The eviction filter from a rule on evictions without a number.
     own_counted: Option<BareEvictionLimit>,
 }
 
@@ -160,7 +160,7 @@ impl RetryParser {
 }
 
 impl BuiltinRetryPolicy {
-    /// How it is written.
+    /// Returns the format of the rule's arguments.
     pub const fn usage(&self) -> &'static str {
         match self.kind {
             RetryRuleKind::Forever => "no number",
@@ -177,7 +177,7 @@ impl BuiltinRetryPolicy {
     }
 }
 
-/// A rule of which there can be several.
+/// Parses a rule of a kind that may be given several times.
 fn rule(shape: RetryRuleKind, given: &str) -> Option<RetryRule> {
     let number = |from: f64, to: f64| {
         let number: f64 = given.parse().ok()?;
@@ -230,10 +230,10 @@ fn positive(word: &str) -> Option<Span> {
     span(word).filter(|&span| span > Span::ZERO)
 }
 
-/// Units of time, the longest first.
+/// Units of time, longest first.
 const UNITS: [(&str, i64); 4] = [("d", 86_400), ("h", 3600), ("m", 60), ("s", 1)];
 
-/// `90h`, `1.5d`, `45m`, `600s`; not negative.
+/// Parses `90h`, `1.5d`, `45m`, `600s`; not negative.
 fn span(word: &str) -> Option<Span> {
     let (unit, seconds) = UNITS.iter().find(|(unit, _)| word.ends_with(unit))?;
     let number: f64 = word.strip_suffix(unit)?.parse().ok()?;
@@ -262,7 +262,7 @@ fn name_of(shape: RetryRuleKind) -> &'static str {
     named.expect("every shape is registered").name
 }
 
-/// The words that make it.
+/// Formats the policy as the text that parses to it.
 impl fmt::Display for RetryPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts: Vec<String> = Vec::new();
@@ -351,8 +351,8 @@ mod tests {
         }
     }
 
-    /// The eviction at which the policy ends a task, counted from 1; the causes and times are
-    /// those of the worked example of the specification.
+    /// Returns the eviction at which the policy ends a task, counted from 1; the causes and times
+    /// are those of the specification's worked example.
     fn ends_at(words: &str) -> Option<usize> {
         let retry: RetryPolicy = words.parse().unwrap();
         let evictions = [
@@ -387,16 +387,16 @@ mod tests {
             ("n3:3", Some(6)),
             ("n2:2", None),
             ("x0", None),
-            // 600 + 1200 + 300 s is more than half an hour, 2100 s is not more than itself.
+            // 600 + 1200 + 300 s is more than half an hour; 2100 s does not exceed itself.
             ("a1:30m", Some(3)),
             ("a1:2100s", Some(4)),
             ("a2:30m", Some(5)),
             ("a3:30m", Some(6)),
             ("r1:0.6", Some(1)),
             ("r1:0.4", None),
-            // 1 - exp(-0.25 n) passes a half at the third.
+            // 1 - exp(-0.25 n) exceeds a half at the third eviction.
             ("e1:0.25", Some(3)),
-            // 1 - exp(-0.25 h) passes a half after 2.77 hours: 10,200 s at the fifth.
+            // 1 - exp(-0.25 h) exceeds a half after 2.77 hours: 10,200 s at the fifth eviction.
             ("e2:0.25", Some(5)),
             ("n1:5+a1:30m", Some(3)),
         ] {

@@ -1,5 +1,4 @@
-//! The axes of the family: what is measured of a task, which evictions count, and what is too
-//! much.
+//! The axes of the family: the metric of a task, the evictions that count, and the criterion.
 
 use tollgate_model::Span;
 
@@ -8,68 +7,68 @@ use crate::random_source::RandomSource;
 
 const SECONDS_PER_HOUR: f64 = 3600.0;
 
-/// What is measured of a task.
+/// A metric of a task's history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HistoryMetric {
-    /// How often it was evicted.
+    /// Number of evictions.
     Evictions,
-    /// How long it has held computers in vain; in hours where a number is needed.
+    /// Time the task has held computers without finishing; in hours where a number is needed.
     Accrued,
 }
 
-/// Which evictions count.
+/// The evictions that count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EvictionFilter {
-    /// All of them.
+    /// All evictions.
     All,
-    /// All but those by users who sat down.
+    /// All evictions except by users.
     ExceptUsers,
-    /// All but those by planned reboots.
+    /// All evictions except by planned reboots.
     ExceptReboots,
 }
 
-/// When a policy has had enough of a task that was just evicted.
+/// The criterion by which a task that was just evicted is given up.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum RetryRule {
-    /// After more than so many evictions.
+    /// After more than this number of evictions.
     Evictions {
-        /// Which of them count.
+        /// The evictions that count.
         filter: EvictionFilter,
-        /// How many are borne.
+        /// Maximum number of evictions.
         max: u32,
     },
-    /// After more than so much time in vain.
+    /// After more than this wasted time.
     Accrued {
-        /// Which evictions count.
+        /// The evictions that count.
         filter: EvictionFilter,
-        /// How much is borne.
+        /// Maximum wasted time.
         max: Span,
     },
     /// With a fixed probability.
     Chance {
-        /// From 0 to 1.
+        /// Probability, from 0 to 1.
         probability: f64,
     },
     /// With a probability of 1 - exp(-scale x measure).
     Exponential {
-        /// What is measured.
+        /// The metric.
         metric: HistoryMetric,
-        /// Not negative; per eviction or per hour.
+        /// Scale per eviction or per hour; not negative.
         scale: f64,
     },
-    /// When more than this share of the tasks that finished had less. `above` is the measure that
-    /// this comes to, none if nothing is too much.
+    /// When more than this percentage of finished tasks had a smaller metric. `above` is the
+    /// learned threshold; None if no task exceeds it.
     Percentile {
-        /// What is measured.
+        /// The metric.
         metric: HistoryMetric,
-        /// In percent, from 0 to 100.
+        /// Percentage, from 0 to 100.
         percentile: f64,
-        /// The most that is borne: evictions, or seconds. Learned.
+        /// Learned maximum: evictions, or seconds.
         threshold: Option<f64>,
     },
 }
 
-/// How the tasks that finished had fared, all their attempts included.
+/// The histories of finished tasks, all their attempts included.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FinishedTasks {
     evictions: Vec<u32>,
@@ -87,8 +86,8 @@ impl EvictionFilter {
 }
 
 impl FinishedTasks {
-    /// A task each: how often it was evicted, and how long its attempts held computers, the last
-    /// one included.
+    /// Collects one entry per task: its number of evictions, and the time its attempts held
+    /// computers, including the last attempt.
     pub fn of(tasks: impl IntoIterator<Item = (u32, Span)>) -> Self {
         let (mut evictions, mut accrued): (Vec<u32>, Vec<Span>) = tasks.into_iter().unzip();
         evictions.sort_unstable();
@@ -96,12 +95,12 @@ impl FinishedTasks {
         Self { evictions, accrued }
     }
 
-    /// The greatest value to which at most `percentile` percent of the values are smaller; none
-    /// if that is true of every value.
+    /// Returns the greatest value such that at most `percentile` percent of the values are smaller;
+    /// None if every value satisfies this.
     fn percentile_threshold(&self, measured: HistoryMetric, percentile: f64) -> Option<f64> {
         let len = self.evictions.len();
-        // The value at this place has exactly so many smaller or equal ones before it: whatever
-        // is greater than it has more than the share below itself.
+        // The value at this index has exactly that many smaller or equal values before it: every
+        // greater value has more than the percentage below itself.
         let at = (percentile / 100.0 * len as f64).floor() as usize;
         match measured {
             HistoryMetric::Evictions => self.evictions.get(at).map(|&count| count.into()),
@@ -173,9 +172,9 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// The rule as it is published, value by value.
+        /// The published rule, value by value.
         #[test]
-        fn a_percentile_is_the_share_of_smaller_values(
+        fn percentile_is_the_share_of_smaller_values(
             counts in proptest::collection::vec(0u32..20, 1..60),
             percentile in 0.0..=100.0f64,
             count in 0u32..22,
@@ -194,7 +193,7 @@ mod tests {
         }
     }
 
-    /// Nothing is drawn where nothing is random.
+    /// A random source that must not be used.
     struct UnusedRandomSource;
 
     impl RandomSource for UnusedRandomSource {

@@ -1,4 +1,4 @@
-//! The policies by name, one file each.
+//! The select policies by name, one file each.
 
 mod least_added_energy;
 mod least_added_energy_patient;
@@ -22,24 +22,24 @@ use crate::random_source::RandomSource;
 pub struct BuiltinSelectPolicy {
     /// Name of the policy.
     pub name: &'static str,
-    /// Short name: where the policy was published in a paper, the paper's own.
+    /// Short name; a published policy keeps the paper's name.
     pub alias: &'static str,
-    /// What it does, in one line.
+    /// One-line description.
     pub summary: &'static str,
-    /// Where it was published.
+    /// The publication it comes from.
     pub paper: &'static str,
-    /// Whether it is built from a record of log-ins, and so looks ahead if that is the record of
-    /// the time that is to come.
+    /// True if the policy is built from a record of log-ins, and so looks ahead if the record
+    /// covers the simulated time.
     pub uses_future_logins: bool,
     build: fn(&SelectBuildInputs<'_>, &mut dyn RandomSource) -> Box<dyn SelectPolicy>,
 }
 
-/// What a policy is built from.
+/// The inputs from which a policy is built.
 #[derive(Clone, Copy, Debug)]
 pub struct SelectBuildInputs<'g> {
     /// The computers, all of them free.
     pub pool: &'g ComputerPool,
-    /// A record of log-ins on them.
+    /// A record of log-ins on the computers.
     pub log: &'g LoginLog,
 }
 
@@ -56,10 +56,11 @@ pub const REGISTRY: &[BuiltinSelectPolicy] = &[
     least_added_energy_patient::LEAST_ADDED_ENERGY_PATIENT,
 ];
 
-/// Length that policies by expected cost take a task to have: longer than most, because those that are evicted are.
+/// Assumed length of a task for policies by expected cost: longer than most tasks are, because
+/// evicted tasks are longer.
 const TASK_LENGTH: Span = Span::from_secs(45 * 60);
 
-/// There is no policy of that name.
+/// The error of an unknown policy name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no select policy `{0}`: expected one of {names}", names = names())]
 pub struct UnknownSelectPolicy(String);
@@ -80,7 +81,7 @@ impl FromStr for &'static BuiltinSelectPolicy {
 }
 
 impl BuiltinSelectPolicy {
-    /// The policy itself. What it needs of chance is drawn here, once.
+    /// Creates the policy. Its random numbers are drawn here, once.
     pub fn build(
         &self,
         grounds: &SelectBuildInputs<'_>,
@@ -90,7 +91,7 @@ impl BuiltinSelectPolicy {
     }
 }
 
-/// Names tell policies apart.
+/// Policies are equal if their names are.
 impl PartialEq for BuiltinSelectPolicy {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name

@@ -1,8 +1,9 @@
-//! The computer on which a task is expected to cost least until it ends, evictions included.
+//! Choice of the computer on which a task is expected to cost least until it ends, evictions
+//! included.
 //!
-//! Users sit down at a free computer at a rate of h an hour. A task that needs a time T without a
-//! break, and starts afresh whenever it is evicted, then holds computers for (exp(h T) - 1) / h on
-//! average: the mean time until the first gap of length T in a Poisson process.
+//! Users log in at a free computer at a rate of h per hour. A task that needs a time T without a
+//! break, and restarts whenever it is evicted, then holds computers for (exp(h T) - 1) / h on
+//! average: the mean time until the end of the first gap of length T in a Poisson process.
 
 mod learned;
 
@@ -13,81 +14,82 @@ use super::login_log::{HOURS_OF_WEEK, LoginLog, hour_of_week};
 use super::{ComputerGroup, ComputerPool, Occupant, SelectPolicy};
 use crate::random_source::RandomSource;
 
-/// What a task is expected to cost.
+/// The measure of a task's expected cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CostMeasure {
     /// Time on computers.
     Time,
-    /// Energy: that time at active power.
+    /// Energy: the time on computers at active power.
     Energy,
-    /// Energy that would not be drawn without the task: that time at active power less that of a
-    /// sleeping computer, and the time by which the computer falls asleep later.
+    /// Energy that would not be drawn without the task: the time on computers at active power less
+    /// that of a sleeping computer, and the time by which the computer falls asleep later.
     Marginal,
 }
 
-/// Where the rates come from at which users sit down.
+/// The source of the rates at which users log in.
 #[derive(Clone, Copy, Debug)]
 pub enum LoginKnowledge<'l> {
-    /// A record of log-ins. If it is that of the very time that is to come, the policy looks ahead.
+    /// A record of log-ins. If the record covers the simulated time itself, the policy looks ahead.
     Record(&'l LoginLog),
     /// The log-ins so far.
     Learned,
 }
 
-/// When to let a task wait though a computer is free.
+/// The rule for letting a task wait although a computer is free.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WaitRule {
-    /// If every free computer would cost more than so many times what the best one would, were it
-    /// free. At least 1.
+    /// Minimum ratio between the cost of every free computer and the cost of the best computer if
+    /// it were free. At least 1.
     pub ratio: f64,
-    /// But not for longer than this since a task was last started.
+    /// Maximum wait since a task was last started.
     pub max_wait: Span,
 }
 
-/// Chooses the group of computers with the least expected cost, and in it the one left last.
+/// A policy that chooses the group of computers with the least expected cost, and in the group the
+/// computer left last.
 #[derive(Clone, Debug)]
 pub struct ExpectedCostSelect {
     cost: CostMeasure,
     wait_rule: Option<WaitRule>,
-    /// Since when tasks wait for want of a better computer.
+    /// The instant since which tasks wait for a better computer.
     waiting_since: Option<Instant>,
-    /// How long a task is taken to be, in hours.
+    /// The assumed length of a task, in hours.
     length_h: f64,
     rates: LoginRates,
-    /// The minute of the clock to which `costs` belongs: they are looked up once a minute, in
-    /// which rates hardly move.
+    /// The minute of the clock to which `costs` belongs. Costs are computed once per minute,
+    /// because rates hardly change within a minute.
     minute: Option<i64>,
-    /// By group, in hours or watt hours.
+    /// Costs by group, in hours or watt hours.
     costs: Vec<f64>,
 }
 
 #[derive(Clone, Debug)]
 enum LoginRates {
-    /// By hour of the week and cluster, users an hour.
+    /// By hour of the week and cluster, in log-ins per hour.
     Record(Vec<Vec<f64>>),
     Learned(LearnedRates),
 }
 
-/// The least rate: no computer is safe for ever.
+/// The lowest rate: no computer is safe forever.
 const MIN_RATE: f64 = 1e-4;
 
-/// Computers are rebooted from ten to five on. In the half hour before five a task is as likely
-/// to be evicted as if so many users an hour came in addition.
+/// Computers are rebooted from ten to five on. In the half hour before five the eviction risk of a
+/// task is as high as if this many more users per hour came.
 const REBOOT_RATE: f64 = 2.0;
 const REBOOT_MINUTES: std::ops::Range<i64> = 270..300;
 const MINUTES_OF_DAY: i64 = 1440;
 
-/// How much the rates now and in an hour count.
+/// Weights of the rates now and in an hour.
 const WEIGHT_NOW: f64 = 0.7;
 const WEIGHT_IN_AN_HOUR: f64 = 0.3;
 
-/// Beyond this exponent a computer is out of the question, by however much.
+/// Exponent beyond which a computer is ruled out.
 const MAX_EXPONENT: f64 = 20.0;
 
 const MINUTE_US: i64 = 60_000_000;
 
 impl ExpectedCostSelect {
-    /// Chooses by `cost`, taking tasks to be of `length`.
+    /// Creates a policy that minimises `cost` for tasks assumed to take `length`.
     pub fn new(
         cost: CostMeasure,
         length: Span,
@@ -108,7 +110,8 @@ impl ExpectedCostSelect {
         }
     }
 
-    /// The same, but it lets tasks wait rather than take a computer that is much worse than others.
+    /// Returns the same policy, but one that lets tasks wait rather than take a much worse
+    /// computer.
     #[must_use]
     pub fn with_wait_rule(self, patience: WaitRule) -> Self {
         Self {
@@ -117,7 +120,7 @@ impl ExpectedCostSelect {
         }
     }
 
-    /// Whether a task is to wait now that the best free computer is of that cost.
+    /// Returns true if a task is to wait when the best free computer has this cost.
     fn should_wait(&mut self, cost: f64, now: Instant) -> bool {
         let Some(patience) = self.wait_rule else {
             return false;
@@ -131,7 +134,7 @@ impl ExpectedCostSelect {
         waits
     }
 
-    /// Looks the costs up for this minute.
+    /// Recomputes the costs for this minute.
     fn update_costs(&mut self, pool: &ComputerPool, now: Instant) {
         let minute = now.as_micros().div_euclid(MINUTE_US);
         if self.minute == Some(minute) {
@@ -165,7 +168,8 @@ impl ExpectedCostSelect {
 }
 
 impl CostMeasure {
-    /// The cost in hours or watt hours, but for what depends on the very computer.
+    /// Returns the cost in hours or watt hours, without the part that depends on the individual
+    /// computer.
     fn of(self, held_h: f64, group: &ComputerGroup) -> f64 {
         match self {
             Self::Time => held_h,
@@ -188,7 +192,8 @@ impl SelectPolicy for ExpectedCostSelect {
         self.update_costs(pool, now);
         let mut best: Option<(f64, NodeId)> = None;
         for (number, &cost) in self.costs.iter().enumerate() {
-            // The rest of the cost is not negative: most groups are out without a look at it.
+            // The rest of the cost is not negative: most groups are ruled out without examining
+            // them.
             if best.is_some_and(|(least, _)| cost >= least) {
                 continue;
             }
@@ -220,7 +225,7 @@ impl SelectPolicy for ExpectedCostSelect {
     }
 }
 
-/// What it costs that a computer falls asleep later than it would have, in watt hours.
+/// Returns the cost of a computer falling asleep later than without the task, in watt hours.
 fn delayed_sleep_cost(pool: &ComputerPool, node: NodeId, now: Instant) -> f64 {
     let awake = pool.stays_awake();
     let gone = pool
@@ -230,7 +235,7 @@ fn delayed_sleep_cost(pool: &ComputerPool, node: NodeId, now: Instant) -> f64 {
     hours(gone) * (power.idle.0 - power.asleep.0)
 }
 
-/// The rates of a record by hour of the week and cluster.
+/// Returns the rates of a record by hour of the week and cluster.
 fn rates_by_hour(log: &LoginLog) -> Vec<Vec<f64>> {
     (0..HOURS_OF_WEEK)
         .map(|hour| log.rate.iter().map(|cluster| cluster[hour]).collect())

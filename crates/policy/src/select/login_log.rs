@@ -1,4 +1,4 @@
-//! What a record of log-ins says about computers, for policies that look ahead.
+//! Statistics of a record of log-ins, for policies that look ahead.
 
 use tollgate_model::{Instant, Span};
 
@@ -7,20 +7,20 @@ pub const HOURS_OF_WEEK: usize = 168;
 
 const HOUR_US: i64 = 3_600_000_000;
 
-/// Sums over a record of log-ins. It is part of a world: a policy that is given one looks ahead,
+/// Sums over a record of log-ins. It belongs to the world: a policy that reads one looks ahead,
 /// unless the record is of an earlier time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LoginLog {
-    /// By computer: how long nobody sat there.
+    /// By computer: total time without a user.
     pub idle: Vec<Span>,
-    /// By computer: how often somebody sat down.
+    /// By computer: number of log-ins.
     pub sessions: Vec<u32>,
     /// By cluster and hour of the week: log-ins per computer and hour.
     pub rate: Vec<[f64; HOURS_OF_WEEK]>,
 }
 
-/// The hour of the week at `now`, counted from 0, and how much of it is over, in [0, 1). The
-/// clock starts on a Monday at midnight.
+/// Returns the hour of the week at `now`, counted from 0, and the elapsed fraction of the hour, in
+/// [0, 1). The clock starts on a Monday at midnight.
 pub fn hour_of_week(now: Instant) -> (usize, f64) {
     let micros = now.as_micros().rem_euclid(HOUR_US * HOURS_OF_WEEK as i64);
     let within = (micros % HOUR_US) as f64 / HOUR_US as f64;

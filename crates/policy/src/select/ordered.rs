@@ -1,21 +1,21 @@
-//! The first free computer in an order that never changes.
+//! Choice of the first free computer in a fixed order.
 
 use tollgate_model::{Instant, NodeId};
 
 use super::{ComputerPool, Occupant, SelectPolicy};
 use crate::random_source::RandomSource;
 
-/// Computers in a fixed order.
+/// A policy that takes computers in a fixed order.
 #[derive(Clone, Debug)]
 pub struct FixedOrderSelect {
     order: Vec<NodeId>,
     rank: Vec<u32>,
-    /// A bit a rank: set while the computer is free.
+    /// One bit per rank: set while the computer is free.
     free: Vec<u64>,
 }
 
 impl FixedOrderSelect {
-    /// Computers in the order in which they are preferred, each once; all of them free.
+    /// Creates a policy from computers in order of preference, each once; all of them free.
     pub fn new(order: Vec<NodeId>) -> Self {
         let mut rank = vec![0; order.len()];
         for (place, node) in (0..).zip(&order) {

@@ -1,40 +1,40 @@
-//! What a batch system sees of the computers.
+//! The computers as a batch system sees them.
 
 use tollgate_model::{Instant, NodeId, Power, Span};
 
 /// A computer on the campus.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CampusComputer {
-    /// The cluster it stands in, counted from 0.
+    /// The cluster of the computer, counted from 0.
     pub cluster: u32,
-    /// What it draws.
+    /// The computer's power consumption.
     pub power: Power,
 }
 
-/// Computers of one cluster that draw the same: nothing tells them apart but who was there last.
+/// Computers of one cluster with equal power: they differ only in when they were last used.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ComputerGroup {
     /// The cluster.
     pub cluster: u32,
-    /// What each of them draws.
+    /// The power of each computer.
     pub power: Power,
     /// The computers, ascending; at least one.
     pub members: Vec<NodeId>,
 }
 
-/// All computers, and which of them are free: nobody sits there and no task runs.
+/// All computers and their occupancy: a computer is free if no user and no task is there.
 #[derive(Clone, Debug)]
 pub struct ComputerPool {
     computers: Vec<CampusComputer>,
     groups: Vec<ComputerGroup>,
     group_of: Vec<u32>,
-    /// By group: the free computers, those left last at the end.
+    /// By group: the free computers, the most recently left at the end.
     free_by_recency: Vec<Vec<NodeId>>,
-    /// Free computers in no order that means anything.
+    /// Free computers in arbitrary order.
     free: Vec<NodeId>,
-    /// Where a computer stands in `free`; [`TAKEN`] if it does not.
+    /// Index of a computer in `free`; [`TAKEN`] if it is not free.
     place: Vec<u32>,
-    /// Since when it is free, or taken; none if nobody was ever there.
+    /// The instant at which the computer was freed or taken; None if it was never used.
     since: Vec<Option<Instant>>,
     stays_awake: Span,
 }
@@ -42,7 +42,8 @@ pub struct ComputerPool {
 const TAKEN: u32 = u32::MAX;
 
 impl ComputerPool {
-    /// Computers that are all free and asleep; left alone, one stays awake for `stays_awake`.
+    /// Creates a pool of computers that are all free and asleep; an unused one stays awake for
+    /// `stays_awake`.
     pub fn new(computers: Vec<CampusComputer>, stays_awake: Span) -> Self {
         let mut groups: Vec<ComputerGroup> = Vec::new();
         let mut group_of = Vec::with_capacity(computers.len());
@@ -74,43 +75,44 @@ impl ComputerPool {
         }
     }
 
-    /// Every computer, by its id.
+    /// Returns every computer, by its id.
     pub fn computers(&self) -> &[CampusComputer] {
         &self.computers
     }
 
-    /// The free computers, in no order that means anything - but the same on every run.
+    /// Returns the free computers, in an arbitrary order that is the same on every run.
     pub fn free(&self) -> &[NodeId] {
         &self.free
     }
 
-    /// Whether a computer is free.
+    /// Returns true if a computer is free.
     pub fn is_free(&self, node: NodeId) -> bool {
         self.place[node.index()] != TAKEN
     }
 
-    /// All groups of computers that are alike.
+    /// Returns all groups of equal computers.
     pub fn groups(&self) -> &[ComputerGroup] {
         &self.groups
     }
 
-    /// The free computer of a group that was left last, if one is free.
+    /// Returns the most recently left free computer of a group; None if no computer of the group is
+    /// free.
     pub fn last_freed(&self, group: usize) -> Option<NodeId> {
         self.free_by_recency[group].last().copied()
     }
 
-    /// When whoever was there last left a free computer, or came to a taken one; none if nobody
-    /// ever did.
+    /// Returns the instant at which a free computer was last left or a taken one was taken; None if
+    /// it was never used.
     pub fn since(&self, node: NodeId) -> Option<Instant> {
         self.since[node.index()]
     }
 
-    /// Whether a free computer is still awake at `now`.
+    /// Returns true if a free computer is still awake at `now`.
     pub fn is_awake(&self, node: NodeId, now: Instant) -> bool {
         self.since[node.index()].is_some_and(|since| now.since(since) < self.stays_awake)
     }
 
-    /// How long a computer stays awake when it is left alone.
+    /// Returns how long an unused computer stays awake.
     pub const fn stays_awake(&self) -> Span {
         self.stays_awake
     }
@@ -118,7 +120,7 @@ impl ComputerPool {
     /// Takes a free computer.
     ///
     /// # Panics
-    /// If it is not free: who takes computers must know.
+    /// If the computer is not free: the caller must know.
     pub fn take(&mut self, node: NodeId, now: Instant) {
         assert!(self.is_free(node), "computer {} is taken twice", node.0);
         let place = self.place[node.index()] as usize;
@@ -134,10 +136,10 @@ impl ComputerPool {
         self.since[node.index()] = Some(now);
     }
 
-    /// Gives a taken computer back.
+    /// Releases a taken computer.
     ///
     /// # Panics
-    /// If it was not taken.
+    /// If the computer was not taken.
     pub fn release(&mut self, node: NodeId, now: Instant) {
         assert!(!self.is_free(node), "computer {} is freed twice", node.0);
         self.place[node.index()] = self.free.len() as u32;

@@ -1,15 +1,15 @@
-//! Any free computer, rather one that is awake.
+//! Random choice of a free computer, preferably one that is awake.
 
 use tollgate_model::{Instant, NodeId};
 
 use super::{ComputerPool, SelectPolicy};
 use crate::random_source::RandomSource;
 
-/// Draws among the free computers; while the pick is asleep it draws again, at most so many
-/// times, and then keeps the last.
+/// A policy that draws among the free computers. While the pick is asleep it draws again, at most
+/// `redraws` times, and then keeps the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RandomSelect {
-    /// How often it draws again.
+    /// Maximum number of further draws.
     pub redraws: u32,
 }
 

@@ -1,4 +1,4 @@
-//! What every node's total share will be, as long as nothing happens there.
+//! The predicted total share of every node, as long as nothing happens there.
 //!
 //! Between two events a task progresses at a constant rate p. If it had r seconds of work left
 //! when d seconds were left to its deadline, then with x seconds left its share is
@@ -15,21 +15,21 @@ use super::weights::ShareRegime;
 use super::{ShareRule, weights};
 use crate::state::Node;
 
-/// Rows are as long as the fullest node needs, in steps of this many tasks.
+/// Rows grow in steps of this many tasks, up to the fullest node's number.
 const ROW_STEP: usize = 4;
 
-/// What is asked of every node, beside its total share, without looking at its row.
+/// The facts about a node, beside its total share, that are read without looking at its row.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct NodeLoadSummary {
-    /// How many tasks it holds.
+    /// Number of tasks on the node.
     pub(super) tasks: u32,
     /// The cell of the task that is due first.
     first: ShareCurve,
-    /// When the task that is due last is due, in microseconds.
+    /// The latest deadline of the node's tasks, in microseconds.
     last_due: f64,
-    /// A task is past its deadline.
+    /// True if a task is past its deadline.
     pub(super) expired: bool,
-    /// A share changes by another law than the rows say: the node must be asked itself.
+    /// True if a share follows another law than the row: the node itself must be evaluated.
     pub(super) nonlinear: bool,
 }
 
@@ -43,7 +43,7 @@ struct ShareCurve {
 }
 
 /// The nodes' shares as functions of time. A node's row is a run of tasks: a constant part, the
-/// numerator (in microseconds), and the due instant (in microseconds, as a float that holds
+/// numerator (in microseconds), and the due instant (in microseconds, as a float that represents
 /// whole numbers exactly up to 285 years).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct NodeLoads {
@@ -51,7 +51,7 @@ pub(super) struct NodeLoads {
     constants: Vec<f64>,
     numerators: Vec<f64>,
     dues: Vec<f64>,
-    /// The sum of a node's constants.
+    /// The sum of a node's constants, by node.
     bases: Vec<f64>,
     marks: Vec<NodeLoadSummary>,
 }
@@ -74,7 +74,7 @@ impl NodeLoads {
         self.dues.resize(cells, f64::INFINITY);
     }
 
-    /// Rows of at least `width` tasks.
+    /// Widens the rows to at least `width` tasks.
     fn widen(&mut self, width: usize) {
         let old = std::mem::take(self);
         self.width = width.next_multiple_of(ROW_STEP);
@@ -146,7 +146,7 @@ impl NodeLoads {
         self.marks[id.index()] = marks;
     }
 
-    /// Where the first `length` cells of a node's row lie.
+    /// Returns the index range of the first `length` cells of a node's row.
     fn row(&self, id: NodeId, length: usize) -> Range<usize> {
         let from = id.index() * self.width;
         from..from + length
@@ -156,7 +156,8 @@ impl NodeLoads {
         self.marks[id.index()]
     }
 
-    /// The total share of a node at `now`, if nothing happened there since its row was written.
+    /// Returns the total share of a node at `now`, if nothing happened there since its row was
+    /// written.
     pub(super) fn total(&self, id: NodeId, now: Instant) -> f64 {
         let tasks = self.marks[id.index()].tasks as usize;
         let row = self.row(id, tasks.next_multiple_of(ROW_STEP));
@@ -171,12 +172,12 @@ impl NodeLoads {
         self.bases[id.index()] + (sums[0] + sums[1]) + (sums[2] + sums[3])
     }
 
-    /// A lower bound of the gap between the largest and the smallest deadline delay on a node
-    /// whose total share with another task is `total`, above 1; the other task has `deadline`
+    /// Returns a lower bound of the gap between the largest and the smallest deadline delay on a
+    /// node whose total share with another task is `total`, above 1; the other task has `deadline`
     /// seconds and this `share`.
     ///
-    /// The task due first (d1, share s1) is delayed by the whole total S; the one due last, at
-    /// dn, ends no later than d1 S + (dn - d1) (S - s1), so that its deadline delay is at most
+    /// The task due first (d1, share s1) is delayed by the whole total S. The task due last, at dn,
+    /// ends no later than d1 S + (dn - d1) (S - s1), so that its deadline delay is at most
     /// max(1, S - s1 (1 - d1 / dn)).
     pub(super) fn delay_gap(&self, id: NodeId, now: Instant, total: f64, task: (f64, f64)) -> f64 {
         let (deadline, share) = (task.0 * 1e6, task.1);
@@ -194,9 +195,9 @@ impl NodeLoads {
         (total - 1.0).min(earliest_share * (1.0 - earliest / latest))
     }
 
-    /// The work, in seconds, that a node's tasks are promised within `deadline` seconds of
-    /// `now`: the sum of share x min(time left, deadline), where a task past its deadline counts
-    /// share x deadline.
+    /// Returns the work, in seconds, promised to a node's tasks within `deadline` seconds of `now`:
+    /// the sum of share x min(time left, deadline), where a task past its deadline counts share x
+    /// deadline.
     pub(super) fn committed(&self, id: NodeId, now: Instant, deadline: f64) -> f64 {
         let tasks = self.marks[id.index()].tasks as usize;
         let row = self.row(id, tasks.next_multiple_of(ROW_STEP));
@@ -222,19 +223,19 @@ impl NodeLoads {
     }
 }
 
-/// Cells by fours, which the processor takes together.
+/// Splits cells into groups of four, which the processor handles together.
 fn quads(cells: &[f64]) -> &[[f64; ROW_STEP]] {
     cells.as_chunks().0
 }
 
-/// Microseconds until `due`, at least one. Written out, since `f64::max` also minds NaN, and costs
-/// twice as much for it here.
+/// Returns the microseconds until `due`, at least one. Written out, since `f64::max` also handles
+/// NaN and costs twice as much here.
 fn time_left(due: f64, now: f64) -> f64 {
     let left = due - now;
     if left > 1.0 { left } else { 1.0 }
 }
 
-/// The total share of a node at `now`, asked of its tasks one by one.
+/// Computes the total share of a node at `now` task by task.
 pub(super) fn total_by_tasks(settings: &ShareParams, node: &Node, now: Instant) -> f64 {
     node.tasks()
         .iter()

@@ -3,14 +3,14 @@
 /// A risk of at most this much is zero.
 const ZERO_RISK: f64 = 1e-9;
 
-/// Deadline delays of which two are this far apart are surely a risk: n of them deviate by at
-/// least gap / sqrt(2 n), which is above [`ZERO_RISK`] for up to fifty million tasks on a node.
+/// Two deadline delays this far apart surely mean a risk: n delays deviate by at least gap / sqrt(2
+/// n), which is above [`ZERO_RISK`] for up to fifty million tasks on a node.
 pub(super) const RISKY_GAP: f64 = 1e-5;
 
-/// Up to this total share no deadline delay is above it, so the risk is zero.
+/// Total share up to which the risk is zero, because no deadline delay is above it.
 pub(super) const RISK_FREE_SHARE: f64 = 1.0 + ZERO_RISK;
 
-/// The risk sigma (eq. 6) of tasks given as (seconds to the deadline, share): the standard
+/// Returns the risk sigma (eq. 6) of tasks given as (seconds to the deadline, share): the standard
 /// deviation of their deadline delays (eq. 4), as predicted with the shares frozen as they are.
 ///
 /// With a total share S the tasks end in order of deadline d1 <= d2 <= .. at F1 = d1 S and
@@ -37,7 +37,7 @@ pub(super) fn sigma(tasks: &mut [(f64, f64)]) -> f64 {
     (squares / n).sqrt()
 }
 
-/// Whether a node with these tasks has no risk of deadline delay.
+/// Returns true if a node with these tasks has no risk of deadline delay.
 pub(super) fn is_zero(tasks: &mut [(f64, f64)]) -> bool {
     sigma(tasks) <= ZERO_RISK
 }
@@ -49,8 +49,8 @@ mod tests {
 
     #[test]
     fn delays_follow_the_prediction() {
-        // Shares .6 (due in 10), .3 (due in 20) and .6 (due in 10): total 1.5; those due first
-        // end at 15, 1.5 times their deadline; the last at 15 + 10 x .3 = 18, in time.
+        // Shares .6 (due in 10), .3 (due in 20) and .6 (due in 10): total 1.5. The two tasks due
+        // first end at 15, 1.5 times their deadline; the last ends at 15 + 10 x .3 = 18, in time.
         let risk = sigma(&mut [(10.0, 0.6), (20.0, 0.3), (10.0, 0.6)]);
         let (mean, n) = (4.0 / 3.0, 3.0);
         let expected: f64 = 2.0 * (1.5f64 - mean).powi(2) + (1.0f64 - mean).powi(2);
@@ -66,7 +66,7 @@ mod tests {
         }
 
         #[test]
-        fn alone_is_no_risk(deadline in 0.1..1e4f64, share in 0.0..50.0f64) {
+        fn single_task_has_no_risk(deadline in 0.1..1e4f64, share in 0.0..50.0f64) {
             prop_assert!(is_zero(&mut [(deadline, share)]));
         }
 

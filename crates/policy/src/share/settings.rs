@@ -3,7 +3,7 @@
 use super::weights::ShareRule;
 use crate::parameters::{ParameterEnum, PolicyParameter};
 
-/// Which of the nodes that suit are taken.
+/// The choice among suitable nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FitStrategy {
     /// The fullest first, ties by lowest index, so that nodes are saturated.
@@ -12,7 +12,7 @@ pub enum FitStrategy {
     First,
 }
 
-/// When a node suits a job.
+/// The criterion by which a node suits a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShareAdmissionTest {
     /// Its total share with the job stays at most 1 (Yeo & Buyya 2006, eq. 2).
@@ -21,23 +21,23 @@ pub enum ShareAdmissionTest {
     Risk,
 }
 
-/// What a job costs in the commodity market. Elsewhere the price is the bid, or nothing.
+/// The price of a job in the commodity market. Elsewhere the price is the bid, or zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PricingRule {
     /// By the estimate, with an incentive for relaxed deadlines.
     Incentive,
-    /// By the utilisation of the dearest node it takes (Libra+$).
+    /// By the utilisation of the most expensive node the job takes (Libra+$).
     Utilisation,
 }
 
-/// A time-shared policy, by its axes.
+/// The parameters of a time-shared policy, one per axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShareParams {
-    /// Which of the nodes that suit are taken.
+    /// The choice among suitable nodes.
     pub fit: FitStrategy,
-    /// When a node suits.
+    /// The criterion by which a node suits a job.
     pub admission: ShareAdmissionTest,
-    /// What a job costs.
+    /// The price of a job.
     pub pricing: PricingRule,
     /// The share of a task that outlived its estimate.
     pub overrun: ShareRule,
@@ -46,7 +46,7 @@ pub struct ShareParams {
 }
 
 impl ShareParams {
-    /// Libra: what a policy does not set.
+    /// The defaults: Libra.
     pub const DEFAULT: Self = Self {
         fit: FitStrategy::Best,
         admission: ShareAdmissionTest::Share,

@@ -1,4 +1,4 @@
-//! The share of a task, and what it becomes when the estimate or the deadline is outlived.
+//! The share of a task, and its change when the task outlives its estimate or its deadline.
 
 use tollgate_model::Instant;
 
@@ -6,14 +6,14 @@ use super::settings::ShareParams;
 use crate::parameters::ParameterEnum;
 use crate::state::{NodeTask, TOLERANCE_S};
 
-/// What share a task gets that outlived its estimate or its deadline.
+/// The share of a task that outlived its estimate or its deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShareRule {
-    /// A whole node's: 1.
+    /// The share of a whole node: 1.
     Full,
-    /// None.
+    /// No share: 0.
     Zero,
-    /// What it asked for at submission: estimate / deadline.
+    /// The share requested at submission: estimate / deadline.
     Keep,
     /// As if one second of work were left: 1 / max(time left, 1 s).
     OneSecond,
@@ -39,7 +39,7 @@ impl ShareRule {
     }
 }
 
-/// How the share of a task develops while its node is left alone.
+/// The law by which the share of a task develops while its node is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ShareRegime {
     /// Its deadline has passed.
@@ -62,7 +62,7 @@ impl ShareRegime {
     }
 }
 
-/// The share of a task that has done `work` seconds of work by `now`.
+/// Returns the share of a task that has done `work` seconds of work by `now`.
 pub(super) fn share(settings: &ShareParams, task: &NodeTask, work: f64, now: Instant) -> f64 {
     let (work_left, time_left) = (task.estimate - work, task.time_left(now));
     match ShareRegime::of(work_left, time_left) {

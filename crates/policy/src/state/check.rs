@@ -1,19 +1,19 @@
-//! What must hold of a state after every event.
+//! The invariants that hold of a state after every event.
 
 use tollgate_model::NodeId;
 
 use super::{ClusterState, JobPhase};
 use crate::context::InvariantViolation;
 
-/// The rates of a node's tasks may sum to this much more than 1: rounding.
+/// Tolerance for rounding by which the rates of a node's tasks may sum to more than 1.
 const RATE_TOLERANCE: f64 = 1e-9;
 
 impl ClusterState {
-    /// Verifies that nodes and jobs agree on who runs where: no node is idle and busy, or held by
-    /// two jobs that want it to themselves; the rates of a node's tasks sum to at most 1.
+    /// Verifies that nodes and jobs agree on placements: no node is both idle and busy, or held by
+    /// two exclusive jobs; the rates of a node's tasks sum to at most 1.
     ///
     /// # Errors
-    /// The first thing that is wrong.
+    /// Returns the first violation.
     pub fn check(&self) -> Result<(), InvariantViolation> {
         let mut holders = vec![0u32; self.n_nodes as usize];
         for (id, job) in self

@@ -1,4 +1,4 @@
-//! The nodes that hold no task.
+//! The nodes that have no task.
 
 use serde::{Deserialize, Serialize};
 use tollgate_model::{NodeId, NodeRange};
@@ -10,7 +10,7 @@ const BITS: usize = u64::BITS as usize;
 pub(super) struct NodeSet {
     words: Vec<u64>,
     len: u32,
-    /// No word below this one has a node.
+    /// No word below this one contains a node.
     lowest: usize,
 }
 
@@ -24,7 +24,7 @@ impl NodeSet {
         self.words.get(word).is_some_and(|word| word & bit != 0)
     }
 
-    /// Adds a node; false if it was there already.
+    /// Adds a node; returns false if it was in the set already.
     pub(super) fn insert(&mut self, node: NodeId) -> bool {
         let (word, bit) = place(node);
         if word >= self.words.len() {
@@ -37,7 +37,7 @@ impl NodeSet {
         new
     }
 
-    /// Takes a node out; false if it was not there.
+    /// Removes a node; returns false if it was not in the set.
     pub(super) fn remove(&mut self, node: NodeId) -> bool {
         let there = self.contains(node);
         if there {
@@ -48,10 +48,10 @@ impl NodeSet {
         there
     }
 
-    /// Takes out the `count` lowest nodes and appends them to `taken` as ranges.
+    /// Removes the `count` lowest nodes and appends them to `taken` as ranges.
     ///
     /// # Panics
-    /// If there are fewer than `count`.
+    /// If the set has fewer than `count` nodes.
     pub(super) fn take_lowest(&mut self, count: u32, taken: &mut Vec<NodeRange>) {
         assert!(count <= self.len, "{count} nodes wanted of {}", self.len);
         self.len -= count;
@@ -70,7 +70,7 @@ impl NodeSet {
         }
     }
 
-    /// Puts all nodes of a range back.
+    /// Adds all nodes of a range.
     pub(super) fn insert_range(&mut self, range: NodeRange) {
         let mut first = range.first;
         let mut left = range.len;
@@ -92,12 +92,12 @@ fn place(node: NodeId) -> (usize, u64) {
     (node.index() / BITS, 1 << (node.index() % BITS))
 }
 
-/// `run` ones from bit `bit` on.
+/// Returns a mask of `run` ones from bit `bit` on.
 fn mask(bit: u32, run: u32) -> u64 {
     (u64::MAX >> (u64::BITS - run)) << bit
 }
 
-/// Appends a run of nodes, joined to the last range where it follows it.
+/// Appends a run of nodes, merged with the last range where it is adjacent.
 fn push_run(ranges: &mut Vec<NodeRange>, first: u32, len: u32) {
     match ranges.last_mut() {
         Some(last) if last.first + last.len == first => last.len += len,
@@ -113,7 +113,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn takes_the_lowest_and_takes_them_back(nodes in prop::collection::btree_set(0u32..300, 1..200), count in 0usize..200) {
+        fn take_lowest_and_insert_range_are_inverse(nodes in prop::collection::btree_set(0u32..300, 1..200), count in 0usize..200) {
             let mut set = NodeSet::default();
             for &node in &nodes {
                 prop_assert!(set.insert(NodeId(node)));

@@ -1,43 +1,43 @@
-//! What runs on a node whose tasks share it.
+//! The tasks on a shared node.
 
 use serde::{Deserialize, Serialize};
 use tollgate_model::{Instant, JobId, JobSpec, Span};
 
-/// Work and times within this many seconds of zero count as zero: the smallest step of the
-/// clock, and what rounding may put on top of it.
+/// Work and times within this many seconds of zero count as zero: the smallest step of the clock
+/// plus rounding.
 pub const TOLERANCE_S: f64 = 1e-6 + 1e-9;
 
 /// A node and the tasks that share it, in order of arrival.
 ///
-/// Work is integrated lazily: [`NodeTask::work`] is what was done until [`Node::since`], and from
+/// Work is integrated lazily: [`NodeTask::work`] is the work done until [`Node::since`], and from
 /// then on each task progresses at a constant rate until shares are set again.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Node {
     pub(super) tasks: Vec<NodeTask>,
     pub(super) since: Instant,
     pub(super) total: f64,
-    /// Bytes, where that is known.
+    /// Memory in bytes, if known.
     pub(super) memory: Option<u64>,
 }
 
 /// One job's part of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NodeTask {
-    /// Whose it is.
+    /// The task's job.
     pub job: JobId,
-    /// The share it weighs in with, at least 0.
+    /// The task's weight, at least 0.
     pub share: f64,
-    /// Seconds of work it does a second: its share of all shares, so that spare time is given
-    /// out and a shortage shared in proportion; equal parts if nobody has a share. The rates of
-    /// a node sum to 1.
+    /// Seconds of work done per second: the task's share of all shares, so that spare time and
+    /// shortage are distributed in proportion; equal parts if no task has a share. The rates of a
+    /// node sum to 1.
     pub rate: f64,
     /// Seconds of work done until the node's [`Node::since`].
     pub work: f64,
-    /// Seconds of work its user expects.
+    /// Seconds of work estimated by the user.
     pub estimate: f64,
-    /// When its job must have finished; [`Instant::MAX`] without a deadline.
+    /// The job's deadline; [`Instant::MAX`] without one.
     pub due: Instant,
-    /// The share it asked for at submission, estimate / deadline; 0 without a deadline.
+    /// The share requested at submission, estimate / deadline; 0 without a deadline.
     pub requested: f64,
 }
 
@@ -55,7 +55,7 @@ impl NodeTask {
         }
     }
 
-    /// Seconds from `now` to the deadline; infinite without one.
+    /// Returns the seconds from `now` to the deadline; infinite without one.
     pub fn time_left(&self, now: Instant) -> f64 {
         if self.due == Instant::MAX {
             return f64::INFINITY;
@@ -64,8 +64,8 @@ impl NodeTask {
     }
 }
 
-/// The share a job asks for at submission, estimate / deadline (Yeo & Buyya 2006, eq. 1 at the
-/// start); 0 without a deadline, infinite if the deadline is no time at all.
+/// Returns the share a job requests at submission, estimate / deadline (Yeo & Buyya 2006, eq. 1 at
+/// the start); 0 without a deadline, infinite for a deadline of zero.
 pub(crate) fn requested_share(spec: &JobSpec) -> f64 {
     spec.sla.deadline.map_or(0.0, |deadline| {
         spec.estimate.as_secs_f64() / deadline.as_secs_f64()
@@ -73,48 +73,49 @@ pub(crate) fn requested_share(spec: &JobSpec) -> f64 {
 }
 
 impl Node {
-    /// The tasks in order of arrival.
+    /// Returns the tasks in order of arrival.
     pub fn tasks(&self) -> &[NodeTask] {
         &self.tasks
     }
 
-    /// The instant until which [`NodeTask::work`] counts, and at which shares were last set.
+    /// Returns the instant until which [`NodeTask::work`] counts, and at which shares were last
+    /// set.
     pub fn since(&self) -> Instant {
         self.since
     }
 
-    /// Bytes of memory that its tasks may hold together, where that is known.
+    /// Returns the memory in bytes that the node's tasks may use together, if known.
     pub fn memory(&self) -> Option<u64> {
         self.memory
     }
 
-    /// The sum of the shares; may be above 1.
+    /// Returns the sum of the shares; may be above 1.
     pub fn total_share(&self) -> f64 {
         self.total
     }
 
-    /// Seconds of work that a task has done by `now`.
+    /// Returns the seconds of work that a task has done by `now`.
     pub fn work_at(&self, task: &NodeTask, now: Instant) -> f64 {
         let elapsed = now.since(self.since).max(Span::ZERO);
         task.work + task.rate * elapsed.as_secs_f64()
     }
 
-    /// Puts a task of a job on the node. Shares must be set next.
+    /// Adds a task of a job to the node. The caller must then set the shares.
     pub fn add_task(&mut self, job: JobId, spec: &JobSpec, now: Instant) {
         self.advance(now);
         self.since = now;
         self.tasks.push(NodeTask::new(job, spec));
     }
 
-    /// Ends a task, by its place among the tasks. Shares must be set next.
+    /// Ends a task, given by its index. The caller must then set the shares.
     pub fn remove_task(&mut self, at: usize, now: Instant) {
         self.advance(now);
         self.tasks.remove(at);
     }
 
-    /// Sets the share of each task, in order, from `now` on, and the rates that follow from them.
-    /// Returns the next instant at which shares must be set anew without anything arriving or
-    /// ending: a deadline passes or a task has done as many seconds of work as its `mark` says.
+    /// Sets the share of each task, in order, from `now` on, and the rates that follow from the
+    /// shares. Returns the next instant at which shares must be recomputed although no task starts
+    /// or ends: a deadline passes or a task has done the seconds of work that are its `mark`.
     pub fn set_rates(
         &mut self,
         now: Instant,

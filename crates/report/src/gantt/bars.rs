@@ -4,21 +4,21 @@ use tollgate_model::{Instant, NodeRange, Outcome, Span};
 
 use super::{GanttChart, GanttPlacement, GanttSharing};
 
-/// A job that ran, as it is drawn.
+/// A job that ran, with the data of its rectangle.
 pub(super) struct JobBar {
     pub(super) start: Instant,
     pub(super) finish: Instant,
     /// The deadline, if it was missed.
     pub(super) missed: Option<Instant>,
-    /// For when its nodes were last reserved for it.
+    /// The instant for which the nodes of the job were last reserved.
     pub(super) reserved: Option<Instant>,
-    /// Its nodes, neighbours as one range.
+    /// The nodes of the job, with adjacent nodes merged into one range.
     pub(super) nodes: Vec<NodeRange>,
-    /// What is said when it is pointed at.
+    /// The tooltip.
     pub(super) tooltip: String,
 }
 
-/// The jobs that ran on nodes of the chart, in order.
+/// Returns the jobs that ran on nodes of the chart, in order.
 pub(super) fn of<'a>(
     gantt: &GanttChart<'_>,
     number_of: impl Fn(usize) -> u64,
@@ -40,8 +40,7 @@ pub(super) fn of<'a>(
     gantt.jobs.iter().enumerate().filter_map(bar).collect()
 }
 
-/// Whether two bars ever lie on one another: whether, on some node, one job starts before
-/// another has finished.
+/// Returns whether two bars ever overlap: some node runs one job before another has finished.
 pub(super) fn sharing(bars: &[JobBar]) -> GanttSharing {
     let mut order: Vec<&JobBar> = bars.iter().collect();
     order.sort_by_key(|bar| bar.start);
@@ -59,7 +58,7 @@ pub(super) fn sharing(bars: &[JobBar]) -> GanttSharing {
     GanttSharing::Space
 }
 
-/// Ranges in ascending order, neighbours as one, without what lies beyond the last node.
+/// Merges adjacent ranges into one, in ascending order, and cuts off nodes beyond the last.
 fn merged(ranges: &[NodeRange], nodes: u32) -> Vec<NodeRange> {
     let mut ascending: Vec<NodeRange> = ranges
         .iter()
@@ -117,7 +116,7 @@ fn tooltip(number: u64, job: &Outcome, reserved: Option<Instant>) -> String {
     )
 }
 
-/// A span in the unit that leaves one to four digits.
+/// Formats a span in the unit that leaves one to four digits.
 fn format_span(span: Span) -> String {
     let secs = span.as_secs_f64();
     if secs < 120.0 {
@@ -149,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_become_one_range() {
+    fn adjacent_nodes_become_one_range() {
         let ranges = [
             range(4, 2),
             range(0, 2),
@@ -162,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_that_follow_each_other_do_not_share() {
+    fn consecutive_jobs_do_not_share_a_node() {
         let apart = [
             bar(0, 5, range(0, 2)),
             bar(5, 6, range(1, 2)),
@@ -174,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_are_said_in_a_unit_that_fits() {
+    fn spans_are_formatted_in_a_fitting_unit() {
         let said =
             [0, 119, 120, 7199, 7200, 360_000].map(|secs| format_span(Span::from_secs(secs)));
         assert_eq!(

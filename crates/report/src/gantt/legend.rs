@@ -1,4 +1,4 @@
-//! Which colour of a Gantt chart means what.
+//! The colour key of a Gantt chart.
 
 use crate::font;
 use crate::svg::{PixelNumber, SvgBuilder, TextAnchor};
@@ -7,26 +7,26 @@ use super::LEFT;
 
 const SIZE: f64 = 12.0;
 
-/// A colour and what it means. The colours differ in lightness as much as in hue.
+/// A colour and its meaning. The colours differ in lightness as much as in hue.
 pub(super) struct BarColour {
     pub(super) class: &'static str,
     pub(super) colour: &'static str,
     label: &'static str,
 }
 
-/// A job that kept its deadline, or has none.
+/// A job that met its deadline, or has no deadline.
 pub(super) const MET: BarColour = BarColour {
     class: "met",
     colour: "#8fc1e3",
     label: "job in time, or without a deadline",
 };
-/// A job that missed its deadline, before it passed.
+/// A job that missed its deadline, up to the deadline.
 pub(super) const MISSED: BarColour = BarColour {
     class: "missed",
     colour: "#f0a868",
     label: "late job, before its deadline",
 };
-/// A job after its deadline.
+/// A job past its deadline.
 pub(super) const LATE: BarColour = BarColour {
     class: "late",
     colour: "#a63603",
@@ -51,7 +51,7 @@ pub(super) const WAITING: BarColour = BarColour {
     label: "processors that waiting jobs ask for",
 };
 
-/// Draws all of them in a row on the base line `y`.
+/// Draws all colours in a row on the base line `y`.
 pub(super) fn draw(svg: &mut SvgBuilder, y: f64) {
     let mut x = LEFT;
     for tint in [MET, MISSED, LATE, RESERVED, REJECTED, WAITING] {

@@ -1,4 +1,4 @@
-//! One line of a Gantt chart: rejections, nodes, waiting jobs, one above the other.
+//! One line of a Gantt chart: rejections, nodes and waiting jobs, one above the other.
 
 use tollgate_model::{Instant, NodeRange};
 
@@ -10,20 +10,20 @@ use super::{GanttSharing, GanttWindow, LEFT, RIGHT, WIDTH};
 use crate::axis::{AxisExtent, AxisScale};
 use crate::svg::{PixelNumber, SvgBuilder, TextAnchor, put};
 
-/// The height that all nodes together want: as much as a few jobs need, as little as many allow.
+/// The height of all nodes together: at least enough for a few jobs, at most enough for many.
 const MIN_NODES_HEIGHT: f64 = 60.0;
 const MAX_NODES_HEIGHT: f64 = 384.0;
-/// The height of one node where there is room.
+/// The preferred height of one node.
 const NODE_HEIGHT: f64 = 2.5;
 const REJECTIONS_HEIGHT: f64 = 9.0;
 const WAITING_HEIGHT: f64 = 44.0;
-/// Between the parts of a line, and below it.
+/// The gap between the parts of a line, and below the line.
 const GAP: f64 = 6.0;
 const BELOW: f64 = 34.0;
 const SIZE: f64 = 11.0;
-/// No job is drawn narrower than this: every one is to be seen.
+/// The minimum width of a job, so that every job is visible.
 const MIN_BAR: f64 = 0.5;
-/// How wide the line of a reservation is.
+/// The width of the line that marks a reservation.
 const RESERVED_WIDTH: f64 = 0.8;
 
 /// The sizes that all lines share.
@@ -31,7 +31,7 @@ pub(super) struct GanttPanel {
     nodes: u32,
     nodes_height: f64,
     sharing: GanttSharing,
-    /// Processors waited for; none where no job ever waits.
+    /// The scale of processors waited for. None if no job ever waits.
     waiting: Option<AxisScale>,
 }
 
@@ -51,7 +51,7 @@ impl GanttPanel {
         }
     }
 
-    /// From the top of one line to the top of the next.
+    /// Returns the distance from the top of one line to the top of the next.
     pub(super) fn height(&self) -> f64 {
         let waiting = self.waiting.as_ref().map_or(0.0, |_| WAITING_HEIGHT + GAP);
         REJECTIONS_HEIGHT + GAP + self.nodes_height + waiting + BELOW
@@ -117,7 +117,7 @@ impl GanttPanel {
         svg.close();
     }
 
-    /// The first and the last node, and round ones between them.
+    /// Returns the marks of the first node, the last node, and round node numbers between them.
     fn node_marks(&self, top: f64) -> Vec<(f64, String)> {
         let high = f64::from(self.nodes.max(1));
         let extent = AxisExtent::AtLeast { low: 0.0, high };
@@ -195,7 +195,7 @@ impl GanttPanel {
         svg.close();
     }
 
-    /// A line across the nodes of each job for which processors had been reserved.
+    /// Draws a line across the nodes of each job for which processors had been reserved.
     pub(super) fn draw_reservations(
         &self,
         svg: &mut SvgBuilder,

@@ -1,4 +1,4 @@
-//! Marks on an axis of time: whole seconds, minutes, hours, days, weeks.
+//! Marks on an axis of time, in whole seconds, minutes, hours, days or weeks.
 
 use tollgate_model::{Instant, Span};
 
@@ -33,7 +33,7 @@ const STEPS: [i64; 22] = [
     52 * WEEK,
 ];
 
-/// About as many marks as fit on a line.
+/// The approximate number of marks that fit on a line.
 const MARKS: i64 = 16;
 
 /// A distance between marks.
@@ -43,7 +43,7 @@ pub(super) struct TimeTickStep {
 }
 
 impl TimeTickStep {
-    /// The shortest step that is no shorter than `span`.
+    /// Returns the shortest step of at least `span`.
     fn at_least(span: Span) -> Self {
         let long_enough = |&secs: &i64| Span::from_secs(secs) >= span;
         let years = || {
@@ -55,12 +55,12 @@ impl TimeTickStep {
         Self { secs }
     }
 
-    /// The step that puts at most [`MARKS`] and one on `span`.
+    /// Returns the step that puts at most [`MARKS`] + 1 marks on `span`.
     pub(super) fn dividing(span: Span) -> Self {
         Self::at_least(Span::from_micros(span.as_micros() / MARKS))
     }
 
-    /// The shortest whole number of steps that is no shorter than `span`.
+    /// Returns the shortest whole number of steps that covers `span`.
     pub(super) fn rounded_up(self, span: Span) -> Span {
         let step = self.span().as_micros();
         let steps = (span.as_micros() - 1) / step + 1;
@@ -71,7 +71,7 @@ impl TimeTickStep {
         Span::from_secs(self.secs)
     }
 
-    /// The marks between two instants, counted from `origin`, each with its label.
+    /// Returns the marks between two instants, counted from `origin`, each with its label.
     pub(super) fn marks(
         self,
         origin: Instant,
@@ -87,7 +87,7 @@ impl TimeTickStep {
             .take_while(move |(mark, _)| *mark < to)
     }
 
-    /// A span as far as the step needs it: days, then hours and minutes, then seconds.
+    /// Formats a span with the precision of the step: days, then hours and minutes, then seconds.
     fn label(self, offset: Span) -> String {
         let secs = offset.as_micros() / 1_000_000;
         let (days, of_day) = (secs / DAY, secs % DAY);
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marks_are_labelled_as_finely_as_they_are_set() {
+    fn labels_are_as_fine_as_the_tick_step() {
         let labels =
             |secs: i64, step: i64| TimeTickStep { secs: step }.label(Span::from_secs(secs));
         assert_eq!(labels(14 * DAY, 2 * DAY), "day 14");
@@ -119,7 +119,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn marks_are_few_and_inside(span in 1_000_000i64..i64::MAX / 4, start in -1_000_000_000i64..1_000_000_000) {
+        fn ticks_are_few_and_inside_the_window(span in 1_000_000i64..i64::MAX / 4, start in -1_000_000_000i64..1_000_000_000) {
             let (from, span) = (Instant::from_micros(start), Span::from_micros(span));
             let step = TimeTickStep::dividing(span);
             let marks: Vec<_> = step.marks(from, from, from + span).collect();

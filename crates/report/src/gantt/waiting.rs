@@ -1,16 +1,16 @@
-//! How many processors the jobs that wait ask for, over time.
+//! The number of processors that waiting jobs ask for, over time.
 
 use tollgate_model::{Decision, Instant, Outcome};
 
 use super::GanttWindow;
 
-/// A step function: from each instant on, this many processors are waited for.
+/// A step function of the number of processors waited for, from each instant on.
 pub(super) struct WaitingCurve {
     steps: Vec<(Instant, u64)>,
 }
 
 impl WaitingCurve {
-    /// Jobs wait from submission until they start, or until they are rejected.
+    /// Builds the curve. A job waits from submission until it starts or is rejected.
     pub(super) fn of(jobs: &[Outcome]) -> Self {
         let mut changes: Vec<(Instant, i64)> = Vec::new();
         for job in jobs {
@@ -34,13 +34,13 @@ impl WaitingCurve {
         Self { steps }
     }
 
-    /// The most processors that are ever waited for.
+    /// Returns the maximum number of processors ever waited for.
     pub(super) fn most(&self) -> u64 {
         self.steps.iter().map(|step| step.1).max().unwrap_or(0)
     }
 
-    /// The most processors waited for in each pixel column of a window `columns` wide: however
-    /// many jobs there are, the curve has no more points than can be seen.
+    /// Returns the maximum number of processors waited for in each pixel column of a window of
+    /// `columns` columns. The curve has no more points than can be seen, even with many jobs.
     pub(super) fn columns(&self, window: &GanttWindow, columns: usize) -> Vec<u64> {
         let width = window.span.as_secs_f64() / columns as f64;
         let first = self.steps.partition_point(|step| step.0 <= window.from);

@@ -1,4 +1,4 @@
-//! The pictures that a world draws beside those that an experiment lists.
+//! The pictures that a world draws in addition to the pictures that an experiment lists.
 
 use tollgate_study::chart::{ChartTable, SeriesKind, WorldChart};
 
@@ -7,8 +7,8 @@ use crate::line_chart::{LineChart, LineInterpolation, LinePoint, LineSeries};
 use crate::page::{PageBlock, PageCell, PageFigure, PageSection, PageTable};
 use crate::series_style::SeriesStyle;
 
-/// A section a heading, in the order in which the first picture of each comes: pictures, then
-/// their tables.
+/// Builds one section per heading, in the order of the first picture of each heading. Pictures come
+/// before their tables.
 pub(super) fn sections(charts: &[WorldChart]) -> Vec<PageSection> {
     let mut sections: Vec<(String, Vec<PageFigure>, Vec<PageBlock>)> = Vec::new();
     for chart in charts {
@@ -35,7 +35,7 @@ pub(super) fn sections(charts: &[WorldChart]) -> Vec<PageSection> {
     sections.into_iter().map(section).collect()
 }
 
-/// A column of numbers is set as one.
+/// Builds a table. A column of numbers is set as numbers.
 fn table(sheet: &ChartTable) -> PageBlock {
     let cell = |text: &String| match text.parse::<f64>() {
         Ok(_) => PageCell::number(text),

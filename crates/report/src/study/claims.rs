@@ -7,7 +7,7 @@ use tollgate_study::confidence::SeedMean;
 
 use crate::page::{CellRole, PageBlock, PageCell, PageSection, PageTable};
 
-/// The section about claims, if there are any.
+/// Builds the section about claims. None if there are no claims.
 pub(super) fn section(ledger: &ClaimResults) -> Option<PageSection> {
     if ledger.entries.is_empty() {
         return None;
@@ -58,7 +58,7 @@ fn row(entry: &ClaimResult) -> Vec<PageCell> {
     ]
 }
 
-/// The verdict, and that it was another one that was expected.
+/// Builds the cell of the verdict, with a note if another verdict was expected.
 fn verdict(entry: &ClaimResult) -> PageCell {
     let role = match entry.verdict {
         ClaimVerdict::Holds => CellRole::Good,
@@ -76,7 +76,7 @@ fn verdict(entry: &ClaimResult) -> PageCell {
     PageCell::of(role, format!("{}{surprise}", entry.verdict))
 }
 
-/// A number with four significant digits, or all before the point.
+/// Formats a number with four significant digits, or with all digits before the point.
 fn four_digits(value: f64) -> String {
     let digits = if value == 0.0 {
         0

@@ -1,4 +1,4 @@
-//! Measures over the varied settings.
+//! Charts of measures over the varied settings.
 
 use tollgate_risk::{Interval, Objective};
 use tollgate_study::StudyResults;
@@ -21,12 +21,12 @@ struct CurveChart {
     market: usize,
     scenario: usize,
     measure: RunMetric,
-    /// Those that are shown; all if none is named.
+    /// The policies of the chart. Empty for all policies.
     policies: Vec<String>,
 }
 
-/// The section with all curves, if there are any, scenario by scenario. Those that the experiment
-/// lists are in sight; those that nobody asked for are there to be unfolded.
+/// Builds the section with all curves, scenario by scenario. None if there are no curves. Curves
+/// that the experiment lists are visible, and the other curves are folded.
 pub(super) fn section(results: &StudyResults, looks: &PolicyStyles) -> Option<PageSection> {
     let curves = results.experiment().curves.iter();
     let listed: Vec<CurveChart> = curves
@@ -61,7 +61,7 @@ pub(super) fn section(results: &StudyResults, looks: &PolicyStyles) -> Option<Pa
     })
 }
 
-/// What is varied, in words if the experiment has them.
+/// Returns the description of the varied setting from the experiment, or else its name.
 fn heading(scenario: &Scenario) -> String {
     match scenario.title.as_str() {
         "" => format!("{} ({})", scenario.name, scenario.vary),
@@ -69,7 +69,7 @@ fn heading(scenario: &Scenario) -> String {
     }
 }
 
-/// A chart of the experiment's own list.
+/// Returns a chart of the experiment's own list.
 fn listed(results: &StudyResults, curves: &CurvePlotSpec) -> Option<CurveChart> {
     let experiment = results.experiment();
     let market = experiment.market(curves.market)?;
@@ -96,7 +96,7 @@ fn listed(results: &StudyResults, curves: &CurvePlotSpec) -> Option<CurveChart> 
     })
 }
 
-/// Every objective in every scenario, set and market.
+/// Returns a chart of every objective in every scenario, set and market.
 fn all_objectives(results: &StudyResults) -> Vec<CurveChart> {
     let experiment = results.experiment();
     let mut charts = Vec::new();
@@ -144,7 +144,7 @@ impl CurveChart {
         }
     }
 
-    /// The mean over the seeds that have a value, with its interval.
+    /// Returns the mean over the seeds that have a value, with its interval.
     fn estimate(&self, results: &StudyResults, value: usize, policy: usize) -> Option<SeedMean> {
         let at = self.point(value, policy);
         let values: Vec<f64> = results
@@ -199,7 +199,7 @@ impl CurveChart {
             .enumerate()
             .map(|(nth, (policy, estimates))| LineSeries {
                 name: policy.clone(),
-                // Where a picture shows some of many policies, looks would repeat in it.
+                // If a chart shows only some of many policies, styles could repeat in it.
                 style: match self.policies.is_empty() && scenario.policies.is_empty() {
                     true => looks.style(policy),
                     false => SeriesStyle(nth),

@@ -1,11 +1,11 @@
-//! What was run, on which jobs.
+//! The setup of a study and its jobs.
 
 use tollgate_study::Experiment;
 
 use super::load::FinishedStudy;
 use crate::page::{PageBlock, PageCell, PageSection, PageTable};
 
-/// The section about it.
+/// Builds the section about the input.
 pub(super) fn section(finished: &FinishedStudy) -> PageSection {
     let (experiment, summary) = (finished.results.experiment(), &finished.summary);
     let mut facts = vec![("world", experiment.world.kind.to_string())];

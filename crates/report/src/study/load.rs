@@ -1,4 +1,4 @@
-//! A study that was run, as it lies in its folder.
+//! A finished study, read from its directory.
 
 use std::fs::{self, File};
 use std::io;
@@ -10,68 +10,68 @@ use tollgate_study::chart::{CHARTS_FILE, WorldChart};
 use tollgate_study::results::ResultsError;
 use tollgate_study::{ClaimResults, Experiment, StudyResults};
 
-/// Everything that a report tells of.
+/// A finished study with everything that a report needs.
 #[derive(Clone, Debug)]
 pub struct FinishedStudy {
-    /// What came out, a row a run.
+    /// The results, one row per run.
     pub results: StudyResults,
-    /// What the claims came to.
+    /// The results of the claims.
     pub ledger: ClaimResults,
-    /// What was run on.
+    /// The version, the input and the number of runs.
     pub summary: StudySummary,
-    /// The pictures that its world drew.
+    /// The pictures drawn by the world of the study.
     pub charts: Vec<WorldChart>,
 }
 
-/// What a study was run on.
+/// The summary of a study: its version, its input and the number of its runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StudySummary {
-    /// The version of tollgate that ran it.
+    /// The version of tollgate that ran the study.
     pub version: String,
-    /// Its jobs and its machine; none in a world without jobs of its own.
+    /// The jobs and the machine. None in a world without jobs of its own.
     pub input: Option<StudyInput>,
-    /// How many runs were made.
+    /// The number of runs.
     pub runs: u64,
 }
 
 /// The jobs and the machine of a study.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StudyInput {
-    /// Where its jobs come from.
+    /// The source of the jobs.
     pub workload: String,
-    /// How many jobs there are, before any is left out.
+    /// The number of jobs, before any are left out.
     pub jobs: u64,
-    /// What becomes of jobs that never ran.
+    /// The treatment of jobs that never ran.
     pub never_ran: String,
-    /// How many nodes the machine has.
+    /// The number of nodes of the machine.
     pub nodes: u32,
 }
 
-/// A folder that holds no finished study.
+/// An error while a study is read from its directory.
 #[derive(Debug, Error)]
 pub enum FinishedStudyError {
-    /// A file is not there, or cannot be read.
+    /// A file is missing or cannot be read.
     #[error("{}: cannot be read: {error}", file.display())]
     Io {
-        /// Which one.
+        /// The path of the file.
         file: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         error: io::Error,
     },
-    /// The summary is not one that a study writes.
+    /// The summary was not written by a study.
     #[error("{}: expected the summary of a study: {error}", file.display())]
     Summary {
         /// The file.
         file: PathBuf,
-        /// What is wrong with it.
+        /// The error of the parser.
         error: serde_json::Error,
     },
-    /// The pictures are none that a study writes.
+    /// The file of pictures was not written by a study.
     #[error("{}: expected the pictures of a study: {error}", file.display())]
     Charts {
         /// The file.
         file: PathBuf,
-        /// What is wrong with it.
+        /// The error of the parser.
         error: serde_json::Error,
     },
     /// The table of results does not belong to the summary.
@@ -79,13 +79,13 @@ pub enum FinishedStudyError {
     Results {
         /// The file.
         file: PathBuf,
-        /// What is wrong with it.
+        /// The mismatch.
         error: ResultsError,
     },
 }
 
 impl FinishedStudyError {
-    /// The next thing to try, if there is one.
+    /// Returns a hint about the next thing to try. None if there is no hint.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Io { error, .. } if error.kind() == io::ErrorKind::NotFound => {
@@ -99,10 +99,10 @@ impl FinishedStudyError {
 }
 
 impl FinishedStudy {
-    /// Reads the study in `folder`: its summary and its results. Claims are tested anew.
+    /// Reads the study in `folder`: its summary and its results. The claims are tested again.
     ///
     /// # Errors
-    /// [`FinishedStudyError`] if no study was run to its end there.
+    /// [`FinishedStudyError`] if the directory holds no finished study.
     pub fn read(folder: &Path) -> Result<Self, FinishedStudyError> {
         let file = folder.join("summary.json");
         let text = fs::read(&file).map_err(|error| FinishedStudyError::Io {
@@ -139,7 +139,7 @@ impl FinishedStudy {
     }
 }
 
-/// The pictures in the folder; none if its world drew none.
+/// Reads the pictures in the directory. The result is empty if the world of the study drew none.
 fn charts(folder: &Path) -> Result<Vec<WorldChart>, FinishedStudyError> {
     let file = folder.join(CHARTS_FILE);
     let text = match fs::read(&file) {

@@ -1,21 +1,21 @@
-//! What measures are called on axes, in which unit, and how far their axes go.
+//! Names, units and extents of measures on axes.
 
 use tollgate_risk::Objective;
 use tollgate_study::metric::RunMetric;
 
 use crate::axis::{AxisExtent, ChartAxis};
 
-/// A measure on an axis: its raw values are divided by [`ScaledAxis::per`].
+/// A measure on an axis. Its raw values are divided by [`ScaledAxis::per`].
 pub(super) struct ScaledAxis {
     pub(super) axis: ChartAxis,
     pub(super) per: f64,
 }
 
-/// From this many seconds on people count in hours, and in days.
+/// The number of seconds from which axes count in hours, and later in days.
 const HOURS_FROM_S: f64 = 7_200.0;
 const DAYS_FROM_S: f64 = 345_600.0;
 
-/// The axis of a measure of which the largest value is `most`.
+/// Returns the axis of a measure whose largest value is `most`.
 pub(super) fn scaled(measure: RunMetric, most: f64) -> ScaledAxis {
     let label = label(measure).to_owned();
     let (unit, per, extent) = match measure {
@@ -69,7 +69,7 @@ fn time_unit(most_s: f64) -> (&'static str, f64) {
     }
 }
 
-/// A measure in words.
+/// Returns the name of a measure.
 pub(super) const fn label(measure: RunMetric) -> &'static str {
     match measure {
         RunMetric::Wait => "mean wait of fulfilled jobs",
@@ -88,7 +88,7 @@ pub(super) const fn label(measure: RunMetric) -> &'static str {
     }
 }
 
-/// The measure of an objective.
+/// Returns the measure of an objective.
 pub(super) const fn of_objective(objective: Objective) -> RunMetric {
     match objective {
         Objective::Wait => RunMetric::Wait,
@@ -98,7 +98,7 @@ pub(super) const fn of_objective(objective: Objective) -> RunMetric {
     }
 }
 
-/// An objective as the literature writes it.
+/// Returns the name of an objective in the literature.
 pub(super) const fn objective(objective: Objective) -> &'static str {
     match objective {
         Objective::Wait => "wait",
@@ -108,7 +108,7 @@ pub(super) const fn objective(objective: Objective) -> &'static str {
     }
 }
 
-/// Several objectives as the literature writes them.
+/// Returns the names of several objectives in the literature.
 pub(super) fn objectives(several: &[Objective]) -> String {
     let names: Vec<&str> = several.iter().map(|&one| objective(one)).collect();
     names.join(", ")

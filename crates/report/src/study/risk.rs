@@ -11,7 +11,7 @@ use crate::axis::AxisExtent;
 use crate::page::{CellRole, PageBlock, PageCell, PageFigure, PageSection, PageTable};
 use crate::risk_plot::{RiskPlot, RiskPoint, RiskSeries};
 
-/// A combination of objectives that is to be plotted and ranked.
+/// A combination of objectives to be plotted and ranked.
 struct ObjectiveCombination {
     name: String,
     title: String,
@@ -19,7 +19,7 @@ struct ObjectiveCombination {
     weights: Weights,
 }
 
-/// A section a market and set.
+/// Builds one section per market and set.
 pub(super) fn sections(
     results: &StudyResults,
     looks: &PolicyStyles,
@@ -46,7 +46,7 @@ fn section(
 ) -> Option<PageSection> {
     let experiment = results.experiment();
     let analysis = RiskAnalysis::of(results, set, market, experiment.normalisation.0);
-    // An objective that has a weight may mean nothing in this market.
+    // An objective that has a weight may have no meaning in this market.
     combinations.retain(|combination| analysis.points(0, &combination.weights).is_ok());
     if combinations.is_empty() {
         return None;
@@ -88,8 +88,8 @@ fn section(
     Some(PageSection { heading, blocks })
 }
 
-/// The combinations that the experiment lists for a market and set; if it lists none for any,
-/// each objective that was measured, and all of them.
+/// Returns the combinations that the experiment lists for a market and set. If the experiment lists
+/// no combination at all, the result is each measured objective alone and all of them together.
 fn combinations(results: &StudyResults, market: usize, set: usize) -> Vec<ObjectiveCombination> {
     let experiment = results.experiment();
     if experiment.risk_plots.is_empty() {
@@ -142,7 +142,7 @@ fn default_combinations(
         .collect()
 }
 
-/// The objectives as the reader weighs them.
+/// Returns the combination of objectives with the reader's weights.
 fn weighted(
     results: &StudyResults,
     market: usize,
@@ -157,7 +157,7 @@ fn weighted(
     }
 }
 
-/// How the names of pictures of a market and set begin.
+/// Returns the prefix of the picture names of a market and set.
 fn prefix(results: &StudyResults, market: usize, set: usize) -> String {
     let experiment = results.experiment();
     format!(
@@ -166,7 +166,7 @@ fn prefix(results: &StudyResults, market: usize, set: usize) -> String {
     )
 }
 
-/// Plots of one market and set have the same axes, so that they can be compared.
+/// Returns the common axes of the plots of one market and set, so that the plots can be compared.
 fn common_extent(analysis: &RiskAnalysis, combinations: &[ObjectiveCombination]) -> AxisExtent {
     let points = combinations.iter().flat_map(|combination| {
         let policies = 0..analysis.policies().len();
@@ -180,7 +180,8 @@ fn common_extent(analysis: &RiskAnalysis, combinations: &[ObjectiveCombination])
 }
 
 impl ObjectiveCombination {
-    /// None if an objective is named twice, which checked experiments never do.
+    /// Creates a combination. None if an objective is named twice, which checked experiments never
+    /// do.
     fn new(name: String, title: String, objectives: Vec<Objective>) -> Option<Self> {
         let weights = Weights::equal(&objectives).ok()?;
         Some(Self {
@@ -191,7 +192,7 @@ impl ObjectiveCombination {
         })
     }
 
-    /// What it combines, with the weights unless all count the same.
+    /// Names the combined objectives, with their weights unless all weights are equal.
     fn describe(&self) -> String {
         let equal = Weights::equal(&self.objectives);
         if equal.as_ref() == Ok(&self.weights) {
@@ -201,7 +202,8 @@ impl ObjectiveCombination {
         }
     }
 
-    /// The points of a policy by scenario; none if an objective was not measured.
+    /// Returns the points of a policy by scenario. The result is empty if an objective was not
+    /// measured.
     fn points(&self, analysis: &RiskAnalysis, policy: usize) -> Vec<(usize, tollgate_risk::Risk)> {
         let points = analysis.points(policy, &self.weights).unwrap_or_default();
         let means = points.iter().map(|point| point.mean());
@@ -237,7 +239,7 @@ impl ObjectiveCombination {
     }
 }
 
-/// Both rankings of every combination, a line each.
+/// Builds a list of both rankings of every combination, one line each.
 fn rankings(analysis: &RiskAnalysis, combinations: &[ObjectiveCombination]) -> PageTable {
     let rows = combinations.iter().map(|combination| {
         let order = |by| {
@@ -264,8 +266,8 @@ fn rankings(analysis: &RiskAnalysis, combinations: &[ObjectiveCombination]) -> P
     }
 }
 
-/// Policies with a sign between neighbours: `=` for a tie, U+2248 where they cannot be told
-/// apart, `>` otherwise.
+/// Joins the names of the policies with a sign between neighbours: `=` for a tie, U+2248 for
+/// policies that cannot be told apart, `>` otherwise.
 fn inline_ranking(analysis: &RiskAnalysis, ranked: &[RankedPolicy]) -> String {
     let mut line = String::new();
     for (position, one) in ranked.iter().enumerate() {
@@ -282,7 +284,8 @@ fn inline_ranking(analysis: &RiskAnalysis, ranked: &[RankedPolicy]) -> String {
     line
 }
 
-/// One ranking with all figures that it goes by, as in Tables III and IV of Yeo & Buyya (2008).
+/// Builds one ranking with all the values that decide it, as in Tables III and IV of Yeo & Buyya
+/// (2008).
 fn details(
     analysis: &RiskAnalysis,
     combination: &ObjectiveCombination,
@@ -307,7 +310,7 @@ fn details(
     }))
 }
 
-/// The heads of the figures in the order of Table III.
+/// The column heads of the values, in the order of Table III.
 const HEADS: [&str; 4] = [
     "max. performance",
     "min. volatility",
@@ -315,7 +318,7 @@ const HEADS: [&str; 4] = [
     "volatility difference",
 ];
 
-/// Four figures given in the order of Table III, in the order in which a ranking weighs them.
+/// Reorders four values from the order of Table III to the order in which a ranking weighs them.
 fn by_weight<T>(by: Ranking, [a, b, c, d]: [T; 4]) -> [T; 4] {
     match by {
         Ranking::BestPerformance => [a, b, c, d],

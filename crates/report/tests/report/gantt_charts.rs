@@ -71,7 +71,7 @@ fn a_small_schedule() {
 }
 
 #[test]
-fn no_job_at_all_is_an_empty_chart() {
+fn no_jobs_give_an_empty_chart() {
     for nodes in [0, 1, 128] {
         texts(&svg(&[], nodes, |_| vec![]));
         let rejected = [job(i64::MAX / 2_000_000, 1, None, None)];
@@ -80,7 +80,7 @@ fn no_job_at_all_is_an_empty_chart() {
 }
 
 #[test]
-fn a_file_grows_with_jobs_and_not_with_nodes() {
+fn file_size_grows_with_jobs_not_with_nodes() {
     let jobs: Vec<Outcome> = (0..3000)
         .map(|index| {
             job(

@@ -71,7 +71,7 @@ fn a_small_chart() {
 }
 
 #[test]
-fn a_line_has_a_gap_where_there_is_no_value() {
+fn line_has_a_gap_at_a_missing_value() {
     let svg = small().to_svg();
     let said = texts(&svg);
     assert!(
@@ -92,7 +92,7 @@ fn a_line_has_a_gap_where_there_is_no_value() {
 }
 
 #[test]
-fn names_with_markup_are_shown_as_they_are() {
+fn markup_in_names_is_escaped() {
     let name = "a<b> & \"c\" <script>alert('x')</script>";
     let mut chart = small();
     name.clone_into(&mut chart.title);
@@ -106,7 +106,7 @@ fn names_with_markup_are_shown_as_they_are() {
 }
 
 #[test]
-fn what_makes_no_line_leaves_an_empty_chart() {
+fn degenerate_series_give_a_well_formed_chart() {
     let inputs = [
         vec![],
         vec![series("none", 0, vec![])],
@@ -132,7 +132,7 @@ fn what_makes_no_line_leaves_an_empty_chart() {
 
 proptest! {
     #[test]
-    fn whatever_the_points_the_picture_is_sound(
+    fn any_points_give_a_well_formed_chart(
         points in prop::collection::vec((any::<f64>(), prop::option::of(any::<f64>()), any::<(f64, f64)>()), 0..20),
         name in "\\PC{0,40}",
     ) {

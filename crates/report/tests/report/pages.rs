@@ -79,7 +79,7 @@ fn a_small_page() {
 }
 
 #[test]
-fn a_page_needs_nothing_else() {
+fn page_is_self_contained() {
     let html = page("A study").to_html();
     let addresses = html.matches("http").count();
     assert_eq!(
@@ -92,14 +92,14 @@ fn a_page_needs_nothing_else() {
 }
 
 #[test]
-fn words_with_markup_are_shown_as_they_are() {
+fn markup_in_text_is_escaped() {
     let html = page(MARKUP).to_html();
     assert!(!html.contains("<script"));
     assert_eq!(html.matches("&lt;script&gt;").count(), 10);
 }
 
 #[test]
-fn the_name_of_a_picture_leads_nowhere_else() {
+fn figure_name_cannot_escape_its_directory() {
     assert_eq!(
         PageFigure::new("../a/b\\c:é", String::new()).name(),
         "..-a-b-c--"
@@ -107,7 +107,7 @@ fn the_name_of_a_picture_leads_nowhere_else() {
 }
 
 #[test]
-fn pictures_are_written_beside_the_page() {
+fn figures_are_written_next_to_the_page() {
     let place = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("pages");
     write::write(&page("A study"), &place).unwrap();
     let html = fs::read_to_string(place.join(write::PAGE_FILE)).unwrap();
@@ -125,7 +125,7 @@ fn pictures_are_written_beside_the_page() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_made_is_named() {
+fn error_names_a_directory_that_cannot_be_created() {
     let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("in-the-way");
     fs::write(&file, "").unwrap();
     let error = write::write(&page("A study"), &file)

@@ -48,7 +48,7 @@ fn a_small_plot() {
 }
 
 #[test]
-fn what_makes_no_line_leaves_its_points() {
+fn degenerate_points_have_no_trend_line() {
     for points in [
         &[][..],
         &[(0.2, 0.5)],
@@ -68,7 +68,7 @@ fn what_makes_no_line_leaves_its_points() {
 
 proptest! {
     #[test]
-    fn whatever_the_points_the_picture_is_sound(
+    fn any_points_give_a_well_formed_plot(
         points in prop::collection::vec((0.0..=0.5f64, 0.0..=1.0f64), 0..13),
     ) {
         texts(&plot(vec![series("any", 2, &points)]).to_svg());

@@ -1,4 +1,4 @@
-//! The page about a study that was run.
+//! The page about a finished study.
 
 use std::fs;
 use std::num::NonZeroUsize;
@@ -9,7 +9,8 @@ use tollgate_study::{Experiment, ExperimentOverrides, OnExistingResults, OutputD
 
 use crate::xml::texts;
 
-/// Two markets and sets, one scenario, and everything that can be listed.
+/// A study of two markets and two sets with one scenario, which lists everything that can be
+/// listed.
 const LISTED: &str = r#"
 name = "small"
 title = "A small <study>"
@@ -69,7 +70,7 @@ policies = ["libra"]
 relation = "rising"
 "#;
 
-/// Nobody pays, nothing is listed.
+/// A study without payments that lists nothing.
 const BARE: &str = r#"
 name = "bare"
 title = "Nothing listed"
@@ -113,7 +114,7 @@ fn finished(name: &str, text: &str) -> FinishedStudy {
 }
 
 #[test]
-fn what_is_listed_is_shown_and_nothing_else() {
+fn only_listed_figures_are_shown() {
     let page = page(&finished("listed", LISTED), None);
     let headings: Vec<&str> = page.sections.iter().map(|s| s.heading.as_str()).collect();
     let risk = "Risk analysis: commodity market, set A, accurate";
@@ -139,7 +140,7 @@ fn what_is_listed_is_shown_and_nothing_else() {
 }
 
 #[test]
-fn weights_are_plotted_and_ranked_beside_what_is_listed() {
+fn custom_weights_are_plotted_next_to_listed_objectives() {
     let weights = "wait=0.25,sla=0.75".parse().unwrap();
     let page = page(&finished("weights", LISTED), Some(&weights));
     let pictures = page.pictures();
@@ -148,10 +149,10 @@ fn weights_are_plotted_and_ranked_beside_what_is_listed() {
 }
 
 #[test]
-fn a_policy_looks_the_same_in_every_picture() {
+fn policy_has_the_same_style_in_every_figure() {
     let page = page(&finished("looks", LISTED), None);
     for svg in page.pictures().values() {
-        // Second of the experiment's policies, wherever it stands in a picture.
+        // The second policy of the experiment, at any position in a picture.
         let (before, _) = svg
             .split_once(">libra</text>")
             .expect("libra in the legend");
@@ -161,7 +162,7 @@ fn a_policy_looks_the_same_in_every_picture() {
 }
 
 #[test]
-fn where_nothing_is_listed_all_that_was_measured_is_shown() {
+fn without_a_list_every_measured_metric_is_shown() {
     let page = page(&finished("bare", BARE), None);
     let pictures = page.pictures();
     let names: Vec<&str> = pictures.keys().copied().collect();
@@ -187,13 +188,13 @@ fn where_nothing_is_listed_all_that_was_measured_is_shown() {
 }
 
 #[test]
-fn the_same_study_gives_the_same_bytes() {
+fn same_study_gives_the_same_bytes() {
     let once = page(&finished("once", LISTED), None).to_html();
     assert_eq!(once, page(&finished("twice", LISTED), None).to_html());
 }
 
 #[test]
-fn a_folder_without_a_study_says_what_is_missing() {
+fn error_names_the_missing_file_of_a_study() {
     let nothing = folder("nothing");
     let error = FinishedStudy::read(&nothing).unwrap_err();
     assert!(

@@ -1,9 +1,9 @@
-//! Pictures are sound documents.
+//! Checks that pictures are well-formed documents.
 
 use tollgate_report::png;
 
-/// Checks that an SVG document is well-formed, that nothing in it needs a network, and that
-/// every number in its paths is one; and gives its texts.
+/// Checks that an SVG document is well-formed, needs no network, and has only numbers in its paths.
+/// Returns its texts.
 #[track_caller]
 pub(crate) fn texts(svg: &str) -> Vec<String> {
     let document = roxmltree::Document::parse(svg).expect("a well-formed document");
@@ -26,7 +26,7 @@ pub(crate) fn texts(svg: &str) -> Vec<String> {
         .collect()
 }
 
-/// Checks that a picture can be drawn, and draws the same bytes twice.
+/// Checks that a picture can be drawn and that two drawings have the same bytes.
 #[track_caller]
 pub(crate) fn drawn(svg: &str) -> Vec<u8> {
     let png = png::from_svg(svg, 1.0).expect("a picture");
@@ -36,7 +36,7 @@ pub(crate) fn drawn(svg: &str) -> Vec<u8> {
 }
 
 #[test]
-fn letters_are_drawn_without_fonts_of_the_system() {
+fn text_is_drawn_without_system_fonts() {
     let with = |text: &str| {
         let svg = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"60\" height=\"20\" \

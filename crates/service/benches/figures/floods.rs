@@ -1,4 +1,4 @@
-//! How long one user's quotes take while another user floods the service.
+//! Latency of one user's quotes while another user floods the service.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,19 +15,19 @@ use tollgate_service::store::{JobProgram, Store};
 
 use crate::server::{NODES, config};
 
-/// Requests of the flood that are under way at a time: as many as one user may have connections.
+/// Number of concurrent requests of the flood: a user's maximum number of connections.
 const FLOOD: usize = 64;
 const ROUND: Duration = Duration::from_secs(5);
-/// How long the other user thinks between two quotes.
+/// Pause between two quotes of the other user.
 const PAUSE: Duration = Duration::from_millis(5);
 
 const FLOODER: u32 = 1;
 const OTHER: u32 = 2;
 
-/// What a flood is made of.
+/// A request of the flood.
 type FloodRequest = fn(&ControllerHandle);
 
-/// Prints the median and the longest time of the other user's quotes, a line a flood.
+/// Prints the median and the maximum latency of the other user's quotes, one line per flood.
 pub(crate) fn measure() {
     let floods: [(&str, Option<FloodRequest>); 5] = [
         ("nothing", None),
@@ -61,7 +61,7 @@ pub(crate) fn measure() {
     }
 }
 
-/// The times of the other user's quotes, ascending, and how many requests the flood was.
+/// Returns the latencies of the other user's quotes, ascending, and the number of flood requests.
 fn round(door: &ControllerHandle, flood: Option<FloodRequest>) -> (Vec<Duration>, u64) {
     let over = Arc::new(AtomicBool::new(false));
     let drops = AtomicU64::new(0);
@@ -113,7 +113,7 @@ fn answer<T>(
 ) {
     let (reply, answer) = oneshot::channel();
     door.send(ask(reply));
-    // A quote too many is refused, which is an answer too.
+    // The rejection of a quote above the limit is a response too.
     drop(answer.blocking_recv().expect("an answer"));
 }
 
@@ -143,7 +143,7 @@ fn reserve(door: &ControllerHandle) {
     });
 }
 
-/// Submits a job that its user holds back, with so many bytes of environment.
+/// Submits a held job with `bytes` of environment.
 fn submit(door: &ControllerHandle, bytes: usize) {
     let held = SubmissionOptions {
         held: true,

@@ -1,4 +1,4 @@
-//! A service that has nothing to do and much to remember.
+//! An idle service with a large history.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,14 +16,14 @@ use tollgate_service::store::{CommandBatch, JobProgram, Store};
 
 use crate::server::{BenchServer, NODES, config};
 
-/// Jobs that are handed in and end in one transaction each.
+/// Number of jobs that are submitted, and end, in one transaction each.
 const BATCH: u64 = 20;
-/// So many go through the very service; what is stored of them is then copied.
+/// Number of jobs that run through a real core; their rows are then copied.
 const REAL: u64 = 20_000;
-/// Users, and what each of them calls its jobs.
+/// Number of users, and of job names per user.
 const USERS: u64 = 50;
 const NAMES: u64 = 20;
-/// How long the service is watched.
+/// Time to observe the service.
 const WATCHED: Duration = Duration::from_secs(60);
 
 pub(crate) fn measure(jobs: u64) {
@@ -58,7 +58,7 @@ pub(crate) fn measure(jobs: u64) {
     );
 }
 
-/// Jobs that went through the very service, each of which ran for a while.
+/// Runs jobs through a real core, each with some run time.
 fn fill(folder: &Path, jobs: u64) {
     let mut store = Store::open(&folder.join("tollgate.db")).expect("a store");
     let rules = config().rules().expect("settings");
@@ -97,8 +97,8 @@ fn fill(folder: &Path, jobs: u64) {
     store.save(&mut core).expect("it is written");
 }
 
-/// Stores what is known of the first `real` jobs again under other numbers, up to `jobs`. Nothing is
-/// handed in to such a store any more: the service does not know those numbers.
+/// Copies the rows of the first `real` jobs under other numbers, up to `jobs`. The copies are
+/// unknown to the core, so the store accepts no further submissions.
 fn copy(folder: &Path, real: u64, jobs: u64) {
     let mut connection = Connection::open(folder.join("tollgate.db")).expect("a store");
     let transaction = connection.transaction().expect("a transaction");
@@ -167,7 +167,7 @@ fn program() -> JobProgram {
     }
 }
 
-/// Processor time of a process, in ticks of 10 ms.
+/// Returns the processor time of a process, in ticks of 10 ms.
 fn cpu_ticks(pid: u32) -> u64 {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
     let after_name = stat.rsplit(')').next().unwrap_or_default();

@@ -1,10 +1,9 @@
-//! What the service costs, measured from outside: a service of its own process, over an engine that
-//! runs nothing.
+//! Cost of the service, measured from outside: a service process on an engine that runs nothing.
 //!
-//! `cargo bench -p tollgate-service` asks for quotes over connections that are kept alive;
-//! `cargo bench -p tollgate-service -- idle [JOBS]` fills a store with jobs that have finished (a
-//! million unless said) and looks at memory and processor time of a service that has nothing to do;
-//! `cargo bench -p tollgate-service -- floods` asks for one user's quotes while another user floods it.
+//! `cargo bench -p tollgate-service` measures quotes over kept-alive connections; `cargo bench -p
+//! tollgate-service -- idle [JOBS]` fills a store with finished jobs (default: a million) and
+//! measures memory and processor time of an idle service; `cargo bench -p tollgate-service --
+//! floods` measures one user's quotes while another user floods the service.
 
 mod floods;
 mod idle;

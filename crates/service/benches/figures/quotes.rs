@@ -1,4 +1,4 @@
-//! Quotes a second.
+//! Quotes per second.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use tollgate_service::api::types::{JobDecision, JobRequest, SubmitResponse};
 
 use crate::server::BenchServer;
 
-/// Connections that ask at the same time.
+/// Number of parallel connections.
 const CONNECTIONS: usize = 4;
 const ROUND: Duration = Duration::from_secs(3);
 const ROUNDS: usize = 3;
@@ -57,7 +57,7 @@ fn request(estimate_s: f64, deadline_s: f64) -> JobRequest {
     }
 }
 
-/// Answers a second, over all connections.
+/// Returns the number of responses per second over all connections.
 fn round(server: &BenchServer, request: &Option<JobRequest>) -> f64 {
     let clients: Vec<ApiClient> = (0..CONNECTIONS).map(|_| server.client()).collect();
     let began = Instant::now();

@@ -8,11 +8,11 @@ use tollgate_engine::sim_engine::SimProgram;
 use tollgate_engine::{SimEngine, SimHost};
 use tollgate_service::{ApiClient, DataDir, ServeOptions, ServiceConfig, data_dir};
 
-/// Cores of the machine that runs nothing.
+/// Number of nodes of the simulated host.
 pub(crate) const NODES: u32 = 16;
 
-/// The settings: what a site gets that sets nothing, but somebody pays, and as many tasks share a
-/// core as come: more on one than any site would want is what is hardest to look ahead over.
+/// Returns the default configuration, with a market and practically no limit on tasks per node.
+/// Many tasks on one node make predictions most expensive.
 pub(crate) fn config() -> ServiceConfig {
     ServiceConfig {
         market: "commodity".to_owned(),
@@ -21,7 +21,7 @@ pub(crate) fn config() -> ServiceConfig {
     }
 }
 
-/// The service itself. Its machine's clock stands still, so that what runs never ends.
+/// Runs the service. The clock of its simulated host stands still, so jobs never end.
 pub(crate) fn serve(path: &Path) {
     let folder = DataDir::lock(path).expect("a folder");
     let world = SimHost::new(NODES, 1 << 30, SimProgram::of_command);
@@ -31,7 +31,7 @@ pub(crate) fn serve(path: &Path) {
         .expect("it serves");
 }
 
-/// A service that ends with this.
+/// A service process, killed on drop.
 pub(crate) struct BenchServer {
     child: Child,
     folder: tempfile::TempDir,

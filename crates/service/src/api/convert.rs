@@ -1,4 +1,4 @@
-//! The wire's words in ours, and ours in the wire's.
+//! Conversion between API types and internal types.
 
 use std::path::Path;
 use std::str::FromStr;
@@ -21,7 +21,8 @@ use crate::core::{
 };
 use crate::store::{self, JobProgram, JobRow};
 
-/// What decisions depend on, of a job that `user` submits; without its deadline if that is an instant.
+/// Returns the submission of `user`: the part of a request that decisions depend on. A deadline
+/// given as an instant is left out.
 pub(super) fn submission(request: &JobRequest, user: u32) -> Result<Submission, ApiError> {
     check_program(request)?;
     if request.procs == 0 {
@@ -49,7 +50,7 @@ pub(super) fn submission(request: &JobRequest, user: u32) -> Result<Submission, 
     })
 }
 
-/// Whether it is many tasks, and what it waits for.
+/// Returns the array and the dependencies of a request.
 fn submission_options(request: &JobRequest) -> Result<SubmissionOptions, ApiError> {
     let array = request.array.as_deref().map(array_spec).transpose()?;
     if array.is_some() && request.hold_s.is_some() {
@@ -84,7 +85,7 @@ fn submission_options(request: &JobRequest) -> Result<SubmissionOptions, ApiErro
     })
 }
 
-/// `1-1000`, `1,3,7-9`, `0-99:3%4`.
+/// Parses task numbers: `1-1000`, `1,3,7-9`, `0-99:3%4`.
 fn array_spec(words: &str) -> Result<ArraySpec, ApiError> {
     let expected = "numbers of tasks as in 1-1000, 1,3,7-9 or 0-99:3%4";
     let bad = || ApiError::field("array", expected);
@@ -102,7 +103,7 @@ fn array_spec(words: &str) -> Result<ArraySpec, ApiError> {
     })
 }
 
-/// `7`, `ok:7`, `any:7`.
+/// Parses a dependency: `7`, `ok:7`, `any:7`.
 fn dependency(word: &str) -> Result<JobDependency, ApiError> {
     let (need, job) = match word.split_once(':') {
         Some(("ok", job)) => (DependencyCondition::Success, job),
@@ -118,7 +119,7 @@ fn dependency(word: &str) -> Result<JobDependency, ApiError> {
     })
 }
 
-/// A number of digits alone: the standard library reads `+7` too.
+/// Parses a number that consists of digits only: the standard library accepts `+7` too.
 fn digits<T: FromStr>(word: &str) -> Option<T> {
     let plain = word.bytes().all(|byte| byte.is_ascii_digit());
     plain.then(|| word.parse().ok()).flatten()
@@ -134,7 +135,7 @@ fn reservation_span(request: &JobRequest) -> Result<Option<Span>, ApiError> {
     }
 }
 
-/// The name that was given; without one, as much of the program's as a name may hold.
+/// Returns the given name; without one, the program's file name, cut to the maximum length.
 fn name(request: &JobRequest) -> Result<String, ApiError> {
     let Some(name) = &request.name else {
         let program = request.command.first().map_or("", String::as_str);
@@ -161,8 +162,8 @@ fn span(field: &str, secs: Option<f64>) -> Result<Option<Span>, ApiError> {
     }
 }
 
-/// The instant by which a job must have finished, if that was said. How long that leaves depends on
-/// the clock that is decided by.
+/// Returns the deadline if it is given as an instant. The span until then depends on the clock of
+/// the decision.
 pub(super) fn due(request: &JobRequest) -> Result<Option<Instant>, ApiError> {
     let Some(at) = &request.deadline_at else {
         return Ok(None);
@@ -198,7 +199,7 @@ fn confidence(probability: Option<f64>) -> Result<Option<u32>, ApiError> {
     }
 }
 
-/// What a job runs.
+/// Returns the program of a job.
 pub(super) fn program(request: JobRequest) -> Result<JobProgram, ApiError> {
     check_program(&request)?;
     if request.command.first().is_none_or(String::is_empty) {
@@ -215,7 +216,7 @@ pub(super) fn program(request: JobRequest) -> Result<JobProgram, ApiError> {
     })
 }
 
-/// Checks what a job runs as far as it is said: a quote may leave the program out.
+/// Checks the given parts of the program: a quote may leave the program out.
 fn check_program(request: &JobRequest) -> Result<(), ApiError> {
     let has_nul = |word: &String| word.contains('\0');
     if request.command.iter().any(has_nul) {
@@ -254,7 +255,7 @@ fn check_program(request: &JobRequest) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// What a job is told.
+/// Returns the response to a submission.
 pub(super) fn submit_response(id: Option<u64>, answer: &core::SubmitOutcome) -> SubmitResponse {
     let (decision, price, reasons) = decision_of(&answer.admission);
     let parts = answer.groups.iter().map(|part| {
@@ -325,7 +326,7 @@ fn job_offer(now: Instant, offer: &core::CounterOffer) -> JobOffer {
     }
 }
 
-/// What is to be expected of a job.
+/// Returns the forecast for a job.
 pub(super) fn job_forecast(prospect: &JobPrediction) -> JobForecast {
     JobForecast {
         expected_start_at: format_iso(prospect.start),
@@ -336,7 +337,7 @@ pub(super) fn job_forecast(prospect: &JobPrediction) -> JobForecast {
     }
 }
 
-/// A job as it is stored.
+/// Converts a stored job.
 pub(super) fn job_details(row: JobRow) -> JobDetails {
     let id = row.id;
     let program = row.program;
@@ -391,7 +392,7 @@ fn array_status(row: store::ArrayRow) -> ArrayStatus {
     }
 }
 
-/// A status in words, as a shell says it.
+/// Returns the exit code of a status, as a shell reports it.
 fn exit_code(status: &str) -> Option<u8> {
     let mut words = status.split(' ');
     let number = |word: Option<&str>| word.and_then(|word| word.parse::<u8>().ok());
@@ -403,7 +404,7 @@ fn exit_code(status: &str) -> Option<u8> {
     }
 }
 
-/// What was booked for a user on a day.
+/// Converts the bookings of a user on a day.
 pub(super) fn account_entry(account: &store::AccountRow) -> AccountEntry {
     let day = Timestamp::from_second(account.day * 86_400).unwrap_or(Timestamp::MAX);
     AccountEntry {

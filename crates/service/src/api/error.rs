@@ -1,4 +1,4 @@
-//! What goes wrong with a request, as an answer.
+//! Errors of requests and their HTTP responses.
 
 use axum::Json;
 use axum::extract::rejection::{JsonRejection, QueryRejection};
@@ -13,10 +13,10 @@ use crate::controller::RequestError;
 use crate::core::CommandError;
 use crate::store::StoreError;
 
-/// The most bytes of a problem in words.
+/// Maximum length of an error message, in bytes.
 const MAX_ERROR_TEXT_LEN: usize = 4_096;
 
-/// Why a request is not answered as it was meant.
+/// An error response to a request.
 #[derive(Debug)]
 pub(crate) struct ApiError {
     status: StatusCode,
@@ -33,18 +33,19 @@ impl ApiError {
         }
     }
 
-    /// A field of a request that is not as it must be.
+    /// Returns the error for an invalid field of a request.
     pub(super) fn field(field: &str, expected: &str) -> Self {
         let error = format!("{field}: expected {expected}");
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, error)
     }
 
-    /// A job that is not there, and one that is somebody else's: nobody can tell which.
+    /// Returns the error for an unknown job. A job of another user gets the same error, so that the
+    /// two cannot be told apart.
     pub(super) fn unknown_job() -> Self {
         Self::new(StatusCode::NOT_FOUND, "no such job")
     }
 
-    /// The keeper has stopped.
+    /// Returns the error after the controller has stopped.
     pub(super) fn stopping() -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "the service is stopping")
     }
@@ -54,8 +55,8 @@ impl ApiError {
         self.status
     }
 
-    /// Logs what an operator wants to know of: what is not allowed, what is too much, what is
-    /// broken. The rest concerns the client alone.
+    /// Logs errors that matter to an operator as warnings: denied access, exceeded limits and
+    /// faults of the service. Other errors concern the client alone.
     fn log(&self) {
         let status = self.status.as_u16();
         let reason = self.error.as_str();
@@ -137,8 +138,8 @@ impl IntoResponse for ApiError {
     }
 }
 
-/// The answer to a request of this `method`, in JSON if it is a problem, also where the framework
-/// found it: a path that is not UTF-8, a method that the path does not have.
+/// Returns the response to a request of this `method`, with an error as JSON. The framework's own
+/// errors are included: a path that is not UTF-8, a method that the path does not have.
 pub(super) async fn errors_as_json(method: &Method, response: Response) -> Response {
     let status = response.status();
     let failed = status.is_client_error() || status.is_server_error();

@@ -1,10 +1,10 @@
-//! Why a job is where it is, in words.
+//! Explanations of the state of a job, as text.
 
 use super::timestamp::format_iso;
 use super::types::{ArrayStatus, JobDetails};
 use crate::controller::TaskOutlook;
 
-/// Why a job is where it is. Counts of other jobs, never their numbers.
+/// Explains the state of a job. The text has counts of other jobs, never their numbers.
 pub(super) fn explanation_sentences(job: &JobDetails, story: Option<&TaskOutlook>) -> Vec<String> {
     let mut words = Vec::new();
     if let Some(array) = &job.array {
@@ -39,7 +39,7 @@ pub(super) fn explanation_sentences(job: &JobDetails, story: Option<&TaskOutlook
         }
         ("rejected", _) => words.push(format!("rejected: {}", job.reasons.join(", "))),
         (state, _) => {
-            // A status such as `lost (worker disconnected)` says the state already.
+            // A status such as `lost (worker disconnected)` already contains the state.
             words.push(match job.status.as_deref() {
                 Some(status) if status.starts_with(state) => status.to_owned(),
                 Some(status) => format!("{state}: {status}"),
@@ -63,7 +63,7 @@ fn dependency_sentence(story: Option<&TaskOutlook>) -> String {
     }
 }
 
-/// That the job before it did not end as it should, if that is why it was cancelled.
+/// Returns the explanation if the job was cancelled because a job that it depends on failed.
 fn failed_dependency(job: &JobDetails) -> Option<String> {
     let by = job
         .reasons

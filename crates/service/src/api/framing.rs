@@ -1,8 +1,10 @@
-//! A request that states its length in two ways: `content-length` beside `transfer-encoding`.
+//! Detection of requests that state their length in two ways: `content-length` and
+//! `transfer-encoding`.
 //!
-//! Two programs on the way may disagree about where such a request ends, and the next one begins
-//! (request smuggling), so it is answered 400 and its connection closes (RFC 9112, section 6.1).
-//! hyper drops `content-length` before a handler can see it, so the bytes are looked at on their way in.
+//! Two programs on the way may disagree about where such a request ends and the next one begins
+//! (request smuggling). The service answers 400 and closes the connection (RFC 9112, section 6.1).
+//! hyper drops `content-length` before a handler can see it, so this module inspects the raw bytes
+//! as they arrive.
 
 use std::io;
 use std::pin::Pin;
@@ -17,30 +19,30 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::error::ApiError;
 
-/// The two headers, as the beginning of a line.
+/// Length of the longer header name with its colon, in bytes.
 const FRAMING_HEADERS: [&[u8]; 2] = [b"content-length:", b"transfer-encoding:"];
-/// The length of the longer one.
+/// Length of the longer header name, in bytes.
 const MAX_NAME: usize = 18;
 
-/// A stream of requests whose lines are looked at.
+/// A stream of requests that inspects each line.
 pub(super) struct FramingWatch<S> {
     stream: S,
     lines: HeadLines,
     ambiguous: AmbiguousFraming,
 }
 
-/// A flag: a request with both headers has come in.
+/// A flag, set once a request with both headers has arrived.
 #[derive(Clone, Default)]
 pub(super) struct AmbiguousFraming(Arc<AtomicBool>);
 
-/// The lines since the last empty one, as far as they matter here. A head is never interrupted by
-/// an empty line, so both headers of one request are seen together. A body adds lines of its own, but
-/// no JSON document has a line that begins with the name of a header.
+/// State of the lines since the last empty line. A head is never interrupted by an empty line, so
+/// both headers of one request are seen together. A body adds lines of its own, but no JSON
+/// document has a line that begins with the name of a header.
 #[derive(Default)]
 struct HeadLines {
-    /// The beginning of the present line.
+    /// The start of the current line.
     line: Vec<u8>,
-    /// Which of the two headers came.
+    /// One flag per header: whether it was seen.
     seen: [bool; 2],
 }
 
@@ -59,7 +61,7 @@ impl<S> FramingWatch<S> {
 }
 
 impl AmbiguousFraming {
-    /// The answer to the request at hand if the connection must not go on.
+    /// Returns the error response if the connection must be closed.
     pub(super) fn refusal(&self) -> Option<Response> {
         self.0.load(Ordering::Acquire).then(|| {
             let error = "expected content-length or transfer-encoding, not both";
@@ -72,7 +74,7 @@ impl AmbiguousFraming {
 }
 
 impl HeadLines {
-    /// Looks at the next bytes; true if one request has both headers.
+    /// Inspects the next bytes; returns true if one request has both headers.
     fn take(&mut self, mut bytes: &[u8]) -> bool {
         while let Some(end) = bytes.iter().position(|&byte| byte == b'\n') {
             self.keep(&bytes[..end]);
@@ -148,7 +150,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for FramingWatch<S> {
 mod tests {
     use super::*;
 
-    /// Whether the bytes are found ambiguous, in pieces of `size` bytes.
+    /// Returns whether the bytes are found ambiguous if they arrive in pieces of `size` bytes.
     fn is_ambiguous(bytes: &str, size: usize) -> bool {
         let mut lines = HeadLines::default();
         let mut pieces = bytes.as_bytes().chunks(size);
@@ -156,13 +158,13 @@ mod tests {
     }
 
     #[test]
-    fn head_with_both_headers_is_ambiguous_however_it_is_cut() {
+    fn head_with_both_headers_is_ambiguous_in_any_chunking() {
         let both =
             "POST / HTTP/1.1\r\nContent-Length: 3\r\nhost: x\r\nTRANSFER-ENCODING: chunked\r\n";
         for size in 1..40 {
             assert!(is_ambiguous(both, size), "{size}");
             assert!(is_ambiguous(&both.replace('\r', ""), size), "{size}");
-            // Behind the body of the request before it, which ends without a new line.
+            // The second request follows a body that does not end with a newline.
             let second = format!("POST / HTTP/1.1\ncontent-length: 2\n\n{{}}{both}");
             assert!(is_ambiguous(&second, size), "{size}");
         }

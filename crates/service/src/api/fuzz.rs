@@ -1,4 +1,4 @@
-//! What a job must be like that passed the checks of a request, for the fuzz targets.
+//! Invariants of a job whose request passed the checks, for the fuzz targets.
 
 use tollgate_model::Span;
 
@@ -6,7 +6,7 @@ use super::convert;
 use super::limits::MAX_NAME;
 use super::types::JobRequest;
 
-/// Checks the job that a request asks for; false if it asks for none.
+/// Checks the job of a request; returns false if the request is invalid.
 pub(crate) fn check_job(request: JobRequest) -> bool {
     let submission = convert::submission(&request, 1);
     let is_job = submission.is_ok();

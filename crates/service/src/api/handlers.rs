@@ -1,4 +1,4 @@
-//! What each path answers.
+//! The handlers of the paths.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -33,55 +33,56 @@ use crate::permits::KeyedSemaphore;
 use crate::store::{JobFilter, JobRow, StoreError, StoreReader};
 use crate::workers::WorkerAcceptor;
 
-/// How long the thread that decides may take to say that it is there: many of the longest turns.
+/// Maximum time for the controller thread to answer a health check: many times its longest tick.
 const PING_TIMEOUT: Duration = Duration::from_secs(5);
-/// The most jobs of one answer.
+/// Maximum number of jobs in a response.
 const MAX_JOBS: u32 = 10_000;
 
-/// Whose jobs a peer may see and change; none if everybody's.
+/// Returns the user whose jobs a peer may see and change; None if the peer may access the jobs of
+/// all users.
 pub(super) fn visible_user(peer: &Peer) -> Option<u32> {
     (!peer.operator).then_some(peer.user)
 }
 
-/// What the paths need to answer.
+/// Shared state of the handlers.
 #[derive(Clone)]
 pub struct ApiState {
-    /// The way to the keeper.
+    /// The handle of the controller.
     pub door: ControllerHandle,
-    /// The store, to read.
+    /// The store, for reading.
     pub reader: Arc<Mutex<StoreReader>>,
-    /// What is said about the service itself.
+    /// Static facts about the service.
     pub info: Arc<ServiceInfo>,
-    /// Whom it lets do what, and how much.
+    /// Access rules and limits.
     pub access: AccessRules,
-    /// Whom tokens stand for.
+    /// Tokens and certificates.
     pub credentials: Arc<CredentialStore>,
-    /// What happens to jobs.
+    /// Events of jobs.
     pub log: EventLog,
-    /// What is counted.
+    /// The service's counters.
     pub metrics: Arc<ServiceMetrics>,
-    /// Streams of events of each user.
+    /// Limit on the event streams of each user.
     pub stream_permits: KeyedSemaphore<u32>,
-    /// Tells the time.
+    /// The clock.
     pub clock: fn() -> tollgate_model::Instant,
-    /// Where workers come in.
+    /// The entry point of worker connections.
     pub worker_acceptor: WorkerAcceptor,
 }
 
-/// What is said about the service itself.
+/// Static facts about the service.
 #[derive(Clone, Debug)]
 pub struct ServiceInfo {
-    /// Who gets in.
+    /// The admission policy.
     pub policy: String,
-    /// Who pays.
+    /// The pricing model.
     pub market: String,
-    /// Since when it has been up.
+    /// Start of the service.
     pub since: tollgate_model::Instant,
 }
 
 pub(super) type JsonResult<T> = Result<Json<T>, ApiError>;
 
-/// Every path.
+/// Returns the router with every path.
 pub fn router(service: ApiState) -> Router {
     let paths = router::all().into_iter();
     let routes = paths.fold(Router::new(), |routes, endpoint| {
@@ -94,8 +95,8 @@ pub fn router(service: ApiState) -> Router {
         .with_state(service)
 }
 
-/// Takes in the whole request before anything is done about it: a client that sends it slowly, or
-/// too much of it, keeps nobody busy.
+/// Reads the whole request body before the handler runs, so that a slow or oversized request does
+/// not keep a handler busy.
 async fn buffer_body(
     State(limits): State<ServiceLimits>,
     request: Request,
@@ -122,7 +123,8 @@ async fn buffer_body(
     Ok(next.run(Request::from_parts(head, body.into())).await)
 }
 
-/// Asks the thread that decides: a service whose other threads answer may still be stuck.
+/// Asks the controller thread for a sign of life: the other threads may still answer while it is
+/// stuck.
 pub(super) async fn healthz(State(service): State<ApiState>) -> Result<&'static str, ApiError> {
     ping(&service.door).await
 }
@@ -177,7 +179,7 @@ pub(super) async fn submit(
     Ok((status, Json(answer)))
 }
 
-/// Before an array is spread out.
+/// Rejects an oversized array before it is expanded.
 fn check_size(service: &ApiState, submission: &Submission) -> Result<(), ApiError> {
     let most = service.access.limits.array;
     if submission.n_tasks() <= u64::from(most) {
@@ -219,7 +221,7 @@ pub(super) async fn quote(
     Ok(Json(convert::submit_response(id, &answer)))
 }
 
-/// A quote that is held becomes a job: of the request only counts what it runs.
+/// Claims a reserved quote as a job. Only the program is taken from the request.
 pub(super) async fn claim(
     State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
@@ -268,7 +270,7 @@ pub(super) async fn status(
         running: census.running,
         workers: census.workers,
         workers_disconnected: census.workers_disconnected,
-        // What all earned together is for who may see what each did.
+        // The total that all jobs earned is only for a peer that may see what each job earned.
         shadow: census
             .shadow
             .filter(|_| peer.operator)
@@ -326,7 +328,7 @@ pub(super) struct TasksQuery {
     limit: Option<u32>,
 }
 
-/// The tasks of an array, each as a job.
+/// Lists the tasks of an array, each as a job.
 pub(super) async fn tasks(
     State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
@@ -379,7 +381,7 @@ pub(super) struct WaitQuery {
     decision: bool,
 }
 
-/// Answers when the job is over, or decided about.
+/// Answers once the job is finished or decided.
 pub(super) async fn wait(
     State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
@@ -397,7 +399,7 @@ pub(super) async fn wait(
     });
     tokio::select! {
         waited = waited => waited?,
-        // The next service has to be asked again.
+        // The client has to ask the restarted service again.
         () = service.log.closed() => return Err(ApiError::stopping()),
     }
     let row = own_job(&service, &peer, &which).await?;
@@ -497,7 +499,7 @@ fn parse_job_number(id: &str) -> Result<u64, ApiError> {
     id.ok_or_else(ApiError::unknown_job)
 }
 
-/// A job of the peer's, or one task; one of somebody else is not there.
+/// Returns a job, or one task, that the peer may see. A job of another user counts as unknown.
 pub(super) async fn own_job(
     service: &ApiState,
     peer: &Peer,
@@ -554,7 +556,7 @@ pub(super) async fn query_store<T: Send + 'static>(
 mod tests {
     use super::*;
 
-    /// Time that passes at once when all wait for it.
+    /// With paused time, a timeout elapses at once when all tasks wait.
     #[tokio::test(start_paused = true)]
     async fn health_of_a_service_that_decides_nothing_is_bad() {
         let (door, asks) = ControllerHandle::detached();

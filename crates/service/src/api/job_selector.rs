@@ -1,12 +1,12 @@
-//! Which job is meant, or which tasks of an array: `7`, `7_3`, `7_1-5,9`.
+//! Selectors of a job, or of tasks of an array: `7`, `7_3`, `7_1-5,9`.
 
 use super::error::ApiError;
 use crate::core::TaskRanges;
 
-/// The largest number that a job may have: what the store can count to.
+/// Maximum job number: the largest integer of the store.
 pub(super) const MAX_ID: u64 = i64::MAX as u64;
 
-/// A job, or tasks of it.
+/// A job, or some of its tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct JobSelector {
     pub(super) job: u64,
@@ -14,7 +14,7 @@ pub(super) struct JobSelector {
 }
 
 impl JobSelector {
-    /// Reads the word. What is none is answered like a job that is not there.
+    /// Parses a selector. An invalid selector gets the error for an unknown job.
     pub(super) fn parse(word: &str) -> Result<Self, ApiError> {
         let (job, tasks) = match word.split_once('_') {
             Some((job, tasks)) => (job, Some(tasks)),
@@ -27,7 +27,7 @@ impl JobSelector {
         Ok(Self { job, tasks })
     }
 
-    /// The task that is meant if it is one alone.
+    /// Returns the task if the selector names exactly one.
     pub(super) fn task(&self) -> Option<u32> {
         let tasks = self.tasks.as_ref().filter(|tasks| tasks.len() == 1)?;
         tasks.first()

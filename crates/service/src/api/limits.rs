@@ -1,21 +1,21 @@
-//! What the fields of a request may hold: the checks and the published schema are made from these.
+//! Legal ranges of request fields. Both the checks and the published schema use these constants.
 
-/// The shortest span, in seconds: what instants are counted in.
+/// Minimum span, in seconds: the resolution of instants.
 pub(super) const MIN_SPAN_S: f64 = 1e-6;
-/// The longest span that a job, or a token, may be given, in seconds: a hundred years.
+/// Maximum span of a job or a token, in seconds: a hundred years.
 pub(super) const MAX_SPAN_S: f64 = 3.2e9;
-/// The longest that a quote is held, in seconds.
+/// Maximum reservation of a quote, in seconds.
 pub(super) const MAX_HOLD_S: f64 = 3_600.0;
-/// The most credits of an amount.
+/// Maximum amount, in credits.
 pub(super) const MAX_CREDITS: f64 = 1e12;
-/// The most jobs that one waits for.
+/// Maximum number of jobs that a job may depend on.
 pub(super) const MAX_AFTER: usize = 1_000;
-/// The longest name, in characters.
+/// Maximum length of a name, in characters.
 pub(super) const MAX_NAME: usize = 128;
 
-/// No NUL character: the system takes none in arguments, variables and paths.
+/// Pattern without NUL characters: the system allows none in arguments, variables and paths.
 pub(super) const NO_NUL: &str = r"^[^\x00]*$";
-/// No control character.
+/// Pattern without control characters.
 pub(super) const NO_CONTROL: &str = r"^[^\x00-\x1f\x7f-\x9f]*$";
 /// The name of an environment variable.
 pub(super) const VARIABLE: &str = r"^[^=\x00]+$";

@@ -1,4 +1,4 @@
-//! Figures of the whole service as OpenMetrics: how many, never whose.
+//! Metrics of the whole service as OpenMetrics: counts without users.
 
 mod text;
 
@@ -17,31 +17,31 @@ use crate::controller::{ControllerRequest, StatusSnapshot};
 use crate::store::{EstimateCoverage, StoreError};
 use text::MetricsText;
 
-/// The media type of the answer.
+/// Media type of the response.
 pub(super) const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Bounds of the histogram of quotes, in seconds.
+/// Upper bounds of the quote histogram, in seconds.
 const BOUNDS: [f64; 10] = [
     0.0001, 0.000_25, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25, 1.0,
 ];
-/// For how long sums over all jobs are good enough: whoever asks every second is not to keep the disk
-/// busy.
+/// Maximum age of cached job totals, so that a client that polls every second does not keep the
+/// disk busy.
 const TOTALS_TTL: Duration = Duration::from_secs(30);
 
-/// What is counted from the start of the service.
+/// Counters since the start of the service.
 #[derive(Debug, Default)]
 pub struct ServiceMetrics {
     accepted: AtomicU64,
     queued: AtomicU64,
     deferred: AtomicU64,
     rejected: AtomicU64,
-    /// Quotes by how long they took: up to each bound, and longer.
+    /// Number of quotes by latency: one count per bound, then one for longer quotes.
     quotes: [AtomicU64; BOUNDS.len() + 1],
     quotes_micros: AtomicU64,
     totals: Mutex<Option<(Instant, Arc<JobTotals>)>>,
 }
 
-/// Sums over all jobs that there ever were.
+/// Totals over all jobs ever submitted.
 #[derive(Debug)]
 struct JobTotals {
     states: Vec<(String, u64)>,
@@ -52,7 +52,7 @@ struct JobTotals {
 }
 
 impl ServiceMetrics {
-    /// A job was handed in.
+    /// Counts a submission.
     pub(super) fn record_decision(&self, decision: JobDecision) {
         let count = match decision {
             JobDecision::Accepted => &self.accepted,
@@ -63,7 +63,7 @@ impl ServiceMetrics {
         count.fetch_add(1, Relaxed);
     }
 
-    /// A quote was answered after this span.
+    /// Counts a quote that took `took`.
     pub(super) fn record_quote(&self, took: Duration) {
         let place = BOUNDS.partition_point(|&bound| bound < took.as_secs_f64());
         self.quotes[place].fetch_add(1, Relaxed);
@@ -218,7 +218,7 @@ async fn totals(service: &ApiState) -> Result<Arc<JobTotals>, ApiError> {
         Ok(JobTotals {
             states: reader.states()?,
             promises: bins.iter().map(|bin| bin.promises).sum(),
-            // Not `sum`, which begins at -0.
+            // Not `sum`, which starts at -0.
             expected: bins.iter().fold(0.0, |sum, bin| sum + bin.expected),
             kept: bins.iter().map(|bin| bin.kept).sum(),
             coverage: reader.coverage()?,

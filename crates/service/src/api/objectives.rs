@@ -1,4 +1,4 @@
-//! What is said of the whole: objectives, kept promises, nodes.
+//! Statistics of the whole service as responses: objectives, kept promises, nodes.
 
 use tollgate_engine::EngineCapacity;
 
@@ -12,7 +12,7 @@ use crate::core::{PolicyComparison, ShadowTotals};
 use crate::store::{ObjectiveSums, PromiseBin};
 use crate::workers::{self, WorkerState};
 
-/// The objectives that follow from sums.
+/// Computes the objectives from the sums.
 pub(super) fn objectives(sums: &ObjectiveSums) -> ServiceObjectives {
     let pct = |part: u64, of: u64| (of > 0).then(|| 100.0 * part as f64 / of as f64);
     let budgets = sums.budgets.as_f64();
@@ -28,7 +28,7 @@ pub(super) fn objectives(sums: &ObjectiveSums) -> ServiceObjectives {
     }
 }
 
-/// Two policies side by side.
+/// Returns the comparison of the two policies.
 pub(super) fn shadow_status(comparison: &PolicyComparison) -> ShadowStatus {
     let sums = |of: &ShadowTotals| {
         objectives(&ObjectiveSums {
@@ -52,7 +52,7 @@ pub(super) fn shadow_status(comparison: &PolicyComparison) -> ShadowStatus {
     }
 }
 
-/// Promised against kept.
+/// Returns promised against kept probabilities.
 pub(super) fn calibration(bins: &[PromiseBin]) -> CalibrationReport {
     let bin = |bin: &PromiseBin| CalibrationBin {
         from: f64::from(bin.tenth) / 10.0,
@@ -67,7 +67,7 @@ pub(super) fn calibration(bins: &[PromiseBin]) -> CalibrationReport {
     }
 }
 
-/// What there is to run on. Nodes of workers that are gone are left out: they may be many.
+/// Lists the nodes. Nodes of workers that are gone are left out, because there may be many of them.
 pub(super) fn node_list(site: &ClusterInfo) -> NodeList {
     let worker_of = |id: u32| {
         let has = |worker: &&workers::WorkerInfo| worker.nodes.nodes().any(|node| node.0 == id);

@@ -1,5 +1,5 @@
-//! The description of every path, as OpenAPI 3.1; its schemas are those of the types that are really
-//! read and written.
+//! The OpenAPI 3.1 document of every path. Its schemas come from the types that the service reads
+//! and writes.
 
 use std::sync::OnceLock;
 
@@ -12,16 +12,16 @@ use serde_json::{Map, Value, json};
 use super::router::{self, ApiOperation, ResponseContent, SchemaFn};
 use super::types::ErrorResponse;
 
-/// Where types are described.
+/// JSON pointer to the schemas of types.
 const TYPES: &str = "/components/schemas";
-/// What may go wrong with every request.
+/// Error statuses that every request can have.
 const COMMON_PROBLEMS: &[u16] = &[400, 401, 403, 405, 408, 413, 421, 429, 500, 503];
-/// What may go wrong where a job or a token is named in the path.
+/// Error statuses of paths that name a job or a token.
 const NAME_PROBLEMS: &[u16] = &[404, 422];
-/// What may go wrong where a body is taken.
+/// Error statuses of requests with a body.
 const BODY_PROBLEMS: &[u16] = &[415, 422];
 
-/// The description.
+/// Returns the document.
 pub fn document() -> Value {
     let mut read = generator(SchemaSettings::for_deserialize);
     let mut written = generator(SchemaSettings::for_serialize);
@@ -141,7 +141,7 @@ fn describe(
     Value::Object(words)
 }
 
-/// The names in braces.
+/// Returns the parameter names in braces.
 fn path_parameters(path: &str) -> impl Iterator<Item = &str> {
     let pieces = path.split('/');
     pieces.filter_map(|piece| piece.strip_prefix('{')?.strip_suffix('}'))
@@ -151,7 +151,7 @@ fn in_path(name: &str) -> Value {
     json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}})
 }
 
-/// Each field of a query is a parameter.
+/// Returns one parameter per field of a query.
 fn in_query(query: SchemaFn, read: &mut SchemaGenerator) -> Vec<Value> {
     let schema: Schema = query(read);
     let fields = schema.get("properties").and_then(Value::as_object);
@@ -165,8 +165,8 @@ fn in_query(query: SchemaFn, read: &mut SchemaGenerator) -> Vec<Value> {
         .collect()
 }
 
-/// Says in the words of JSON Schema what the names of fields and formats say to people: that `_at`
-/// is an instant, and where whole numbers end.
+/// Adds to a schema the constraints that field names and formats imply: `_at` is a date-time, and
+/// integers have a maximum.
 fn add_limits(schema: &mut Value) {
     match schema {
         Value::Object(words) => {

@@ -1,5 +1,5 @@
-//! Every path with what it takes and answers: the router and the description of it are both made
-//! from this list, so that none of them knows more than the other.
+//! Every path with its requests and responses. The router and the OpenAPI document are both made
+//! from this list, so they cannot disagree.
 
 use axum::handler::Handler;
 use axum::routing::{MethodFilter, MethodRouter, on};
@@ -13,39 +13,39 @@ use super::types::{
 use super::{metrics, openapi, sse, tokens, worker_upgrade};
 use crate::workers;
 
-/// A path.
+/// A path of the API.
 pub(super) struct ApiEndpoint {
     pub(super) path: &'static str,
     pub(super) router: MethodRouter<ApiState>,
     pub(super) operations: Vec<ApiOperation>,
 }
 
-/// What can be done with a path.
+/// An operation on a path.
 pub(super) struct ApiOperation {
-    /// In small letters.
+    /// HTTP method, in lower case.
     pub(super) method: &'static str,
     pub(super) summary: &'static str,
     pub(super) query: Option<SchemaFn>,
     pub(super) body: Option<SchemaFn>,
-    /// By status.
+    /// Responses by status.
     pub(super) responses: Vec<(u16, ResponseContent)>,
-    /// Statuses of what goes wrong beside what may go wrong with every request like it.
+    /// Statuses of errors beyond those that every request of this kind can have.
     pub(super) problems: &'static [u16],
 }
 
-/// The schema of a type.
+/// A function that returns the schema of a type.
 pub(super) type SchemaFn = fn(&mut SchemaGenerator) -> Schema;
 
-/// What an answer holds.
+/// The content of a response.
 pub(super) enum ResponseContent {
     /// JSON.
     Json(SchemaFn),
-    /// Something else, of this media type.
+    /// A body of this media type.
     Other(&'static str),
     Nothing,
 }
 
-/// Every path.
+/// Returns every path.
 pub(super) fn all() -> Vec<ApiEndpoint> {
     let text = ResponseContent::Other;
     let job_events = operation("Stream the state of a job and its events, until the job is over")
@@ -223,7 +223,7 @@ fn operation(summary: &'static str) -> ApiOperation {
     }
 }
 
-/// A job with the program that it runs.
+/// Returns the schema of a job with a command.
 fn runnable(types: &mut SchemaGenerator) -> Schema {
     let job = types.subschema_for::<JobRequest>();
     json_schema!({"allOf": [job, {
@@ -232,7 +232,7 @@ fn runnable(types: &mut SchemaGenerator) -> Schema {
     }]})
 }
 
-/// A job that is submitted: no quote, with one deadline at most, and an output for each task.
+/// Returns the schema of a submission: not a quote, at most one deadline, and one output per task.
 fn submission(types: &mut SchemaGenerator) -> Schema {
     let job = runnable(types);
     json_schema!({"allOf": [job, one_deadline(), {
@@ -246,7 +246,7 @@ fn submission(types: &mut SchemaGenerator) -> Schema {
     }]})
 }
 
-/// A job that is asked about: one task that may start at once.
+/// Returns the schema of a quote: a single task without dependencies, not held.
 fn quote_request(types: &mut SchemaGenerator) -> Schema {
     let job = types.subschema_for::<JobRequest>();
     json_schema!({"allOf": [job, one_deadline(), {

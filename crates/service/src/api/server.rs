@@ -1,4 +1,4 @@
-//! Who is let in, and within which limits.
+//! The server of the Unix socket: connections and their limits.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -26,13 +26,13 @@ use crate::access::AccessRules;
 use crate::net::{AllowedHosts, WriteTimeout, authenticate};
 use crate::permits::KeyedSemaphore;
 
-/// How long what is under way at the end may take.
+/// Maximum time for open requests to complete at shutdown.
 pub(crate) const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long to wait after a connection could not be taken: there may be no file descriptor left.
+/// Pause after a failed accept: the process may be out of file descriptors.
 pub(crate) const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
-/// Serves clients of a Unix socket until `stop` says so; `seats` are the users' connections, and
-/// `hosts` the names and web pages that requests may name besides this host's own.
+/// Serves clients of a Unix socket until `stop` is set. `seats` limits the connections of each
+/// user. `hosts` holds the names and web pages that requests may name besides this host's own.
 pub async fn serve_unix(
     listener: UnixListener,
     router: Router,
@@ -65,7 +65,7 @@ pub async fn serve_unix(
         let router = router.clone();
         let (stop, here) = (stop.clone(), here.clone());
         let connection = async move {
-            // Only this connection waits for the system's name service.
+            // Blocks only this connection on the system's name service.
             let admitted = tokio::task::spawn_blocking(move || access.peer_of(user)).await;
             if let Ok(peer) = admitted {
                 let patience = Duration::from_secs_f64(access.limits.request_s);
@@ -79,8 +79,8 @@ pub async fn serve_unix(
     let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, gone.closed()).await;
 }
 
-/// Serves one connection; what is under way at the end is finished. A client may take so long for
-/// the head of a request, and to take the next part of an answer.
+/// Serves one connection; at shutdown, requests in progress are completed. `patience` limits the
+/// time to receive a request head, and to send the next part of a response.
 pub(crate) async fn serve_connection(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     router: Router,
@@ -109,7 +109,7 @@ pub(crate) async fn serve_connection(
         .with_upgrades();
     let mut connection = std::pin::pin!(connection);
     tokio::select! {
-        // A client that breaks off, or talks nonsense, is its own affair.
+        // An aborted connection or an invalid request concerns only the client.
         _ = connection.as_mut() => return,
         _ = stop.wait_for(|&stop| stop) => connection.as_mut().graceful_shutdown(),
     }

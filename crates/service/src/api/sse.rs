@@ -1,5 +1,5 @@
-//! Events as they happen (server-sent events). Nothing is kept for a reader: it has a place in the
-//! log, and if it falls so far behind that the log has forgotten what comes next, it is told so.
+//! Live events (server-sent events). Nothing is buffered for a reader: a reader has a position in
+//! the event log, and gets a gap event if the log has dropped the next event.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -25,14 +25,14 @@ use crate::access::{AuthMethod, Peer};
 use crate::events::{EventEntry, EventGap, EventId, LogPosition};
 use crate::permits::KeyedPermit;
 
-/// The most events that are looked at at once.
+/// Maximum number of events read at a time.
 const MAX_EVENTS_AT_ONCE: usize = 256;
-/// The most jobs of which a stream remembers whose they are.
+/// Maximum number of jobs whose ownership a stream caches.
 const MAX_CACHED_OWNERS: usize = 4_096;
-/// How often something is said although nothing happens, so that each end knows of the other.
+/// Interval of the heartbeat on an idle stream, by which each end detects that the other is gone.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
-/// All that happens to one's own jobs; for operators, to all.
+/// Streams the events of the user's own jobs; for operators, the events of all jobs.
 pub(super) async fn all_events(
     State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
@@ -45,7 +45,7 @@ pub(super) async fn all_events(
     stream.open(Vec::new())
 }
 
-/// All that happens to a job, until it is over. It begins with how it stands.
+/// Streams the events of a job until it is finished, starting with the job's current state.
 pub(super) async fn job_events(
     State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
@@ -56,14 +56,14 @@ pub(super) async fn job_events(
     let JobSelector { job, .. } = JobSelector::parse(&id)?;
     let whole = JobSelector { job, tasks: None };
     let watch = service.log.watch();
-    // What happens after this and before the job is read is told twice, and nothing is missed.
+    // An event between this line and the reading of the job is sent twice, but none is missed.
     let latest = watch.borrow().id;
     let row = own_job(&service, &peer, &whole).await?;
     let over = row.finish.is_some();
     let missed = asked.map(|from| service.log.events_after(from, MAX_EVENTS_AT_ONCE));
     let (from, begin) = match (asked, missed) {
         (Some(_), Some(Ok(events))) if over && !events.iter().any(|event| event.job == job) => {
-            // A browser that is answered this does not come again.
+            // A browser does not reconnect after this status.
             return Ok(StatusCode::NO_CONTENT.into_response());
         }
         (Some(from), Some(Ok(_))) => (from, Vec::new()),
@@ -92,16 +92,16 @@ fn last_event_id(headers: &HeaderMap) -> Result<Option<EventId>, ApiError> {
     })
 }
 
-/// Somebody who is told.
+/// An open event stream.
 struct EventStream {
     service: ApiState,
     peer: Peer,
-    /// Only of this job.
+    /// The only job to report; None for all jobs that the peer may see.
     job: Option<u64>,
     latest: watch::Receiver<LogPosition>,
-    /// What was told, or passed over, last.
+    /// The last event that was sent or skipped.
     seen: EventId,
-    /// Whose jobs are, as far as it had to be looked up.
+    /// Cached ownership: whether a job belongs to the peer's user.
     owners: BTreeMap<u64, bool>,
     is_over: bool,
 }
@@ -135,10 +135,10 @@ impl EventStream {
                 let error = format!("expected at most {most} streams of events of one user");
                 ApiError::new(StatusCode::TOO_MANY_REQUESTS, error)
             })?;
-        // One frame waits, and one is being made: whoever reads slowly keeps no more than these.
+        // At most one frame is queued and one is being built, so a slow reader uses no more memory.
         let (frames, told) = mpsc::channel(1);
         tokio::spawn(async move {
-            // Ends as soon as nobody is there to be told.
+            // Ends as soon as the reader is gone.
             let _ = self.run(begin, &frames).await;
         });
         let body = Body::new(EventBody {
@@ -180,7 +180,7 @@ impl EventStream {
         Ok(())
     }
 
-    /// After a gap in what happened to a job: how it stands now.
+    /// Sends the current state of the job after a gap in its events.
     async fn catch_up(&mut self, to: &mpsc::Sender<Bytes>) -> Result<(), StreamClosed> {
         let Some(job) = self.job else {
             return Ok(());
@@ -194,7 +194,7 @@ impl EventStream {
         Ok(())
     }
 
-    /// Until something happens. Says meanwhile that it is still there, as long as its reader may be.
+    /// Waits for the next event. Sends heartbeats meanwhile, as long as the reader is connected.
     async fn wait(&mut self, to: &mpsc::Sender<Bytes>) -> Result<(), StreamClosed> {
         let seen = self.seen;
         let more = async {
@@ -214,7 +214,7 @@ impl EventStream {
         goes_on.then_some(()).ok_or(StreamClosed)
     }
 
-    /// A key that was taken back, or has expired, opens no stream any more, nor keeps one open.
+    /// Closes the stream once its key was revoked or has expired.
     fn check_credential(&self) -> Result<(), StreamClosed> {
         let AuthMethod::Network(print) = &self.peer.auth_method else {
             return Ok(());
@@ -249,7 +249,7 @@ impl EventStream {
     }
 
     async fn may_see(&mut self, job: u64) -> Result<bool, StreamClosed> {
-        // Whose the one job of a stream is was checked as it began.
+        // The ownership of a single job was checked when the stream was opened.
         let Some(user) = visible_user(&self.peer).filter(|_| self.job.is_none()) else {
             return Ok(true);
         };
@@ -266,7 +266,7 @@ impl EventStream {
     }
 }
 
-/// Nobody is there to be told any more, or nobody may be.
+/// The reader of a stream is gone, or its access has ended.
 struct StreamClosed;
 
 impl<T> From<mpsc::error::SendError<T>> for StreamClosed {
@@ -275,20 +275,20 @@ impl<T> From<mpsc::error::SendError<T>> for StreamClosed {
     }
 }
 
-/// An event as it is sent.
+/// Returns an event as a frame.
 fn frame(id: EventId, kind: &str, words: &impl serde::Serialize) -> Bytes {
-    // What is sent here has only keys that are strings, and JSON without line breaks.
+    // Serialisation cannot fail: all keys here are strings. Its JSON has no line breaks.
     let data = serde_json::to_string(words).unwrap_or_default();
     format!("id: {id}\nevent: {kind}\ndata: {data}\n\n").into()
 }
 
-/// Some events before this one are not known any more: whoever wants to know how things stand has
-/// to ask.
+/// Returns the frame for a gap: events before `from` are lost, and a client that needs the current
+/// state has to query it.
 fn gap_frame(from: EventId) -> Bytes {
     format!("id: {from}\nevent: gap\ndata: {{}}\n\n").into()
 }
 
-/// What is told, as the body of an answer.
+/// The body of a stream response.
 struct EventBody {
     events: mpsc::Receiver<Bytes>,
     _permit: KeyedPermit<u32>,

@@ -3,23 +3,23 @@
 use jiff::Timestamp;
 use tollgate_model::Instant;
 
-/// Words that are no instant.
+/// The error for text that is not an instant.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected an instant as in 2026-12-01T09:00:00Z, got `{0}`")]
 pub struct BadInstant(pub String);
 
-/// The instant as ISO 8601 in UTC, to the microsecond where it is not whole: `2026-12-01T09:00:00Z`.
-/// One that is further away than the year 9999 is written as the end of that year.
+/// Formats an instant as ISO 8601 in UTC, to the microsecond unless whole: `2026-12-01T09:00:00Z`.
+/// An instant after the year 9999 becomes the end of that year.
 pub fn format_iso(at: Instant) -> String {
     Timestamp::from_microsecond(at.as_micros())
         .unwrap_or(Timestamp::MAX)
         .to_string()
 }
 
-/// Reads what [`iso`] writes, and any other offset from UTC.
+/// Parses the format of [`iso`], with any offset from UTC.
 ///
 /// # Errors
-/// If the words are none.
+/// If `words` is not an instant.
 pub fn parse_iso(words: &str) -> Result<Instant, BadInstant> {
     let read: Timestamp = words.parse().map_err(|_| BadInstant(words.to_owned()))?;
     Ok(Instant::from_micros(read.as_microsecond()))

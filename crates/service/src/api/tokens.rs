@@ -1,5 +1,5 @@
-//! Tokens are made, listed and taken back, by the socket only: what was let in with a token cannot
-//! make itself more of them.
+//! The handlers that create, list and revoke tokens. They accept only the Unix socket, so that a
+//! token cannot be used to create more tokens.
 
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{Path, State};
@@ -47,8 +47,8 @@ pub(super) async fn create(
     Ok((StatusCode::CREATED, Json(made)))
 }
 
-/// Whom a token is to stand for: users make them for themselves, operators for whom they like, and
-/// nobody for somebody whom the service is not for.
+/// Returns the user of a new token. Users create tokens for themselves, operators for any user that
+/// the service serves.
 fn token_user(service: &ApiState, peer: &Peer, named: Option<&str>) -> Result<u32, ApiError> {
     let user = match named.map(|name| name.parse::<u32>().map_err(|_| name)) {
         None => peer.user,

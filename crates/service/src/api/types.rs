@@ -1,5 +1,5 @@
-//! The requests and answers of the API. Field names, units and meanings are a contract: instants are
-//! ISO 8601 in UTC (`_at`), spans are seconds (`_s`), memory is bytes.
+//! The requests and responses of the API. Field names, units and meanings are a contract: instants
+//! are ISO 8601 in UTC (`_at`), spans are seconds (`_s`), memory is bytes.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Whole numbers in JSON as JSON Schema means them: `214.0` is an integer too.
+//! Whole numbers in JSON as JSON Schema defines them: `214.0` is an integer too.
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, Unexpected, Visitor};
@@ -6,12 +6,12 @@ use serde::de::{Deserializer, Error, Unexpected, Visitor};
 /// A number without a fraction, at least 0.
 struct WholeNumber(u64);
 
-/// Reads a whole number that `T` can hold.
+/// Deserialises a whole number that fits `T`.
 pub(super) fn whole<'de, D: Deserializer<'de>, T: TryFrom<u64>>(from: D) -> Result<T, D::Error> {
     narrow(WholeNumber::deserialize(from)?)
 }
 
-/// Reads a whole number that `T` can hold, or null.
+/// Deserialises a whole number that fits `T`, or null.
 pub(super) fn optional_whole<'de, D: Deserializer<'de>, T: TryFrom<u64>>(
     from: D,
 ) -> Result<Option<T>, D::Error> {
@@ -46,7 +46,7 @@ impl<'de> Deserialize<'de> for WholeNumber {
             }
 
             fn visit_f64<E: Error>(self, number: f64) -> Result<WholeNumber, E> {
-                // Below 2^64, so that the conversion is exact.
+                // The value is below 2^64, so the conversion is exact.
                 let exact =
                     number.fract() == 0.0 && (0.0..1.844_674_407_370_955_2e19).contains(&number);
                 match exact {

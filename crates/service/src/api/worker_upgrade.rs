@@ -1,4 +1,4 @@
-//! Where workers come in: the connection is theirs from then on.
+//! The handler that turns a request into a worker connection.
 
 use axum::Extension;
 use axum::body::Body;
@@ -13,8 +13,8 @@ use super::handlers::ApiState;
 use crate::access::{AuthMethod, Peer};
 use crate::workers::transport::PROTOCOL;
 
-/// Makes a worker's connection of the request. Who offers to run everybody's jobs learns what is in
-/// them: only an operator does.
+/// Upgrades the request to a worker connection. Only an operator may register a worker, because a
+/// worker sees the programs of all users' jobs.
 pub(super) async fn register_worker(
     State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
@@ -50,7 +50,7 @@ pub(super) async fn register_worker(
     Ok(response.into_response())
 }
 
-/// Whether the key that a worker came with still stands for somebody: it may have been taken back.
+/// Returns whether the key of a worker is still valid: it may have been revoked.
 fn is_still_authorised(service: &ApiState, peer: &Peer) -> bool {
     let AuthMethod::Network(print) = peer.auth_method else {
         return true;

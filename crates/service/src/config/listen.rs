@@ -1,4 +1,4 @@
-//! The settings of TCP: where to listen, as whom, and whom keys stand for.
+//! The settings of the TCP server: address, certificate, host names and credentials.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -34,19 +34,19 @@ pub struct ListenConfig {
     pub origins: Vec<String>,
 }
 
-/// Where to listen besides the socket.
+/// The address and certificate of the TCP server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TcpListenOptions {
-    /// An address and a port; port 0 is any that is free.
+    /// Address and port; with port 0 the system picks a free port.
     pub address: SocketAddr,
-    /// The certificate; none if one is to be made.
+    /// Files of the certificate; None to create one.
     pub files: Option<CertificateFiles>,
-    /// By which names it is called.
+    /// Host names and origins that requests may name.
     pub hosts: AllowedHosts,
 }
 
 impl ListenConfig {
-    /// These settings for an address that was typed.
+    /// Returns the default settings for an address.
     pub fn for_address(address: &str) -> Self {
         Self {
             address: address.to_owned(),
@@ -122,7 +122,7 @@ fn origin(words: &str) -> Result<String, ConfigError> {
     }
 }
 
-/// The keys that settings name.
+/// Parses the credentials of the settings.
 pub(super) fn keys(
     tokens: &[CredentialConfig],
     certificates: &[CredentialConfig],

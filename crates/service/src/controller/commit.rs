@@ -1,4 +1,4 @@
-//! What was decided is written down, and only then known.
+//! Commits: a decision is stored before its effects are visible.
 
 use std::collections::BTreeMap;
 
@@ -12,14 +12,14 @@ use crate::engine_convert;
 use crate::failpoint::ServiceFailpoint;
 use crate::store::{CommandBatch, JobProgram, StoreError};
 
-/// Programs, by the place of the command that each came with.
+/// Programs, by the index of the command that each belongs to.
 pub(super) type CommandPrograms = BTreeMap<usize, JobProgram>;
 
 impl<E: Engine> Controller<E> {
-    /// Writes down the state, so that the next start need not handle again what led to it. If that
-    /// fails nothing is lost: the start takes longer.
+    /// Saves the state, so that the next start need not replay the commands before it. A failure
+    /// loses nothing and only makes the next start slower.
     pub fn write_snapshot(&mut self) {
-        // The moment comes before the core is asked to save itself: that changes its index.
+        // The failpoint comes before the core saves itself, because saving changes its index.
         let room = self.fallible_failpoint(ServiceFailpoint::SnapshotStarting);
         match room.and_then(|()| self.store.save(&mut self.core)) {
             Ok(()) => self.failpoint(ServiceFailpoint::SnapshotWritten),
@@ -53,8 +53,8 @@ impl<E: Engine> Controller<E> {
         }
     }
 
-    /// Decides at `at`, which is not before what was handled last. What was decided and not written was
-    /// not decided: the state is what the store says.
+    /// Decides at `at`, which is not before the last handled instant. A decision that is not stored
+    /// does not hold: on failure the state is recovered from the store.
     pub(super) fn commit(
         &mut self,
         at: Instant,
@@ -81,7 +81,7 @@ impl<E: Engine> Controller<E> {
         Ok(step)
     }
 
-    /// Counts what is stored with the jobs of a step as long as they are not over.
+    /// Counts the stored bytes of a step's unfinished jobs.
     fn count_bytes(&mut self, step: &StepOutput, programs: &BTreeMap<u64, JobProgram>) {
         for (&job, program) in programs {
             if let Some(user) = self.core.user_of(job) {
@@ -95,8 +95,8 @@ impl<E: Engine> Controller<E> {
         }
     }
 
-    /// The disk is full, and what was kept for this is given up: what has ended is written down, and
-    /// nothing new is taken in until there is room again.
+    /// Uses the released disk reserve to store the ends of attempts, because the disk is full. No
+    /// job is accepted until the reserve can be restored.
     fn record_ends(&mut self) {
         self.disk_full = true;
         let reports: Vec<ServiceCommand> = self
@@ -119,7 +119,7 @@ impl<E: Engine> Controller<E> {
     }
 }
 
-/// What jobs run, by the numbers that they were given.
+/// Returns the programs by the numbers of their jobs.
 fn programs_by_job(
     commands: &[ServiceCommand],
     replies: &[Said],

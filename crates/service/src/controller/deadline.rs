@@ -1,16 +1,16 @@
-//! Deadlines that are said as instants.
+//! Deadlines that users give as instants.
 
 use tollgate_model::{Instant, Span};
 
 use super::request::RequestError;
 use crate::core::Submission;
 
-/// The longest time to a deadline: a hundred years.
+/// Maximum time to a deadline: a hundred years.
 const MAX_SPAN_TO_DEADLINE: Span = Span::from_secs(3_200_000_000);
 
-/// Sets the deadline of a job that must have finished by `due` and about which is decided at `now`, as the
-/// core takes it. Another clock may have been set back since the core last handled something: with a
-/// span by that one, a job would be promised a later instant than was asked for.
+/// Sets the relative deadline of a job that must finish by `due`, as of the decision at `now`. With
+/// a span by any other clock, the job could be promised a later instant than requested, as that
+/// clock may have been set back since the core last handled a command.
 pub(super) fn resolve_deadline(
     submission: &mut Submission,
     due: Option<Instant>,

@@ -1,4 +1,4 @@
-//! What the engine is told, and what it says.
+//! Commands to the engine, and its reports.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -13,23 +13,23 @@ use crate::engine_convert;
 use crate::store::{JobProgram, StoreError};
 use crate::workers::pool::LaunchRequest;
 
-/// Of so many arrays at most is kept what they run.
+/// Maximum number of array programs kept in the cache.
 const MAX_CACHED_PROGRAMS: usize = 100;
-/// So many ends at most are left unacknowledged while more come in.
+/// Maximum number of ends left unacknowledged while more reports come in.
 const MAX_UNACKNOWLEDGED: usize = 64;
-/// For how long they are at most.
+/// Maximum delay of an acknowledgement.
 const ACK_DELAY: Span = Span::from_micros(20_000);
 
-/// When to look again whether a user's account is known.
+/// Interval at which a pending account lookup is checked again.
 const USER_LOOKUP_INTERVAL: Span = Span::from_micros(5_000);
 
-/// What becomes of an attempt that is to be started.
+/// The outcome of preparing an attempt's launch.
 enum LaunchOutcome {
-    /// It can be.
+    /// The attempt can be started.
     Ready(Box<LaunchRequest>),
-    /// Its user is being looked up.
+    /// The lookup of the user is pending.
     Pending,
-    /// It is over.
+    /// The attempt has ended.
     Failed,
 }
 
@@ -41,11 +41,11 @@ impl<E: Engine> Controller<E> {
         if let Some(error) = failed {
             self.log_error(&error);
         }
-        // Last, so that what the engine says of the same attempt counts.
+        // Last, so that the engine's own report on an attempt takes precedence.
         self.reports.append(&mut self.failed_launches);
     }
 
-    /// What the engine said is on disk.
+    /// Moves the ends of stored reports to the list for acknowledgement.
     pub(super) fn mark_reports_stored(&mut self) {
         let reports = std::mem::take(&mut self.reports).into_iter();
         let ended = reports.filter(engine_convert::is_end);
@@ -53,8 +53,8 @@ impl<E: Engine> Controller<E> {
             .extend(ended.map(|report| report.attempt));
     }
 
-    /// The engine may forget what ended. That can wait while more ends come in: who waits for nodes
-    /// cannot.
+    /// Acknowledges the stored ends to the engine. Acknowledging can wait while more ends come in;
+    /// starting queued jobs cannot.
     pub(super) fn acknowledge(&mut self, more_may_come: bool) {
         if self.unacknowledged.is_empty() || self.engine_backoff_until.is_some() {
             return;
@@ -70,8 +70,8 @@ impl<E: Engine> Controller<E> {
         }
     }
 
-    /// Tells the engine what is to be done. What it cannot be told now, it is told later; what no
-    /// engine could start has ended.
+    /// Sends the pending actions to the engine. On failure the actions stay pending. An attempt
+    /// that no engine could start has ended.
     pub(super) fn dispatch(&mut self) {
         let orders = std::mem::take(&mut self.pending_actions);
         if orders.is_empty() {
@@ -80,7 +80,7 @@ impl<E: Engine> Controller<E> {
         let mut duties: Vec<LaunchRequest> = Vec::new();
         let mut shares = BTreeMap::new();
         let mut kills = Vec::new();
-        // Attempts that cannot be started yet, and all that is to be done with them.
+        // Attempts that cannot be started yet; all their actions wait.
         let mut later = BTreeSet::new();
         for order in &orders {
             match order {
@@ -90,7 +90,7 @@ impl<E: Engine> Controller<E> {
                         Ok(LaunchOutcome::Failed) => {}
                         Ok(LaunchOutcome::Pending) => drop(later.insert(*attempt)),
                         Err(error) => {
-                            // None of these orders is lost, and engines take one twice.
+                            // No action is lost, and engines accept an action twice.
                             self.log_error(&error);
                             self.pending_actions = orders;
                             return;
@@ -137,7 +137,7 @@ impl<E: Engine> Controller<E> {
         }
     }
 
-    /// What a job runs. The tasks of an array run the same, and it is read once.
+    /// Returns the program of a job. The tasks of an array share a program, which is read once.
     fn program(&mut self, job: u64) -> Result<Option<JobProgram>, StoreError> {
         if self.core.array(job).is_none() {
             return self.stored_program(job);
@@ -155,7 +155,8 @@ impl<E: Engine> Controller<E> {
         Ok(program)
     }
 
-    /// What a job runs, with the text of its script. Without the text if the store does not have it as it came.
+    /// Returns the program of a job with the text of its script. The text is missing if the stored
+    /// text differs from the submitted one.
     fn stored_program(&self, job: u64) -> Result<Option<JobProgram>, StoreError> {
         let Some(mut program) = self.store.program(job)? else {
             return Ok(None);
@@ -171,7 +172,7 @@ impl<E: Engine> Controller<E> {
         Ok(Some(program))
     }
 
-    /// Ends an attempt that no engine is asked to start.
+    /// Ends an attempt without the engine.
     fn fail_attempt(&mut self, attempt: TaskAttemptKey, step: &str, why: String) -> LaunchOutcome {
         let now = self.now();
         let ended =
@@ -181,8 +182,8 @@ impl<E: Engine> Controller<E> {
         LaunchOutcome::Failed
     }
 
-    /// Never if that attempt is over meanwhile: an order that the engine could not be told at once may
-    /// have been carried out all the same.
+    /// Prepares the launch of an attempt. The outcome is `Never` if the attempt has ended: an
+    /// action that failed at first may have been carried out all the same.
     fn prepare_launch(
         &mut self,
         attempt: TaskAttemptKey,
@@ -239,7 +240,7 @@ fn os_env(env: Vec<(String, String)>) -> Vec<(OsString, OsString)> {
         .collect()
 }
 
-/// The name of a file with `%j` for the job's number and `%a` for the task's place in it.
+/// Expands the name of an output file: `%j` is the job's number, `%a` the task's index in it.
 fn output_path(name: &str, attempt: TaskAttemptKey) -> PathBuf {
     let name = name.replace("%j", &attempt.job.to_string());
     PathBuf::from(name.replace("%a", &attempt.task.to_string()))

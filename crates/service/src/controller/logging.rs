@@ -1,4 +1,4 @@
-//! What the log says of a step: attempts that are lost, admission decisions, workers that come and go.
+//! Log messages of a step: lost attempts, admission decisions, and workers that come and go.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::workers::pool::LOCAL;
 use crate::workers::{WorkerSnapshot, WorkerState};
 
 impl<E: Engine> Controller<E> {
-    /// Logs what followed from a step, before the fleet forgets where its attempts ran.
+    /// Logs a step's changes, before the pool forgets where its attempts ran.
     pub(super) fn log_step(&self, changes: &[RowChange]) {
         let mut lost_with = BTreeMap::new();
         for change in changes {
@@ -93,7 +93,7 @@ impl<E: Engine> Controller<E> {
         }
     }
 
-    /// Logs which workers have come, gone or come back since the last call.
+    /// Logs which workers have connected, disconnected or been given up since the last call.
     pub(super) fn log_workers(&mut self) {
         for (worker, now) in self.workers.snapshots(self.core.gate()) {
             let before = self.described.insert(worker, now);
@@ -125,7 +125,7 @@ impl<E: Engine> Controller<E> {
                         "worker is disconnected; its jobs go on until its grace time is over"
                     );
                 }
-                // It was gone when the service started.
+                // The worker was already given up when the service started.
                 WorkerState::Lost if before.is_none() => {}
                 WorkerState::Lost => {
                     tracing::warn!(name = name(), incarnation, nodes, "worker was given up");

@@ -1,4 +1,4 @@
-//! Questions that change nothing.
+//! Queries, which change nothing.
 
 use tollgate_engine::Engine;
 use tollgate_model::NodeId;
@@ -58,7 +58,7 @@ impl<E: Engine> Controller<E> {
         let count = |phase| view.jobs().filter(|(_, job)| job.phase == phase).count() as u64;
         let nodes = (0..view.n_nodes()).filter(|&node| view.is_up(NodeId(node)));
         let (mut queued, mut held) = (count(JobPhase::Queued), count(JobPhase::Held));
-        // Beside those that have come into being.
+        // Adds the tasks that are not yet materialised.
         for (_, array) in self.core.arrays() {
             let (queue, back) = array.n_pending_and_held();
             queued += queue;

@@ -1,37 +1,39 @@
-//! Requests that wait for a turn: users take turns too, so that none waits behind the flood of another.
+//! The queue of requests. Users take turns, so that no user waits behind another's flood of
+//! requests.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use super::request::ControllerRequest;
 
-/// The most requests of one turn: one transaction holds all that they change.
+/// Maximum number of requests in one turn: one transaction holds all their changes.
 const MAX_REQUESTS: usize = 1_000;
-/// The most weight of one turn, unless its first request alone has more. A turn of that weight takes
-/// some milliseconds, and nobody's request waits for more than the turn at hand and its own.
+/// Maximum weight of one turn, unless its first request alone has more. A turn of this weight takes
+/// some milliseconds, so a request waits at most for the current turn and its own.
 const MAX_WEIGHT: u64 = 1 << 20;
-/// What a request weighs besides the bytes that it has stored, in bytes that take as long to store.
+/// Weight of a request besides its stored bytes, in bytes that take as long to store.
 const REQUEST_WEIGHT: u64 = 1 << 10;
-/// What it weighs to look ahead, likewise.
+/// Weight of a look-ahead, in the same unit.
 const LOOK_AHEAD_WEIGHT: u64 = 63 << 10;
 
-/// The most bytes that a request may store in a turn that answers a question before it.
+/// Maximum number of bytes that a request may store in a turn that answers a query before it.
 const MAX_BYTES_BEFORE_QUERY: u64 = 64 << 10;
 
 /// The requests that no turn has taken yet.
 ///
-/// Each user's are taken in the order in which they came, and the users' in turn: one request of
-/// each, again and again, until the turn is full. The next turn goes on with the user behind the
-/// last one that was served. A question does not wait until something large is on the disk: what is
-/// large is put off, by one turn at most. What is nobody's (reports of workers, the end of the service) is taken
-/// first and whole.
+/// A user's requests are taken in the order of their arrival, and the users in rotation: one
+/// request of each, again and again, until the turn is full. The next turn goes on with the user
+/// behind the last one served. A query does not wait until a large request is on the disk: the
+/// large request is delayed by at most one turn. Requests without a user (reports of workers, the
+/// end of the service) are all taken first.
 #[derive(Default)]
 pub(super) struct RequestQueue {
     first: Vec<ControllerRequest>,
-    /// By user; those of operators, and questions that name no user, together. None is empty.
+    /// The requests of each user. Requests of operators and queries without a user share a queue.
+    /// No queue is empty.
     by_user: BTreeMap<Option<u32>, VecDeque<ControllerRequest>>,
-    /// Whom the latest turn served last.
+    /// The user that the latest turn served last.
     last_served: Option<Option<u32>>,
-    /// Whether the latest turn has put something off for a question's sake.
+    /// Whether the latest turn has delayed a request for the sake of a query.
     has_deferred: bool,
 }
 
@@ -47,7 +49,7 @@ impl RequestQueue {
         self.first.is_empty() && self.by_user.is_empty()
     }
 
-    /// The requests of the next turn, in the order in which they are served.
+    /// Returns the requests of the next turn, in the order in which they are served.
     pub(super) fn next_batch(&mut self) -> Vec<ControllerRequest> {
         let mut taken = std::mem::take(&mut self.first);
         let most = taken.len() + MAX_REQUESTS;
@@ -77,7 +79,7 @@ impl RequestQueue {
         taken
     }
 
-    /// The user behind the one that was served last, around.
+    /// Returns the user behind the one served last, in rotation.
     fn next_user(&self) -> Option<Option<u32>> {
         let behind = self.last_served.and_then(|served| {
             let rest = (
@@ -91,11 +93,11 @@ impl RequestQueue {
     }
 }
 
-/// Whose a request is.
+/// The owner of a request.
 enum RequestOwner {
-    /// The service's own.
+    /// The service itself.
     Internal,
-    /// A user's; an operator's, or of a user that it does not name, if none.
+    /// A user; None for an operator or a query without a user.
     User(Option<u32>),
 }
 
@@ -117,7 +119,7 @@ fn owner_of(ask: &ControllerRequest) -> RequestOwner {
     }
 }
 
-/// Whether it changes nothing, and need not wait for a change to be on the disk.
+/// Returns whether a request changes nothing, and need not wait for a change to be on the disk.
 fn is_query(ask: &ControllerRequest) -> bool {
     matches!(
         ask,
@@ -179,7 +181,7 @@ mod tests {
         }
     }
 
-    /// A job of `user` with an environment of so many bytes.
+    /// Returns a submission by `user` with an environment of `bytes` bytes.
     fn submit(user: u32, bytes: usize) -> ControllerRequest {
         let program = JobProgram {
             argv: vec!["true".to_owned()],
@@ -214,7 +216,7 @@ mod tests {
         queue
     }
 
-    /// Whose the requests of the next turn are.
+    /// Returns the owners of the next turn's requests.
     fn users(queue: &mut RequestQueue) -> Vec<u32> {
         let turn = queue.next_batch();
         let users = turn.iter().map(|ask| match owner_of(ask) {

@@ -1,17 +1,18 @@
-//! How many jobs each user has.
+//! The limit on the number of each user's jobs.
 
 use std::collections::BTreeMap;
 
-/// Who may hand in more jobs in a turn. Each task of an array counts.
+/// The users' remaining number of jobs in a turn. Each task of an array counts.
 pub(super) struct UserQuota {
     max: u64,
-    /// How many each user has; none while not even all together can have too many.
+    /// Each user's number of unfinished tasks; None if all together are below the limit.
     counts: Option<BTreeMap<u32, u64>>,
 }
 
 impl UserQuota {
-    /// `live` are users with tasks of theirs that are not over, `together` of them in all; up to
-    /// `arriving` are handed in. They are counted only where somebody may have too many.
+    /// Creates the quota from the `live` users with their unfinished tasks, `together` in all,
+    /// before up to `arriving` submissions. The tasks are counted only if some user may exceed the
+    /// limit.
     pub(super) fn new<I: Iterator<Item = (u32, u64)>>(
         most: u32,
         together: u64,
@@ -29,7 +30,7 @@ impl UserQuota {
         Self { max: most, counts }
     }
 
-    /// Whether another so many tasks of this user may come; they are counted if so.
+    /// Returns whether the user may submit this number of tasks; if so, they are counted.
     pub(super) fn try_admit(&mut self, user: u32, tasks: u64) -> bool {
         let Some(counts) = &mut self.counts else {
             return true;

@@ -1,4 +1,4 @@
-//! What the keeper is asked, and how it answers.
+//! Requests to the controller, and their responses.
 
 use tokio::sync::oneshot;
 use tollgate_engine::EngineCapacity;
@@ -11,110 +11,110 @@ use crate::core::{
 use crate::store::{JobProgram, StoreError};
 use crate::workers::{self, ConnectionEvent};
 
-/// Where an answer goes. Nobody need be there any more.
+/// The channel for a response. The receiver may be gone already.
 pub type Responder<T> = oneshot::Sender<Result<T, RequestError>>;
 
-/// Something to be answered or done.
+/// A request to the controller.
 #[derive(Debug)]
 pub enum ControllerRequest {
-    /// A job is handed in.
+    /// Submits a job.
     Submit {
-        /// What decisions depend on.
+        /// The job's properties that the decision depends on.
         submission: Submission,
-        /// By when it must have finished, if that was said as an instant: then its deadline follows
-        /// from this, by the clock that the answer is decided by.
+        /// The deadline as an instant, if the user gave one. The relative deadline then follows
+        /// from it by the clock that the decision uses.
         due: Option<Instant>,
-        /// What it runs.
+        /// The job's program.
         program: Box<JobProgram>,
-        /// Its number and what it is told.
+        /// Receives the job's number and the outcome.
         reply: Responder<SubmittedJob>,
     },
-    /// A quote that is held is taken up.
+    /// Claims a reserved quote.
     Claim {
-        /// Whose it must be.
+        /// The user that the quote must belong to.
         user: u32,
-        /// Its number.
+        /// The number of the quote.
         job: u64,
-        /// What it runs.
+        /// The job's program.
         program: Box<JobProgram>,
-        /// That it is a job now.
+        /// Receives a confirmation that the quote is now a job.
         reply: Responder<()>,
     },
-    /// What would a job be told, and for how long will that be kept?
+    /// Asks for a quote with a reservation.
     Reserve {
-        /// What decisions depend on; it says for how long.
+        /// The job's properties that the decision depends on, with the duration of the reservation.
         submission: Submission,
-        /// As of a job that is submitted.
+        /// The deadline as an instant, as for a submitted job.
         due: Option<Instant>,
-        /// Its number, if it is held, and what it is told.
+        /// Receives the outcome, and the quote's number if it is reserved.
         reply: Responder<(Option<u64>, SubmitOutcome)>,
     },
-    /// What would a job be told?
+    /// Asks for a quote without a reservation.
     Quote {
-        /// What decisions depend on.
+        /// The job's properties that the decision depends on.
         submission: Submission,
-        /// As of a job that is submitted.
+        /// The deadline as an instant, as for a submitted job.
         due: Option<Instant>,
-        /// What it would be told.
+        /// Receives the outcome that the job would get.
         reply: Responder<SubmitOutcome>,
     },
-    /// A user wants something done with a job: cancelled, held, released.
+    /// Cancels, holds or releases a job for a user.
     Command {
-        /// Whose the job must be; none for an operator.
+        /// The user that the job must belong to; None for an operator.
         user: Option<u32>,
-        /// What is to be done.
+        /// The command.
         command: ServiceCommand,
-        /// That it is.
+        /// Receives a confirmation.
         reply: Responder<()>,
     },
-    /// Is the keeper there?
+    /// Checks that the controller is alive.
     Ping {
-        /// That it is.
+        /// Receives a confirmation.
         reply: Responder<()>,
     },
-    /// How do things stand?
+    /// Asks for the state of the service.
     Status {
-        /// So.
+        /// Receives the state.
         reply: Responder<StatusSnapshot>,
     },
-    /// What is there to run on?
+    /// Asks for the cluster's capacity.
     Nodes {
-        /// That.
+        /// Receives the capacity.
         reply: Responder<ClusterInfo>,
     },
-    /// What will become of a job that is not over?
+    /// Asks for the outlook of an unfinished job.
     Explain {
-        /// Which one; of an array, with a task.
+        /// The task; for an array, one of its tasks.
         task: TaskKey,
-        /// Its story; none if it is over, or there is no such job.
+        /// Receives the outlook; None if the task has finished or does not exist.
         reply: Responder<Option<TaskOutlook>>,
     },
-    /// Tell me when a job is over, or, with `decided`, let in or kept out.
+    /// Waits until a job has finished or, with `decided`, is admitted or rejected.
     Wait {
-        /// Which one.
+        /// The number of the job.
         job: u64,
-        /// Which task of it, if it is an array and only one is waited for.
+        /// The task to wait for, if only one task of an array matters.
         task: Option<u32>,
-        /// At once if it is so already, or there is no such job.
+        /// Receives a confirmation: at once if the condition holds already or there is no such job.
         reply: Responder<()>,
-        /// Whether to be let in is enough.
+        /// Whether an admission or a rejection ends the wait.
         decided: bool,
     },
-    /// A connection of a worker brings something.
+    /// Passes an event on a worker's connection.
     Worker {
-        /// What.
+        /// The event.
         event: ConnectionEvent,
-        /// Whether the connection is still of use.
+        /// Receives false if the connection is to be closed.
         reply: oneshot::Sender<bool>,
     },
-    /// The engine may have something to report.
+    /// Wakes the controller: the engine may have new reports.
     EngineReady,
-    /// Stop.
+    /// Stops the controller.
     Stop,
 }
 
 impl ControllerRequest {
-    /// The job that is handed in, if one is.
+    /// Returns the submission, if the request submits a job or a quote.
     pub(super) fn submission(&self) -> Option<&Submission> {
         match self {
             Self::Submit { submission, .. } | Self::Reserve { submission, .. } => Some(submission),
@@ -132,7 +132,7 @@ impl ControllerRequest {
         }
     }
 
-    /// Answers what would hand in a job that it is not taken in.
+    /// Fails a pending submission with `failed`.
     pub(super) fn fail(self, failed: RequestError) {
         match self {
             Self::Submit { reply, .. } => drop(reply.send(Err(failed))),
@@ -152,101 +152,101 @@ impl ControllerRequest {
     }
 }
 
-/// A job's number and what it is told.
+/// The response to a submission.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SubmittedJob {
-    /// Its number.
+    /// The number of the job.
     pub job: u64,
-    /// What it is told.
+    /// The outcome of the submission.
     pub answer: SubmitOutcome,
 }
 
-/// How things stand.
+/// The state of the service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatusSnapshot {
-    /// When this was so.
+    /// The instant of this state.
     pub now: Instant,
-    /// Nodes that are there.
+    /// Nodes that are up.
     pub nodes: u32,
-    /// Those of them that nothing runs on.
+    /// Nodes that are up and run nothing.
     pub idle: u32,
-    /// Tasks that wait.
+    /// Tasks that wait in the queue.
     pub queued: u32,
-    /// Tasks that are held back.
+    /// Tasks that are held by their user.
     pub held: u32,
     /// Tasks that run.
     pub running: u32,
     /// Workers that are connected.
     pub workers: u32,
-    /// Workers that are not, and are waited for.
+    /// Workers that are disconnected, within their grace period.
     pub workers_disconnected: u32,
-    /// Batches that were committed since the store was made.
+    /// Batches that were committed since the store was created.
     pub commits: u64,
-    /// How often the engine could not be told what to do, since the service was started.
+    /// The number of times the engine could not carry out a command since the service was started.
     pub engine_failures: u64,
-    /// What the policy on paper would have done beside what was done, if there is one.
+    /// The comparison of the shadow policy with the real one, if a shadow policy is configured.
     pub shadow: Option<PolicyComparison>,
 }
 
-/// What there is to run on.
+/// The capacity of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClusterInfo {
-    /// What is enforced there.
+    /// The capacity that the engine enforces.
     pub capacity: EngineCapacity,
-    /// By number: none if the node is down, else how many tasks it has.
+    /// The number of tasks on each node, by node number; None if the node is down.
     pub nodes: Vec<Option<u32>>,
-    /// Workers on other hosts, and which of these nodes are theirs.
+    /// The workers on other hosts, with their ranges of these nodes.
     pub workers: Vec<workers::WorkerInfo>,
 }
 
-/// How a task stands that is not over, and what is to be expected of it.
+/// The state of an unfinished task, with its prediction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskOutlook {
-    /// When this was so.
+    /// The instant of this state.
     pub now: Instant,
-    /// How many tasks that wait come before it, as far as they have come into being.
+    /// The number of waiting tasks ahead of this one, without tasks that are not yet materialised.
     pub queued_ahead: u32,
-    /// Processors that are idle.
+    /// Idle processors.
     pub idle: u32,
-    /// For when processors are reserved for it.
+    /// The instant for which processors are reserved for the task.
     pub reserved: Option<Instant>,
-    /// When it starts and ends and how sure that is.
+    /// The predicted start and end, with their uncertainty.
     pub prediction: Option<JobPrediction>,
-    /// Jobs that it waits for.
+    /// Jobs that the task depends on.
     pub dependencies: Vec<u64>,
 }
 
-/// Why something was not done.
+/// The reason for failing a request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
-    /// It changes nothing.
+    /// The command changes nothing.
     #[error(transparent)]
     Ignored(#[from] CommandError),
-    /// There is no room on the disk.
+    /// The disk is full.
     #[error("the disk of the service is full: no new jobs until there is room")]
     DiskFull,
-    /// What runs the jobs does not answer.
+    /// The engine does not answer.
     #[error("the engine does not answer: {0}")]
     Engine(String),
-    /// The user has as many jobs as one user may.
+    /// The user has reached the job limit, given here.
     #[error("job limit reached: a user may have {0} unfinished jobs (each array task counts)")]
     JobLimit(u32),
-    /// The instant by which a job must have finished is past, or too far away; the present is said.
+    /// The deadline is past or too far away. Contains the present instant.
     #[error("deadline_at: expected an instant that is still to come")]
     DeadlinePassed(Instant),
-    /// The user has as much stored as one user may.
+    /// The user has reached the limit of stored bytes, given here.
     #[error(
         "expected at most {0} bytes of commands, environments and scripts of one user's jobs that \
          are not over"
     )]
     StorageLimit(u64),
-    /// The user has no job of that number to start after.
+    /// The user has no job of this number to start after.
     #[error("after: no such job: {0}")]
     UnknownDependency(u64),
-    /// The job to start after has ended, and not as it should.
+    /// The job to start after has ended without success.
     #[error("after: job {0} did not end with exit code 0, so this job would never start")]
     DependencyFailed(u64),
-    /// What was decided could not be written down, so it was not decided.
+    /// The decision could not be stored, so it does not hold.
     #[error("the service cannot write to its store: {0}")]
     Store(String),
 }

@@ -1,4 +1,4 @@
-//! Who asked is answered, and who waits is told.
+//! Responses to requests, and notifications of waiters.
 
 use tollgate_engine::Engine;
 
@@ -7,7 +7,7 @@ use super::state::Controller;
 use crate::core::{CommandResult as Said, StepOutput, SubmitOutcome};
 use crate::store::StoreError;
 
-/// Who is answered once a step is committed.
+/// The response that a command gets once its step is committed.
 pub(super) enum PendingResponse {
     Submit(Responder<SubmittedJob>),
     Reserve(Responder<(Option<u64>, SubmitOutcome)>),
@@ -15,10 +15,10 @@ pub(super) enum PendingResponse {
     Internal,
 }
 
-/// Who waits for a job.
+/// A request that waits for a job.
 #[derive(Debug)]
 pub(super) struct JobWaiter {
-    /// Which task, if only one of an array is waited for.
+    /// The task to wait for, if only one task of an array matters.
     task: Option<u32>,
     reply: Responder<()>,
     decided: bool,
@@ -71,7 +71,7 @@ impl<E: Engine> Controller<E> {
         }
     }
 
-    /// Tells those whose wait has come to its end.
+    /// Notifies the waiters whose condition now holds.
     pub(super) fn notify_waiters(&mut self) {
         let mut waiting = std::mem::take(&mut self.waiters);
         waiting.retain(|&job, waiters| {
@@ -104,7 +104,8 @@ impl<E: Engine> Controller<E> {
         });
     }
 
-    /// Whether a job, or a task of it, is over or, with `decided`, let in or kept out.
+    /// Returns whether a job, or one of its tasks, has finished or, with `decided`, is at least
+    /// admitted or rejected.
     fn wait_is_over(&self, job: u64, task: Option<u32>, decided: bool) -> bool {
         if self.core.deferred_job(job).is_some() {
             return false;

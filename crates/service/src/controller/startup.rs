@@ -1,4 +1,4 @@
-//! How a service takes up where the last one left off.
+//! Startup: a service continues from the state that the last one stored.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -14,7 +14,7 @@ use crate::engine_convert;
 use crate::store::StoreError;
 use crate::workers::pool::LOCAL;
 
-/// Why the keeper cannot start.
+/// An error that keeps the controller from starting.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The store cannot be used.
@@ -23,14 +23,14 @@ pub enum StartError {
     /// The engine cannot be used.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// There is no thread to be had.
+    /// The thread cannot be started.
     #[error("no thread can be started: {0}")]
     Thread(io::Error),
 }
 
 impl<E: Engine> Controller<E> {
-    /// Brings gate and engine together: the machine's nodes are offered, what is to run and the
-    /// engine does not know is handed in again, and what it runs and nobody wants is ended.
+    /// Reconciles gate and engine: offers this host's nodes, starts the attempts that the engine
+    /// lacks, and ends the engine's attempts that the gate does not want.
     ///
     /// # Errors
     /// If the engine cannot be asked, or the store cannot be written.
@@ -39,7 +39,7 @@ impl<E: Engine> Controller<E> {
         let nodes = capacity.nodes;
         let memory = capacity.node_memory();
         let known = self.core.gate().worker(LOCAL);
-        // Other memory alone is no reason to take anything off its nodes.
+        // A change of memory alone is no reason to evict tasks from the nodes.
         let idle = self.core.running_actions().is_empty();
         let view = self.core.gate().view(self.core.now());
         let told = |range: NodeRange| view.node(NodeId(range.first)).memory();
@@ -66,7 +66,8 @@ impl<E: Engine> Controller<E> {
             self.pending_actions.extend(step.actions);
         }
         self.disk_full = !self.store.keep_reserve();
-        // Workers are waited for from now on, and what they had is thought to run there.
+        // Workers have their grace period from now on, and their attempts are assumed to run on
+        // them.
         self.workers.sync_with_gate(self.core.gate());
         for order in self.core.running_actions() {
             if let EngineAction::Start { attempt, nodes, .. } = order {
@@ -82,8 +83,8 @@ impl<E: Engine> Controller<E> {
         Ok(())
     }
 
-    /// Reports every attempt as lost that runs according to the store, which was restored from a
-    /// backup. Returns the number of these attempts. To be called before [`Controller::begin`].
+    /// Reports every attempt as lost that runs according to a store restored from a backup. Returns
+    /// the number of these attempts. Must be called before [`Controller::begin`].
     ///
     /// # Errors
     /// If the store cannot be written.
@@ -100,14 +101,14 @@ impl<E: Engine> Controller<E> {
             })
             .collect();
         if !lost.is_empty() {
-            // `begin` starts the attempts that follow, with all others that are to run.
+            // `begin` starts the next attempts, together with all others that have to run.
             self.commit(at, &lost, CommandPrograms::new())?;
         }
         Ok(lost.len())
     }
 
-    /// Has handed in again what is to run there and is not known there, ends what nobody wants, and
-    /// says again what holds for the rest.
+    /// Brings a worker up to date: restarts wanted attempts that it does not run, ends unwanted
+    /// ones, and repeats the standing orders for the others.
     pub(super) fn resync_worker(
         &mut self,
         worker: WorkerId,
@@ -124,7 +125,7 @@ impl<E: Engine> Controller<E> {
             };
             if is_there(nodes) {
                 wanted.insert(*attempt);
-                // What runs goes on, also if its user has no account any more.
+                // A running attempt goes on, even if its user has no account any more.
                 orders.extend(Some(order.clone()).filter(|_| !runs(attempt)));
             }
         }

@@ -1,4 +1,4 @@
-//! What owns the gate, the store and the engine.
+//! The controller's state: the gate, the store and the engine.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,55 +16,55 @@ use crate::os_users::{self, RunAsResolver};
 use crate::store::{JobProgram, Store, StoreError};
 use crate::workers::{MonotonicClock, WorkerPool, WorkerPoolConfig, WorkerSnapshot};
 
-/// How long to wait before something is tried again that failed.
+/// Wait before a failed action is tried again.
 const RETRY_DELAY: Span = Span::from_secs(1);
 
-/// Tells the time; it may go back, and is then taken to stand still.
+/// Returns the wall-clock time. If the clock goes back, the controller's time stands still.
 pub type WallClock = Box<dyn FnMut() -> Instant + Send>;
 
-/// What owns gate, store and engine.
+/// The controller, which owns the gate, the store and the engine.
 pub struct Controller<E> {
     pub(super) core: Core,
     pub(super) store: Store,
     pub(super) workers: WorkerPool<E>,
     pub(super) clock: WallClock,
-    /// Who waits for a job to be over, or to be decided about.
+    /// Requests that wait for a job to finish or for its admission decision.
     pub(super) waiters: BTreeMap<u64, Vec<JobWaiter>>,
-    /// What the engine said and the store does not know yet.
+    /// Reports of the engine that are not yet stored.
     pub(super) reports: Vec<AttemptReport>,
-    /// Attempts whose ends the store knows, and the engine may forget.
+    /// Attempts with stored ends, which the engine may forget.
     pub(super) unacknowledged: Vec<tollgate_engine::AttemptKey>,
-    /// When to tell it so at the latest.
+    /// Latest time to acknowledge them to the engine.
     pub(super) ack_deadline: Option<Instant>,
-    /// What arrays run.
+    /// The programs of arrays.
     pub(super) programs: BTreeMap<u64, JobProgram>,
-    /// Attempts that cannot run as their user, and end without the engine.
+    /// Reports of attempts that cannot run as their user, and end without the engine.
     pub(super) failed_launches: Vec<AttemptReport>,
     pub(super) run_as: RunAsResolver,
-    /// How many jobs of one user may be not over.
+    /// Maximum number of unfinished jobs of one user.
     pub(super) max_jobs: u32,
-    /// How much one user may have stored with jobs that are not over, and how much each has.
+    /// Each user's stored bytes of unfinished jobs, with their maximum.
     pub(super) stored: StorageQuota,
-    /// What a task may use, but for what its job says.
+    /// The limits of a task, unless its job sets others.
     pub(super) task_limits: LaunchLimits,
-    /// What the engine has not been told yet: it could not be reached.
+    /// Actions that the engine has not yet carried out.
     pub(super) pending_actions: Vec<EngineAction>,
-    /// When to try again what failed.
+    /// When to retry a failed action.
     pub(super) retry_at: Option<Instant>,
-    /// Until when the engine is left alone: it could not be reached.
+    /// Until when an unreachable engine is left alone.
     pub(super) engine_backoff_until: Option<Instant>,
-    /// The disk is full: nothing new is taken in, until there is room for a reserve again.
+    /// The disk is full: no new jobs are accepted until there is space for the reserve again.
     pub(super) disk_full: bool,
     pub(super) faults: FaultInjector,
     pub(super) log: EventLog,
-    /// The workers as the log described them last.
+    /// The workers as the log last described them.
     pub(super) described: BTreeMap<WorkerId, WorkerSnapshot>,
-    /// How often the engine could not be told what to do.
+    /// The number of times the engine could not carry out a command.
     pub(super) engine_failures: u64,
 }
 
 impl<E: Engine> Controller<E> {
-    /// Takes up where the store left off.
+    /// Creates a controller that continues from the state of the store.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -103,33 +103,33 @@ impl<E: Engine> Controller<E> {
         })
     }
 
-    /// Has jobs run as whom `run_as` says from now on; without, only those of the service's own user
-    /// run.
+    /// Runs jobs as the users that `set_run_as` returns. Without this call, only jobs of the service's
+    /// own user run.
     pub fn set_run_as(&mut self, run_as: RunAsResolver) {
         self.run_as = run_as;
     }
 
-    /// Lets each user have so many jobs that are not over; without, as many as they like.
+    /// Limits each user's number of unfinished jobs. Without this call there is no limit.
     pub fn limit_jobs(&mut self, most: u32) {
         self.max_jobs = most;
     }
 
-    /// Lets each user have so many bytes stored with jobs that are not over: commands, environments
-    /// and scripts. Without, as many as they like.
+    /// Limits each user's stored bytes of unfinished jobs: commands, environments and scripts.
+    /// Without this call there is no limit.
     pub fn limit_stored_bytes(&mut self, most: u64) {
         self.stored.set_max(most);
     }
 
-    /// Lets a task use so much, unless its job says otherwise; without, as much as it likes.
+    /// Sets the limits of a task, unless its job sets others. Without this call there is no limit.
     pub fn limit_tasks(&mut self, limits: LaunchLimits) {
         self.task_limits = limits;
     }
 
-    /// Lets workers come from now on; without, only this host runs anything. `ticks` tells how long they
-    /// are away. To be called before [`Controller::begin`].
+    /// Accepts workers from now on. Without this call, only this host runs jobs. `ticks` measures
+    /// how long workers are away. Must be called before [`Controller::begin`].
     ///
     /// # Errors
-    /// If it cannot be read who came before.
+    /// If the registry of workers cannot be read.
     pub fn accept_workers(
         &mut self,
         house: WorkerPoolConfig,
@@ -138,33 +138,33 @@ impl<E: Engine> Controller<E> {
         self.workers.accept_workers(house, ticks)
     }
 
-    /// Has `saboteur` told of each moment of a turn from now on.
+    /// Calls `saboteur` at each failpoint of a turn from now on.
     pub fn inject_faults(&mut self, saboteur: FaultInjector) {
         self.faults = saboteur;
     }
 
-    /// What happens to jobs from now on.
+    /// Returns the log of the events of jobs from now on.
     pub fn log(&self) -> EventLog {
         self.log.clone()
     }
 
-    /// The state, to look into.
+    /// Returns the state for queries.
     pub fn core(&self) -> &Core {
         &self.core
     }
 
-    /// The present instant: never before what was handled last.
+    /// Returns the current instant, which is never before the last handled one.
     pub fn now(&mut self) -> Instant {
         (self.clock)().max(self.core.now())
     }
 
-    /// When to turn at the latest although nobody asks.
+    /// Returns the latest time of the next turn if no request comes.
     pub fn next_wake(&self) -> Option<Instant> {
         let own = self.retry_at.into_iter().chain(self.ack_deadline);
         self.core.next_wake().into_iter().chain(own).min()
     }
 
-    /// How long nothing need be done for the workers' sake.
+    /// Returns the time until the next action on workers.
     pub fn max_idle(&mut self) -> Option<Duration> {
         self.workers.max_idle()
     }
@@ -174,7 +174,7 @@ impl<E: Engine> Controller<E> {
     }
 
     pub(super) fn failpoint(&mut self, moment: ServiceFailpoint) {
-        // Nothing is written at these moments, so that the disk cannot fail.
+        // Nothing is written at these failpoints, so an injected disk error has no effect.
         let _ = (self.faults)(moment);
     }
 

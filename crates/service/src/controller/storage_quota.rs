@@ -1,20 +1,20 @@
-//! How many bytes each user has stored with jobs that are not over.
+//! The limit on each user's stored bytes of unfinished jobs.
 
 use std::collections::BTreeMap;
 
-/// The bytes of what jobs run that are not over, by user.
+/// The stored bytes of unfinished jobs, by user, with their maximum.
 #[derive(Clone, Debug)]
 pub(super) struct StorageQuota {
     max: u64,
-    /// Whose each job is, and how many bytes it takes.
+    /// The owner and the bytes of each job.
     jobs: BTreeMap<u64, (u32, u64)>,
     users: BTreeMap<u32, u64>,
-    /// What is asked for in the turn at hand, and has no number yet.
+    /// Bytes accepted in the current turn, whose jobs have no number yet.
     arriving: BTreeMap<u32, u64>,
 }
 
 impl StorageQuota {
-    /// With these jobs: their numbers, whose they are, and their bytes. Without a maximum.
+    /// Creates a quota without a maximum from job numbers with their owners and bytes.
     pub(super) fn new(jobs: impl IntoIterator<Item = (u64, u32, u64)>) -> Self {
         let mut stored = Self {
             max: u64::MAX,
@@ -28,7 +28,7 @@ impl StorageQuota {
         stored
     }
 
-    /// Lets each user have so many bytes.
+    /// Sets the maximum number of bytes of each user.
     pub(super) fn set_max(&mut self, most: u64) {
         self.max = most;
     }
@@ -37,12 +37,13 @@ impl StorageQuota {
         self.max
     }
 
-    /// Forgets what was asked for in the turn before.
+    /// Forgets the bytes accepted in the turn before.
     pub(super) fn begin_tick(&mut self) {
         self.arriving.clear();
     }
 
-    /// Whether so many bytes more of this user may be stored; they are counted for this turn if so.
+    /// Returns whether the user may store this number of bytes more; if so, they are counted for
+    /// this turn.
     pub(super) fn try_reserve(&mut self, user: u32, bytes: u64) -> bool {
         let stored = self.users.get(&user).copied().unwrap_or(0);
         let arriving = self.arriving.entry(user).or_default();
@@ -54,14 +55,14 @@ impl StorageQuota {
         fits
     }
 
-    /// Counts a job that was stored.
+    /// Counts a stored job.
     pub(super) fn add(&mut self, job: u64, user: u32, bytes: u64) {
         self.remove(job);
         self.jobs.insert(job, (user, bytes));
         *self.users.entry(user).or_default() += bytes;
     }
 
-    /// Counts a job no more.
+    /// Stops counting a job.
     pub(super) fn remove(&mut self, job: u64) {
         let Some((user, bytes)) = self.jobs.remove(&job) else {
             return;

@@ -1,4 +1,4 @@
-//! One turn of the keeper: everything that came in meanwhile.
+//! One turn of the controller: all requests since the last turn.
 
 use tollgate_engine::Engine;
 use tollgate_model::Instant;
@@ -13,22 +13,22 @@ use crate::core::{DependencyCondition, ServiceCommand, Submission};
 use crate::engine_convert;
 use crate::failpoint::ServiceFailpoint;
 
-/// How many batches a recovery handles again at most, more or less.
+/// Approximate maximum number of batches that a recovery replays.
 const MAX_BATCHES_PER_SNAPSHOT: u32 = 2_000;
 
-/// What is to be handled in a turn.
+/// The input of a turn.
 struct TickInput {
     commands: Vec<ServiceCommand>,
-    /// One a command.
+    /// One response for each command.
     responses: Vec<PendingResponse>,
     programs: CommandPrograms,
-    /// Questions, to be looked into once all that is handled.
+    /// Queries, answered after all commands.
     queries: Vec<ControllerRequest>,
     quota: UserQuota,
 }
 
 impl<E: Engine> Controller<E> {
-    /// Handles what came in, commits what follows, and then answers and acts.
+    /// Handles the requests, commits their consequences, and then answers and acts.
     pub fn tick(&mut self, asks: Vec<ControllerRequest>) {
         let now = self.now();
         self.retry_at = self.retry_at.filter(|&at| at > now);
@@ -59,7 +59,7 @@ impl<E: Engine> Controller<E> {
         if self.core.next_wake().is_some_and(|at| at <= now) {
             intake.add(ServiceCommand::Tick, PendingResponse::Internal);
         }
-        // What is left until a deadline is counted from the instant at which it is decided about.
+        // The time left until a deadline is counted from the instant of the decision.
         let at = self.now();
         for ask in asks {
             self.accept(ask, at, &mut intake);
@@ -85,7 +85,8 @@ impl<E: Engine> Controller<E> {
         }
     }
 
-    /// Workers first: what they say is news for this turn. The other asks are left.
+    /// Handles the workers' events first, because this turn uses their news. Returns the other
+    /// requests.
     fn handle_worker_events(&mut self, asks: Vec<ControllerRequest>) -> Vec<ControllerRequest> {
         let mut others = Vec::new();
         for ask in asks {
@@ -199,7 +200,8 @@ impl<E: Engine> Controller<E> {
         UserQuota::new(self.max_jobs, together, arriving.sum(), live)
     }
 
-    /// What a job is to start after must be its user's; what is over already it need not wait for.
+    /// Checks that the user owns all predecessors of a job, and drops those that have already
+    /// finished.
     fn resolve_dependencies(&self, submission: &mut Submission) -> Result<(), RequestError> {
         let user = submission.user;
         let mut live = Vec::new();
@@ -226,7 +228,7 @@ impl<E: Engine> Controller<E> {
         Ok(())
     }
 
-    /// A job of somebody else is answered as one that is not there.
+    /// Rejects commands on a job of another user as if the job did not exist.
     fn authorise(&self, user: Option<u32>, command: &ServiceCommand) -> Result<(), RequestError> {
         let (ServiceCommand::Cancel { job, .. }
         | ServiceCommand::Hold { job, .. }

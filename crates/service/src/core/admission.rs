@@ -1,4 +1,4 @@
-//! What a job is told when it is handed in.
+//! The admission decision: the outcome of a submission.
 
 use tollgate_forecast::ClassId;
 use tollgate_gate::AdmissionDecision;
@@ -10,7 +10,7 @@ use super::output::{AdmissionState, ConfidenceThreshold, RejectReason, SubmitOut
 use super::rules;
 use super::runtime_forecast::{ForecastBasis, RuntimeForecast};
 
-/// A job about to be decided on, with all that is known of it.
+/// A job before its decision, with its forecast.
 #[derive(Clone, Copy)]
 pub(super) struct AdmissionCandidate<'a> {
     pub(super) submission: &'a Submission,
@@ -20,8 +20,8 @@ pub(super) struct AdmissionCandidate<'a> {
 }
 
 impl Core {
-    /// What a job would be told at `at`: by the policy's probe, then by how sure it is; and where
-    /// that is a refusal, what would be let in instead.
+    /// Returns the outcome of a job at `at`: the policy's verdict, then the check of its
+    /// confidence, and counter-offers for a rejected job.
     pub(super) fn evaluate(&mut self, at: Instant, submission: &Submission) -> SubmitOutcome {
         self.look_ahead.reset_budget();
         let forecast = self.forecast(submission);
@@ -34,7 +34,7 @@ impl Core {
         answer
     }
 
-    /// The same without offers.
+    /// Returns the outcome without counter-offers.
     pub(super) fn evaluate_without_offers(
         &mut self,
         at: Instant,
@@ -62,7 +62,8 @@ impl Core {
         };
         answer.prediction = self.predict_candidate(at, &candidate);
         let probability = answer.prediction.and_then(|prospect| prospect.probability);
-        // Where nobody can look ahead, it is no surer than to be that fast with its nodes to itself.
+        // If the look-ahead gives up, the probability is an upper bound: the job alone on its
+        // nodes.
         let probability = probability.or_else(|| candidate.best_case_probability());
         if let (Some(floor), Some(probability)) =
             (self.confidence_threshold(submission, accepted), probability)
@@ -80,8 +81,8 @@ impl Core {
         answer
     }
 
-    /// How sure a job must be to keep its deadline: what its user asks for, and where it would be
-    /// a promise what the site does, whichever is more.
+    /// Returns the minimum probability of keeping the deadline: the user's, or for a promise the
+    /// site's if that is higher.
     pub(super) fn confidence_threshold(
         &self,
         submission: &Submission,
@@ -102,7 +103,7 @@ impl Core {
         self.gate.view(self.now).min_memory()
     }
 
-    /// The job as the policy is asked about it, and for how long room is kept for it.
+    /// Returns the job in the policy's units, and the time for which its nodes are reserved.
     pub(super) fn policy_request(
         &self,
         candidate: &AdmissionCandidate<'_>,
@@ -111,10 +112,10 @@ impl Core {
         (asked, candidate.reserved_duration())
     }
 
-    /// What is forecast of a job.
+    /// Returns the forecast of a job's run time.
     pub(super) fn forecast(&self, submission: &Submission) -> RuntimeForecast {
         let key = (submission.user, submission.name.clone());
-        // A class that nobody knows is forecast from the whole site.
+        // An unknown class is forecast from the whole site.
         let unknown = ClassId(u32::MAX);
         let class = self.classes.get(&key).copied().unwrap_or(unknown);
         RuntimeForecast::new(
@@ -123,7 +124,7 @@ impl Core {
         )
     }
 
-    /// What the policy says, with every reason that it has.
+    /// Returns the policy's verdict, with all reasons of a rejection.
     pub(super) fn admission_state(
         &mut self,
         at: Instant,
@@ -160,8 +161,8 @@ impl Core {
         }
     }
 
-    /// A policy says the first thing that is wrong. With that out of the way it is asked again, so
-    /// that a user need not find out one by one.
+    /// Returns all reasons of a rejection. A policy names only its first reason, so it is asked
+    /// again without that requirement, and the user need not find the reasons one by one.
     fn reject_reasons(
         &mut self,
         at: Instant,
@@ -169,7 +170,8 @@ impl Core {
         asked: &JobSpec,
         first: Reason,
     ) -> Vec<RejectReason> {
-        // A job is widened for its memory: the user is told of what they asked for.
+        // A job can be widened for its memory; the reason then names the memory that the user
+        // requested.
         let asks_for_memory = candidate.submission.procs <= self.gate.view(at).n_nodes();
         let first = match first == Reason::TooManyProcs && asks_for_memory {
             true => Reason::NoMemory,
@@ -204,7 +206,8 @@ impl Core {
         reasons.chain(unsure).collect()
     }
 
-    /// Whether a job that is kept out for its budget would be too little sure as well.
+    /// Returns the confidence as a further reason, if a job rejected for its budget would fail that
+    /// check as well.
     fn confidence_shortfall(
         &self,
         at: Instant,
@@ -250,8 +253,9 @@ impl<'a> AdmissionCandidate<'a> {
         }
     }
 
-    /// The job as room is kept for it: a quote that is held may be taken up as late as it lapses, and
-    /// must fit then too. With that much more work it does, where the policy lets it in at all.
+    /// Returns the job as its nodes are reserved. A reserved quote may be claimed as late as its
+    /// expiry and must still fit then. An estimate longer by this delay ensures it, wherever the
+    /// policy admits the job at all.
     pub(super) fn reserved_spec(&self) -> JobSpec {
         JobSpec {
             estimate: self.spec.estimate + self.max_start_delay(),
@@ -259,7 +263,7 @@ impl<'a> AdmissionCandidate<'a> {
         }
     }
 
-    /// For how long they are kept, with probabilities.
+    /// Returns the time for which the nodes are reserved, as a distribution.
     pub(super) fn reserved_duration(&self) -> Distribution {
         Distribution::new(
             self.distribution
@@ -268,12 +272,13 @@ impl<'a> AdmissionCandidate<'a> {
         )
     }
 
-    /// How much later than its nodes are kept for it the job may start.
+    /// Returns the maximum delay between the reservation of the nodes and the start.
     pub(super) fn max_start_delay(&self) -> Span {
         self.submission.reserve_for.unwrap_or(Span::ZERO)
     }
 
-    /// How sure it would be to keep its deadline if it started at once, alone on its nodes.
+    /// Returns the probability of keeping the deadline if the job started at once, alone on its
+    /// nodes.
     pub(super) fn best_case_probability(&self) -> Option<tollgate_model::Probability> {
         let deadline = self.spec.sla.deadline?;
         Some(
@@ -283,7 +288,7 @@ impl<'a> AdmissionCandidate<'a> {
     }
 }
 
-/// The job with what it was refused for given up; none if nothing can be given up.
+/// Returns the job without the rejected requirement; None if that requirement cannot be dropped.
 fn relax(reason: Reason, spec: &JobSpec) -> Option<JobSpec> {
     let sla = match reason {
         Reason::TooManyProcs | Reason::NoMemory => return None,

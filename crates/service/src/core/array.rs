@@ -1,10 +1,9 @@
-//! Arrays: many tasks that are the same but for their numbers.
+//! Arrays: jobs of many tasks that differ only in their index.
 //!
-//! An array is one row and a range of numbers; a task comes into being when it is put before the gate.
-//! Tasks with a deadline are, all at once, when the array is handed in: each is promised something,
-//! or kept out. The others, and those that nothing can be promised before their start, come as those
-//! before them start, so that an array stands in nobody's way with all of its tasks, and a queue
-//! stays as short as the machine is small.
+//! An array is one row and a range of indices; a task is materialised when it is submitted to the
+//! gate. If a promise is possible, all tasks with a deadline are submitted together with the array,
+//! and each is promised or rejected. All other tasks follow as earlier ones start. So a large array
+//! does not block the queue, and the queue's length is bounded by the number of nodes.
 
 use serde::{Deserialize, Serialize};
 use tollgate_gate::JobEnding;
@@ -21,55 +20,55 @@ use super::output::{
 use super::rules;
 use super::task_ranges::TaskRanges;
 
-/// Tasks of an array without a promise that are before the gate at a time, for each node.
+/// Maximum number of unpromised tasks of an array in the gate, per node.
 const MAX_TASKS_PER_NODE: u32 = 8;
-/// How sure a promise is gets looked up anew after another eighth of the tasks so far.
+/// The probability of a promise is computed again after another eighth of the tasks so far.
 const PREDICTION_INTERVAL: u32 = 8;
 
-/// An array with tasks that are not over.
+/// An array with unfinished tasks.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ActiveArray {
-    /// A task of it as it was handed in.
+    /// The submission of one of its tasks.
     pub(super) submission: Submission,
-    /// Tasks that have not come into being.
+    /// Tasks that are not materialised.
     pub(super) pending: TaskRanges,
-    /// Tasks that have not come into being, and that their user holds back.
+    /// Tasks that are not materialised and held by their user.
     pub(super) held_pending: TaskRanges,
     max_at_once: Option<u32>,
-    /// Tasks that are before the gate.
+    /// The number of tasks in the gate.
     pub(super) before_gate: u32,
-    /// How its tasks stand, but for those that nothing has happened to.
+    /// The counts of its tasks, except for those that are not materialised or only queued.
     counts: TaskCounts,
-    /// Whether the store does not know the tally.
+    /// Whether the counts have changed since they were last stored.
     changed: bool,
 }
 
-/// How the tasks of an array stand: how many of them.
+/// Counts of the tasks of an array.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TaskCounts {
-    /// That wait.
+    /// Waiting tasks.
     pub queued: u64,
-    /// That their user holds back.
+    /// Tasks held by their user.
     pub held: u64,
-    /// That run.
+    /// Running tasks.
     pub running: u32,
-    /// That ended by themselves.
+    /// Tasks that ended by themselves.
     pub finished: u32,
-    /// That were taken back.
+    /// Cancelled tasks.
     pub cancelled: u32,
-    /// Of which nobody knows how they ended.
+    /// Tasks with an unknown end.
     pub lost: u32,
-    /// That were kept out.
+    /// Rejected tasks.
     pub rejected: u32,
-    /// That finished within their deadline, or had none and finished.
+    /// Tasks that finished within their deadline, or without having one.
     pub fulfilled: u32,
-    /// From submission to start of those, all together.
+    /// Total time from submission to start of the fulfilled tasks.
     pub wait: Span,
-    /// How often one was started.
+    /// The number of started attempts.
     pub attempts: u32,
-    /// The most that those that were let in cost together.
+    /// Maximum total price of the accepted tasks.
     pub price: Credits,
-    /// The greatest exit code, as a shell says it, of those that ended by themselves.
+    /// The greatest exit code of the tasks that ended by themselves, in the shell's encoding.
     pub max_exit_code: Option<u8>,
 }
 
@@ -90,22 +89,22 @@ impl ActiveArray {
         }
     }
 
-    /// Tasks that the gate does not know.
+    /// Returns the number of tasks that are not materialised.
     pub fn n_pending(&self) -> u64 {
         self.pending.len() + self.held_pending.len()
     }
 
-    /// The same: those that wait, and those that their user holds back.
+    /// Returns the number of unmaterialised tasks: the waiting ones, and those held by their user.
     pub fn n_pending_and_held(&self) -> (u64, u64) {
         (self.pending.len(), self.held_pending.len())
     }
 
-    /// Whether a task has not come into being.
+    /// Returns whether a task is not materialised.
     pub fn is_pending(&self, task: u32) -> bool {
         self.pending.contains(task) || self.held_pending.contains(task)
     }
 
-    /// How its tasks stand.
+    /// Returns the counts of its tasks.
     pub fn counts(&self) -> TaskCounts {
         let waits = u64::from(self.before_gate - self.counts.running);
         TaskCounts {
@@ -115,7 +114,7 @@ impl ActiveArray {
         }
     }
 
-    /// Those before the gate that are held back.
+    /// Returns the number of held tasks in the gate.
     fn n_held_at_gate(&self) -> u64 {
         self.counts.held
     }
@@ -156,14 +155,14 @@ impl ActiveArray {
         self.before_gate == 0 && self.n_pending() == 0
     }
 
-    /// Whether another task may be put before the gate that nothing is promised to.
+    /// Returns whether another unpromised task may be submitted to the gate.
     fn can_add_task(&self, nodes: u32) -> bool {
         let wait = self.before_gate - self.counts.running - self.counts.held as u32;
         let most = self.max_at_once.unwrap_or(u32::MAX);
         self.before_gate < most.min(nodes.max(1) * MAX_TASKS_PER_NODE) && wait <= nodes
     }
 
-    /// Whether all of it ended well.
+    /// Returns whether all tasks ended with success.
     fn succeeded(&self) -> bool {
         let tally = &self.counts;
         tally.cancelled + tally.lost + tally.rejected == 0 && tally.max_exit_code.unwrap_or(0) == 0
@@ -179,8 +178,8 @@ impl ActiveArray {
 }
 
 impl Core {
-    /// What an array is told whose first task is told `first`; it is known to the service from here
-    /// on, and tasks are put before the gate.
+    /// Registers an array whose first task has the outcome `first`, and submits tasks to the gate.
+    /// Returns the outcomes of all tasks.
     pub(super) fn admit_array(
         &mut self,
         job: u64,
@@ -224,7 +223,7 @@ impl Core {
         parts
     }
 
-    /// Puts tasks before the gate that there is room for; whether there were any.
+    /// Submits the tasks of arrays that may now enter the gate. Returns whether there were any.
     pub(super) fn materialise_tasks(&mut self, step: &mut StepOutput) -> bool {
         let hungry = self.jobs.arrays.iter();
         let hungry = hungry.filter(|(_, array)| !array.pending.is_empty());
@@ -235,7 +234,8 @@ impl Core {
                 fed = true;
                 let standing = self.evaluate_task(job, true, &mut None);
                 if let AdmissionState::Rejected(refusals) = &standing {
-                    // Those behind it would be told the same: a refusal changes nothing.
+                    // The tasks behind this one would get the same answer, as a rejection changes
+                    // nothing.
                     self.drop_pending(job, refusals, step);
                     self.finish_array(job, step);
                     break;
@@ -246,7 +246,7 @@ impl Core {
         fed
     }
 
-    /// The task that comes next, and whether there is room for it without a promise.
+    /// Returns the next task, and whether it may enter the gate without a promise.
     fn next_task(&self, job: u64) -> Option<(u32, bool)> {
         let array = self.jobs.arrays.get(&job)?;
         let task = array.pending.first()?;
@@ -265,8 +265,8 @@ impl Core {
         self.admit_task(TaskKey { job, task }, &submission, spec, None, step);
     }
 
-    /// What the next task is told. How sure it is to keep its deadline is looked up if `look`, and
-    /// else taken to be as before.
+    /// Returns the outcome of the next task. The probability of keeping its deadline is computed if
+    /// `look`, and otherwise taken from the task before.
     fn evaluate_task(
         &mut self,
         job: u64,
@@ -304,7 +304,7 @@ impl Core {
         }
     }
 
-    /// The tasks of an array that have not come into being are kept out.
+    /// Rejects the unmaterialised tasks of an array.
     fn drop_pending(
         &mut self,
         job: u64,
@@ -325,7 +325,7 @@ impl Core {
         tasks
     }
 
-    /// A task that waited is kept out.
+    /// Rejects a waiting task.
     pub(super) fn reject_task(&mut self, task: TaskKey, reason: Reason, step: &mut StepOutput) {
         if let Some(array) = self.jobs.arrays.get_mut(&task.job) {
             array.counts.rejected += 1;
@@ -338,7 +338,7 @@ impl Core {
         self.finish_array(task.job, step);
     }
 
-    /// A task is over that was before the gate.
+    /// Handles the end of a task in the gate.
     pub(super) fn finish_task(
         &mut self,
         task: TaskKey,
@@ -375,7 +375,7 @@ impl Core {
         self.finish_array(task.job, step);
     }
 
-    /// An array none of whose tasks is left is over.
+    /// Ends an array without unfinished tasks.
     pub(super) fn finish_array(&mut self, job: u64, step: &mut StepOutput) {
         let over = |array: &&mut ActiveArray| array.is_over();
         let Some(array) = self.jobs.arrays.get_mut(&job).filter(over) else {
@@ -390,7 +390,7 @@ impl Core {
         self.notify_dependents(job, succeeded, step);
     }
 
-    /// Says how arrays stand that changed in a step.
+    /// Records the counts of the arrays that changed in a step.
     pub(super) fn report_counts(&mut self, step: &mut StepOutput) {
         let arrays = self.jobs.arrays.iter_mut();
         for (&job, array) in arrays.filter(|(_, array)| array.changed) {
@@ -401,7 +401,7 @@ impl Core {
         }
     }
 
-    /// Tasks of an array are taken back.
+    /// Cancels tasks of an array.
     pub(super) fn cancel_tasks(
         &mut self,
         job: u64,
@@ -436,7 +436,7 @@ impl Core {
         any.then_some(()).ok_or(CommandError::NoTask)
     }
 
-    /// Tasks of an array are held back, or released.
+    /// Holds or releases tasks of an array.
     pub(super) fn hold_tasks(
         &mut self,
         job: u64,
@@ -485,8 +485,8 @@ impl Core {
 }
 
 impl TaskCounts {
-    /// That of an array none of whose tasks has come into being, and none will: taken back or, with
-    /// `rejected`, kept out.
+    /// Returns the counts of an array without any materialised task: all tasks are cancelled or,
+    /// with `rejected`, rejected.
     pub(super) fn never_started(submission: &Submission, rejected: bool) -> Option<Self> {
         submission.options.array.as_ref()?;
         let tasks = submission.n_tasks() as u32;
@@ -499,7 +499,8 @@ impl TaskCounts {
 }
 
 impl ActiveTask {
-    /// Whether an end at `at` is within its deadline, if it has one, as the objectives take it.
+    /// Returns whether an end at `at` is within the deadline, if there is one, with the objectives'
+    /// tolerance.
     fn met_deadline(&self, at: Instant) -> bool {
         let due = self.spec.due();
         due.is_none_or(|due| at <= due + tollgate_model::outcome::DELAY_TOLERANCE)
@@ -517,7 +518,7 @@ fn intersect(all: &TaskRanges, tasks: Option<&TaskRanges>) -> TaskRanges {
     }
 }
 
-/// Adds tasks to the last part that is told the same.
+/// Adds tasks to the last group of tasks with the same outcome.
 fn push_group(parts: &mut Vec<TaskGroupOutcome>, tasks: TaskRanges, standing: &AdmissionState) {
     if tasks.is_empty() {
         return;
@@ -535,7 +536,8 @@ fn push_group(parts: &mut Vec<TaskGroupOutcome>, tasks: TaskRanges, standing: &A
 }
 
 impl AdmissionState {
-    /// Whether both are let in, both wait, or both are kept out for the same reasons.
+    /// Returns whether both states are the same: accepted, waiting, or rejected for the same
+    /// reasons.
     fn is_same_decision(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Accepted { .. }, Self::Accepted { .. }) => true,

@@ -1,4 +1,4 @@
-//! What the core is told.
+//! The commands of the core.
 
 use serde::{Deserialize, Serialize};
 use tollgate_gate::{OnEviction, WorkerId};
@@ -6,35 +6,35 @@ use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
 
 use super::task_ranges::TaskRanges;
 
-/// A task, named for good.
+/// The permanent key of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TaskKey {
     /// The public number of the job.
     pub job: u64,
-    /// Its number in its array; 0 in a job that is none.
+    /// The task's index in its array; 0 for a single job.
     pub task: u32,
 }
 
-/// The only task of a job that is no array.
+/// The only task of a single job.
 impl From<u64> for TaskKey {
     fn from(job: u64) -> Self {
         Self { job, task: 0 }
     }
 }
 
-/// A try at running a task, named for good.
+/// The permanent key of an attempt at a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TaskAttemptKey {
     /// The public number of the job.
     pub job: u64,
-    /// Which task of it: its number in its array; 0 in a job that is none.
+    /// The task's index in its array; 0 for a single job.
     pub task: u32,
-    /// Which try, from 1.
+    /// The number of the attempt, from 1.
     pub attempt: u32,
 }
 
 impl TaskAttemptKey {
-    /// What it is a try at.
+    /// Returns the attempt's task.
     pub const fn task(self) -> TaskKey {
         TaskKey {
             job: self.job,
@@ -43,69 +43,69 @@ impl TaskAttemptKey {
     }
 }
 
-/// Something that happened: stored as it is, and handled again after a crash.
+/// A command. Commands are stored unchanged, and replayed after a crash.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum ServiceCommand {
-    /// A job was handed in.
+    /// Submits a job.
     Submit(Submission),
-    /// The engine says what became of an attempt.
+    /// Reports an event of an attempt, as the engine saw it.
     Report {
-        /// Which one.
+        /// The attempt.
         attempt: TaskAttemptKey,
-        /// What became of it.
+        /// The event.
         progress: AttemptProgress,
     },
-    /// A user takes up a quote that is held.
+    /// Claims a reserved quote for its user.
     Claim {
-        /// Which one.
+        /// The number of the quote.
         job: u64,
     },
-    /// A user takes a job back, or tasks of an array.
+    /// Cancels a job, or tasks of an array, for its user.
     Cancel {
-        /// Which one.
+        /// The number of the job.
         job: u64,
-        /// Which tasks of it; none for all.
+        /// The tasks; None for all.
         tasks: Option<TaskRanges>,
     },
-    /// A user holds a queued job back, or tasks of an array.
+    /// Holds a queued job, or tasks of an array, for its user.
     Hold {
-        /// Which one.
+        /// The number of the job.
         job: u64,
-        /// Which tasks of it; none for all.
+        /// The tasks; None for all.
         tasks: Option<TaskRanges>,
     },
-    /// A user lets a held job queue again, or tasks of an array.
+    /// Releases a held job, or tasks of an array, for its user.
     Release {
-        /// Which one.
+        /// The number of the job.
         job: u64,
-        /// Which tasks of it; none for all.
+        /// The tasks; None for all.
         tasks: Option<TaskRanges>,
     },
-    /// A worker offers nodes.
+    /// Registers a worker's nodes.
     WorkerUp {
-        /// Which one.
+        /// The worker.
         worker: WorkerId,
-        /// Which of its lives.
+        /// The number of its incarnation.
         incarnation: u32,
-        /// How many nodes.
+        /// The number of its nodes.
         nodes: u32,
-        /// Bytes of memory that the tasks of each may hold together, where that is known.
+        /// Memory of each node for its tasks, in bytes; None if it is not known.
         memory: Option<u64>,
     },
-    /// A worker vanished, and all that ran on it.
+    /// Removes a worker with all that runs on it.
     WorkerLost {
-        /// Which one.
+        /// The worker.
         worker: WorkerId,
-        /// Which of its lives.
+        /// The number of its incarnation.
         incarnation: u32,
     },
-    /// Time has passed.
+    /// Lets time pass.
     Tick,
 }
 
 impl ServiceCommand {
-    /// Reports come before requests that are handled at the same instant: what has ended makes room
-    /// for who arrives.
+    /// Returns whether the command is a report. Reports come before requests at the same instant,
+    /// because ended tasks free nodes for new jobs.
     pub(crate) fn is_report(&self) -> bool {
         match self {
             Self::Report { .. } | Self::WorkerUp { .. } | Self::WorkerLost { .. } | Self::Tick => {
@@ -120,149 +120,150 @@ impl ServiceCommand {
     }
 }
 
-/// A job as its user hands it in, but for what it runs: that decides nothing.
+/// A job as its user submits it, without its program, which decides nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Submission {
-    /// Whose it is: a user id of the system.
+    /// The user id of the owner.
     pub user: u32,
-    /// What jobs that behave like it are called.
+    /// Name of the class of jobs that behave like this one.
     pub name: String,
-    /// Processors it needs at once. At least 1.
+    /// Processors that the job needs at once. At least 1.
     pub procs: u32,
-    /// Bytes of memory it needs, where its user says so; it counts as needing none where not.
+    /// Memory that the job needs, in bytes; None counts as 0.
     pub memory: Option<u64>,
-    /// How long its user says that it takes, if they do. Positive.
+    /// The user's estimate of the run time, if any. Positive.
     pub estimate: Option<Span>,
-    /// Span after submission by which it must have finished, if there is a deadline. Positive.
+    /// Span from submission to the deadline, if there is one. Positive.
     pub deadline: Option<Span>,
-    /// The most its user pays, if there is a limit. Not negative.
+    /// The user's maximum price, if any. Not negative.
     pub budget: Option<Credits>,
-    /// What each second past the deadline costs the provider. Not negative.
+    /// The provider's cost of each second past the deadline. Not negative.
     pub penalty: CreditsPerSecond,
-    /// The least probability of keeping the deadline at which the user wants it let in; in
-    /// millionths, at most 1,000,000.
+    /// The user's minimum probability of keeping the deadline, in millionths; at most 1,000,000.
     pub confidence: Option<u32>,
-    /// Whether it may be run again after it was lost.
+    /// Whether the job may run again after it was lost.
     pub retry: OnEviction,
-    /// If it is a quote that is to be held: for how long. Positive.
+    /// Duration of the reservation, if this is a quote to reserve. Positive.
     pub reserve_for: Option<Span>,
-    /// Whether it is many tasks, and what it waits for before it is decided about.
+    /// The array's tasks, and the conditions for the decision.
     pub options: SubmissionOptions,
 }
 
 impl Submission {
-    /// How many tasks it is.
+    /// Returns the number of its tasks.
     pub fn n_tasks(&self) -> u64 {
         let array = self.options.array.as_ref();
         array.map_or(1, |array| array.tasks.len())
     }
 }
 
-/// What is beside one task that may start at once.
+/// The options of a submission beyond one task that may start at once.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SubmissionOptions {
-    /// If it is an array: which tasks, and how many of them at a time.
+    /// The tasks of an array and their concurrency limit; None for a single job.
     pub array: Option<ArraySpec>,
-    /// Jobs of the same user that have to be over first.
+    /// Jobs of the same user that have to finish first.
     pub dependencies: Vec<JobDependency>,
-    /// Whether it waits for its user to release it.
+    /// Whether the job is held until its user releases it.
     pub held: bool,
-    /// When it was handed in, if it had to wait since: its deadline counts from there.
+    /// The instant of submission of a job that had to wait: its deadline counts from there.
     pub submitted: Option<Instant>,
 }
 
-/// Tasks that are the same but for their numbers.
+/// The tasks of an array, which differ only in their index.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArraySpec {
-    /// Their numbers; at least one.
+    /// The tasks' indices; at least one.
     pub tasks: TaskRanges,
-    /// At most so many of them are before the gate at a time, if there is a limit. Positive.
+    /// Maximum number of the tasks in the gate at a time, if there is a limit. Positive.
     pub max_at_once: Option<u32>,
 }
 
 /// A job that another one waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobDependency {
-    /// Its number.
+    /// The number of the job.
     pub job: u64,
-    /// How it has to be over.
+    /// The required end of the job.
     pub condition: DependencyCondition,
 }
 
-/// How a job has to be over for another one to start.
+/// The condition on a job's end for its dependents to start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DependencyCondition {
-    /// Every task of it ended with exit code 0.
+    /// Every task of the job ended with exit code 0.
     Success,
-    /// In whichever way.
+    /// The job has finished in any way.
     AnyEnd,
 }
 
-/// What became of an attempt.
+/// An event in the life of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AttemptProgress {
-    /// It runs.
+    /// The attempt runs.
     Started {
-        /// Its process, where the engine knows it.
+        /// Its process id, if the engine knows it.
         pid: Option<u32>,
-        /// When.
+        /// The instant of the start.
         at: Instant,
     },
-    /// It has ended.
+    /// The attempt has ended.
     Ended {
-        /// How.
+        /// The exit status.
         status: AttemptExit,
-        /// Who ended it, if it did not end by itself.
+        /// The cause of its kill; None if it ended by itself.
         killed: Option<KillCause>,
-        /// When.
+        /// The instant of the end.
         at: Instant,
-        /// How long it ran by the clock on the wall.
+        /// Wall-clock run time.
         wall: Span,
-        /// How much time of processors it took.
+        /// Used processor time.
         cpu: Span,
-        /// The most memory that it used at once, in bytes, where that is known.
+        /// Maximum memory in use, in bytes; None if it is not known.
         peak_memory: Option<u64>,
     },
-    /// Nobody knows how it ended.
+    /// The attempt is lost: its end is unknown.
     Lost {
-        /// When that was noticed.
+        /// The instant at which the loss was noticed.
         at: Instant,
     },
 }
 
-/// How an attempt ended.
+/// The exit status of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AttemptExit {
-    /// By itself, with this code.
+    /// The attempt ended by itself, with this code.
     Code(u8),
-    /// By this signal.
+    /// The attempt was ended by this signal.
     Signal(u8),
-    /// Its program never ran.
+    /// The program never ran.
     NotStarted {
-        /// What could not be done.
+        /// The failed step.
         step: String,
-        /// Why, in words.
+        /// The reason, as text.
         reason: String,
     },
 }
 
-/// Why an attempt was ended.
+/// The cause of a kill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum KillCause {
-    /// Its user or an operator asked for it.
+    /// The user or an operator cancelled the job.
     Cancelled,
-    /// It ran for as long as it was allowed to.
+    /// The attempt reached its time limit.
     TimeLimit,
-    /// It used more memory than it was allowed to.
+    /// The attempt reached its memory limit.
     MemoryLimit,
-    /// Its nodes were needed for something else.
+    /// The nodes were needed for something else.
     Evicted,
-    /// Its output became longer than it was allowed to. (The last one: what is stored counts them.)
+    /// The attempt reached its output limit. (New causes go after this one, as their index is
+    /// stored.)
     OutputLimit,
 }
 
 impl AttemptExit {
-    /// The status as a shell says it: the exit code, 128 + n after signal n, 127 if it never ran.
+    /// Returns the status as a shell shows it: the exit code, 128 + n after signal n, 127 if the
+    /// program never ran.
     pub const fn shell_code(&self) -> u8 {
         match self {
             Self::Code(code) => *code,

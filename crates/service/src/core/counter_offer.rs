@@ -1,4 +1,4 @@
-//! What would be let in instead of a job that is kept out.
+//! Counter-offers: changes under which a rejected job would be admitted.
 
 use tollgate_gate::AdmissionDecision;
 use tollgate_model::{Credits, Instant, Probability, Span};
@@ -10,16 +10,16 @@ use super::output::{AdmissionState, CounterOffer, OfferAxis};
 use super::rules;
 use super::runtime_forecast::RuntimeForecast;
 
-/// How often the policy is asked for one counter-offer at most, over all axes.
+/// Maximum number of policy probes for the counter-offers to one submission, over all axes.
 const MAX_PROBES: u32 = 64;
-/// The longest deadline that is offered: a year.
+/// Maximum deadline of an offer: a year.
 const MAX_DEADLINE: Span = Span::from_secs(366 * 86_400);
-/// The highest budget that is offered, in credits.
+/// Maximum budget of an offer, in credits.
 const MAX_BUDGET: f64 = 1e12;
-/// An offer is this close to one that was refused, as a part of it.
+/// Precision of the search: the relative distance between an offer and a rejected value.
 const TOLERANCE: f64 = 1.0 / 64.0;
 
-/// A search along the axes for jobs that would be let in.
+/// A search along the axes for jobs that would be admitted.
 struct OfferSearch<'a> {
     core: &'a mut Core,
     at: Instant,
@@ -29,9 +29,9 @@ struct OfferSearch<'a> {
 }
 
 impl Core {
-    /// One offer an axis at most: the job as it was handed in, but for that axis. Admission is not
-    /// monotone under every policy, so an offer need not be the nearest; each was asked for
-    /// once more as it is offered, and would be let in at `at`.
+    /// Returns at most one offer for each axis: the submitted job, changed on that axis only.
+    /// Admission is not monotone under every policy, so an offer need not be the nearest. Each
+    /// offer was probed once more in its final form, and would be admitted at `at`.
     pub(super) fn counter_offers(
         &mut self,
         at: Instant,
@@ -86,7 +86,7 @@ impl OfferSearch<'_> {
         };
         let limits = (from.as_secs_f64(), MAX_DEADLINE.as_secs_f64());
         let secs = self.search_up(limits, &with)?;
-        // A deadline that people can read is as good, if it is let in as well.
+        // A rounded deadline is as good, if it is admitted as well.
         let unit = if secs < 600.0 { 1.0 } else { 60.0 };
         let round = with((secs / unit).ceil() * unit);
         let changed = if self.is_acceptable(&round) {
@@ -103,7 +103,7 @@ impl OfferSearch<'_> {
             budget: Some(Credits::from_f64(credits)),
             ..self.submission.clone()
         };
-        // The most often nothing that is paid helps, and that is found out at once.
+        // In most cases no budget helps, which this one probe finds out.
         if !self.is_acceptable(&with(MAX_BUDGET)) {
             return None;
         }
@@ -117,8 +117,9 @@ impl OfferSearch<'_> {
         Some((OfferAxis::Budget, changed))
     }
 
-    /// Some number above the first limit and at most at the second with which the job would be let
-    /// in, and close to one with which it would not: doubled until it would, then halved in on.
+    /// Returns a value above the first limit and at most the second one with which the job would be
+    /// admitted, close to a value with which it would not. The search doubles the value until the
+    /// job is admitted, and then bisects.
     fn search_up(&mut self, limits: (f64, f64), with: &dyn Fn(f64) -> Submission) -> Option<f64> {
         let (mut refused, most) = limits;
         let mut taken = refused;
@@ -157,8 +158,8 @@ impl OfferSearch<'_> {
         (taken > 0).then(|| (OfferAxis::Procs, with(taken)))
     }
 
-    /// Whether the job would be let in, surely enough: it keeps its deadline if it takes as long as
-    /// with the probability that is the least.
+    /// Returns whether the job would be admitted with enough confidence: it keeps its deadline with
+    /// a run time at the quantile of the minimum probability.
     fn is_acceptable(&mut self, submission: &Submission) -> bool {
         self.probes += 1;
         let (estimate, _) = self.core.rules.estimate(submission, self.forecast);

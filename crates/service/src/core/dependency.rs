@@ -1,7 +1,7 @@
-//! Jobs that wait for others to be over, or for their user, before anything is decided about them.
+//! Jobs that wait for other jobs, or for their user, before their admission decision.
 //!
-//! The gate does not know them. What they would be told depends on when their turn comes, so
-//! nothing is promised before; their deadline counts from their submission all the same.
+//! The gate does not know these jobs. Their outcome depends on when the wait ends, so nothing is
+//! promised before; the deadline counts from the submission all the same.
 
 use serde::{Deserialize, Serialize};
 use tollgate_gate::JobEnding;
@@ -17,25 +17,25 @@ use super::output::{
 use super::rules;
 use super::runtime_forecast::RuntimeForecast;
 
-/// A job that waits before the gate is asked.
+/// A job that waits for its admission decision.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct DeferredJob {
-    /// As it was handed in, and when; it waits for those in its plan that are not over.
+    /// The submission. Its plan lists only the predecessors that are not finished.
     pub(super) submission: Submission,
 }
 
 impl DeferredJob {
-    /// How many tasks it has.
+    /// Returns the number of its tasks.
     pub(super) fn n_tasks(&self) -> u64 {
         self.submission.n_tasks()
     }
 
-    /// The jobs that it waits for.
+    /// Returns the jobs that this job waits for.
     pub fn dependencies(&self) -> &[JobDependency] {
         &self.submission.options.dependencies
     }
 
-    /// Whether it waits for its user too.
+    /// Returns whether the job is also held by its user.
     pub fn is_held(&self) -> bool {
         self.submission.options.held
     }
@@ -46,7 +46,8 @@ impl DeferredJob {
 }
 
 impl Core {
-    /// What a job is told that has to wait; none if it has not, or can never run.
+    /// Returns the outcome of a job that has to wait; None if the job need not wait or can never
+    /// run.
     pub(super) fn deferral_outcome(
         &mut self,
         submission: &Submission,
@@ -86,7 +87,7 @@ impl Core {
         })
     }
 
-    /// Has a job wait. What is over by now it does not wait for.
+    /// Defers a job. Predecessors that have already finished are dropped.
     pub(super) fn defer(&mut self, job: u64, submission: &Submission, step: &mut StepOutput) {
         let mut submission = submission.clone();
         submission.options.submitted = Some(self.now);
@@ -109,7 +110,7 @@ impl Core {
         }
     }
 
-    /// A job is over: those that waited for it go on, or will never start.
+    /// Handles the end of a job: its dependents may go on, or will never start.
     pub(super) fn notify_dependents(&mut self, job: u64, succeeded: bool, step: &mut StepOutput) {
         if succeeded {
             self.succeeded.insert(job);
@@ -150,7 +151,7 @@ impl Core {
         }
     }
 
-    /// Decides about jobs that have waited for long enough; whether there were any.
+    /// Decides about the jobs whose wait is over. Returns whether there were any.
     pub(super) fn decide_released(&mut self, step: &mut StepOutput) -> bool {
         let ready = std::mem::take(&mut self.released);
         let any = !ready.is_empty();
@@ -169,7 +170,7 @@ impl Core {
         any
     }
 
-    /// Its user takes a job back that waits.
+    /// Cancels a waiting job.
     pub(super) fn cancel_deferred(
         &mut self,
         job: u64,
@@ -185,7 +186,7 @@ impl Core {
         Ok(())
     }
 
-    /// Its user holds a job back that waits, or does so no more.
+    /// Holds or releases a waiting job.
     pub(super) fn hold_deferred(
         &mut self,
         job: u64,
@@ -206,7 +207,7 @@ impl Core {
         Ok(())
     }
 
-    /// The job that another one was to start after did not end as it should.
+    /// Cancels a job because its predecessor did not end with success.
     fn cancel_dependent(&mut self, job: u64, by: u64, step: &mut StepOutput) {
         let waiting = self.remove_deferred(job);
         let tally =

@@ -1,4 +1,4 @@
-//! What the gate wants done: into changes for the store and orders for the engine.
+//! The gate's effects, turned into changes for the store and actions for the engine.
 
 use tollgate_gate::{Effect, JobEnding, Notice};
 use tollgate_model::{JobId, NodeId};
@@ -28,7 +28,7 @@ impl Core {
                 };
                 live.start(attempt, self.now);
                 self.look_ahead.invalidate(slot);
-                // A quote that is held has nodes, and nothing to run on them yet.
+                // A reserved quote has nodes, but nothing to run on them yet.
                 if live.is_running() {
                     let key = live.attempt_key(task);
                     if let Some(array) = self.jobs.arrays.get_mut(&task.job) {
@@ -53,7 +53,7 @@ impl Core {
                 kind: entry,
                 amount,
             } => {
-                // A quote that nobody took up costs nobody anything.
+                // An unclaimed quote costs its user nothing.
                 let booked = self
                     .jobs
                     .by_slot(slot)
@@ -71,7 +71,7 @@ impl Core {
         }
     }
 
-    /// What a job is told at its submission is in its answer already.
+    /// Records a notice of the gate. The outcome of a submission is part of its reply already.
     pub(super) fn on_notice(&mut self, slot: JobId, said: Notice, step: &mut StepOutput) {
         let Some((task, live, array)) = self.jobs.with_array(slot) else {
             return;
@@ -142,8 +142,8 @@ impl Core {
         }
     }
 
-    /// The rates of the tasks of a node have changed. A job that runs on several nodes progresses
-    /// as one process, at the mean of its rates.
+    /// Updates the shares of all tasks of a node whose rates have changed. A job on several nodes
+    /// progresses as one process, at the mean of its rates.
     pub(super) fn set_shares(&self, node: NodeId, step: &mut StepOutput) {
         let view = self.gate.view(self.now);
         for task in view.node(node).tasks() {

@@ -1,7 +1,7 @@
-//! Quotes that are held: promises that nobody has taken up yet, and that lapse.
+//! Reserved quotes: promises that are not claimed yet and expire; and user holds.
 //!
-//! To the gate a held quote is a job like any other: it takes its place, and its nodes where the
-//! policy starts it at once. Nothing is run for it, and nothing is charged, until it is claimed.
+//! To the gate a reserved quote is an ordinary job: it takes its place in the plan, and its nodes
+//! if the policy starts it at once. Nothing runs for it and nothing is charged until it is claimed.
 
 use tollgate_gate::GateInput;
 
@@ -11,7 +11,7 @@ use super::output::{CommandError, RowChange, StepOutput};
 use super::task_ranges::TaskRanges;
 
 impl Core {
-    /// A quote becomes a job.
+    /// Turns a reserved quote into a job.
     pub(super) fn claim(&mut self, job: u64, step: &mut StepOutput) -> Result<(), CommandError> {
         let now = self.now;
         let live = self.jobs.claim(job).ok_or(CommandError::NoQuote)?;
@@ -29,7 +29,7 @@ impl Core {
         Ok(())
     }
 
-    /// Its user takes a job back, or tasks of it, or does not want a quote any more.
+    /// Cancels a job, tasks of it, or a reserved quote.
     pub(super) fn cancel(
         &mut self,
         job: u64,
@@ -58,13 +58,13 @@ impl Core {
         let nothing_runs = live.reserved_until.is_some() && live.has_nodes();
         self.apply_input(GateInput::Cancel { job: slot }, step)?;
         if nothing_runs {
-            // There is nobody to report that it ended.
+            // No engine will report the end of this attempt.
             self.apply_input(GateInput::Evicted { job: slot, attempt }, step)?;
         }
         Ok(())
     }
 
-    /// Its user holds a job back, or tasks of it, or lets them queue again.
+    /// Holds or releases a job, or tasks of it.
     pub(super) fn hold_or_release(
         &mut self,
         job: u64,
@@ -110,7 +110,7 @@ impl Core {
         Ok(())
     }
 
-    /// Drops the quotes whose time is over.
+    /// Drops the expired quotes.
     pub(super) fn expire_due(&mut self, step: &mut StepOutput) {
         while let Some((lapses, job)) = self.jobs.next_expiry() {
             if lapses > self.now || self.cancel_task(job.into(), step).is_err() {

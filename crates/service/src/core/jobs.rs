@@ -1,4 +1,4 @@
-//! The jobs that are not over.
+//! The table of unfinished jobs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,35 +11,35 @@ use super::command::{Submission, TaskAttemptKey, TaskKey};
 use super::dependency::DeferredJob;
 use super::runtime_forecast::RuntimeForecast;
 
-/// What the service knows of a task that is before the gate, beside what the gate knows.
+/// The service's knowledge of a task in the gate, besides the gate's own.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ActiveTask {
-    /// Where the gate keeps it.
+    /// The task's slot in the gate.
     pub slot: JobId,
-    /// Whose it is.
+    /// The user id of the owner.
     pub user: u32,
-    /// When it was handed in.
+    /// The instant of submission.
     pub submitted: Instant,
-    /// What was decided on, and when, in the user's credits.
+    /// The specification at the decision, in the user's credits.
     pub spec: JobSpec,
-    /// What was forecast of it at its submission.
+    /// The run-time forecast at the submission.
     pub forecast: RuntimeForecast,
-    /// Jobs that behave alike.
+    /// The class of jobs that behave alike.
     class: ClassId,
-    /// What its user said it takes.
+    /// The user's estimate of the run time.
     user_estimate: Option<Span>,
-    /// Which try is under way, or was last; 0 before the first.
+    /// The number of the current or last attempt; 0 before the first.
     pub attempt: u32,
-    /// What the gate calls that try.
+    /// The gate's number of that attempt.
     pub(super) gate_attempt: u32,
-    /// When that try was started, if it is under way.
+    /// Start of the current attempt, if any.
     pub started: Option<Instant>,
-    /// If it is a quote that nobody has taken up yet: when it lapses. Nothing of it runs, though the
-    /// gate may have nodes for it.
+    /// Expiry of an unclaimed quote; None for a job. Nothing runs for a quote, although the gate
+    /// may have given it nodes.
     pub reserved_until: Option<Instant>,
-    /// How its last try ended, as a shell says it.
+    /// The last attempt's exit code, in the shell's encoding.
     pub(super) exit_code: Option<u8>,
-    /// Whether its user holds it back.
+    /// Whether the task is held by its user.
     pub(super) held: bool,
 }
 
@@ -67,17 +67,17 @@ impl ActiveTask {
         }
     }
 
-    /// Whether the gate has given it nodes.
+    /// Returns whether the gate has given the task nodes.
     pub fn has_nodes(&self) -> bool {
         self.started.is_some()
     }
 
-    /// Whether an attempt at it is under way.
+    /// Returns whether an attempt at the task is running.
     pub fn is_running(&self) -> bool {
         self.has_nodes() && self.reserved_until.is_none()
     }
 
-    /// How long it takes, with probabilities, given how long it has run.
+    /// Returns the distribution of the total run time, given the run time so far.
     pub fn distribution(&self, now: Instant) -> Distribution {
         let (whole, _) = self.forecast.distribution(self.spec.estimate);
         match self.started {
@@ -103,12 +103,12 @@ impl ActiveTask {
         }
     }
 
-    /// Whether that is the try that is under way.
+    /// Returns whether `key` is the current attempt.
     pub(super) fn is_current_attempt(&self, key: TaskAttemptKey) -> bool {
         self.is_running() && self.attempt == key.attempt
     }
 
-    /// Whether its last try ended with exit code 0.
+    /// Returns whether the last attempt ended with exit code 0.
     pub(super) fn succeeded(&self) -> bool {
         self.exit_code == Some(0)
     }
@@ -124,26 +124,26 @@ impl ActiveTask {
     }
 }
 
-/// All of them, by name and by slot.
+/// All unfinished jobs, by key and by slot.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct JobTable {
     active: BTreeMap<TaskKey, ActiveTask>,
     /// The task in each slot of the gate.
     slots: BTreeMap<JobId, TaskKey>,
-    /// Quotes that are held, by when they lapse.
+    /// Reserved quotes, by expiry.
     reservations: BTreeSet<(Instant, u64)>,
-    /// The number that was given last.
+    /// The last number given to a job.
     last_number: u64,
-    /// Arrays with tasks that are not over.
+    /// Arrays with unfinished tasks.
     pub(super) arrays: BTreeMap<u64, ActiveArray>,
-    /// Jobs that the gate was not asked about yet.
+    /// Jobs that were not submitted to the gate yet.
     pub(super) deferred: BTreeMap<u64, DeferredJob>,
-    /// Which jobs each job is waited for by: pairs of the earlier and the later.
+    /// The dependents of each job: pairs of the earlier and the later job.
     pub(super) dependents: BTreeSet<(u64, u64)>,
 }
 
 impl JobTable {
-    /// A number that no job ever had.
+    /// Returns a new job number.
     pub(super) fn next_number(&mut self) -> u64 {
         self.last_number += 1;
         self.last_number
@@ -159,7 +159,7 @@ impl JobTable {
         }
     }
 
-    /// A quote is a job from now on. None if it was no quote.
+    /// Turns a reserved quote into a job. None if it is not a reserved quote.
     pub(super) fn claim(&mut self, job: u64) -> Option<&mut ActiveTask> {
         let live = self.active.get_mut(&job.into())?;
         let lapses = live.reserved_until.take()?;
@@ -167,12 +167,12 @@ impl JobTable {
         Some(live)
     }
 
-    /// The quote that lapses next, and when.
+    /// Returns the quote that expires next, with its expiry.
     pub(super) fn next_expiry(&self) -> Option<(Instant, u64)> {
         self.reservations.first().copied()
     }
 
-    /// How many quotes a user holds.
+    /// Returns the number of a user's reserved quotes.
     pub(super) fn n_reservations(&self, user: u32) -> usize {
         let held = self.reservations.iter();
         let held = held.filter_map(|&(_, job)| self.active.get(&job.into()));
@@ -209,7 +209,7 @@ impl JobTable {
         Some((task, self.active.get_mut(&task)?))
     }
 
-    /// The task in a slot, and the array that it is of, if it is of one.
+    /// Returns the task in a slot, with its array, if it has one.
     pub(super) fn with_array(
         &mut self,
         slot: JobId,
@@ -219,12 +219,12 @@ impl JobTable {
         Some((task, live, self.arrays.get_mut(&task.job)))
     }
 
-    /// Every task that is before the gate.
+    /// Returns every task in the gate.
     pub(super) fn iter(&self) -> impl Iterator<Item = (TaskKey, &ActiveTask)> {
         self.active.iter().map(|(&task, live)| (task, live))
     }
 
-    /// The tasks of a job that are before the gate.
+    /// Returns the tasks of a job that are in the gate.
     pub(super) fn tasks_of(&self, job: u64) -> impl Iterator<Item = (TaskKey, &ActiveTask)> {
         let all = TaskKey { job, task: 0 }..=TaskKey {
             job,
@@ -233,7 +233,7 @@ impl JobTable {
         self.active.range(all).map(|(&task, live)| (task, live))
     }
 
-    /// Whose a job is that is not over.
+    /// Returns the owner of an unfinished job.
     pub(super) fn user_of(&self, job: u64) -> Option<u32> {
         let waits = || Some(self.deferred.get(&job)?.submission.user);
         let array = || Some(self.arrays.get(&job)?.submission.user);
@@ -241,7 +241,7 @@ impl JobTable {
         live.or_else(array).or_else(waits)
     }
 
-    /// Every job that is not over: its number, and whose it is.
+    /// Returns the numbers of all unfinished jobs, with their owners.
     pub(super) fn numbers(&self) -> BTreeMap<u64, u32> {
         let live = self.active.iter().map(|(task, live)| (task.job, live.user));
         let arrays = self.arrays.iter();
@@ -251,18 +251,18 @@ impl JobTable {
         live.chain(arrays).chain(waiting).collect()
     }
 
-    /// How many tasks are not over, whoever's.
+    /// Returns the number of unfinished tasks of all users.
     pub(super) fn n_tasks(&self) -> u64 {
         self.pending_tasks().map(|(_, tasks)| tasks).sum::<u64>() + self.active.len() as u64
     }
 
-    /// How many tasks of each user are not over; a user may come up again and again.
+    /// Returns the numbers of the users' unfinished tasks; a user may come up several times.
     pub(super) fn tasks_of_users(&self) -> impl Iterator<Item = (u32, u64)> {
         let live = self.active.values().map(|live| (live.user, 1));
         live.chain(self.pending_tasks())
     }
 
-    /// Tasks that the gate does not know.
+    /// Returns the numbers of unmaterialised tasks, with their owners.
     fn pending_tasks(&self) -> impl Iterator<Item = (u32, u64)> {
         let arrays = self.arrays.values();
         let arrays = arrays.map(|array| (array.submission.user, array.n_pending()));

@@ -1,4 +1,4 @@
-//! What the core answers, what it wants stored, and what it wants done.
+//! The output of the core: replies, changes for the store, and actions for the engine.
 
 use std::fmt;
 
@@ -10,103 +10,103 @@ use super::command::{AttemptProgress, Submission, TaskAttemptKey};
 use super::runtime_forecast::ForecastBasis;
 use super::task_ranges::TaskRanges;
 
-/// All that follows from one step: to be stored in one transaction, and only then said and done.
+/// The output of one step. It is stored in one transaction before it has any outside effect.
 #[derive(Clone, Debug, Default)]
 pub struct StepOutput {
-    /// One a command, in the order of the commands.
+    /// One reply for each command, in their order.
     pub results: Vec<CommandResult>,
-    /// What has changed for those who ask the store.
+    /// Changes of the rows that queries read from the store.
     pub changes: Vec<RowChange>,
-    /// What the engine is to do.
+    /// Actions for the engine.
     pub actions: Vec<EngineAction>,
 }
 
-/// What a command is answered.
+/// The reply to a command.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CommandResult {
-    /// A job was handed in; it was given this number.
+    /// A job was submitted and got this number.
     Submitted {
         /// Its public number.
         job: u64,
-        /// What it is told.
+        /// The outcome of the submission.
         answer: SubmitOutcome,
     },
-    /// A quote was to be held, and there is nothing to hold: the job would not be let in now.
+    /// A quote was not reserved, because the job would not be admitted now.
     NotReserved {
-        /// What it is told.
+        /// The outcome that the job would get.
         answer: SubmitOutcome,
     },
-    /// It is done.
+    /// The command was carried out.
     Done,
-    /// It changed nothing.
+    /// The command changed nothing.
     Ignored(CommandError),
 }
 
-/// Why a command changed nothing.
+/// The reason why a command changed nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CommandError {
-    /// No such job is known, or it is over.
+    /// The job is unknown or has finished.
     #[error("no such job, or the job is over")]
     UnknownJob,
-    /// The job is no quote that is held.
+    /// The job is not a reserved quote.
     #[error("no such reserved quote, or the quote has expired")]
     NoQuote,
-    /// None of these tasks is in a state that allows it.
+    /// None of these tasks is in a state that allows the command.
     #[error("no task is in a state that allows this")]
     NoTask,
-    /// The job is not in a state that allows it.
+    /// The job is not in a state that allows the command.
     #[error("{0}")]
     Gate(#[from] tollgate_gate::InputError),
 }
 
-/// What a job is told when it is handed in, or would be told.
+/// The outcome of a submission or of a quote.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SubmitOutcome {
-    /// Whether it is let in.
+    /// The admission state.
     pub admission: AdmissionState,
-    /// What was decided on.
+    /// The specification that the decision was based on.
     pub spec: JobSpec,
-    /// Where its estimate comes from.
+    /// The source of its estimate.
     pub source: EstimateSource,
-    /// What the expectation is known from.
+    /// The basis of the run-time expectation.
     pub basis: ForecastBasis,
-    /// What is to be expected of it, if the policy would let it in and it could be found out.
+    /// The prediction, if the policy would admit the job and the look-ahead did not give up.
     pub prediction: Option<JobPrediction>,
-    /// If it is rejected: what would be let in now, at most one an axis.
+    /// Counter-offers to a rejected job, at most one for each axis.
     pub offers: Vec<CounterOffer>,
-    /// If it is a quote that is held: until when it can be taken up.
+    /// Expiry of the reservation, if this is a reserved quote.
     pub reserved_until: Option<Instant>,
-    /// If it is an array: what its tasks are told, ascending; all else is said of its first task.
+    /// The outcomes of an array's tasks, ascending; all other fields are those of its first task.
     pub groups: Vec<TaskGroupOutcome>,
 }
 
-/// Tasks of an array that are told the same.
+/// Tasks of an array with the same outcome.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskGroupOutcome {
-    /// Which ones.
+    /// The tasks.
     pub tasks: TaskRanges,
-    /// What they are told; a price is that of all of them together.
+    /// The admission state; its price is the total of these tasks.
     pub admission: AdmissionState,
 }
 
-/// A job that would be let in now instead of one that is kept out: that one, but for one axis.
+/// A counter-offer: a job that would be admitted now and differs from the rejected one on one axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CounterOffer {
-    /// What has changed.
+    /// The axis of the change.
     pub axis: OfferAxis,
-    /// Its deadline, as a span after submission.
+    /// The deadline, as a span after submission.
     pub deadline: Option<Span>,
-    /// The most its user pays.
+    /// The user's maximum price.
     pub budget: Option<Credits>,
-    /// Processors it needs.
+    /// Processors that the job needs.
     pub procs: u32,
-    /// The most it will cost; none where that is decided at its start.
+    /// Maximum price; None if it is decided at the start.
     pub price: Option<Credits>,
-    /// How sure it would be to keep its deadline, if it has one.
+    /// Probability of keeping the deadline, if there is one.
     pub probability: Option<Probability>,
 }
 
-/// In what an offer differs from what was asked for.
+/// The axis on which an offer differs from the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OfferAxis {
     /// A later deadline.
@@ -118,7 +118,7 @@ pub enum OfferAxis {
 }
 
 impl OfferAxis {
-    /// The key in JSON.
+    /// Returns the key in JSON.
     pub const fn key(self) -> &'static str {
         match self {
             Self::Deadline => "deadline",
@@ -128,51 +128,52 @@ impl OfferAxis {
     }
 }
 
-/// Where a job stands after it was handed in.
+/// The admission state of a submitted job.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AdmissionState {
-    /// Let in.
+    /// The job is admitted.
     Accepted {
-        /// The most it will cost.
+        /// Maximum price.
         price: Credits,
     },
-    /// It waits; whether it is let in is decided at its start.
+    /// The job waits, and its admission is decided at its start.
     Queued,
-    /// It waits for other jobs, or for its user, and is decided about then.
+    /// The job waits for other jobs or for its user, and its admission is decided after that.
     Deferred,
-    /// Kept out, for these reasons.
+    /// The job is rejected, for these reasons.
     Rejected(Vec<RejectReason>),
 }
 
-/// Why a job is kept out.
+/// The reason for a job's rejection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum RejectReason {
-    /// By the policy.
+    /// The policy rejects the job.
     Policy(Reason),
-    /// It is less sure to keep its deadline than its user wants, or the site promises.
+    /// The probability of keeping the deadline is below the minimum of the user or the site.
     Confidence {
-        /// How sure.
+        /// The probability of keeping the deadline.
         probability: Probability,
-        /// How sure it must be.
+        /// The required minimum.
         threshold: ConfidenceThreshold,
     },
-    /// Its user holds as many quotes already as one user may.
+    /// The user has reached the maximum number of reserved quotes.
     ReservationLimit,
-    /// It asks for no processor, or for no time.
+    /// The job asks for no processor, or for no time.
     Malformed,
 }
 
-/// How sure a job must be to keep its deadline, and who says so. In millionths, at most 1,000,000.
+/// The minimum probability of keeping a deadline, with its source. In millionths, at most
+/// 1,000,000.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConfidenceThreshold {
-    /// Its user.
+    /// The user's minimum.
     User(u32),
-    /// The site: it promises nothing below.
+    /// The site's minimum for a promise.
     Site(u32),
 }
 
 impl ConfidenceThreshold {
-    /// The least probability.
+    /// Returns the minimum probability.
     pub fn min_probability(self) -> f64 {
         match self {
             Self::User(millionths) | Self::Site(millionths) => f64::from(millionths) / 1e6,
@@ -180,198 +181,198 @@ impl ConfidenceThreshold {
     }
 }
 
-/// Where an estimate comes from.
+/// The source of an estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EstimateSource {
-    /// Its user.
+    /// The user.
     User,
-    /// Jobs that were like it.
+    /// Similar jobs.
     Class,
-    /// The site's setting: nothing is known of such jobs.
+    /// The site's setting, because no similar job is known.
     Default,
 }
 
-/// What is to be expected of a job.
+/// The prediction for a job.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct JobPrediction {
-    /// When it starts.
+    /// The expected start.
     pub start: Instant,
-    /// When it finishes.
+    /// The expected finish.
     pub finish: Instant,
-    /// It finishes before this with a probability of one tenth.
+    /// The job finishes before this instant with a probability of one tenth.
     pub earliest: Instant,
-    /// It finishes after this with a probability of one tenth.
+    /// The job finishes after this instant with a probability of one tenth.
     pub latest: Instant,
-    /// How sure it is to keep its deadline, if it has one.
+    /// Probability of keeping the deadline, if there is one.
     pub probability: Option<Probability>,
 }
 
-/// What has changed for those who ask the store.
+/// A change of the rows that queries read from the store.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RowChange {
-    /// A job was handed in.
+    /// A job was submitted.
     Submitted {
         /// Its public number.
         job: u64,
-        /// As it was handed in.
+        /// The submission.
         submission: Box<Submission>,
-        /// What it was told.
+        /// The outcome of the submission.
         answer: SubmitOutcome,
     },
-    /// A job is decided about that had to wait for others, or for its user.
+    /// A job that had to wait got its admission decision.
     Decided {
-        /// Which one.
+        /// The number of the job.
         job: u64,
-        /// What it is told.
+        /// The outcome.
         answer: SubmitOutcome,
     },
-    /// What a job waits for has changed: whether its user holds it back.
+    /// A waiting job was held or released by its user.
     Deferred {
-        /// Which one.
+        /// The number of the job.
         job: u64,
-        /// Whether that is so.
+        /// Whether the job is now held.
         held: bool,
     },
-    /// A job is cancelled: the one that it was to start after did not end as it should.
+    /// A job was cancelled because its predecessor did not end with success.
     DependencyFailed {
-        /// Which one.
+        /// The number of the job.
         job: u64,
-        /// Which one it was to start after.
+        /// The number of the predecessor.
         by: u64,
     },
     /// Tasks of an array will never run.
     TasksDropped {
-        /// Which array.
+        /// The number of the array.
         job: u64,
-        /// Which tasks.
+        /// The tasks.
         tasks: TaskRanges,
-        /// Why: none if their user took them back.
+        /// The reasons for the rejection; empty if the user cancelled the tasks.
         reasons: Vec<RejectReason>,
     },
-    /// These tasks of an array, and no others, are held back.
+    /// The set of an array's held tasks has changed.
     HeldTasks {
-        /// Which array.
+        /// The number of the array.
         job: u64,
-        /// Which tasks.
+        /// All tasks that are now held.
         tasks: TaskRanges,
     },
-    /// A task of an array that was started is over.
+    /// A started task of an array has finished.
     TaskEnded {
-        /// Its last try.
+        /// The task's last attempt.
         attempt: TaskAttemptKey,
-        /// How it ended.
+        /// The task's ending.
         ending: JobEnding,
     },
-    /// How the tasks of an array stand.
+    /// The counts of an array's tasks have changed.
     ArrayCounts {
-        /// Which array.
+        /// The number of the array.
         job: u64,
-        /// So.
+        /// The new counts.
         counts: TaskCounts,
     },
-    /// A quote that was held is taken up: it is a job from now on.
+    /// A reserved quote was claimed and is now a job.
     Claimed {
-        /// Which one.
+        /// The number of the job.
         job: u64,
     },
-    /// A quote that was held is not taken up any more.
+    /// A reserved quote has expired or was cancelled.
     Expired {
-        /// Which one.
+        /// The number of the quote.
         job: u64,
     },
-    /// A queued job was let in.
+    /// A queued job was admitted.
     Accepted {
-        /// Which one.
+        /// The number of the job.
         job: u64,
-        /// At this price.
+        /// The price.
         price: Credits,
     },
-    /// A job that had waited was kept out.
+    /// A job that had waited was rejected.
     Rejected {
-        /// Which one.
+        /// The number of the job.
         job: u64,
-        /// Why.
+        /// The reason.
         reason: Reason,
     },
     /// A job waits again, or still.
     Queued {
-        /// Which one.
+        /// The number of the job.
         job: u64,
     },
-    /// A job is held back.
+    /// A job was held.
     Held {
-        /// Which one.
+        /// The number of the job.
         job: u64,
     },
     /// An attempt is to run.
     Started {
-        /// Which one.
+        /// The attempt.
         attempt: TaskAttemptKey,
-        /// Whether it is at a task of an array.
+        /// Whether its task belongs to an array.
         of_array: bool,
     },
-    /// The engine said what became of an attempt.
+    /// The engine reported an event of an attempt.
     AttemptProgressed {
-        /// Which one.
+        /// The attempt.
         attempt: TaskAttemptKey,
-        /// What became of it.
+        /// The event.
         progress: AttemptProgress,
     },
-    /// An attempt is lost because its worker is.
+    /// An attempt was lost with its worker.
     WorkerLost {
         /// The attempt.
         attempt: TaskAttemptKey,
         /// Its worker.
         worker: WorkerId,
     },
-    /// Money changed hands.
+    /// An amount was booked.
     Booked {
-        /// For which attempt.
+        /// The attempt that caused the booking.
         attempt: TaskAttemptKey,
-        /// Whose job it is.
+        /// The user id of the owner.
         user: u32,
-        /// What for.
+        /// The kind of the booking.
         entry: BookingKind,
-        /// How much the provider gets.
+        /// The amount, positive for the provider.
         amount: Credits,
     },
-    /// A job is over.
+    /// A job has finished.
     JobEnded {
-        /// Which one.
+        /// The number of the job.
         job: u64,
-        /// How it ended.
+        /// The job's ending.
         ending: JobEnding,
     },
 }
 
-/// What the engine is to do.
+/// An action for the engine.
 #[derive(Clone, Debug, PartialEq)]
 pub enum EngineAction {
-    /// Run an attempt.
+    /// Starts an attempt.
     Start {
-        /// Which one.
+        /// The attempt.
         attempt: TaskAttemptKey,
-        /// On these nodes, ascending.
+        /// The nodes, ascending.
         nodes: Vec<NodeId>,
-        /// Whether it has its nodes to itself.
+        /// Whether the attempt has its nodes to itself.
         exclusive: bool,
     },
-    /// Let an attempt progress at another rate.
+    /// Changes the rate of an attempt.
     SetShare {
-        /// Which one.
+        /// The attempt.
         attempt: TaskAttemptKey,
-        /// The part of each of its nodes that it gets, on the average; above 0, at most 1.
+        /// The average share of its nodes that the attempt gets; above 0, at most 1.
         rate: f64,
     },
-    /// End an attempt.
+    /// Ends an attempt.
     Kill {
-        /// Which one.
+        /// The attempt.
         attempt: TaskAttemptKey,
     },
 }
 
 impl RowChange {
-    /// The public number of the job that it is about.
+    /// Returns the public number of the change's job.
     pub const fn job(&self) -> u64 {
         match self {
             Self::Submitted { job, .. }
@@ -398,7 +399,7 @@ impl RowChange {
 }
 
 impl EstimateSource {
-    /// The key in JSON.
+    /// Returns the key in JSON.
     pub const fn key(self) -> &'static str {
         match self {
             Self::User => "user",
@@ -409,7 +410,7 @@ impl EstimateSource {
 }
 
 impl RejectReason {
-    /// The key in JSON.
+    /// Returns the key in JSON.
     pub const fn key(&self) -> &'static str {
         match self {
             Self::Policy(reason) => reason.key(),
@@ -420,7 +421,7 @@ impl RejectReason {
     }
 }
 
-/// In words, to stand after "rejected:".
+/// Formats the reason to follow the word "rejected:".
 impl fmt::Display for RejectReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -429,7 +430,7 @@ impl fmt::Display for RejectReason {
                 probability,
                 threshold: floor,
             } => {
-                // Rounded down: what is less than the least must not look like it.
+                // Rounded down, so that a value below the minimum does not look equal to it.
                 let sure = (probability.as_f64() * 1e3).floor() / 1e3;
                 let least = floor.min_probability();
                 let minimum = match floor {

@@ -1,4 +1,4 @@
-//! What is to be expected of a job: one that is there, or one that is about to be handed in.
+//! Predictions for queued, running and new jobs.
 
 use std::cell::{Cell, RefCell};
 
@@ -11,13 +11,13 @@ use super::command::TaskKey;
 use super::output::JobPrediction;
 use super::runtime_forecast::MedianCache;
 
-/// How many looks at a job or a node one answer may take, over all that it weighs: some tens of
-/// milliseconds of the one thread that answers everybody.
+/// Maximum number of look-ahead steps (visits of a job or a node) for one answer: some tens of
+/// milliseconds of the one thread that answers all requests.
 const MAX_STEPS: u64 = 4_000_000;
-/// A run time that is as good as never exceeded: how likely shorter ones are.
+/// Probability level of a run time that is practically never exceeded.
 const MAX_QUANTILE: f64 = 0.999_999;
 
-/// What is kept while an answer is found, and from one answer to the next.
+/// The state of the look-ahead within an answer and between answers.
 #[derive(Debug)]
 pub(super) struct LookAheadCache {
     steps_left: Cell<u64>,
@@ -34,22 +34,21 @@ impl Default for LookAheadCache {
 }
 
 impl LookAheadCache {
-    /// Another answer is to be found.
+    /// Resets the budget for another answer.
     pub(super) fn reset_budget(&self) {
         self.steps_left.set(MAX_STEPS);
     }
 
-    /// Something happened to the job in a slot.
+    /// Drops the cached value of a slot whose job has changed.
     pub(super) fn invalidate(&mut self, slot: JobId) {
         self.medians.get_mut().invalidate(slot);
     }
 }
 
 impl Core {
-    /// When a job would start and finish and how sure it is to keep its deadline, if every other
-    /// job takes as long as is forecast of it. The probability is that of its run time being at most
-    /// the longest with which this policy still meets the deadline. None where too much is going on
-    /// to look ahead in passing.
+    /// Returns a new job's prediction, if every other job takes as long as its forecast. The
+    /// probability is that of a run time up to the longest with which this policy still meets the
+    /// deadline. None if the look-ahead budget is exhausted or the job will not start.
     pub(super) fn predict_candidate(
         &self,
         now: Instant,
@@ -67,9 +66,9 @@ impl Core {
         )
     }
 
-    /// Whether a job that is handed in now keeps its deadline if it takes as long as with
-    /// probability `level`; true where there is none. Where too much is going on to look ahead, it
-    /// is taken to have its nodes to itself.
+    /// Returns whether a job submitted now keeps its deadline with the run time of probability
+    /// `level`; true without a deadline. If the look-ahead budget is exhausted, the job is assumed
+    /// to have its nodes to itself.
     pub(super) fn meets_deadline(
         &self,
         now: Instant,
@@ -98,7 +97,7 @@ impl Core {
         }
     }
 
-    /// The same of a job that is queued or runs, by all that is known at `now`.
+    /// Returns the prediction for a queued or running job, by the knowledge at `now`.
     pub fn predict(&self, now: Instant, task: impl Into<TaskKey>) -> Option<JobPrediction> {
         self.look_ahead.reset_budget();
         let live = self.jobs.get(task)?;
@@ -108,7 +107,7 @@ impl Core {
         self.predict_subject(now, whom, live.spec.due(), &distribution, Span::ZERO)
     }
 
-    /// `delay` is how much later than its nodes are kept for it the job may start.
+    /// Returns a job's prediction. The job may start up to `delay` after its nodes are reserved.
     fn predict_subject(
         &self,
         now: Instant,
@@ -135,7 +134,7 @@ impl Core {
         })
     }
 
-    /// What becomes of a job; none if it will not start.
+    /// Returns the trajectory of a job; None if the job will not start.
     fn trajectory(
         &self,
         now: Instant,
@@ -162,5 +161,5 @@ impl Core {
     }
 }
 
-/// Too much is going on to look ahead in passing.
+/// The look-ahead budget of an answer is exhausted.
 struct BudgetExhausted;

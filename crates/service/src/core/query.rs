@@ -1,4 +1,4 @@
-//! Looking in: what is there, and whether it is as it must be.
+//! Queries on the state, and the check of its invariants.
 
 use std::collections::BTreeMap;
 
@@ -12,65 +12,65 @@ use super::jobs::ActiveTask;
 use super::output::EngineAction;
 
 impl Core {
-    /// A task that is before the gate; of a job that is no array, its number will do.
+    /// Returns a task in the gate. The job's number is enough for a single job.
     pub fn job(&self, task: impl Into<TaskKey>) -> Option<&ActiveTask> {
         self.jobs.get(task)
     }
 
-    /// Every task that is before the gate, by name.
+    /// Returns every task in the gate, by key.
     pub fn tasks(&self) -> impl Iterator<Item = (TaskKey, &ActiveTask)> {
         self.jobs.iter()
     }
 
-    /// The tasks of a job that are before the gate.
+    /// Returns the tasks of a job that are in the gate.
     pub fn tasks_of(&self, job: u64) -> impl Iterator<Item = (TaskKey, &ActiveTask)> {
         self.jobs.tasks_of(job)
     }
 
-    /// An array that is not over.
+    /// Returns an unfinished array.
     pub fn array(&self, job: u64) -> Option<&ActiveArray> {
         self.jobs.arrays.get(&job)
     }
 
-    /// Every job that is not over, by number, and whose it is.
+    /// Returns every unfinished job, by number, with its owner.
     pub fn jobs(&self) -> BTreeMap<u64, u32> {
         self.jobs.numbers()
     }
 
-    /// Whose a job is that is not over.
+    /// Returns the owner of an unfinished job.
     pub fn user_of(&self, job: u64) -> Option<u32> {
         self.jobs.user_of(job)
     }
 
-    /// How many tasks are not over, whether or not they have come into being.
+    /// Returns the number of unfinished tasks, including unmaterialised ones.
     pub fn n_tasks(&self) -> u64 {
         self.jobs.n_tasks()
     }
 
-    /// How many tasks of each user are not over; a user may come up again and again.
+    /// Returns the numbers of the users' unfinished tasks; a user may come up several times.
     pub fn tasks_of_users(&self) -> impl Iterator<Item = (u32, u64)> {
         self.jobs.tasks_of_users()
     }
 
-    /// A job that was handed in and waits before anything is decided about it.
+    /// Returns a job that waits for its admission decision.
     pub fn deferred_job(&self, job: u64) -> Option<&DeferredJob> {
         self.jobs.deferred.get(&job)
     }
 
-    /// How many jobs do so, and how many of them for their user.
+    /// Returns the number of such jobs, and the number of those held by their user.
     pub fn n_waiting(&self) -> (usize, usize) {
         let waiting = self.jobs.deferred.values();
         let held = waiting.filter(|waiting| waiting.is_held()).count();
         (self.jobs.deferred.len(), held)
     }
 
-    /// Every array that is not over.
+    /// Returns every unfinished array.
     pub fn arrays(&self) -> impl Iterator<Item = (u64, &ActiveArray)> {
         self.jobs.arrays.iter().map(|(&job, array)| (job, array))
     }
 
-    /// Attempts that were started and have not ended, with the nodes that they have: an engine
-    /// that does not know one of them is to be told again.
+    /// Returns the start actions of all running attempts, with their nodes: an engine that lacks
+    /// one of them has to start it again.
     pub fn running_actions(&self) -> Vec<EngineAction> {
         let running = self.jobs.iter().filter(|(_, live)| live.is_running());
         running
@@ -78,10 +78,10 @@ impl Core {
             .collect()
     }
 
-    /// Whether everything is as it must be.
+    /// Checks the invariants.
     ///
     /// # Errors
-    /// The first thing that is wrong, in words.
+    /// The first violated invariant.
     pub fn check_invariants(&self) -> Result<(), tollgate_gate::InvariantViolation> {
         self.gate.check(self.now)?;
         let view = self.gate.view(self.now);
@@ -110,7 +110,7 @@ impl Core {
             .map_or(Ok(()), |shadow| shadow.check_invariants())
     }
 
-    /// What is counted of arrays is so.
+    /// Checks the counts of the arrays.
     fn check_arrays(&self) -> Result<(), tollgate_gate::InvariantViolation> {
         for (job, array) in self.arrays() {
             let before_gate = self.jobs.tasks_of(job).count();

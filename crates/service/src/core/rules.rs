@@ -1,4 +1,4 @@
-//! What the service decides by: the part of its configuration that decisions depend on.
+//! The admission rules: the part of the configuration that decisions depend on.
 
 use serde::{Deserialize, Serialize};
 use tollgate_forecast::{ClassId, ClassStage};
@@ -9,31 +9,31 @@ use super::command::Submission;
 use super::output::EstimateSource;
 use super::runtime_forecast::RuntimeForecast;
 
-/// Seconds of one core that the price is given for.
+/// Seconds of one core that the price refers to.
 const CORE_HOUR_S: f64 = 3600.0;
 
-/// What decisions depend on beside the jobs.
+/// The rules that decisions depend on besides the jobs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AdmissionRules {
-    /// Who gets in.
+    /// The admission policy.
     pub policy: PolicySpec,
-    /// Who pays.
+    /// The market model.
     pub market: Market,
-    /// What an hour of a core costs, in credits; above 0.
+    /// Price of a core-hour, in credits; above 0.
     pub price: f64,
-    /// How long a job takes of which nothing is known. Positive.
+    /// Estimate for a job about which nothing is known. Positive.
     pub default_estimate: Span,
-    /// With what probability a job without an estimate ends within the one that it is given.
+    /// Probability that a job without an estimate ends within the estimate that it is given.
     pub level: Probability,
-    /// The least probability at which a deadline is promised, in millionths; at most 1,000,000.
+    /// Minimum probability at which a deadline is promised, in millionths; at most 1,000,000.
     pub confidence: u32,
-    /// How many tasks may share a node. At least 1.
+    /// Maximum number of tasks that share a node. At least 1.
     pub max_resident: u32,
-    /// The policy that is asked too, on paper.
+    /// The shadow policy, which is followed on paper only.
     pub shadow: Option<PolicySpec>,
 }
 
-/// Rules on their way to a file and back. Two that are equal decide alike.
+/// The serialisable form of the rules. Equal forms decide alike.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StoredRules {
     policy: String,
@@ -48,7 +48,7 @@ pub struct StoredRules {
 }
 
 impl AdmissionRules {
-    /// The rules, to be stored.
+    /// Returns the rules in their stored form.
     pub fn to_stored(&self) -> StoredRules {
         StoredRules {
             policy: self.policy.to_string(),
@@ -62,7 +62,7 @@ impl AdmissionRules {
         }
     }
 
-    /// The rules that were stored; none if this version does not know them.
+    /// Parses stored rules; None if this version does not know them.
     pub fn from_stored(written: &StoredRules) -> Option<Self> {
         let one = |words: &String| {
             let mut policies = PolicySpec::parse_list(words).ok()?;
@@ -83,8 +83,8 @@ impl AdmissionRules {
         })
     }
 
-    /// What of these rules cannot be changed into `other` while jobs are not over, as it was and
-    /// as it would be: what was promised under it, and at what price, could not be kept.
+    /// Returns the old and the new form of the rules if a change to `other` is impossible while
+    /// jobs are unfinished: the promises and prices of these jobs could not be kept.
     pub fn incompatibility(&self, other: &Self) -> Option<[String; 2]> {
         let words = |rules: &Self| {
             let StoredRules {
@@ -99,8 +99,8 @@ impl AdmissionRules {
         (words[0] != words[1]).then_some(words)
     }
 
-    /// The job as the policy is asked about it. Policies charge a credit a second for a whole
-    /// job (Yeo & Buyya 2008, section 5.2); users pay by the core-hour.
+    /// Returns the job in the policy's units. Policies charge one credit a second for a whole job
+    /// (Yeo & Buyya 2008, section 5.2); users pay by the core-hour.
     pub(super) fn for_policy(&self, spec: &JobSpec) -> JobSpec {
         let scale = self.price_factor(spec.procs);
         let sla = Sla {
@@ -114,7 +114,7 @@ impl AdmissionRules {
         JobSpec { sla, ..*spec }
     }
 
-    /// The policy's amount in the user's credits.
+    /// Converts an amount of the policy into the user's credits.
     pub(super) fn for_user(&self, procs: u32, amount: Credits) -> Credits {
         Credits::from_f64(amount.as_f64() * self.price_factor(procs))
     }
@@ -123,7 +123,8 @@ impl AdmissionRules {
         f64::from(procs.max(1)) * self.price / CORE_HOUR_S
     }
 
-    /// The estimate to decide on: the user's, else what jobs like it took, else the setting.
+    /// Returns the estimate for the decision: the user's, else that of similar jobs, else the
+    /// default.
     pub(super) fn estimate(
         &self,
         submission: &Submission,
@@ -136,7 +137,7 @@ impl AdmissionRules {
                 None,
                 ClassStage::Cold | ClassStage::Young | ClassStage::Changing | ClassStage::Settled,
             ) => {
-                // Without an estimate nothing is spread up to it.
+                // Beyond the unseen stage, the distribution does not depend on the estimate.
                 let (distribution, _) = forecast.distribution(self.default_estimate);
                 (distribution.quantile(self.level), EstimateSource::Class)
             }
@@ -144,7 +145,7 @@ impl AdmissionRules {
     }
 }
 
-/// What the forecaster is asked.
+/// Returns the job in the forecaster's terms.
 pub(super) fn forecast_request(
     class: ClassId,
     submission: &Submission,
@@ -157,10 +158,10 @@ pub(super) fn forecast_request(
     }
 }
 
-/// The job with the estimate that is decided on, as one that is handed in at `now`: of a deadline
-/// that counts from before that is left what is left, which may be nothing. A node has its part of
-/// the machine's memory, and what a job asks for is spread over its nodes: one that asks for more
-/// than its processors come with holds as many nodes as that much memory comes with.
+/// Returns the specification of a job with its estimate, as if submitted at `now`. A deadline that
+/// counts from an earlier instant is reduced to the time left, which may be nothing. A node has its
+/// share of the machine's memory, and a job's memory is spread over its nodes: a job that needs
+/// more memory than its processors come with gets as many nodes as that memory comes with.
 pub(super) fn spec(
     submission: &Submission,
     estimate: Span,

@@ -1,4 +1,4 @@
-//! How long a job is expected to take, and what that is known from.
+//! The expected run time of a job, and its basis.
 
 use std::fmt;
 
@@ -7,16 +7,16 @@ use tollgate_forecast::{ClassStage, Forecast, ForecastJob, Forecaster};
 use tollgate_model::distribution::LEVELS;
 use tollgate_model::{Distribution, Instant, JobId, Span};
 
-/// What the expectation of a run time is known from.
+/// The basis of a run-time expectation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ForecastBasis {
-    /// From the estimate alone: nothing like it has ended here yet.
+    /// The estimate alone: no similar job has ended here yet.
     Estimate,
-    /// From what has ended here.
+    /// Jobs that have ended here.
     Jobs(ClassStage),
 }
 
-/// In words, to stand after "forecast from".
+/// Formats the basis to follow the words "forecast from".
 impl fmt::Display for ForecastBasis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -26,20 +26,20 @@ impl fmt::Display for ForecastBasis {
     }
 }
 
-/// From so many classes on, a class that nobody knows yet is told from them all. What a few
-/// others did says nothing of it.
+/// Minimum number of known classes for a forecast of an unknown class from all of them. A few other
+/// classes say nothing about it.
 const MIN_SITE_CLASSES: usize = 10;
 
-/// What is forecast of a job, and what that is worth.
+/// A run-time forecast for a job, with the state of the forecaster's knowledge.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RuntimeForecast {
     forecast: Forecast,
-    /// Whether so many classes are known that one more can be told from them.
+    /// Whether enough classes are known to forecast one more from them.
     site_is_known: bool,
 }
 
 impl RuntimeForecast {
-    /// What `forecaster` says of a job now.
+    /// Returns the current forecast of `forecaster` for a job.
     pub(super) fn new(forecaster: &Forecaster, job: &ForecastJob) -> Self {
         Self {
             forecast: forecaster.forecast(job),
@@ -47,18 +47,19 @@ impl RuntimeForecast {
         }
     }
 
-    /// As it was said.
+    /// Returns the forecaster's original forecast.
     pub(super) fn forecast(&self) -> &Forecast {
         &self.forecast
     }
 
-    /// The forecast as it is decided by. A forecaster that has seen next to nothing knows one run time
-    /// and no margin; to take that for certain would promise too much and too little.
+    /// Returns the distribution that decisions use, with its basis. An almost untrained forecaster
+    /// returns a single run time without any margin; to take that for certain would promise too
+    /// much and too little.
     ///
-    /// Where nothing like the job has ended, run times are spread evenly up to the estimate, as they are
-    /// on most machines (Mu'alem & Feitelson 2001, section 3); where a few jobs of the class have, around
-    /// what they took, by a factor of three either way in nine cases of ten (log-logistic, of shape 2: an
-    /// assumption, replaced by what is learned).
+    /// If no similar job has ended, run times are spread evenly up to the estimate, as they are on
+    /// most machines (Mu'alem & Feitelson 2001, section 3). If a few jobs of the class have, run
+    /// times are spread around theirs, by a factor of three either way in nine cases of ten
+    /// (log-logistic, of shape 2: an assumption that learning replaces).
     pub(super) fn distribution(&self, estimate: Span) -> (Distribution, ForecastBasis) {
         let said = self.forecast.distribution();
         let quantiles = said.quantiles();
@@ -85,10 +86,9 @@ impl RuntimeForecast {
     }
 }
 
-/// How long the jobs that are there are expected to take, by slot, kept from one question to the
-/// next. A job that runs on is expected to take longer and longer: what is expected is as of the last
-/// whole second. So it follows from the state and the present instant alone, whatever was asked
-/// before, as recovery needs it.
+/// A cache of the jobs' expected run times by slot, kept between queries. A running job's
+/// expectation grows as it runs, and is computed as of the last whole second. So the value follows
+/// from the state and the current instant alone, whatever was queried before, as recovery requires.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MedianCache {
     as_of: Instant,
@@ -96,7 +96,8 @@ pub(super) struct MedianCache {
 }
 
 impl MedianCache {
-    /// The median of the job in a slot at `now`; `derive` derives it as of a second.
+    /// Returns the median for the job in a slot at `now`; `derive` computes it as of a given
+    /// second.
     pub(super) fn get_or_insert(
         &mut self,
         slot: JobId,
@@ -114,7 +115,7 @@ impl MedianCache {
         *self.by_slot[slot.index()].get_or_insert_with(|| derive(as_of))
     }
 
-    /// Something happened to the job in a slot.
+    /// Drops the value of a slot whose job has changed.
     pub(super) fn invalidate(&mut self, slot: JobId) {
         if let Some(known) = self.by_slot.get_mut(slot.index()) {
             *known = None;

@@ -1,13 +1,13 @@
-//! A second policy on paper: what it would have done with the same jobs.
+//! The shadow policy: a second policy that is followed on paper, with the same jobs.
 //!
-//! It has a gate with the same nodes, and is told of the same jobs. What it starts does not run: it
-//! ends when it would have. How long that takes is known once the job has run for real; until then
-//! it is forecast, given how long the job has run for real already. A job that the policy that
-//! decides keeps out is never known, and ends by forecast.
+//! The shadow has its own gate with the same nodes, and gets the same jobs. Jobs started on paper
+//! do not run: each ends when it would have ended. The run time is known once the job has really
+//! run; until then it is forecast, given the real run time so far. The run time of a job that the
+//! real policy rejects is never known, so its end on paper is always forecast.
 //!
-//! A shadow sees what a [`Core`] has decided and never the other way round: it follows each step
-//! after it. Its state depends on the steps alone, not on when somebody looks at it, so it is
-//! recovered with the core.
+//! The shadow sees the decisions of a [`Core`], which never sees the shadow: it follows each step
+//! afterwards. Its state depends on the steps alone, not on the time of queries, so it is recovered
+//! together with the core.
 
 mod effects;
 mod job;
@@ -29,10 +29,10 @@ use super::command::{AttemptProgress, ServiceCommand, Submission, TaskKey};
 use super::output::{CommandResult, RowChange, StepOutput};
 use super::rules::AdmissionRules;
 
-/// So much happens on paper in one go at most: the keeper has more to do.
+/// Maximum number of events on paper in one go: the controller has other work to do.
 const MAX_STEPS_AT_ONCE: usize = 100_000;
 
-/// The policy on paper, with all that it would have done.
+/// The shadow policy with its state on paper.
 #[derive(Debug)]
 pub(super) struct ShadowPolicy {
     rules: AdmissionRules,
@@ -41,7 +41,7 @@ pub(super) struct ShadowPolicy {
     since: Instant,
     jobs: BTreeMap<TaskKey, ShadowJob>,
     slots: BTreeMap<JobId, TaskKey>,
-    /// Jobs that were handed in and that nobody has decided about, for they wait for others.
+    /// Jobs that wait for other jobs before their admission decision.
     waiting: BTreeMap<u64, Submission>,
     real: ShadowTotals,
     paper: ShadowTotals,
@@ -50,7 +50,7 @@ pub(super) struct ShadowPolicy {
     scratch: ProbeScratch,
 }
 
-/// A [`ShadowPolicy`] on its way to a file and back.
+/// The serialisable state of a [`ShadowPolicy`].
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct ShadowSnapshot {
     policy: String,
@@ -65,8 +65,8 @@ pub(super) struct ShadowSnapshot {
 }
 
 impl ShadowPolicy {
-    /// A shadow that begins now. What runs and waits already is there on paper too, so that the
-    /// machine is no emptier; it has no deadline there and is not counted.
+    /// Creates a shadow that begins now. Jobs that run or wait already are copied, so that the
+    /// machine is no emptier on paper; they have no deadline there and are not counted.
     pub(super) fn start(policy: &PolicySpec, core: &Core) -> Self {
         let rules = AdmissionRules {
             policy: policy.clone(),
@@ -118,7 +118,7 @@ impl ShadowPolicy {
         shadow
     }
 
-    /// The shadow that was saved, if it was one of this policy.
+    /// Restores a saved shadow; None if it belongs to another policy.
     pub(super) fn restore(
         saved: ShadowSnapshot,
         policy: &PolicySpec,
@@ -154,7 +154,7 @@ impl ShadowPolicy {
         })
     }
 
-    /// All that it knows, to be stored.
+    /// Returns the whole state, to be stored.
     pub(super) fn save(&mut self) -> ShadowSnapshot {
         ShadowSnapshot {
             policy: self.rules.policy.to_string(),
@@ -169,7 +169,7 @@ impl ShadowPolicy {
         }
     }
 
-    /// Does on paper what follows from a step of the core.
+    /// Follows a step of the core on paper.
     pub(super) fn observe_step(
         &mut self,
         core: &Core,
@@ -178,11 +178,11 @@ impl ShadowPolicy {
     ) {
         self.advance(core.now);
         self.now = self.now.max(core.now);
-        // A service that has seen nothing yet has not seen a clock either.
+        // A new service has not read a clock yet.
         if self.since == Instant::ZERO {
             self.since = core.now;
         }
-        // What has ended makes room for who arrives at the same instant.
+        // Ended jobs free nodes for jobs that arrive at the same instant.
         for change in &step.changes {
             self.observe_runtime(change);
         }
@@ -206,7 +206,7 @@ impl ShadowPolicy {
         self.run_passes();
     }
 
-    /// How both have done by `at`.
+    /// Returns the comparison of both policies as of `at`.
     pub(super) fn compare(&mut self, at: Instant) -> PolicyComparison {
         self.advance(at);
         let view = self.gate.view(self.now);
@@ -224,10 +224,10 @@ impl ShadowPolicy {
         }
     }
 
-    /// Whether everything is as it must be.
+    /// Checks the invariants.
     ///
     /// # Errors
-    /// The first thing that is wrong, in words.
+    /// The first violated invariant.
     pub(super) fn check_invariants(&self) -> Result<(), tollgate_gate::InvariantViolation> {
         self.gate.check(self.now)?;
         let (there, known) = (self.gate.view(self.now).jobs().count(), self.slots.len());
@@ -239,8 +239,8 @@ impl ShadowPolicy {
         )))
     }
 
-    /// Lets everything happen on paper that is due by `until`. Only the instants of what happens
-    /// count, not how often somebody asks.
+    /// Runs the events on paper that are due by `until`. Only the instants of the events matter,
+    /// not the number of calls.
     fn advance(&mut self, until: Instant) {
         for _ in 0..MAX_STEPS_AT_ONCE {
             let end = self.next_completion();
@@ -250,7 +250,7 @@ impl ShadowPolicy {
                 return;
             };
             self.now = self.now.max(at);
-            // By now a job may be known to take longer.
+            // By now a job's expected run time may be longer.
             match self.next_completion().filter(|&(due, _)| due <= self.now) {
                 Some((_, ended)) => self.finish(ended),
                 None if wake.is_some_and(|wake| wake <= self.now) => {
@@ -314,7 +314,7 @@ impl ShadowPolicy {
         }
     }
 
-    /// How long a job has run for real.
+    /// Learns the real run time of a job.
     fn observe_runtime(&mut self, change: &RowChange) {
         if let RowChange::AttemptProgressed {
             attempt,

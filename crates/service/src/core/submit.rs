@@ -1,4 +1,4 @@
-//! Jobs that are handed in.
+//! Submission of jobs.
 
 use tollgate_forecast::ClassId;
 use tollgate_gate::GateInput;
@@ -48,7 +48,8 @@ impl Core {
         CommandResult::Submitted { job, answer }
     }
 
-    /// What a job is told whose turn it is; it is handed to the gate unless it is rejected.
+    /// Decides about a job whose turn has come. The job is submitted to the gate unless it is
+    /// rejected.
     pub(super) fn admit(
         &mut self,
         job: u64,
@@ -76,7 +77,8 @@ impl Core {
         answer
     }
 
-    /// Hands a task to the gate that is not going to reject it: nothing happened since it said so.
+    /// Submits a task to the gate, which is not going to reject it: nothing has changed since its
+    /// verdict.
     pub(super) fn admit_task(
         &mut self,
         task: TaskKey,

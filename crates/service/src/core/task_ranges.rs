@@ -1,4 +1,4 @@
-//! Numbers of tasks as ranges: an array of a million is one line.
+//! Sets of task indices as ranges: an array of a million tasks is one line.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -6,22 +6,22 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// The most numbers of a range that is read.
+/// Maximum number of indices in a parsed range.
 const MAX_RANGE_LEN: u32 = 10_000_000;
-/// The most numbers that are read from ranges with a step: each of them is kept by itself.
+/// Maximum number of indices in parsed ranges with a step: each of them is stored separately.
 const MAX_STEPPED: u32 = 1_000_000;
 
-/// Ascending ranges of numbers, both ends included, that neither overlap nor touch.
+/// Ascending ranges of indices, both ends included, that neither overlap nor touch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskRanges(VecDeque<(u32, u32)>);
 
-/// Words that are no ranges.
+/// A text that is not a list of ranges.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected numbers as in 1-1000, 1,3,7-9 or 0-99:3, got `{0}`")]
 pub struct BadTaskRanges(pub String);
 
 impl TaskRanges {
-    /// Every number from `first` to `last`; none if `last` comes before `first`.
+    /// Returns every index from `first` to `last`; the empty set if `last` comes before `first`.
     pub fn new(first: u32, last: u32) -> Self {
         Self(
             (first <= last)
@@ -31,7 +31,7 @@ impl TaskRanges {
         )
     }
 
-    /// How many numbers.
+    /// Returns the number of indices.
     pub fn len(&self) -> u64 {
         let lengths = self
             .0
@@ -40,33 +40,33 @@ impl TaskRanges {
         lengths.sum()
     }
 
-    /// Whether there are none.
+    /// Returns whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The least number.
+    /// Returns the smallest index.
     pub fn first(&self) -> Option<u32> {
         self.0.front().map(|&(first, _)| first)
     }
 
-    /// The ranges, ascending, with both ends.
+    /// Returns the ranges, ascending, with both ends.
     pub fn iter(&self) -> impl Iterator<Item = (u32, u32)> {
         self.0.iter().copied()
     }
 
-    /// Every number, ascending.
+    /// Returns every index, ascending.
     pub fn numbers(&self) -> impl Iterator<Item = u32> {
         self.0.iter().flat_map(|&(first, last)| first..=last)
     }
 
-    /// Whether a number is among them.
+    /// Returns whether an index is in the set.
     pub fn contains(&self, number: u32) -> bool {
         let place = self.0.partition_point(|&(_, last)| last < number);
         self.0.get(place).is_some_and(|&(first, _)| first <= number)
     }
 
-    /// Takes the least number away.
+    /// Removes and returns the smallest index.
     pub fn pop_first(&mut self) -> Option<u32> {
         let (first, last) = self.0.front_mut()?;
         let number = *first;
@@ -78,14 +78,14 @@ impl TaskRanges {
         Some(number)
     }
 
-    /// Adds numbers.
+    /// Adds the indices of `other`.
     pub fn add(&mut self, other: &Self) {
         if !other.is_empty() {
             *self = Self::from_unordered(self.iter().chain(other.iter()).collect());
         }
     }
 
-    /// Ranges in any order.
+    /// Builds the set from ranges in any order.
     fn from_unordered(mut ranges: Vec<(u32, u32)>) -> Self {
         ranges.sort_unstable();
         let mut sorted: VecDeque<(u32, u32)> = VecDeque::new();
@@ -98,7 +98,7 @@ impl TaskRanges {
         Self(sorted)
     }
 
-    /// Takes numbers away.
+    /// Removes the indices of `other`.
     pub fn remove(&mut self, other: &Self) {
         if other.is_empty() {
             return;
@@ -126,7 +126,7 @@ impl TaskRanges {
         self.0 = left;
     }
 
-    /// Those that are among `other` too.
+    /// Returns the indices that are also in `other`.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
         let mut without = self.clone();
@@ -137,7 +137,7 @@ impl TaskRanges {
     }
 }
 
-/// `1-640,700`.
+/// Formats as `1-640,700`.
 impl fmt::Display for TaskRanges {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (place, (first, last)) in self.iter().enumerate() {
@@ -152,8 +152,8 @@ impl fmt::Display for TaskRanges {
     }
 }
 
-/// Reads `7`, `1-1000`, `1,3,7-9`, and every third with `0-99:3`, each part of at most ten million,
-/// and those with a step together of at most a million numbers.
+/// Parses `7`, `1-1000`, `1,3,7-9`, and every third index with `0-99:3`. Each part has at most ten
+/// million indices, and all parts with a step have together at most a million.
 impl FromStr for TaskRanges {
     type Err = BadTaskRanges;
 

@@ -1,4 +1,4 @@
-//! What happens to jobs when a worker vanishes or comes back.
+//! Jobs of workers that vanish or come back.
 
 use tollgate_gate::{GateInput, WorkerId};
 use tollgate_model::{NodeId, NodeRange};
@@ -8,8 +8,8 @@ use super::{
 };
 
 impl Core {
-    /// What every attempt that runs is to be told again after it may have missed something: its
-    /// share, and whether it is to end.
+    /// Returns the actions to repeat for every running attempt whose engine may have missed
+    /// something: its share, and its kill if it is being cancelled.
     pub fn resync_actions(&self) -> Vec<EngineAction> {
         let mut step = StepOutput::default();
         let view = self.gate.view(self.now);
@@ -24,7 +24,7 @@ impl Core {
         step.actions.into_iter().chain(kills).collect()
     }
 
-    /// Whatever runs on the worker's nodes is lost with it. What of it runs elsewhere is ended.
+    /// Reports all attempts on the worker's nodes as lost. Their parts on other workers are ended.
     pub(super) fn lose_worker(
         &mut self,
         worker: WorkerId,

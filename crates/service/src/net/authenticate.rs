@@ -1,4 +1,4 @@
-//! What every request over TCP must pass before it is looked at.
+//! Checks that every request over TCP must pass before a handler sees it.
 
 use std::sync::Arc;
 
@@ -18,23 +18,23 @@ use crate::access::{AccessRole, AccessRules};
 use crate::api::ApiError;
 use crate::permits::KeyedSemaphore;
 
-/// The one path that is open to everybody: whether anybody is there.
+/// The only path that needs no authentication: the health check.
 const HEALTH_PATH: &str = "/healthz";
-/// Where those are let in who can only take work, and below it.
+/// The prefix of the paths that are open to the worker role.
 const WORKER_PATH: &str = crate::workers::transport::PATH;
 
-/// What a request is held against.
+/// Shared state of the request checks.
 #[derive(Clone)]
 pub(super) struct AuthLayer {
     pub(super) access: AccessRules,
     pub(super) hosts: Arc<AllowedHosts>,
     pub(super) credentials: Arc<CredentialStore>,
-    /// Connections of each user, those of the socket among them.
+    /// Connections of each user, including those of the Unix socket.
     pub(super) permits: KeyedSemaphore<u32>,
     pub(super) clock: fn() -> Instant,
 }
 
-/// Lets a request pass whose sender is known, and says it who that is.
+/// Passes on an authenticated request, with its `Peer` as an extension.
 pub(super) async fn authenticate(
     State(guard): State<AuthLayer>,
     Extension(caller): Extension<Arc<ConnectionInfo>>,
@@ -51,7 +51,7 @@ pub(super) async fn authenticate(
     }
     let key = match guard.credential(request.headers(), caller.certificate) {
         Ok(Some(key)) => key,
-        // Whoever does not say who they are is not kept.
+        // An unauthenticated connection is closed after the response.
         Ok(None) if request.uri().path() == HEALTH_PATH => {
             return with_close(next.run(request).await);
         }
@@ -82,8 +82,8 @@ pub(super) async fn authenticate(
     next.run(request).await
 }
 
-/// Lets a request pass that came in at the Unix socket, unless it was meant for another host or
-/// comes from a web page elsewhere: the socket may be forwarded to a port that browsers reach.
+/// Passes on a request from the Unix socket, unless it names another host or comes from a foreign
+/// web page: the socket may be forwarded to a port that browsers reach.
 pub(crate) async fn check_socket_request(
     State(hosts): State<Arc<AllowedHosts>>,
     request: Request,
@@ -100,8 +100,8 @@ pub(crate) async fn check_socket_request(
 }
 
 impl AuthLayer {
-    /// The key that was shown, if any; an error if it stands for nobody. A token counts before a
-    /// certificate.
+    /// Returns the credential of a request, if any; an error if it is invalid. A token takes
+    /// precedence over a certificate.
     fn credential(
         &self,
         headers: &HeaderMap,
@@ -169,7 +169,7 @@ fn reject_credential(error: &'static str) -> Response {
     response
 }
 
-/// The connection ends with this answer.
+/// Closes the connection after this response.
 fn with_close(mut response: Response) -> Response {
     let close = HeaderValue::from_static("close");
     response.headers_mut().insert(CONNECTION, close);

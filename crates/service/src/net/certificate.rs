@@ -1,4 +1,4 @@
-//! What the service shows for itself: a certificate and its private key.
+//! The service's TLS certificate and its private key.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -14,25 +14,25 @@ use rustls::server::ParsedCertificate;
 use super::Fingerprint;
 use crate::data_dir::{self, DataDirError, FilePermissions};
 
-/// A certificate, those that vouch for it, and its private key.
+/// A certificate chain with its private key.
 #[derive(Debug)]
 pub struct TlsCertificate {
-    /// The certificate itself first.
+    /// The chain, starting with the certificate itself.
     pub chain: Vec<CertificateDer<'static>>,
     /// The private key.
     pub key: PrivateKeyDer<'static>,
 }
 
-/// Where a certificate is.
+/// The files of a certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CertificateFiles {
-    /// PEM: the certificate, and those that vouch for it.
+    /// PEM file with the certificate chain.
     pub certificate: PathBuf,
-    /// PEM: its private key.
+    /// PEM file with the private key.
     pub key: PathBuf,
 }
 
-/// Why there is no certificate.
+/// An error of a certificate.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateError {
     /// A file cannot be used.
@@ -40,22 +40,20 @@ pub enum CertificateError {
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Description of the problem.
         what: String,
     },
-    /// A file can be read or changed by those who must not.
+    /// A file can be read or changed by other users.
     #[error(transparent)]
     Open(#[from] DataDirError),
-    /// None can be made.
+    /// Creating a certificate failed.
     #[error("no certificate can be created: {0}")]
     Make(#[from] rcgen::Error),
 }
 
 impl TlsCertificate {
-    /// Reads one. Nobody but this user and root may change the files, or read the key.
-    ///
-    /// # Errors
-    /// If the files cannot be used.
+    /// Reads a certificate. Only this user and root may have write access to the files, or read
+    /// access to the key.
     pub fn read(files: &CertificateFiles) -> Result<Self, CertificateError> {
         let chain = pem(&files.certificate, FilePermissions::Public)?;
         let chain: Vec<_> = CertificateDer::pem_slice_iter(&chain)
@@ -71,10 +69,7 @@ impl TlsCertificate {
         Ok(Self { chain, key })
     }
 
-    /// Reads one, or makes one that vouches for itself if there is none.
-    ///
-    /// # Errors
-    /// If the files cannot be used or written.
+    /// Reads a certificate, or creates a self-signed one if the key file does not exist.
     pub fn read_or_create(
         files: &CertificateFiles,
         hosts: &[String],
@@ -86,19 +81,20 @@ impl TlsCertificate {
         Self::read(files)
     }
 
-    /// What clients know it by: the fingerprint of its public key.
+    /// Returns the fingerprint of the certificate's public key, by which clients can identify the
+    /// service.
     ///
     /// # Errors
-    /// If it is no certificate.
+    /// If the certificate is invalid.
     pub fn fingerprint(&self) -> Result<Fingerprint, rustls::Error> {
         fingerprint(&self.chain[0])
     }
 }
 
-/// The fingerprint of a certificate's public key.
+/// Returns the fingerprint of a certificate's public key.
 ///
 /// # Errors
-/// If it is no certificate.
+/// If the certificate is invalid.
 pub fn fingerprint(certificate: &CertificateDer<'_>) -> Result<Fingerprint, rustls::Error> {
     let parsed = ParsedCertificate::try_from(certificate)?;
     Ok(Fingerprint::of(&parsed.subject_public_key_info()))
@@ -113,7 +109,7 @@ fn create(files: &CertificateFiles, hosts: &[String], ip: IpAddr) -> Result<(), 
         .push(DnType::CommonName, "tollgate");
     let key = KeyPair::generate()?;
     let certificate = params.self_signed(&key)?;
-    // The key last: whoever finds it finds the certificate too.
+    // The key is written last, so a key file implies a certificate file.
     write(&files.certificate, &certificate.pem())?;
     write(&files.key, &key.serialize_pem())
 }
@@ -161,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_is_made_once_and_found_again() {
+    fn certificate_is_created_once_and_reused() {
         let folder = tempfile::tempdir().unwrap();
         let files = CertificateFiles {
             certificate: folder.path().join("server.crt"),
@@ -188,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_certificate_is_refused() {
+    fn invalid_certificate_file_is_rejected() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("server.crt");
         let files = CertificateFiles {

@@ -1,4 +1,4 @@
-//! Who is at the other end of a connection over TCP: a stranger, until a key was shown.
+//! The peer of a TCP connection: unauthenticated until a request shows a valid key.
 
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
@@ -7,26 +7,26 @@ use super::{Credential, Fingerprint};
 use crate::access::{AccessRules, AuthMethod, Peer};
 use crate::permits::{KeyedPermit, KeyedSemaphore};
 
-/// The most strangers at a time, wherever they come from.
+/// Maximum number of unauthenticated connections from all addresses together.
 const MAX_UNAUTHENTICATED: u32 = 512;
 
-/// Places for those who have not said yet who they are.
+/// The limits on unauthenticated connections.
 #[derive(Clone, Debug)]
 pub(super) struct UnauthenticatedLimit {
     all: KeyedSemaphore<()>,
-    /// By where they come from.
+    /// Limit per origin address.
     by_origin: KeyedSemaphore<AddressPrefix>,
 }
 
-/// Addresses that may well be one machine: an IPv4 address, or the 64 bits that name an IPv6
-/// network.
+/// An address range that may well be one machine: an IPv4 address, or the 64-bit prefix of an IPv6
+/// address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum AddressPrefix {
     V4(u32),
     V6(u64),
 }
 
-/// A place in the anteroom.
+/// A permit for one unauthenticated connection.
 #[derive(Debug)]
 pub(super) struct UnauthenticatedPermit {
     _of_all: KeyedPermit<()>,
@@ -34,7 +34,7 @@ pub(super) struct UnauthenticatedPermit {
 }
 
 impl UnauthenticatedLimit {
-    /// So many from each address.
+    /// Allows at most `most` connections per address.
     pub(super) fn new(most: u32) -> Self {
         Self {
             all: KeyedSemaphore::new(MAX_UNAUTHENTICATED),
@@ -42,7 +42,7 @@ impl UnauthenticatedLimit {
         }
     }
 
-    /// A place for somebody from this address; none if there are too many of them.
+    /// Returns a permit for a connection from this address; None if there are too many.
     pub(super) fn try_acquire(&self, from: IpAddr) -> Option<UnauthenticatedPermit> {
         Some(UnauthenticatedPermit {
             _of_origin: self.by_origin.try_acquire(AddressPrefix::of(from))?,
@@ -60,12 +60,12 @@ impl AddressPrefix {
     }
 }
 
-/// The other end of a connection.
+/// The peer of a connection.
 #[derive(Debug)]
 pub(super) struct ConnectionInfo {
-    /// The address of ours that was called.
+    /// The local address of the connection.
     pub(super) local: IpAddr,
-    /// Of the certificate that was shown.
+    /// Fingerprint of the client certificate, if any.
     pub(super) certificate: Option<Fingerprint>,
     auth: Mutex<AuthState>,
 }
@@ -94,8 +94,9 @@ impl ConnectionInfo {
         }
     }
 
-    /// Whom the holder of `key` is let be; none if they have too many connections already. A
-    /// connection has the place of whoever asked last: what is between may join several users'.
+    /// Returns the peer that `key` authenticates; None at the user's connection limit. The
+    /// connection counts for the last authenticated user, because a proxy may join several users'
+    /// requests.
     pub(super) async fn authenticate(
         &self,
         key: &Credential,
@@ -107,7 +108,7 @@ impl ConnectionInfo {
         }
         let place = seats.try_acquire(key.user)?;
         let user = key.user;
-        // Only this connection waits for the system's name service.
+        // Blocks only this connection on the system's name service.
         let peer = tokio::task::spawn_blocking(move || access.peer_of(user)).await;
         let peer = Peer {
             role: key.role,

@@ -1,5 +1,5 @@
-//! Whom tokens and certificates stand for: fingerprints only, so that whoever reads this can pass
-//! for nobody.
+//! The users and roles of tokens and certificates. Only fingerprints are stored, so a reader of the
+//! file cannot impersonate a user.
 
 mod file;
 
@@ -14,67 +14,68 @@ use crate::access::AccessRole;
 
 pub use file::{CredentialConfig, CredentialFileError};
 
-/// The most tokens that a user may have made and not revoked.
+/// Maximum number of unrevoked tokens of a user.
 const MAX_TOKENS: usize = 64;
 
-/// Something that stands for a user.
+/// A token or a certificate that authenticates a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Credential {
-    /// What shows it.
+    /// Kind of proof.
     pub proof: ProofType,
-    /// Of the token, or of the certificate's public key.
+    /// Fingerprint of the token, or of the certificate's public key.
     pub fingerprint: Fingerprint,
-    /// Whom it stands for.
+    /// The user.
     pub user: u32,
-    /// What its holder is let in for.
+    /// The access that the holder has.
     pub role: AccessRole,
-    /// When it was made; none if the settings name it.
+    /// Creation time; None if the configuration names the credential.
     pub made: Option<Instant>,
-    /// From when on it stands for nobody; none if never.
+    /// Instant from which the credential is invalid; None if it does not expire.
     pub expires: Option<Instant>,
 }
 
-/// What somebody shows for themselves.
+/// The kind of proof that a client presents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProofType {
-    /// A token, with each request.
+    /// A token, sent with each request.
     Token,
-    /// A certificate, as the connection is made.
+    /// A certificate, presented in the TLS handshake.
     Certificate,
 }
 
-/// Why a token is not made or not revoked.
+/// An error from creating or revoking a token.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
-    /// The file cannot be written, or there are no random bytes.
+    /// The file cannot be written, or the system has no random bytes.
     #[error("the tokens cannot be stored: {0}")]
     System(#[from] io::Error),
-    /// The user has as many as one may.
+    /// The user is at the token limit.
     #[error("token limit reached: a user may have {MAX_TOKENS} tokens")]
     TooMany,
-    /// There is none by this name.
+    /// No token has this name.
     #[error("no such token")]
     Unknown,
-    /// The settings name it.
+    /// The configuration names the token.
     #[error("this token is in the configuration")]
     Configured,
 }
 
-/// Every key of a service.
+/// All credentials of a service.
 #[derive(Debug)]
 pub struct CredentialStore {
-    /// Named by the settings.
+    /// Credentials in the configuration.
     configured: Vec<Credential>,
-    /// Tokens that were made since, as they are in the file.
+    /// Tokens created at run time, as in the file.
     tokens: RwLock<Vec<Credential>>,
     file: PathBuf,
 }
 
 impl CredentialStore {
-    /// The keys of the settings, and those in the file, which is made with the first token.
+    /// Opens the store: the credentials of the configuration, and those in the file. The file is
+    /// created with the first token.
     ///
     /// # Errors
-    /// If there is a file, and it cannot be read.
+    /// If the file exists and cannot be read.
     pub fn open(file: PathBuf, set: Vec<Credential>) -> Result<Self, CredentialFileError> {
         Ok(Self {
             configured: set,
@@ -83,7 +84,7 @@ impl CredentialStore {
         })
     }
 
-    /// The key that was shown, if it stands for anybody at `now`.
+    /// Returns the credential with this fingerprint if it is valid at `now`.
     pub fn find(
         &self,
         proof: ProofType,
@@ -98,31 +99,31 @@ impl CredentialStore {
         self.configured.iter().chain(&*made).find(shown).cloned()
     }
 
-    /// Whether a key that was shown before still stands for somebody: it may have been taken back
-    /// meanwhile, or have expired.
+    /// Returns whether a credential seen earlier is still valid: it may have been revoked or have
+    /// expired.
     pub fn is_valid(&self, fingerprint: &Fingerprint, now: Instant) -> bool {
         [ProofType::Token, ProofType::Certificate]
             .into_iter()
             .any(|proof| self.find(proof, fingerprint, now).is_some())
     }
 
-    /// Every key: those of the settings first.
+    /// Returns all credentials, those of the configuration first.
     pub fn credentials(&self) -> Vec<Credential> {
         let made = self.tokens.read().unwrap_or_else(PoisonError::into_inner);
         self.configured.iter().chain(&*made).cloned().collect()
     }
 
-    /// Whether certificates are asked for.
+    /// Returns whether the server requests client certificates.
     pub fn has_certificates(&self) -> bool {
         self.configured
             .iter()
             .any(|key| key.proof == ProofType::Certificate)
     }
 
-    /// Makes a token; it is on the disk when this returns.
+    /// Creates a token. It is on disk when this function returns.
     ///
     /// # Errors
-    /// If it cannot be kept, or the user has as many as one may.
+    /// If the token cannot be stored, or the user is at the token limit.
     pub fn create_token(
         &self,
         user: u32,
@@ -151,10 +152,11 @@ impl CredentialStore {
         Ok((secret, key))
     }
 
-    /// Takes a token back that is `ours`: from now on it stands for nobody.
+    /// Revokes the token with this name, among those for which `ours` is true. The token is invalid
+    /// at once.
     ///
     /// # Errors
-    /// If none of ours has this name, the settings name it, or the file cannot be written.
+    /// If there is no such token, the configuration names it, or the file cannot be written.
     pub fn revoke(&self, name: &str, ours: impl Fn(&Credential) -> bool) -> Result<(), TokenError> {
         let meant = |key: &Credential| key.fingerprint.short() == name && ours(key);
         let mut made = self.tokens.write().unwrap_or_else(PoisonError::into_inner);
@@ -187,7 +189,7 @@ mod tests {
         let (secret, key) = ring(&folder)
             .create_token(7, AccessRole::Worker, None, NOW)
             .unwrap();
-        // Another process, later.
+        // A restart of the service.
         let ring = ring(&folder);
         let find = |proof| ring.find(proof, &secret.fingerprint(), NOW);
         assert_eq!(find(ProofType::Token), Some(key.clone()));
@@ -211,7 +213,7 @@ mod tests {
         let at = |now| ring.find(ProofType::Token, &secret.fingerprint(), now);
         assert!(at(Instant::from_secs(199)).is_some());
         assert!(at(expires).is_none());
-        // It is forgotten with the next one.
+        // Creating another token drops the expired one.
         ring.create_token(8, AccessRole::User, None, expires)
             .unwrap();
         assert_eq!(ring.credentials().len(), 1);

@@ -1,4 +1,4 @@
-//! A service elsewhere, and the way there.
+//! The client's connection to a remote service.
 
 use std::fs;
 use std::io;
@@ -18,15 +18,15 @@ use super::certificate::{CertificateError, CertificateFiles, TlsCertificate};
 use super::tls::{self, ServerTrust};
 use super::{Fingerprint, SecretToken, SecretTokenError};
 
-/// The port of a URL that names none: that of HTTPS.
+/// The default port of a URL: that of HTTPS.
 const DEFAULT_PORT: u16 = 443;
-/// How long the connection may take to be made.
+/// Maximum time of the TCP connect, and of the TLS handshake.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A service elsewhere, by what it is known, and what is shown to it.
+/// A remote service: its address, its expected key and the client's credentials.
 #[derive(Clone, Debug)]
 pub struct RemoteService {
-    /// As it is called: `host:port`.
+    /// `host:port` as in the URL.
     authority: String,
     host: String,
     port: u16,
@@ -34,28 +34,28 @@ pub struct RemoteService {
     token: Option<SecretToken>,
 }
 
-/// Where a service is and what is needed to get there, as users say it.
+/// The connection settings of a user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConnectOptions {
     /// `https://host[:port]`.
     pub url: String,
-    /// The file with the token.
+    /// File with the token.
     pub token: Option<PathBuf>,
-    /// The file with the certificate to be shown, and its private key, in PEM.
+    /// PEM file with the client certificate and its private key.
     pub certificate: Option<PathBuf>,
-    /// The file with certificates that vouch for the service, in PEM.
+    /// PEM file with the certificate authorities for the service.
     pub authorities: Option<PathBuf>,
-    /// The fingerprint of the service's public key; counts more.
+    /// Fingerprint of the service's public key; takes precedence over `authorities`.
     pub fingerprint: Option<Fingerprint>,
 }
 
-/// Why a service elsewhere cannot be spoken to.
+/// An error of a remote connection.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteError {
-    /// No such URL.
+    /// The URL is invalid.
     #[error("{0}: expected a URL as in https://host:8443")]
     Url(String),
-    /// Nobody vouches for it.
+    /// Neither a fingerprint nor a certificate authority is given.
     #[error(
         "{0}: the service cannot be authenticated: expected a fingerprint or trusted certificates"
     )]
@@ -63,40 +63,40 @@ pub enum RemoteError {
     /// The token cannot be used.
     #[error(transparent)]
     Token(#[from] SecretTokenError),
-    /// The certificate to be shown cannot be used.
+    /// The client certificate cannot be read.
     #[error(transparent)]
     Certificate(#[from] CertificateError),
-    /// Those that vouch for it cannot be read.
+    /// The certificate authorities cannot be read.
     #[error("{}: expected certificates in PEM: {what}", path.display())]
     Authorities {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Description of the problem.
         what: String,
     },
-    /// What is shown cannot be used.
+    /// The client certificate cannot be used.
     #[error("the client certificate cannot be used: {0}")]
     Tls(#[from] rustls::Error),
-    /// It cannot be reached.
+    /// The service cannot be reached.
     #[error("{authority}: cannot be reached: {error}")]
     Connect {
-        /// Where.
+        /// `host:port` of the service.
         authority: String,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
-    /// It is another one, or it does not want to talk.
+    /// The handshake failed, for instance because the service has another key.
     #[error("{authority}: {error}")]
     Handshake {
-        /// Where.
+        /// `host:port` of the service.
         authority: String,
-        /// What went wrong.
+        /// The error of the handshake.
         error: io::Error,
     },
 }
 
 impl RemoteError {
-    /// What to do about it.
+    /// Returns what the user can do about the error.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::NoTrust(_) => Some(
@@ -118,7 +118,7 @@ impl RemoteError {
         }
     }
 
-    /// Whether it is a matter of what was typed, and not of what is there.
+    /// Returns whether the options are at fault, and not files or the network.
     pub fn is_usage(&self) -> bool {
         matches!(self, Self::Url(_) | Self::NoTrust(_))
     }
@@ -131,10 +131,11 @@ fn is_key_mismatch(error: &io::Error) -> bool {
 }
 
 impl RemoteService {
-    /// Reads what is needed.
+    /// Checks the options and reads their files.
     ///
     /// # Errors
-    /// If the URL is none, a file cannot be used, or nobody vouches for the service.
+    /// If the URL is invalid, a file cannot be used, or the options do not authenticate the
+    /// service.
     pub fn new(directions: &ConnectOptions) -> Result<Self, RemoteError> {
         let url = || RemoteError::Url(directions.url.clone());
         let uri: Uri = directions.url.parse().map_err(|_| url())?;
@@ -172,20 +173,20 @@ impl RemoteService {
         })
     }
 
-    /// As it is called: `host:port`, for the header `host`.
+    /// Returns `host:port`, for the header `host`.
     pub fn authority(&self) -> &str {
         &self.authority
     }
 
-    /// What is shown with each request, in the header `authorization`; none if a certificate is.
+    /// Returns the token for the header `authorization`; None without a token.
     pub fn token(&self) -> Option<&SecretToken> {
         self.token.as_ref()
     }
 
-    /// A connection to it.
+    /// Connects to the service.
     ///
     /// # Errors
-    /// If it cannot be reached, or is another one than it should be.
+    /// If the service cannot be reached, or fails the authentication.
     pub async fn connect(&self) -> Result<TlsStream<TcpStream>, RemoteError> {
         let authority = || self.authority.clone();
         let unreachable = |error| RemoteError::Connect {

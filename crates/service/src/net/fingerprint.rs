@@ -1,4 +1,4 @@
-//! What keys are known by.
+//! Fingerprints of keys.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,29 +6,29 @@ use std::str::FromStr;
 use ring::digest::{SHA256, digest};
 use subtle::ConstantTimeEq;
 
-/// What fingerprints begin with, as words.
+/// Prefix of a fingerprint as text.
 const PREFIX: &str = "sha256:";
 
 /// The SHA-256 of a token, or of a public key (`SubjectPublicKeyInfo`, DER).
 ///
-/// A token has 256 random bits, so there is nothing that a slow hash would make harder to guess.
+/// A token has 256 random bits, so a slow hash would not make guessing any harder.
 #[derive(Clone, Copy, Eq, PartialOrd, Ord)]
 pub struct Fingerprint([u8; 32]);
 
-/// Words that are no fingerprint.
+/// The error for text that is not a fingerprint.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected a fingerprint: `sha256:` and 64 hexadecimal digits")]
 pub struct BadFingerprint;
 
 impl Fingerprint {
-    /// The fingerprint of these bytes.
+    /// Returns the fingerprint of these bytes.
     pub fn of(bytes: &[u8]) -> Self {
         let mut hash = [0; 32];
         hash.copy_from_slice(digest(&SHA256, bytes).as_ref());
         Self(hash)
     }
 
-    /// Its first 12 digits: what people call a token by.
+    /// Returns the first 12 digits: the name of a token in commands.
     pub fn short(&self) -> String {
         self.digits()[..12].to_owned()
     }
@@ -38,7 +38,7 @@ impl Fingerprint {
     }
 }
 
-/// Takes the same time wherever the two differ.
+/// The comparison takes the same time wherever the two differ.
 impl PartialEq for Fingerprint {
     fn eq(&self, other: &Self) -> bool {
         self.0.ct_eq(&other.0).into()
@@ -62,7 +62,7 @@ impl FromStr for Fingerprint {
 
     fn from_str(words: &str) -> Result<Self, BadFingerprint> {
         let digits = words.trim().strip_prefix(PREFIX).ok_or(BadFingerprint)?;
-        // Colons between the bytes, as other programs print them, are left out.
+        // Other programs print colons between the bytes: they are skipped.
         let digits: Vec<u32> = digits
             .chars()
             .filter(|&letter| letter != ':')
@@ -88,7 +88,7 @@ mod tests {
     const ABC: &str = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 
     #[test]
-    fn a_fingerprint_is_sha_256_in_words() {
+    fn fingerprint_is_the_sha_256_in_hex() {
         let print = Fingerprint::of(b"abc");
         assert_eq!(print.to_string(), ABC);
         assert_eq!(ABC.parse(), Ok(print));
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn colons_and_capitals_are_read_too() {
+    fn fingerprint_with_colons_or_capitals_is_parsed() {
         let digits = &ABC[PREFIX.len()..].to_uppercase();
         let pairs: Vec<&str> = (0..32).map(|at| &digits[2 * at..2 * at + 2]).collect();
         let words = format!("sha256:{}", pairs.join(":"));
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_else_is_one() {
+    fn invalid_fingerprint_is_rejected() {
         for words in [
             "",
             "sha256:",

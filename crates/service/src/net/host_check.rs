@@ -1,6 +1,5 @@
-//! By which names the service lets itself be called, and from which pages: a browser that was led
-//! astray (DNS rebinding, a foreign page with a user's certificate) sends a name or an origin that
-//! is not ours.
+//! Host names and web origins that requests may name. A browser that was deceived (DNS rebinding, a
+//! foreign page with a user's certificate) sends a name or an origin that is not the service's.
 
 use std::net::IpAddr;
 
@@ -8,35 +7,35 @@ use axum::http::header::{HOST, ORIGIN};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, Uri};
 
-/// Names and origins besides the address that a connection came in at.
+/// Host names and origins that are allowed besides the address of the connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AllowedHosts {
-    /// Names, in small letters.
+    /// Host names, in lower case.
     pub names: Vec<String>,
-    /// Origins of pages elsewhere that may ask: `https://host[:port]`, in small letters.
+    /// Allowed origins of foreign pages: `https://host[:port]`, in lower case.
     pub origins: Vec<String>,
 }
 
-/// The way by which a request came in.
+/// The transport of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RequestTransport {
-    /// TCP with TLS, at this address.
+    /// TCP with TLS, to this local address.
     Tcp(IpAddr),
     /// The Unix socket, perhaps forwarded from a port of another host, without TLS.
     UnixSocket,
 }
 
-/// Why a request is not answered.
+/// A failed check of host or origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HostCheckError {
-    /// It is meant for somebody else.
+    /// The request names another host.
     Host,
-    /// It comes from a page of somebody else.
+    /// The request comes from a foreign web page.
     Origin,
 }
 
 impl AllowedHosts {
-    /// Checks what a request says of both; it came in through `entrance`.
+    /// Checks the host and the origin of a request that arrived through `entrance`.
     pub(super) fn check(
         &self,
         uri: &Uri,
@@ -72,7 +71,8 @@ impl AllowedHosts {
         }
     }
 
-    /// The port does not matter: whoever forwards one may have another.
+    /// Returns whether a host is the service's. The port is ignored, because a forwarded port may
+    /// differ.
     fn is_ours(&self, host: &Authority, entrance: RequestTransport) -> bool {
         if host.as_str().contains('@') {
             return false;
@@ -87,7 +87,7 @@ impl AllowedHosts {
 }
 
 impl RequestTransport {
-    /// Whether clients may call it by this address: of the socket, by that of a forwarded port.
+    /// Returns whether clients may use this address: for the socket, that of a forwarded port.
     fn is_at(self, ip: IpAddr) -> bool {
         match self {
             Self::Tcp(local) => ip == local,
@@ -107,7 +107,7 @@ fn is_same_authority(one: &Authority, other: &Authority) -> bool {
     one.as_str().eq_ignore_ascii_case(other.as_str())
 }
 
-/// The one value of a header; none if there are several.
+/// Returns the only value of a header; None if there are several.
 fn single_value<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?.to_str().ok()?;

@@ -1,4 +1,4 @@
-//! Connections over TCP, from their first byte to their last.
+//! The TCP server.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -21,23 +21,23 @@ use crate::access::AccessRules;
 use crate::api::server::{ACCEPT_RETRY_DELAY, SHUTDOWN_TIMEOUT, serve_connection};
 use crate::permits::KeyedSemaphore;
 
-/// What a service over TCP needs besides the paths that it answers.
+/// Everything that the TCP server needs besides the router.
 pub struct TcpContext {
-    /// What is insisted on in the handshake.
+    /// The TLS configuration.
     pub tls: Arc<ServerConfig>,
-    /// By which names it is called.
+    /// Host names and origins that requests may name.
     pub hosts: AllowedHosts,
-    /// Whom keys stand for.
+    /// Tokens and certificates.
     pub credentials: Arc<CredentialStore>,
-    /// Whom it lets do what.
+    /// Access rules and limits.
     pub access: AccessRules,
-    /// Connections of each user, those of the socket among them.
+    /// Connections of each user, including those of the Unix socket.
     pub permits: KeyedSemaphore<u32>,
-    /// Tells the time.
+    /// The clock.
     pub clock: fn() -> Instant,
 }
 
-/// Serves clients of a TCP port until `stop` says so.
+/// Serves clients of a TCP port until `stop` is set.
 pub async fn serve_tls(
     listener: TcpListener,
     router: Router,
@@ -86,7 +86,7 @@ pub async fn serve_tls(
 
 type ServerTlsStream = tokio_rustls::server::TlsStream<TcpStream>;
 
-/// The handshake, in as much time as the head of a request may take.
+/// Performs the TLS handshake, within the time limit of a request head.
 async fn accept_tls(
     stream: TcpStream,
     acceptor: TlsAcceptor,
@@ -94,11 +94,11 @@ async fn accept_tls(
     place: UnauthenticatedPermit,
     router: Router,
 ) -> Option<(ServerTlsStream, Router)> {
-    // Answers are short, and somebody waits for them.
+    // Responses are short, and clients wait for them.
     let _ = stream.set_nodelay(true);
     let local: IpAddr = stream.local_addr().ok()?.ip();
     let greeted = tokio::time::timeout(time, acceptor.accept(stream)).await;
-    // Who fails at it is told so by the handshake itself.
+    // The handshake itself reports a failure to the client.
     let stream = greeted.ok()?.ok()?;
     let shown = stream.get_ref().1.peer_certificates();
     let certificate = shown.and_then(|chain| fingerprint(chain.first()?).ok());

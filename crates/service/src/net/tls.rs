@@ -1,5 +1,5 @@
-//! What both ends of a connection insist on: TLS 1.3, and that the other end has the key that it
-//! shows.
+//! The TLS configuration of both ends: TLS 1.3, with proof that the peer holds the key of its
+//! certificate.
 
 use std::sync::Arc;
 
@@ -17,23 +17,23 @@ use rustls::{
 use super::Fingerprint;
 use super::certificate::{TlsCertificate, fingerprint};
 
-/// What is spoken: there is no HTTP/2 here.
+/// The ALPN protocol: HTTP/2 is not supported.
 const ALPN_PROTOCOL: &[u8] = b"http/1.1";
 
-/// By what a client knows the service.
+/// The criterion by which a client trusts the service.
 #[derive(Clone, Debug)]
 pub enum ServerTrust {
-    /// These vouch for it, and for its name.
+    /// Certificate authorities that vouch for the service and its name.
     Authorities(RootCertStore),
-    /// Its public key, whatever it is called.
+    /// The service's public key, under any name.
     Key(Fingerprint),
 }
 
-/// What the service insists on. Certificates of clients are asked for if `ask_certificate`; whom one
-/// stands for is the keyring's affair.
+/// Returns the TLS configuration of the service. With `ask_certificate`, client certificates are
+/// requested; the keyring maps them to users.
 ///
 /// # Errors
-/// If certificate and key do not fit.
+/// If the certificate and the key do not match.
 pub fn server_config(
     certificate: TlsCertificate,
     ask_certificate: bool,
@@ -50,10 +50,10 @@ pub fn server_config(
     Ok(Arc::new(config))
 }
 
-/// What a client insists on, and the certificate that it shows, if any.
+/// Returns the TLS configuration of a client, with its certificate, if any.
 ///
 /// # Errors
-/// If certificate and key do not fit, or no authority is named.
+/// If the certificate and the key do not match, or the list of authorities is empty.
 pub fn client_config(
     trust: ServerTrust,
     shown: Option<TlsCertificate>,
@@ -80,8 +80,8 @@ pub fn client_config(
     Ok(Arc::new(config))
 }
 
-/// Accepts the one public key that it was told of. Name and dates of the certificate do not matter:
-/// whoever wrote the fingerprint down vouches for the key.
+/// A verifier that accepts a single pinned public key. Name and dates of the certificate do not
+/// matter, because the user who configured the fingerprint vouches for the key.
 #[derive(Debug)]
 struct PinnedServerCert {
     provider: Arc<CryptoProvider>,
@@ -129,8 +129,8 @@ impl ServerCertVerifier for PinnedServerCert {
     }
 }
 
-/// Accepts every certificate whose private key the client has: that is all there is to be checked
-/// here. A key that nobody knows stands for nobody.
+/// A verifier that accepts every certificate whose private key the client holds. The keyring
+/// rejects unknown keys later.
 #[derive(Debug)]
 struct AcceptAnyClientCert(Arc<CryptoProvider>);
 
@@ -176,7 +176,7 @@ impl ClientCertVerifier for AcceptAnyClientCert {
     }
 }
 
-/// No older version is offered, so nobody gets to sign as in one.
+/// Returns the error for a TLS 1.2 signature: TLS 1.2 is never offered.
 fn only_tls13() -> Error {
     Error::PeerMisbehaved(PeerMisbehaved::SelectedUnofferedCipherSuite)
 }

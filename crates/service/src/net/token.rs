@@ -1,4 +1,4 @@
-//! Tokens: what only who was given one knows.
+//! Tokens: secrets that authenticate their holder.
 
 use std::fmt;
 use std::fs::File;
@@ -10,46 +10,46 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use super::Fingerprint;
 
-/// What tokens begin with, so that they are recognised where they do not belong.
+/// Prefix of a token, so that leaked tokens are recognised.
 const PREFIX: &str = "tollgate_";
 /// Random bytes of a token.
 const TOKEN_LEN: usize = 32;
-/// The longest token that is read, in bytes.
+/// Maximum length of a token in a file, in bytes.
 const MAX_TOKEN_LEN: u64 = 256;
 
-/// A token. It is written nowhere but where it is handed over.
+/// A token. The service writes it only to the response that creates it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SecretToken(String);
 
-/// Why a file holds no token that can be used.
+/// An error from reading a token file.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretTokenError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("{}: cannot be read: {error}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
-    /// Others can read it.
+    /// Other users can read the file.
     #[error("{}: expected a file that others cannot read, found mode {mode:03o}", path.display())]
     Open {
         /// The file.
         path: PathBuf,
-        /// Its permission bits.
+        /// The permission bits of the file.
         mode: u32,
     },
-    /// It holds something else.
+    /// The file does not hold a token.
     #[error("{}: expected one token", .0.display())]
     NoToken(PathBuf),
 }
 
 impl SecretToken {
-    /// A new one, which nobody can guess.
+    /// Creates a random token.
     ///
     /// # Errors
-    /// If the system gives no random bytes.
+    /// If the system has no random bytes.
     pub fn generate() -> io::Result<Self> {
         let mut bytes = [0; TOKEN_LEN];
         SystemRandom::new()
@@ -59,10 +59,10 @@ impl SecretToken {
         Ok(Self(format!("{PREFIX}{digits}")))
     }
 
-    /// Reads the token in a file that nobody else can read.
+    /// Reads the token in a file that only its owner can read.
     ///
     /// # Errors
-    /// If it cannot be read, others can read it, or it holds no token.
+    /// If the file cannot be read, others can read it, or it does not hold a token.
     pub fn read(path: &Path) -> Result<Self, SecretTokenError> {
         let failed = |error| SecretTokenError::Read {
             path: path.to_owned(),
@@ -70,7 +70,7 @@ impl SecretToken {
         };
         let file = File::open(path).map_err(failed)?;
         let metadata = file.metadata().map_err(failed)?;
-        // What is no file, such as a pipe, holds it for this reader only.
+        // A pipe, unlike a regular file, is readable for this reader only.
         let mode = metadata.mode() & 0o777;
         if metadata.is_file() && mode & 0o077 != 0 {
             let path = path.to_owned();
@@ -87,18 +87,18 @@ impl SecretToken {
         Ok(Self(word.to_owned()))
     }
 
-    /// What it is known by to those who must not know it.
+    /// Returns the fingerprint, which is safe to store.
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint::of(self.0.as_bytes())
     }
 
-    /// The word itself, to be handed over.
+    /// Returns the secret itself, to be passed on.
     pub fn reveal(&self) -> &str {
         &self.0
     }
 }
 
-/// It is in no log.
+/// Debug output hides the secret, so it appears in no log.
 impl fmt::Debug for SecretToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(..)")

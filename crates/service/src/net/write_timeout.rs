@@ -1,4 +1,5 @@
-//! A stream whose other end must go on reading: an answer that nobody takes is not kept for ever.
+//! A stream with a write timeout, so that a response that the client does not read is not kept for
+//! ever.
 
 use std::io::{self, ErrorKind};
 use std::pin::Pin;
@@ -8,11 +9,11 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// Fails once a write has made no progress for so long.
+/// A stream that fails once a write has made no progress for a given time.
 pub(crate) struct WriteTimeout<S> {
     stream: S,
     timeout: Duration,
-    /// Runs while a write waits.
+    /// The deadline of a pending write.
     deadline: Pin<Box<Sleep>>,
     is_waiting: bool,
 }

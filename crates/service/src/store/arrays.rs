@@ -1,4 +1,4 @@
-//! Arrays in a transaction.
+//! Writes about arrays, within a transaction.
 
 use rusqlite::{Transaction, params};
 
@@ -18,7 +18,7 @@ pub(super) fn insert(to: &Transaction<'_>, job: u64, plan: &ArraySpec) -> rusqli
     )
 }
 
-/// How the tasks of an array stand, and with them the array.
+/// Updates the number of tasks in each state, and the state of the array.
 pub(super) fn tally(
     to: &Transaction<'_>,
     job: u64,
@@ -56,7 +56,7 @@ pub(super) fn tally(
     )
 }
 
-/// Tasks that will never run.
+/// Records tasks that will never run.
 pub(super) fn dropped(
     to: &Transaction<'_>,
     job: u64,
@@ -71,7 +71,7 @@ pub(super) fn dropped(
     ranges(to, job, at, tasks, state, reasons.as_deref())
 }
 
-/// These tasks, and no others, are held back.
+/// Replaces the set of held tasks.
 pub(super) fn held(
     to: &Transaction<'_>,
     job: u64,

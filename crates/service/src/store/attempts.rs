@@ -1,4 +1,5 @@
-//! Attempts in a transaction: what happened to one in a step is one row, written once.
+//! Writes about attempts, within a transaction. All updates of an attempt in one step are one
+//! write.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +10,12 @@ use super::write::ending_key;
 use crate::core::{AttemptExit, AttemptProgress, KillCause, TaskAttemptKey};
 use crate::workers::pool::LOCAL;
 
-/// What happened to attempts in a step.
+/// The updates of all attempts in one step.
 #[derive(Debug, Default)]
 pub(super) struct AttemptUpdates(BTreeMap<TaskAttemptKey, AttemptUpdate>);
 
-/// What is new of an attempt; the rest is as it was. Instants and spans in microseconds.
+/// The update of an attempt; None leaves a column unchanged. Instants and spans are in
+/// microseconds.
 #[derive(Debug, Default)]
 struct AttemptUpdate {
     ordered: Option<i64>,
@@ -28,17 +30,17 @@ struct AttemptUpdate {
 }
 
 impl AttemptUpdates {
-    /// It is to run.
+    /// Records the order to start the attempt.
     pub(super) fn set_ordered(&mut self, attempt: TaskAttemptKey, at: i64) {
         self.0.entry(attempt).or_default().ordered = Some(at);
     }
 
-    /// With it its task is over.
+    /// Records that the task ended with this attempt.
     pub(super) fn set_ended(&mut self, attempt: TaskAttemptKey, ending: JobEnding) {
         self.0.entry(attempt).or_default().ending = Some(ending_key(ending));
     }
 
-    /// The engine said what became of it.
+    /// Records progress that the engine reported.
     pub(super) fn set_progress(&mut self, attempt: TaskAttemptKey, fate: &AttemptProgress) {
         let news = self.0.entry(attempt).or_default();
         match fate {
@@ -67,7 +69,7 @@ impl AttemptUpdates {
         }
     }
 
-    /// Its worker is lost, and the attempt with it.
+    /// Records that the attempt was lost together with its worker.
     pub(super) fn set_worker_lost(&mut self, attempt: TaskAttemptKey, worker: WorkerId) {
         let status = match worker {
             LOCAL => "lost (nodes of the service changed)",
@@ -112,7 +114,8 @@ impl AttemptUpdates {
     }
 }
 
-/// `exit 0`, `signal 9`, `signal 15 (cancelled)`, `not started: program: no such file`.
+/// Formats a status: `exit 0`, `signal 9`, `signal 15 (cancelled)`, `not started: program: no such
+/// file`.
 fn status_text(status: &AttemptExit, killed: Option<KillCause>) -> String {
     let how = match status {
         AttemptExit::Code(code) => format!("exit {code}"),

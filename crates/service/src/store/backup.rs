@@ -1,4 +1,4 @@
-//! Copies of a store, and the check of a store that is not served.
+//! Copies of a store, and the check of a store that no service is using.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -8,11 +8,11 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::{CheckedRows, StoreError, integrity, schema, sqlite};
 
-/// Copies a store as it is at one moment, and verifies the copy. A service may write to the store
-/// meanwhile. `to` must not exist, and is on disk when this returns.
+/// Copies a consistent state of a store, and verifies the copy. A service may write to the store
+/// meanwhile. `to` must not exist, and is on disk when this function returns.
 ///
 /// # Errors
-/// If the store cannot be read, the copy cannot be written, or what was copied is damaged.
+/// If the store cannot be read, the copy cannot be written, or the copied data is damaged.
 pub fn copy(from: &Path, to: &Path) -> Result<CheckedRows, StoreError> {
     let file = |error| StoreError::File {
         path: to.to_owned(),
@@ -38,10 +38,10 @@ pub fn copy(from: &Path, to: &Path) -> Result<CheckedRows, StoreError> {
     check(to)
 }
 
-/// Verifies everything in a store, and changes nothing.
+/// Verifies everything in a store without changing the store.
 ///
 /// # Errors
-/// If it cannot be read, is damaged, or was written by a version that is too new or too old.
+/// If the store cannot be read, is damaged, or was written by a version that is too new or too old.
 pub fn check(path: &Path) -> Result<CheckedRows, StoreError> {
     let connection = read_only(path)?;
     integrity::register(&connection).map_err(sqlite(path, "cannot be read"))?;

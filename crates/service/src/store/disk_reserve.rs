@@ -1,4 +1,4 @@
-//! Room on the disk that is kept for the ends of jobs.
+//! Disk space reserved for the ends of jobs.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -6,20 +6,20 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FallocateFlags, fallocate};
 
-/// How much room is kept: some 10,000 ends of jobs, and a snapshot.
+/// Size of the reserve, in bytes: about 10,000 ends of jobs, and a snapshot.
 const RESERVE_BYTES: u64 = 4 << 20;
 
-/// A file that takes up room until the disk is full, and is then given up.
+/// A file that reserves disk space. It is deleted once the disk is full.
 #[derive(Debug)]
 pub(super) struct DiskReserve(PathBuf);
 
 impl DiskReserve {
-    /// The reserve beside the store at `path`.
+    /// Returns the reserve next to the store at `path`.
     pub(super) fn for_store(path: &Path) -> Self {
         Self(path.with_file_name("reserve"))
     }
 
-    /// Takes up the room; false if there is none, or the file cannot be made.
+    /// Allocates the reserve; returns false if the disk is full or the file cannot be created.
     pub(super) fn acquire(&self) -> bool {
         let there = fs::metadata(&self.0).is_ok_and(|file| file.len() >= RESERVE_BYTES);
         there || self.allocate().is_some()
@@ -35,13 +35,13 @@ impl DiskReserve {
             .ok()?;
         let taken = fallocate(&file, FallocateFlags::empty(), 0, RESERVE_BYTES);
         if taken.is_err() {
-            // A part of it would only make the disk fuller.
+            // A partial reserve would only make the disk fuller.
             let _ = fs::remove_file(&self.0);
         }
         taken.ok()
     }
 
-    /// Gives the room back; false if there was none.
+    /// Frees the reserve; returns false if there was none.
     pub(super) fn release(&self) -> bool {
         fs::remove_file(&self.0).is_ok()
     }

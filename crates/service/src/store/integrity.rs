@@ -1,8 +1,8 @@
 //! Checksums over all rows of the store.
 //!
-//! SQLite detects damage to its own structure, but not a changed or a missing row. So the store keeps
-//! the number of rows of each table and the sum of their checksums. Triggers update both in the
-//! transaction that changes the rows; `check` computes them again and compares.
+//! SQLite detects damage to its own structure, but not a changed or a missing row. So the store
+//! keeps the number of rows of each table and the sum of their checksums. Triggers update both in
+//! the transaction that changes the rows; `check` computes them again and compares.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use rusqlite::{Connection, params};
 
 use super::{StoreError, sqlite};
 
-/// The tables with a sum, and their columns.
+/// The tables with a checksum, and their columns.
 const SUMMED_TABLES: &[(&str, &str)] = &[
     ("account", "user, day, charges, penalties"),
     (
@@ -23,7 +23,7 @@ const SUMMED_TABLES: &[(&str, &str)] = &[
         "attempt",
         "job, task, attempt, ordered, start, pid, finish, status, wall, cpu, peak_memory, ending",
     ),
-    // `checksum` is that of the commands; a replay verifies it.
+    // `checksum` covers the commands; a replay verifies it.
     ("batch", "seq, at, checksum"),
     (
         "job",
@@ -41,25 +41,25 @@ const SUMMED_TABLES: &[(&str, &str)] = &[
     ),
 ];
 
-/// The version of the tables from which on a store has sums.
+/// The first version of the tables with checksums.
 pub(super) const FIRST_VERSION_WITH_SUMS: u32 = 7;
 
 /// The numbers of rows that a check has verified.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CheckedRows {
-    /// Rows of all tables.
+    /// Number of rows of all tables.
     pub rows: u64,
-    /// Those of them that are jobs.
+    /// Number of jobs.
     pub jobs: u64,
-    /// Those of them that are entries of the ledger.
+    /// Number of ledger entries.
     pub ledger_entries: u64,
 }
 
-/// Registers the function that the triggers of the store call. A connection without it can read the
-/// store and not write to it.
+/// Registers the function that the triggers of the store call. A connection without this function
+/// can read the store but not write to it.
 ///
 /// # Errors
-/// If SQLite does not take them.
+/// If SQLite rejects the function.
 pub fn register(connection: &Connection) -> rusqlite::Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8
         | FunctionFlags::SQLITE_DETERMINISTIC
@@ -94,8 +94,8 @@ pub fn register(connection: &Connection) -> rusqlite::Result<()> {
     })
 }
 
-/// Returns the step that adds the sums to the store. A later step that changes the columns of a
-/// table has to replace the table's triggers and its sum.
+/// Returns the migration that adds the sums to the store. A later migration that changes the
+/// columns of a table has to replace the table's triggers and its sum.
 pub(super) fn step() -> String {
     let table = "CREATE TABLE sum_of (
     name TEXT PRIMARY KEY,
@@ -135,11 +135,11 @@ END;
 }
 
 /// Verifies the structure of the file, the sums of all tables, and that accounts and totals are the
-/// sums of the ledger. Reads the whole file. A store of a version before [`SINCE`] has no sums of
+/// sums of the ledger. Reads the whole file. A store older than version [`FIRST_VERSION_WITH_SUMS`] has no sums of
 /// tables.
 ///
 /// # Errors
-/// [`StoreError::Damaged`] with what is wrong, or that the store cannot be read.
+/// [`StoreError::Damaged`] with a description of the damage, or an error of reading the store.
 pub(super) fn check(
     connection: &Connection,
     path: &Path,
@@ -150,7 +150,7 @@ pub(super) fn check(
         path: path.to_owned(),
         what,
     };
-    // One read transaction, so that a service may write meanwhile.
+    // One read transaction sees a consistent state while a service writes.
     let reading = connection.unchecked_transaction().map_err(failed)?;
     let found: String = reading
         .query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))
@@ -188,7 +188,7 @@ pub(super) fn check(
     Ok(checked)
 }
 
-/// Returns the number of rows of a table if its sum is the stored one.
+/// Returns the number of rows of a table; None if their sum differs from the stored one.
 fn compare_sum(
     connection: &Connection,
     name: &str,
@@ -215,7 +215,7 @@ const ACCOUNTS_DIFFER: &str = "SELECT EXISTS (
 OR (SELECT count(*) FROM account) <> (SELECT count(*) FROM
     (SELECT 1 FROM ledger GROUP BY user, at / 86400000000))";
 
-/// A job that is no array is in the totals once it is over; tasks of an array are at once.
+/// A single job enters the totals once it is finished; tasks of an array enter them at once.
 const TOTALS_DIFFER: &str = "SELECT EXISTS (
     SELECT user, sum(amount) FROM (
         SELECT ledger.user AS user, amount FROM ledger JOIN job ON id = ledger.job

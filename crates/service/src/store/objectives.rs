@@ -1,53 +1,55 @@
-//! How well promises were kept, and the objectives, of the jobs that are over.
+//! Statistics over finished jobs: how well promises were kept, and the objectives.
 //!
-//! The store adds them up itself as jobs end, in the transaction that says so: there may be millions.
+//! The store updates the sums in the transaction in which a job ends, because there may be millions
+//! of jobs.
 
 use tollgate_model::{Credits, Span};
 
 use super::{StoreError, StoreReader};
 
-/// Sums over the jobs that are over; of an array each task counts that is, also while others are not. One that its user took back is neither kept nor broken, and is
-/// left out, and so are quotes.
+/// Sums over finished jobs. Each finished task of an array counts at once, before the array is
+/// finished. Jobs that their user cancelled are left out, because their promise is neither kept nor
+/// broken. Quotes are left out too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ObjectiveSums {
-    /// Jobs that were let in or kept out.
+    /// Number of decided jobs, admitted or rejected.
     pub submitted: u64,
-    /// Those of them that were let in.
+    /// Number of admitted jobs.
     pub accepted: u64,
-    /// Those of them that finished within their deadline, or had none and finished.
+    /// Number of jobs that finished within their deadline, or had none and finished.
     pub fulfilled: u64,
-    /// From submission to start of those, all together.
+    /// Total time from submission to start of the fulfilled jobs.
     pub wait: Span,
-    /// What they all would have paid at most.
+    /// Total of the budgets of all submitted jobs.
     pub budgets: Credits,
-    /// What was earned with them.
+    /// Total of the amounts earned.
     pub utility: Credits,
 }
 
-/// Promises that were made with about the same probability.
+/// Promises with about the same probability.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PromiseBin {
-    /// Which tenth: 0 for below 0.1, 9 for 0.9 to 1.
+    /// Tenth of the probability: 0 for below 0.1, 9 for 0.9 to 1.
     pub tenth: u32,
-    /// How many.
+    /// Number of promises.
     pub promises: u64,
-    /// How many of them are to be kept, by the probabilities that were told: the sum of those.
+    /// Expected number of kept promises: the sum of the promised probabilities.
     pub expected: f64,
-    /// How many were.
+    /// Number of kept promises.
     pub kept: u64,
 }
 
-/// How good the estimates were that were made of forecasts.
+/// Coverage of the estimates that came from forecasts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EstimateCoverage {
-    /// Jobs that finished, without arrays, whose estimate was a quantile of the forecast.
+    /// Number of finished jobs, without arrays, whose estimate was a quantile of the forecast.
     pub jobs: u64,
-    /// Those of them that ran no longer than that.
+    /// Number of these jobs that ran no longer than the estimate.
     pub covered: u64,
 }
 
 impl StoreReader {
-    /// How many jobs are in each state; an array is one.
+    /// Returns the number of jobs in each state; an array counts as one job.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -56,7 +58,7 @@ impl StoreReader {
         self.rows(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))
     }
 
-    /// How good the estimates were that were made of forecasts.
+    /// Returns the coverage of the estimates that came from forecasts.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -73,7 +75,7 @@ impl StoreReader {
         Ok(rows.into_iter().next().unwrap_or_default())
     }
 
-    /// The sums, of everybody or of one user.
+    /// Returns the sums over all users, or of one user.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -95,8 +97,8 @@ impl StoreReader {
         Ok(rows.into_iter().next().unwrap_or_default())
     }
 
-    /// What was promised against what was kept, by tenths of the probability that was told at
-    /// submission: jobs that were let in with a deadline and are over.
+    /// Returns promised against kept deadlines, by tenths of the probability promised at
+    /// submission. Only finished jobs that were admitted with a deadline count.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -116,7 +118,7 @@ impl StoreReader {
 
 #[cfg(test)]
 mod tests {
-    /// The tables are what they are: what is in them cannot be asked of the program.
+    /// The triggers contain the tolerance as a number, which cannot refer to the constant.
     #[test]
     fn the_tables_tolerate_as_much_delay_as_the_objectives() {
         let tolerance = tollgate_model::outcome::DELAY_TOLERANCE.as_micros();

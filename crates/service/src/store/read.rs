@@ -1,4 +1,4 @@
-//! What those who ask are told of what is stored.
+//! Queries of the store for clients.
 
 use std::path::PathBuf;
 
@@ -8,108 +8,108 @@ use tollgate_model::{Credits, Instant, Span};
 use super::tasks::ArrayRow;
 use super::{JobProgram, StoreError, sqlite};
 
-/// The store, to read from, beside the one that writes.
+/// A read-only connection to the store, in parallel with the writer.
 #[derive(Debug)]
 pub struct StoreReader {
     connection: Connection,
     path: PathBuf,
 }
 
-/// A job as it is stored.
+/// A stored job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobRow {
-    /// Its number.
+    /// Number of the job.
     pub id: u64,
-    /// Which task of an array it is, if it is one.
+    /// Number of the task, if this is a task of an array.
     pub task: Option<u32>,
-    /// How its tasks stand, if it is an array.
+    /// State of the tasks, if the job is an array.
     pub array: Option<ArrayRow>,
-    /// Whose it is.
+    /// User id of the owner.
     pub user: u32,
-    /// What it is called.
+    /// Name of the job.
     pub name: String,
-    /// `dependent`, `queued`, `held`, `running`, `finished`, `cancelled`, `lost` or `rejected`; of a
-    /// quote, `reserved` or `expired`.
+    /// State: `dependent`, `queued`, `held`, `running`, `finished`, `cancelled`, `lost` or
+    /// `rejected`; of a quote, `reserved` or `expired`.
     pub state: String,
-    /// What it runs.
+    /// The program; None if the job was rejected.
     pub program: Option<JobProgram>,
-    /// Processors it needs.
+    /// Number of processors.
     pub procs: u32,
-    /// When it was handed in.
+    /// Instant of the submission.
     pub submit: Instant,
-    /// The estimate that was decided on.
+    /// The estimate that the decision used.
     pub estimate: Span,
-    /// Where that came from: `user`, `class` or `default`.
+    /// Source of the estimate: `user`, `class` or `default`.
     pub source: String,
-    /// By when it must have finished.
+    /// Deadline.
     pub due: Option<Instant>,
-    /// The most its user pays.
+    /// Budget: the maximum that the user pays.
     pub budget: Option<Credits>,
-    /// When it was let in or kept out.
+    /// Instant of the admission or rejection.
     pub decided: Option<Instant>,
-    /// The most it costs, once let in.
+    /// Maximum cost of an admitted job.
     pub price: Option<Credits>,
-    /// Why it was kept out: keys.
+    /// Keys of the reasons of a rejection.
     pub reasons: Vec<String>,
-    /// How sure it was to keep its deadline when it was handed in.
+    /// Probability of meeting the deadline, as of the submission.
     pub probability: Option<f64>,
-    /// When it was first started.
+    /// Instant of the first start.
     pub start: Option<Instant>,
-    /// When it was over.
+    /// Instant of the end.
     pub finish: Option<Instant>,
-    /// How often it was started.
+    /// Number of attempts.
     pub attempts: u32,
-    /// How its last attempt ended, in words: `exit 0`, `signal 9`, `lost`; of an array that is over,
-    /// its greatest exit code.
+    /// Status of the last attempt, as text: `exit 0`, `signal 9`, `lost`; of a finished array, the
+    /// greatest exit code.
     pub status: Option<String>,
-    /// The jobs that it was handed in to start after, but for those that were over by then.
+    /// Dependencies, without the jobs that had finished at the submission.
     pub after: Vec<u64>,
 }
 
-/// An attempt as it is stored.
+/// A stored attempt.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AttemptRow {
-    /// Which task.
+    /// Number of the task.
     pub task: u32,
-    /// Which try.
+    /// Number of the attempt.
     pub attempt: u32,
-    /// When it ran.
+    /// Instant of the start.
     pub start: Option<Instant>,
-    /// When it ended.
+    /// Instant of the end.
     pub finish: Option<Instant>,
-    /// How.
+    /// Status, as text.
     pub status: Option<String>,
-    /// How much time of processors it took.
+    /// Processor time.
     pub cpu: Option<Span>,
-    /// The most memory that it used at once, in bytes.
+    /// Peak memory, in bytes.
     pub peak_memory: Option<u64>,
 }
 
-/// What was booked for a user on a day.
+/// The bookings of a user on a day.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AccountRow {
-    /// Whose it is.
+    /// User id.
     pub user: u32,
     /// Days since 1970, in UTC.
     pub day: i64,
-    /// What was charged.
+    /// Total of charges.
     pub charges: Credits,
-    /// What was lost to penalties; not positive.
+    /// Total of penalties; not positive.
     pub penalties: Credits,
 }
 
-/// Which jobs are meant.
+/// A filter on jobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobFilter {
-    /// Only those of this user.
+    /// Only jobs of this user.
     pub user: Option<u32>,
-    /// Only those in this state.
+    /// Only jobs in this state.
     pub state: Option<String>,
-    /// Only those that are not over.
+    /// Only unfinished jobs.
     pub unfinished: bool,
-    /// Only those before this number.
+    /// Only jobs with a smaller number.
     pub before: Option<u64>,
-    /// At most so many, the latest first.
+    /// Maximum number of jobs, latest first.
     pub limit: u32,
 }
 
@@ -120,7 +120,7 @@ const COLUMNS: &str =
         THEN (SELECT status FROM attempt WHERE job = id ORDER BY attempt DESC LIMIT 1)
         WHEN finish IS NOT NULL THEN 'exit ' || worst END,
     after, array.tasks, most, queued, held, running, finished, cancelled, lost, rejected";
-/// Where they are.
+/// The tables with `COLUMNS`.
 const TABLES: &str = "job LEFT JOIN array ON array.job = id";
 
 impl StoreReader {
@@ -128,7 +128,7 @@ impl StoreReader {
         Self { connection, path }
     }
 
-    /// One job.
+    /// Returns a job.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -138,7 +138,7 @@ impl StoreReader {
         Ok(rows.into_iter().next())
     }
 
-    /// Whose a job is; none if there is no such job.
+    /// Returns the user id of a job's owner; None if the job does not exist.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -148,7 +148,7 @@ impl StoreReader {
         Ok(rows.into_iter().next())
     }
 
-    /// The jobs that are meant, the latest first.
+    /// Returns the jobs that match the filter, latest first.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -172,7 +172,7 @@ impl StoreReader {
         self.rows(&sql, values, job_row)
     }
 
-    /// The attempts at a job, in order.
+    /// Returns the attempts of a job, in order of task and attempt.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -192,7 +192,7 @@ impl StoreReader {
         })
     }
 
-    /// What was booked, by user and day.
+    /// Returns the bookings by user and day.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -224,19 +224,19 @@ impl StoreReader {
     }
 }
 
-/// When a batch was handled, its commands, their checksum, and its number.
+/// Returns the time of a batch, its commands, their checksum, and its number.
 pub(super) fn batch(row: &Row<'_>) -> rusqlite::Result<(Instant, Vec<u8>, u32, i64)> {
     let at = Instant::from_micros(row.get(0)?);
     Ok((at, row.get(1)?, row.get(2)?, row.get(3)?))
 }
 
-/// What a job runs.
+/// Returns the program of a job.
 pub(super) fn program(connection: &Connection, job: u64) -> rusqlite::Result<Option<JobProgram>> {
     let mut statement = connection.prepare_cached("SELECT program FROM job WHERE id = ?1")?;
     statement.query_row([job], |row| program_of(row, 0))
 }
 
-/// The text of a script.
+/// Returns the text of a script.
 pub(super) fn script(connection: &Connection, sha256: &str) -> rusqlite::Result<Option<String>> {
     let mut statement = connection.prepare_cached("SELECT text FROM script WHERE sha256 = ?1")?;
     statement.query_row([sha256], |row| row.get(0)).optional()
@@ -309,7 +309,7 @@ fn array_row(row: &Row<'_>) -> rusqlite::Result<Option<ArrayRow>> {
     }))
 }
 
-/// The jobs that are not over: their numbers, whose they are, and the bytes of what they run.
+/// Lists the unfinished jobs: number, user, and size of the program in bytes.
 pub(super) fn stored_bytes(connection: &Connection) -> rusqlite::Result<Vec<(u64, u32, u64)>> {
     let sql = "SELECT id, user, octet_length(program)
                    + coalesce((SELECT octet_length(text) FROM script WHERE sha256 = job.script), 0)
@@ -322,7 +322,7 @@ pub(super) fn stored_bytes(connection: &Connection) -> rusqlite::Result<Vec<(u64
     rows.collect()
 }
 
-/// Whose a job was that is over, and whether all of it ended with exit code 0.
+/// Returns the user of a finished job, and whether all of its tasks ended with exit code 0.
 pub(super) fn ended(connection: &Connection, job: u64) -> rusqlite::Result<Option<(u32, bool)>> {
     let sql = format!("SELECT {COLUMNS} FROM {TABLES} WHERE id = ?1 AND finish IS NOT NULL");
     let mut statement = connection.prepare_cached(&sql)?;

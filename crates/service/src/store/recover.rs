@@ -1,22 +1,22 @@
-//! From what is stored back to the state.
+//! Recovery of the state from the store.
 
 use rusqlite::params;
 
 use super::{FORMAT, Store, StoreError, decode, read, sqlite};
 use crate::core::{AdmissionRules, Core, CoreSnapshot, ServiceCommand, StoredRules};
 
-/// The program that wrote, as far as what it decided depends on that.
+/// The version of the program, which decisions depend on.
 const PROGRAM: &str = env!("CARGO_PKG_VERSION");
 
 impl Store {
-    /// The service as it was after the last commit: from the snapshot, with everything since
-    /// handled again, under the rules that it was handled under. If those are others than `rules`,
-    /// `rules` are in force from here on.
+    /// Recovers the state after the last commit: restores the snapshot and replays the later
+    /// batches under the rules that they were handled under. If `rules` are different, `rules` come
+    /// into force afterwards.
     ///
     /// # Errors
-    /// If the store cannot be read or is damaged; if jobs that are not over were promised something
-    /// that `rules` would break; or if another version of the program has left something to be handled
-    /// again, which might decide otherwise.
+    /// If the store cannot be read or is damaged; if `rules` would break the promises of unfinished
+    /// jobs; or if another version of the program has left batches to replay, because this version
+    /// might decide otherwise.
     pub fn recover(&mut self, rules: &AdmissionRules) -> Result<Core, StoreError> {
         let Some((program, written)) = self.rules_in_force()? else {
             let core = self.replay(rules)?;
@@ -93,7 +93,7 @@ impl Store {
         Ok(core)
     }
 
-    /// What a state is recovered from must be whole; SQLite knows whether its own pages are.
+    /// Checks the tables from which the state is recovered; SQLite verifies its own pages.
     fn check(&self) -> Result<(), StoreError> {
         for table in ["batch", "snapshot", "rules"] {
             let sql = format!("PRAGMA quick_check({table})");
@@ -108,7 +108,7 @@ impl Store {
         Ok(())
     }
 
-    /// The snapshot, and the last batch that is in it.
+    /// Returns the snapshot, and the number of the last batch that it includes.
     fn snapshot(&self) -> Result<Option<(i64, CoreSnapshot)>, StoreError> {
         let sql = "SELECT format, body, checksum, seq FROM snapshot";
         let found = self.connection.query_row(sql, [], |row| {

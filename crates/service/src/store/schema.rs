@@ -1,8 +1,8 @@
-//! The tables, and how older ones become them.
+//! The tables, and the migrations from older versions.
 //!
-//! A version of the tables is the number that SQLite keeps as `user_version`. A step takes the tables
-//! from one version to the next, in a transaction of its own. Tables that are not those of their
-//! number are damaged: the text of all of them is compared.
+//! The version of the tables is the number that SQLite stores as `user_version`. A migration takes
+//! the tables from one version to the next, in a transaction of its own. Tables that differ from
+//! those of their version are damaged: the definitions of all tables are compared.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -199,7 +199,7 @@ BEGIN
 END;
 ";
 
-/// Version 5: the states of jobs as users know them.
+/// Version 5: the names of job states become those that users see.
 const STATE_NAMES: &str = "
 DROP INDEX job_live;
 UPDATE job SET state = 'dependent' WHERE state = 'waiting';
@@ -209,7 +209,7 @@ CREATE INDEX job_live ON job (state, id)
     WHERE state IN ('queued', 'held', 'running', 'reserved', 'dependent');
 ";
 
-/// Version 6: the scripts of jobs, each once.
+/// Version 6: the scripts of jobs, each stored once.
 const SCRIPTS: &str = "
 CREATE TABLE script (
     sha256 TEXT PRIMARY KEY,
@@ -225,14 +225,13 @@ BEGIN
 END;
 ";
 
-/// The first version that is read. Those before it were never released.
+/// The oldest version that is read. Earlier versions were never released.
 pub const FIRST: u32 = 4;
 
 /// The version of the tables.
 pub const VERSION: u32 = FIRST + 3;
 
-/// Returns the tables of version [`FIRST`], then what each later version does to those of the one
-/// before it.
+/// Returns the tables of version [`FIRST`], then the migration to each later version.
 fn steps() -> [String; (VERSION - FIRST + 1) as usize] {
     [
         TABLES.to_owned(),
@@ -242,14 +241,14 @@ fn steps() -> [String; (VERSION - FIRST + 1) as usize] {
     ]
 }
 
-/// Marks the file as ours: `toll` in ASCII.
+/// Marks the file as a store of this program: `toll` in ASCII.
 const APPLICATION: i64 = 0x746f_6c6c;
 
-/// Makes the tables, or brings older ones up to date, and verifies that they are those of this version.
+/// Creates the tables or migrates older ones, and verifies that they are those of this version.
 pub(super) fn prepare(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     let failed = sqlite(path, "cannot be prepared");
     let found = version(connection, path)?;
-    // One writer, and readers that never wait for it.
+    // One writer, with readers that never wait for the writer.
     connection
         .pragma_update(None, "journal_mode", "WAL")
         .map_err(failed)?;
@@ -276,7 +275,7 @@ pub(super) fn prepare(connection: &mut Connection, path: &Path) -> Result<(), St
     compare(connection, path, VERSION)
 }
 
-/// Returns the version of the tables; None if there are none yet.
+/// Returns the version of the tables; None if the file has no tables.
 pub(super) fn version(connection: &Connection, path: &Path) -> Result<Option<u32>, StoreError> {
     let failed = sqlite(path, "cannot be read");
     let number = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
@@ -339,8 +338,8 @@ fn tables_of(version: u32) -> rusqlite::Result<BTreeMap<String, String>> {
     texts(&scratch)
 }
 
-/// The texts of tables, indices, views and triggers by their names, without white space: what is
-/// added to a table stands on the line of the one before.
+/// Returns the definitions of tables, indices, views and triggers by name. White space is removed,
+/// because SQLite appends an added column to the line of the column before it.
 fn texts(connection: &Connection) -> rusqlite::Result<BTreeMap<String, String>> {
     let mut statement =
         connection.prepare("SELECT type || ' ' || name, coalesce(sql, '') FROM sqlite_schema")?;

@@ -1,4 +1,4 @@
-//! What those who ask are told of the tasks of an array.
+//! Queries for the tasks of an array.
 
 use std::collections::BTreeMap;
 
@@ -8,30 +8,30 @@ use tollgate_model::Instant;
 use super::{JobRow, StoreError, StoreReader};
 use crate::core::TaskRanges;
 
-/// How the tasks of an array stand.
+/// The state of an array's tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArrayRow {
-    /// Its tasks.
+    /// Numbers of the tasks.
     pub tasks: TaskRanges,
-    /// At most so many of them at a time.
+    /// Maximum number of tasks at a time.
     pub max_at_once: Option<u32>,
-    /// Tasks that wait.
+    /// Number of queued tasks.
     pub queued: u64,
-    /// Tasks that are held back.
+    /// Number of held tasks.
     pub held: u64,
-    /// Tasks that run.
+    /// Number of running tasks.
     pub running: u64,
-    /// Tasks that ended by themselves.
+    /// Number of finished tasks.
     pub finished: u64,
-    /// Tasks that were taken back.
+    /// Number of cancelled tasks.
     pub cancelled: u64,
-    /// Tasks that are lost.
+    /// Number of lost tasks.
     pub lost: u64,
-    /// Tasks that were kept out.
+    /// Number of rejected tasks.
     pub rejected: u64,
 }
 
-/// Tasks of an array that have no attempt.
+/// A range of tasks without attempts.
 struct PendingTaskRange {
     first: u32,
     last: u32,
@@ -40,7 +40,7 @@ struct PendingTaskRange {
     reasons: Vec<String>,
 }
 
-/// What the attempts at a task say of it.
+/// A summary of the attempts of a task.
 #[derive(Default)]
 struct AttemptSummary {
     attempts: u32,
@@ -51,8 +51,8 @@ struct AttemptSummary {
 }
 
 impl StoreReader {
-    /// Tasks of an array, each as a job of its own, ascending, `limit` of them at most; none if there
-    /// is no such array.
+    /// Returns tasks of an array, each as a job of its own, ascending, at most `limit`. None if the
+    /// array does not exist.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -135,7 +135,7 @@ impl StoreReader {
     }
 }
 
-/// The array's row with what is different of a task of it.
+/// Returns the row of a task: that of its array, with the fields that differ.
 fn task_row(
     row: &JobRow,
     task: u32,
@@ -168,7 +168,7 @@ fn task_row(
             reasons: range.reasons.clone(),
             ..one
         },
-        // Of an array that waits, or was over before any of its tasks came into being.
+        // A task of an array that is undecided, or was finished before its tasks were created.
         (None, None) if ["dependent", "held", "cancelled", "rejected"].contains(&&*row.state) => {
             JobRow {
                 finish: row.finish,

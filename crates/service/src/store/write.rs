@@ -1,4 +1,4 @@
-//! One transaction a step.
+//! Writes of the store: one transaction per step.
 
 use std::collections::BTreeMap;
 
@@ -14,30 +14,30 @@ use crate::core::{
     AdmissionState, Core, RejectReason, RowChange, ServiceCommand, Submission, SubmitOutcome,
 };
 
-/// What a job runs: nothing that decisions depend on.
+/// The program of a job: the part of a submission that decisions do not depend on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobProgram {
     /// The program and its arguments; at least one word.
     pub argv: Vec<String>,
-    /// The script that the first of them names, if its text came with the job. A row of a job has it
-    /// without the text, which jobs share.
+    /// The script that the first of `argv` names, if the submission contained its text. The stored
+    /// program has no text, because jobs share it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<LaunchScript>,
-    /// The environment that it gets, by name.
+    /// Environment variables: name and value.
     pub env: Vec<(String, String)>,
-    /// The folder that it starts in; absolute.
+    /// Working directory; absolute.
     pub dir: String,
-    /// Where its output goes, relative to `dir`; none throws it away.
+    /// Output file, relative to `dir`; None discards the output.
     pub output: Option<String>,
-    /// Permission bits that files it makes do not get.
+    /// Permission bits that new files of the job do not get.
     pub umask: u32,
-    /// Bytes of memory that it may use at most.
+    /// Maximum memory, in bytes.
     pub memory: Option<u64>,
 }
 
 impl JobProgram {
-    /// How many bytes it takes to store, but for what JSON adds. A script counts in full with each of
-    /// the jobs that share it.
+    /// Returns the stored size in bytes, without the overhead of JSON. A script counts in full for
+    /// each of the jobs that share it.
     pub fn bytes(&self) -> u64 {
         let words = self.argv.iter().chain([&self.dir]).chain(&self.output);
         let variables = self.env.iter().flat_map(|(name, value)| [name, value]);
@@ -47,24 +47,24 @@ impl JobProgram {
     }
 }
 
-/// A change with what the core does not know of it.
+/// A step of the core with the data that the core does not know.
 #[derive(Clone, Debug)]
 pub struct CommandBatch<'a> {
-    /// When it was handled.
+    /// Time of the step.
     pub at: Instant,
-    /// What was handled.
+    /// The commands of the step.
     pub commands: &'a [ServiceCommand],
-    /// What followed.
+    /// The resulting changes.
     pub changes: &'a [RowChange],
-    /// What the jobs run that are new in it, by their numbers.
+    /// The programs of the jobs submitted in the step, by job number.
     pub programs: &'a BTreeMap<u64, JobProgram>,
 }
 
 impl Store {
-    /// Writes everything about a step, or nothing. When this returns, it is on the disk.
+    /// Writes a step atomically. The step is on disk when this function returns.
     ///
     /// # Errors
-    /// If it could not be written; nothing of it is then.
+    /// If the write failed; nothing of the step is stored then.
     pub fn commit(&mut self, batch: &CommandBatch<'_>) -> Result<(), StoreError> {
         let failed = sqlite(&self.path, "cannot be written");
         let seq = self.batch + 1;
@@ -97,15 +97,15 @@ impl Store {
         Ok(())
     }
 
-    /// How many batches a recovery would have to handle again.
+    /// Returns the number of batches that a recovery would have to replay.
     pub fn since_snapshot(&self) -> u32 {
         self.since_snapshot
     }
 
-    /// Writes down the state, so that what led to it need not be handled again.
+    /// Writes a snapshot of the state and deletes the batches that it replaces.
     ///
     /// # Errors
-    /// If it could not be written; the last snapshot then stands.
+    /// If the write failed; the previous snapshot stays valid then.
     pub fn save(&mut self, core: &mut Core) -> Result<(), StoreError> {
         let failed = sqlite(&self.path, "cannot be written");
         let body = postcard::to_stdvec(&core.save()).map_err(|error| StoreError::Damaged {
@@ -147,7 +147,7 @@ fn write(
             submission,
             answer,
         } => {
-            // The array first: by it the store knows that its tasks count, and not the job.
+            // The array row comes first: it makes the triggers count the tasks instead of the job.
             if let Some(plan) = &submission.options.array {
                 arrays::insert(to, *job, plan)?;
             }
@@ -306,7 +306,7 @@ fn insert_job(
     )
 }
 
-/// A job is decided about that had to wait.
+/// Updates a job whose decision was deferred.
 fn decide(to: &Transaction<'_>, job: u64, at: i64, answer: &SubmitOutcome) -> rusqlite::Result<()> {
     let verdict = DecisionColumns::of(answer, at);
     run(
@@ -327,7 +327,7 @@ fn decide(to: &Transaction<'_>, job: u64, at: i64, answer: &SubmitOutcome) -> ru
     )
 }
 
-/// What a job is told, in columns.
+/// The decision about a job, as columns.
 struct DecisionColumns {
     state: &'static str,
     decided: Option<i64>,
@@ -363,8 +363,7 @@ fn deferred_state(held: bool) -> &'static str {
     if held { "held" } else { "dependent" }
 }
 
-/// Keeps the text of a job's script for as long as a job that is not over needs it: then a trigger
-/// deletes it.
+/// Stores the text of a job's script. A trigger deletes the text once no unfinished job needs it.
 fn insert_script(
     to: &Transaction<'_>,
     job: u64,

@@ -1,4 +1,4 @@
-//! Where connections of workers come in.
+//! The acceptor of worker connections.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,19 +14,18 @@ use super::protocol::{ServerMessage, WorkerFrame, WorkerMessage};
 use crate::controller::{ControllerHandle, ControllerRequest};
 use crate::permits::{KeyedPermit, KeyedSemaphore};
 
-/// The most connections of workers at a time.
+/// Maximum number of worker connections at a time.
 const MAX_CONNECTIONS: u32 = 1_024;
-/// The most words that a worker leaves unread.
+/// Maximum number of unsent messages to a worker.
 const MAX_UNREAD_FRAMES: usize = 4_096;
-/// The longest line that a worker may say, in bytes: some hundred reports.
+/// Maximum length of a worker's line, in bytes: several hundred reports.
 const MAX_LINE_LEN: usize = 4 << 20;
-/// How long a connection may stay silent: workers say that they are there several times in the
-/// longest grace time.
+/// Maximum silence of a connection. Workers send several heartbeats in the longest grace period.
 const CONNECTION_TIMEOUT: Duration = super::lease::MAX_GRACE;
-/// How long the last words to a worker may take.
+/// Time limit for the last messages to a worker.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Lets connections of workers in, and gives each a number. Clones count the same ones.
+/// Accepts worker connections and gives each a number. Clones share the numbering.
 #[derive(Clone, Debug)]
 pub struct WorkerAcceptor {
     controller: ControllerHandle,
@@ -35,7 +34,7 @@ pub struct WorkerAcceptor {
 }
 
 impl WorkerAcceptor {
-    /// Before this keeper.
+    /// Creates an acceptor in front of this controller.
     pub fn new(door: ControllerHandle) -> Self {
         Self {
             controller: door,
@@ -44,13 +43,13 @@ impl WorkerAcceptor {
         }
     }
 
-    /// A place for a connection; none if all are taken.
+    /// Returns a permit for a connection, or None at the connection limit.
     pub(crate) fn try_acquire(&self) -> Option<KeyedPermit<()>> {
         self.permits.try_acquire(())
     }
 
-    /// Carries words between a worker and the keeper, for as long as one of them wants that and
-    /// `may_stay` says so, which is asked with each word.
+    /// Carries messages between a worker and the controller until one of them hangs up or
+    /// `may_stay`, which is asked with each message, returns false.
     pub(crate) async fn serve(
         self,
         stream: impl AsyncRead + AsyncWrite,
@@ -88,12 +87,13 @@ impl WorkerAcceptor {
         };
         self.forward(line, ConnectionEventKind::Closed).await;
         if is_speaking {
-            // Why it is not wanted, for example.
+            // The last messages include the reason for a refusal.
             let _ = tokio::time::timeout(CLOSE_TIMEOUT, speaking).await;
         }
     }
 
-    /// Whether the connection is still of use. A worker is heard no faster than the keeper listens.
+    /// Passes an event to the controller; false if the connection is to be closed. Waits for the
+    /// controller, so a worker cannot send faster than the controller reads.
     async fn forward(&self, line: u64, what: ConnectionEventKind) -> bool {
         let (reply, answer) = oneshot::channel();
         let heard = ConnectionEvent {
@@ -108,7 +108,7 @@ impl WorkerAcceptor {
     }
 }
 
-/// The keeper's end of a connection.
+/// The controller's end of a connection.
 struct ChannelSink(Sender<WorkerFrame<ServerMessage>>);
 
 impl FrameSink for ChannelSink {

@@ -1,8 +1,9 @@
-//! The worker's own end: what it hears and says, and what it has its engine do.
+//! The worker's side of the protocol: messages received and sent, and the commands to its engine.
 //!
-//! It reads no clock and no socket: who drives a [`WorkerAgent`] tells it what came and what time it is, sends
-//! what it has to say ([`WorkerAgent::take_words`]), and gives it a turn when it asks for one. Times are spans
-//! since the boot of the host, as its engine reads them ([`tollgate_engine::BootTime`]).
+//! [`WorkerAgent`] reads no clock and no socket. Its driver passes in messages and the time, sends
+//! the messages of [`WorkerAgent::drain_outgoing`], and calls [`WorkerAgent::turn`] when asked to.
+//! Times are spans since the boot of the host, as the engine reads them
+//! ([`tollgate_engine::BootTime`]).
 
 mod handle;
 mod pending;
@@ -23,60 +24,60 @@ use super::protocol::{SequenceCounter, VERSION, WorkerFrame, WorkerHello, Worker
 use crate::engine_convert;
 use pending::EngineCommand;
 
-/// How long to wait before the engine is asked again that could not be.
+/// Wait before an engine that failed to answer is asked again.
 const ENGINE_RETRY_DELAY: Duration = Duration::from_secs(1);
-/// The shortest wait for a turn.
+/// Minimum wait for a turn.
 const MIN_IDLE: Duration = Duration::from_millis(5);
-/// The most reports of one word.
+/// Maximum number of reports in one message.
 const MAX_REPORTS_PER_FRAME: usize = 500;
 
-/// Opens the engine on some terms.
+/// Opens the engine with the given lease timings.
 pub type EngineOpener<E> = Box<dyn FnMut(&LeaseTimings) -> Result<E, EngineError> + Send>;
-/// From an owner's name to whom a job runs as, or why it does not.
+/// Maps an owner's name to the user that a job runs as, or to the reason for a rejection.
 pub type OwnerResolver = Box<dyn Fn(&str) -> Result<Option<LaunchUser>, String> + Send>;
-/// Writes down what has to be remembered.
+/// Writes the persistent state.
 pub type StateWriter = Box<dyn FnMut(&AgentPersistentState) -> io::Result<()> + Send>;
 
-/// What a worker works with.
+/// Configuration of a worker agent.
 pub struct AgentConfig<E> {
-    /// What tells it from every other.
+    /// The worker's unique identity.
     pub identity: String,
-    /// What it is called, to be shown.
+    /// The worker's display name.
     pub name: String,
-    /// The user that it runs as, by name.
+    /// Name of the user that the worker runs as.
     pub user: String,
-    /// Whether it runs jobs of every user.
+    /// Whether the worker runs jobs of every user.
     pub all_users: bool,
-    /// Whether it runs jobs of root.
+    /// Whether the worker runs jobs of root.
     pub root_jobs: bool,
-    /// Opens the engine, on these terms: under a lease that the worker renews.
+    /// Opens the engine with these timings, under a lease that the worker renews.
     pub open_engine: EngineOpener<E>,
-    /// As whom a job runs whose owner is called so; none is as whom the engine runs.
+    /// Maps an owner's name to the user that the job runs as; None for the engine's own user.
     pub resolve_owner: OwnerResolver,
-    /// Keeps what the worker has to remember; on disk when it returns.
+    /// Stores the worker's persistent state, which is on disk when this returns.
     pub write_state: StateWriter,
 }
 
-/// What a worker remembers when it is started again.
+/// The state of a worker that survives a restart.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentPersistentState {
-    /// The service that it works for.
+    /// The service that the worker belongs to.
     pub service: Option<String>,
     /// The worker's last incarnation; 0 if none.
     #[serde(rename = "incarnation")]
     pub incarnation: u32,
 }
 
-/// Why a connection is of no use any more.
+/// The reason for giving a connection up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DisconnectReason {
-    /// Another one may be.
+    /// Connecting again may help.
     Reconnect(String),
     /// The service does not want this worker.
     Refused(String),
 }
 
-/// A worker.
+/// The state machine on the worker's side.
 pub struct WorkerAgent<E> {
     config: AgentConfig<E>,
     state: AgentPersistentState,
@@ -86,53 +87,55 @@ pub struct WorkerAgent<E> {
     sent: SequenceCounter,
     received: SequenceCounter,
     outgoing: Vec<WorkerFrame<WorkerMessage>>,
-    /// What was reported and not acknowledged, oldest first.
+    /// Unacknowledged reports, oldest first.
     reports: BTreeMap<AttemptKey, Vec<AttemptReport>>,
-    /// What the engine is to be told.
+    /// Commands waiting for the engine.
     pending: VecDeque<EngineCommand>,
-    /// When the engine is asked again that could not be.
+    /// When to ask an engine again that failed to answer.
     retry: Option<Duration>,
-    /// When what was said that the service has certainly heard: what runs may run for a lease from then.
+    /// Send time of the newest message that the service has acknowledged; the lease counts from
+    /// here.
     lease_start: Duration,
-    /// Hellos and beats that were not answered, and when they were said.
+    /// Unanswered hellos and heartbeats, with their send times.
     unanswered: VecDeque<(u64, Duration)>,
     heartbeats: u64,
-    /// When the last offer was said.
+    /// Send time of the last offer.
     offered_at: Duration,
     last_heartbeat: Duration,
     last_contact: Duration,
     departure: DeparturePhase,
 }
 
-/// Whether the worker goes for good.
+/// The stage of a worker's departure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DeparturePhase {
-    /// It does not.
+    /// The worker stays.
     Staying,
-    /// It was asked to, and ends what it runs.
+    /// The worker was asked to leave, and ends its tasks.
     Draining,
-    /// It has told the service that it runs nothing any more.
+    /// The worker has reported to the service that it runs nothing any more.
     Announced,
 }
 
-/// How far the present connection has come.
+/// The stage of the current connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AgentStage {
-    /// There is none.
+    /// No connection.
     Disconnected,
-    /// The worker has said who it is.
+    /// The worker has identified itself.
     AwaitingWelcome,
-    /// It ends what it runs: that belongs to a life that is over.
+    /// The worker ends the tasks of an incarnation that is over.
     EndingTasks,
-    /// It has offered what it has for a new life.
+    /// The worker has offered its capacity for a new incarnation.
     AwaitingRegistration,
-    /// It works.
+    /// The worker is registered and runs attempts.
     Registered,
 }
 
 impl<E: Engine> WorkerAgent<E> {
-    /// A worker that is not connected yet. Nothing of an earlier one is touched before the service
-    /// says whether its life goes on: until then the runner alone knows how long it may go on.
+    /// Creates a worker that is not connected yet. Attempts of an earlier worker process stay
+    /// untouched until the service has answered whether its incarnation goes on; until then only
+    /// the runner knows how long they may go on.
     pub fn new(kit: AgentConfig<E>, memory: AgentPersistentState) -> Self {
         Self {
             config: kit,
@@ -156,7 +159,7 @@ impl<E: Engine> WorkerAgent<E> {
         }
     }
 
-    /// There is a connection: the worker says who it is.
+    /// Starts the handshake on a new connection.
     pub fn connected(&mut self, now: Duration) {
         self.disconnected();
         self.stage = AgentStage::AwaitingWelcome;
@@ -176,7 +179,8 @@ impl<E: Engine> WorkerAgent<E> {
         self.send(WorkerMessage::Hello(hello));
     }
 
-    /// There is none any more. Orders that were not carried out are given again by the service.
+    /// Resets the agent after a connection is lost. The service repeats the orders that were not
+    /// carried out.
     pub fn disconnected(&mut self) {
         self.stage = AgentStage::Disconnected;
         self.sent = SequenceCounter::default();
@@ -186,31 +190,31 @@ impl<E: Engine> WorkerAgent<E> {
         self.unanswered.clear();
     }
 
-    /// What there is to say, in this order.
+    /// Returns the messages to send, in this order.
     pub fn drain_outgoing(&mut self) -> Vec<WorkerFrame<WorkerMessage>> {
         std::mem::take(&mut self.outgoing)
     }
 
-    /// Whether it works, for a life that goes on.
+    /// Returns whether the worker is registered, with an incarnation that goes on.
     pub fn is_registered(&self) -> bool {
         self.stage == AgentStage::Registered
     }
 
-    /// On which terms it works.
+    /// Returns the current lease timings.
     pub fn lease_timings(&self) -> LeaseTimings {
         self.lease
     }
 
-    /// Asks the worker to go for good: it ends what it runs, and then tells the service that it goes, which
-    /// waits for it no longer.
+    /// Asks the worker to leave for good: it ends its tasks and then announces its departure, so
+    /// that the service does not wait for it.
     pub fn request_departure(&mut self) {
         if self.departure == DeparturePhase::Staying {
             self.departure = DeparturePhase::Draining;
         }
     }
 
-    /// Whether a worker that was asked to go need not stay: it runs nothing, and the service has
-    /// answered that its life is over, or cannot be told.
+    /// Returns whether a worker that was asked to leave may exit: it runs nothing, and the service
+    /// has either confirmed the end of its incarnation or cannot be reached.
     pub fn has_left(&mut self) -> bool {
         let is_done = match self.departure {
             DeparturePhase::Staying => false,
@@ -220,17 +224,17 @@ impl<E: Engine> WorkerAgent<E> {
         is_done && self.stage != AgentStage::Registered
     }
 
-    /// The engine, once it was opened.
+    /// Returns the engine, once it was opened.
     pub fn engine(&mut self) -> Option<&mut E> {
         self.engine.as_mut()
     }
 
-    /// The life that it has or had last, and the service.
+    /// Returns the persistent state: the service and the last incarnation.
     pub fn persistent_state(&self) -> &AgentPersistentState {
         &self.state
     }
 
-    /// After how long it wants a turn although nothing happens.
+    /// Returns the longest wait until the next turn if nothing happens.
     pub fn max_idle(&self, now: Duration) -> Duration {
         let until = |at: Duration| at.saturating_sub(now);
         let next = match self.stage {
@@ -247,14 +251,14 @@ impl<E: Engine> WorkerAgent<E> {
         let lease = self.engine.is_some() && !self.is_out_of_lease(now);
         let lease = lease.then(|| until(self.lease_start + self.lease.lease()));
         let waits = retry.into_iter().chain(clearing).chain(lease);
-        // Never at once: what is due and was not done is due again in a moment.
+        // Never zero: an action that is due and failed is due again in a moment.
         waits.fold(next, Duration::min).max(MIN_IDLE)
     }
 
-    /// Does what is due; `at` is the time on the wall, for what is reported.
+    /// Does what is due; `at` is the wall-clock time for reports.
     ///
     /// # Errors
-    /// If the connection is of no use any more.
+    /// If the connection is to be given up.
     pub fn tick(&mut self, now: Duration, at: Instant) -> Result<(), DisconnectReason> {
         if self.is_out_of_lease(now) || self.departure != DeparturePhase::Staying {
             self.kill_all();
@@ -284,7 +288,7 @@ impl<E: Engine> WorkerAgent<E> {
         Ok(())
     }
 
-    /// Whether what it runs may not go on: the service may think that it has ended.
+    /// Returns whether the lease is over: the service may assume that the running tasks have ended.
     fn is_out_of_lease(&self, now: Duration) -> bool {
         now.saturating_sub(self.lease_start) >= self.lease.lease()
     }
@@ -305,12 +309,12 @@ impl<E: Engine> WorkerAgent<E> {
         });
     }
 
-    /// Takes what the engine reports, and passes it on.
+    /// Forwards the engine's new reports.
     fn poll(&mut self) {
         let Some(engine) = &mut self.engine else {
             return;
         };
-        // If it cannot be asked, it can be later; what it has to say stays.
+        // An engine that cannot be asked now keeps its reports for later.
         let reports = engine.poll(Duration::ZERO).unwrap_or_default();
         self.record_reports(reports);
     }
@@ -324,7 +328,8 @@ impl<E: Engine> WorkerAgent<E> {
                 new.push(report);
             }
         }
-        // Of a worker that goes the service hears all at once: it would give it more to run meanwhile.
+        // A leaving worker reports everything at once: after partial reports the service would send
+        // more work.
         if self.stage == AgentStage::Registered && self.departure == DeparturePhase::Staying {
             self.send_reports(&new);
         }
@@ -336,8 +341,8 @@ impl<E: Engine> WorkerAgent<E> {
         }
     }
 
-    /// Lets the engine's tasks go on for the runner's lease from what was said last and answered. An
-    /// engine that cannot be asked is asked again with the next answer of the service.
+    /// Extends the engine's lease to the runner's lease after the newest acknowledged message. If
+    /// the engine cannot be asked, the next answer of the service tries again.
     fn renew_lease(&mut self) {
         let until = BootTime::after_boot(self.lease_start + self.lease.runner_lease());
         if let Some(engine) = &mut self.engine {
@@ -345,8 +350,9 @@ impl<E: Engine> WorkerAgent<E> {
         }
     }
 
-    /// The last words of a worker that was asked to go, once nothing runs: what ended by itself, and that
-    /// it goes. What was ended for this is lost with its incarnation.
+    /// Sends the last messages of a leaving worker once nothing runs: the reports of tasks that
+    /// ended by themselves, and the departure. Tasks that were ended for the departure are lost
+    /// with the incarnation.
     fn announce_departure(&mut self) {
         let is_asked =
             self.departure == DeparturePhase::Draining && self.stage == AgentStage::Registered;
@@ -365,13 +371,13 @@ impl<E: Engine> WorkerAgent<E> {
         self.running().is_ok_and(|running| running.is_empty())
     }
 
-    /// Asks all that runs to end. Whoever was asked before is not asked differently.
+    /// Asks all running tasks to end. Tasks that were asked before are not asked in another way.
     fn kill_all(&mut self) {
         let is_harmless = |todo: &EngineCommand| matches!(todo, EngineCommand::Acknowledge(_));
         self.pending.retain(is_harmless);
         let running = self.running().unwrap_or_default();
         if let Some(engine) = self.engine.as_mut().filter(|_| !running.is_empty()) {
-            // Tried again at the next turn, if it cannot be asked.
+            // The next turn tries again if the engine cannot be asked.
             let _ = engine.kill(&running, KillReason::Evicted);
         }
     }
@@ -384,13 +390,13 @@ impl<E: Engine> WorkerAgent<E> {
         Ok(running.into_iter().map(|running| running.attempt).collect())
     }
 
-    /// Once nothing of an earlier life runs, it is forgotten, and what there is, is offered.
+    /// Forgets an earlier incarnation once none of its tasks runs, and offers the capacity.
     fn finish_previous_incarnation(&mut self, now: Duration) {
         self.kill_all();
         let ended = self.reports.values().flatten();
         let ended = ended.filter(|report| engine_convert::is_end(report));
         let ended: Vec<AttemptKey> = ended.map(|report| report.attempt).collect();
-        // A worker that goes has nothing to offer.
+        // A leaving worker has nothing to offer.
         let is_clear = self.departure == DeparturePhase::Staying && self.is_idle();
         let Some(engine) = self.engine.as_mut().filter(|_| is_clear) else {
             return;
@@ -409,7 +415,7 @@ impl<E: Engine> WorkerAgent<E> {
     }
 }
 
-/// Whether an attempt needs not be started, since its end is told already.
+/// Returns whether an attempt need not be started because its end is already reported.
 fn has_ended(reports: &[AttemptReport]) -> bool {
     let ends = |report: &AttemptReport| !matches!(report.event, AttemptEvent::Started(_));
     reports.iter().any(ends)
@@ -419,7 +425,7 @@ fn was_evicted(report: &AttemptReport) -> bool {
     matches!(&report.event, AttemptEvent::Ended(ended) if ended.killed == Some(KillReason::Evicted))
 }
 
-/// Whether trying again can help.
+/// Returns whether another try can help.
 fn is_retryable(error: &EngineError) -> bool {
     error.retryability() != Retryability::Never
 }

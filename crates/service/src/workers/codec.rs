@@ -10,10 +10,10 @@ use tokio::sync::mpsc::Receiver;
 
 use super::protocol::{self, WorkerFrame};
 
-/// How long the other end may read nothing of what is said.
+/// Maximum time that the other end may leave sent frames unread.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Where frames are read.
+/// A reader of frames.
 pub(super) struct FrameReader<S> {
     stream: BufReader<S>,
     max_line_len: u64,
@@ -21,8 +21,8 @@ pub(super) struct FrameReader<S> {
 }
 
 impl<S: AsyncRead + Unpin> FrameReader<S> {
-    /// Lines have at most `longest` bytes, and the other end says something at least once in each
-    /// `silence`.
+    /// Creates a reader of lines of at most `longest` bytes, from a peer that sends at least once
+    /// in each `silence`.
     pub(super) fn new(stream: S, longest: usize, silence: Duration) -> Self {
         Self {
             stream: BufReader::new(stream),
@@ -31,7 +31,7 @@ impl<S: AsyncRead + Unpin> FrameReader<S> {
         }
     }
 
-    /// The next frame; none if there is none any more, or what comes is no frame.
+    /// Returns the next frame; None at the end of the stream or if the bytes are no frame.
     pub(super) async fn read_frame<T: DeserializeOwned>(&mut self) -> Option<WorkerFrame<T>> {
         let mut line = Vec::new();
         let mut limited = (&mut self.stream).take(self.max_line_len);
@@ -42,7 +42,7 @@ impl<S: AsyncRead + Unpin> FrameReader<S> {
     }
 }
 
-/// Says what comes to be said, until nothing comes any more; then hangs up.
+/// Sends the frames of `words` until the channel is closed, then hangs up.
 pub(super) async fn write_frames<T: Serialize>(
     mut stream: impl AsyncWrite + Unpin,
     mut words: Receiver<WorkerFrame<T>>,

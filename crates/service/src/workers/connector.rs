@@ -1,4 +1,4 @@
-//! A worker process: it connects, again and again, and gives its [`WorkerAgent`] what it needs.
+//! The loop of a worker process: it connects again and again, and drives its [`WorkerAgent`].
 
 use std::future::pending;
 use std::io;
@@ -16,48 +16,46 @@ use super::codec::{FrameReader, write_frames};
 use super::protocol::{MAX_LINE_LEN, ServerMessage, WorkerFrame, WorkerMessage};
 use super::transport::{TransportError, UpgradedStream, WorkerTransport};
 
-/// How long to wait before the service is called again; longer each time, up to the last.
+/// Waits before the next connection attempts; the last one repeats.
 const RECONNECT_DELAYS: [Duration; 4] = [
     Duration::from_millis(500),
     Duration::from_secs(1),
     Duration::from_secs(2),
     Duration::from_secs(4),
 ];
-/// The most words that wait to be sent.
+/// Maximum number of unsent messages.
 const MAX_UNSENT_FRAMES: usize = 4_096;
-/// How long the service may stay silent before the connection is no more waited for. The worker
-/// itself gives up earlier.
+/// Maximum silence of the service on a connection. The agent itself gives up earlier.
 const CONNECTION_TIMEOUT: Duration = super::lease::MAX_GRACE;
 
-/// How long a worker that was asked to go stays to tell the service how its tasks ended, after these have
-/// been killed.
+/// Time that a leaving worker has, after its tasks were killed, to report how they ended.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Why a worker cannot work.
+/// An error that ends the connection loop.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// The service does not want it.
+    /// The service refuses this worker.
     #[error("the service refuses this worker: {0}")]
     Refused(String),
-    /// The way to the service cannot be gone.
+    /// The transport to the service cannot work.
     #[error(transparent)]
     Route(#[from] TransportError),
-    /// The system lacks something.
+    /// A call to the operating system failed.
     #[error("{action}: {error}")]
     System {
-        /// What was being done.
+        /// The failed action.
         action: &'static str,
-        /// What it said.
+        /// The system's error.
         error: io::Error,
     },
 }
 
-/// Works until SIGTERM or SIGINT, or until the service does not want this worker. Then it ends what it
-/// runs, and tells the service; a second signal ends it at once. `engine_calls` is notified when the
-/// engine has something to say.
+/// Runs the worker until SIGTERM or SIGINT, or until the service refuses it. Then it ends its tasks
+/// and reports them to the service; a second signal ends it at once. `engine_calls` is notified
+/// when the engine has new reports.
 ///
 /// # Errors
-/// If the service cannot be spoken to at all, or does not want this worker.
+/// If the service cannot be reached in any way, or refuses this worker.
 pub fn run<E: Engine + 'static>(
     route: WorkerTransport,
     hand: WorkerAgent<E>,
@@ -79,12 +77,12 @@ pub fn run<E: Engine + 'static>(
         failures: 0,
     };
     let ended = runtime.block_on(caller.run(&engine_calls));
-    // What still hangs on a name server is not waited for.
+    // A pending name lookup is not waited for.
     runtime.shutdown_background();
     ended
 }
 
-/// A connection: where frames come from, and where they go.
+/// The channels of a connection: received frames and frames to send.
 struct FrameChannels {
     incoming: Receiver<WorkerFrame<ServerMessage>>,
     outgoing: Sender<WorkerFrame<WorkerMessage>>,
@@ -95,7 +93,7 @@ type ConnectFuture = Pin<Box<dyn Future<Output = Result<UpgradedStream, Transpor
 struct WorkerConnector<E> {
     agent: WorkerAgent<E>,
     transport: Arc<WorkerTransport>,
-    /// When it goes at the latest, once it was asked to.
+    /// Latest time of departure, once the worker was asked to leave.
     leave_by: Option<Instant>,
     link: Option<FrameChannels>,
     connecting: Option<ConnectFuture>,
@@ -103,12 +101,12 @@ struct WorkerConnector<E> {
     failures: usize,
 }
 
-/// What has happened.
+/// An event of the connection loop.
 enum ConnectorEvent {
     FrameReceived(Option<WorkerFrame<ServerMessage>>),
     Connected(Result<UpgradedStream, TransportError>),
     TickDue,
-    /// The worker is asked to end.
+    /// A signal asks the worker to end.
     StopRequested,
 }
 
@@ -240,7 +238,7 @@ async fn poll_connect(
     }
 }
 
-/// Has both directions carried until this end is dropped.
+/// Carries both directions until the returned end is dropped.
 fn spawn_io(stream: UpgradedStream) -> FrameChannels {
     let (read, write) = tokio::io::split(stream);
     let (say, said) = channel(MAX_UNSENT_FRAMES);
@@ -254,7 +252,7 @@ fn spawn_io(stream: UpgradedStream) -> FrameChannels {
                 }
             }
         };
-        // Whichever ends first: half a connection is of no use.
+        // The connection ends with either direction: half a connection is of no use.
         tokio::select! {
             () = listening => {}
             _ = write_frames(write, said) => {}
@@ -266,12 +264,12 @@ fn spawn_io(stream: UpgradedStream) -> FrameChannels {
     }
 }
 
-/// The time as the engine's lease counts it.
+/// Returns the time since boot, as the engine's lease counts it.
 fn since_boot() -> Duration {
     BootTime::now().since_boot()
 }
 
-/// The time by the clock on the wall; before 1970 it stands still.
+/// Returns the wall-clock time, with times before 1970 as 1970.
 fn wall_clock() -> tollgate_model::Instant {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let micros = since.map_or(0, |since| since.as_micros());

@@ -1,4 +1,4 @@
-//! What a worker is made of on a real host: its folder, its engine, its users.
+//! The worker daemon on a real host: its directory, its engine, its users.
 
 use std::io;
 use std::path::Path;
@@ -16,46 +16,46 @@ use super::transport::WorkerTransport;
 use crate::data_dir::{DataDir, DataDirError};
 use crate::os_users;
 
-/// Random bytes of what tells a worker from every other.
+/// Length of a worker's identity, in random bytes.
 const IDENTITY_LEN: usize = 16;
 
-/// How a worker is set.
+/// Configuration of a worker daemon.
 pub struct WorkerDaemonConfig {
-    /// The way to the service.
+    /// The transport to the service.
     pub transport: WorkerTransport,
-    /// What it is called.
+    /// The worker's name.
     pub name: String,
     /// Whether root runs jobs of root.
     pub root_jobs: bool,
-    /// How its engine is opened; how long tasks may go on alone, and how long they may take to end,
-    /// follows from what the service says.
+    /// Configuration of the engine. The lease and the time to end a task follow from the service's
+    /// grace period.
     pub engine: LocalEngineConfig,
 }
 
-/// Why there is no worker.
+/// An error that keeps a worker daemon from running.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkerError {
-    /// Its folder is not as it must be.
+    /// The directory is not usable.
     #[error(transparent)]
     Folder(#[from] DataDirError),
-    /// What it has to remember cannot be read or kept.
+    /// The worker's state cannot be read or stored.
     #[error("{}: {error}", path.display())]
     Memory {
         /// The file.
         path: std::path::PathBuf,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
-    /// Its own user has no name.
+    /// The worker's own user has no name.
     #[error(transparent)]
     User(#[from] os_users::UserLookupError),
-    /// It works no more.
+    /// The connection loop failed.
     #[error(transparent)]
     Dial(#[from] ConnectError),
 }
 
 impl WorkerError {
-    /// What to do about it.
+    /// Returns a hint for the user.
     pub fn hint(&self) -> Option<&str> {
         match self {
             Self::Folder(error) => error.hint(),
@@ -65,7 +65,7 @@ impl WorkerError {
     }
 }
 
-/// `worker.json`.
+/// The content of `worker.json`.
 #[derive(Debug, Serialize, Deserialize)]
 struct WorkerStateFile {
     identity: String,
@@ -73,16 +73,17 @@ struct WorkerStateFile {
     state: AgentPersistentState,
 }
 
-/// Works in a folder until SIGTERM or SIGINT, or until the service does not want this worker.
+/// Runs a worker in its directory until SIGTERM or SIGINT, or until the service refuses it.
 ///
 /// # Errors
-/// If the folder cannot be used, the service cannot be spoken to at all, or does not want it.
+/// If the directory is not usable, or the service cannot be reached in any way or refuses the
+/// worker.
 pub fn run(folder: &DataDir, settings: WorkerDaemonConfig) -> Result<(), WorkerError> {
     let me = rustix::process::geteuid();
-    // Root has prepared the folder, and has given itself up since.
+    // Root has prepared the directory, and has dropped its privileges since.
     let has_starter = settings.engine.starter.is_some();
     let all_users = match (me.is_root() || has_starter).then(|| folder.open_to_users()) {
-        // Other users run their scripts from here; root could do without.
+        // Other users run their scripts from this directory; root could do without.
         Some(Err(error)) if !settings.root_jobs => return Err(error.into()),
         Some(shared) => shared.is_ok(),
         None => false,
@@ -130,8 +131,9 @@ fn engine_opener(
     })
 }
 
-/// As whom a job runs here whose owner is called so at the service.
-/// With a starter of every user, whoever this is.
+/// Returns the local user that runs the jobs of `owner`, a name at the service; None for the
+/// worker's own user. With a starter, the worker can run jobs of every user, whatever its own user
+/// is.
 fn run_as(owner: &str, root_jobs: bool, has_starter: bool) -> Result<Option<LaunchUser>, String> {
     let own = rustix::process::geteuid();
     if !own.is_root() && !has_starter {
@@ -173,7 +175,7 @@ fn write_state(path: &Path, identity: &str, memory: &AgentPersistentState) -> io
     replace_private_file(path, &serde_json::to_vec_pretty(&disk)?)
 }
 
-/// A name that nobody else has, and nobody guesses.
+/// Draws a unique name that cannot be guessed.
 pub(crate) fn random_identity() -> io::Result<String> {
     let mut bytes = [0; IDENTITY_LEN];
     SystemRandom::new()

@@ -10,28 +10,28 @@ use tollgate_model::NodeRange;
 
 use super::protocol::{SequenceCounter, ServerMessage, WorkerFrame};
 
-/// The service's end of a connection. What is said reaches the worker in order, or not at all.
+/// The service's end of a connection. Frames reach the worker in order, or not at all.
 pub trait FrameSink: Send {
-    /// Says something; false if the connection takes no more. Must not block.
+    /// Sends a frame; false if the connection takes no more. Must not block.
     fn send(&mut self, frame: WorkerFrame<ServerMessage>) -> bool;
 }
 
-/// Something that a connection brings.
+/// An event on a worker's connection.
 #[derive(Debug)]
 pub struct ConnectionEvent {
-    /// Which connection: a number that no other has, as long as this service runs.
+    /// Number of the connection, unique as long as this service runs.
     pub connection: u64,
-    /// What it brings.
+    /// The event itself.
     pub kind: ConnectionEventKind,
 }
 
-/// What a connection can bring.
+/// The kind of a connection event.
 pub enum ConnectionEventKind {
-    /// It is there.
+    /// The connection was opened.
     Opened(Box<dyn FrameSink>),
-    /// A word of the worker.
+    /// The worker sent a frame.
     Received(WorkerFrame<super::protocol::WorkerMessage>),
-    /// It is gone.
+    /// The connection was closed.
     Closed,
 }
 
@@ -45,28 +45,28 @@ impl fmt::Debug for ConnectionEventKind {
     }
 }
 
-/// A worker.
+/// The service's record of a worker.
 pub(super) struct WorkerEntry {
-    /// Its life, if the gate counts on it.
+    /// The worker's incarnation, if the gate counts on it.
     pub(super) incarnation: Option<LiveIncarnation>,
-    /// The connection that this life is spoken of on.
+    /// The connection that serves this incarnation.
     pub(super) connection: Option<u64>,
-    /// When it was last heard that this life goes on, by the fleet's clock.
+    /// When the worker last confirmed this incarnation, by the pool's clock.
     pub(super) last_contact: Duration,
-    /// What it said that it has.
+    /// The capacity that the worker offered.
     pub(super) capacity: Option<EngineCapacity>,
-    /// A new life that it has offered on this connection.
+    /// The connection on which the worker has offered a new incarnation.
     pub(super) offer: Option<u64>,
-    /// Whether it has said that it runs nothing any more and goes.
+    /// Whether the worker has reported that it runs nothing any more and leaves.
     pub(super) has_left: bool,
-    /// Whether it has said what it runs, since the service was started. As long as it has not, it may
-    /// run what the service does not remember.
+    /// Whether the worker has reported its running attempts since the service was started. Until
+    /// then it may run attempts that the service does not remember.
     pub(super) has_reported_running: bool,
-    /// What it runs, where that was said and nobody has looked at it yet.
+    /// The reported running attempts, as long as the controller has not read them.
     pub(super) reported_running: Option<BTreeSet<AttemptKey>>,
 }
 
-/// A life of a worker that goes on.
+/// An incarnation of a worker that goes on.
 #[derive(Clone, Copy)]
 pub(super) struct LiveIncarnation {
     pub(super) number: u32,
@@ -92,7 +92,7 @@ impl WorkerEntry {
     }
 }
 
-/// A connection.
+/// A worker's connection.
 pub(super) struct WorkerConnection {
     pub(super) sink: Box<dyn FrameSink>,
     pub(super) received: SequenceCounter,
@@ -100,14 +100,14 @@ pub(super) struct WorkerConnection {
     pub(super) stage: HandshakeStage,
 }
 
-/// How far a connection has come.
+/// The stage of a connection's handshake.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum HandshakeStage {
-    /// Nobody has said who it is.
+    /// The worker has not identified itself.
     New,
-    /// It is known who it is, and whether its life goes on.
+    /// The worker is identified, and the service has decided whether its incarnation goes on.
     Identified(WorkerId, bool),
-    /// It has offered what it has.
+    /// The worker has offered its capacity.
     Offered(WorkerId),
 }
 
@@ -122,39 +122,39 @@ impl WorkerConnection {
     }
 }
 
-/// A worker, to be shown.
+/// A worker, as the API shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkerInfo {
-    /// What it is called.
+    /// The worker's name.
     pub name: String,
-    /// Which life this is, or was.
+    /// Number of the current or last incarnation.
     pub incarnation: u32,
-    /// Whether it is there.
+    /// Whether the worker is connected.
     pub state: WorkerState,
-    /// Its nodes.
+    /// The worker's nodes.
     pub nodes: NodeRange,
-    /// What is enforced there; none before it has come since the service was started.
+    /// The worker's capacity; None before its first connection since the service was started.
     pub capacity: Option<EngineCapacity>,
 }
 
-/// What the log says of a worker when it changes.
+/// The state of a worker that the log records on each change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WorkerSnapshot {
-    /// Whether it is there.
+    /// Whether the worker is connected.
     pub(crate) state: WorkerState,
-    /// Which incarnation this is, or was.
+    /// Number of the current or last incarnation.
     pub(crate) incarnation: u32,
-    /// How many nodes it offers, or offered.
+    /// The number of nodes that the worker offers, or offered.
     pub(crate) nodes: u32,
 }
 
-/// Whether a worker is there.
+/// Whether a worker is connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkerState {
-    /// It is connected.
+    /// The worker is connected.
     Connected,
-    /// It is not, and is waited for: its jobs go on.
+    /// The worker is disconnected; its jobs go on within the grace period.
     Disconnected,
-    /// It was given up.
+    /// The worker was given up.
     Lost,
 }

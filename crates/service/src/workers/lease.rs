@@ -1,36 +1,36 @@
-//! Who waits how long for whom.
+//! The lease timings: how long the worker, its runner and the service wait for each other.
 //!
-//! No attempt may run twice at once. A worker that cannot be reached goes on running what it has, so
-//! its jobs may be started elsewhere only when it has certainly ended them. Neither side can know
-//! what the other does meanwhile; but both measure the same span from the same word:
+//! No attempt may run twice at once. An unreachable worker goes on running its tasks, so its jobs
+//! may be started elsewhere only when the worker has certainly ended them. Neither side can know
+//! what the other does meanwhile, but both measure the same span from the same message:
 //!
 //! ```text
-//!  worker:   beat is sent ----- lease -----> asks its tasks to end -- stop --> kills them
+//!  worker:   heartbeat sent --- lease -----> asks its tasks to end -- stop --> kills them
 //!  runner:   (the same) ----------- runner's lease -----> asks them to end -- stop --> kills them
-//!  service:    beat is heard ---------------------- grace ---------------------------> gives it up
+//!  service:    heartbeat received ----------------- grace ---------------------------> gives it up
 //! ```
 //!
-//! A beat is heard after it is sent, so the worker's host is always the first, if it and the service see
-//! time pass at the same speed, within a tenth. The runner does not trust the worker to be there: its
-//! lease ends at a moment that the worker renews once the service has answered, and only to a span after
-//! what was answered was sent. A worker that is stopped, hangs or is killed renews nothing. Nor does the
-//! host trust the runner: a second process, the runner's watcher, ends what runs if the runner does not.
-//! On the host all three read one clock, which goes on while the host is suspended: a host that wakes up
-//! too late ends at once what it ran.
+//! A heartbeat is received after it is sent, so the worker's host always acts first, provided that
+//! its clock and the service's run at the same speed within a tenth. The runner does not trust the
+//! worker to be alive: its lease ends at a moment that the worker renews only when the service has
+//! answered, and only up to a span after the answered message was sent. A worker that is stopped,
+//! hangs or is killed renews nothing. Nor does the host trust the runner: a second process, the
+//! runner's watcher, ends the tasks if the runner does not. On the host all three read one clock,
+//! which goes on while the host is suspended: a host that wakes up too late ends its tasks at once.
 
 use std::time::Duration;
 
-/// The shortest grace time: below it, words that are late by half a second cost a worker its tasks.
+/// Minimum grace period. Below it, a delay of half a second costs a worker its tasks.
 pub const MIN_GRACE: Duration = Duration::from_secs(2);
-/// The longest grace time: connections are thought to be gone after less than that.
+/// Maximum grace period. Connections are considered dead after less than this.
 pub const MAX_GRACE: Duration = Duration::from_secs(3600);
-/// The longest time that a task is given between being asked to end and being killed.
+/// Maximum time between asking a task to end and killing it.
 const MAX_STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The spans that follow from the grace time.
+/// The lease timings, all derived from the grace period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeaseTimings {
-    /// After so long without a word of it, a worker is given up.
+    /// Time without a message after which the service gives a worker up.
     pub grace: Duration,
 }
 
@@ -43,28 +43,29 @@ impl Default for LeaseTimings {
 }
 
 impl LeaseTimings {
-    /// How long a worker runs what it has without having been heard.
+    /// Returns the maximum time that a worker keeps its tasks running without an acknowledgement.
     pub fn lease(&self) -> Duration {
         self.grace / 2
     }
 
-    /// How long its runner does, counted from the same word, if the worker does not end what runs.
+    /// Returns the maximum time that the runner keeps tasks running, from the same message, if the
+    /// worker does not end them.
     pub fn runner_lease(&self) -> Duration {
         self.grace * 3 / 4
     }
 
-    /// How long a task may take to end before it is killed.
+    /// Returns the time that a task has to end before it is killed.
     pub fn stop_timeout(&self) -> Duration {
         (self.grace / 10).min(MAX_STOP_TIMEOUT)
     }
 
-    /// How often a worker says that it is there.
+    /// Returns the interval between a worker's heartbeats.
     pub fn heartbeat_interval(&self) -> Duration {
         self.grace / 12
     }
 
-    /// How long a side that is silent is thought to be there: then the connection is given up, and
-    /// another one is tried while there is still time.
+    /// Returns the maximum silence of one side. Then the other side gives the connection up and
+    /// tries another one while there is still time.
     pub fn keepalive_timeout(&self) -> Duration {
         self.grace / 4
     }

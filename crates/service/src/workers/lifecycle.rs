@@ -1,4 +1,4 @@
-//! Whose life begins and whose ends: what the gate has to be told, and what follows once it was.
+//! Begin and end of a worker's incarnations: the commands to the gate, and their consequences.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,8 +12,8 @@ use super::protocol::ServerMessage;
 use crate::core::ServiceCommand;
 
 impl<E: Engine> WorkerPool<E> {
-    /// What the gate is to be told: of workers that were not heard for too long, and of lives that
-    /// are offered. Said until it is so.
+    /// Returns the commands for the gate: for workers past the grace period, and for offered
+    /// incarnations. The same commands come again until the gate has applied them.
     pub(crate) fn membership_changes(&mut self, gate: &Gate) -> Vec<ServiceCommand> {
         let now = (self.ticks)();
         let grace = self.grace_period();
@@ -43,7 +43,8 @@ impl<E: Engine> WorkerPool<E> {
         commands
     }
 
-    /// Takes over from the gate who lives. Whoever has to be brought up to date, and what he runs.
+    /// Adopts the gate's incarnations. Returns the workers to bring up to date, with the attempts
+    /// that each of them runs.
     pub(crate) fn sync_with_gate(&mut self, gate: &Gate) -> Vec<(WorkerId, BTreeSet<AttemptKey>)> {
         let now = (self.ticks)();
         for (worker, life) in gate.workers() {
@@ -71,7 +72,7 @@ impl<E: Engine> WorkerPool<E> {
         told.collect()
     }
 
-    /// Notes what a worker runs, and what it does not.
+    /// Records which attempts a worker runs, and doubts those that it did not report.
     pub(crate) fn reconcile_running(&mut self, worker: WorkerId, running: &BTreeSet<AttemptKey>) {
         for (attempt, seat) in &mut self.locations {
             seat.is_unconfirmed |= seat.worker == worker && !running.contains(attempt);
@@ -84,8 +85,8 @@ impl<E: Engine> WorkerPool<E> {
         }
     }
 
-    /// Of what the worker did not name, only what `is_wanted` is still thought to be there: it is handed
-    /// in again. The order to start the rest was lost on its way, or its end was told already.
+    /// Forgets where the worker's unreported attempts run, except those that `is_wanted`: these are
+    /// sent again. For the others the start message was lost, or the end is already reported.
     pub(crate) fn drop_unconfirmed(
         &mut self,
         worker: WorkerId,
@@ -104,7 +105,7 @@ impl<E: Engine> WorkerPool<E> {
         offer: Option<u64>,
         now: Duration,
     ) {
-        // Whoever is still spoken to of the life before ends what he runs.
+        // A connection of the previous incarnation ends its tasks.
         self.send(worker, ServerMessage::Over);
         self.locations.retain(|_, seat| seat.worker != worker);
         let Some(post) = self.workers.get_mut(&worker) else {
@@ -125,7 +126,7 @@ impl<E: Engine> WorkerPool<E> {
         }
     }
 
-    /// How long nothing has to be done about workers unless something is heard.
+    /// Returns the time until the next action on workers if no message arrives.
     pub(crate) fn max_idle(&mut self) -> Option<Duration> {
         let now = (self.ticks)();
         let grace = self.grace_period();
@@ -143,7 +144,7 @@ impl<E: Engine> WorkerPool<E> {
         house.map_or(Duration::ZERO, |house| house.lease.grace)
     }
 
-    /// All workers that there ever were.
+    /// Returns all workers that ever registered.
     pub(crate) fn worker_infos(&self, gate: &Gate) -> Vec<WorkerInfo> {
         let workers = gate.workers().filter(|(worker, _)| *worker != LOCAL);
         let site = |(worker, life): (WorkerId, tollgate_gate::WorkerIncarnation)| WorkerInfo {
@@ -167,7 +168,7 @@ impl<E: Engine> WorkerPool<E> {
         }
     }
 
-    /// Returns how all workers stand that there ever were.
+    /// Returns the state of all workers that ever registered.
     pub(crate) fn snapshots(
         &self,
         gate: &Gate,

@@ -1,4 +1,4 @@
-//! What is started where, and what has to wait for that.
+//! Starts of attempts on the right workers, and starts that have to wait.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +10,12 @@ use super::pool::{LOCAL, LaunchRequest, WorkerPool};
 use super::protocol::{ServerMessage, WorkerLaunch};
 use crate::engine_convert;
 
-/// The most attempts of one word: each may bring a script.
+/// Maximum number of attempts in one message: each may carry a script.
 const MAX_LAUNCHES_PER_FRAME: usize = 16;
 
 impl<E: Engine> WorkerPool<E> {
-    /// Hands in attempts. Those for a worker that is not there reach it when it comes again, those
-    /// that another attempt of the same task runs beside when that has ended.
+    /// Starts attempts. Attempts for a disconnected worker are sent when it connects again. An
+    /// attempt waits until an earlier attempt of the same task has ended.
     pub(crate) fn start(
         &mut self,
         duties: Vec<LaunchRequest>,
@@ -30,7 +30,7 @@ impl<E: Engine> WorkerPool<E> {
             }
             let (worker, nodes) = self.locate(&duty.launch.nodes);
             if nodes.is_empty() {
-                // They have gone since, and the attempt with them.
+                // The nodes have gone since, and the attempt with them.
                 continue;
             }
             self.assign(duty.launch.attempt, worker);
@@ -60,7 +60,7 @@ impl<E: Engine> WorkerPool<E> {
         }
     }
 
-    /// Starts what waited for an attempt that has ended.
+    /// Starts the attempts that waited for an attempt that has ended.
     pub(super) fn start_delayed(&mut self, now: Instant) -> Result<(), EngineError> {
         let held = std::mem::take(&mut self.delayed);
         let ready = |duty: &LaunchRequest| !self.predecessor_may_run(duty.launch.attempt);
@@ -71,13 +71,13 @@ impl<E: Engine> WorkerPool<E> {
         }
         let started = self.start(ready.clone(), now);
         if started.is_err() {
-            // Engines take an attempt twice.
+            // Engines accept an attempt twice.
             self.delayed.extend(ready);
         }
         started
     }
 
-    /// What waits to be started ends without that.
+    /// Ends attempts that wait for their start, without starting them.
     pub(super) fn cancel_delayed(&mut self, attempts: &[AttemptKey], now: Instant) {
         let is_meant = |duty: &mut LaunchRequest| attempts.contains(&duty.launch.attempt);
         let killed: Vec<LaunchRequest> = self.delayed.extract_if(.., is_meant).collect();
@@ -97,7 +97,7 @@ impl<E: Engine> WorkerPool<E> {
         }
     }
 
-    /// Whether an earlier attempt of the same task may still be under way.
+    /// Returns whether an earlier attempt of the same task may still be running.
     fn predecessor_may_run(&self, attempt: AttemptKey) -> bool {
         let mut lives = self
             .workers

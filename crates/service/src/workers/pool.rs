@@ -1,4 +1,4 @@
-//! This host's engine and all workers, as the keeper sees them: something like one engine.
+//! This host's engine and all workers, combined for the controller like one engine.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -22,37 +22,37 @@ use crate::os_users::UserNameLookup;
 /// This host's own engine, as the gate knows it.
 pub(crate) const LOCAL: WorkerId = WorkerId(0);
 
-/// Tells how much time has passed since some moment; never goes back, whatever is done to the clock on
-/// the wall.
+/// A clock that returns the time since a fixed moment. It never goes back, whatever happens to the
+/// wall clock.
 pub type MonotonicClock = Box<dyn FnMut() -> Duration + Send>;
 
-/// What workers are told about the service, and held to.
+/// Configuration of a service that accepts workers.
 pub struct WorkerPoolConfig {
-    /// What tells this service from every other.
+    /// The service's unique identity.
     pub service: String,
-    /// Whose jobs are run here.
+    /// The users whose jobs run here.
     pub owners: JobOwners,
-    /// Who waits how long for whom.
+    /// The lease timings.
     pub lease: LeaseTimings,
-    /// The file that says who has ever offered nodes.
+    /// Path of the worker registry.
     pub registry: PathBuf,
-    /// What a user is called.
+    /// Looks up the name of a user.
     pub name_of: UserNameLookup,
 }
 
-/// Whose jobs a service runs.
+/// The users whose jobs a service runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobOwners {
-    /// Those of its own user, who is called so.
+    /// The service's own user, by name.
     Own(String),
-    /// Everybody's.
+    /// Every user.
     All,
 }
 
-/// The engine of this host, and workers elsewhere.
+/// The engine of this host, and the workers on other hosts.
 ///
-/// An attempt runs on one of them: where most of its nodes are. It holds those that it has elsewhere
-/// too, as a batch job that is started on the first of its hosts.
+/// An attempt runs on the worker that holds most of its nodes. Its nodes on other workers are only
+/// reserved, as for a batch job that is started on the first of its hosts.
 pub struct WorkerPool<E> {
     pub(super) local: E,
     pub(super) local_nodes: NodeRange,
@@ -60,36 +60,36 @@ pub struct WorkerPool<E> {
     pub(super) registry: WorkerRegistry,
     pub(super) workers: BTreeMap<WorkerId, WorkerEntry>,
     pub(super) connections: BTreeMap<u64, WorkerConnection>,
-    /// Where attempts were sent whose ends are not yet safe.
+    /// The locations of attempts whose ends are not yet durable.
     pub(super) locations: BTreeMap<AttemptKey, AttemptLocation>,
     /// Attempts whose predecessor may still run.
     pub(super) delayed: Vec<LaunchRequest>,
-    /// What was reported and not yet taken.
+    /// Reports that the controller has not yet taken.
     pub(super) inbox: Vec<AttemptReport>,
     pub(super) ticks: MonotonicClock,
 }
 
-/// An attempt to be started, on nodes as the gate numbers them.
+/// An attempt to start, on nodes as the gate numbers them.
 #[derive(Clone, Debug)]
 pub(crate) struct LaunchRequest {
-    /// Whose job it is: a user id here.
+    /// The job's owner: a user id of this host.
     pub(crate) owner: u32,
-    /// What is to be run.
+    /// The launch specification.
     pub(crate) launch: LaunchSpec,
 }
 
-/// Where an attempt is.
+/// The location of an attempt.
 pub(super) struct AttemptLocation {
     pub(super) worker: WorkerId,
-    /// Whether it has ended.
+    /// Whether the attempt has ended.
     pub(super) ended: bool,
-    /// Whether the worker did not name it when it said what it runs: it has ended, and that is to be
-    /// reported, or the order to start it was lost.
+    /// Whether the worker's list of running attempts lacked this attempt. Either it has ended, with
+    /// a report to follow, or the start message was lost.
     pub(super) is_unconfirmed: bool,
 }
 
 impl<E: Engine> WorkerPool<E> {
-    /// This host alone.
+    /// Creates a pool of this host alone.
     pub(crate) fn new(local: E) -> Self {
         let began = std::time::Instant::now();
         Self {
@@ -106,10 +106,10 @@ impl<E: Engine> WorkerPool<E> {
         }
     }
 
-    /// Lets workers come from now on.
+    /// Accepts workers from now on.
     ///
     /// # Errors
-    /// If it cannot be read who came before.
+    /// If the registry of workers cannot be read.
     pub(crate) fn accept_workers(
         &mut self,
         house: WorkerPoolConfig,
@@ -121,7 +121,7 @@ impl<E: Engine> WorkerPool<E> {
         Ok(())
     }
 
-    /// What this host has.
+    /// Returns this host's capacity.
     pub(crate) fn capacity(&mut self) -> Result<EngineCapacity, EngineError> {
         self.local.capacity()
     }
@@ -130,13 +130,14 @@ impl<E: Engine> WorkerPool<E> {
         self.local.on_report(wake);
     }
 
-    /// What this host runs.
+    /// Returns the attempts that run on this host.
     pub(crate) fn running_locally(&mut self) -> Result<BTreeSet<AttemptKey>, EngineError> {
         let running = self.local.running()?;
         Ok(running.into_iter().map(|running| running.attempt).collect())
     }
 
-    /// Where an attempt on these nodes runs, and which of them are there, as they are numbered there.
+    /// Returns the worker that an attempt on these nodes runs on, and its nodes there in the
+    /// worker's own numbering.
     pub(crate) fn locate(&self, nodes: &[NodeId]) -> (WorkerId, Vec<NodeId>) {
         let lives = self.workers.iter();
         let lives = lives.filter_map(|(&worker, post)| Some((worker, post.incarnation?.nodes)));
@@ -152,7 +153,7 @@ impl<E: Engine> WorkerPool<E> {
         most.unwrap_or((LOCAL, Vec::new()))
     }
 
-    /// Notes that an attempt may be under way there.
+    /// Records that an attempt may be running on this worker.
     pub(crate) fn assign(&mut self, attempt: AttemptKey, worker: WorkerId) {
         self.locations.entry(attempt).or_insert(AttemptLocation {
             worker,
@@ -188,7 +189,7 @@ impl<E: Engine> WorkerPool<E> {
         Ok(())
     }
 
-    /// The ends of these attempts are safe.
+    /// Acknowledges these attempts, whose ends are durable.
     pub(crate) fn acknowledge(&mut self, attempts: &[AttemptKey]) -> Result<(), EngineError> {
         let parted = self.partition_by_worker(attempts, |attempt| *attempt);
         for attempt in attempts {
@@ -203,7 +204,8 @@ impl<E: Engine> WorkerPool<E> {
         Ok(())
     }
 
-    /// What was reported since the last call, and starts what waited for that; and what went wrong.
+    /// Returns the reports since the last call and the first error, and starts the attempts that
+    /// waited for these reports.
     pub(crate) fn poll(&mut self, now: Instant) -> (Vec<AttemptReport>, Option<EngineError>) {
         let mut reports = std::mem::take(&mut self.inbox);
         let here = self.local.poll(Duration::ZERO);
@@ -216,7 +218,7 @@ impl<E: Engine> WorkerPool<E> {
             if let Some(seat) = self.locations.get_mut(&report.attempt) {
                 seat.ended = true;
             }
-            // It was handed in again before this was known.
+            // The attempt was sent again before this report was known.
             self.delayed
                 .retain(|duty| duty.launch.attempt != report.attempt);
         }
@@ -224,7 +226,8 @@ impl<E: Engine> WorkerPool<E> {
         (reports, failed)
     }
 
-    /// Says something to a worker, if it is there; if not, it is brought up to date when it comes.
+    /// Sends a message to a connected worker. A disconnected worker is brought up to date when it
+    /// connects.
     pub(super) fn send(&mut self, worker: WorkerId, word: ServerMessage) {
         let Some(post) = self.workers.get(&worker) else {
             return;
@@ -239,7 +242,7 @@ impl<E: Engine> WorkerPool<E> {
         }
     }
 
-    /// `things` by where the attempts are that they are about; unknown ones are here.
+    /// Splits `things` by the location of their attempts; unknown attempts belong to this host.
     fn partition_by_worker<T: Clone>(
         &self,
         things: &[T],
@@ -255,7 +258,7 @@ impl<E: Engine> WorkerPool<E> {
     }
 }
 
-/// The number of a node where its range is offered.
+/// Returns the number of a node within its worker's range.
 fn local_node(range: NodeRange, node: NodeId) -> Option<NodeId> {
     let number = node.0.checked_sub(range.first)?;
     (number < range.len).then_some(NodeId(number))

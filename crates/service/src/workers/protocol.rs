@@ -1,135 +1,135 @@
-//! What a worker and the service say to each other: one JSON value a line.
+//! The messages between a worker and the service: one JSON value a line.
 
 use serde::{Deserialize, Serialize};
 use tollgate_engine::{AttemptKey, AttemptReport, EngineCapacity, KillReason, LaunchSpec};
 
-/// Counts changes that the other side cannot do without.
+/// Protocol version. It counts incompatible changes.
 pub const VERSION: u32 = 2;
 
-/// The longest line that is read, in bytes: some hundred scripts.
+/// Maximum length of a line, in bytes: several hundred scripts.
 pub const MAX_LINE_LEN: usize = 64 << 20;
 
-/// One word, and where it belongs. One that was said before is passed over; one that comes too early
-/// ends the connection; one of another life is answered, and changes nothing.
+/// A numbered message of one incarnation. A repeated frame is ignored, a gap in the numbers ends
+/// the connection, and a frame of another incarnation is answered without effect.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WorkerFrame<T> {
     /// The incarnation of the worker that the frame is about; 0 before there is one.
     #[serde(rename = "incarnation")]
     pub incarnation: u32,
-    /// Counts what this side has said on this connection, from 1.
+    /// Sequence number of the frame on this connection and in this direction, from 1.
     pub seq: u64,
-    /// What is said.
+    /// The message.
     pub word: T,
 }
 
-/// From the worker to the service.
+/// A message from the worker to the service.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkerMessage {
-    /// The first word on every connection.
+    /// The first message on every connection.
     Hello(WorkerHello),
-    /// What there is to run on. Said once nothing runs any more that belongs to another life than the
-    /// one that goes on.
+    /// The worker's capacity. Sent once no task of any other incarnation than the current one runs.
     Offer {
-        /// That.
+        /// The capacity.
         capacity: EngineCapacity,
-        /// What was handed in and has not ended.
+        /// Attempts that were started and have not ended.
         running: Vec<AttemptKey>,
     },
-    /// What became of attempts; said until it is acknowledged.
+    /// Reports of attempts, repeated until they are acknowledged.
     Reports(Vec<AttemptReport>),
-    /// The worker is there. Answered with the same number.
+    /// A heartbeat. The answer has the same number.
     Beat(u64),
-    /// The worker runs nothing any more, and goes: its life is over.
+    /// The worker runs nothing any more and leaves: its incarnation is over.
     Leave,
 }
 
-/// Who a worker is.
+/// A worker's identification.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerHello {
     /// The worker's [`VERSION`].
     pub version: u32,
-    /// What tells it from every other: drawn at random when its folder was made.
+    /// The worker's unique identity, drawn at random when its directory was created.
     pub identity: String,
-    /// What it is called, to be shown.
+    /// The worker's display name.
     pub name: String,
-    /// The user that it runs as, by name.
+    /// Name of the user that the worker runs as.
     pub user: String,
-    /// Whether it runs jobs of every user.
+    /// Whether the worker runs jobs of every user.
     pub all_users: bool,
-    /// Whether it runs jobs of root.
+    /// Whether the worker runs jobs of root.
     pub root_jobs: bool,
-    /// The service that it has worked for, if it has.
+    /// The service that the worker has worked for, if any.
     pub service: Option<String>,
     /// The worker's last incarnation; 0 if none.
     #[serde(rename = "incarnation")]
     pub incarnation: u32,
 }
 
-/// From the service to the worker.
+/// A message from the service to the worker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerMessage {
     /// The answer to a hello.
     Welcome {
-        /// What tells this service from every other.
+        /// The service's unique identity.
         service: String,
-        /// After how many milliseconds without a word a worker is given up.
+        /// The grace period in milliseconds, after which a silent worker is given up.
         grace_ms: u64,
-        /// Whether its life goes on. If not, it ends all that it runs before it offers anything.
+        /// Whether the worker's incarnation goes on. If not, the worker ends all its tasks before
+        /// it offers anything.
         goes_on: bool,
     },
-    /// The worker is not wanted, and need not come again as it is.
+    /// The worker is refused, and need not connect again as it is.
     Refused(String),
-    /// The life that the worker is spoken to of is over: it hangs up, ends what it runs, and comes again.
+    /// The worker's incarnation is over: the worker hangs up, ends its tasks, and connects again.
     Over,
-    /// Its offer is taken, for a life with the epoch of this frame.
+    /// The offer is accepted, for an incarnation with the epoch of this frame.
     Taken,
-    /// Attempts to be started, unless they are known.
+    /// Attempts to start, unless they are known.
     Start(Vec<WorkerLaunch>),
-    /// How attempts share their nodes.
+    /// The shares of attempts on their nodes.
     SetShares(Vec<(AttemptKey, f64)>),
-    /// Attempts to be ended.
+    /// Attempts to end.
     Kill(Vec<AttemptKey>, KillReason),
-    /// Ends that need not be told again.
+    /// Attempts whose ends need not be reported again.
     Acknowledge(Vec<AttemptKey>),
-    /// The answer to a beat.
+    /// The answer to a heartbeat.
     Beat(u64),
 }
 
-/// An attempt for a worker.
+/// The launch of one attempt on a worker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WorkerLaunch {
-    /// What is to be run, on nodes as the worker numbers them. It names no user: numbers of users
-    /// differ from host to host.
+    /// The launch specification, on nodes as the worker numbers them. It names no user, because
+    /// user ids differ from host to host.
     pub launch: LaunchSpec,
-    /// Whose job it is, by name.
+    /// Name of the job's owner.
     pub owner: String,
 }
 
-/// The words of one side of a connection, numbered.
+/// The sequence counter of one direction of a connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SequenceCounter(u64);
 
-/// What to do with a frame, by its number.
+/// The outcome of checking a frame's sequence number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SequenceCheck {
-    /// It is the next one.
+    /// The frame is the next one.
     Next,
-    /// It was heard before.
+    /// The frame was received before.
     Duplicate,
-    /// Something before it is missing.
+    /// A frame before this one is missing.
     Gap,
 }
 
 impl SequenceCounter {
-    /// The number of the word that is said next.
+    /// Returns the number of the next frame to send.
     pub fn next_number(&mut self) -> u64 {
         self.0 += 1;
         self.0
     }
 
-    /// Counts a word that was heard.
+    /// Counts a received frame.
     pub fn check(&mut self, seq: u64) -> SequenceCheck {
         match seq {
             seq if seq <= self.0 => SequenceCheck::Duplicate,
@@ -142,7 +142,7 @@ impl SequenceCounter {
     }
 }
 
-/// `frame` as a line.
+/// Encodes `frame` as a line.
 pub fn encode_line<T: Serialize>(frame: &WorkerFrame<T>) -> Vec<u8> {
     let mut line = serde_json::to_vec(frame).expect("our own types are representable in JSON");
     line.push(b'\n');

@@ -1,4 +1,4 @@
-//! Who has ever offered nodes: `workers.json` in the data folder.
+//! The registry of all workers that ever registered: `workers.json` in the data directory.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -9,27 +9,27 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use tollgate_gate::WorkerId;
 
-/// A worker, and what the gate calls it.
+/// A worker with its id in the gate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RegistryEntry {
-    /// What the gate calls it; this host's own engine is 0.
+    /// The worker's id in the gate; this host's own engine is 0.
     pub(super) id: u32,
-    /// What tells it from every other.
+    /// The worker's unique identity.
     pub(super) identity: String,
-    /// What it is called.
+    /// The worker's name.
     pub(super) name: String,
 }
 
-/// All of them.
+/// The registry of workers.
 #[derive(Debug, Default)]
 pub(super) struct WorkerRegistry {
-    /// None where nothing is to be kept.
+    /// None if the registry is not stored.
     path: Option<PathBuf>,
     entries: BTreeMap<u32, RegistryEntry>,
 }
 
 impl WorkerRegistry {
-    /// Reads the file; there is none before the first worker has come.
+    /// Reads the file, which does not exist before the first worker has registered.
     pub(super) fn read(path: &Path) -> io::Result<Self> {
         let entries: Vec<RegistryEntry> = match fs::read(path) {
             Ok(text) => serde_json::from_slice(&text)?,
@@ -46,8 +46,8 @@ impl WorkerRegistry {
         self.entries.get(&id.0)
     }
 
-    /// The number of a worker: the one that it has, else that of one of the same name that
-    /// `is_free`, else a new one. It is on disk when this returns.
+    /// Returns the id of a worker: its own from earlier, else the id of a worker with the same name
+    /// that `is_free`, else a new one. The id is on disk when this returns.
     pub(super) fn register(
         &mut self,
         identity: &str,
@@ -89,7 +89,7 @@ impl WorkerRegistry {
     }
 }
 
-/// Replaces a file that only its owner can read; it is on disk when this returns.
+/// Replaces a file that only its owner can read. The new content is on disk when this returns.
 pub(crate) fn replace_private_file(path: &Path, text: &[u8]) -> io::Result<()> {
     let new = path.with_extension("new");
     let mut file = OpenOptions::new()

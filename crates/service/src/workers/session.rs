@@ -1,4 +1,4 @@
-//! What the service answers to a worker.
+//! The server side of a worker's session: handshake, heartbeats and reports.
 
 use std::collections::BTreeSet;
 
@@ -16,15 +16,15 @@ use super::protocol::{
 };
 use crate::engine_convert;
 
-/// The longest name of a worker, in bytes.
+/// Maximum length of a worker's name, in bytes.
 const MAX_NAME_LEN: usize = 64;
-/// What the user is called whose jobs are run only where that was asked for.
+/// Name of the user whose jobs run only on workers that allow them explicitly.
 const ROOT: &str = "root";
-/// The most nodes of one worker: who offers more is mistaken, or means harm.
+/// Maximum number of nodes of one worker. A larger offer is a mistake or an attack.
 const MAX_NODES: u32 = 4096;
 
 impl<E: Engine> WorkerPool<E> {
-    /// Takes what a connection brings. False if the connection is of no use any more.
+    /// Handles an event of a connection. Returns false if the connection is to be closed.
     pub(crate) fn on_connection_event(&mut self, heard: ConnectionEvent) -> bool {
         match heard.kind {
             ConnectionEventKind::Opened(line) => {
@@ -42,7 +42,7 @@ impl<E: Engine> WorkerPool<E> {
         self.connections.contains_key(&heard.connection)
     }
 
-    /// Gives a connection up.
+    /// Closes a connection.
     pub(super) fn disconnect(&mut self, line: u64) {
         self.connections.remove(&line);
         for post in self.workers.values_mut() {
@@ -73,7 +73,7 @@ impl<E: Engine> WorkerPool<E> {
                 HandshakeStage::Identified(worker, _) | HandshakeStage::Offered(worker),
                 WorkerMessage::Beat(number),
             ) => {
-                // Who has no life yet has none to lose.
+                // A worker without an incarnation yet has none to lose.
                 let word = match frame.incarnation == 0
                     || self.record_contact(worker, frame.incarnation)
                 {
@@ -97,7 +97,7 @@ impl<E: Engine> WorkerPool<E> {
                     false => self.reply(line, frame.incarnation, ServerMessage::Over),
                 }
             }
-            // Whoever says something else is no worker of ours.
+            // Any other message breaks the protocol.
             _ => self.disconnect(line),
         }
     }
@@ -111,7 +111,7 @@ impl<E: Engine> WorkerPool<E> {
         }
     }
 
-    /// Notes that a life goes on. False if it does not.
+    /// Records that an incarnation goes on. Returns false if it is over.
     fn record_contact(&mut self, worker: WorkerId, epoch: u32) -> bool {
         let now = (self.ticks)();
         let post = self.workers.get_mut(&worker);
@@ -135,7 +135,7 @@ impl<E: Engine> WorkerPool<E> {
             .registry
             .register(&hello.identity, &hello.name, is_free);
         let (Ok(worker), Some(house)) = (entered, &self.house) else {
-            // The disk may be full; the worker comes again.
+            // The disk may be full; the worker connects again.
             return self.disconnect(line);
         };
         let now = (self.ticks)();
@@ -167,7 +167,7 @@ impl<E: Engine> WorkerPool<E> {
         self.reply(line, epoch, welcome);
     }
 
-    /// Connections on which this worker has said who it is.
+    /// Returns the connections on which this worker has identified itself.
     fn connections_of(&self, worker: WorkerId) -> impl Iterator<Item = u64> + '_ {
         let lines = self.connections.iter();
         let its = move |stage: HandshakeStage| match stage {
@@ -233,7 +233,7 @@ impl<E: Engine> WorkerPool<E> {
         };
         let nodes = capacity.nodes;
         let epoch = post.incarnation_number();
-        // The life may have ended since it was said that it goes on.
+        // The incarnation may have ended since the welcome.
         let fits = post.incarnation.is_some_and(|life| life.nodes.len == nodes);
         if !(1..=MAX_NODES).contains(&nodes) {
             let why = format!("expected a worker with 1 to {MAX_NODES} nodes, found {nodes}");
@@ -247,7 +247,7 @@ impl<E: Engine> WorkerPool<E> {
             let running: BTreeSet<AttemptKey> = running.into_iter().collect();
             post.connection = Some(line);
             post.reported_running = Some(running.clone());
-            // Before anything else is sent there: that is not among them yet.
+            // Comes before anything else is sent there, as new attempts are not in this report.
             self.reconcile_running(worker, &running);
         } else {
             post.offer = Some(line);
@@ -260,8 +260,9 @@ impl<E: Engine> WorkerPool<E> {
         }
     }
 
-    /// What a worker says of attempts that it was never given is not believed; what it says again
-    /// of those that are done with, it need not say any more.
+    /// Takes reports of attempts. Reports of attempts that were never sent to this worker are
+    /// ignored; repeated ends of finished attempts are acknowledged, so that the worker stops
+    /// reporting them.
     fn on_reports(&mut self, worker: WorkerId, reports: Vec<AttemptReport>) {
         let is_its = |report: &AttemptReport| {
             let seat = self.locations.get(&report.attempt);
@@ -277,7 +278,8 @@ impl<E: Engine> WorkerPool<E> {
     }
 }
 
-/// A task that was ended because its worker lost touch or went, or its host did, was lost, not finished.
+/// Turns an eviction into a loss: a task that was ended because its worker lost contact or left, or
+/// its host did, has not finished.
 pub(super) fn lost_if_evicted(report: AttemptReport) -> AttemptReport {
     match report.event {
         AttemptEvent::Ended(ended) if ended.killed == Some(KillReason::Evicted) => AttemptReport {

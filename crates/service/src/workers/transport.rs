@@ -1,4 +1,4 @@
-//! The way from a worker to its service.
+//! The transport from a worker to its service.
 
 use std::io;
 use std::path::PathBuf;
@@ -17,26 +17,26 @@ use tokio::net::UnixStream;
 use crate::api::types::ErrorResponse;
 use crate::net::{RemoteError, RemoteService};
 
-/// What a connection is made into, once the service has said yes.
+/// Protocol name of an upgraded connection.
 pub(crate) const PROTOCOL: &str = "tollgate-worker";
-/// The path that workers come to.
+/// Path of the worker endpoint.
 pub(crate) const PATH: &str = "/v1/work";
-/// How long the service may take to answer.
+/// Timeout for the service's answer.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A connection that both sides say frames on.
+/// A connection that carries frames in both directions.
 pub(super) type UpgradedStream = TokioIo<Upgraded>;
 
-/// Where the service is.
+/// The address of the service.
 #[derive(Clone, Debug)]
 pub enum WorkerTransport {
-    /// At a Unix socket, which may lead to another host through ssh.
+    /// A Unix socket, which ssh may forward to another host.
     Socket(PathBuf),
-    /// Elsewhere, over TCP with TLS.
+    /// A remote service, over TCP with TLS.
     Remote(Box<RemoteService>),
 }
 
-/// Why there is no connection.
+/// An error of a connection to the service.
 #[derive(Debug, thiserror::Error)]
 pub enum TransportError {
     /// The socket cannot be reached.
@@ -44,33 +44,33 @@ pub enum TransportError {
     Socket {
         /// The socket.
         socket: PathBuf,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
-    /// A service elsewhere cannot be spoken to.
+    /// A remote service cannot be reached.
     #[error(transparent)]
     Remote(#[from] RemoteError),
-    /// It broke off.
+    /// The connection broke.
     #[error("the connection to the service broke: {0}")]
     Broken(#[from] hyper::Error),
-    /// It took too long.
+    /// The service did not answer in time.
     #[error("the service does not answer")]
     Timeout,
-    /// The request cannot be made.
+    /// The request cannot be built.
     #[error("the request cannot be made: {0}")]
     Request(#[from] hyper::http::Error),
-    /// The service says no.
+    /// The service refuses the connection.
     #[error("the service refuses the connection: {}", problem.error)]
     Refused {
-        /// With this status.
+        /// The HTTP status.
         status: StatusCode,
-        /// In these words.
+        /// The service's error message.
         problem: ErrorResponse,
     },
 }
 
 impl TransportError {
-    /// Whether to try again is of no use.
+    /// Returns whether another try is of no use.
     pub fn is_final(&self) -> bool {
         match self {
             Self::Refused { status, .. } => {
@@ -82,7 +82,7 @@ impl TransportError {
         }
     }
 
-    /// What to do about it.
+    /// Returns a hint for the user.
     pub fn hint(&self) -> Option<&str> {
         match self {
             Self::Refused { problem, .. } => problem.hint.as_deref(),
@@ -93,7 +93,7 @@ impl TransportError {
 }
 
 impl WorkerTransport {
-    /// A connection on which frames can be said.
+    /// Opens a connection for frames.
     pub(super) async fn connect(&self) -> Result<UpgradedStream, TransportError> {
         match self {
             Self::Socket(socket) => {
@@ -134,7 +134,7 @@ async fn upgrade(
 ) -> Result<UpgradedStream, TransportError> {
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
     tokio::spawn(async move {
-        // Whoever waits for an answer is told that the connection broke.
+        // The pending request fails with the broken connection.
         let _ = connection.with_upgrades().await;
     });
     let mut request = Request::builder()

@@ -1,4 +1,4 @@
-//! A service over an engine that runs nothing, for the tests of the keeper.
+//! A service on an engine that runs nothing, for the tests of the controller.
 
 #![allow(dead_code)] // Each test is a crate of its own and uses a part of this.
 
@@ -17,7 +17,7 @@ use tollgate_service::controller::{Controller, ControllerRequest, RequestError, 
 use tollgate_service::core::{AdmissionRules, Submission, SubmissionOptions, SubmitOutcome};
 use tollgate_service::store::{JobProgram, JobRow, Store, StoreReader};
 
-/// A service in a folder, on a machine that outlives it.
+/// A service in a data directory, on a host that survives restarts.
 pub(crate) struct TestCluster {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) world: SimHost,
@@ -47,7 +47,7 @@ impl TestCluster {
         self.folder.path().join("tollgate.db")
     }
 
-    /// Kills the service, if there is one, and starts the next.
+    /// Kills the service, if it runs, and starts the next one.
     pub(crate) fn restart(&mut self) {
         self.keeper = None;
         let store = Store::open(&self.store()).unwrap();
@@ -73,7 +73,8 @@ impl TestCluster {
         self.tick(Vec::new());
     }
 
-    /// Second by second, so that what ends makes room for what comes next.
+    /// Advances the time second by second, so that jobs that end free their nodes for the next
+    /// ones.
     pub(crate) fn advance(&mut self, secs: i64) {
         let now = self
             .clock
@@ -86,7 +87,7 @@ impl TestCluster {
         }
     }
 
-    /// Puts one question before the keeper and takes the answer.
+    /// Sends a request to the controller and returns its response.
     pub(crate) fn request<T>(
         &mut self,
         question: impl FnOnce(oneshot::Sender<Result<T, RequestError>>) -> ControllerRequest,
@@ -96,7 +97,7 @@ impl TestCluster {
         answer.try_recv().unwrap()
     }
 
-    /// A job with 100 s to its deadline and 1,000 credits.
+    /// Submits a job with a deadline of 100 s and a budget of 1,000 credits.
     pub(crate) fn submit(
         &mut self,
         words: &[&str],

@@ -1,4 +1,4 @@
-//! A service that listens, over an engine that runs nothing.
+//! A service with open sockets, on an engine that runs nothing.
 
 #![allow(dead_code)] // Each test uses a part of this.
 
@@ -27,15 +27,15 @@ use tollgate_service::store::Store;
 
 use super::rules;
 
-/// The time, for ever.
+/// The time, which stands still.
 pub(crate) const NOW: Instant = Instant::from_secs(1);
 
 pub(crate) struct TestService {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) keyring: Arc<CredentialStore>,
-    /// Where it listens with TLS.
+    /// Its TLS address.
     pub(crate) address: SocketAddr,
-    /// The key that it shows there.
+    /// Fingerprint of its TLS key.
     pub(crate) fingerprint: Fingerprint,
     stop: watch::Sender<bool>,
     door: ControllerHandle,
@@ -48,12 +48,12 @@ impl TestService {
         Self::with_keys(limits, Vec::new())
     }
 
-    /// One whose settings name these keys.
+    /// Starts a service whose configuration has these credentials.
     pub(crate) fn with_keys(limits: ServiceLimits, keys: Vec<Credential>) -> Self {
         Self::start("fcfs", limits, keys)
     }
 
-    /// One that decides by this policy.
+    /// Starts a service with this policy.
     pub(crate) fn with_policy(policy: &str) -> Self {
         Self::start(policy, ServiceLimits::default(), Vec::new())
     }
@@ -154,10 +154,10 @@ impl TestService {
         UnixStream::connect(self.socket()).unwrap()
     }
 
-    /// All that is answered to these bytes until the service hangs up.
+    /// Sends these bytes and returns everything received until the service closes the connection.
     pub(crate) fn answer_to(&self, bytes: &[u8]) -> String {
         let mut stream = self.connect();
-        // It may have hung up before it was told everything.
+        // The service may close the connection before it has read everything.
         let _ = stream.write_all(bytes);
         read_to_close(stream)
     }
@@ -174,10 +174,10 @@ impl Drop for TestService {
     }
 }
 
-/// All that still comes until the service hangs up.
+/// Returns everything received until the service closes the connection.
 pub(crate) fn read_to_close(mut stream: impl Read) -> String {
     let mut answer = Vec::new();
-    // Hanging up on what was not read yet is an error to the other end.
+    // A connection that is closed with unread data is an error at the other end.
     let _ = stream.read_to_end(&mut answer);
     String::from_utf8_lossy(&answer).into_owned()
 }

@@ -1,4 +1,4 @@
-//! What must hold whatever happens.
+//! Invariants of the simulation.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,10 +11,10 @@ use super::ServiceSimulation;
 
 const LIVE: [&str; 5] = ["queued", "held", "running", "reserved", "dependent"];
 
-/// After every step.
+/// Checks the invariants after a step.
 pub(super) fn invariants(run: &ServiceSimulation) {
     let core = run.controller().core();
-    // Nodes, shares, the policy's index, and that gate and service know the same jobs.
+    // Covers nodes, shares, the policy's index, and that gate and service have the same jobs.
     if let Err(violation) = core.check_invariants() {
         panic!("at {}: {violation:?}", run.now());
     }
@@ -38,7 +38,7 @@ pub(super) fn invariants(run: &ServiceSimulation) {
     ledger(run, &rows);
 }
 
-/// Every job by its number.
+/// Returns every job by number.
 fn rows(run: &ServiceSimulation) -> BTreeMap<u64, JobRow> {
     let reader = Store::open(&run.store()).unwrap().reader().unwrap();
     let all = JobFilter {
@@ -49,7 +49,7 @@ fn rows(run: &ServiceSimulation) -> BTreeMap<u64, JobRow> {
     rows.into_iter().map(|row| (row.id, row)).collect()
 }
 
-/// Each task of an array is somewhere, once, and the store counts them as they are.
+/// Checks that each task of an array has exactly one state, and that the stored counts match.
 fn arrays(run: &ServiceSimulation, rows: &BTreeMap<u64, JobRow>) {
     let reader = Store::open(&run.store()).unwrap().reader().unwrap();
     for row in rows.values() {
@@ -70,7 +70,7 @@ fn arrays(run: &ServiceSimulation, rows: &BTreeMap<u64, JobRow>) {
         assert_eq!(sum, array.tasks.len(), "array {}", row.id);
         for (state, count) in counted {
             let there = tasks.iter().filter(|task| task.state == state).count() as u64;
-            // Whether one that has not come into being waits for others is the array's to say.
+            // The state of a task that was not created yet depends on the array.
             let asleep = ["dependent", "held"].contains(&&*row.state);
             assert!(
                 there == count || asleep,
@@ -81,7 +81,7 @@ fn arrays(run: &ServiceSimulation, rows: &BTreeMap<u64, JobRow>) {
     }
 }
 
-/// What the store has added up as jobs ended is what there is.
+/// Checks that the stored totals equal sums over all jobs.
 fn totals(run: &ServiceSimulation) {
     let connection = Connection::open(run.store()).unwrap();
     let sum = |sql: &str| -> Vec<i64> {
@@ -133,8 +133,8 @@ fn totals(run: &ServiceSimulation) {
     );
 }
 
-/// Totals are the sum of the entries, and each task was charged at most once and no more than it was
-/// told; nothing at all if it never ran to its end.
+/// Checks that the totals are the sum of the entries, and that each task was charged at most once
+/// and at most its price. A task that never ended by itself was not charged.
 fn ledger(run: &ServiceSimulation, rows: &BTreeMap<u64, JobRow>) {
     let connection = Connection::open(run.store()).unwrap();
     let sql = "SELECT job, task, kind, amount FROM ledger";
@@ -179,7 +179,7 @@ fn ledger(run: &ServiceSimulation, rows: &BTreeMap<u64, JobRow>) {
     assert_eq!(booked.sum::<Credits>(), total);
 }
 
-/// Once all is quiet.
+/// Checks the final state after all faults have ended.
 pub(super) fn everything_is_over(run: &ServiceSimulation) {
     let left: Vec<u64> = run.controller().core().jobs().into_keys().collect();
     assert_eq!(left, [] as [u64; 0], "these never end");

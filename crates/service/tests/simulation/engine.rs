@@ -1,4 +1,4 @@
-//! An engine that is watched: nothing may be handed in that it was allowed to forget.
+//! An engine that fails the test if an acknowledged attempt is started again.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -9,7 +9,7 @@ use tollgate_engine::{
     LaunchSpec, RunningAttempt, SimEngine, SimHost, WakeCallback,
 };
 
-/// What engines of a world were told they may forget: to hand it in again would run it again.
+/// Attempts that were acknowledged to any engine of a host: starting one again would run it twice.
 pub(super) type AcknowledgedAttempts = Arc<Mutex<BTreeSet<AttemptKey>>>;
 
 pub(super) struct AckTrackingEngine {
@@ -52,7 +52,7 @@ impl Engine for AckTrackingEngine {
     }
 
     fn acknowledge(&mut self, attempts: &[AttemptKey]) -> Result<(), EngineError> {
-        // Also if this fails: it may have been carried out.
+        // Recorded even if the call fails, because the call may have been carried out.
         self.acknowledged.lock().unwrap().extend(attempts);
         self.engine.acknowledge(attempts)
     }

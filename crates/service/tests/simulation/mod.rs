@@ -1,4 +1,4 @@
-//! One run of the simulation.
+//! A run of the simulation.
 
 mod checks;
 mod engine;
@@ -29,23 +29,23 @@ use crate::common::{program, rules, submission};
 use engine::{AckTrackingEngine, AcknowledgedAttempts};
 use random::SplitMix;
 
-/// How much happens in one run.
+/// Number of steps in a run.
 const STEPS: u32 = 80;
 
-/// What the clock on the wall shows when the world begins, so that it can be set back.
+/// Wall-clock time at the start, late enough to be set back.
 const EPOCH: Span = Span::from_secs(10_000);
 
-/// What a crash unwinds with.
+/// The panic payload of a simulated crash.
 struct SimulatedCrash;
 
-/// What goes wrong with the service itself.
+/// Faults of the service itself.
 #[derive(Clone, Copy, Default)]
 struct ServiceFaults {
-    /// So many moments until it crashes.
+    /// Number of failpoints until a crash.
     crash_in: Option<u32>,
-    /// So many writes fail from now on.
+    /// Number of writes that fail from now on.
     writes_fail: u32,
-    /// They fail because the disk is full.
+    /// Whether the writes fail because the disk is full.
     disk_full: bool,
 }
 
@@ -58,11 +58,11 @@ pub(crate) struct ServiceSimulation {
     acknowledged: AcknowledgedAttempts,
     clock: Arc<Mutex<SkewedClock>>,
     trouble: Arc<Mutex<ServiceFaults>>,
-    /// Jobs whose users were told that they were let in, or wait.
+    /// Jobs that were admitted (true) or queued (false).
     acknowledged_jobs: BTreeMap<u64, bool>,
-    /// Jobs that must have finished by an instant, and which one was asked for.
+    /// Jobs with a deadline given as an instant, and that instant.
     requested_due: BTreeMap<u64, Instant>,
-    /// Quotes that somebody was told are held.
+    /// Quotes that were reserved.
     reserved_quotes: BTreeSet<u64>,
     crashes: u32,
 }
@@ -80,14 +80,14 @@ type WaitReceivers = (
     )>,
 );
 
-/// The service's clock on the wall.
+/// The service's wall clock.
 #[derive(Clone, Copy, Default)]
 struct SkewedClock {
-    /// How far it is off, in microseconds.
+    /// Error of the clock, in microseconds.
     off: i64,
-    /// So many looks at it until it is set to be off so far.
+    /// Number of readings until the error changes, and the new error.
     set_in: Option<(u32, i64)>,
-    /// How often it was looked at: each look takes a microsecond.
+    /// Number of readings: each advances the clock by a microsecond.
     looks: i64,
 }
 
@@ -145,7 +145,8 @@ impl ServiceSimulation {
         run
     }
 
-    /// Everything, and then all faults are over and everything ends. How often it crashed.
+    /// Runs all steps, then ends all faults and waits until every job is finished. Returns the
+    /// number of crashes.
     pub(crate) fn run(mut self) -> u32 {
         for _ in 0..STEPS {
             self.step();
@@ -189,7 +190,7 @@ impl ServiceSimulation {
         self.tick(Vec::new());
     }
 
-    /// Lets time pass in the world, and the service take its turn.
+    /// Advances the time and runs a tick of the service.
     fn advance(&mut self, span: Span) {
         let until = self.world.now() + span;
         self.world.advance_to(until);
@@ -228,7 +229,7 @@ impl ServiceSimulation {
             self.clock.lock().unwrap().set_in = Some((looks, off));
         }
         self.tick(asks);
-        // Also of a service that has crashed since.
+        // Responses of a service that has crashed since count too.
         for (due, mut answer) in waiting.0 {
             if let Ok(Ok(verdict)) = answer.try_recv() {
                 if let Some(due) = due {
@@ -291,14 +292,14 @@ impl ServiceSimulation {
         )
     }
 
-    /// Now and then a deadline is an instant, by the clock as its user sees it.
+    /// Returns an instant as deadline in half of the cases, by the clock that the user sees.
     fn due(&mut self, submission: &Submission) -> Option<Instant> {
         let deadline = submission.deadline?;
         let now = self.clock.lock().unwrap().read(self.world.now() + EPOCH);
         self.random.one_in(2).then(|| now + deadline)
     }
 
-    /// Now and then an array, one that waits for others, or one that is held.
+    /// Makes some jobs an array, dependent or held.
     fn plan(&mut self) -> SubmissionOptions {
         let random = &mut self.random;
         let array = random.one_in(4).then(|| {
@@ -333,7 +334,7 @@ impl ServiceSimulation {
         }
     }
 
-    /// Somebody does something with a job.
+    /// Cancels, holds, releases or claims a job.
     fn act(&mut self) {
         let jobs: Vec<u64> = self.acknowledged_jobs.keys().copied().collect();
         let Some(job) = self.random.pick(&jobs) else {
@@ -371,7 +372,7 @@ impl ServiceSimulation {
         }]);
     }
 
-    /// One task vanishes, or all of them with their machine.
+    /// Loses one running attempt, or all of them with their host.
     fn lose(&mut self) {
         let running: Vec<AttemptKey> = self.core_running();
         let all = self.random.one_in(3);
@@ -405,7 +406,7 @@ impl ServiceSimulation {
             report_delay: Span::from_secs(late),
         });
         if self.random.one_in(2) {
-            // What goes wrong at once, one after the other.
+            // Faults that occur in the same tick, one after the other.
             self.submit();
             self.lose();
         }
@@ -416,7 +417,7 @@ impl ServiceSimulation {
         self.restart();
     }
 
-    /// The service is gone, and starts again; that may crash as well.
+    /// Kills the service and starts it again; the start may crash as well.
     fn restart(&mut self) {
         self.keeper = None;
         while self.keeper.is_none() {
@@ -429,7 +430,7 @@ impl ServiceSimulation {
             let begun = catch_unwind(AssertUnwindSafe(|| keeper.reconcile().is_ok()));
             match begun {
                 Ok(true) => self.keeper = Some(keeper),
-                // The engine or the disk failed; next time they may not.
+                // The engine or the disk failed; the next start may succeed.
                 Ok(false) => {}
                 Err(what) if what.is::<SimulatedCrash>() => self.crashes += 1,
                 Err(what) => resume_unwind(what),
@@ -441,7 +442,7 @@ impl ServiceSimulation {
         self.catch_crash(|keeper| keeper.tick(asks));
     }
 
-    /// Does something with the service, and starts the next one if it crashes.
+    /// Runs an action on the service, and restarts the service if the action crashes it.
     fn catch_crash(&mut self, act: impl FnOnce(&mut Controller<AckTrackingEngine>)) {
         let keeper = self.keeper.as_mut().expect("a keeper");
         match catch_unwind(AssertUnwindSafe(|| act(keeper))) {
@@ -451,7 +452,7 @@ impl ServiceSimulation {
         }
     }
 
-    /// Nothing new comes, and what is held back is released: everything ends.
+    /// Releases all held jobs and waits until every job is finished.
     fn drain(&mut self) {
         for _ in 0..400 {
             let jobs: Vec<u64> = self.controller().core().jobs().into_keys().collect();
@@ -467,7 +468,7 @@ impl ServiceSimulation {
                 }]);
             }
             self.advance(Span::from_secs(60));
-            // Clocks are right in the end.
+            // From now on the clock is ahead of every earlier reading.
             self.clock.lock().unwrap().off = 4_000_000_000;
         }
     }
@@ -489,7 +490,7 @@ impl ServiceSimulation {
     }
 }
 
-/// Crashes when its time has come, and fails writes.
+/// Returns an injector that crashes at the chosen failpoint and fails writes.
 fn fault_injector(
     trouble: &Arc<Mutex<ServiceFaults>>,
 ) -> tollgate_service::failpoint::FaultInjector {

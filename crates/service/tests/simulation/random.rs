@@ -1,4 +1,4 @@
-//! Random numbers that are the same everywhere: SplitMix64 (Steele, Lea & Flood 2014).
+//! Random numbers that are identical on every platform: SplitMix64 (Steele, Lea & Flood 2014).
 
 pub(super) struct SplitMix(u64);
 
@@ -15,7 +15,7 @@ impl SplitMix {
         z ^ (z >> 31)
     }
 
-    /// A number below `limit`, which is above 0.
+    /// Returns a number below `limit`, which is above 0.
     pub(super) fn below(&mut self, limit: u64) -> u64 {
         self.next() % limit
     }

@@ -1,4 +1,4 @@
-//! What must hold whatever happens.
+//! Invariants of the simulation.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::run::WorkerSimulation;
 
 const LIVE: [&str; 4] = ["queued", "held", "running", "reserved"];
 
-/// At every moment: of each task at most one attempt runs, and in one place.
+/// Checks at every moment that each task has at most one running attempt on all hosts.
 pub(super) fn nothing_runs_twice(run: &WorkerSimulation) {
     let worlds = run.worlds();
     let mut running: BTreeMap<(u64, u32), AttemptKey> = BTreeMap::new();
@@ -22,7 +22,7 @@ pub(super) fn nothing_runs_twice(run: &WorkerSimulation) {
     }
 }
 
-/// After every step.
+/// Checks the invariants after a step.
 pub(super) fn invariants(run: &WorkerSimulation) {
     let core = run.controller().core();
     if let Err(violation) = core.check_invariants() {
@@ -51,7 +51,8 @@ fn rows(run: &WorkerSimulation) -> BTreeMap<u64, JobRow> {
     rows.into_iter().map(|row| (row.id, row)).collect()
 }
 
-/// Totals are the sum of the entries, and no job is charged twice, or for what it did not finish.
+/// Checks that the totals are the sum of the entries, that no job is charged twice, and that only
+/// finished or cancelled jobs are charged.
 fn ledger(run: &WorkerSimulation, rows: &BTreeMap<u64, JobRow>) {
     let connection = Connection::open(run.store()).unwrap();
     let sql = "SELECT job, kind, amount FROM ledger";
@@ -78,7 +79,7 @@ fn ledger(run: &WorkerSimulation, rows: &BTreeMap<u64, JobRow>) {
     assert_eq!(booked.sum::<Credits>(), total);
 }
 
-/// Once all is quiet.
+/// Checks the final state after all faults have ended.
 pub(super) fn everything_is_over(run: &WorkerSimulation) {
     let left: Vec<u64> = run.controller().core().jobs().into_keys().collect();
     assert_eq!(left, [] as [u64; 0], "these never end");

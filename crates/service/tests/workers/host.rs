@@ -1,4 +1,4 @@
-//! A host with a worker on it.
+//! A host with a worker.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -13,14 +13,14 @@ use crate::network::{NetworkDelivery, SimNetwork};
 
 pub(super) struct WorkerHost {
     number: usize,
-    /// What is on its disk: a name that is drawn once, and what the worker remembers.
+    /// Contents of the disk: an identity that is drawn once, and the worker's persistent state.
     identity: String,
     disk: Arc<Mutex<AgentPersistentState>>,
     pub(super) world: SimHost,
     acknowledged: AcknowledgedAttempts,
     hand: Option<WorkerAgent<AckTrackingEngine>>,
     pub(super) line: Option<u64>,
-    /// What has arrived since the worker was stopped; None while it goes on.
+    /// Deliveries that arrived while the worker is stopped; None while it is not.
     stopped: Option<Vec<(u64, NetworkDelivery)>>,
     dial_at: Duration,
 }
@@ -47,7 +47,7 @@ impl WorkerHost {
         }
     }
 
-    /// Starts the worker, if there is none.
+    /// Starts the worker if it is not running.
     pub(super) fn start(&mut self) {
         if self.hand.is_some() {
             return;
@@ -74,7 +74,7 @@ impl WorkerHost {
         self.hand = Some(WorkerAgent::new(kit, memory));
     }
 
-    /// Kills the worker; what it runs goes on. Whether the other side notices is up to the network.
+    /// Kills the worker; its jobs keep running. The network decides whether the service notices.
     pub(super) fn kill_worker(&mut self, network: &SimNetwork) {
         self.hand = None;
         self.stopped = None;
@@ -83,7 +83,7 @@ impl WorkerHost {
         }
     }
 
-    /// Switches the host off: what runs is lost, and nobody says so.
+    /// Switches the host off: its jobs are lost, and no message reports the loss.
     pub(super) fn switch_off(&mut self) {
         self.hand = None;
         self.stopped = None;
@@ -93,21 +93,21 @@ impl WorkerHost {
         }
     }
 
-    /// Stops the worker, as Ctrl-Z does: its connection stays, and so does its end of the engine.
+    /// Stops the worker, as Ctrl-Z does: the connection and the engine stay open.
     pub(super) fn stop_worker(&mut self) {
         if self.hand.is_some() && self.stopped.is_none() {
             self.stopped = Some(Vec::new());
         }
     }
 
-    /// Lets a worker go on that was stopped: it hears all at once what has arrived.
+    /// Continues a stopped worker, which then receives all pending deliveries at once.
     pub(super) fn resume_worker(&mut self, network: &SimNetwork, now: Duration) {
         for (line, parcel) in self.stopped.take().unwrap_or_default() {
             self.on_delivery(line, parcel, network, now);
         }
     }
 
-    /// Asks the worker to go for good.
+    /// Asks the worker to leave for good.
     pub(super) fn ask_to_leave(&mut self) {
         if let Some(hand) = &mut self.hand {
             hand.request_departure();
@@ -122,8 +122,8 @@ impl WorkerHost {
         self.hand.as_ref().is_some_and(WorkerAgent::is_registered)
     }
 
-    /// A moment of the worker's life, and of its runner's, which has a lease to keep. A new connection, if
-    /// there is one.
+    /// Runs one tick of the worker and its runner, which has a lease to renew. Returns a new
+    /// connection, if any.
     pub(super) fn tick(
         &mut self,
         network: &SimNetwork,
@@ -148,7 +148,7 @@ impl WorkerHost {
         line
     }
 
-    /// A word of the service.
+    /// Delivers a frame of the service.
     pub(super) fn on_delivery(
         &mut self,
         line: u64,
@@ -194,7 +194,7 @@ impl WorkerHost {
     }
 }
 
-/// A time of the simulation as an instant of its worlds.
+/// Converts a time of the simulation to an instant of the hosts.
 pub(super) fn instant(now: Duration) -> Instant {
     let micros = i64::try_from(now.as_micros()).expect("a short run");
     Instant::ZERO + Span::from_micros(micros)

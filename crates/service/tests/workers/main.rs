@@ -1,11 +1,11 @@
-//! The service and workers on other hosts under a seeded simulation in which everything goes wrong
-//! between them: words are late, doubled, out of order or lost, connections break or fall silent, workers
-//! and whole hosts vanish and come back, the service crashes, and its clock jumps.
+//! The service and workers on other hosts under a seeded simulation with many faults between them:
+//! frames are late, duplicated, out of order or lost, connections break or fall silent, workers and
+//! whole hosts vanish and come back, the service crashes, and its clock jumps.
 //!
-//! After every second nothing runs twice at once, wherever; after every step no job is lost, no node is
-//! given away twice, and the ledger is the sum of its entries.
+//! After every second no task runs twice at once on any host. After every step no job is lost, no
+//! node is allocated twice, and the ledger is the sum of its entries.
 //!
-//! A failing seed prints the command that replays it. `TOLLGATE_SEEDS=5000` tries so many.
+//! A failing seed prints the command that replays it. `TOLLGATE_SEEDS=5000` runs 5,000 seeds.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -23,11 +23,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use run::{RunCounts, WorkerSimulation};
 
-/// How many seeds the usual test tries.
+/// Number of seeds of a normal test run.
 const SEEDS: u64 = 20;
 
 #[test]
-fn whatever_happens_to_workers_nothing_is_lost_or_runs_twice_at_once() {
+fn worker_failures_lose_no_job_and_never_run_an_attempt_twice() {
     let number = |variable: &str| std::env::var(variable).ok()?.parse::<u64>().ok();
     let seeds = match number("TOLLGATE_SEED") {
         Some(seed) => seed..seed + 1,

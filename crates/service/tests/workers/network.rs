@@ -1,4 +1,4 @@
-//! What lies between workers and the service.
+//! The simulated network between workers and the service.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -9,7 +9,7 @@ use tollgate_service::workers::protocol::{ServerMessage, WorkerFrame, WorkerMess
 
 use crate::random::SplitMix;
 
-/// Connections, and what is under way on them. Clones are the same network.
+/// The connections with the frames in flight. Clones share the same network.
 #[derive(Clone)]
 pub(super) struct SimNetwork(Arc<Mutex<NetworkState>>);
 
@@ -17,23 +17,23 @@ struct NetworkState {
     random: SplitMix,
     now: Duration,
     weather: NetworkFaults,
-    /// Which host each connection is of.
+    /// Host of each connection.
     lines: BTreeMap<u64, usize>,
     last_line: u64,
     mail: Vec<InFlightFrame>,
     sent: u64,
 }
 
-/// What goes wrong.
+/// The faults of the network.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NetworkFaults {
-    /// Words may take so many milliseconds.
+    /// Maximum delay of a frame, in milliseconds.
     pub(super) max_delay_ms: u64,
-    /// One in so many comes twice; none if 0.
+    /// One frame in this many arrives twice; 0 for none.
     pub(super) duplicate_one_in: u64,
-    /// Words overtake each other.
+    /// Whether frames may overtake each other.
     pub(super) out_of_order: bool,
-    /// Hosts that nothing reaches and that reach nobody.
+    /// Hosts without a network.
     pub(super) partitioned: BTreeSet<usize>,
 }
 
@@ -44,16 +44,16 @@ struct InFlightFrame {
     parcel: NetworkDelivery,
 }
 
-/// What arrives.
+/// A delivery to one end of a connection.
 #[derive(Clone)]
 pub(super) enum NetworkDelivery {
-    /// At the service.
+    /// A frame for the service.
     Service(WorkerFrame<WorkerMessage>),
-    /// At the service: the connection is gone.
+    /// The service's end: the connection is closed.
     ServiceClosed,
-    /// At a worker.
+    /// A frame for a worker.
     Worker(WorkerFrame<ServerMessage>),
-    /// At a worker: the connection is gone.
+    /// The worker's end: the connection is closed.
     WorkerClosed,
 }
 
@@ -84,7 +84,7 @@ impl SimNetwork {
         change(&mut self.lock().weather);
     }
 
-    /// A new connection of this host; none if it is cut off.
+    /// Opens a connection from a host; None if the host has no network.
     pub(super) fn connect(&self, host: usize) -> Option<(u64, Box<dyn FrameSink>)> {
         let mut inside = self.lock();
         if inside.weather.partitioned.contains(&host) {
@@ -134,7 +134,7 @@ impl SimNetwork {
         }
     }
 
-    /// What has arrived by `now`, in order.
+    /// Returns the deliveries due by `now`, in order.
     pub(super) fn arrived(&self, now: Duration) -> Vec<(u64, NetworkDelivery)> {
         let mut inside = self.lock();
         inside.now = now;

@@ -1,4 +1,4 @@
-//! One run of the simulation.
+//! A run of the simulation.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,19 +26,19 @@ use crate::host::{WorkerHost, instant};
 use crate::network::{NetworkDelivery, SimNetwork};
 use crate::random::SplitMix;
 
-/// How much happens in one run.
+/// Number of steps in a run.
 const STEPS: u32 = 80;
 const HOSTS: usize = 2;
-/// How closely leases and words are looked at.
+/// Resolution of the simulation of leases and frames.
 const MOMENT: Duration = Duration::from_secs(1);
 
-/// What the runs have gone through.
+/// Counts over all runs.
 #[derive(Clone, Copy, Default)]
 pub(super) struct RunCounts {
     crashes: u32,
-    /// Workers that were given up.
+    /// Number of lost workers.
     workers_lost: u32,
-    /// Jobs that ran on workers to their end.
+    /// Number of attempts seen running on workers.
     jobs_on_workers: u32,
 }
 
@@ -49,7 +49,7 @@ impl RunCounts {
         self.jobs_on_workers += other.jobs_on_workers;
     }
 
-    /// A simulation in which nothing happens proves nothing.
+    /// Checks that the runs were not trivial.
     pub(super) fn check(self) {
         assert!(self.crashes > 0, "no service crashed");
         assert!(self.workers_lost > 0, "no worker was given up");
@@ -68,9 +68,9 @@ pub(super) struct WorkerSimulation {
     rules: AdmissionRules,
     keeper: Option<Controller<AckTrackingEngine>>,
     acknowledged: AcknowledgedAttempts,
-    /// How far the service's clock on the wall is off, in microseconds.
+    /// Error of the service's wall clock, in microseconds.
     clock_is_off: Arc<Mutex<i64>>,
-    /// Jobs whose users were told that they were let in, or wait.
+    /// Jobs that were admitted (true) or queued (false).
     pub(super) acknowledged_jobs: BTreeMap<u64, bool>,
     seen: RunCounts,
 }
@@ -108,7 +108,7 @@ impl WorkerSimulation {
         run
     }
 
-    /// Everything, and then all faults are over and everything ends.
+    /// Runs all steps, then ends all faults and waits until every job is finished.
     pub(super) fn run(mut self) -> RunCounts {
         for _ in 0..STEPS {
             self.step();
@@ -183,7 +183,7 @@ impl WorkerSimulation {
         self.tick(Vec::new());
     }
 
-    /// Lets so many seconds pass, everywhere.
+    /// Advances the time on all hosts.
     fn advance(&mut self, secs: u64) {
         for _ in 0..secs {
             self.now += MOMENT;
@@ -282,7 +282,7 @@ impl WorkerSimulation {
         (submission, [word.to_owned(), secs.to_string()])
     }
 
-    /// Somebody does something with a job.
+    /// Cancels, holds or releases a job.
     fn act(&mut self) {
         let jobs: Vec<u64> = self.acknowledged_jobs.keys().copied().collect();
         let Some(job) = self.random.pick(&jobs) else {
@@ -306,7 +306,7 @@ impl WorkerSimulation {
         }]);
     }
 
-    /// The service is gone, with all its connections, and starts again.
+    /// Kills the service, which drops all connections, and starts it again.
     fn restart(&mut self) {
         self.keeper = None;
         let store = Store::open(&self.store()).expect("the store opens");
@@ -343,7 +343,7 @@ impl WorkerSimulation {
         self.seen.jobs_on_workers += running.count() as u32;
     }
 
-    /// Nothing new comes, and what is held back is released: everything ends.
+    /// Releases all held jobs and waits until every job is finished.
     fn drain(&mut self) {
         for _ in 0..40 {
             for host in &mut self.hosts {
@@ -355,7 +355,7 @@ impl WorkerSimulation {
                 self.command(ServiceCommand::Release { job, tasks: None });
             }
             self.advance(150);
-            // Clocks are right in the end.
+            // From now on the clock is ahead of every earlier reading.
             *self.clock_is_off.lock().unwrap() = 4_000_000_000;
             if jobs.is_empty() {
                 return;

@@ -1,4 +1,4 @@
-//! When users come: by hour, week-end and term, while the room is open.
+//! The log-in rate over time: by hour, weekend and term, while the room is open.
 
 use super::settings::UserBehaviour;
 
@@ -11,10 +11,10 @@ pub(super) const HOURS: [f64; 24] = [
 pub(super) const HOUR_S: f64 = 3600.0;
 const DAY_HOURS: usize = 24;
 
-/// Weeks of the year in which there is teaching.
+/// Weeks of the year with teaching.
 const TERM: [std::ops::RangeInclusive<usize>; 3] = [3..=12, 17..=23, 38..=49];
 
-/// Opening hours of a room. Tasks may use it when it is shut.
+/// Opening hours of a room. Tasks may use the room when it is shut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpeningHours {
     /// From nine to five on working days.
@@ -26,10 +26,10 @@ pub enum OpeningHours {
 }
 
 impl OpeningHours {
-    /// All of them.
+    /// All opening hours.
     pub const ALL: [Self; 3] = [Self::Teaching, Self::Evening, Self::Always];
 
-    /// Whether it is open in an hour of the year.
+    /// Returns true if the room is open in an hour of the year.
     fn is_open(self, hour: usize) -> bool {
         let working_day = hour / DAY_HOURS % 7 < 5;
         let hours = match self {
@@ -41,13 +41,14 @@ impl OpeningHours {
     }
 }
 
-/// How the expected number of log-ins grows over the year in one kind of room.
+/// The growth of the expected number of log-ins over the year in one kind of room.
 #[derive(Clone, Debug)]
 pub(super) struct LoginCalendar {
     opening: OpeningHours,
-    /// By hour of the year: the weight.
+    /// The weight, by hour of the year.
     weights: Vec<f64>,
-    /// By hour of the year: weight x seconds up to its beginning; one more than there are hours.
+    /// By hour of the year: weight x seconds up to its beginning; one entry more than there are
+    /// hours.
     sums: Vec<f64>,
 }
 
@@ -77,8 +78,8 @@ impl LoginCalendar {
         }
     }
 
-    /// The second at which weight x seconds has grown by `growth` since second `from_s`; none if
-    /// the year ends before.
+    /// Returns the second at which weight x seconds has grown by `growth` since second `from_s`;
+    /// None if the year ends before.
     pub(super) fn after(&self, from_s: f64, growth: f64) -> Option<f64> {
         let mut hour = (from_s / HOUR_S) as usize;
         let weight = self.weights.get(hour)?;
@@ -96,7 +97,7 @@ impl LoginCalendar {
         self.opening.is_open((at_s / HOUR_S) as usize)
     }
 
-    /// The next closing time after second `from_s`, at which the room is open.
+    /// Returns the next closing time after second `from_s`, at which the room is open.
     pub(super) fn closes_after(&self, from_s: f64) -> f64 {
         let hour = (from_s / HOUR_S) as usize;
         let midnight = (hour / DAY_HOURS * DAY_HOURS) as f64 * HOUR_S;
@@ -129,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn growth_skips_the_hours_in_which_nobody_comes() {
+    fn growth_skips_hours_without_logins() {
         let teaching = calendar(OpeningHours::Teaching);
         // Out of term: 0.35 x 0.80 in the first hour.
         let first = 0.35 * 0.80 * HOUR_S;

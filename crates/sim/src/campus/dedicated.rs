@@ -8,17 +8,17 @@ use tollgate_policy::retry;
 
 use super::tasks::{CampusTask, TaskFate};
 
-/// First come, first served; a task runs from its beginning, without transfer, until it ends, its
-/// user takes it away, or it has had its time.
+/// A first-come-first-served queue. A task runs from its beginning, without transfer, until it
+/// ends, its user cancels it, or it reaches the time limit.
 #[derive(Clone, Debug)]
 pub(super) struct DedicatedQueue {
     max_attempt: Span,
     computers: u32,
     queue: VecDeque<u32>,
-    /// Who runs, by when that ends.
+    /// The running tasks, by end.
     running: BinaryHeap<Reverse<(Instant, u32)>>,
     busy: Span,
-    /// How many tasks were started.
+    /// Number of tasks started.
     pub(super) started: u32,
 }
 
@@ -34,12 +34,12 @@ impl DedicatedQueue {
         }
     }
 
-    /// When the next of its tasks ends.
+    /// Returns the end of the next task to end.
     pub(super) fn next_end(&self) -> Option<Instant> {
         self.running.peek().map(|&Reverse((end, _))| end)
     }
 
-    /// How many computers are neither taken nor waited for.
+    /// Returns the number of computers that are neither taken nor waited for.
     pub(super) fn free(&self) -> u32 {
         let wanted = self.running.len() + self.queue.len();
         self.computers.saturating_sub(wanted as u32)
@@ -49,7 +49,7 @@ impl DedicatedQueue {
         self.queue.push_back(task);
     }
 
-    /// A task that ends at `now`, if there is one, and how.
+    /// Removes and returns a task that ends at `now`, if there is one, and its fate.
     pub(super) fn pop_ended(
         &mut self,
         tasks: &[CampusTask],
@@ -70,7 +70,7 @@ impl DedicatedQueue {
         Some((number, fate))
     }
 
-    /// Starts who waits; says which tasks were taken away before they came to it.
+    /// Starts waiting tasks; returns the tasks that were cancelled before their turn.
     pub(super) fn start(&mut self, tasks: &[CampusTask], now: Instant, end: Instant) -> Vec<u32> {
         let mut removed = Vec::new();
         while self.running.len() < self.computers as usize
@@ -89,7 +89,7 @@ impl DedicatedQueue {
         removed
     }
 
-    /// What was drawn from the origin to `end`, and what of it while tasks were there.
+    /// Returns the energy drawn from the origin to `end`, and the part of it drawn while tasks ran.
     pub(super) fn energy(&self, power: &Power, end: Instant) -> (Energy, Energy) {
         let all_us = end.as_micros().saturating_mul(self.computers.into());
         let free = Span::from_micros(all_us) - self.busy;

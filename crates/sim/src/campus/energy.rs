@@ -1,12 +1,12 @@
-//! Energy: how long each computer was active, idle and asleep.
+//! Energy: the active, idle and sleeping time of each computer.
 
 use tollgate_model::{Energy, Instant, NodeId, Power, Span};
 
 use super::layout::CampusLayout;
 use super::sessions::CampusSessions;
 
-/// Reads what computers draw, from when somebody comes and leaves. Users and tasks wake a computer
-/// at once; left alone it stays awake for a while.
+/// A meter that derives the computers' energy from arrivals and departures of users and tasks.
+/// Users and tasks wake a computer at once; an unused computer stays awake for a while.
 #[derive(Clone, Debug)]
 pub(super) struct EnergyMeter {
     stays_awake: Span,
@@ -17,9 +17,9 @@ pub(super) struct EnergyMeter {
 struct ComputerStateTimes {
     active: Span,
     idle: Span,
-    /// Since when nobody is there; none if nobody ever was.
+    /// The instant since which the computer is unused; None if it was never used.
     idle_since: Option<Instant>,
-    /// Since when somebody is there.
+    /// The instant since which the computer is in use.
     active_since: Option<Instant>,
 }
 
@@ -39,7 +39,7 @@ impl EnergyMeter {
         self.readings[node.index()].departure(now);
     }
 
-    /// What was drawn from the origin to `end`.
+    /// Returns the energy drawn from the origin to `end`.
     pub(super) fn total(mut self, layout: &CampusLayout, end: Instant) -> Energy {
         let span = end.since(Instant::ZERO);
         let readings = self.readings.iter_mut().zip(&layout.computers);
@@ -82,7 +82,7 @@ impl ComputerStateTimes {
     }
 }
 
-/// What the computers would draw if there were users only.
+/// Returns the energy that the computers would draw with users only.
 pub(super) fn without_tasks(
     layout: &CampusLayout,
     sessions: &CampusSessions,
@@ -126,7 +126,8 @@ mod tests {
         let record = vec![vec![session(10, 12), session(14, 15), session(22, 30)]];
         let sessions = CampusSessions::of(record, hour(24));
         let energy = without_tasks(&layout, &sessions, Span::from_secs(3 * 3600));
-        // Asleep 10 h, active 2 + 1 + 2 h, idle 2 h, then 3 of the 7 h after 15, asleep the rest.
+        // Asleep 10 h, active 2 + 1 + 2 h, idle 2 h, then idle 3 of the 7 h after 15, asleep the
+        // rest.
         let expected_kwh = (14.0 + 500.0 + 50.0) / 1000.0;
         assert!((energy.as_kwh() - expected_kwh).abs() < 1e-12);
     }

@@ -1,4 +1,4 @@
-//! What every policy meets alike.
+//! The environment that is the same for every policy.
 
 use tollgate_model::{Energy, Instant, Power, Span};
 use tollgate_policy::select::{ComputerPool, LoginLog};
@@ -25,10 +25,10 @@ pub struct CampusEnvironment {
 }
 
 impl CampusEnvironment {
-    /// The synthetic campus.
+    /// Draws the synthetic campus.
     ///
     /// # Errors
-    /// The first setting that makes no sense.
+    /// Returns the first invalid setting.
     pub fn draw(settings: &CampusConfig) -> Result<Self, CampusConfigError> {
         settings.validate()?;
         let (layout, rooms) = CampusLayout::draw(settings);
@@ -36,8 +36,8 @@ impl CampusEnvironment {
         Ok(Self::of(layout, sessions, tasks::draw(settings), settings))
     }
 
-    /// A campus of records: tasks in order of submission, sessions of each computer. From the
-    /// settings come what happens to allocations, what a computer draws, and the seed.
+    /// Builds a campus from records: tasks in order of submission, sessions of each computer. The
+    /// settings supply the losses of allocations, the power of a computer, and the seed.
     pub fn of(
         layout: CampusLayout,
         sessions: CampusSessions,
@@ -59,37 +59,37 @@ impl CampusEnvironment {
         }
     }
 
-    /// The end of the year.
+    /// Returns the end of the year.
     pub const fn horizon(&self) -> Instant {
         self.sessions.horizon()
     }
 
-    /// The computers.
+    /// Returns the computers.
     pub const fn layout(&self) -> &CampusLayout {
         &self.layout
     }
 
-    /// Log-ins.
+    /// Returns the log-ins.
     pub const fn sessions(&self) -> &CampusSessions {
         &self.sessions
     }
 
-    /// What the log-ins of the whole year say about the computers.
+    /// Returns the log-in statistics of the whole year.
     pub const fn log(&self) -> &LoginLog {
         &self.log
     }
 
-    /// The tasks in order of submission.
+    /// Returns the tasks in order of submission.
     pub fn tasks(&self) -> &[CampusTask] {
         &self.tasks
     }
 
-    /// What the computers draw in a year without tasks.
+    /// Returns the energy that the computers draw in a year without tasks.
     pub const fn without_tasks(&self) -> Energy {
         self.without_tasks
     }
 
-    /// The computers, free and asleep.
+    /// Returns the computers, free and asleep.
     pub fn pool(&self) -> ComputerPool {
         ComputerPool::new(self.layout.computers.clone(), self.stays_awake)
     }

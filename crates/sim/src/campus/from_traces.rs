@@ -1,4 +1,4 @@
-//! A campus of records: one's own log-ins and tasks in place of the synthetic ones.
+//! A campus from records: the operator's own log-ins and tasks in place of the synthetic ones.
 
 use tollgate_model::{Instant, NodeId, Span};
 use tollgate_policy::select::CampusComputer;
@@ -12,51 +12,52 @@ use super::sessions::{CampusSessions, UserSession};
 use super::settings::CampusConfig;
 use super::tasks::{CampusTask, TaskTruth};
 
-/// How records are read as a campus.
+/// The options for reading records as a campus.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CampusTraceOptions {
-    /// Computers at each place that the log-ins name; at least 1. Who comes takes the first that
-    /// is free.
+    /// Computers at each place that the log-ins name; at least 1. A user takes the first free
+    /// computer.
     pub computers: u32,
-    /// When every computer is rebooted, after midnight UTC; none if they never are.
+    /// Time of the daily reboot of every computer, after midnight UTC; None if there are no
+    /// reboots.
     pub reboot: Option<Span>,
-    /// Power, what happens to allocations, and how long a session is whose end is not told: drawn
-    /// as on the synthetic campus.
+    /// Power, losses of allocations, and the distribution of session lengths. Sessions without a
+    /// recorded end draw their length as on the synthetic campus.
     pub settings: CampusConfig,
 }
 
-/// What was made of records, beyond what they say.
+/// Notes on the conversion of records, beyond their contents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CampusTraceNotes {
-    /// Sessions without an end: their lengths were drawn.
+    /// Number of sessions without an end: their lengths were drawn.
     pub ends_drawn: usize,
-    /// Log-ins at a place all of whose computers were taken: left out.
+    /// Number of log-ins at a place all of whose computers were taken: dropped.
     pub crowded: usize,
-    /// Jobs that never ran: left out.
+    /// Number of jobs that never ran: dropped.
     pub never_ran: usize,
-    /// Jobs on several processors: each is a task of one computer.
+    /// Number of jobs on several processors: each is a task of one computer.
     pub wide: usize,
-    /// By how many weeks the log-ins were moved to the time of the tasks.
+    /// Number of weeks by which the log-ins were moved to the time of the tasks.
     pub weeks_moved: i64,
-    /// Tasks that their users took away while they waited or ran.
+    /// Number of tasks that their users cancelled while they waited or ran.
     pub removed: usize,
 }
 
-/// Nothing happens at the end of the records any more, so that what waits there may end.
+/// Time after the end of the records without log-ins, so that waiting tasks may end.
 const DRAIN_PERIOD: Span = Span::from_secs(7 * 86_400);
 const WEEK_US: i64 = 7 * 86_400_000_000;
 
 /// The Unix epoch was a Thursday: three days after a Monday.
 const EPOCH_AFTER_MONDAY_US: i64 = 3 * 86_400_000_000;
 
-/// The last Monday, midnight UTC, that is not after a Unix time.
+/// Returns the last Monday, midnight UTC, that is not after a Unix time.
 fn monday(unix: Instant) -> Instant {
     let weeks = (unix.as_micros() + EPOCH_AFTER_MONDAY_US).div_euclid(WEEK_US);
     Instant::from_micros(weeks * WEEK_US - EPOCH_AFTER_MONDAY_US)
 }
 
-/// A campus of log-ins and tasks. Log-ins of another time than that of the tasks are moved by
-/// whole weeks, so that they begin in the same week. None if no job ever ran.
+/// Builds a campus from log-ins and tasks. Log-ins of another time than the tasks' are moved by
+/// whole weeks, so that both begin in the same week. None if no job ever ran.
 pub fn environment(
     trace: &Trace,
     logins: &LoginTrace,
@@ -94,8 +95,9 @@ pub fn environment(
     Some((campus, notes))
 }
 
-/// Every job that ran, in order of submission. One that its user took back is bad: it stays for as
-/// long as it did. Of several attempts the last is what the job needs, if it finished.
+/// Returns every job that ran, in order of submission. A job cancelled by its user is bad: its user
+/// cancels it after the same time as in the record. Of several attempts the last gives the run time
+/// of the job, if that attempt finished.
 fn tasks(trace: &Trace, notes: &mut CampusTraceNotes) -> Vec<CampusTask> {
     let mut tasks = Vec::with_capacity(trace.jobs.len());
     for (row, job) in trace.jobs.iter().enumerate() {
@@ -129,7 +131,7 @@ fn tasks(trace: &Trace, notes: &mut CampusTraceNotes) -> Vec<CampusTask> {
     tasks
 }
 
-/// Sessions by computer, the computers of each place one after another.
+/// Returns the sessions by computer, the computers of each place one after another.
 fn sessions(
     logins: &LoginTrace,
     reading: &CampusTraceOptions,
@@ -155,7 +157,7 @@ fn sessions(
             |computer: &&mut Vec<UserSession>| computer.last().is_none_or(|last| last.to < from);
         match own.iter_mut().find(is_free) {
             Some(computer) => computer.push(UserSession { from, to }),
-            // At a single computer one session goes on into the next.
+            // At a single computer one session continues into the next.
             None if each == 1 => own[0].push(UserSession { from, to }),
             None => notes.crowded += 1,
         }
@@ -163,7 +165,7 @@ fn sessions(
     computers
 }
 
-/// Each place is a cluster; power as on the synthetic campus.
+/// Builds a layout in which each place is a cluster, with the power of the synthetic campus.
 fn layout(computers: usize, reading: &CampusTraceOptions) -> CampusLayout {
     let power = &reading.settings.power;
     let computer = |number: u32| {

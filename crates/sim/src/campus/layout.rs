@@ -1,4 +1,4 @@
-//! Clusters and computers, and when they are rebooted.
+//! Clusters and computers, and their reboot times.
 
 use tollgate_model::{Instant, Span};
 use tollgate_policy::select::CampusComputer;
@@ -18,11 +18,11 @@ const REBOOTS_FOR_S: f64 = 20.0 * 60.0;
 pub struct CampusLayout {
     /// Every computer, cluster by cluster.
     pub computers: Vec<CampusComputer>,
-    /// By computer: at which time of the day it is rebooted; none if it never is.
+    /// By computer: the time of day of its reboot; None if it is never rebooted.
     pub reboots: Vec<Option<Span>>,
 }
 
-/// What the synthetic campus has beside.
+/// The further properties of a synthetic campus.
 #[derive(Clone, Debug)]
 pub(super) struct ClusterUsage {
     /// By cluster.
@@ -32,7 +32,7 @@ pub(super) struct ClusterUsage {
 }
 
 impl CampusLayout {
-    /// The synthetic campus.
+    /// Draws the synthetic campus.
     pub(super) fn draw(settings: &CampusConfig) -> (Self, ClusterUsage) {
         let computers = settings.scaled(settings.computers, 1);
         let clusters = settings.clusters.min(computers);
@@ -71,7 +71,7 @@ impl CampusLayout {
         (layout, rooms)
     }
 
-    /// The next reboot of a computer after `now`, if it is ever rebooted.
+    /// Returns the next reboot of a computer after `now`, if it is ever rebooted.
     pub fn reboot_after(&self, computer: usize, now: Instant) -> Instant {
         let Some(time_of_day) = self.reboots[computer] else {
             return Instant::MAX;
@@ -90,8 +90,8 @@ fn opening(cluster: u32) -> OpeningHours {
     }
 }
 
-/// Divides `count` by weight, at least one each: what is left after rounding down goes to the
-/// greatest remainders. There are at most `count` weights.
+/// Divides `count` by weight, at least one each: the rest after rounding down goes to the greatest
+/// remainders. There are at most `count` weights.
 fn apportion(count: u32, weights: &[f64]) -> Vec<u32> {
     let total: f64 = weights.iter().sum();
     let spare = f64::from(count) - weights.len() as f64;
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_cluster_gets_its_part() {
+    fn computers_are_apportioned_by_cluster_weight() {
         assert_eq!(apportion(10, &[1.0, 1.0, 2.0]), [3, 3, 4]);
         assert_eq!(apportion(3, &[1.0, 100.0, 0.1]), [1, 1, 1]);
         let (layout, rooms) = CampusLayout::draw(&CampusConfig::default());
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn reboots_come_once_a_day() {
+    fn computers_reboot_once_a_day() {
         let layout = CampusLayout {
             computers: Vec::new(),
             reboots: vec![Some(Span::from_secs(5 * 3600)), None],

@@ -1,50 +1,51 @@
-//! What came of a year.
+//! The metrics of a year.
 
 use tollgate_model::{Energy, Span};
 use tollgate_policy::retry::{EvictionFilter, TaskHistory};
 
 use super::tasks::{CampusTask, TaskFate};
 
-/// The measures of a year under one retry and one select policy.
+/// The metrics of a year under one retry and one select policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CampusMetrics {
     /// Tasks that would end on a dedicated computer.
     pub good: TaskGroupMetrics,
-    /// Tasks that would not.
+    /// Tasks that would never end.
     pub bad: TaskGroupMetrics,
-    /// Mean of finish - submission - run time over the good tasks that completed; none if none did.
+    /// Mean of finish - submission - run time over the completed good tasks; None if no good task
+    /// completed.
     pub overhead: Option<Span>,
-    /// What was drawn in the year, less what the same year would have drawn without tasks and
-    /// dedicated computers.
+    /// Energy drawn in the year, less the energy of the same year without tasks and dedicated
+    /// computers.
     pub marginal: Energy,
-    /// What was drawn at active power while tasks held computers.
+    /// Energy drawn at active power while tasks held computers.
     pub attributed: Energy,
     /// The part of `marginal` that dedicated computers drew.
     pub dedicated: Energy,
     /// Allocations of computers to tasks, dedicated ones included.
     pub allocations: u64,
-    /// Tasks that came to dedicated computers.
+    /// Number of tasks sent to dedicated computers.
     pub dedicated_tasks: u32,
 }
 
-/// What became of tasks of one kind.
+/// The metrics of tasks of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TaskGroupMetrics {
-    /// How many there are.
+    /// Number of tasks.
     pub tasks: u32,
-    /// How many ended by themselves.
+    /// Number of tasks that ended by themselves.
     pub completed: u32,
-    /// How many a policy ended.
+    /// Number of tasks that a policy ended.
     pub killed: u32,
-    /// How many their users took away.
+    /// Number of tasks that their users cancelled.
     pub removed: u32,
-    /// How many waited or ran at the end of the year.
+    /// Number of tasks that waited or ran at the end of the year.
     pub unfinished: u32,
-    /// Evictions of all of them.
+    /// Number of evictions of all tasks.
     pub evictions: u64,
-    /// The most evictions of one.
+    /// Maximum number of evictions of one task.
     pub max_evictions: u32,
-    /// How long attempts that were evicted held computers.
+    /// Total time that evicted attempts held computers.
     pub wasted: Span,
 }
 
@@ -63,13 +64,13 @@ impl TaskGroupMetrics {
         self.wasted += seen.accrued(EvictionFilter::All);
     }
 
-    /// Mean evictions of a task; 0 if there is none.
+    /// Returns the mean number of evictions per task; 0 without tasks.
     pub fn mean_evictions(&self) -> f64 {
         self.evictions as f64 / f64::from(self.tasks.max(1))
     }
 }
 
-/// Sums up both kinds.
+/// Computes the metrics of both kinds.
 pub(super) fn groups(
     tasks: &[CampusTask],
     fates: &[TaskFate],

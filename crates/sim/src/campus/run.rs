@@ -1,9 +1,9 @@
-//! The kernel: one retry and one select policy through the year.
+//! The kernel: a year under one retry and one select policy.
 //!
-//! How an attempt ends is known when it starts - the next user, the next reboot and the rest of
-//! the task are - so that every attempt is one event. Users come and go as they did; what happens
-//! at one instant happens in this order: attempts end, users leave, users come, tasks are handed
-//! in, waiting tasks are started.
+//! The end of an attempt is known when it starts, because the next user, the next reboot and the
+//! rest of the task are known; so every attempt is one event. Users come and go independently of
+//! tasks. The order at one instant is: attempts end, users leave, users come, tasks are submitted,
+//! waiting tasks are started.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -23,28 +23,28 @@ use super::metrics::{self, CampusMetrics};
 use super::sessions::MovementKind;
 use super::tasks::{CampusTask, TaskFate};
 
-/// The policies of a year.
+/// The policies of a run.
 #[derive(Clone, Debug)]
 pub struct CampusPolicies {
-    /// Whether evicted tasks are tried again.
+    /// The decision on evicted tasks.
     pub retry: RetryPolicy,
-    /// Which computer gets the next task.
+    /// The choice of the computer for the next task.
     pub select: &'static select::BuiltinSelectPolicy,
 }
 
-/// A year that is over.
+/// The result of a year.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CampusRun {
-    /// What came of it.
+    /// The metrics.
     pub metrics: CampusMetrics,
-    /// By task: how it fared.
+    /// The history of each task.
     pub histories: Vec<TaskHistory>,
-    /// By task: what became of it.
+    /// The fate of each task.
     pub fates: Vec<TaskFate>,
 }
 
 impl CampusRun {
-    /// How the tasks that finished had fared, for policies that compare.
+    /// Returns the histories of the finished tasks, for policies that compare.
     pub fn finished(&self, environment: &CampusEnvironment) -> FinishedTasks {
         let tasks = environment
             .tasks
@@ -59,7 +59,7 @@ impl CampusRun {
     }
 }
 
-/// Lives through the year.
+/// Simulates the year.
 pub fn run_campus(environment: &CampusEnvironment, policies: &CampusPolicies) -> CampusRun {
     let mut kernel = CampusSim::new(environment, policies);
     while let Some(now) = kernel.next() {
@@ -68,7 +68,7 @@ pub fn run_campus(environment: &CampusEnvironment, policies: &CampusPolicies) ->
     kernel.finish()
 }
 
-/// A stream that a policy may draw from.
+/// A random stream for a policy.
 struct PolicyStream(RandomStream);
 
 impl RandomSource for PolicyStream {
@@ -76,18 +76,19 @@ impl RandomSource for PolicyStream {
         self.0.uniform()
     }
 
-    /// The high half of a product with 32 random bits; of no use beyond 2^32, which no campus is.
+    /// Returns the high half of a product with 32 random bits; only valid for `n` up to 2^32, which
+    /// no campus reaches.
     fn below(&mut self, n: usize) -> usize {
         (((self.0.bits() >> 32) * n as u64) >> 32) as usize
     }
 }
 
-/// How an attempt ends.
+/// The ways an attempt ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AttemptEnd {
     Finished,
     Removed,
-    /// It took longer than a policy bears.
+    /// The attempt exceeded the policy's time limit.
     AttemptLimit,
     Evicted(EvictionCause),
 }
@@ -110,9 +111,9 @@ struct CampusSim<'e> {
     dedicated: Option<DedicatedQueue>,
     /// Ends of attempts, by time and computer.
     ends: BinaryHeap<Reverse<(Instant, NodeId)>>,
-    /// By computer.
+    /// By computer: the attempt that holds it.
     attempts: Vec<Option<CampusAttempt>>,
-    /// By computer: when the next user comes.
+    /// By computer: the next log-in.
     next_user: Vec<Instant>,
     next_movement: usize,
     next_task: usize,
@@ -166,7 +167,7 @@ impl<'e> CampusSim<'e> {
         }
     }
 
-    /// When something happens next; none if that is not in this year.
+    /// Returns the next event; None if it is not in this year.
     fn next(&self) -> Option<Instant> {
         let movement = self.environment.movements.get(self.next_movement);
         let task = self.environment.tasks.get(self.next_task);
@@ -179,7 +180,7 @@ impl<'e> CampusSim<'e> {
         (next < self.environment.horizon()).then_some(next)
     }
 
-    /// Everything that happens at `now`.
+    /// Processes all events at `now`.
     fn process_instant(&mut self, now: Instant) {
         while let Some(&Reverse((end, node))) = self.ends.peek()
             && end == now
@@ -315,8 +316,8 @@ impl<'e> CampusSim<'e> {
         self.occupy(node, Occupant::Task, now);
     }
 
-    /// When and how an attempt ends that starts now. Of several ends at one instant the first
-    /// counts: who has finished was not evicted.
+    /// Returns the end of an attempt that starts now, and its kind. Of several ends at one instant
+    /// the first counts: a task that has finished was not evicted.
     fn end_of_attempt(&self, number: u32, node: NodeId, now: Instant) -> (Instant, AttemptEnd) {
         let task: &CampusTask = &self.environment.tasks[number as usize];
         let mut first = (now + task.attempt(), AttemptEnd::Finished);
@@ -339,8 +340,8 @@ impl<'e> CampusSim<'e> {
         first
     }
 
-    /// After how long an attempt is lost, if it is. The same attempt of the same task fares alike
-    /// under every policy.
+    /// Returns the time after which an attempt is lost, if it is. The same attempt of the same task
+    /// has the same loss under every policy.
     fn lost_after(&self, number: u32) -> Option<Span> {
         let losses = &self.environment.losses;
         if losses.probability == 0.0 {
@@ -354,7 +355,7 @@ impl<'e> CampusSim<'e> {
         lost.then(|| Span::from_secs(secs))
     }
 
-    /// Sums up. What still runs at the end of the year is charged until then.
+    /// Computes the result. Attempts still running at the end of the year are charged until then.
     fn finish(mut self) -> CampusRun {
         let end = self.environment.horizon();
         for node in 0..self.attempts.len() {
@@ -389,7 +390,7 @@ impl<'e> CampusSim<'e> {
         }
     }
 
-    /// Tasks that were taken away while they waited, and that nobody came to since.
+    /// Records tasks that were cancelled while they waited and have not reached the head since.
     fn note_removed(&mut self, end: Instant) {
         for (task, fate) in self.environment.tasks.iter().zip(&mut self.fates) {
             if *fate == TaskFate::Unfinished && task.removed() <= end {

@@ -1,4 +1,4 @@
-//! Log-ins: when somebody sits at which computer.
+//! Log-ins: the sessions of users at computers.
 
 use tollgate_model::{Instant, NodeId, Span};
 use tollgate_policy::select::{CampusComputer, HOURS_OF_WEEK, LoginLog, hour_of_week};
@@ -8,59 +8,60 @@ use super::calendar::{LoginCalendar, OpeningHours};
 use super::layout::ClusterUsage;
 use super::settings::{CampusConfig, UserBehaviour};
 
-/// Somebody sits at a computer.
+/// A session of a user at a computer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UserSession {
-    /// Since then.
+    /// The log-in.
     pub from: Instant,
-    /// Until then; later than `from`.
+    /// The log-out; later than `from`.
     pub to: Instant,
 }
 
-/// All sessions within a time that starts at the origin.
+/// All sessions within a period that starts at the origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CampusSessions {
     horizon: Instant,
-    /// By computer, in order; no two of one computer overlap or touch.
+    /// By computer, in order; no two sessions of one computer overlap or touch.
     sessions: Vec<UserSession>,
-    /// Where those of each computer begin; one more than there are computers.
+    /// Index of each computer's first session; one entry more than there are computers.
     first: Vec<usize>,
 }
 
-/// Somebody comes to a computer or leaves it.
+/// A log-in or log-out at a computer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct UserMovement {
     pub(super) at: Instant,
-    /// When the next user comes to this computer; never if none does. It stands here because the
-    /// kernel reads movements one after another, and would have to look far away for it.
+    /// The next log-in at this computer; never if no user comes again. It is stored here because
+    /// the kernel reads movements in sequence, and a lookup elsewhere would miss the cache.
     pub(super) next: Instant,
     pub(super) node: NodeId,
     pub(super) kind: MovementKind,
 }
 
-/// What users do.
+/// The kind of a movement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum MovementKind {
     Departure,
     Arrival,
 }
 
-/// The next user comes at least so much later.
+/// Minimum time until the next user comes.
 const MIN_GAP_S: f64 = 5.0;
 
-/// Who stands by takes over after so much, and an exponential time of so much on average.
+/// The next user in line takes over after `HANDOVER_S` plus an exponential time of mean
+/// `HANDOVER_MEAN_S`.
 const HANDOVER_S: f64 = 36.0;
 const HANDOVER_MEAN_S: f64 = 72.0;
 
 const MIN_SESSION_S: f64 = 60.0;
 const MAX_SESSION_S: f64 = 12.0 * 3600.0;
 
-/// The rate is adjusted at most so often.
+/// Maximum number of adjustments of the rate.
 const ADJUSTMENTS: usize = 6;
 
 impl CampusSessions {
-    /// Sessions of a record, computer by computer in any order. What reaches beyond the `horizon`
-    /// is cut; sessions of one computer that overlap or touch become one.
+    /// Builds the sessions of a record, computer by computer in any order. Sessions are cut at the
+    /// `horizon`; sessions of one computer that overlap or touch are merged.
     pub fn of(computers: Vec<Vec<UserSession>>, horizon: Instant) -> Self {
         let mut all = Self::none(horizon);
         for mut sessions in computers {
@@ -88,13 +89,13 @@ impl CampusSessions {
         }
     }
 
-    /// All further sessions are those of the next computer.
+    /// Closes the current computer: all further sessions belong to the next one.
     fn close(&mut self) {
         self.first.push(self.sessions.len());
     }
 
-    /// The synthetic campus: draws everybody's sessions, again and again with an adjusted rate,
-    /// until the mean time between them is what it should be.
+    /// Draws all sessions of the synthetic campus, repeatedly with an adjusted rate, until the mean
+    /// time between them is as configured.
     pub(super) fn draw(
         settings: &CampusConfig,
         computers: &[CampusComputer],
@@ -155,7 +156,7 @@ impl CampusSessions {
                 from: Instant::ZERO + Span::from_secs_f64(from_s),
                 to: Instant::ZERO + Span::from_secs_f64(to_s),
             };
-            // A user who comes in the last moment before closing time does not sit down.
+            // A user who comes in the last moment before closing time does not log in.
             if session.from < session.to {
                 self.sessions.push(session);
                 left_s = to_s;
@@ -171,33 +172,33 @@ impl CampusSessions {
         }
     }
 
-    /// The end of the time that they cover.
+    /// Returns the end of the covered period.
     pub const fn horizon(&self) -> Instant {
         self.horizon
     }
 
-    /// Those of a computer, in order.
+    /// Returns the sessions of a computer, in order.
     pub fn of_computer(&self, computer: usize) -> &[UserSession] {
         &self.sessions[self.first[computer]..self.first[computer + 1]]
     }
 
-    /// When a computer's first session begins; never if it has none.
+    /// Returns the start of a computer's first session; never if it has none.
     pub(super) fn first_of(&self, computer: usize) -> Instant {
         start(self.of_computer(computer).first())
     }
 
-    /// How many computers there are.
+    /// Returns the number of computers.
     pub const fn computers(&self) -> usize {
         self.first.len() - 1
     }
 
-    /// The times between consecutive sessions of one computer, computer by computer.
+    /// Returns the times between consecutive sessions of one computer, computer by computer.
     pub fn gaps(&self) -> impl Iterator<Item = Span> {
         let computers = (0..self.computers()).map(|computer| self.of_computer(computer));
         computers.flat_map(|own| own.windows(2).map(|pair| pair[1].from.since(pair[0].to)))
     }
 
-    /// Their mean, if there is any.
+    /// Returns the mean gap; None without gaps.
     pub fn mean_gap(&self) -> Option<Span> {
         let (mut sum, mut count) = (0, 0);
         for gap in self.gaps() {
@@ -207,7 +208,7 @@ impl CampusSessions {
         (count > 0).then(|| Span::from_micros(sum / count))
     }
 
-    /// Every coming and going, in order; at one instant those who leave first, then by computer.
+    /// Returns every log-in and log-out, in order; at one instant log-outs first, then by computer.
     pub(super) fn movements(&self) -> Vec<UserMovement> {
         let mut movements = Vec::with_capacity(2 * self.sessions.len());
         for (node, computer) in (0..).map(NodeId).zip(0..self.computers()) {
@@ -231,7 +232,7 @@ impl CampusSessions {
         movements
     }
 
-    /// What the sessions say about the computers, for policies that look ahead.
+    /// Returns the log-in statistics of the sessions, for policies that look ahead.
     pub(super) fn log(&self, computers: &[CampusComputer]) -> LoginLog {
         let span = self.horizon.since(Instant::ZERO);
         let clusters = computers.iter().map(|one| one.cluster as usize + 1).max();
@@ -263,7 +264,7 @@ impl CampusSessions {
 }
 
 impl UserBehaviour {
-    /// How long a session is that begins now.
+    /// Draws the length of a session that begins now.
     pub(super) fn length(&self, stream: &mut RandomStream) -> Span {
         Span::from_secs_f64(self.length_s(stream))
     }
@@ -279,7 +280,7 @@ fn start(session: Option<&UserSession>) -> Instant {
     session.map_or(Instant::MAX, |session| session.from)
 }
 
-/// How often each hour of the week comes in a span from the origin.
+/// Returns how often each hour of the week occurs in a span from the origin.
 fn hours_of_span(span: Span) -> Vec<f64> {
     let hours = (span.as_secs_f64() / 3600.0).ceil() as usize;
     let (weeks, rest) = (hours / HOURS_OF_WEEK, hours % HOURS_OF_WEEK);
@@ -299,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn records_are_put_in_order_and_cut() {
+    fn recorded_sessions_are_sorted_merged_and_clipped() {
         let record = vec![
             vec![
                 session(50, 70),

@@ -1,30 +1,31 @@
-//! Every number of the synthetic campus.
+//! The parameters of the synthetic campus.
 
 use tollgate_model::{Power, Span, Watts};
 
 /// A log-normal distribution by its median and the standard deviation of the logarithm.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LogNormal {
-    /// Positive; in what is measured.
+    /// Positive; in the unit of the measured quantity.
     pub median: f64,
     /// Not negative.
     pub sigma: f64,
 }
 
-/// The synthetic campus. The default is that of Newcastle University in 2010, as far as McGough et
-/// al. (2013) describe it, with what they leave open calibrated to the figures they print.
+/// The parameters of the synthetic campus. The default is Newcastle University in 2010, as far as
+/// McGough et al. (2013) describe it. Values they leave open are calibrated to their printed
+/// figures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CampusConfig {
-    /// What is drawn depends on it.
+    /// Seed of all random numbers.
     pub seed: u64,
-    /// How much of the campus there is: computers, tasks, sizes of batches and their cap are
-    /// multiplied by it. Positive, at most 10.
+    /// Size factor: computers, tasks, sizes of batches and their cap are multiplied by it.
+    /// Positive, at most 10.
     pub scale: f64,
     /// Length of the year in days; it begins on a Monday at midnight. At least 1.
     pub days: u32,
     /// Desktops; at least 1.
     pub computers: u32,
-    /// Clusters they stand in; at least 1.
+    /// Number of clusters; at least 1.
     pub clusters: u32,
     /// The spread of the sizes of clusters (sigma of a log-normal distribution).
     pub cluster_size_sigma: f64,
@@ -32,92 +33,92 @@ pub struct CampusConfig {
     pub users: UserBehaviour,
     /// The tasks that end by themselves.
     pub good: GoodTasks,
-    /// The tasks that never do.
+    /// The tasks that never end.
     pub bad: BadTasks,
-    /// What happens to allocations beside users and reboots.
+    /// Losses of allocations besides users and reboots.
     pub losses: LostAllocations,
-    /// How long a computer stays awake when it is left alone. Not negative.
+    /// Time that an unused computer stays awake. Not negative.
     pub stays_awake: Span,
     /// Power of the computers, by (cluster + place in it) mod 4.
     pub power: [Power; 4],
-    /// Power of a dedicated computer: active while a task is there, else asleep.
+    /// Power of a dedicated computer: active while a task runs on it, else asleep.
     pub dedicated: Power,
 }
 
-/// When users come, and for how long.
+/// Parameters of the users' log-ins and sessions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UserBehaviour {
     /// Mean time between a log-out and the next log-in of a computer; the rate of log-ins is
     /// adjusted to it. Positive.
     pub mean_idle: Span,
-    /// How far it may be off.
+    /// Tolerance for the mean time.
     pub idle_within: Span,
-    /// Log-ins a second at a free computer of median popularity at weight 1, before adjustment.
+    /// Log-ins per second at a free computer of median popularity at weight 1, before adjustment.
     pub base_rate: f64,
-    /// How much the popularity of clusters differs (sigma, the median being 1).
+    /// Spread of the popularity of clusters (sigma, the median being 1).
     pub popularity_sigma: f64,
-    /// The rate at week-ends, over that of a working day.
+    /// The rate at weekends, relative to a working day.
     pub week_end: f64,
-    /// The rate out of term, over that in term.
+    /// The rate out of term, relative to term.
     pub out_of_term: f64,
-    /// How long a session is, in seconds.
+    /// Length of a session, in seconds.
     pub session_s: LogNormal,
-    /// The probability that the next user stands by.
+    /// The probability that the next user is already waiting.
     pub handover_probability: f64,
 }
 
-/// The tasks that end by themselves if they get the time.
+/// Parameters of the tasks that end by themselves if they get the time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GoodTasks {
-    /// How many.
+    /// Number of tasks.
     pub count: u32,
-    /// How many come together.
+    /// Number of tasks submitted together.
     pub batch: LogNormal,
-    /// At most so many.
+    /// Maximum number of tasks submitted together.
     pub batch_cap: u32,
-    /// Their run time in seconds, by batch.
+    /// Run time in seconds, by batch.
     pub runtime_s: LogNormal,
-    /// How much run times differ within a batch (sigma).
+    /// Spread of run times within a batch (sigma).
     pub runtime_within: f64,
-    /// If given, run times are stretched so that they add up to this.
+    /// If given, run times are stretched so that their sum is this.
     pub useful: Option<Span>,
-    /// Size of a task's data in megabytes, which go there and back.
+    /// Size of a task's data in megabytes, transferred there and back.
     pub size_mb: LogNormal,
-    /// Further tasks that need 16 to 88 hours.
+    /// Number of further tasks that need 16 to 88 hours.
     pub long: u32,
 }
 
-/// The tasks that never end.
+/// Parameters of the tasks that never end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BadTasks {
-    /// How many stay until their user notices.
+    /// Number of tasks that stay until their user notices.
     pub heavy: u32,
-    /// After how many days that is.
+    /// Days until the user notices.
     pub heavy_days: LogNormal,
-    /// How many are removed soon: after half a minute and an exponential time.
+    /// Number of tasks that are removed soon: after half a minute and an exponential time.
     pub light: u32,
-    /// The mean of that time.
+    /// The mean of the exponential time.
     pub light_mean: Span,
 }
 
-/// Allocations that are lost for other reasons.
+/// Parameters of the allocations that are lost for other reasons.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LostAllocations {
-    /// The probability that an allocation is, from 0 to 1.
+    /// The probability that an allocation is lost, from 0 to 1.
     pub probability: f64,
-    /// After at most so many seconds, drawn among the whole numbers from 1 on.
+    /// Maximum number of seconds until the loss, drawn among the whole numbers from 1 on.
     pub max_delay_s: u32,
 }
 
-/// A setting that makes no sense.
+/// An error in a setting.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{name} is {value}: expected {expected}")]
 pub struct CampusConfigError {
-    /// Which one.
+    /// The setting.
     pub name: &'static str,
-    /// What it is.
+    /// The given value.
     pub value: String,
-    /// What it may be.
+    /// The legal values.
     pub expected: &'static str,
 }
 
@@ -129,13 +130,13 @@ const fn power(active: f64, idle: f64, asleep: f64) -> Power {
     }
 }
 
-/// Table I of the paper; of its ranges the middle.
+/// Table I of the paper; the middle of each printed range.
 const NORMAL: Power = power(57.0, 40.0, 2.0);
 const HIGH_END: Power = power(114.0, 67.0, 3.0);
 const LEGACY: Power = power(140.0, 65.0, 4.0);
 
 impl Default for CampusConfig {
-    /// The variant `simulation`: users and reboots evict, nothing else does.
+    /// Returns the variant `simulation`: only users and reboots evict.
     fn default() -> Self {
         Self {
             seed: 1,
@@ -197,8 +198,9 @@ impl Default for CampusConfig {
 }
 
 impl CampusConfig {
-    /// The variant `history`: allocations are also lost within seconds, and some good tasks need
-    /// longer than a computer runs that is rebooted every night. It comes near the record of 2010.
+    /// Returns the variant `history`: allocations are also lost within seconds, and some good tasks
+    /// need longer than the time between two nightly reboots. The variant comes near the record of
+    /// 2010.
     pub fn history() -> Self {
         let mut settings = Self::default();
         settings.losses.probability = 0.45;
@@ -206,12 +208,12 @@ impl CampusConfig {
         settings
     }
 
-    /// The end of the year.
+    /// Returns the end of the year.
     pub const fn horizon(&self) -> Span {
         Span::from_secs(self.days as i64 * 86_400)
     }
 
-    /// A count of the full campus, scaled; at least `least`.
+    /// Returns a count of the full campus, scaled; at least `least`.
     pub(super) fn scaled(&self, count: u32, least: u32) -> u32 {
         ((f64::from(count) * self.scale).round() as u32).max(least.min(count))
     }
@@ -219,7 +221,7 @@ impl CampusConfig {
     /// Checks every number.
     ///
     /// # Errors
-    /// The first that makes no sense.
+    /// Returns the first invalid setting.
     pub fn validate(&self) -> Result<(), CampusConfigError> {
         let within =
             |name, value: f64, low: f64, high: f64, expected| match (low..=high).contains(&value) {
@@ -289,7 +291,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_makes_no_sense_is_named() {
+    fn invalid_settings_are_reported_by_name() {
         assert_eq!(CampusConfig::default().validate(), Ok(()));
         assert_eq!(CampusConfig::history().validate(), Ok(()));
         let mut settings = CampusConfig::default();

@@ -1,4 +1,4 @@
-//! What is submitted in a year, and the truth about it.
+//! The submissions of a year, and the truth about them.
 
 use tollgate_model::{Instant, Span};
 use tollgate_workload::rng::{RandomStream, StreamFamily, StreamPurpose};
@@ -6,47 +6,47 @@ use tollgate_workload::rng::{RandomStream, StreamFamily, StreamPurpose};
 use super::calendar::{HOUR_S, HOURS};
 use super::settings::{CampusConfig, LogNormal};
 
-/// A task as the world knows it.
+/// A task with the truth about its run time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CampusTask {
-    /// When it is handed in.
+    /// The submission.
     pub submit: Instant,
-    /// How long its data take to the computer and back, for each attempt.
+    /// Time that its data take to the computer and back, for each attempt.
     pub transfer: Span,
-    /// What it really is.
+    /// The task's true nature.
     pub truth: TaskTruth,
 }
 
-/// What a task really is; no policy is ever told.
+/// The true nature of a task, hidden from policies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskTruth {
-    /// It ends by itself after this time on a computer.
+    /// The task ends by itself after this time on a computer.
     Good {
         /// Positive.
         runtime: Span,
     },
-    /// It never ends.
+    /// The task never ends.
     Bad {
-        /// Its user takes it away then.
+        /// The instant at which its user cancels it.
         removed: Instant,
     },
 }
 
-/// What became of a task.
+/// The fate of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskFate {
-    /// It waits or runs; at the end of the year it is unfinished.
+    /// The task waits or runs; at the end of the year it is unfinished.
     Unfinished,
-    /// It ended by itself.
+    /// The task ended by itself.
     Completed,
-    /// A policy ended it.
+    /// A policy ended the task.
     Abandoned,
-    /// Its user took it away.
+    /// The task's user cancelled it.
     Removed,
 }
 
 impl CampusTask {
-    /// How long an attempt takes that nobody ends.
+    /// Returns the duration of an undisturbed attempt.
     pub fn attempt(&self) -> Span {
         match self.truth {
             TaskTruth::Good { runtime } => self.transfer + runtime,
@@ -54,7 +54,7 @@ impl CampusTask {
         }
     }
 
-    /// How long it runs on a computer without transfer.
+    /// Returns the run time on a computer without transfer.
     pub const fn runtime(&self) -> Span {
         match self.truth {
             TaskTruth::Good { runtime } => runtime,
@@ -62,7 +62,7 @@ impl CampusTask {
         }
     }
 
-    /// When its user takes it away.
+    /// Returns the instant at which the user cancels the task.
     pub const fn removed(&self) -> Instant {
         match self.truth {
             TaskTruth::Good { .. } => Instant::MAX,
@@ -70,7 +70,7 @@ impl CampusTask {
         }
     }
 
-    /// Whether it would end by itself.
+    /// Returns true if the task would end by itself.
     pub const fn is_good(&self) -> bool {
         match self.truth {
             TaskTruth::Good { .. } => true,
@@ -79,26 +79,26 @@ impl CampusTask {
     }
 }
 
-/// The network, in bits a second: measured in the paper.
+/// Network bandwidth in bits per second: measured in the paper.
 const BITS_PER_SECOND: f64 = 94.75e6;
 const BITS_PER_MEGABYTE: f64 = 8e6;
 
 const MIN_RUNTIME_S: f64 = 5.0;
 const MAX_RUNTIME_S: f64 = 16.0 * 3600.0;
 
-/// The tasks of a batch are handed in within so many whole seconds.
+/// Whole seconds within which the tasks of a batch are submitted.
 const BATCH_SPREAD_S: f64 = 120.0;
 
-/// Long tasks take from so many hours to so many.
+/// Shortest and longest run time of long tasks, in hours.
 const LONG_H: (f64, f64) = (16.0, 88.0);
 
-/// Nothing that takes long is handed in in the last days of the year.
+/// Bad and long tasks are not submitted in the last days of the year.
 const LAST_DAYS_WITHOUT_BAD: f64 = 10.0;
 const LAST_DAYS_WITHOUT_LONG: f64 = 20.0;
 
 const DAY_S: f64 = 86_400.0;
 
-/// The tasks of a synthetic year in order of submission; at one instant in order of drawing.
+/// Draws the tasks of a synthetic year in order of submission; at one instant in order of drawing.
 pub(super) fn draw(settings: &CampusConfig) -> Vec<CampusTask> {
     let mut tasks = good(settings);
     tasks.extend(long(settings));
@@ -107,7 +107,7 @@ pub(super) fn draw(settings: &CampusConfig) -> Vec<CampusTask> {
     tasks
 }
 
-/// The good tasks, batch by batch.
+/// Draws the good tasks, batch by batch.
 fn good(settings: &CampusConfig) -> Vec<CampusTask> {
     let good = &settings.good;
     let count = settings.scaled(good.count, 1) as usize;
@@ -143,7 +143,7 @@ fn good(settings: &CampusConfig) -> Vec<CampusTask> {
     drafts.into_iter().map(task).collect()
 }
 
-/// A uniform day, an hour by weight, a uniform second.
+/// Draws a submission: a uniform day, an hour by weight, a uniform second.
 fn batch_submission(settings: &CampusConfig, stream: &mut RandomStream) -> f64 {
     let day = (f64::from(settings.days) * stream.uniform()).floor();
     let hour = loop {
@@ -155,8 +155,8 @@ fn batch_submission(settings: &CampusConfig, stream: &mut RandomStream) -> f64 {
     day * DAY_S + hour as f64 * HOUR_S + (HOUR_S * stream.uniform()).floor()
 }
 
-/// By what run times are multiplied so that they add up to what was asked for. Some are at their
-/// limits, so it takes a few rounds.
+/// Returns the factor by which run times are multiplied to reach the requested sum. Some run times
+/// are at their limits, so the search takes a few rounds.
 fn stretch(settings: &CampusConfig, drafts: &[(f64, f64, Span)]) -> f64 {
     const ROUNDS: usize = 20;
     let Some(wanted) = settings.good.useful else {
@@ -174,7 +174,7 @@ fn clamped(runtime_s: f64) -> f64 {
     runtime_s.clamp(MIN_RUNTIME_S, MAX_RUNTIME_S)
 }
 
-/// Good tasks that need longer than a computer runs which is rebooted every night.
+/// Draws good tasks that need longer than the time between two nightly reboots.
 fn long(settings: &CampusConfig) -> impl Iterator<Item = CampusTask> {
     let family = StreamFamily::new(settings.seed, StreamPurpose::LongTasks);
     (0..settings.scaled(settings.good.long, 1)).map(move |number| {
@@ -191,7 +191,7 @@ fn long(settings: &CampusConfig) -> impl Iterator<Item = CampusTask> {
     })
 }
 
-/// Tasks that never end: the heavy ones, then the light ones.
+/// Draws tasks that never end: the heavy ones, then the light ones.
 fn bad(settings: &CampusConfig) -> impl Iterator<Item = CampusTask> {
     let bad = &settings.bad;
     let heavy = settings.scaled(bad.heavy, 1);
@@ -217,7 +217,7 @@ fn bad(settings: &CampusConfig) -> impl Iterator<Item = CampusTask> {
     })
 }
 
-/// Uniformly in the year but for its last days.
+/// Draws an instant uniformly in the year without its last days.
 fn draw_submission(
     settings: &CampusConfig,
     but_last_days: f64,
@@ -247,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_year_has_the_tasks_that_it_should() {
+    fn synthetic_year_has_the_configured_task_counts() {
         let settings = CampusConfig {
             scale: 0.1,
             ..CampusConfig::history()
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn run_times_add_up_to_what_is_asked_for() {
+    fn run_times_add_up_to_the_configured_total() {
         let mut settings = CampusConfig {
             scale: 0.02,
             ..CampusConfig::default()

@@ -1,11 +1,11 @@
-//! With which probability a pending proxy is dispatched.
+//! The probability that a pending proxy is dispatched.
 
 use rand_distr::{Distribution, Exp1};
 use rand_pcg::Pcg64Mcg;
 
-/// Eq. (5) of Walker 2009: the probability that a proxy that has waited `waited` ticks (T_p) is
-/// dispatched at a site with the average wait `average` (T_w) where `running` proxies of the same
-/// user run (N_R).
+/// Returns eq. (5) of Walker 2009: the probability that a proxy that has waited `waited` ticks
+/// (T_p) is dispatched at a site with the average wait `average` (T_w) where `running` proxies of
+/// the same user run (N_R).
 pub fn probability(average: f64, waited: f64, running: u32) -> f64 {
     if waited < average {
         return libm::exp(waited - average);
@@ -13,8 +13,8 @@ pub fn probability(average: f64, waited: f64, running: u32) -> f64 {
     libm::exp(-1.0) + 1.0 / (f64::from(running) + 2.0)
 }
 
-/// How long a proxy waits on average, in ticks, at a site with the average wait `average` where
-/// none of the user's runs: eq. (5) summed up, from its T_p of 0 on.
+/// Returns the expected wait of a proxy, in ticks, at a site with the average wait `average` where
+/// none of the user's proxies runs: eq. (5) summed up, from its T_p of 0 on.
 pub fn expected_wait(average: u32) -> f64 {
     let average = f64::from(average);
     let mut waiting = 1.0;
@@ -25,25 +25,25 @@ pub fn expected_wait(average: u32) -> f64 {
         expected += waiting;
         waited += 1.0;
     }
-    // From then on the probability stays: a geometric series.
+    // From here on the probability is constant: a geometric series.
     let due = probability(average, average, 0);
     expected + waiting * (1.0 - due) / due
 }
 
-/// Eq. (5) for whole ticks as hazards: minus the logarithm of the probability not to be
-/// dispatched. A proxy that is given an exponential variate when it is queued, and is dispatched
-/// when the hazards of its draws have used that up, is dispatched with eq. (5) at each: one random
-/// number serves all its draws.
+/// The hazards of eq. (5) for whole ticks: minus the logarithm of the probability of not being
+/// dispatched. A proxy receives an exponential variate when it is queued, and is dispatched when
+/// the hazards of its draws have used the variate up. Each draw then succeeds with the probability
+/// of eq. (5), and one random number serves all draws.
 #[derive(Clone, Debug)]
 pub(super) struct DispatchHazards {
-    /// By ticks that are left until the average wait is reached; there is none at 0.
+    /// By the ticks left until the average wait is reached; no entry for 0.
     early: Vec<f64>,
-    /// By running proxies.
+    /// By number of running proxies.
     due: Vec<f64>,
 }
 
 impl DispatchHazards {
-    /// For average waits up to `longest` and up to `proxies` running.
+    /// Computes hazards for average waits up to `longest` and up to `proxies` running.
     pub(super) fn new(longest: u32, proxies: u32) -> Self {
         let early = (0..=longest).map(|left| hazard(probability(f64::from(left), 0.0, 0)));
         let due = (0..=proxies).map(|running| hazard(probability(0.0, 0.0, running)));
@@ -66,7 +66,7 @@ fn hazard(probability: f64) -> f64 {
     -libm::log1p(-probability)
 }
 
-/// An exponential variate of mean 1.
+/// Draws an exponential variate of mean 1.
 pub(super) fn exponential(random: &mut Pcg64Mcg) -> f64 {
     Exp1.sample(random)
 }
@@ -104,7 +104,7 @@ mod tests {
         let probability = |hazard: f64| 1.0 - (-hazard).exp();
         assert!((probability(hazards.early(1)) - 0.367879).abs() < 1e-6);
         assert!((probability(hazards.due(1)) - 0.701213).abs() < 1e-6);
-        // The share of variates that a hazard uses up is that probability.
+        // The fraction of variates that a hazard uses up is that probability.
         let mut random = Pcg64Mcg::seed_from_u64(3);
         let draws = 100_000;
         let used = (0..draws).filter(|_| exponential(&mut random) < hazards.early(1));

@@ -1,24 +1,24 @@
-//! The truth that no policy sees.
+//! The truth about the sites, which no policy sees.
 
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::Rng;
 
 use super::setup::FederationConfig;
 
-/// How fast the sites of a run are, and how long proxies wait there as time goes by. The same for
-/// every policy that is compared.
+/// The speeds of the sites of a run, and the waits of proxies there over time. The same for every
+/// policy that is compared.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FederationEnvironment {
     flops: Vec<f64>,
     /// By epoch and site.
     waits: Vec<Vec<u32>>,
-    /// At which tick of an epoch a site draws anew, if each has a time of its own.
+    /// The tick of an epoch at which each site draws its wait anew, if sites are staggered.
     offsets: Option<Vec<u32>>,
     change: u32,
 }
 
 impl FederationEnvironment {
-    /// Draws one. `random` is used for nothing else.
+    /// Draws an environment. `random` is used for nothing else.
     pub fn draw(setup: &FederationConfig, random: &mut Pcg64) -> Self {
         let (low, high) = setup.flops;
         let flops = (0..setup.sites).map(|_| low + (high - low) * unit(random));
@@ -45,12 +45,12 @@ impl FederationEnvironment {
         }
     }
 
-    /// The speed of each site.
+    /// Returns the speed of each site.
     pub fn flops(&self) -> &[f64] {
         &self.flops
     }
 
-    /// The average wait (T_w) at a site in a tick.
+    /// Returns the average wait (T_w) at a site in a tick.
     pub fn wait(&self, site: usize, tick: u32) -> u32 {
         let epoch = match self.change {
             0 => 0,
@@ -59,7 +59,7 @@ impl FederationEnvironment {
         self.waits[epoch as usize][site]
     }
 
-    /// Whether any wait may have changed with this tick.
+    /// Returns true if any wait may have changed with this tick.
     pub(super) fn changes(&self, tick: u32) -> bool {
         let moves = |offset: u32| (tick + offset).is_multiple_of(self.change);
         let any = || match &self.offsets {
@@ -70,12 +70,12 @@ impl FederationEnvironment {
     }
 }
 
-/// A number from 0 up to, not including, 1, of 53 random bits.
+/// Draws a number in [0, 1) with 53 random bits.
 fn unit(random: &mut Pcg64) -> f64 {
     (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// A whole number between both, each as probable but for one part in 2^44 or so.
+/// Draws a whole number between both, uniform to within one part in about 2^44.
 fn whole((least, most): (u32, u32), random: &mut Pcg64) -> u32 {
     let count = u128::from(most - least) + 1;
     least + ((u128::from(random.next_u64()) * count) >> 64) as u32
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_change_when_they_are_said_to() {
+    fn waits_change_at_the_configured_ticks() {
         let draw = |change, staggered| {
             let setup = FederationConfig {
                 change,

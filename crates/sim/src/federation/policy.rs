@@ -1,29 +1,29 @@
-//! Who decides about moves.
+//! The decision on moves.
 
 use tollgate_policy::migrate::{DonorRule, SiteObservation, SiteValuation};
 use tollgate_policy::migrate::{MigrationError, MigrationParams, MigrationSpec, SiteScore};
 
 use super::dispatch::expected_wait;
 
-/// The word for the bound that knows the truth.
+/// The name of the bound that knows the truth.
 pub const OMNISCIENT: &str = "omniscient";
 
-/// Who decides about moves.
+/// The source of decisions on moves.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum MigrationDecider {
-    /// A policy, by what sites show.
+    /// A policy, from the observable state of sites.
     Policy(MigrationSpec),
-    /// The true average waits of all sites: what no policy can know, to compare with.
+    /// The true average waits of all sites, which no policy can know; for comparison.
     Omniscient(MigrationParams),
 }
 
-/// Why words name nobody who decides.
+/// An error in the specification of a decider.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MigrationDeciderError {
-    /// They name no policy.
+    /// The specification names no policy.
     #[error("{0}, {OMNISCIENT}")]
     Policy(#[from] MigrationError),
-    /// The bound has other settings.
+    /// The bound has no such parameter, or the value is illegal.
     #[error("`{OMNISCIENT}` takes moves=N (1 to 1000) and keep=N (0 to 1000), not `{0}`")]
     Omniscient(String),
 }
@@ -32,7 +32,7 @@ impl MigrationDecider {
     /// Reads `NAME[:KEY=VALUE,..]`; `omniscient` has the keys `moves` and `keep`.
     ///
     /// # Errors
-    /// If it names nobody.
+    /// Returns an error if the specification names no decider.
     pub fn parse(words: &str) -> Result<Self, MigrationDeciderError> {
         let (name, changes) = match words.split_once(':') {
             Some((name, changes)) => (name, Some(changes)),
@@ -49,7 +49,7 @@ impl MigrationDecider {
         Ok(Self::Omniscient(settings))
     }
 
-    /// The settings by which it chooses.
+    /// Returns the parameters of the choice.
     pub const fn settings(&self) -> &MigrationParams {
         match self {
             Self::Policy(choice) => choice.settings(),
@@ -57,7 +57,7 @@ impl MigrationDecider {
         }
     }
 
-    /// Whether it ever moves anything.
+    /// Returns true if the decider ever moves anything.
     pub fn moves(&self) -> bool {
         self.settings().value != SiteValuation::Nothing
     }
@@ -83,7 +83,7 @@ fn set(settings: &mut MigrationParams, pair: &str) -> Option<()> {
     Some(())
 }
 
-/// Where a site stands by its true average wait.
+/// Returns the score of a site by its true average wait.
 pub(super) fn true_score(
     settings: &MigrationParams,
     sighting: &SiteObservation,
@@ -98,7 +98,7 @@ pub(super) fn true_score(
     }
 }
 
-/// The expected waits for all average waits up to `longest`.
+/// Returns the expected waits for all average waits up to `longest`.
 pub(super) fn expected_waits(longest: u32) -> Vec<f64> {
     (0..=longest).map(expected_wait).collect()
 }

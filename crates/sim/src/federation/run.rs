@@ -9,27 +9,27 @@ use super::policy::{MigrationDecider, expected_waits, true_score};
 use super::setup::FederationConfig;
 use super::site::{DispatchTick, SimulatedSite};
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FederationOutcome {
-    /// How many user jobs were done.
+    /// Number of user jobs done.
     pub user_jobs: f64,
-    /// How many proxies were moved.
+    /// Number of moved proxies.
     pub moves: u64,
-    /// How many proxies were dispatched.
+    /// Number of dispatched proxies.
     pub dispatched: u64,
 }
 
 /// A site at the end of a tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SiteSample {
-    /// Proxies that wait there.
+    /// Number of pending proxies.
     pub pending: u32,
-    /// Proxies that run there.
+    /// Number of running proxies.
     pub running: u32,
 }
 
-/// Runs a setup. `random` decides who is dispatched and is used for nothing else.
+/// Runs a setup. `random` decides which proxies are dispatched and is used for nothing else.
 pub fn run(
     setup: &FederationConfig,
     environment: &FederationEnvironment,
@@ -41,7 +41,7 @@ pub fn run(
     world.outcome
 }
 
-/// Runs a setup; `watch` hears of every site at the end of each tick.
+/// Runs a setup; `watch` receives a sample of every site at the end of each tick.
 pub fn run_watched(
     setup: &FederationConfig,
     environment: &FederationEnvironment,
@@ -73,7 +73,7 @@ struct FederationSim<'a> {
     expected: Vec<f64>,
     sites: Vec<SimulatedSite>,
     meters: Vec<SiteEstimator>,
-    /// The average wait of each site now.
+    /// The present average wait of each site.
     waits: Vec<u32>,
     standings: Vec<SiteScore>,
     outcome: FederationOutcome,
@@ -158,7 +158,7 @@ impl<'a> FederationSim<'a> {
             }
             self.sites[chosen.to].add_proxy(tick, &mut self.random);
             self.outcome.moves += 1;
-            // Further moves of this round see who waits where; values stay as they were.
+            // Further moves of this round use the updated queues; values stay as they were.
             for at in [chosen.from, chosen.to] {
                 let sighting = self.sites[at].observation(self.setup, 1.0, tick);
                 self.standings[at].pending = sighting.pending;

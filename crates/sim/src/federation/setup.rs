@@ -1,45 +1,46 @@
-//! What a run is like. What the paper leaves open is set as in the reference study.
+//! The parameters of a run. Parameters that the paper leaves open are set as in the reference
+//! study.
 
 /// The settings of the federation world (Walker 2009, Table I).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FederationConfig {
-    /// How many sites there are; at least 1.
+    /// Number of sites; at least 1.
     pub sites: usize,
-    /// How many proxies each has at first, all pending.
+    /// Initial number of proxies per site, all pending.
     pub proxies: u32,
-    /// How many processors a proxy has (S).
+    /// Number of processors of a proxy (S).
     pub size: f64,
-    /// For how many ticks a proxy produces once it is dispatched (T_R); at least 1.
+    /// Number of ticks for which a dispatched proxy produces (T_R); at least 1.
     pub run_ticks: u32,
-    /// How many processors a user's job takes (S').
+    /// Number of processors of a user's job (S').
     pub job_size: f64,
-    /// How many ticks it takes (T_U) where the speed is 1.
+    /// Ticks that a user's job takes (T_U) where the speed is 1.
     pub job_ticks: f64,
-    /// The least and the greatest speed of a site (F); drawn once a run.
+    /// Minimum and maximum speed of a site (F); drawn once per run.
     pub flops: (f64, f64),
-    /// The least and the greatest average wait (T_w), in ticks; whole numbers, drawn anew.
+    /// Minimum and maximum average wait (T_w), in ticks; whole numbers, drawn anew.
     pub wait: (u32, u32),
-    /// After how many ticks waits are drawn anew; 0 for never.
+    /// Number of ticks between redraws of the waits; 0 for never.
     pub change: u32,
-    /// Whether each site draws anew at a time of its own instead of all at once.
+    /// True if each site redraws at its own time instead of all at once.
     pub staggered: bool,
-    /// How long the run is, in ticks.
+    /// Length of the run, in ticks.
     pub ticks: u32,
-    /// How many own proxies each site lets run at a time; 0 for any number.
+    /// Maximum number of own proxies that each site runs at a time; 0 for no limit.
     pub limit: u32,
-    /// What a proxy's waiting time (T_p) is at its first draw.
+    /// The waiting time (T_p) of a proxy at its first draw.
     pub first_age: u32,
-    /// In which order pending proxies draw.
+    /// The order in which pending proxies draw.
     pub order: DrawOrder,
 }
 
-/// In which order the pending proxies of a site draw: those dispatched earlier in a tick make it
-/// less probable for the rest.
+/// The order in which the pending proxies of a site draw: each dispatch in a tick makes a dispatch
+/// of the later ones less probable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DrawOrder {
-    /// Any order is as probable.
+    /// Every order has the same probability.
     Random,
-    /// Who has waited longest draws first.
+    /// The proxy that has waited longest draws first.
     OldestFirst,
 }
 
@@ -65,7 +66,7 @@ impl Default for FederationConfig {
 }
 
 impl FederationConfig {
-    /// How many user jobs a running proxy does in a tick where the speed is 1.
+    /// Returns the number of user jobs that a running proxy does per tick where the speed is 1.
     pub(super) fn jobs_per_tick(&self) -> f64 {
         self.size / (self.job_ticks * self.job_size)
     }

@@ -1,4 +1,4 @@
-//! A site's queue of proxies and those that run.
+//! A site's queue of proxies and its running proxies.
 
 use std::collections::VecDeque;
 
@@ -12,12 +12,12 @@ use super::setup::{DrawOrder, FederationConfig};
 /// A site in a run.
 #[derive(Clone, Debug)]
 pub(super) struct SimulatedSite {
-    /// The oldest comes first.
+    /// Oldest first.
     pending: Vec<PendingProxy>,
-    /// How many end after this tick, after the next, and so on; as long as a run.
+    /// Number of proxies that end after this tick, after the next, and so on; as long as a run.
     ending: VecDeque<u32>,
     running: u32,
-    /// Scratch: who draws when, and who is dispatched.
+    /// Scratch: the draw order, and the dispatched proxies.
     order: Vec<u32>,
 }
 
@@ -26,16 +26,16 @@ pub(super) struct SimulatedSite {
 struct PendingProxy {
     /// The tick of its first draw.
     first: u32,
-    /// What its draws have left of its variate; it is dispatched when nothing is.
+    /// The rest of its variate after its draws; the proxy is dispatched when nothing is left.
     left: f64,
 }
 
-/// A tick as a site sees it.
+/// The parameters of a tick at a site.
 pub(super) struct DispatchTick<'a> {
     pub(super) setup: &'a FederationConfig,
     pub(super) hazards: &'a DispatchHazards,
     pub(super) tick: u32,
-    /// The average wait there.
+    /// The site's average wait.
     pub(super) wait: u32,
 }
 
@@ -59,7 +59,7 @@ impl SimulatedSite {
         self.pending.len() as u32
     }
 
-    /// Runs that were dispatched a run's length ago end; their proxies are pending again.
+    /// Ends the runs that were dispatched a run's length ago; their proxies are pending again.
     pub(super) fn end_runs(&mut self, tick: u32, random: &mut Pcg64Mcg) {
         let ended = self.ending.pop_front().unwrap_or(0);
         self.ending.push_back(0);
@@ -68,7 +68,7 @@ impl SimulatedSite {
             .extend((0..ended).map(|_| PendingProxy::new(tick, random)));
     }
 
-    /// Every pending proxy draws once. `meter` hears how long those waited that are dispatched.
+    /// Lets every pending proxy draw once. `meter` is notified of the waits of dispatched proxies.
     pub(super) fn dispatch(
         &mut self,
         draws: &DispatchTick<'_>,
@@ -86,8 +86,9 @@ impl SimulatedSite {
         }
         self.order.clear();
         self.order.extend(0..due as u32);
-        // Who is not due draws the same whoever drew before. Where there is no limit, of them only
-        // those that are dispatched matter to the rest, and only their place needs to be random.
+        // A proxy that is not due draws the same in any order. Where there is no limit, only the
+        // dispatched ones of these proxies affect the rest, so only their positions need to be
+        // random.
         for (at, proxy) in (0..).zip(&mut self.pending).skip(due) {
             if limited || draws.draw(proxy, 0) {
                 self.order.push(at);
@@ -128,7 +129,7 @@ impl SimulatedSite {
         self.start(running - before);
     }
 
-    /// So many of the queue were dispatched: those whose variate is used up.
+    /// Removes `count` dispatched proxies from the queue: those whose variate is used up.
     fn start(&mut self, count: u32) {
         if count > 0 {
             self.pending.retain(|proxy| proxy.left >= 0.0);
@@ -139,7 +140,7 @@ impl SimulatedSite {
         }
     }
 
-    /// What it shows at the end of a tick.
+    /// Returns the site's observable state at the end of a tick.
     pub(super) fn observation(
         &self,
         setup: &FederationConfig,
@@ -159,7 +160,7 @@ impl SimulatedSite {
         }
     }
 
-    /// Takes a pending proxy away; false if there is none.
+    /// Removes a pending proxy; returns false if the queue is empty.
     pub(super) fn remove_proxy(&mut self, moved: ProxyChoice, random: &mut Pcg64Mcg) -> bool {
         let count = self.pending.len();
         if count == 0 {
@@ -174,7 +175,7 @@ impl SimulatedSite {
         true
     }
 
-    /// Puts a proxy into the queue, to draw first in the next tick.
+    /// Adds a proxy to the queue, to draw first in the next tick.
     pub(super) fn add_proxy(&mut self, tick: u32, random: &mut Pcg64Mcg) {
         self.pending.push(PendingProxy::new(tick + 1, random));
     }
@@ -190,12 +191,12 @@ impl PendingProxy {
 }
 
 impl DispatchTick<'_> {
-    /// A proxy's waiting time (T_p).
+    /// Returns a proxy's waiting time (T_p).
     fn age(&self, proxy: &PendingProxy) -> u32 {
         self.tick - proxy.first + self.setup.first_age
     }
 
-    /// Lets a proxy draw; whether it is dispatched.
+    /// Lets a proxy draw; returns true if it is dispatched.
     fn draw(&self, proxy: &mut PendingProxy, running: u32) -> bool {
         let limit = self.setup.limit;
         if limit > 0 && running >= limit {
@@ -209,7 +210,7 @@ impl DispatchTick<'_> {
     }
 }
 
-/// A place below `count`, each as probable but for one part in 2^50 or so.
+/// Draws an index below `count`, uniform to within one part in about 2^50.
 fn below(count: usize, random: &mut Pcg64Mcg) -> usize {
     ((u128::from(random.next_u64()) * count as u128) >> 64) as usize
 }

@@ -1,4 +1,4 @@
-//! The campus world, from outside.
+//! Tests of the campus world through its public interface.
 
 mod oracle;
 mod order;

@@ -1,4 +1,4 @@
-//! A slow and simple second implementation, second by second, on small campuses.
+//! Comparison with a slow and simple second implementation, second by second, on small campuses.
 
 use std::collections::VecDeque;
 
@@ -26,7 +26,7 @@ const POWER: Power = Power {
 struct CampusCase {
     /// By computer: from, to.
     users: Vec<Vec<(i64, i64)>>,
-    /// Submission, run time (none for a bad task), removal after submission.
+    /// Submission, run time (None for a bad task), cancellation after submission.
     tasks: Vec<(i64, Option<i64>, i64)>,
     max_evictions: u32,
 }
@@ -59,8 +59,7 @@ fn case() -> impl Strategy<Value = CampusCase> {
     })
 }
 
-/// What became of each task, how often it was evicted, and the energy in joules beyond that of
-/// users alone.
+/// Returns the fate and the evictions of each task, and the energy in joules beyond the users' own.
 fn simulate_slowly(case: &CampusCase) -> (Vec<TaskFate>, Vec<u32>, f64) {
     let computers = case.users.len();
     let mut order: Vec<usize> = (0..computers).collect();
@@ -177,7 +176,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn the_kernel_agrees_with_the_slow_one(case in case()) {
+    fn simulation_agrees_with_the_slow_oracle(case in case()) {
         let (fates, evictions, joules) = simulate_slowly(&case);
         let year = run_policies(&environment(&case), &format!("n1:{}/c2", case.max_evictions));
         prop_assert_eq!(&year.fates, &fates);

@@ -1,4 +1,5 @@
-//! What must hold whatever the seed: orders and ratios, for levels depend on a few huge batches.
+//! Properties that hold for every seed: orders and ratios, because levels depend on a few huge
+//! batches.
 
 use tollgate_policy::{retry, select};
 use tollgate_sim::campus::{CampusEnvironment, CampusMetrics, TaskFate};
@@ -9,7 +10,7 @@ fn tally(campus: &CampusEnvironment, words: &str) -> CampusMetrics {
     run_policies(campus, words).metrics
 }
 
-/// The mean of a figure over five seeds.
+/// Returns the mean of a figure over five seeds.
 fn mean(losses: bool, words: &str, figure: impl Fn(&CampusMetrics) -> f64) -> f64 {
     let seeds = 1..=5;
     let sum: f64 = seeds
@@ -32,7 +33,7 @@ fn random_choices_need_most_energy() {
 }
 
 #[test]
-fn learning_on_the_way_costs_little() {
+fn online_learning_costs_little_energy() {
     let ahead = mean(true, "n2:6/c5", energy);
     let online = mean(true, "n2:6/c5-online", energy);
     assert!(online < 1.1 * ahead, "{online} against {ahead} kWh");
@@ -59,7 +60,7 @@ fn lower_limits_need_less_energy_and_kill_more() {
 }
 
 #[test]
-fn coins_kill_more_and_burn_less_as_they_grow() {
+fn higher_chance_kills_more_tasks_and_uses_less_energy() {
     let killed = |tally: &CampusMetrics| f64::from(tally.good.killed);
     for (low, high) in [("r1:0.1/c1", "r1:0.8/c1"), ("e1:0.01/c1", "e1:0.5/c1")] {
         assert!(
@@ -74,14 +75,14 @@ fn coins_kill_more_and_burn_less_as_they_grow() {
 }
 
 #[test]
-fn a_limit_on_attempts_has_its_step_at_a_day() {
+fn attempt_limit_changes_results_at_one_day() {
     let at = |hours: u32| mean(false, &format!("i1:{hours}h/c1"), energy);
     assert!(at(26) - at(20) > 3.0 * (at(20) - at(12)));
     assert_eq!(at(26), mean(false, "x0/c1", energy));
 }
 
 #[test]
-fn dedicated_computers_kill_nobody_given_the_time() {
+fn dedicated_computers_kill_no_good_task_given_enough_time() {
     for words in [
         "d1:10,90h,3/c1",
         "d1:10,90h,3+n2/c5",

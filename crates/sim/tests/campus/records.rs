@@ -1,4 +1,4 @@
-//! A campus of records.
+//! Tests of a campus from records.
 
 use tollgate_model::Span;
 use tollgate_sim::campus::from_traces::{CampusTraceOptions, environment};
@@ -7,7 +7,7 @@ use tollgate_workload::{ColumnSelection, ReadOptions, logins, read};
 
 use crate::small::run_policies;
 
-/// Two tasks that ended, one that was taken back, one that never ran; from Tuesday 2010-03-02.
+/// Two tasks that ended, one cancelled, one that never ran; from Tuesday 2010-03-02.
 const HISTORY: &str = "\
 ClusterId = 1\nQDate = 1267524000\nJobStatus = 4\nJobStartDate = 1267524060\n\
 JobCurrentStartDate = 1267524060\nCompletionDate = 1267524660\nRemoteWallClockTime = 600.0\n\n\
@@ -31,7 +31,7 @@ fn options() -> ReadOptions {
 }
 
 #[test]
-fn tasks_run_where_nobody_sits() {
+fn tasks_run_on_computers_without_sessions() {
     let trace = read("history", HISTORY.as_bytes(), options()).unwrap();
     let text = "computer,login,logout\na,1267524000,1267527600\nb,1267525000,1267526000\n";
     let logins = logins::read("logins", text.as_bytes()).unwrap();
@@ -54,7 +54,7 @@ fn tasks_run_where_nobody_sits() {
 }
 
 #[test]
-fn log_ins_of_another_year_are_moved_by_whole_weeks() {
+fn logins_of_another_year_are_shifted_by_whole_weeks() {
     let trace = read("history", HISTORY.as_bytes(), options()).unwrap();
     let text = "location,datetime\nlab,2016-02-01 09:00:00\nlab,2016-02-01 09:01:00\n\
                 lab,2016-02-01 09:02:00\n";

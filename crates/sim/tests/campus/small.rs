@@ -1,4 +1,4 @@
-//! A campus that is small enough to be lived through in a moment.
+//! A campus small enough to be simulated in a moment.
 
 use std::sync::OnceLock;
 
@@ -6,14 +6,14 @@ use tollgate_sim::campus::{
     CampusConfig, CampusEnvironment, CampusPolicies, CampusRun, run_campus,
 };
 
-/// A twentieth of the campus, of the variant `history` if `losses`; seeds from 1 to 5. Each is made
-/// once.
+/// Returns a twentieth of the campus, of the variant `history` if `losses`; seeds from 1 to 5. Each
+/// is built once.
 pub(crate) fn campus(seed: u64, losses: bool) -> &'static CampusEnvironment {
     static MADE: [OnceLock<CampusEnvironment>; 12] = [const { OnceLock::new() }; 12];
     MADE[2 * seed as usize + usize::from(losses)].get_or_init(|| make(seed, losses))
 }
 
-/// The same, made anew.
+/// Builds the campus that `campus` caches.
 pub(crate) fn make(seed: u64, losses: bool) -> CampusEnvironment {
     let settings = if losses {
         CampusConfig::history()
@@ -37,7 +37,7 @@ pub(crate) fn policies(words: &str) -> CampusPolicies {
     }
 }
 
-/// A year under the policies of these words; those that compare are told of `x0/c1`.
+/// Simulates a year under the policies of these words; policies that compare learn from `x0/c1`.
 pub(crate) fn run_policies(campus: &CampusEnvironment, words: &str) -> CampusRun {
     let mut policies = policies(words);
     if policies.retry.needs_finished_tasks() {

@@ -1,4 +1,4 @@
-//! The product beside the oracle.
+//! The product and the oracle in one form.
 
 use proptest::test_runner::{Config as ProptestConfig, RngSeed};
 use tollgate_model::{Market, NodeId};
@@ -6,7 +6,7 @@ use tollgate_oracle::{OracleJob, OracleOutcome};
 use tollgate_policy::PolicySpec;
 use tollgate_sim::{JobArrival, RecordLevel, ReplayConfig, ReplayResult};
 
-/// So many cases, or as many as `PROPTEST_CASES` says; the same ones each time.
+/// Returns this number of cases, or `PROPTEST_CASES`; the same cases each time.
 pub(crate) fn cases(cases: u32) -> ProptestConfig {
     let asked = std::env::var("PROPTEST_CASES").ok();
     ProptestConfig {
@@ -17,7 +17,7 @@ pub(crate) fn cases(cases: u32) -> ProptestConfig {
     }
 }
 
-/// Runs `jobs` under a policy given in words, with everything verified.
+/// Runs `jobs` under a policy given as text, with every check enabled.
 pub(crate) fn replay(jobs: &[OracleJob], nodes: u32, policy: &str, market: Market) -> ReplayResult {
     let choice = PolicySpec::parse_list(policy)
         .expect("the policy exists")
@@ -35,7 +35,7 @@ pub(crate) fn replay(jobs: &[OracleJob], nodes: u32, policy: &str, market: Marke
         .unwrap_or_else(|violation| panic!("{policy}: {violation}"))
 }
 
-/// What the product made of one job, told like an oracle's outcome.
+/// Returns the product's outcome of one job in the oracle's form.
 pub(crate) fn observed_outcome(replay: &ReplayResult, job: usize) -> OracleOutcome {
     let outcome = replay.outcomes[job];
     let placements = replay.placements.as_ref().expect("placements are recorded");

@@ -1,4 +1,5 @@
-//! The product beside the brute-force oracles: same jobs, same decisions, same instants.
+//! Comparison of the product with the brute-force oracles: same jobs, same decisions, same
+//! instants.
 
 mod common;
 mod queue;

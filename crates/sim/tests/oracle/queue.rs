@@ -1,4 +1,4 @@
-//! Space-shared policies decide as a brute-force scheduler written from the rules decides.
+//! Comparison of space-shared policies with a brute-force scheduler written from the rules.
 
 use proptest::prelude::*;
 use tollgate_model::Decision;
@@ -18,7 +18,7 @@ fn compare(
     let replay = crate::common::replay(&case.jobs, case.nodes, words, settings.market);
     for (job, mut expected) in expected.into_iter().enumerate() {
         let mut told = crate::common::observed_outcome(&replay, job);
-        // The user's bid is the price where users bid; the oracle knows only the provider's.
+        // The user's bid is the price where users bid; the oracle knows only the provider's price.
         told.price = expected.price;
         if let (Decision::Rejected(a), Decision::Rejected(b)) = (told.decision, expected.decision)
             && hopeless(a)
@@ -31,12 +31,13 @@ fn compare(
     Ok(())
 }
 
-/// Whether a deadline was missed already or only out of reach is told apart by the product alone.
+/// Returns true for either reason of a hopeless job: only the product distinguishes a missed
+/// deadline from one out of reach.
 fn hopeless(reason: Reason) -> bool {
     matches!(reason, Reason::DeadlinePassed | Reason::DeadlineUnreachable)
 }
 
-/// The policies' variants, in words and as the oracle's settings.
+/// Returns the policies' variants, as text and as the oracle's settings.
 fn variants(market: Market) -> Vec<(String, OracleQueueSettings)> {
     let named = |name| OracleQueueSettings::named(name, market).expect("space-shared");
     let mut variants = Vec::new();
@@ -95,29 +96,29 @@ proptest! {
     #![proptest_config(crate::common::cases(600))]
 
     #[test]
-    fn as_brute_force_without_a_market(case in any_case(14)) {
+    fn agrees_with_brute_force_without_a_market(case in any_case(14)) {
         for (words, settings) in variants(Market::None) {
             compare(&case, &words, &settings)?;
         }
     }
 
     #[test]
-    fn as_brute_force_in_the_commodity_market(case in any_case(12)) {
+    fn agrees_with_brute_force_in_the_commodity_market(case in any_case(12)) {
         for (words, settings) in variants(Market::Commodity) {
             compare(&case, &words, &settings)?;
         }
     }
 
     #[test]
-    fn as_brute_force_where_users_bid(case in any_case(12)) {
+    fn agrees_with_brute_force_in_the_bid_market(case in any_case(12)) {
         for (words, settings) in variants(Market::Bid) {
             compare(&case, &words, &settings)?;
         }
     }
 
-    /// Reservations that are kept slip only when a job outlives its estimate.
+    /// Kept reservations slip only when a job outlives its estimate.
     #[test]
-    fn kept_reservations_as_brute_force(case in any_case(12).prop_map(with_safe_estimates)) {
+    fn kept_reservations_agree_with_brute_force(case in any_case(12).prop_map(with_safe_estimates)) {
         let plain = OracleQueueSettings::named("conservative", Market::None).expect("space-shared");
         let fill = FillRule::Conservative { replan: queue::ReplanRule::Never };
         compare(&case, "conservative:compress=false", &OracleQueueSettings { fill, ..plain })?;

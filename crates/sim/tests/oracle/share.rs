@@ -1,4 +1,4 @@
-//! Time-shared policies decide as a brute-force simulator written from the rules decides.
+//! Comparison of time-shared policies with a brute-force simulator written from the rules.
 
 use proptest::prelude::*;
 use tollgate_model::{Instant, Market, Span};
@@ -7,14 +7,14 @@ use tollgate_oracle::share::{self as oracle, OracleShareRule, OracleShareSetting
 use tollgate_oracle::tail::{self, OracleTailSettings};
 use tollgate_oracle::{OracleJob, OracleOutcome};
 
-/// Whether two instants are the same but for the rounding of real-valued work.
+/// Returns true if two instants are equal but for the rounding of real-valued work.
 fn close(a: Instant, b: Instant) -> bool {
     a.since(b).as_micros().abs() <= 50
 }
 
-/// The oracle's outcomes, unless the case stands on a knife's edge: where the oracle itself
-/// decides otherwise once every run time is a few microseconds longer or shorter, it is chance
-/// how the rounding of real-valued work falls out.
+/// Returns the oracle's outcomes, unless the case is on a knife's edge: where the oracle itself
+/// decides otherwise if every run time is a few microseconds longer or shorter, the rounding of
+/// real-valued work decides by chance.
 fn settled(
     case: &OracleCase,
     oracle: impl Fn(&[OracleJob]) -> Vec<OracleOutcome>,
@@ -32,7 +32,7 @@ fn settled(
     stable.then_some(expected)
 }
 
-/// What differs between two outcomes of a job by more than rounding.
+/// Returns a difference between two outcomes of a job beyond rounding, if any.
 fn difference(one: &OracleOutcome, other: &OracleOutcome) -> Option<&'static str> {
     if one.decision != other.decision {
         return Some("decision");
@@ -96,7 +96,7 @@ proptest! {
     #![proptest_config(crate::common::cases(1500))]
 
     #[test]
-    fn as_brute_force_in_every_market(case in any_case(16), market in 0usize..3) {
+    fn agrees_with_brute_force_in_every_market(case in any_case(16), market in 0usize..3) {
         let market = Market::ALL[market];
         for name in ["libra", "libra-risk", "libra-dollar"] {
             let settings = OracleShareSettings::named(name, market).expect("time-shared");
@@ -105,7 +105,7 @@ proptest! {
     }
 
     #[test]
-    fn as_brute_force_under_every_rule(case in any_case(16), overrun in 0usize..4, expired in 0usize..4) {
+    fn agrees_with_brute_force_under_every_rule(case in any_case(16), overrun in 0usize..4, expired in 0usize..4) {
         for name in ["libra", "libra-risk"] {
             let plain = OracleShareSettings::named(name, Market::None).expect("time-shared");
             let settings = OracleShareSettings {
@@ -119,7 +119,7 @@ proptest! {
     }
 
     #[test]
-    fn admission_by_tails_as_brute_force(
+    fn tail_admission_agrees_with_brute_force(
         case in any_case(16),
         market in 0usize..3,
         bound in 0usize..3,

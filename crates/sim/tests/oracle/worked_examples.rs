@@ -1,4 +1,4 @@
-//! The worked examples of the admission rules come out, decision by decision.
+//! The worked examples of the admission rules, decision by decision.
 
 use tollgate_oracle::examples::WorkedExample;
 
@@ -21,7 +21,7 @@ fn policy_words(example: &WorkedExample) -> String {
 }
 
 #[test]
-fn every_worked_example_comes_out() {
+fn every_worked_example_is_reproduced() {
     let examples = WorkedExample::all();
     assert!(examples.len() >= 11, "the file is whole");
     for example in examples {

@@ -1,4 +1,4 @@
-//! Whether claims speak of what the experiment has.
+//! Validation of claims against the experiment.
 
 use super::{ValidationResult, check_known, invalid, market, names, not_empty, objectives, set};
 use crate::claim::{Claim, ClaimRelation};
@@ -130,7 +130,7 @@ fn relation(place: &TomlPath, claim: &Claim) -> ValidationResult {
     }
 }
 
-/// That `by`, `value` and `within` stand only where they mean something.
+/// Checks that `by`, `value` and `within` occur only in relations that use them.
 fn margins(place: &TomlPath, claim: &Claim) -> ValidationResult {
     let (by, value, within) = match claim.relation.0 {
         ClaimRelation::Greater

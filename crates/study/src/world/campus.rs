@@ -1,4 +1,4 @@
-//! Desktops that belong to somebody: each row is a year of tasks under one retry and one select
+//! The world of privately used desktops: each row is a year of tasks under one retry and one select
 //! policy.
 
 mod frontier;
@@ -53,10 +53,10 @@ impl WorldModel for CampusWorld {
     }
 }
 
-/// The policy without which others are compared.
+/// The policy with which others are compared.
 const BASELINE: &str = "x0/c1";
 
-/// A campus, and what came of every policy so far.
+/// A campus, with the results of every policy so far.
 struct SharedCampus {
     campus: campus::CampusEnvironment,
     tallies: BTreeMap<String, CampusMetrics>,
@@ -88,7 +88,7 @@ impl SharedCampus {
         tally
     }
 
-    /// How tasks fared that finished when nobody ended any.
+    /// Returns the tasks that finish if no task is ever given up.
     fn finished(&mut self) -> &FinishedTasks {
         let campus = &self.campus;
         self.finished.get_or_insert_with(|| {
@@ -108,7 +108,7 @@ impl WorldEnvironment for SharedCampus {
     }
 }
 
-/// `RETRY/SELECT` made into policies.
+/// Parses the policies in `RETRY/SELECT`.
 fn policies(words: &str) -> Result<CampusPolicies, String> {
     let Some((retry, select)) = words.rsplit_once('/') else {
         return Err(format!(
@@ -121,12 +121,12 @@ fn policies(words: &str) -> Result<CampusPolicies, String> {
     })
 }
 
-/// Returns the one name of policies, however an experiment writes them.
+/// Returns the canonical name of policies, for any notation in an experiment.
 fn name(policies: &CampusPolicies) -> String {
     format!("{}/{}", policies.retry, policies.select.name)
 }
 
-/// The words with settings in place of their keys in braces: `n1:{n}/c2`.
+/// Replaces keys in braces by the values of settings: `n1:{n}/c2`.
 fn substitute_parameters(words: &str, values: &ParameterValues) -> Result<String, String> {
     let mut resolved = String::new();
     let mut rest = words;
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_year_is_lived_through_once() {
+    fn year_is_simulated_once_per_policy() {
         let mut values = ParameterValues::of(&CampusWorld);
         values.set("days", 20.0);
         let mut shared = SharedCampus::new(&values, 1, 0.01);

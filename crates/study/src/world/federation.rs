@@ -1,4 +1,5 @@
-//! Pilots at several sites: each row is a whole experiment of many runs, with moves and without.
+//! The world of pilots at several sites: each row is a whole experiment of many runs, with and
+//! without moves.
 
 use std::collections::BTreeMap;
 
@@ -61,11 +62,11 @@ impl WorldModel for FederationWorld {
     }
 }
 
-/// The environments of all runs of an experiment, and what came of them without moves.
+/// The environments of all runs of an experiment, and the outcomes without moves.
 struct SharedFederation {
     seed: u64,
     environments: Vec<tollgate_sim::federation::FederationEnvironment>,
-    /// Without moves, by settings.
+    /// Outcomes without moves, by settings.
     unmoved: BTreeMap<Vec<u64>, Vec<FederationOutcome>>,
 }
 
@@ -116,7 +117,7 @@ fn decider(words: &str) -> MigrationDecider {
     MigrationDecider::parse(words).expect("the experiment was checked")
 }
 
-/// The seed of a run's stream for one purpose.
+/// Returns the seed of a run's stream for one purpose.
 fn stream(purpose: &str, seed: u64, number: u64) -> u64 {
     let mut fingerprint = InputFingerprint::default();
     fingerprint.add_text(purpose);
@@ -148,7 +149,8 @@ fn setup(values: &ParameterValues) -> FederationConfig {
     }
 }
 
-/// The defaults are Table I of the paper, and what was found where it says nothing.
+/// The settings. The defaults are those of Table I of the paper, or were determined here where the
+/// paper gives no value.
 const PARAMETERS: &[WorldParameter] = &[
     environment("runs", "runs an experiment", 1000.0, (1.0, 1e6)),
     environment("sites", "sites", 16.0, (1.0, 1024.0)),

@@ -21,7 +21,8 @@ fn results(study: &Study, sla: impl Fn(&PlannedRow) -> f64) -> StudyResults {
 
 #[test]
 fn points_are_means_over_seeds_normalised_within_each() {
-    // Under seed 1 between 0 and 100, under seed 2 between 0 and 10: the scores are the same.
+    // Values are between 0 and 100 under seed 1, between 0 and 10 under seed 2; the scores are the
+    // same.
     let scale = |row: &PlannedRow| if row.seed == 1 { 50.0 } else { 5.0 };
     let results = results(&small(), |row| scale(row) * (row.value * row.policy) as f64);
     let analysis = RiskAnalysis::of(&results, 0, 1, Normalisation::MinMax);
@@ -40,7 +41,7 @@ fn points_are_means_over_seeds_normalised_within_each() {
 }
 
 #[test]
-fn neighbours_that_differ_by_chance_cannot_be_told_apart() {
+fn neighbours_that_differ_by_chance_are_indistinguishable() {
     let sla = Weights::equal(&[Objective::Sla]).unwrap();
     let ranking = |lead: fn(&PlannedRow) -> f64| {
         let results = results(&small(), lead);

@@ -1,4 +1,4 @@
-//! What claims come to on results that are made up.
+//! Tests of verdicts on claims with synthetic results.
 
 use crate::common::SMALL;
 use proptest::prelude::*;
@@ -8,8 +8,7 @@ use tollgate_study::claim_results::ClaimVerdict;
 use tollgate_study::plan::PlannedRow;
 use tollgate_study::{ClaimResults, Experiment, RunMeasurements, RunPlan, StudyResults};
 
-/// Results in which `sla` says which part of the jobs is fulfilled, in %, and `wait` how long
-/// they wait.
+/// Returns results in which `sla` is the share of fulfilled jobs, in %, and `wait` is their wait.
 fn results(
     experiment: &Experiment,
     sla: impl Fn(&PlannedRow) -> f64,
@@ -27,8 +26,8 @@ fn results(
     StudyResults::new(experiment.clone(), &plan, figures)
 }
 
-/// The small experiment with five seeds and this claim about the policies of the bid market,
-/// `fcfs-bf` and `libra-risk`.
+/// Returns the small experiment with five seeds and this claim about the policies of the bid
+/// market, `fcfs-bf` and `libra-risk`.
 fn claiming(claim: &str) -> Experiment {
     let (experiment, _) = SMALL.split_once("[[claim]]").unwrap();
     let experiment = experiment.replace("seeds = 2", "seeds = 5");
@@ -44,7 +43,7 @@ fn verdict(claim: &str, sla: impl Fn(&PlannedRow) -> f64) -> ClaimVerdict {
     ledger.entries[0].verdict
 }
 
-/// A tenth more or less with the seed.
+/// Returns a deviation of at most a tenth that depends on the seed.
 fn noise(row: &PlannedRow) -> f64 {
     [-0.1, 0.05, 0.0, 0.1, -0.05][row.seed as usize - 1]
 }
@@ -139,7 +138,7 @@ fn measures_of_risk() {
              policies = [\"libra-risk\"]\n{relation}"
         )
     };
-    // The best and steady, against one that falls to the worst in the first scenario only.
+    // A steady best policy, against one that falls to the worst in the first scenario only.
     let sla = |row: &PlannedRow| {
         if row.policy == 1 || row.scenario == 1 {
             100.0

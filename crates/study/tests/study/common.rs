@@ -1,4 +1,4 @@
-//! A small experiment, and a folder that vanishes with its test.
+//! A small experiment, and a directory that is removed with its test.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -62,7 +62,7 @@ pub(crate) fn study(text: &str) -> Study {
         .expect("jobs are generated")
 }
 
-/// A folder under the target directory, empty at first and taken away in the end.
+/// A directory under the target directory, empty at first and removed at the end.
 pub(crate) struct ScratchDir(PathBuf);
 
 impl ScratchDir {
@@ -76,7 +76,7 @@ impl ScratchDir {
         OutputDir::create(&self.0).expect("the target directory can be written to")
     }
 
-    /// Every file by name, with what it holds.
+    /// Returns every file by name, with its contents.
     pub(crate) fn files(&self) -> Vec<(String, Vec<u8>)> {
         let entries = std::fs::read_dir(&self.0).expect("the folder is there");
         let mut files: Vec<_> = entries
@@ -101,7 +101,7 @@ pub(crate) fn threads(count: usize) -> NonZeroUsize {
     NonZeroUsize::new(count).expect("at least one")
 }
 
-/// Runs a study in a fresh folder and gives what is there afterwards.
+/// Runs a study in a new directory and returns the files in it afterwards.
 pub(crate) fn run_afresh(name: &str, study: &Study, count: usize) -> Vec<(String, Vec<u8>)> {
     let scratch = ScratchDir::new(name);
     study

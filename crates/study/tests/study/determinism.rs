@@ -1,10 +1,10 @@
-//! The same experiment gives the same bytes, whatever the number of threads or chunks.
+//! Tests that the same experiment gives the same bytes for any number of threads or chunks.
 
 use crate::common::{ScratchDir, run_afresh, small, threads};
 use tollgate_study::{OnExistingResults, StudyChunk};
 
 #[test]
-fn threads_do_not_matter() {
+fn results_do_not_depend_on_threads() {
     assert_eq!(
         run_afresh("one-thread", &small(), 1),
         run_afresh("four-threads", &small(), 4)
@@ -12,7 +12,7 @@ fn threads_do_not_matter() {
 }
 
 #[test]
-fn chunks_gather_to_the_whole() {
+fn chunks_combine_to_the_whole() {
     let expected = run_afresh("unchunked", &small(), 1);
     let scratch = ScratchDir::new("chunked");
     let folder = scratch.folder();
@@ -49,7 +49,7 @@ fn a_missing_chunk_is_run_when_gathering() {
 }
 
 #[test]
-fn chunks_are_named_from_one() {
+fn chunk_numbers_start_at_one() {
     for word in ["0/3", "4/3", "1", "a/b", "1/0", ""] {
         let error = word.parse::<StudyChunk>().unwrap_err().to_string();
         assert_eq!(

@@ -1,14 +1,14 @@
-//! What an experiment does from its file to its folder of results.
+//! Tests of an experiment from its file to its directory of results.
 //!
 //! | module | behaviour |
 //! |---|---|
-//! | [`messages`] | one message for what is wrong with a file |
+//! | [`messages`] | one message for the first problem of a file |
 //! | [`schema`] | the published schema of a file |
-//! | [`plan`] | runs that are the same are one |
+//! | [`plan`] | identical runs are planned once |
 //! | [`determinism`] | threads and chunks do not matter |
-//! | [`resume`] | nor does being killed |
+//! | [`resume`] | a kill does not matter either |
 //! | [`analysis`] | risk analysis and rankings |
-//! | [`ledger`] | what claims come to |
+//! | [`ledger`] | the verdicts on claims |
 
 mod analysis;
 mod claim_results;

@@ -1,9 +1,9 @@
-//! What a user is told about a file that is no experiment.
+//! Tests of the messages for a file that is not a valid experiment.
 
 use crate::common::SMALL;
 use tollgate_study::{Experiment, ExperimentOverrides, Study};
 
-/// The message for the small experiment with one thing changed.
+/// Returns the message for the small experiment with one text replaced.
 fn message(from: &str, to: &str) -> String {
     assert!(SMALL.contains(from), "{from}");
     let text = SMALL.replacen(from, to, 1);
@@ -15,7 +15,7 @@ fn message(from: &str, to: &str) -> String {
 }
 
 #[test]
-fn a_wrong_key_is_named_with_its_line_and_the_right_one() {
+fn unknown_key_error_has_line_and_suggestion() {
     let messages = [
         message("vary =", "varry ="),
         message("title =", "colour ="),
@@ -27,7 +27,7 @@ fn a_wrong_key_is_named_with_its_line_and_the_right_one() {
 }
 
 #[test]
-fn a_wrong_value_is_named_with_its_line_and_what_it_may_be() {
+fn invalid_value_error_has_line_and_legal_values() {
     let messages = [
         message("[0, 0.2, 1]", "[0, 20, 1]"),
         message("[0, 0.2, 1]", "[0, 0.2, 0.2]"),
@@ -45,7 +45,7 @@ fn a_wrong_value_is_named_with_its_line_and_what_it_may_be() {
 }
 
 #[test]
-fn a_claim_must_speak_of_what_there_is() {
+fn claim_that_does_not_fit_the_experiment_is_rejected() {
     let messages = [
         message("sets = [\"A\", \"B\"]", "sets = [\"A\", \"C\"]"),
         message("policies = [\"libra\"]", "policies = [\"libra-risk\"]"),
@@ -61,14 +61,14 @@ fn a_claim_must_speak_of_what_there_is() {
 }
 
 #[test]
-fn what_is_not_there_is_said() {
+fn missing_study_is_reported() {
     let error = Study::open("libra-risk", &ExperimentOverrides::default()).unwrap_err();
     let hint = error.hint().unwrap();
     insta::assert_snapshot!(format!("{error} ({hint})"), @"there is no study `libra-risk`, neither built in nor as a file (built in are libra-risk-2006, integrated-risk-2008, mycluster-2009, miscreant-2013)");
 }
 
 #[test]
-fn a_change_that_makes_no_sense_is_refused() {
+fn invalid_override_is_rejected() {
     let message = |changes| {
         let error = Study::open("libra-risk-2006", &changes).unwrap_err();
         error.to_string()

@@ -1,4 +1,4 @@
-//! Runs that are the same are one.
+//! Tests that identical runs are planned once.
 
 use crate::common::{SMALL, small, study};
 use tollgate_study::StudyResults;
@@ -13,13 +13,13 @@ fn each_setting_is_run_once() {
 }
 
 #[test]
-fn a_set_that_changes_nothing_needs_no_runs() {
+fn set_without_changes_needs_no_runs() {
     let same = study(&SMALL.replace("settings = { inaccuracy = 0 }", ""));
     assert_eq!(same.plan().runs(), small().plan().runs() / 2);
 }
 
 #[test]
-fn the_table_is_read_as_it_was_written() {
+fn results_table_round_trips() {
     let scratch = crate::common::ScratchDir::new("read-back");
     let folder = scratch.folder();
     let run = small().run(
@@ -47,7 +47,7 @@ fn the_table_is_read_as_it_was_written() {
 }
 
 #[test]
-fn a_scenario_runs_the_policies_that_it_names() {
+fn scenario_runs_only_the_policies_it_names() {
     let text = r#"
 name = "some"
 title = "Some"

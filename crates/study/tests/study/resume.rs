@@ -1,11 +1,12 @@
-//! A killed study goes on where it stopped and ends with the same bytes as one never killed.
+//! Tests that a killed study resumes where it stopped and ends with the same bytes as an
+//! uninterrupted one.
 
 use crate::common::{SMALL, ScratchDir, run_afresh, small, study, threads};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 use tollgate_study::{OnExistingResults, StudyChunk, StudyError};
 
-/// The journal of a whole run, as it is before the end.
+/// Returns the journal of a whole run, as it is before the end.
 fn journal(name: &str) -> Vec<u8> {
     let scratch = ScratchDir::new(name);
     small()
@@ -15,7 +16,7 @@ fn journal(name: &str) -> Vec<u8> {
 }
 
 #[test]
-fn a_journal_cut_anywhere_leads_to_the_same_folder() {
+fn journal_truncated_anywhere_gives_the_same_results() {
     let expected = run_afresh("never-killed", &small(), 1);
     let journal = journal("killed-journal");
     let scratch = ScratchDir::new("killed");
@@ -77,7 +78,7 @@ fn a_finished_study_is_not_run_again() {
 }
 
 #[test]
-fn results_are_not_overwritten_unasked() {
+fn results_are_not_overwritten_without_consent() {
     let scratch = ScratchDir::new("occupied");
     let folder = scratch.folder();
     let run = |earlier| small().run(&folder, threads(1), earlier, |_| {});

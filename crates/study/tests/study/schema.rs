@@ -3,6 +3,6 @@
 use tollgate_study::Experiment;
 
 #[test]
-fn it_never_changes_silently() {
+fn schema_matches_the_snapshot() {
     insta::assert_snapshot!(Experiment::schema());
 }

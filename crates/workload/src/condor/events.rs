@@ -1,16 +1,17 @@
-//! HTCondor's job event log, also called user log: what happened to jobs, in order of time, a line
-//! of three dots between events.
+//! HTCondor's job event log, also called user log: events of jobs, in order of time, separated by a
+//! line of three dots.
 //!
-//! A job begins with its submission (000) and ends when it terminates (005) or is aborted (009).
-//! In between every stretch of running is an [`TraceAttempt`](crate::Attempt): it begins when the job
-//! executes (001) or goes on (011), and ends when it is suspended (010), evicted (004),
-//! checkpointed (003), put on hold (012), or lost with its shadow (007) or connection (024).
-//! Other events change nothing that is read.
+//! A job begins with its submission (000) and ends when it terminates (005) or is aborted (009). In
+//! between every stretch of running is a [`TraceAttempt`](crate::Attempt): it begins when the job
+//! executes (001) or resumes (011), and ends when it is suspended (010), evicted (004),
+//! checkpointed (003), put on hold (012), or lost with its shadow (007) or connection (024). Other
+//! events change nothing that is read.
 //!
-//! - Run time: what the job ran since it last lost its work; suspensions do not count.
-//! - Wait: until it first executed. Processors, memory and processor time: as the last events tell.
+//! - Run time: the time that the job ran since it last lost its work, without suspensions.
+//! - Wait: until it first executed. Processors, memory and processor time: from the last events.
 //! - Names are not in the log. The processes of a cluster share the number of the cluster.
-//! - Times have no zone and are taken as UTC; without a year, the first is taken as 2000.
+//! - Times have no zone and are taken as UTC. If dates have no year, the first year is taken as
+//!   2000.
 
 mod event;
 mod job;
@@ -30,11 +31,11 @@ use crate::trace::Trace;
 use event::{CondorEvent, CondorJobId, EventCalendar};
 use job::CondorEventJob;
 
-/// What separates events.
+/// The line that separates events.
 const END: &[u8] = b"...";
 
-/// Reads every event of `reader` and gives the jobs that have ended, in order of submission;
-/// events that are none are counted and left out.
+/// Reads every event of `reader` and returns the jobs that have ended, in order of submission;
+/// malformed events are counted and skipped.
 ///
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no job has ended.
@@ -42,7 +43,7 @@ pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<
     read_to(&mut TraceSink::collecting(), source, reader, options)
 }
 
-/// As [`read`], through `outlet`.
+/// Reads as [`read`] does, through `outlet`.
 pub(crate) fn read_to(
     outlet: &mut TraceSink<'_>,
     source: &str,
@@ -66,7 +67,8 @@ pub(crate) fn read_to(
     outlet.finish(trace)
 }
 
-/// Whether `line` is the first of an event: a number of three digits and a job in parentheses.
+/// Returns whether `line` is the first of an event: a number of three digits and a job in
+/// parentheses.
 pub(crate) fn begins_event(line: &[u8]) -> bool {
     matches!(line, [a, b, c, b' ', b'(', rest @ ..]
         if [a, b, c].into_iter().all(u8::is_ascii_digit) && rest.contains(&b')'))
@@ -76,12 +78,12 @@ struct EventLogReader {
     trace: Trace,
     keep: ColumnSelection,
     calendar: EventCalendar,
-    /// The event whose last line has not come yet, and the line that it began on.
+    /// The event whose last line has not been read yet, and its first line number.
     pending: Vec<u8>,
     begun: u64,
     /// The jobs that have not ended yet.
     open: BTreeMap<CondorJobId, CondorEventJob>,
-    /// The jobs that have, with the line of their submission.
+    /// The jobs that have ended, with the line of their submission.
     ended: Vec<(u64, ParsedRecord<'static>)>,
 }
 
@@ -102,7 +104,7 @@ impl EventLogReader {
         if self.pending.is_empty() {
             self.begun = number;
         }
-        // An event has some dozens of lines; one without an end must not be held in memory.
+        // An event has some dozens of lines; an event without an end must not be held in memory.
         if self.pending.len() + text.len() <= MAX_LINE {
             self.pending.extend_from_slice(text);
             self.pending.push(b'\n');
@@ -251,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_come_in_order_of_submission_and_years_go_on() {
+    fn jobs_are_in_submission_order_across_years() {
         let other = |text: String| text.replace("(7.000.000)", "(8.001.000)");
         let text = event("000", "10:00:00", "a").replace("03/20", "12/31")
             + &other(event("000", "10:00:00", "b").replace("03/20", "12/31"))
@@ -270,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_event_of_a_job_is_counted() {
+    fn non_job_events_are_counted() {
         let text = "001 (-01.-01.-01) 05/22 18:28:20 Job executing on host:\n...\n\
                     foo\n...\n001 (9.0.0) 03/20 10:00:00 Job executing\n...\n\
                     000 (9.0.0) 13/20 10:00:00 Job submitted\n...\n"

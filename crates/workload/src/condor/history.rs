@@ -1,8 +1,7 @@
-//! Job ads as `condor_history -l` prints them, and as the history file has them: a line for each
-//! attribute, `Name = value`, and a blank line or one of asterisks between ads.
+//! Job ads as `condor_history -l` prints them and as the history file stores them: a line for each
+//! attribute, `Name = value`, and a blank line or a line of asterisks between ads.
 //!
-//! What becomes of the attributes: `ad.rs`. An attribute that stands in an ad twice counts as it
-//! stands there last.
+//! `ad.rs` interprets the attributes. If an attribute occurs twice in an ad, the last value counts.
 
 use std::borrow::Cow;
 use std::io::BufRead;
@@ -18,7 +17,7 @@ use crate::open::{ColumnSelection, ReadOptions};
 use crate::record_reader;
 use crate::trace::Trace;
 
-/// Reads every ad of `reader`; those that are no jobs that have ended are counted and left out.
+/// Reads every ad of `reader`; ads that are not jobs that have ended are counted and skipped.
 ///
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no ad was a job.
@@ -26,7 +25,7 @@ pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<
     read_to(&mut TraceSink::collecting(), source, reader, options)
 }
 
-/// As [`read`], through `outlet`.
+/// Reads as [`read`] does, through `outlet`.
 pub(crate) fn read_to(
     outlet: &mut TraceSink<'_>,
     source: &str,
@@ -49,7 +48,8 @@ pub(crate) fn read_to(
     history.outlet.finish(history.trace)
 }
 
-/// Whether `line` is an attribute that is in every job ad, or one that begins them.
+/// Returns whether `line` is an attribute that is in every job ad, or an attribute that begins job
+/// ads.
 pub(crate) fn is_attribute(line: &[u8]) -> bool {
     attribute(line).is_some_and(|(name, _)| {
         [b"ClusterId".as_slice(), b"QDate", b"GlobalJobId", b"MyType"]
@@ -64,7 +64,7 @@ struct CondorHistoryReader<'o, 'v> {
     latest: Instant,
     keep: ColumnSelection,
     ad: JobAd<'static>,
-    /// The line that the current ad began on.
+    /// The first line of the current ad.
     begun: Option<u64>,
 }
 
@@ -105,7 +105,7 @@ impl CondorHistoryReader<'_, '_> {
     }
 }
 
-/// The name and the value of an attribute.
+/// Parses the name and the value of an attribute.
 fn attribute(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let at = memchr::memchr(b'=', line)?;
     let (name, value) = (line[..at].trim_ascii(), line[at + 1..].trim_ascii());
@@ -113,7 +113,7 @@ fn attribute(line: &[u8]) -> Option<(&[u8], &[u8])> {
     (!name.is_empty() && name.iter().all(is_name)).then_some((name, value))
 }
 
-/// The text within quotation marks, where a backslash precedes such a mark; or the value as it is.
+/// Returns the text within quotation marks, with `\"` unescaped, or the value unchanged.
 fn literal(value: &[u8]) -> Vec<u8> {
     let quoted = value
         .strip_prefix(b"\"")
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_job_is_counted() {
+    fn non_job_ads_are_counted() {
         let text = format!(
             "{DONE}\nfoo\n\nClusterId = 1\n\nClusterId = 1\nQDate = 5\nJobStatus = 2\n\n\
              ClusterId = x\n\nClusterId = 1\nQDate = 5\nJobStatus = 77\n"

@@ -1,13 +1,13 @@
-//! The job that a ClassAd describes, whichever notation the ad is in.
+//! The job in a ClassAd, in any notation.
 //!
 //! - Number: `ClusterId`, which the processes of a cluster share. Submission: `QDate`.
-//! - Run time: `CommittedTime`, that of the attempt that counted, without its suspensions; else
-//!   `RemoteWallClockTime`, that of all attempts, for a job that was removed.
+//! - Run time: `CommittedTime`, the run time of the attempt that counted, without its suspensions;
+//!   else `RemoteWallClockTime`, that of all attempts, for a job that was removed.
 //! - Processors: `CpusProvisioned`, else `RequestCpus` times `MaxHosts`.
 //! - Estimate: `AllowedExecuteDuration`, else `AllowedJobDuration`, else `MaxWallTime` in minutes.
 //! - Wait: until `JobStartDate`. Peak memory: `ResidentSetSize`, else `MemoryUsage`, else
 //!   `ImageSize`, which counts address space.
-//! - Attempts: the last, from `JobCurrentStartDate`; of those before it an ad keeps no ends.
+//! - Attempts: the last, from `JobCurrentStartDate`; an ad does not record when earlier ones ended.
 
 use std::borrow::Cow;
 
@@ -27,7 +27,7 @@ const MEBI: u64 = 1 << 20;
 
 const SECONDS_PER_MINUTE: i64 = 60;
 
-/// The attributes that are read. Their case does not matter.
+/// The attributes that are read. Case does not matter.
 const ATTRIBUTES: [&str; 37] = [
     "ClusterId",
     "ProcId",
@@ -71,7 +71,7 @@ const ATTRIBUTES: [&str; 37] = [
 /// The attributes of a job that are read.
 #[derive(Clone, Debug)]
 pub(super) struct JobAd<'a> {
-    /// In the order of `ATTRIBUTES`.
+    /// The values in the order of `ATTRIBUTES`.
     values: [Option<Cow<'a, [u8]>>; ATTRIBUTES.len()],
 }
 
@@ -84,22 +84,22 @@ impl Default for JobAd<'_> {
 }
 
 impl<'a> JobAd<'a> {
-    /// Whether an attribute of this name is read.
+    /// Returns whether an attribute of this name is read.
     pub(super) fn is_known_attribute(name: &[u8]) -> bool {
         attribute_index(name).is_some()
     }
 
-    /// Sets an attribute. One that comes again counts as it came last.
+    /// Sets an attribute. The last value of a repeated attribute counts.
     pub(super) fn set(&mut self, name: &[u8], value: Cow<'a, [u8]>) {
         if let Some(place) = attribute_index(name) {
             self.values[place] = Some(value);
         }
     }
 
-    /// The job, if it has ended.
+    /// Returns the job, if it has ended.
     ///
     /// # Errors
-    /// What makes the ad useless.
+    /// If the ad is unusable.
     pub(super) fn to_record(&self, keep: ColumnSelection) -> Result<ParsedRecord<'_>, Finding> {
         let mut notes = Vec::new();
         let number = record_reader::required(self.get("ClusterId"), RecordField::JobNumber)?;
@@ -131,7 +131,7 @@ impl<'a> JobAd<'a> {
         (!value.is_empty() && !value.eq_ignore_ascii_case(b"undefined")).then_some(value)
     }
 
-    /// Status 3 is removed, 4 completed; every other a job leaves again.
+    /// Parses the status: 3 is removed and 4 is completed; every other status is temporary.
     fn status(&self) -> Result<TraceStatus, Finding> {
         match self.get("JobStatus") {
             Some(b"3") => Ok(TraceStatus::Cancelled),
@@ -213,7 +213,7 @@ impl<'a> JobAd<'a> {
         parse_field::procs(text).ok().flatten()
     }
 
-    /// The value of an attribute that may be an expression instead, which is noted.
+    /// Returns the value of an attribute. An expression instead of a value is noted.
     fn literal(&self, name: &str, field: RecordField, notes: &mut Vec<Finding>) -> Option<&[u8]> {
         let value = self.get(name)?;
         if crate::parse_number::millionths(value).is_err() {
@@ -287,7 +287,7 @@ impl<'a> JobAd<'a> {
             | TraceStatus::NodeFailed
             | TraceStatus::Preempted => (self.instant("CompletionDate"), TraceAttemptEnd::Finished),
         };
-        // A job that was removed while it waited ran before; until when, its ad does not tell.
+        // A job that was removed while it waited ran before; its ad does not record until when.
         let ran_last = matches!(self.get("LastJobStatus"), None | Some(b"2" | b"6" | b"7"));
         let told = ended == TraceAttemptEnd::Finished || ran_last;
         let known = start.zip(end).filter(|(start, end)| told && end >= start);

@@ -1,7 +1,7 @@
-//! Job ads as `condor_history -json` and `-jsonl` print them: an array of objects, or one object
-//! behind the other, with a key for each attribute. An expression stands as text, `/Expr(..)/`.
+//! Job ads as `condor_history -json` and `-jsonl` print them: an array of objects, or a sequence of
+//! objects, with a key for each attribute. An expression is written as text, `/Expr(..)/`.
 //!
-//! What becomes of the attributes: `ad.rs`.
+//! `ad.rs` interprets the attributes.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -20,7 +20,7 @@ use crate::open::ReadOptions;
 use crate::record_reader;
 use crate::trace::Trace;
 
-/// Reads every ad of `reader`; those that are no jobs that have ended are counted and left out.
+/// Reads every ad of `reader`; ads that are not jobs that have ended are counted and skipped.
 ///
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no ad was a job.
@@ -28,7 +28,7 @@ pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<
     read_to(&mut TraceSink::collecting(), source, reader, options)
 }
 
-/// As [`read`], through `outlet`.
+/// Reads as [`read`] does, through `outlet`.
 pub(crate) fn read_to(
     outlet: &mut TraceSink<'_>,
     source: &str,
@@ -54,7 +54,8 @@ pub(crate) fn read_to(
     outlet.finish(trace)
 }
 
-/// Whether `start`, the beginning of a file, is that of objects with attributes of a job ad.
+/// Returns whether `start`, the beginning of a file, is that of objects with attributes of a job
+/// ad.
 pub(crate) fn matches_format(start: &[u8]) -> bool {
     matches!(start.trim_ascii_start(), [b'[' | b'{', ..])
         && (contains(start, b"\"ClusterId\"") || contains(start, b"\"QDate\""))
@@ -111,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn every_notation_gives_the_same_jobs() {
+    fn all_notations_give_the_same_jobs() {
         assert!(matches_format(AD.as_bytes()));
         let columns = ColumnSelection::All;
         let lines = super::super::history::read(
@@ -130,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_job_is_counted() {
+    fn non_job_ads_are_counted() {
         let trace = parsed(&format!("[{AD}, {{\"ClusterId\": 7}}, {{\"QDate\": }}, {{"));
         assert_eq!(trace.jobs.len(), 1);
         assert_eq!(

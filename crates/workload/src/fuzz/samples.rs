@@ -1,4 +1,4 @@
-//! Valid records of every format, for damage to begin with.
+//! Valid records of every format, which the fuzz tests damage.
 
 /// A sample.
 pub const SWF: &str = "; MaxProcs: 128\n; MaxNodes: 400 (48 interactive)\n; UnixStartTime: 893466664\n\
@@ -117,7 +117,7 @@ pub const FTA: &str = "event_id component_id node_id platform_id node_name event
     event_stop_time event_end_reason\n0 0 655 3 10.000 0 1099755300 1099906200 8000\n\
     1 0 655 3 10.000 1 1099906200 1112096400 4022\n";
 
-/// One archive of two rows and one source, as a 32-bit little-endian machine writes it.
+/// Returns one archive of two rows and one source, as a 32-bit little-endian machine writes it.
 pub fn rrd_binary() -> Vec<u8> {
     let mut bytes = b"RRD\x000003\0\0\0\0".to_vec();
     bytes.extend(8.642135E130_f64.to_le_bytes());
@@ -141,7 +141,7 @@ pub fn rrd_binary() -> Vec<u8> {
     bytes
 }
 
-/// All of them that are text.
+/// All samples that are text.
 pub const SAMPLES: [&str; 17] = [
     SWF,
     TABLE,

@@ -1,5 +1,5 @@
-//! When users come: more by day than by night, less at weekends, and on some days far more
-//! than on others.
+//! Submission times: more by day than by night, fewer at weekends, and on some days far more than
+//! on others.
 
 use crate::rng::{StreamFamily, StreamPurpose};
 
@@ -12,7 +12,7 @@ const HOURS: [f64; 24] = [
 /// Submissions by day of the week from Monday; measured.
 const DAYS: [f64; 7] = [860.0, 799.0, 989.0, 751.0, 714.0, 416.0, 471.0];
 
-/// Standard deviation of the logarithm of how busy a day is, beyond the week's cycle: gives
+/// Standard deviation of the logarithm of a day's busyness, beyond the weekly cycle; it reproduces
 /// the measured quartiles of 26 and 59 jobs a day.
 const BUSYNESS: f64 = 0.4;
 
@@ -24,7 +24,7 @@ pub(super) struct SubmissionCalendar {
 }
 
 impl SubmissionCalendar {
-    /// A calendar of `span_s` seconds, from a Monday at midnight.
+    /// Creates a calendar of `span_s` seconds, from a Monday at midnight.
     pub(super) fn new(seed: u64, span_s: f64) -> Self {
         let days = StreamFamily::new(seed, StreamPurpose::Days);
         let busyness = |day: u64| libm::exp(BUSYNESS * days.stream(day).normal());
@@ -46,8 +46,8 @@ impl SubmissionCalendar {
         }
     }
 
-    /// `n` instants in seconds, ascending: a Poisson process whose rate follows the calendar,
-    /// given that there are just `n` of them.
+    /// Returns `n` instants in seconds, ascending: a Poisson process whose rate follows the
+    /// calendar, conditional on exactly `n` events.
     pub(super) fn arrivals(&self, seed: u64, n: usize) -> Vec<f64> {
         let mut stream = StreamFamily::new(seed, StreamPurpose::Arrivals).stream(0);
         let mut sum = 0.0;
@@ -61,7 +61,7 @@ impl SubmissionCalendar {
         sums.iter().map(|sum| self.at(sum / total)).collect()
     }
 
-    /// The second by which a share (0 to 1) of all sessions has begun.
+    /// Returns the second by which a share (0 to 1) of all sessions has begun.
     fn at(&self, share: f64) -> f64 {
         let (Some(&total), Some(last)) =
             (self.cumulative.last(), self.cumulative.len().checked_sub(1))

@@ -1,7 +1,7 @@
 //! Distributions given by a few of their quantiles.
 
-/// The value at `u` (0 to 1) of a distribution whose values at the given levels are known;
-/// between two of them the logarithm is interpolated, since everything here spans magnitudes.
+/// Returns the value at `u` (0 to 1) of a distribution whose values at the given levels are known.
+/// Between two levels the logarithm is interpolated, since all values here span magnitudes.
 ///
 /// Levels ascend from 0 to 1; values ascend and are positive.
 pub(super) fn quantile<const N: usize>(levels: &[f64; N], values: &[f64; N], u: f64) -> f64 {
@@ -11,7 +11,8 @@ pub(super) fn quantile<const N: usize>(levels: &[f64; N], values: &[f64; N], u: 
     libm::exp(low + (high - low) * (u - left) / (right - left))
 }
 
-/// The value at `u` (0 to 1) of a discrete distribution, given as values with their weights.
+/// Returns the value at `u` (0 to 1) of a discrete distribution, given as values with their
+/// weights.
 pub(super) fn pick<T: Copy>(weighted: &[(T, f64)], u: f64) -> T {
     let total: f64 = weighted.iter().map(|&(_, weight)| weight).sum();
     let mut left = u * total;

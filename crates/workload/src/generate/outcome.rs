@@ -1,4 +1,4 @@
-//! What becomes of a job: how much of the time that was asked for it takes, if it ever runs.
+//! Outcomes of jobs: the used share of the requested time, for jobs that run at all.
 
 use super::curve::quantile;
 use super::latent::{LatentTraits, blend};
@@ -6,17 +6,18 @@ use super::request::GeneratedRequest;
 use crate::normal::probability;
 use crate::rng::RandomStream;
 
-/// The correlation of width and the share of the estimate that is used, as normal deviates:
-/// together with that of width and estimate it gives the measured load.
+/// The correlation of width and the used share of the estimate, as normal deviates. Together with
+/// the correlation of width and estimate it reproduces the measured load.
 const WIDTH_AND_USE: f64 = 0.22;
 
-/// How much of the fate of a job is that of the user's other jobs; the rest is its own.
+/// The share of a job's outcome that it has in common with the user's other jobs; the rest is its
+/// own.
 const LASTING: f64 = 0.75;
 
-/// What becomes of jobs whose estimate is at least so many seconds.
+/// The outcomes of jobs whose estimate is at least a given number of seconds.
 struct EstimateBand {
     from_s: i64,
-    /// The probability that a job never runs: it is cancelled, or waits in vain.
+    /// The probability that a job never runs: it is cancelled, or is never started.
     never_ran: f64,
     /// The probability that a job that runs is still running at its limit.
     overruns: f64,
@@ -26,9 +27,9 @@ struct EstimateBand {
 
 const USE_LEVELS: [f64; 9] = [0.0, 0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9, 1.0];
 
-/// Measured, but for the overruns of the shortest estimates: lifted by a quarter, so that the
-/// long tail of overruns comes out right. The first numbers of the longer ones are jobs that
-/// fail at once: half a minute, whatever they asked for.
+/// Measured, except for the overruns of the shortest estimates, which are lifted by a quarter so
+/// that the long tail of overruns comes out right. The first values of the longer estimates are
+/// jobs that fail at once: after half a minute, whatever they requested.
 const BANDS: [EstimateBand; 9] = [
     EstimateBand {
         from_s: 0,
@@ -104,14 +105,14 @@ const BANDS: [EstimateBand; 9] = [
     },
 ];
 
-/// How many seconds past its limit a job is killed: measured, much the same for all estimates.
+/// Seconds between a job's limit and its kill: measured, much the same for all estimates.
 const GRACE_LEVELS: [f64; 5] = [0.0, 0.1, 0.5, 0.9, 1.0];
 const GRACE_S: [f64; 5] = [20.0, 27.0, 36.0, 42.0, 60.0];
 
-/// How a run time that is not known is written, as in the archive.
+/// The notation for an unknown run time, as in the archive.
 const NEVER_RAN_S: i64 = -1;
 
-/// How long a job runs that asks for what `request` says, in seconds.
+/// Draws the run time of a job with the request `request`, in seconds.
 pub(super) fn runtime_s(
     latent: &LatentTraits,
     request: GeneratedRequest,

@@ -1,15 +1,15 @@
-//! What a user asks for: processors and time.
+//! A user's request: processors and time.
 
 use super::curve::{pick, quantile};
 use super::latent::{LatentTraits, blend};
 use crate::normal::probability;
 use crate::rng::RandomStream;
 
-/// The correlation of width and estimate, as normal deviates: who asks for more processors
-/// asks for more time.
+/// The correlation of width and estimate, as normal deviates: users request more time with more
+/// processors.
 const WIDTH_AND_ESTIMATE: f64 = 0.5;
 
-/// The measured widths and how many jobs have them; rare ones are gathered at a neighbour.
+/// The measured widths and their job counts; rare widths are counted with a neighbour.
 const WIDTHS: [(u32, f64); 24] = [
     (1, 685.0),
     (2, 564.0),
@@ -37,7 +37,8 @@ const WIDTHS: [(u32, f64); 24] = [
     (128, 12.0),
 ];
 
-/// Estimates in seconds at every twentieth: measured, up to the limit of the longest queue.
+/// Quantiles of the estimates in seconds, in steps of a twentieth: measured, up to the limit of the
+/// longest queue.
 const ESTIMATE_LEVELS: [f64; 21] = [
     0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8,
     0.85, 0.9, 0.95, 1.0,
@@ -47,21 +48,21 @@ const ESTIMATES_S: [f64; 21] = [
     14_460.0, 21_600.0, 30_600.0, 43_200.0, 43_200.0, 64_500.0, 64_800.0, 64_800.0, 64_800.0,
 ];
 
-/// What people write: minutes and hours that come to mind.
+/// Round values that users write: minutes and hours.
 const ROUND_S: [f64; 20] = [
     120.0, 300.0, 600.0, 900.0, 1200.0, 1800.0, 2400.0, 3600.0, 5400.0, 7200.0, 10_800.0, 14_400.0,
     18_000.0, 21_600.0, 25_200.0, 28_800.0, 36_000.0, 43_200.0, 54_000.0, 64_800.0,
 ];
 
-/// How often: the rest are multiples of five minutes, or of one.
+/// Share of round estimates: the rest are multiples of five minutes, or of one minute.
 const ROUND_SHARE: f64 = 0.75;
 
-/// The widest jobs, from so many processors on, may ask for less: measured, nine in ten of
-/// those of 64 processors ask for at most 12 hours.
+/// Minimum number of processors of the widest jobs, which may have a lower time limit: measured,
+/// nine in ten of the jobs of 64 processors request at most 12 hours.
 const WIDE: u32 = 64;
 const WIDE_LIMIT_S: f64 = 43_200.0;
 
-/// A job as it is handed in.
+/// The request of a submitted job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct GeneratedRequest {
     pub(super) procs: u32,
@@ -69,7 +70,7 @@ pub(super) struct GeneratedRequest {
 }
 
 impl GeneratedRequest {
-    /// What the user behind `latent` asks for.
+    /// Draws the request of the user with the traits `latent`.
     pub(super) fn draw(latent: &LatentTraits, stream: &mut RandomStream) -> Self {
         let estimate = blend(WIDTH_AND_ESTIMATE, latent.width, latent.estimate);
         let estimate_s = quantile(&ESTIMATE_LEVELS, &ESTIMATES_S, probability(estimate));
@@ -86,7 +87,7 @@ impl GeneratedRequest {
     }
 }
 
-/// The time that a user writes who thinks of `estimate_s` seconds.
+/// Returns the time that a user writes for a guess of `estimate_s` seconds.
 fn rounded(estimate_s: f64, stream: &mut RandomStream) -> f64 {
     if stream.chance(ROUND_SHARE) {
         return nearest_round(estimate_s);
@@ -95,7 +96,7 @@ fn rounded(estimate_s: f64, stream: &mut RandomStream) -> f64 {
     (estimate_s / step).round().max(1.0) * step
 }
 
-/// The nearest by ratio.
+/// Returns the nearest round value by ratio.
 fn nearest_round(estimate_s: f64) -> f64 {
     let above = ROUND_S.partition_point(|&round| round < estimate_s);
     match (

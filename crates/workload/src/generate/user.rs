@@ -1,5 +1,5 @@
-//! Who comes, and for how many jobs: a few users make most of the jobs, and what one hands in
-//! next is like what came last.
+//! The users and their sessions: a few users submit most of the jobs, and each job resembles the
+//! user's previous one.
 
 use super::curve::{pick, quantile};
 use super::latent::LatentTraits;
@@ -10,32 +10,32 @@ use crate::rng::{RandomStream, StreamFamily, StreamPurpose};
 /// Users in the measured 5000 records.
 const USERS: u64 = 118;
 
-/// A user of rank k has weight (k + OFFSET)^-STEEPNESS: gives the most active one 6 % and the
+/// A user of rank k has weight (k + OFFSET)^-STEEPNESS. This gives the most active user 6 % and the
 /// top twenty 60 % of the jobs.
 const OFFSET: f64 = 10.0;
 const STEEPNESS: f64 = 1.5;
 
-/// A session has at least k jobs with probability k^-TAIL: gives a mean of two and one session
-/// in a hundred with 13 or more.
+/// A session has at least k jobs with probability k^-TAIL. This gives a mean of two, and one
+/// session in a hundred with 13 or more.
 const TAIL: f64 = 1.7;
 const MAX_SESSION_JOBS: f64 = 40.0;
 
-/// How much of what a job is like lasts from one job to the next within a session, and from
-/// one session of a user to the next (correlation of the underlying normal deviates).
+/// The correlation of the latent traits from one job to the next within a session, and from one
+/// session of a user to the next (of the underlying normal deviates).
 const WITHIN: f64 = 0.93;
 const BETWEEN: f64 = 0.85;
 
-/// How often a job repeats the size and the estimate of the one before: measured 56 % within
-/// a session and 59 % between two of them, less those that are alike by chance.
+/// The probability that a job repeats the size and the estimate of the previous job: measured 56 %
+/// within a session and 59 % between two sessions, less the repetitions by chance.
 const REPEAT_PROBABILITY: f64 = 0.5;
 
 /// Seconds between two submissions of a session: measured, for gaps of less than an hour.
 const GAP_LEVELS: [f64; 9] = [0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 1.0];
 const GAPS_S: [f64; 9] = [1.0, 5.0, 9.0, 63.0, 277.0, 985.0, 1908.0, 2649.0, 3597.0];
 
-/// A job before it has its place in the trace.
+/// A generated job without its place in the trace.
 pub(super) struct GeneratedJob {
-    /// Since the beginning of the session, then of the trace.
+    /// Seconds since the beginning of the session, later since that of the trace.
     pub(super) submit_s: i64,
     pub(super) runtime_s: i64,
     pub(super) request: GeneratedRequest,
@@ -43,12 +43,12 @@ pub(super) struct GeneratedJob {
     pub(super) program: u32,
 }
 
-/// Some jobs that one user hands in after each other.
+/// Jobs that one user submits one after another.
 pub(super) type GeneratedSession = Vec<GeneratedJob>;
 
-/// Everybody with an account, and what each is at.
+/// All users, with their latent traits.
 pub(super) struct UserPopulation {
-    /// User numbers with how active they are.
+    /// User numbers with their activity weights.
     weights: Vec<(u64, f64)>,
     state: Vec<GeneratedUser>,
 }
@@ -57,7 +57,7 @@ struct GeneratedUser {
     number: u64,
     latent: LatentTraits,
     request: GeneratedRequest,
-    /// Counts the changes of size or estimate.
+    /// Number of changes of size or estimate so far.
     program: u32,
 }
 
@@ -73,7 +73,7 @@ impl UserPopulation {
         }
     }
 
-    /// The next session of anybody.
+    /// Draws the next session of any user.
     pub(super) fn session(&mut self, stream: &mut RandomStream) -> GeneratedSession {
         let number = pick(&self.weights, stream.uniform());
         let user = &mut self.state[number as usize];
@@ -101,7 +101,7 @@ impl GeneratedUser {
         }
     }
 
-    /// From one job to the next.
+    /// Moves the traits from one job to the next.
     fn advance(&mut self, kept: f64, stream: &mut RandomStream) {
         self.latent.drift_outcome(kept, stream);
         if !stream.chance(REPEAT_PROBABILITY) {

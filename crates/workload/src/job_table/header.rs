@@ -1,10 +1,10 @@
-//! Which column of a job table stands where.
+//! The columns of a job table and their positions.
 
 use csv::ByteRecord;
 
 use crate::error::ReadError;
 
-/// The columns that tollgate knows, in the order in which it writes them.
+/// The columns that tollgate knows, in output order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum JobTableColumn {
     JobId,
@@ -74,23 +74,23 @@ impl JobTableColumn {
     }
 }
 
-/// Whether a header cell names a column without which there is no job table.
+/// Returns whether a header cell names a required column of a job table.
 pub(crate) fn is_required(cell: &[u8]) -> bool {
     JobTableColumn::REQUIRED
         .iter()
         .any(|column| column.name().as_bytes() == cell)
 }
 
-/// The header of one table: where each known column stands, and what else there is.
+/// The header of one table: the position of each known column, and the other columns.
 pub(super) struct JobTableHeader {
-    /// By `JobTableColumn as usize`.
+    /// The positions by `JobTableColumn as usize`.
     places: [Option<usize>; JobTableColumn::ALL.len()],
-    /// Name and place of the columns that are not known, in file order.
+    /// Names and positions of the unknown columns, in file order.
     pub(super) extra: Vec<(String, usize)>,
 }
 
 impl JobTableHeader {
-    /// Reads the header in `record`, which stands on `line`.
+    /// Parses the header in `record`, which is on `line`.
     pub(super) fn parse(record: &ByteRecord, line: u64) -> Result<Self, ReadError> {
         let mut header = Self {
             places: [None; JobTableColumn::ALL.len()],
@@ -125,7 +125,8 @@ impl JobTableHeader {
         self.places[column as usize].is_some()
     }
 
-    /// The cell of `column` in `record`; none if there is no such column or it is empty.
+    /// Returns the cell of `column` in `record`; None if there is no such column or the cell is
+    /// empty.
     pub(super) fn cell<'a>(
         &self,
         record: &'a ByteRecord,
@@ -135,7 +136,7 @@ impl JobTableHeader {
         (!cell.is_empty()).then_some(cell)
     }
 
-    /// Whether `record` is the header itself, once more.
+    /// Returns whether `record` repeats the header.
     pub(super) fn is_repeated(&self, record: &ByteRecord) -> bool {
         JobTableColumn::REQUIRED
             .into_iter()

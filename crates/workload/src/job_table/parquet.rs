@@ -1,4 +1,4 @@
-//! Writing a job table as Parquet.
+//! Writer for a job table as Parquet.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -17,18 +17,18 @@ use crate::name_column::NameColumn;
 use crate::trace::{Trace, TraceJob, TraceMetadata};
 use crate::usage::{TraceStatus, TraceUsage};
 
-/// Writes traces as Parquet, a batch of rows at a time, each a row group: the columns of the job
-/// table under the same names. Times are seconds and money is credits, as doubles; identifiers,
-/// processors and bytes are integers, names are text. What is not known is null.
+/// A writer of traces as Parquet, a batch of rows at a time, each as a row group: the columns of
+/// the job table under the same names. Times are seconds and money is credits, as doubles;
+/// identifiers, processors and bytes are integers, names are text. Unknown values are null.
 pub struct ParquetWriter<W: Write + Send>(ParquetState<W>);
 
 enum ParquetState<W: Write + Send> {
-    /// Taken when the first batch comes.
+    /// The output before the first batch, which takes it.
     Waiting(Option<W>),
     Open(Box<SerializedFileWriter<W>>, Vec<JobTableColumn>),
 }
 
-/// The values of a column in a batch; none where they are not known.
+/// The values of a column in a batch; None for unknown values.
 enum ParquetCells {
     Reals(Vec<Option<f64>>),
     Wholes(Vec<Option<i64>>),
@@ -36,15 +36,15 @@ enum ParquetCells {
 }
 
 impl<W: Write + Send> ParquetWriter<W> {
-    /// A writer to `out`, which should be buffered.
+    /// Creates a writer to `out`, which should be buffered.
     pub const fn new(out: W) -> Self {
         Self(ParquetState::Waiting(Some(out)))
     }
 
-    /// Writes the rows of `batch`; which columns there are is settled by the first.
+    /// Writes the rows of `batch`; the first batch determines the columns.
     ///
     /// # Errors
-    /// Those of the output.
+    /// The errors of the output.
     pub fn write(&mut self, batch: &Trace) -> io::Result<()> {
         if let ParquetState::Waiting(out) = &mut self.0 {
             let out = out
@@ -58,7 +58,7 @@ impl<W: Write + Send> ParquetWriter<W> {
     /// Writes the end of the file.
     ///
     /// # Errors
-    /// Those of the output.
+    /// The errors of the output.
     pub fn finish(self) -> io::Result<W> {
         match self.0 {
             ParquetState::Waiting(out) => out.ok_or_else(|| io::Error::other("has failed before")),
@@ -97,7 +97,7 @@ fn begin<W: Write + Send>(out: W, batch: &Trace) -> Result<ParquetState<W>> {
     Ok(ParquetState::Open(Box::new(file), columns))
 }
 
-/// What `batch` holds in `column`.
+/// Returns the cells of `batch` in `column`.
 fn cells(batch: &Trace, column: JobTableColumn) -> ParquetCells {
     let jobs = || batch.jobs.iter();
     let usages = || (0..batch.jobs.len()).map(|row| batch.usage(row));
@@ -164,7 +164,7 @@ fn seconds(spans: impl Iterator<Item = Option<Span>>) -> ParquetCells {
     ParquetCells::Reals(spans.map(|span| span.map(Span::as_secs_f64)).collect())
 }
 
-/// The columns that tollgate does not know; an empty cell is null, as in the table.
+/// Returns the columns that tollgate does not know; an empty cell is null, as in the table.
 fn extra_cells(batch: &Trace) -> impl Iterator<Item = ParquetCells> {
     let extra = batch.extra.iter();
     extra.flat_map(move |extra| {
@@ -212,13 +212,13 @@ impl ParquetCells {
     }
 }
 
-/// For each cell whether it is known, and the values that are.
+/// Returns for each cell whether it is known, and the known values.
 fn split_nulls<T>(cells: Vec<Option<T>>) -> (Vec<i16>, Vec<T>) {
     let levels = cells.iter().map(|cell| i16::from(cell.is_some())).collect();
     (levels, cells.into_iter().flatten().collect())
 }
 
-/// What the output said, where it said anything.
+/// Returns the error of the output, if the output failed.
 fn io_error(error: ParquetError) -> io::Error {
     let ParquetError::External(error) = error else {
         return io::Error::other(error);

@@ -1,4 +1,4 @@
-//! Reading a job table.
+//! Reader for a job table.
 
 use std::io::{self, Read};
 
@@ -15,18 +15,18 @@ use crate::passthrough_columns::PassthroughColumns;
 use crate::trace::{RecordNames, Trace, TraceJob, TraceSla};
 use crate::usage::{TraceStatus, TraceUsage};
 
-/// Reads every line of the job table in `reader`; lines that are no jobs are counted and left
-/// out. `reader` is buffered here.
+/// Reads every line of the job table in `reader`; lines that are not jobs are counted and skipped.
+/// `reader` is buffered here.
 ///
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::MissingColumn`] or
-/// [`ReadError::DuplicateColumn`] if the header will not do, [`ReadError::NoUsableLine`] if no
-/// line was a job.
+/// [`ReadError::DuplicateColumn`] if the header is unusable, [`ReadError::NoUsableLine`] if no line
+/// was a job.
 pub fn read(source: &str, reader: impl Read, options: ReadOptions) -> Result<Trace, ReadError> {
     read_to(&mut TraceSink::collecting(), source, reader, options)
 }
 
-/// As [`read`], through `outlet`.
+/// Reads as [`read`] does, through `outlet`.
 pub(crate) fn read_to(
     outlet: &mut TraceSink<'_>,
     source: &str,
@@ -57,19 +57,20 @@ pub(crate) fn read_to(
     outlet.finish(table.trace)
 }
 
-/// The reader's own error, unwrapped: its kind tells damaged compression apart.
+/// Unwraps the reader's own error: its kind identifies damaged compression.
 pub(crate) fn io_error(error: csv::Error, line: u64) -> ReadError {
     let text = error.to_string();
     let error = if let csv::ErrorKind::Io(error) = error.into_kind() {
         error
     } else {
-        // With flexible records of bytes nothing else can be wrong.
+        // With flexible records of bytes no other error can occur.
         io::Error::other(text)
     };
     ReadError::Io { line, error }
 }
 
-/// A line break within a cell is legal; in a record that does not fit it is a lost quote.
+/// Returns the finding for a record of the wrong width. A line break within a cell is legal; in
+/// such a record it indicates an unclosed quotation mark.
 fn wrong_width(record: &ByteRecord) -> Finding {
     if record.iter().any(|cell| cell.contains(&b'\n')) {
         Finding::OpenQuote
@@ -153,7 +154,7 @@ impl JobTableReader {
             .transpose()?
             .flatten();
 
-        // The line is a job: only now may something be said about what was assumed.
+        // The line is a job, so the assumptions can be noted from here on.
         let notes = &mut self.trace.diagnostics;
         let (runtime, estimate) = parse_field::resolve_times(runtime, estimate, line, notes);
         if procs.is_none() {
@@ -268,8 +269,7 @@ fn usage(header: &JobTableHeader, record: &ByteRecord, notes: &mut Vec<Finding>)
     }
 }
 
-/// The value of a cell that may be empty; one that makes no sense counts as empty, and that is
-/// noted.
+/// Returns the value of a cell that may be empty. An illegal value counts as empty, and is noted.
 fn usable<T>(
     cell: Option<&[u8]>,
     parse: impl Fn(&[u8]) -> Option<T>,

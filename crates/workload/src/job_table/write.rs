@@ -1,4 +1,4 @@
-//! Writing a job table.
+//! Writer for a job table.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -7,11 +7,11 @@ use super::header::JobTableColumn;
 use crate::trace::{Trace, TraceSla};
 use crate::usage::{TraceStatus, TraceUsage};
 
-/// Writes `trace` as a job table: the five columns that every job has, then names, SLAs, usage
-/// and unknown columns as far as the trace holds any. Reading it back gives the same jobs.
+/// Writes `trace` as a job table: the five columns that every job has, then the names, SLAs, usage
+/// and unknown columns that the trace holds. Reading the table gives the same jobs.
 ///
 /// # Errors
-/// Those of the writer.
+/// The errors of the writer.
 pub fn write(trace: &Trace, writer: impl Write) -> io::Result<()> {
     let mut table = JobTableWriter::new(writer);
     table.begin(trace, |column| {
@@ -22,19 +22,20 @@ pub fn write(trace: &Trace, writer: impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes traces as a job table, a batch of rows at a time: the five columns that every job has,
-/// then names, SLAs, usage and unknown columns as far as the first batch has a place for them: a
-/// later one may have the values. The estimate of a job that has none is left empty.
+/// A writer of traces as a job table, a batch of rows at a time: the five columns that every job
+/// has, then names, SLAs, usage and unknown columns. The first batch determines the columns, with
+/// or without values, since a later batch may have the values. The estimate of a job without one is
+/// left empty.
 pub struct JobTableWriter<W: Write> {
     csv: csv::Writer<W>,
     /// None before the first batch.
     columns: Option<Vec<JobTableColumn>>,
-    /// The cell that is being put together.
+    /// The buffer of the current cell.
     cell: Vec<u8>,
 }
 
 impl<W: Write> JobTableWriter<W> {
-    /// A writer to `out`; it is buffered here.
+    /// Creates a writer to `out`; it is buffered here.
     pub fn new(out: W) -> Self {
         Self {
             csv: csv::Writer::from_writer(out),
@@ -43,10 +44,10 @@ impl<W: Write> JobTableWriter<W> {
         }
     }
 
-    /// Writes the rows of `batch`, and the header before those of the first.
+    /// Writes the rows of `batch`, after the header if it is the first batch.
     ///
     /// # Errors
-    /// Those of the output.
+    /// The errors of the output.
     pub fn write(&mut self, batch: &Trace) -> io::Result<()> {
         if self.columns.is_none() {
             self.begin(batch, |column| can_hold(batch, column))?;
@@ -66,15 +67,15 @@ impl<W: Write> JobTableWriter<W> {
         Ok(())
     }
 
-    /// Writes whatever is still held back.
+    /// Flushes the output.
     ///
     /// # Errors
-    /// Those of the output.
+    /// The errors of the output.
     pub fn finish(self) -> io::Result<W> {
         self.csv.into_inner().map_err(|error| error.into_error())
     }
 
-    /// Settles the columns, and writes the header.
+    /// Determines the columns, and writes the header.
     fn begin(
         &mut self,
         trace: &Trace,
@@ -93,7 +94,7 @@ impl<W: Write> JobTableWriter<W> {
     }
 }
 
-/// Whether `trace` can have values in `column`.
+/// Returns whether `trace` can have values in `column`.
 pub(super) const fn can_hold(trace: &Trace, column: JobTableColumn) -> bool {
     match column {
         JobTableColumn::JobId
@@ -117,7 +118,7 @@ pub(super) const fn can_hold(trace: &Trace, column: JobTableColumn) -> bool {
     }
 }
 
-/// Whether a job of `trace` has a value in `column`, where few formats have any.
+/// Returns whether a job of `trace` has a value in `column`, for columns that few formats have.
 fn has_value(trace: &Trace, column: JobTableColumn) -> bool {
     match column {
         JobTableColumn::Account
@@ -127,7 +128,7 @@ fn has_value(trace: &Trace, column: JobTableColumn) -> bool {
         | JobTableColumn::RequestedMemory
         | JobTableColumn::Status => (0..trace.jobs.len()).any(|row| {
             let mut cell = Vec::new();
-            // Memory takes everything.
+            // Writing to memory never fails.
             JobTableRow::of(trace, row).put(column, &mut cell).is_ok() && !cell.is_empty()
         }),
         JobTableColumn::JobId
@@ -145,7 +146,7 @@ fn has_value(trace: &Trace, column: JobTableColumn) -> bool {
     }
 }
 
-/// A job with everything that is known of it.
+/// A job with all its known values.
 struct JobTableRow<'a> {
     trace: &'a Trace,
     row: usize,
@@ -209,7 +210,7 @@ impl<'a> JobTableRow<'a> {
     }
 }
 
-/// The value as text, nothing if it is not known.
+/// Writes the value as text; nothing if it is not known.
 fn write_known(cell: &mut Vec<u8>, value: Option<impl Display>) -> io::Result<()> {
     value.map_or(Ok(()), |value| write!(cell, "{value}"))
 }

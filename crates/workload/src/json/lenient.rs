@@ -1,21 +1,23 @@
-//! Values whose shape changes from version to version: read in any, and missing in none.
+//! Values whose shape changes between versions: every shape is accepted, and every value may be
+//! missing.
 
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// A number that may stand alone, as text, or as `{"set": true, "infinite": false, "number": 5}`;
-/// none if it is not set, infinite, or something else.
+/// A number, alone, as text, or as `{"set": true, "infinite": false, "number": 5}`; None if it is
+/// not set, infinite, or something else.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct LenientNumber(pub(crate) Option<f64>);
 
 impl LenientNumber {
-    /// The number as text that the readers of fields take.
+    /// Returns the number as text for the parsers of fields.
     pub(crate) fn text(self) -> Option<String> {
         self.0.map(|number| number.to_string())
     }
 
-    /// The number, if it is more than 0: Slurm writes 0 for an instant that never came.
+    /// Returns the number if it is more than 0: Slurm writes 0 for an instant that has not
+    /// occurred.
     pub(crate) fn positive(self) -> Option<f64> {
         self.0.filter(|&number| number > 0.0)
     }
@@ -86,7 +88,7 @@ impl<'de> Visitor<'de> for LenientNumberVisitor {
     }
 }
 
-/// A truth value, if it is one.
+/// A truth value; None if the value is something else.
 struct LenientFlag(Option<bool>);
 
 impl<'de> Deserialize<'de> for LenientFlag {
@@ -96,12 +98,12 @@ impl<'de> Deserialize<'de> for LenientFlag {
     }
 }
 
-/// Text that may stand alone or as a list of texts; anything else is empty.
+/// Text, alone or as a list of texts; anything else is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LenientTexts(pub(crate) Vec<String>);
 
 impl LenientTexts {
-    /// The first text, empty if there is none.
+    /// Returns the first text, or an empty text.
     pub(crate) fn first(&self) -> &str {
         self.0.first().map_or("", String::as_str)
     }

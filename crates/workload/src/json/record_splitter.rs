@@ -1,24 +1,24 @@
-//! Where the records in a stream of JSON begin and end.
+//! Splitter for a stream of JSON: it finds the boundaries of the records.
 //!
-//! Records are the objects in an array: that at the top, or one at a known key of the object at
-//! the top. Without such a key, objects at the top are records as well, one behind the other. A
-//! record that is damaged costs what follows it only if it does not balance.
+//! Records are the objects in an array: the array at the top, or the array at a known key of the
+//! object at the top. Without such a key, objects at the top are records as well, one after
+//! another. A damaged record affects the records after it only if its brackets do not balance.
 
 use std::io::{self, BufRead};
 
 use crate::diagnostics::Finding;
 
-/// The longest record that is held in memory, in bytes: a job of ten thousand steps.
+/// Maximum size of a record in memory, in bytes: a job of ten thousand steps.
 const MAX_RECORD: usize = 1 << 25;
 
-/// The longest key that is looked at, in bytes.
+/// Maximum length of a key, in bytes; longer keys are ignored.
 const MAX_KEY: usize = 64;
 
-/// Calls `visit` with the line on which each record of `reader` begins (from 1), and its bytes or
-/// why there are none; `list` is the key of the array in an object at the top, if there is one.
+/// Calls `visit` with the first line of each record of `reader` (from 1), and its bytes or the
+/// reason why it has none. `list` is the key of the array in an object at the top, if there is one.
 ///
 /// # Errors
-/// The first error of the reader, with the number of the line that it interrupted.
+/// The first error of the reader, with the number of the line at which reading stopped.
 pub(crate) fn for_each_record(
     mut reader: impl BufRead,
     list: Option<&str>,
@@ -45,23 +45,23 @@ pub(crate) fn for_each_record(
 struct RecordSplitter<'a> {
     list: Option<&'a [u8]>,
     line: u64,
-    /// What encloses the current byte, from the outside in.
+    /// The scopes around the current byte, from the outside in.
     open: Vec<JsonScope>,
-    /// The bytes of the current record so far, and its line; empty between records.
+    /// The bytes of the current record so far, and its first line; empty between records.
     record: Vec<u8>,
     begun: u64,
     text: StringState,
-    /// The last string in the object at the top: the key, if a colon follows.
+    /// The last string in the object at the top, which is a key if a colon follows.
     key: Vec<u8>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum JsonScope {
-    /// The object at the top that holds the list, or one that is no record.
+    /// The object at the top that holds the list, or an object that is not a record.
     Object,
     /// An array whose objects are records.
     List,
-    /// An array whose objects are none.
+    /// An array whose objects are not records.
     Array,
     /// A record, or something within one.
     Record,
@@ -71,7 +71,7 @@ enum JsonScope {
 enum StringState {
     Outside,
     Within,
-    /// Behind a backslash.
+    /// After a backslash.
     Escaped,
 }
 
@@ -89,7 +89,7 @@ impl<'a> RecordSplitter<'a> {
     }
 
     fn chunk(&mut self, chunk: &[u8], visit: &mut impl FnMut(u64, Result<&[u8], Finding>)) {
-        // What of the chunk belongs to the current record begins here.
+        // Start of the current record's part of the chunk.
         let mut from = 0;
         for (at, &byte) in chunk.iter().enumerate() {
             if byte == b'\n' {
@@ -135,7 +135,7 @@ impl<'a> RecordSplitter<'a> {
         }
     }
 
-    /// Whether a record begins with this bracket.
+    /// Pushes the scope of an opening bracket and returns whether a record begins there.
     fn opens_record(&mut self, bracket: u8) -> bool {
         let is_object = bracket == b'{';
         let open = match self.open.last() {
@@ -155,12 +155,12 @@ impl<'a> RecordSplitter<'a> {
         first
     }
 
-    /// Whether the array that begins here stands at the key of the list.
+    /// Returns whether the array that begins here has the key of the list.
     fn at_list(&self) -> bool {
         self.open.len() == 1 && self.list == Some(&self.key)
     }
 
-    /// Whether the record ends with the bracket that closes here.
+    /// Pops the scope of a closing bracket and returns whether the record ends there.
     fn closes_record(&mut self) -> bool {
         self.open.pop() == Some(JsonScope::Record) && !self.in_record()
     }
@@ -183,7 +183,7 @@ impl<'a> RecordSplitter<'a> {
         self.record.clear();
     }
 
-    /// What is open at the end was cut off.
+    /// Reports a record that is still open at the end as truncated.
     fn finish(self, mut visit: impl FnMut(u64, Result<&[u8], Finding>)) {
         if self.in_record() {
             visit(self.begun, Err(Finding::Malformed));

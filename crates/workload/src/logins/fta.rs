@@ -1,5 +1,5 @@
 //! Event traces of the Failure Trace Archive (Javadi et al., "The Failure Trace Archive", Journal
-//! of Parallel and Distributed Computing 73(8), 2013): when each node was available, and when not.
+//! of Parallel and Distributed Computing 73(8), 2013): the availability of each node over time.
 
 use std::io::BufRead;
 
@@ -17,7 +17,7 @@ const TYPE: &[u8] = b"event_type";
 const START: &[u8] = b"event_start_time";
 const STOP: &[u8] = b"event_stop_time";
 
-/// Whether `line` names these columns.
+/// Returns whether `line` names these columns.
 pub(super) fn is_header(line: &[u8]) -> bool {
     FtaColumns::of(line).is_some()
 }

@@ -23,7 +23,7 @@ const PLACES: [&str; 6] = [
 const LOGINS: [&str; 5] = ["login", "datetime", "timestamp", "from", "start"];
 const LOGOUTS: [&str; 4] = ["logout", "to", "end", "stop"];
 
-/// Where the columns stand.
+/// The positions of the columns.
 pub(super) struct LoginHeader {
     place: usize,
     login: usize,
@@ -32,7 +32,7 @@ pub(super) struct LoginHeader {
 }
 
 impl LoginHeader {
-    /// That of a line, if it is one.
+    /// Returns the header in `line`, if it is one.
     pub(super) fn of_line(line: &[u8]) -> Option<Self> {
         Self::of(|| line.split(|&byte| byte == b',').map(unquoted))
     }

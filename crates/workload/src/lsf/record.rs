@@ -1,12 +1,12 @@
-//! Where the fields of a `JOB_FINISH` record stand.
+//! The fields of a `JOB_FINISH` record and their positions.
 
 use crate::diagnostics::{Finding, RecordField};
 use crate::parse_field;
 
-/// Fields of `lsfRusage` after the two times of it that are read.
+/// Number of fields of `lsfRusage` after the two times that are read.
 const RUSAGE_REST: usize = 17;
 
-/// The fields of a record that are used, as text; those that only later versions have are empty
+/// The fields of a record that are used, as text; fields that only later versions have are empty
 /// where they are missing.
 pub(super) struct LsfRecord<'a> {
     pub(super) end: &'a [u8],
@@ -16,9 +16,9 @@ pub(super) struct LsfRecord<'a> {
     pub(super) start: &'a [u8],
     pub(super) user: &'a [u8],
     pub(super) queue: &'a [u8],
-    /// The slots that the execution hosts gave, if there were any.
+    /// Number of slots on the execution hosts, if there were any.
     pub(super) slots: Option<u32>,
-    /// How many execution hosts there were, each counted once.
+    /// Number of execution hosts, each counted once.
     pub(super) hosts: u64,
     pub(super) status: &'a [u8],
     pub(super) host_factor: &'a [u8],
@@ -35,7 +35,7 @@ pub(super) struct LsfRecord<'a> {
 }
 
 impl<'a> LsfRecord<'a> {
-    /// The fields of `text` in the order of `lsb.acct(5)`.
+    /// Splits `text` into its fields, in the order of `lsb.acct(5)`.
     pub(super) fn split(text: &'a [u8]) -> Result<Self, Finding> {
         let mut words = LsfFields(text);
         // The type and the version.
@@ -46,7 +46,7 @@ impl<'a> LsfRecord<'a> {
         words.skip(2)?;
         let (start, user, queue) = (words.next()?, words.next()?, words.next()?);
         // Requirement, dependency, pre-execution command, submission host, directory, three files
-        // and the job file come before the hosts that were asked for.
+        // and the job file come before the requested hosts.
         words.skip(9)?;
         let asked = words.count()?;
         words.skip(asked)?;
@@ -60,8 +60,8 @@ impl<'a> LsfRecord<'a> {
         let project = words.next()?;
         let mut later = LsfLaterFields(words);
         // Exit status, widest request, shell and time event come before the index; the swap, two
-        // spools, reservation, service class, exceptions and additional information before the
-        // reason of the exit.
+        // spools, reservation, service class, exceptions and additional information before the exit
+        // reason.
         let index = later.nth(4);
         let max_memory = later.nth(0);
         let exit_info = later.nth(7);
@@ -106,7 +106,7 @@ impl<'a> LsfFields<'a> {
         (0..n).try_for_each(|_| self.next().map(drop))
     }
 
-    /// How long the list is that follows.
+    /// Parses the length of the list that follows.
     fn count(&mut self) -> Result<usize, Finding> {
         let count = parse_field::count(self.next()?, RecordField::Procs)?;
         // A list cannot have more elements than there are bytes left.
@@ -116,8 +116,8 @@ impl<'a> LsfFields<'a> {
             .ok_or(Finding::ShortRecord)
     }
 
-    /// The slots of the hosts in the list that follows, and how many hosts these are. Equal hosts
-    /// stand beside each other.
+    /// Parses the list of hosts that follows; returns the number of slots and of hosts. Equal hosts
+    /// are adjacent.
     fn hosts(&mut self) -> Result<(Option<u32>, u64), Finding> {
         let (mut slots, mut hosts, mut last) = (0u32, 0, &[][..]);
         for _ in 0..self.count()? {
@@ -149,7 +149,7 @@ impl<'a> LsfFields<'a> {
     }
 }
 
-/// The first quotation mark that is not doubled.
+/// Returns the position of the first quotation mark that is not doubled.
 fn closing_quote(text: &[u8]) -> Option<usize> {
     let mut from = 0;
     loop {
@@ -161,11 +161,11 @@ fn closing_quote(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// The fields that were added from version to version: empty where the record ends.
+/// The fields that were added in later versions: empty where the record ends.
 struct LsfLaterFields<'a>(LsfFields<'a>);
 
 impl<'a> LsfLaterFields<'a> {
-    /// The field after `n` others.
+    /// Returns the field after `n` others.
     fn nth(&mut self, n: usize) -> &'a [u8] {
         for _ in 0..n {
             self.0.word();
@@ -173,7 +173,7 @@ impl<'a> LsfLaterFields<'a> {
         self.0.word().unwrap_or_default()
     }
 
-    /// The run limit, behind two lists: of further options in pairs, and of five figures a host.
+    /// Returns the run limit, after two lists: further options in pairs, and five values per host.
     fn run_limit(&mut self) -> &'a [u8] {
         // Job group, requeue values, options, resize command and time, reservation and description.
         self.nth(6);

@@ -1,5 +1,5 @@
-//! The binary format: C structures as the machine that wrote them lays them out, one array of
-//! them behind the other (`rrd_format.h` of RRDtool).
+//! The binary format: a sequence of arrays of C structures in the memory layout of the machine that
+//! wrote them (`rrd_format.h` of RRDtool).
 
 use tollgate_model::{Instant, Span};
 
@@ -8,7 +8,7 @@ use super::{RrdArchive, RrdDatabase, RrdError, RrdSource, last_row_end};
 const COOKIE: &[u8] = b"RRD\0";
 const VERSION: &[u8] = b"0003\0";
 
-/// The number that tells byte order and alignment, as it stands in the file.
+/// The number that reveals byte order and alignment, as it is stored in the file.
 const FLOAT_COOKIE: f64 = 8.642135E130;
 
 /// Sizes in bytes: of a name, of the text of the last measurement, of ten parameters.
@@ -16,10 +16,10 @@ const NAME: usize = 20;
 const LAST_MEASUREMENT: usize = 30;
 const PARAMETERS: usize = 80;
 
-/// More sources, archives, steps a row or rows than this there are not.
+/// Maximum number of sources, of archives, of steps per row and of rows.
 const MAX_COUNT: u64 = 1 << 32;
 
-/// Whether `bytes` begin like a database.
+/// Returns whether `bytes` begin like a database.
 pub(super) fn matches_format(bytes: &[u8]) -> bool {
     bytes.starts_with(COOKIE)
 }
@@ -49,7 +49,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<RrdDatabase, RrdError> {
     let _microseconds = reader.long()?;
     let last_update = i64::try_from(last_update).unwrap_or(i64::MAX);
     let last_update = Instant::from_secs(last_update);
-    // What is being summed up for the next row, of each source and of each archive of it.
+    // Partial sums for the next row: for each source, and for each source of each archive.
     for _ in 0..source_count {
         let begun = reader.at;
         reader.skip(LAST_MEASUREMENT)?;
@@ -72,18 +72,18 @@ pub(super) fn parse(bytes: &[u8]) -> Result<RrdDatabase, RrdError> {
     })
 }
 
-/// How the machine lays out structures.
+/// The structure layout of the machine that wrote the file.
 #[derive(Clone, Copy)]
 struct RrdLayout {
     little_endian: bool,
-    /// Bytes of a `long`.
+    /// Size of a `long`, in bytes.
     word: usize,
-    /// On how many bytes a `double` is aligned.
+    /// Alignment of a `double`, in bytes.
     align: usize,
 }
 
 impl RrdLayout {
-    /// The float cookie stands at the first place behind the version on which it is aligned.
+    /// Detects the layout. The float cookie is at the first aligned position after the version.
     fn of(bytes: &[u8]) -> Result<Self, RrdError> {
         for align in [4, 8] {
             let at = (COOKIE.len() + VERSION.len()).next_multiple_of(align);
@@ -108,8 +108,9 @@ impl RrdLayout {
         Err(RrdError::Layout)
     }
 
-    /// In words of 8 bytes the number of sources is small; in words of 4 this word holds the
-    /// number of archives as well, in its upper or lower half, and is not.
+    /// Returns the layout with its word size. In words of 8 bytes the number of sources is small.
+    /// In words of 4 this word also holds the number of archives, in its upper or lower half, and
+    /// is large.
     fn with_word(mut self, bytes: &[u8]) -> Self {
         let mut reader = RrdReader {
             bytes,
@@ -126,14 +127,14 @@ impl RrdLayout {
     }
 }
 
-/// How large an archive is.
+/// The size of an archive.
 struct ArchiveShape {
     function: String,
     rows: u64,
     resolution: Span,
 }
 
-/// Walks through the structures.
+/// A cursor over the structures.
 struct RrdReader<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -155,15 +156,14 @@ impl<'a> RrdReader<'a> {
         self.take(length).map(drop)
     }
 
-    /// Passes over `count` times ten parameters.
+    /// Skips `count` times ten parameters.
     fn skip_parameters(&mut self, count: u64) -> Result<(), RrdError> {
         let length = usize::try_from(count).ok();
         let length = length.and_then(|count| count.checked_mul(PARAMETERS));
         self.skip(length.unwrap_or(usize::MAX))
     }
 
-    /// Passes over what a compiler leaves free before something that is aligned, in a structure
-    /// that began at `begun`.
+    /// Skips the padding before an aligned field, in a structure that began at `begun`.
     fn align(&mut self, begun: usize, to: usize) {
         self.at = begun + (self.at - begun).next_multiple_of(to);
     }
@@ -207,7 +207,7 @@ impl<'a> RrdReader<'a> {
 
     fn source(&mut self) -> Result<RrdSource, RrdError> {
         let (name, kind) = (text(self.take(NAME)?), text(self.take(NAME)?));
-        // Each parameter takes 8 bytes, whatever the size of a word.
+        // Each parameter takes 8 bytes, independent of the word size.
         let parameters = self.at;
         let heartbeat = self.long()?;
         self.align(parameters, 8);
@@ -239,7 +239,8 @@ impl<'a> RrdReader<'a> {
         })
     }
 
-    /// The rows of an archive, which go around: behind the current one stands the oldest.
+    /// Parses the rows of an archive, which is a ring buffer: the oldest row follows the current
+    /// row.
     fn archive(
         &mut self,
         shape: ArchiveShape,
@@ -279,7 +280,7 @@ impl<'a> RrdReader<'a> {
     }
 }
 
-/// The text up to the first zero.
+/// Returns the text up to the first zero.
 fn text(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|&byte| byte == 0);
     let text = String::from_utf8_lossy(&bytes[..end.unwrap_or(bytes.len())]);

@@ -1,4 +1,4 @@
-//! What `rrdtool dump` writes: the database as XML, the oldest rows first.
+//! Reader for the output of `rrdtool dump`: the database as XML, the oldest rows first.
 
 use roxmltree::{Document, Node, ParsingOptions};
 use tollgate_model::{Instant, Span};

@@ -1,4 +1,4 @@
-//! Which column of `sacct -P` stands where.
+//! The columns of `sacct -P` and their positions.
 
 use crate::diagnostics::{Finding, RecordField};
 use crate::parse_time;
@@ -87,28 +87,28 @@ impl SacctColumn {
     }
 }
 
-/// The order in which Open XDMoD asks for columns.
+/// The order in which Open XDMoD requests columns.
 const XDMOD: &[u8] = b"JobID|JobIDRaw|Cluster|Partition|QOS|Account|Group|GID|User|UID|Submit|\
     Eligible|Start|End|Elapsed|ExitCode|State|NNodes|NCPUS|ReqCPUS|ReqMem|ReqTRES|AllocTRES|\
     Timelimit|NodeList|JobName";
 
-/// The order of AWS's HPC Cost Simulator, whose older versions do not ask for the last.
+/// The order of AWS's HPC Cost Simulator, whose older versions do not request the last column.
 const COST_SIMULATOR: &[u8] = b"State|JobID|ReqCPUS|ReqMem|ReqNodes|Constraints|Submit|Eligible|\
     Start|Elapsed|Suspended|End|ExitCode|DerivedExitCode|AllocNodes|NCPUS|MaxDiskRead|\
     MaxDiskWrite|MaxPages|MaxRSS|MaxVMSize|MinCPU|SystemCPU|UserCPU|TotalCPU|Partition";
 
-/// Where each column stands.
+/// The position of each column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SacctHeader {
-    /// By `SacctColumn as usize`.
+    /// The positions by `SacctColumn as usize`.
     places: [Option<usize>; SacctColumn::ALL.len()],
     width: usize,
-    /// How many of the last columns a line may leave out.
+    /// Number of trailing columns that a line may leave out.
     optional: usize,
 }
 
 impl SacctHeader {
-    /// Those of a header: a line with bars in which one column is the job's identifier.
+    /// Parses a header: a line with bars in which one column is the job's identifier.
     pub(super) fn of_header(line: &[u8]) -> Option<Self> {
         let names = || cells(line).map(<[u8]>::trim_ascii);
         let place = |column: SacctColumn| {
@@ -126,7 +126,7 @@ impl SacctHeader {
         })
     }
 
-    /// The first known order that `line` fits.
+    /// Returns the first known order that `line` fits.
     pub(super) fn known_order(line: &[u8]) -> Option<Self> {
         let orders = [(XDMOD, 0), (COST_SIMULATOR, 1)].into_iter();
         orders
@@ -154,7 +154,7 @@ impl SacctHeader {
             && parse_time::instant(submit, RecordField::Submit).is_ok()
     }
 
-    /// The cells of `line`. A bar in a name can be told only if the name comes last.
+    /// Splits `line` into cells. A bar in a name is recognised only if the name comes last.
     pub(super) fn split<'a>(&self, line: &'a [u8]) -> Result<SacctRecord<'a>, Finding> {
         let mut cells = [None; SacctColumn::ALL.len()];
         let name_last = self.places[SacctColumn::JobName as usize] == Some(self.width - 1);
@@ -179,12 +179,12 @@ impl SacctHeader {
 /// The cells of one line that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SacctRecord<'a> {
-    /// By `SacctColumn as usize`.
+    /// The cells by `SacctColumn as usize`.
     cells: [Option<&'a [u8]>; SacctColumn::ALL.len()],
 }
 
 impl<'a> SacctRecord<'a> {
-    /// The cell of `column`; none if there is no such column or it is empty.
+    /// Returns the cell of `column`; None if there is no such column or the cell is empty.
     pub(super) const fn get(&self, column: SacctColumn) -> Option<&'a [u8]> {
         self.cells[column as usize]
     }

@@ -1,10 +1,10 @@
-//! The events that drive the simulator of Slurm by the University at Buffalo: one a line, with the
-//! options of `sbatch` behind a bar.
+//! The events that drive the simulator of Slurm by the University at Buffalo: one per line, with
+//! the options of `sbatch` after a bar.
 //!
 //! Simakov et al., "Slurm Simulator: Improving Slurm Scheduler Performance on Large HPC Systems by
 //! Utilization of Multiple Controllers and Node Sharing", PEARC 2018. Only `submit_batch_job` is a
-//! job; `-dt` is when it is submitted, in seconds since the beginning, and `-sim-walltime` how long
-//! it runs.
+//! job; `-dt` is its submission time, in seconds since the beginning, and `-sim-walltime` is its
+//! run time.
 //!
 //! - Number: the digits at the end of `-J jobid_00001`, else the place in the file.
 //! - Processors: tasks (`-n`) times processors a task (`-c`). Memory: `--mem` of each of the nodes
@@ -28,7 +28,7 @@ use crate::usage::TraceUsage;
 /// The unit of `--mem` without one.
 const MEBI: u64 = 1 << 20;
 
-/// Reads every event of `reader`; those that are no jobs are counted and left out.
+/// Reads every event of `reader`; events that are not jobs are counted and skipped.
 ///
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no event was a job.
@@ -36,7 +36,7 @@ pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<
     read_to(&mut TraceSink::collecting(), source, reader, options)
 }
 
-/// As [`read`], through `outlet`.
+/// Reads as [`read`] does, through `outlet`.
 pub(crate) fn read_to(
     outlet: &mut TraceSink<'_>,
     source: &str,
@@ -52,7 +52,7 @@ pub(crate) fn read_to(
     )
 }
 
-/// Whether `line` is an event: the time, the kind, and options of it behind a bar.
+/// Returns whether `line` is an event: the time, the kind, and its options after a bar.
 pub(crate) fn is_event(line: &[u8]) -> bool {
     let has = |part: &[u8]| memchr::memmem::find(line, part).is_some();
     line.starts_with(b"-dt ") && has(b" -e ") && has(b" | ")
@@ -60,7 +60,7 @@ pub(crate) fn is_event(line: &[u8]) -> bool {
 
 #[derive(Default)]
 struct SlurmEventsFormat {
-    /// How many jobs there were so far.
+    /// Number of jobs so far.
     jobs: u64,
 }
 
@@ -148,12 +148,12 @@ fn memory(options: SlurmEventOptions<'_, '_>, notes: &mut Vec<Finding>) -> Optio
     Some(each.times(u64::from(nodes)))
 }
 
-/// The options of an event, in words.
+/// The options of an event, as words.
 #[derive(Clone, Copy)]
 struct SlurmEventOptions<'w, 'a>(&'w [&'a [u8]]);
 
 impl<'a> SlurmEventOptions<'_, 'a> {
-    /// The value of the option of this name: the next word, or what stands behind `=`.
+    /// Returns the value of the option of this name: the next word, or the text after `=`.
     fn get(self, short: &[u8], long: &[u8]) -> Option<&'a [u8]> {
         let at = |name: &[u8]| {
             let found = self.0.iter().position(|word| *word == name)?;
@@ -173,7 +173,7 @@ impl<'a> SlurmEventOptions<'_, 'a> {
         Ok(count.transpose()?.flatten())
     }
 
-    /// The last word, unless it is an option.
+    /// Returns the last word, unless it is an option.
     fn script(self) -> &'a [u8] {
         let last = self.0.last().copied().unwrap_or_default();
         if last.starts_with(b"-") { &[] } else { last }
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_submission_is_a_job() {
+    fn submission_event_is_a_job() {
         assert!(is_event(EVENT.as_bytes()));
         let trace = parsed(EVENT);
         let job = trace.jobs[0];
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn other_events_and_damaged_ones_are_told_apart() {
+    fn other_and_damaged_events_are_distinguished() {
         let text = format!(
             "-dt 1 -e cancel_job | -jobid=3\nfoo\n{}\n{EVENT}\n-dt x -e submit_batch_job | -sim-walltime 1\n",
             EVENT.replace("jobid_", "my")

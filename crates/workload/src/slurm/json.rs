@@ -1,11 +1,11 @@
 //! Slurm's records as `sacct --json` prints them.
 //!
-//! The shape differs by the version of Slurm's data parser: a number may stand alone or say whether
-//! it is set, a state may be one word or a list. Every shape is read. The jobs are those under the
-//! key `jobs`; steps are part of their job. Limits count minutes, requested memory mebibytes, used
-//! memory bytes; instants are Unix seconds.
+//! The shape depends on the version of Slurm's data parser: a number may be plain or state whether
+//! it is set, and a state may be one word or a list. Every shape is read. The jobs are under the
+//! key `jobs`; steps are part of their job. Limits are in minutes, requested memory in mebibytes,
+//! used memory in bytes; instants are Unix seconds.
 //!
-//! - A job's number is its `job_id`, which each task of an array has of its own.
+//! - A job's number is its `job_id`; each task of an array has its own.
 //! - Run time: `time.elapsed`, which leaves suspensions out, else from `start` to `end`.
 
 use std::io::BufRead;
@@ -32,7 +32,7 @@ const JOBS: &str = "jobs";
 const SECONDS_PER_MINUTE: f64 = 60.0;
 const MEBI: u64 = 1 << 20;
 
-/// Reads every record of `reader`; records that are no jobs are counted and left out.
+/// Reads every record of `reader`; records that are not jobs are counted and skipped.
 ///
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no record was a job.
@@ -40,7 +40,7 @@ pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<
     read_to(&mut TraceSink::collecting(), source, reader, options)
 }
 
-/// As [`read`], through `outlet`.
+/// Reads as [`read`] does, through `outlet`.
 pub(crate) fn read_to(
     outlet: &mut TraceSink<'_>,
     source: &str,
@@ -66,8 +66,8 @@ pub(crate) fn read_to(
     outlet.finish(trace)
 }
 
-/// Whether `start`, the beginning of a file, is that of an object with a list of jobs, or of what
-/// `sacct` writes around it.
+/// Returns whether `start`, the beginning of a file, is that of an object with a list of jobs, or
+/// of the object that `sacct` writes around the list.
 pub(crate) fn matches_format(start: &[u8]) -> bool {
     start.trim_ascii_start().starts_with(b"{")
         && (contains(start, b"\"jobs\"") || contains(start, b"\"data_parser\""))
@@ -137,7 +137,7 @@ struct SacctTres {
     consumed: SacctConsumed,
 }
 
-/// What was requested: a list of a job, and of a step an object that is not read.
+/// Requested resources: a list in a job; in a step an object, which is not read.
 #[derive(Default)]
 struct SacctResources(Vec<SacctResource>);
 
@@ -248,7 +248,7 @@ impl SacctJob {
         Some(Span::from_secs_f64(seconds.0? + micros / 1e6))
     }
 
-    /// That of the largest step.
+    /// Returns the peak memory of the largest step.
     fn peak_memory(&self) -> Option<Bytes> {
         let steps = self.steps.iter();
         let used = steps.filter_map(|step| bytes(count(&step.tres.consumed.total, "mem"), 1));
@@ -272,7 +272,7 @@ fn procs(count: LenientNumber) -> Result<Option<u32>, Finding> {
     Ok(text.transpose()?.flatten())
 }
 
-/// Slurm writes -2 or the like for what it does not know.
+/// Converts a number to bytes. Slurm writes -2 or the like for an unknown value.
 fn bytes(count: LenientNumber, unit: u64) -> Option<Bytes> {
     let count = count.positive()?;
     Some(Bytes::new((count * unit as f64).round() as u64))
@@ -283,7 +283,7 @@ mod tests {
     use super::*;
     use crate::usage::TraceStatus;
 
-    /// One job as data parsers up to 0.0.39 shape it, and the same as later ones do.
+    /// One job in the shape of data parsers up to 0.0.39, and the same job in the later shape.
     const OLD: &str = r#"{"meta": {"Slurm": {}}, "errors": [], "jobs": [
         {"account": "physics", "job_id": 7, "name": "a.out", "user": "ann", "group": "staff",
          "partition": "long", "state": {"current": "TIMEOUT", "reason": "None"},
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn both_shapes_give_the_same_job() {
+    fn both_json_shapes_give_the_same_job() {
         let (old, new) = (parsed(OLD), parsed(NEW));
         assert!(matches_format(OLD.as_bytes()) && matches_format(NEW.as_bytes()));
         assert_eq!(old.jobs[0], new.jobs[0]);
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_job_is_counted() {
+    fn non_job_records_are_counted() {
         let trace = parsed(OLD);
         assert_eq!(trace.jobs[1].runtime, NEVER_RAN);
         for finding in [

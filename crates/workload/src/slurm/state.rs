@@ -3,7 +3,7 @@
 use crate::diagnostics::Finding;
 use crate::usage::TraceStatus;
 
-/// States that a job leaves again.
+/// States that are not final.
 const NOT_FINAL: [&[u8]; 9] = [
     b"COMPLETING",
     b"CONFIGURING",
@@ -16,7 +16,8 @@ const NOT_FINAL: [&[u8]; 9] = [
     b"SUSPENDED",
 ];
 
-/// How a job in `state`, which may be followed by who cancelled it, ended.
+/// Returns the final status of a job in `state`, which may be followed by the user who cancelled
+/// it.
 ///
 /// # Errors
 /// If it has not ended yet, or the state is not known.

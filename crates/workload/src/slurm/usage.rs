@@ -1,4 +1,4 @@
-//! What Slurm's records say of the memory and the processor time of a job.
+//! The memory and the processor time of a job in Slurm's records.
 
 use tollgate_model::Bytes;
 
@@ -12,7 +12,7 @@ use crate::usage::TraceUsage;
 /// The unit of `ReqMem` without one.
 const MEBI: u64 = 1 << 20;
 
-/// What the record of a job says of it.
+/// Parses the usage in the record of a job.
 pub(super) fn of_job(record: &SacctRecord<'_>, notes: &mut Vec<Finding>) -> TraceUsage {
     let cpu_time = record.get(SacctColumn::TotalCpu);
     let cpu_time = cpu_time.map(|text| parse_time::span(text, RecordField::CpuTime));
@@ -28,7 +28,7 @@ pub(super) fn of_job(record: &SacctRecord<'_>, notes: &mut Vec<Finding>) -> Trac
     }
 }
 
-/// What the record of a step says of its job. The job's own record has the time of all steps.
+/// Parses the usage in the record of a step. The job's own record has the time of all steps.
 pub(super) fn of_step(record: &SacctRecord<'_>) -> TraceUsage {
     TraceUsage {
         peak_memory: peak_memory(record).ok().flatten(),
@@ -36,7 +36,7 @@ pub(super) fn of_step(record: &SacctRecord<'_>) -> TraceUsage {
     }
 }
 
-/// The sum over all tasks, or that of the largest task times their number.
+/// Returns the sum over all tasks, or the peak of the largest task times the number of tasks.
 fn peak_memory(record: &SacctRecord<'_>) -> Result<Option<Bytes>, Finding> {
     let field = RecordField::PeakMemory;
     if let Some(total) = record.get(SacctColumn::UsageInTot).and_then(memory_of) {
@@ -53,8 +53,8 @@ fn peak_memory(record: &SacctRecord<'_>) -> Result<Option<Bytes>, Finding> {
     Ok(memory_size::slurm(largest, 1, field)?.map(|largest| largest.times(tasks)))
 }
 
-/// That of the trackable resources; else `ReqMem`, by processor (`c`), by node (`n`) or, in newer
-/// versions, for the whole job.
+/// Parses the requested memory: the memory in the trackable resources; else `ReqMem`, by processor
+/// (`c`), by node (`n`) or, in newer versions, for the whole job.
 fn requested(record: &SacctRecord<'_>) -> Result<Option<Bytes>, Finding> {
     let field = RecordField::RequestedMemory;
     if let Some(total) = record.get(SacctColumn::ReqTres).and_then(memory_of) {
@@ -81,7 +81,7 @@ fn requested(record: &SacctRecord<'_>) -> Result<Option<Bytes>, Finding> {
     Ok(memory_size::slurm(text, MEBI, field)?.map(|size| size.times(times)))
 }
 
-/// The memory in `cpu=8,mem=24000M,node=1`.
+/// Returns the memory in `cpu=8,mem=24000M,node=1`.
 fn memory_of(resources: &[u8]) -> Option<&[u8]> {
     let mut resources = resources.split(|&byte| byte == b',');
     resources.find_map(|resource| resource.strip_prefix(b"mem="))

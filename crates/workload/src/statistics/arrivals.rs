@@ -1,4 +1,4 @@
-//! When jobs are submitted, by hour of the week.
+//! Submissions by hour of the week.
 
 const HOUR_S: i64 = 3600;
 const HOURS: usize = 24;
@@ -7,13 +7,13 @@ const DAYS: usize = 7;
 /// Submissions by day of the week and hour of the day.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SubmissionCounts {
-    /// By day, from Monday, and hour, from midnight.
+    /// Counts by day, from Monday, and hour, from midnight.
     pub by_hour: [[u64; HOURS]; DAYS],
 }
 
 impl SubmissionCounts {
-    /// Counts a submission so many seconds after a Monday at midnight; a negative number is
-    /// before it.
+    /// Counts a submission `since_monday_s` seconds after a Monday at midnight; a negative number
+    /// is before that Monday.
     pub(super) const fn add(&mut self, since_monday_s: i64) {
         let hour = since_monday_s.div_euclid(HOUR_S);
         let day = hour.div_euclid(HOURS as i64).rem_euclid(DAYS as i64);
@@ -21,17 +21,17 @@ impl SubmissionCounts {
         self.by_hour[day as usize][hour as usize] += 1;
     }
 
-    /// All submissions.
+    /// Returns the number of submissions.
     pub fn total(&self) -> u64 {
         self.of_days().iter().sum()
     }
 
-    /// Submissions by day of the week, from Monday.
+    /// Returns submissions by day of the week, from Monday.
     pub fn of_days(&self) -> [u64; DAYS] {
         self.by_hour.map(|hours| hours.iter().sum())
     }
 
-    /// Submissions by hour of the day.
+    /// Returns submissions by hour of the day.
     pub fn of_hours(&self) -> [u64; HOURS] {
         std::array::from_fn(|hour| self.by_hour.iter().map(|day| day[hour]).sum())
     }

@@ -1,4 +1,4 @@
-//! Spans of very different length in bins that grow two- to threefold.
+//! A histogram of spans of very different length, with bins that grow two- to threefold.
 
 use tollgate_model::Span;
 
@@ -6,7 +6,7 @@ const MINUTE_S: i64 = 60;
 const HOUR_S: i64 = 3_600;
 const DAY_S: i64 = 86_400;
 
-/// Where bins begin, in seconds: lengths that people have words for.
+/// The beginnings of the bins, in seconds: durations that people have words for.
 const STARTS_S: [i64; 22] = [
     0,
     1,
@@ -32,26 +32,26 @@ const STARTS_S: [i64; 22] = [
     300 * DAY_S,
 ];
 
-/// Spans above zero, counted.
+/// A histogram of positive spans.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SpanHistogram {
-    /// From the first bin with anything in it to the last; empty without spans.
+    /// The bins from the first nonempty one to the last; empty without spans.
     pub bins: Vec<SpanBin>,
 }
 
-/// One bin.
+/// A bin of a histogram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpanBin {
-    /// The shortest span in it; 0 is not in it.
+    /// Minimum span of the bin, inclusive; 0 is excluded.
     pub from: Span,
-    /// All spans in it are shorter; none for the last of all.
+    /// Maximum span of the bin, exclusive; None for the last bin of all.
     pub to: Option<Span>,
-    /// How many there are.
+    /// Number of spans.
     pub count: u64,
 }
 
 impl SpanHistogram {
-    /// Counts `spans`, which are above zero.
+    /// Counts `spans`, which must be positive.
     pub(super) fn of(spans: impl Iterator<Item = Span>) -> Self {
         let mut counts = [0; STARTS_S.len()];
         for span in spans {

@@ -1,13 +1,13 @@
-//! How the jobs of a trace are shared out among the names of a column.
+//! The distribution of the jobs of a trace over the names of a column.
 
 use std::collections::HashMap;
 
 use crate::name_column::NameColumn;
 
-/// How many jobs each name of a column has.
+/// The number of jobs of each name in a column.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NameCounts {
-    /// Its order reaches no result.
+    /// The order reaches no result.
     jobs: HashMap<Box<str>, u64>,
 }
 
@@ -24,18 +24,18 @@ impl NameCounts {
         }
     }
 
-    /// How many names there are.
+    /// Returns the number of names.
     pub fn n_names(&self) -> usize {
         self.jobs.len()
     }
 
-    /// How many jobs have a name.
+    /// Returns the number of jobs that have a name.
     pub fn n_known(&self) -> u64 {
         self.jobs.values().sum()
     }
 
-    /// The jobs of the `n` names with the most of them, as a share of the jobs that have a name;
-    /// none if no job has.
+    /// Returns the jobs of the `n` most frequent names, as a share of the jobs that have a name;
+    /// None if no job has a name.
     pub fn share_of_top(&self, n: usize) -> Option<f64> {
         let known = self.n_known();
         let mut jobs: Vec<u64> = self.jobs.values().copied().collect();

@@ -1,23 +1,23 @@
-//! Numbers for names: SWF has no names.
+//! Numbers for names, since SWF has no names.
 
 use std::collections::{HashMap, HashSet};
 
-/// The numbers of one column. Two names never share one.
+/// The numbers of the names in one column. Two names never share a number.
 #[derive(Debug, Default)]
 pub(super) struct NameNumbers {
     taken: HashSet<u64>,
-    /// No number from 1 up to this one is free.
+    /// All numbers from 1 to this one are taken.
     full_up_to: u64,
-    /// The names that are not their own number. Looked up in, never iterated.
+    /// The names with a number that is not the name itself. Looked up in, never iterated.
     by_name: HashMap<Box<str>, u64>,
-    /// The same, in the order in which they came.
+    /// The same names in the order in which they were numbered.
     given: Vec<(u64, Box<str>)>,
     given_away: HashSet<u64>,
 }
 
 impl NameNumbers {
-    /// The number of a name: itself, if it is a number that no other name got before, else the
-    /// first from 1 that is free.
+    /// Returns the number of a name: the name itself if it is a number that no earlier name has,
+    /// else the first free number from 1.
     pub(super) fn number_of(&mut self, name: Option<&str>) -> Option<u64> {
         let name = name?;
         if let Some(&number) = self.by_name.get(name) {
@@ -34,7 +34,7 @@ impl NameNumbers {
         Some(number)
     }
 
-    /// The names that are not their own number.
+    /// Returns the names with a number that is not the name itself.
     pub(super) fn assigned(&self) -> impl Iterator<Item = (u64, &str)> {
         let given = self.given.iter();
         given.map(|(number, name)| (*number, name.as_ref()))
@@ -50,7 +50,7 @@ impl NameNumbers {
     }
 }
 
-/// The number that `name` is, written as numbers are: `7`, not `07` or `+7`.
+/// Parses a name that is a number in plain notation: `7`, not `07` or `+7`.
 fn own_number(name: &str) -> Option<u64> {
     let number: u64 = name.parse().ok()?;
     (number.to_string() == name).then_some(number)

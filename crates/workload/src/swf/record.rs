@@ -1,4 +1,4 @@
-//! The fields of one line, and what they say of how a job went.
+//! The fields of one line, and the usage that they record.
 
 use tollgate_model::Span;
 
@@ -7,10 +7,10 @@ use crate::parse_field;
 use crate::trace::RecordNames;
 use crate::usage::{TraceStatus, TraceUsage};
 
-/// Memory is counted in units of so many bytes.
+/// Unit of memory, in bytes.
 const KIBI: u64 = 1024;
 
-/// The fields of one line, as text; whatever comes after the fifth may be missing.
+/// The fields of one line, as text; every field after the fifth may be missing.
 #[derive(Default)]
 pub(crate) struct SwfRecord<'a> {
     pub(crate) number: &'a [u8],
@@ -55,8 +55,8 @@ impl<'a> SwfRecord<'a> {
         })
     }
 
-    /// A record of which only these fields are known; those that must be there are empty where
-    /// they are not.
+    /// Creates a record of which only these fields are known; required fields that are unknown are
+    /// empty.
     pub(crate) fn of_fields(fields: [Option<&'a [u8]>; 15]) -> Self {
         let [number, submit, wait, runtime, allocated, rest @ ..] = fields;
         let [cpu_time, memory, requested, estimate, rest @ ..] = rest;
@@ -83,7 +83,7 @@ impl<'a> SwfRecord<'a> {
         }
     }
 
-    /// The names, where they are known.
+    /// Returns the names, where they are known.
     pub(crate) fn names(&self) -> RecordNames<'a> {
         let known = |text: Option<&'a [u8]>| text.filter(|&text| text != b"-1").unwrap_or_default();
         RecordNames {
@@ -95,7 +95,7 @@ impl<'a> SwfRecord<'a> {
         }
     }
 
-    /// How the job went on `procs` processors. Times and memory are given by processor.
+    /// Parses the usage on `procs` processors. The fields are times and memory per processor.
     pub(crate) fn usage(&self, procs: u32, notes: &mut Vec<Finding>) -> TraceUsage {
         let whole = self.is_metacentrum();
         let (unit, share) = if whole {
@@ -127,9 +127,9 @@ impl<'a> SwfRecord<'a> {
         parse_field::resolve_usage(usage, procs, notes)
     }
 
-    /// Whether the record is of MetaCentrum's variant: a list of nodes in braces follows the 18
-    /// fields. It has the requested memory of the whole job in bytes, and mere placeholders for
-    /// what was used.
+    /// Returns whether the record is of MetaCentrum's variant: a list of nodes in braces follows
+    /// the 18 fields. This variant has the requested memory of the whole job in bytes, and only
+    /// placeholders for the used memory.
     fn is_metacentrum(&self) -> bool {
         BlankSeparatedFields(self.rest)
             .nth(3)
@@ -137,8 +137,8 @@ impl<'a> SwfRecord<'a> {
     }
 }
 
-/// Field 11. Of a job that was checkpointed, 2 is a part that was followed by others, and 3 and
-/// 4 are how the last part ended.
+/// Parses field 11. For a job that was checkpointed, 2 is a part that was followed by others, and 3
+/// and 4 are the final status of the last part.
 fn status(text: Option<&[u8]>) -> Result<Option<TraceStatus>, Finding> {
     match text {
         None | Some(b"-1" | b"2") => Ok(None),
@@ -149,7 +149,7 @@ fn status(text: Option<&[u8]>) -> Result<Option<TraceStatus>, Finding> {
     }
 }
 
-/// The pieces of a line between blanks.
+/// An iterator over the fields of a line between blanks.
 pub(crate) struct BlankSeparatedFields<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Iterator for BlankSeparatedFields<'a> {
@@ -168,7 +168,8 @@ impl<'a> Iterator for BlankSeparatedFields<'a> {
     }
 }
 
-/// Blanks, tabs and whatever else below them ends up in files, such as carriage returns.
+/// Returns whether a byte is a blank, a tab or another control character, such as a carriage
+/// return.
 const fn is_blank(byte: u8) -> bool {
     byte <= b' '
 }

@@ -1,4 +1,4 @@
-//! Writing the Standard Workload Format.
+//! Writer for the Standard Workload Format.
 
 use std::io::{self, Write};
 
@@ -8,20 +8,20 @@ use super::name_numbers::NameNumbers;
 use crate::trace::{Trace, TraceMetadata};
 use crate::usage::TraceStatus;
 
-/// Writes traces as SWF, a batch of rows at a time.
+/// A writer of traces as SWF, a batch of rows at a time.
 ///
-/// The header repeats the comments of a trace that was read from SWF and adds the directives
-/// that it lacks. In the 18 fields of a job:
+/// The header repeats the comments of a trace that was read from SWF and adds the missing
+/// directives. In the 18 fields of a job:
 ///
-/// - processors stand in field 8, and in field 5 as well if the job ran;
-/// - an estimate that is only the run time again is -1;
-/// - processor time and memory, which SWF counts by processor, are those of the job over its
+/// - processors are in field 8, and in field 5 as well if the job ran;
+/// - an estimate that equals the run time is -1;
+/// - processor time and memory, which are per processor in SWF, are those of the job divided by its
 ///   processors;
-/// - users, groups, executables and queues are numbers: a name that is one keeps it, others get
-///   the first that is free, and comments at the end say which name is which number;
+/// - users, groups, executables and queues are numbers: a name that is a number keeps it, other
+///   names get the first free number, and comments at the end list the names with their numbers;
 /// - fields 16 to 18 (partition, preceding job, think time) are -1.
 ///
-/// SWF has no place for accounts, SLAs and columns that tollgate does not know.
+/// SWF has no fields for accounts, SLAs and columns that tollgate does not know.
 #[derive(Debug)]
 pub struct SwfWriter<W> {
     out: W,
@@ -29,7 +29,7 @@ pub struct SwfWriter<W> {
     names: SwfNameNumbers,
 }
 
-/// The numbers behind each column of names.
+/// The numbers of the names in each column.
 #[derive(Debug, Default)]
 struct SwfNameNumbers {
     users: NameNumbers,
@@ -39,7 +39,7 @@ struct SwfNameNumbers {
 }
 
 impl<W: Write> SwfWriter<W> {
-    /// A writer to `out`, which should be buffered.
+    /// Creates a writer to `out`, which should be buffered.
     pub fn new(out: W) -> Self {
         Self {
             out,
@@ -51,7 +51,7 @@ impl<W: Write> SwfWriter<W> {
     /// Writes the rows of `batch`; the header is that of the first.
     ///
     /// # Errors
-    /// Those of the output.
+    /// The errors of the output.
     pub fn write(&mut self, batch: &Trace) -> io::Result<()> {
         if !self.header_written {
             self.header(batch)?;
@@ -60,10 +60,10 @@ impl<W: Write> SwfWriter<W> {
         (0..batch.jobs.len()).try_for_each(|row| self.record(batch, row))
     }
 
-    /// Writes which name is which number, and whatever is still held back.
+    /// Writes the names with their numbers, and flushes the output.
     ///
     /// # Errors
-    /// Those of the output.
+    /// The errors of the output.
     pub fn finish(mut self) -> io::Result<W> {
         for (kind, numbers) in [
             ("User", &self.names.users),
@@ -150,7 +150,7 @@ impl SwfNameNumbers {
     }
 }
 
-/// A field with a blank before it; -1 for what is not known.
+/// Writes a field with a blank before it; -1 for an unknown value.
 fn put(out: &mut impl Write, field: Option<impl std::fmt::Display>) -> io::Result<()> {
     match field {
         Some(value) => write!(out, " {value}"),
@@ -158,7 +158,7 @@ fn put(out: &mut impl Write, field: Option<impl std::fmt::Display>) -> io::Resul
     }
 }
 
-/// The status as SWF counts: 1 completed, 0 failed for whatever reason, 5 cancelled.
+/// Returns the status code of SWF: 1 completed, 0 failed for any reason, 5 cancelled.
 const fn status(status: TraceStatus) -> Option<u8> {
     match status {
         TraceStatus::Unknown => None,
@@ -176,12 +176,12 @@ fn per_processor(time: Span, procs: u64) -> Span {
     Span::from_secs_f64(time.as_secs_f64() / procs as f64)
 }
 
-/// Rounded to the nearest, as SWF counts whole kibibytes.
+/// Rounds to the nearest, since SWF has whole kibibytes.
 fn kibibytes_per_processor(memory: Bytes, procs: u64) -> u64 {
     (memory.as_f64() / procs as f64 / 1024.0).round() as u64
 }
 
-/// Whether a comment is the directive `name`.
+/// Returns whether a comment is the directive `name`.
 fn has_directive(comments: &[String], name: &str) -> bool {
     let named = |comment: &String| {
         comment
@@ -191,7 +191,7 @@ fn has_directive(comments: &[String], name: &str) -> bool {
     comments.iter().any(named)
 }
 
-/// Text that cannot begin a line of its own.
+/// Returns the text without line breaks, so that it cannot begin a new line.
 fn one_line(text: &str) -> String {
     text.replace(|c: char| c.is_control() && c != '\t', " ")
 }

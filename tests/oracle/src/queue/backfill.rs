@@ -5,7 +5,7 @@ use tollgate_model::{Instant, Reason, Span};
 use super::{OracleCluster, OracleDropRule};
 
 impl OracleCluster<'_> {
-    /// Starts heads for as long as they fit; the head that has to wait, if there is one.
+    /// Starts heads for as long as they fit; returns the head that has to wait, if there is one.
     pub(super) fn start_heads(&mut self) -> Option<usize> {
         while let Some(&head) = self.ordered().first() {
             let fits = self.fits(head);
@@ -20,7 +20,7 @@ impl OracleCluster<'_> {
         None
     }
 
-    /// Starts whatever behind the waiting `head` does not delay it by the estimates.
+    /// Starts every job behind the waiting `head` that does not delay the head by the estimates.
     pub(super) fn backfill(&mut self, head: usize, extra: bool) {
         let (shadow, left_over) = self.reservation(head);
         let mut spare = if extra { left_over } else { 0 };
@@ -40,7 +40,7 @@ impl OracleCluster<'_> {
         }
     }
 
-    /// The least that `job` may run.
+    /// Returns the minimum run time assumed for `job`.
     fn least(&self, job: usize) -> Span {
         let estimate = self.jobs[job].spec.estimate;
         if self.settings.part == 1.0 {
@@ -49,8 +49,8 @@ impl OracleCluster<'_> {
         Span::from_secs_f64(self.settings.part * estimate.as_secs_f64()).max(Span::TICK)
     }
 
-    /// The shadow time of `head`, the earliest instant at which estimated ends leave it enough
-    /// processors, and how many more than it needs are free by then.
+    /// Returns the shadow time of `head`, which is the earliest instant at which estimated ends
+    /// leave it enough processors, and the number of further processors that are free by then.
     fn reservation(&self, head: usize) -> (Instant, u32) {
         let need = self.jobs[head].spec.procs;
         let mut ends: Vec<(Instant, u32)> = Vec::new();
@@ -69,7 +69,8 @@ impl OracleCluster<'_> {
         (shadow, free_at(shadow) - need)
     }
 
-    /// Why `job`, looked at now, is to be dropped; `could_start` if nothing else keeps it back.
+    /// Returns why `job`, examined now, is to be dropped; `could_start` if nothing else prevents
+    /// its start.
     fn hopeless(&self, job: usize, could_start: bool) -> Option<Reason> {
         let spec = &self.jobs[job].spec;
         let due = spec.due()? + Span::TICK;

@@ -1,10 +1,10 @@
-//! Conservative backfilling: everybody has a reservation.
+//! Conservative backfilling: every job has a reservation.
 
 use tollgate_model::{Instant, Span};
 
 use super::{FillRule, OracleCluster, ReplanRule};
 
-/// Processors that are taken from one instant to another.
+/// Processors that are occupied during an interval.
 struct OccupiedProcs {
     from: Instant,
     until: Instant,
@@ -12,7 +12,7 @@ struct OccupiedProcs {
 }
 
 impl OracleCluster<'_> {
-    /// Gives every queued job its reservation, in order of submission, and starts those whose
+    /// Gives every queued job its reservation, in order of submission, and starts the jobs whose
     /// reservation is now.
     pub(super) fn plan(&mut self, replan: ReplanRule) {
         let keep = match replan {
@@ -39,9 +39,9 @@ impl OracleCluster<'_> {
         }
     }
 
-    /// The next instant at which a kept reservation falls due: nothing need happen then that
-    /// would lead to a pass. One that waits for a job past its estimate is a microsecond away
-    /// for as long as that job runs on; its end leads to the pass.
+    /// Returns the next instant at which a kept reservation falls due, because no other event may
+    /// lead to a pass then. A reservation that waits for a job past its estimate is a microsecond
+    /// away for as long as that job runs on; the job's end leads to the pass.
     pub(super) fn next_reservation(&self) -> Option<Instant> {
         match self.settings.fill {
             FillRule::Head
@@ -75,7 +75,7 @@ impl OracleCluster<'_> {
         running.collect()
     }
 
-    /// A hole opens now or where something that is taken falls free.
+    /// Returns the earliest hole; a hole opens now or where occupied processors become free.
     fn earliest_hole(&self, taken: &[OccupiedProcs], job: usize) -> Instant {
         let mut openings: Vec<Instant> = taken.iter().map(|taken| taken.until).collect();
         openings.push(self.now);
@@ -86,8 +86,8 @@ impl OracleCluster<'_> {
         hole.expect("a job no wider than the machine fits once all have ended")
     }
 
-    /// Whether `job` could run from `from` for its whole estimate. What is taken peaks where
-    /// something begins, so it is enough to look there.
+    /// Returns true if `job` could run from `from` for its whole estimate. Occupation peaks where
+    /// an interval begins, so checking these instants is enough.
     fn has_hole(&self, taken: &[OccupiedProcs], job: usize, from: Instant) -> bool {
         let spec = &self.jobs[job].spec;
         let until = from + spec.estimate;

@@ -1,11 +1,11 @@
-//! The order in which the queue is looked at.
+//! The order of the queue.
 
 use tollgate_model::Span;
 
 use super::{OracleCluster, OracleOrder};
 
 impl OracleCluster<'_> {
-    /// The queue from its head on.
+    /// Returns the queue from its head on.
     pub(super) fn ordered(&self) -> Vec<usize> {
         let mut queue = self.queue.clone();
         queue.sort();
@@ -20,9 +20,9 @@ impl OracleCluster<'_> {
         queue
     }
 
-    /// Dues within a microsecond tie. That is no order (0 ties with 1 and 1 with 2, but 0 comes
-    /// before 2), so the head is the first in job order of all that tie with the earliest due,
-    /// the second is the head of what is left, and so on.
+    /// Sorts by due time, where times within a microsecond tie. This relation is not transitive (0
+    /// ties with 1 and 1 with 2, but 0 comes before 2), so the head is the first in job order of
+    /// all that tie with the earliest due time, the second is the head of the rest, and so on.
     fn by_due(&self, mut queue: Vec<usize>) -> Vec<usize> {
         let due = |job: usize| self.jobs[job].spec.due();
         queue.sort_by_key(|&job| (due(job).is_none(), due(job)));

@@ -1,16 +1,16 @@
-//! FirstReward (Irwin, Grit & Chase 2004) as Yeo & Buyya 2008, §5.2, set it up.
+//! FirstReward (Irwin, Grit & Chase 2004) with the settings of Yeo & Buyya 2008, §5.2.
 
 use tollgate_model::CreditsPerSecond;
 
 use super::{OracleCluster, OraclePenaltyScope};
 
-/// Share of its value that a job loses for each second of its estimate.
+/// Fraction of its value that a job loses for each second of its estimate.
 const DISCOUNT_RATE: f64 = 0.01;
-/// Least slack of an accepted job, in seconds.
+/// Minimum slack of an accepted job, in seconds.
 const SLACK_THRESHOLD: f64 = 25.0;
 
 impl OracleCluster<'_> {
-    /// Present value over estimate (alpha 1), in credits per second.
+    /// Returns the present value over the estimate (alpha 1), in credits per second.
     pub(super) fn reward(&self, job: usize) -> f64 {
         self.present_value(job) / self.jobs[job].spec.estimate.as_secs_f64()
     }
@@ -20,7 +20,7 @@ impl OracleCluster<'_> {
         self.jobs[job].bid().as_f64() / (1.0 + DISCOUNT_RATE * estimate)
     }
 
-    /// Whether what `job` earns is too little for what it would cost the others by its delay.
+    /// Returns true if the earnings of `job` are too small for the cost of delaying the others.
     pub(super) fn lacks_slack(&self, job: usize, count: OraclePenaltyScope) -> bool {
         let spec = &self.jobs[job].spec;
         let running = match count {

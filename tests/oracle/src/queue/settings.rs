@@ -5,23 +5,23 @@ use tollgate_model::Market;
 /// A space-shared policy as a point on its axes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OracleQueueSettings {
-    /// Who is the head of the queue.
+    /// The order of the queue.
     pub order: OracleOrder,
-    /// Who may run before the head.
+    /// The jobs that may run before the head.
     pub fill: FillRule,
-    /// A job is hopeless if even this part of its estimate would be too long.
+    /// A job is hopeless if even this fraction of its estimate would be too long.
     pub part: f64,
-    /// When a job that cannot make its deadline is dropped.
+    /// The rule for dropping a job that cannot make its deadline.
     pub test: OracleDropRule,
-    /// Who may enter the queue.
+    /// The admission test.
     pub entry: OracleAdmissionTest,
-    /// How often the queue is looked at.
+    /// The events that trigger a pass.
     pub pass: OraclePassTrigger,
-    /// What comes first at one instant.
+    /// The order of events at one instant.
     pub ties: TieOrder,
-    /// Who pays what.
+    /// The market.
     pub market: Market,
-    /// Whether the commodity market keeps out a job whose estimate costs more than its budget.
+    /// True if the commodity market rejects a job whose estimate costs more than its budget.
     pub budget_test: bool,
 }
 
@@ -32,55 +32,55 @@ pub enum OracleOrder {
     Fcfs,
     /// By estimate, shortest first.
     Sjf,
-    /// By absolute deadline; dues within a microsecond tie; jobs without one last.
+    /// By absolute deadline; deadlines within a microsecond tie; jobs without one last.
     Edf,
     /// By FirstReward's reward, highest first.
     Reward,
 }
 
-/// What may run before the head of the queue.
+/// The jobs that may run before the head of the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FillRule {
-    /// Nothing: head only.
+    /// No job: head only.
     Head,
-    /// Whatever ends before the head's reservation.
+    /// Jobs that end before the head's reservation.
     Backfill {
-        /// Whether also what the head leaves over at the shadow time may be used (EASY).
+        /// True if processors that the head leaves over at the shadow time may also be used (EASY).
         extra: bool,
     },
-    /// Whatever fits into the holes between everybody's reservations.
+    /// Jobs that fit into the holes between the reservations of all jobs.
     Conservative {
-        /// When reservations are made again.
+        /// The rule for making reservations again.
         replan: ReplanRule,
     },
 }
 
-/// When conservative backfilling makes all reservations again. The readings differ only once a
-/// job has run past its estimate.
+/// The rule by which conservative backfilling makes all reservations again. The interpretations
+/// differ only once a job has run past its estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplanRule {
-    /// Never: `compress=false`. One that became impossible moves to the earliest hole.
+    /// Never: `compress=false`. A reservation that became impossible moves to the earliest hole.
     Never,
-    /// After an end earlier than estimated, to the letter: `compress=true`.
+    /// After an end earlier than estimated, by the letter of the specification: `compress=true`.
     EarlyEnd,
-    /// At every pass: the other reading of `compress=true`.
+    /// At every pass: the other interpretation of `compress=true`.
     EveryPass,
 }
 
-/// When a hopeless job (one that by its estimate would miss its deadline) is dropped.
+/// The rule for dropping a hopeless job, whose estimate puts its end after its deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OracleDropRule {
     /// Never.
     Never,
     /// When it could be started.
     Start,
-    /// Whenever it is looked at.
+    /// Whenever a pass examines it.
     Select,
-    /// A lapsed deadline whenever looked at, a hopeless one when it could be started.
+    /// A lapsed deadline whenever a pass examines the job, a hopeless one when it could be started.
     Mixed,
 }
 
-/// Who may enter the queue.
+/// The admission test for the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OracleAdmissionTest {
     /// Every job.
@@ -89,35 +89,35 @@ pub enum OracleAdmissionTest {
     Slack(OraclePenaltyScope),
 }
 
-/// Whose penalty rates FirstReward counts as cost.
+/// The jobs whose penalty rates FirstReward counts as cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OraclePenaltyScope {
     /// All other accepted jobs that have not finished.
     All,
-    /// Those that do not run yet.
+    /// All other accepted jobs that do not run yet.
     Waiting,
 }
 
-/// How often the queue is looked at.
+/// The events that trigger a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OraclePassTrigger {
-    /// Once an instant, after all that happens at it.
+    /// Once per instant, after all its events.
     Instant,
-    /// After each end and each arrival.
+    /// After each completion and each submission.
     Event,
 }
 
-/// What comes first at one instant.
+/// The order of events at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TieOrder {
-    /// Ends, as specified.
+    /// Completions first, as specified.
     EndsFirst,
-    /// Arrivals, as in some other simulators.
+    /// Submissions first, as in some other simulators.
     ArrivalsFirst,
 }
 
 impl OracleQueueSettings {
-    /// The policy called `policy` with its default settings; none if it is not space-shared.
+    /// Returns the policy named `policy` with its default settings; None if it is not space-shared.
     pub fn named(policy: &str, market: Market) -> Option<Self> {
         let base = Self {
             order: OracleOrder::Fcfs,
@@ -156,7 +156,7 @@ impl OracleQueueSettings {
             "fcfs-bf" => backfilling(OracleOrder::Fcfs),
             "sjf-bf" => backfilling(OracleOrder::Sjf),
             "edf-bf" => backfilling(OracleOrder::Edf),
-            // The level 0.05 of what estimates are generally worth.
+            // The level 0.05 of the estimate-based run time distribution.
             "tail-risk-bf" => Self {
                 part: 0.004,
                 ..backfilling(OracleOrder::Edf)

@@ -1,4 +1,4 @@
-//! Which nodes a job is let in on, by the formulas and without their shortcuts.
+//! The admission test and the choice of nodes, by the formulas without the product's shortcuts.
 
 use tollgate_model::{Credits, Instant, Market, Reason};
 
@@ -6,27 +6,27 @@ use super::node::OracleShareNode;
 use super::{OracleFit, OracleShareSettings};
 use crate::OracleJob;
 
-/// The price of using a node, over its base price, per unit of what is free (Libra+$'s beta).
+/// Weight of utilisation in the price of a node, over its base price (Libra+$'s beta).
 const UTILISATION_WEIGHT: f64 = 0.3;
-/// Total shares are compared, and risks taken as zero, to this much.
+/// Tolerance for comparing total shares, and for taking risks as zero.
 const PRECISION: f64 = 1e-9;
 
-/// Where a job goes, and for how much.
+/// The nodes of an admitted job, and its price.
 #[derive(Debug)]
 pub(super) struct OracleShareOffer {
-    /// In ascending order.
+    /// Node indices in ascending order.
     pub(super) nodes: Vec<usize>,
     pub(super) price: Credits,
 }
 
-/// A task of the new job as a node sees it: seconds.
+/// A task of the new job from a node's perspective, in seconds.
 #[derive(Clone, Copy)]
 struct TaskRequest {
     estimate: f64,
     deadline: f64,
 }
 
-/// What the policy says to `job` at `now`, with everything up to `now` done on `cluster`.
+/// Returns the policy's decision on `job` at `now`, with `cluster` advanced to `now`.
 pub(super) fn decide(
     job: &OracleJob,
     cluster: &[OracleShareNode],
@@ -75,8 +75,8 @@ pub(super) fn decide(
     Ok(OracleShareOffer { nodes, price })
 }
 
-/// Libra+$ where the provider sets the price: a node must have the share free at a price within
-/// the budget, and the dearest node sets the price of the job.
+/// Applies Libra+$ where the provider sets the price: a node must have the share free at a price
+/// within the budget, and the most expensive node sets the price of the job.
 fn by_price(
     job: &OracleJob,
     asked: TaskRequest,
@@ -102,7 +102,7 @@ fn by_price(
     })
 }
 
-/// The first `procs` nodes, then in ascending order; none if there are too few.
+/// Returns the first `procs` nodes, in ascending order; None if there are too few.
 fn first(procs: usize, mut nodes: Vec<usize>) -> Option<Vec<usize>> {
     if nodes.len() < procs {
         return None;
@@ -117,7 +117,8 @@ fn total_share(node: &OracleShareNode, now: Instant, settings: &OracleShareSetti
     tasks.iter().map(|task| task.share(now, settings)).sum()
 }
 
-/// Whether what the tasks need and what the new one needs (Yeo & Buyya 2006, eq. 2) fit.
+/// Returns true if the shares of the tasks and of the new task (Yeo & Buyya 2006, eq. 2) fit
+/// together.
 fn has_share(
     asked: TaskRequest,
     node: &OracleShareNode,
@@ -128,7 +129,7 @@ fn has_share(
     total <= 1.0 + PRECISION + 1e-6 / asked.deadline
 }
 
-/// Best fit: by total share, largest first; ties by index.
+/// Sorts for best fit: by total share, largest first; ties by index.
 fn fullest_first(
     nodes: &mut [usize],
     cluster: &[OracleShareNode],
@@ -141,8 +142,8 @@ fn fullest_first(
     });
 }
 
-/// The price of the new task on `node` (Yeo & Buyya 2008, §5.2: alpha 1, beta 0.3, base price
-/// 1); none if nothing would be left of the node.
+/// Returns the price of the new task on `node` (Yeo & Buyya 2008, §5.2: alpha 1, beta 0.3, base
+/// price 1); None if nothing would be left of the node.
 fn price(
     asked: TaskRequest,
     node: &OracleShareNode,
@@ -163,8 +164,8 @@ fn price(
     (free > 0.0).then(|| Credits::from_f64((1.0 + UTILISATION_WEIGHT / free) * asked.estimate))
 }
 
-/// Whether no task of `node` is past its deadline and the risk (Yeo & Buyya 2006, eq. 6) with
-/// the new task on it is zero.
+/// Returns true if no task of `node` is past its deadline and the risk (Yeo & Buyya 2006, eq. 6)
+/// with the new task is zero.
 fn without_risk(
     asked: TaskRequest,
     node: &OracleShareNode,
@@ -196,8 +197,8 @@ struct WeightedTask {
     share: f64,
 }
 
-/// Standard deviation of the deadline delays (eq. 4-6) if every task keeps its weight and just
-/// what it needs is left of each: tasks end in the order of their deadlines.
+/// Returns the standard deviation of the deadline delays (eq. 4-6) if every task keeps its weight
+/// and has exactly its required work left: tasks end in the order of their deadlines.
 fn risk(mut tasks: Vec<WeightedTask>) -> f64 {
     tasks.sort_by(|one, other| one.left.total_cmp(&other.left));
     let mut delays = Vec::new();
@@ -215,7 +216,7 @@ fn risk(mut tasks: Vec<WeightedTask>) -> f64 {
     deviation(&delays)
 }
 
-/// The population's standard deviation, mean first.
+/// Returns the population standard deviation, computed from the mean.
 fn deviation(values: &[f64]) -> f64 {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
@@ -250,7 +251,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn enough_room_is_no_risk(tasks in proptest::collection::vec(weighted(), 1..6)) {
+        fn enough_capacity_is_no_risk(tasks in proptest::collection::vec(weighted(), 1..6)) {
             let total: f64 = tasks.iter().map(|task| task.share).sum();
             let scaled = tasks.iter().map(|task| WeightedTask { share: task.share / total.max(1.0), ..*task });
             prop_assert!(risk(scaled.collect()) <= PRECISION);

@@ -5,33 +5,34 @@ use tollgate_model::{Instant, Span};
 use super::{OracleShareRule, OracleShareSettings};
 use crate::OracleJob;
 
-/// Remaining work of at most this many seconds counts as none: a microsecond, and what `f64`
-/// may lose in a month of work, so that a microsecond left of whole ones is within it.
+/// Remaining work of at most this many seconds counts as zero: a microsecond, plus the `f64`
+/// rounding error of a month of work, so that a rest of one whole microsecond is within the
+/// tolerance.
 const TOLERANCE: f64 = 1e-6 + 1e-9;
 
 /// One of a job's tasks on a node.
 #[derive(Clone, Debug)]
 pub(super) struct OracleShareTask {
-    /// The place of its job in the list.
+    /// The job's index in the list.
     pub(super) job: usize,
-    /// Seconds of work it really is.
+    /// True work in seconds.
     runtime: f64,
-    /// Seconds of work it is said to be.
+    /// Estimated work in seconds.
     estimate: f64,
     /// Seconds from submission to the deadline.
     deadline: f64,
     due: Instant,
     /// Seconds of work done.
     done: f64,
-    /// Seconds of work a second, until the shares of its node are computed anew.
+    /// Seconds of work per second, until the shares of its node are recomputed.
     rate: f64,
 }
 
-/// A node between two events: rates are constant.
+/// A node between two events, with constant rates.
 #[derive(Clone, Debug)]
 pub(super) struct OracleShareNode {
     pub(super) tasks: Vec<OracleShareTask>,
-    /// Up to when the work done is counted.
+    /// The instant until which the work done is counted.
     since: Instant,
 }
 
@@ -50,12 +51,12 @@ impl OracleShareTask {
         }
     }
 
-    /// Seconds left to its deadline at `now`.
+    /// Returns the seconds left to the task's deadline at `now`.
     pub(super) fn left(&self, now: Instant) -> f64 {
         self.due.since(now).as_secs_f64()
     }
 
-    /// Whether its deadline has passed at `now`.
+    /// Returns true if the task's deadline has passed at `now`.
     pub(super) fn expired(&self, now: Instant) -> bool {
         self.due <= now + Span::TICK
     }
@@ -68,7 +69,7 @@ impl OracleShareTask {
         self.runtime - self.done <= TOLERANCE
     }
 
-    /// The share it needs at `now` (Yeo & Buyya 2006, eq. 1).
+    /// Returns the share that the task needs at `now` (Yeo & Buyya 2006, eq. 1).
     pub(super) fn share(&self, now: Instant, settings: &OracleShareSettings) -> f64 {
         if self.expired(now) {
             self.share_by(settings.expired, now)
@@ -97,7 +98,7 @@ impl OracleShareNode {
         }
     }
 
-    /// The work done by each task at `now`, with the rates as they are.
+    /// Returns the tasks with their work done at `now` at the present rates.
     pub(super) fn at(&self, now: Instant) -> Vec<OracleShareTask> {
         let elapsed = now.since(self.since).as_secs_f64();
         let tasks = self.tasks.iter().map(|task| OracleShareTask {
@@ -107,8 +108,8 @@ impl OracleShareNode {
         tasks.collect()
     }
 
-    /// Lets everything happen that happens by `now`. What would happen a microsecond later
-    /// happens now, for an arrival comes after it.
+    /// Processes all events up to `now`. Events a microsecond later are processed as well, because
+    /// an arrival comes after them.
     pub(super) fn advance(
         &mut self,
         now: Instant,
@@ -123,7 +124,7 @@ impl OracleShareNode {
         }
     }
 
-    /// Lets everything happen that is still to happen.
+    /// Processes all remaining events.
     pub(super) fn drain(&mut self, settings: &OracleShareSettings, finishes: &mut [Instant]) {
         while let Some(event) = self.next_event() {
             self.step(event, settings, finishes);
@@ -141,7 +142,7 @@ impl OracleShareNode {
         self.share_out(now, settings);
     }
 
-    /// Takes off the tasks that are over at `now` and shares the node out anew.
+    /// Removes the tasks that have ended at `now` and recomputes the rates.
     pub(super) fn step(
         &mut self,
         now: Instant,
@@ -156,7 +157,7 @@ impl OracleShareNode {
         self.share_out(now, settings);
     }
 
-    /// Spare time is given out and a shortage shared in proportion to the shares.
+    /// Distributes spare time and shortage in proportion to the shares.
     fn share_out(&mut self, now: Instant, settings: &OracleShareSettings) {
         let total: f64 = self
             .tasks
@@ -174,8 +175,8 @@ impl OracleShareNode {
         self.since = now;
     }
 
-    /// Whether since its rates were set a task ended, used its estimate up or passed its
-    /// deadline: what [`OracleShareNode::next_event`] predicts, noticed afterwards.
+    /// Returns true if since the rates were set a task ended, used up its estimate or passed its
+    /// deadline: the events that [`OracleShareNode::next_event`] predicts, detected afterwards.
     #[cfg(test)]
     pub(super) fn something_happened(&self, now: Instant) -> bool {
         let changed = |(before, after): (&OracleShareTask, &OracleShareTask)| {
@@ -186,7 +187,7 @@ impl OracleShareNode {
         self.tasks.iter().zip(&self.at(now)).any(changed)
     }
 
-    /// The next instant at which a task ends, has used its estimate up or passes its deadline.
+    /// Returns the next instant at which a task ends, uses up its estimate or passes its deadline.
     pub(super) fn next_event(&self) -> Option<Instant> {
         self.tasks.iter().filter_map(|task| self.event(task)).min()
     }

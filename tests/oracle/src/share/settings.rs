@@ -5,28 +5,28 @@ use tollgate_model::Market;
 /// A time-shared policy as a point on its axes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OracleShareSettings {
-    /// Which nodes suit a job.
+    /// The criterion and order of suitable nodes.
     pub fit: OracleFit,
-    /// The share of a task that has used its estimate up.
+    /// The share of a task that has used up its estimate.
     pub overrun: OracleShareRule,
     /// The share of a task past its deadline.
     pub expired: OracleShareRule,
-    /// Who pays what.
+    /// The market.
     pub market: Market,
 }
 
-/// Which nodes suit a job, and which of them come first.
+/// The criterion and order of suitable nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OracleFit {
-    /// Its share is free; the fullest node first.
+    /// The job's share is free; the fullest node first.
     Libra,
-    /// In the commodity market also its price is within the budget; elsewhere as Libra.
+    /// In the commodity market the price must also be within the budget; elsewhere as Libra.
     LibraDollar,
     /// The risk of deadline delay stays zero; the lowest index first.
     LibraRisk,
 }
 
-/// The share of a task for which eq. (1) has no answer.
+/// The share of a task for which eq. (1) is undefined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OracleShareRule {
     /// 1.
@@ -40,7 +40,7 @@ pub enum OracleShareRule {
 }
 
 impl OracleShareSettings {
-    /// The policy called `policy` with its default settings; none if it is not time-shared.
+    /// Returns the policy named `policy` with its default settings; None if it is not time-shared.
     pub fn named(policy: &str, market: Market) -> Option<Self> {
         let fit = match policy {
             "libra" => OracleFit::Libra,

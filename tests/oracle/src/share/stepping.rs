@@ -1,5 +1,5 @@
-//! The same nodes walked in small steps of time: nothing is predicted, everything is noticed.
-//! What the event-driven nodes make of a case is what this comes to as the steps get smaller.
+//! The same nodes simulated in small time steps: events are detected, not predicted. As the steps
+//! get smaller, the result converges to that of the event-driven nodes.
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -10,7 +10,7 @@ use super::{OracleFit, OracleShareRule, OracleShareSettings};
 use crate::OracleJob;
 use crate::generate::{OracleCase, fractional};
 
-/// When each job of `case` would end if one node took them all, by events.
+/// Returns the end of each job of `case` if one node took them all, by events.
 fn by_events(case: &OracleCase, settings: &OracleShareSettings) -> Vec<Instant> {
     let mut node = OracleShareNode::empty(Instant::ZERO);
     let mut finishes = vec![Instant::ZERO; case.jobs.len()];
@@ -26,7 +26,7 @@ fn by_events(case: &OracleCase, settings: &OracleShareSettings) -> Vec<Instant> 
     finishes
 }
 
-/// The same in steps of `step`.
+/// Returns the same ends in steps of `step`.
 fn by_steps(case: &OracleCase, settings: &OracleShareSettings, step: Span) -> Vec<Instant> {
     let mut node = OracleShareNode::empty(Instant::ZERO);
     let mut finishes = vec![Instant::ZERO; case.jobs.len()];
@@ -50,7 +50,7 @@ fn arrivals(case: &OracleCase) -> Vec<(usize, &OracleJob)> {
     arrivals
 }
 
-/// The largest difference between two lists of instants, in seconds.
+/// Returns the largest difference between two lists of instants, in seconds.
 fn max_difference(one: &[Instant], other: &[Instant]) -> f64 {
     let apart = one.iter().zip(other);
     apart
@@ -76,10 +76,10 @@ fn rule() -> impl Strategy<Value = OracleShareRule> {
     ]
 }
 
-/// Where two things happen at nearly one instant, which of them comes first changes a share,
-/// and no step is small enough; so the cases are fixed ones, in which nothing ties.
+/// Where two events happen at nearly one instant, their order changes a share, and no step is small
+/// enough; so the cases are fixed ones without ties.
 #[test]
-fn small_steps_come_to_the_events() {
+fn small_steps_converge_to_the_event_simulation() {
     let generator = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     let mut runner = TestRunner::new_with_rng(Config::with_cases(128), generator);
     let cases = (fractional(5), rule(), rule());

@@ -6,10 +6,10 @@ use tollgate_model::{Distribution, Instant, Probability, Span};
 use super::OracleTailSettings;
 use crate::OracleJob;
 
-/// Remaining work of at most this many seconds counts as none.
+/// Remaining work of at most this many seconds counts as zero.
 const TOLERANCE: f64 = 1e-6 + 1e-9;
 
-/// What part of its estimate a job takes, at the levels of a distribution.
+/// The fraction of its estimate that a job takes, at the levels of a distribution.
 const PARTS: [f64; N_LEVELS] = [
     0.004, 0.01, 0.04, 0.09, 0.17, 0.27, 0.44, 0.62, 0.81, 1.0, 1.01, 1.2,
 ];
@@ -18,14 +18,14 @@ const PARTS: [f64; N_LEVELS] = [
 #[derive(Clone, Debug)]
 struct OracleTailTask {
     job: usize,
-    /// Seconds of work it really is.
+    /// True work in seconds.
     runtime: f64,
     belief: Distribution,
     deadline: Span,
     due: Instant,
     /// Seconds of work done.
     done: f64,
-    /// Seconds of work done when something last happened on the node: what it is judged by.
+    /// Seconds of work done at the node's last event; the basis of predictions.
     work_at_last_event: f64,
 }
 
@@ -33,7 +33,7 @@ struct OracleTailTask {
 #[derive(Clone, Debug, Default)]
 pub(super) struct OracleTailNode {
     tasks: Vec<OracleTailTask>,
-    /// Up to when the work done is counted.
+    /// The instant until which the work done is counted.
     since: Instant,
 }
 
@@ -56,12 +56,13 @@ impl OracleTailTask {
         self.due <= now + Span::TICK
     }
 
-    /// Seconds of work that it needs in all, by what it had done when it was last looked at.
+    /// Returns the total seconds of work the task needs, from the work done at its last
+    /// examination.
     fn need(&self, settings: &OracleTailSettings) -> f64 {
         self.need_within(settings.trusted.then_some(self.deadline), settings)
     }
 
-    /// The same, given that it is at most `most`.
+    /// Returns the total seconds of work, given that they are at most `most`.
     fn need_within(&self, most: Option<Span>, settings: &OracleTailSettings) -> f64 {
         let within = |seconds: f64| {
             let span = Span::from_secs_f64(seconds);
@@ -81,7 +82,8 @@ impl OracleTailTask {
         self.belief.quantile(level).as_secs_f64()
     }
 
-    /// Seconds of work at which it outlives its next quantile, beyond the last what it needs.
+    /// Returns the seconds of work at which the task outlives its next quantile; beyond the last
+    /// quantile, its need.
     fn mark(&self, settings: &OracleTailSettings) -> f64 {
         let quantiles = self.belief.quantiles().iter().map(|q| q.as_secs_f64());
         let mut ahead = quantiles.filter(|&quantile| quantile > self.done + 2.0 * TOLERANCE);
@@ -91,7 +93,7 @@ impl OracleTailTask {
 }
 
 impl OracleTailNode {
-    /// The place of the task that runs.
+    /// Returns the index of the running task.
     fn first(&self, now: Instant) -> Option<usize> {
         (0..self.tasks.len()).min_by_key(|&place| {
             let task = &self.tasks[place];
@@ -151,8 +153,8 @@ impl OracleTailNode {
         self.record_work();
     }
 
-    /// The next instant at which the task that runs ends or outlives a quantile, or a deadline
-    /// passes.
+    /// Returns the next instant at which the running task ends or outlives a quantile, or a
+    /// deadline passes.
     fn next_event(&self, settings: &OracleTailSettings) -> Option<Instant> {
         let running = &self.tasks[self.first(self.since)?];
         let reaches = |work: f64| self.since + Span::ceil_secs_f64(work - running.done);
@@ -164,8 +166,8 @@ impl OracleTailNode {
             .min()
     }
 
-    /// Seconds of work still needed at `now` by each task that can be in time, with the seconds
-    /// until it is due, in order of deadline.
+    /// Returns the seconds of work still needed at `now` by each task that can be in time, with the
+    /// seconds until it is due, in order of deadline.
     fn promises(&self, now: Instant, settings: &OracleTailSettings) -> Vec<(Instant, f64, f64)> {
         let mut node = self.clone();
         node.work_until(now);
@@ -182,14 +184,14 @@ impl OracleTailNode {
         promises
     }
 
-    /// Seconds of work promised: who is late stops at the deadline.
+    /// Returns the seconds of work promised: a late task stops at the deadline.
     pub(super) fn load(&self, now: Instant, settings: &OracleTailSettings) -> f64 {
         let promises = self.promises(now, settings);
         let upto = |load: f64, (_, left, until): (Instant, f64, f64)| (load + left).min(until);
         promises.into_iter().fold(0.0, upto)
     }
 
-    /// Whether `job` is in time here, and all that are due after it as well.
+    /// Returns true if `job` and all tasks due after it are in time on this node.
     pub(super) fn keeps_promises_with(
         &self,
         job: &OracleJob,

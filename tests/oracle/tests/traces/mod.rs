@@ -1,4 +1,4 @@
-//! Just enough of a reader for the Standard Workload Format to feed an oracle.
+//! A minimal reader for the Standard Workload Format, sufficient for an oracle.
 
 use std::fs::File;
 use std::io::Read;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use flate2::read::GzDecoder;
 
-/// One record; seconds, and -1 where the trace does not know.
+/// One record; seconds, and -1 where the trace has no value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OracleTraceRecord {
     pub(crate) submit_s: i64,
@@ -17,7 +17,7 @@ pub(crate) struct OracleTraceRecord {
 }
 
 impl OracleTraceRecord {
-    /// Processors it used, or else asked for.
+    /// Returns the number of processors used, or else requested.
     pub(crate) fn procs(&self) -> u32 {
         let known = if self.used_procs > 0 {
             self.used_procs
@@ -27,7 +27,7 @@ impl OracleTraceRecord {
         u32::try_from(known).expect("a record with processors")
     }
 
-    /// What the user said, or else how long it took, in seconds.
+    /// Returns the user's estimate, or else the run time, in seconds.
     pub(crate) fn estimate_s(&self) -> i64 {
         if self.asked_s > 0 {
             self.asked_s
@@ -37,7 +37,7 @@ impl OracleTraceRecord {
     }
 }
 
-/// The records of a trace in file order; none, and a word about it, without a trace folder.
+/// Returns the records of a trace in file order; None, with a message, without a trace directory.
 pub(crate) fn records(name: &str) -> Option<Vec<OracleTraceRecord>> {
     let Some(folder) = std::env::var_os("TOLLGATE_TRACES") else {
         eprintln!("skipped: TOLLGATE_TRACES names no folder of traces");

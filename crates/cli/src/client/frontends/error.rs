@@ -1,36 +1,36 @@
-//! What can be wrong with a call of a front end.
+//! Errors of a front end.
 
 use std::borrow::Cow;
 
 use crate::exit::{CliError, ExitKind};
 
-/// What PBS's tools end with where a job is not known.
+/// The exit code of PBS's tools for an unknown job.
 const UNKNOWN_JOB: u8 = 153;
 
-/// Why a front end did not do what it was asked.
+/// An error of a front end.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum FrontendError {
-    /// An option that nobody knows.
+    /// An unknown option.
     #[error("{place}: unknown option `{option}`")]
     Unknown { place: String, option: String },
     /// An option without its value.
     #[error("{place}: {option}: expected a value")]
     NoValue { place: String, option: String },
-    /// A value that means nothing.
+    /// An option with an invalid value.
     #[error("{place}: {option}: {message}")]
     Value {
         place: String,
         option: String,
         message: String,
     },
-    /// What would not be honoured.
+    /// An option that cannot be honoured.
     #[error("{place}: {option}: not supported: {message}")]
     UnsupportedOption {
         place: String,
         option: String,
         message: &'static str,
     },
-    /// Jobs that are not there.
+    /// Jobs that do not exist.
     #[error("{tool}: {words}")]
     UnknownJobs {
         tool: &'static str,

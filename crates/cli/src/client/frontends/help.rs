@@ -1,7 +1,7 @@
-//! What `qsub`, `qstat` and `qdel` list with `--help`.
+//! The help of `qsub`, `qstat` and `qdel`.
 //!
-//! The command-line parser does not know their options: [`options`] describes them, for `--help` and
-//! for the man pages.
+//! The command-line parser does not know the options of these tools. [`options`] describes the
+//! options for `--help` and for the man pages.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ use super::FrontendTool;
 use crate::args;
 use crate::exit::CliFailure;
 
-/// Options of `qsub`, by what becomes of them.
+/// The options of `qsub`, grouped by their effect.
 const QSUB: &str = "\
 Options of PBS, Torque and Grid Engine:
   -N NAME                  Name of the job
@@ -42,7 +42,7 @@ Accepted without effect: -hard, -shell, -verbose, -z. With a note: -A, -ac, -bin
 Errors, since the job would differ: -a, -C, -clear, -D, -dl, -hold_jid_ad, -i, -I, -now y, -u, -w p,
 -X.";
 
-/// Options of `qstat`.
+/// The options of `qstat`.
 const QSTAT: &str = "\
 Options of PBS, Torque and Grid Engine:
   -f                       Show every attribute
@@ -57,24 +57,24 @@ Options of PBS, Torque and Grid Engine:
 
 Accepted without effect: -1, -a, -t, -n, -i, -r, -ext, -g, -ne, -w.";
 
-/// Options of `qdel`.
+/// The options of `qdel`.
 const QDEL: &str = "\
 Options of PBS, Torque and Grid Engine:
   -t TASKS                 Cancel only these tasks of the array
 
 Accepted without effect: -f, -x. With a note: -W, -m.";
 
-/// What all of them read.
+/// The environment variables of all three tools.
 const ENVIRONMENT: &str = "\
 Environment:
   TOLLGATE_DATA, TOLLGATE_URL         Service to use, as in `tollgate status --help`
   TOLLGATE_STYLE=pbs, =sge            Dialect where the options do not tell";
 
-/// What `qsub` reads besides.
+/// The environment variables of `qsub` alone.
 const QSUB_ENVIRONMENT: &str = "
   TOLLGATE_DEADLINE, TOLLGATE_BUDGET  Deadline and budget, for scripts that cannot change";
 
-/// Describes the options that a tool takes.
+/// Describes the options of a tool.
 pub(crate) fn options(tool: FrontendTool) -> String {
     let (options, more) = match tool {
         FrontendTool::Qsub => (QSUB, QSUB_ENVIRONMENT),
@@ -84,7 +84,8 @@ pub(crate) fn options(tool: FrontendTool) -> String {
     format!("{options}\n\n{ENVIRONMENT}{more}")
 }
 
-/// Whether help is asked for: before any operand, since `-h` holds a job.
+/// Returns whether the arguments ask for help. Help counts only before any operand, and `-h` is not
+/// help because it holds a job.
 pub(super) fn is_requested(words: &[String]) -> bool {
     let options = words.iter().take_while(|word| word.starts_with('-'));
     options
@@ -95,7 +96,7 @@ pub(super) fn is_requested(words: &[String]) -> bool {
 /// Prints the help of a tool.
 pub(super) fn print(tool: FrontendTool) -> Result<(), CliFailure> {
     let mut program = args::command();
-    // Built, so that the help is that of `tollgate qsub --help`.
+    // The command is built first, so that the help is the same as of `tollgate qsub --help`.
     program.build();
     let command = program
         .find_subcommand_mut(tool.name())

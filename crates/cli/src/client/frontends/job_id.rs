@@ -1,13 +1,14 @@
-//! Numbers of jobs as PBS and Grid Engine write them.
+//! Job numbers in the notation of PBS and Grid Engine.
 
 use tollgate_service::api::types::JobDetails;
 
 use super::FrontendDialect;
 
-/// What PBS calls the host that a number is from.
+/// The server name in the job numbers of PBS.
 pub(super) const SERVER_NAME: &str = "tollgate";
 
-/// A job as the service names it: `7.tollgate` is 7, `7[3]` and `7.3` of Grid Engine are the task `7_3`.
+/// Parses a job number as the service names the job: `7.tollgate` is 7, and `7[3]` or Grid Engine's
+/// `7.3` are the task `7_3`.
 pub(super) fn parse(word: &str, style: FrontendDialect) -> Option<String> {
     let number = |text: &str| text.parse::<u64>().ok();
     let (job, rest) = match word.find(['.', '[', '_']) {
@@ -32,7 +33,7 @@ pub(super) fn parse(word: &str, style: FrontendDialect) -> Option<String> {
     }
 }
 
-/// A job as the style writes it.
+/// Formats a job number in the notation of the style.
 pub(super) fn format(job: &JobDetails, style: FrontendDialect) -> String {
     let id = job.id;
     match (style, &job.array, job.task) {

@@ -1,4 +1,4 @@
-//! A job as the options of PBS and Grid Engine describe it.
+//! The job that options of PBS and Grid Engine describe.
 
 use super::FrontendDialect;
 use super::error::FrontendError;
@@ -6,7 +6,7 @@ use super::job_id;
 use super::options::ParsedOption;
 use super::resources::ResourceOptions;
 
-/// What was asked for.
+/// The requested job.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct JobOptions {
     pub(super) name: Option<String>,
@@ -14,33 +14,33 @@ pub(super) struct JobOptions {
     pub(super) stderr_path: Option<String>,
     pub(super) join_stderr: bool,
     pub(super) dir: Option<String>,
-    /// Start where `qsub` was called.
+    /// Whether the job starts in the directory where `qsub` was called.
     pub(super) in_current_dir: bool,
     pub(super) shell: Option<String>,
-    /// `NAME` or `NAME=VALUE`.
+    /// The variables, as `NAME` or `NAME=VALUE`.
     pub(super) env: Vec<String>,
     pub(super) all_env: bool,
     pub(super) array: Option<String>,
     pub(super) max_concurrent: Option<String>,
-    /// `ID` or `any:ID`.
+    /// The dependencies, as `ID` or `any:ID`.
     pub(super) after: Vec<String>,
     pub(super) held: bool,
     pub(super) requeue: bool,
     pub(super) terse: bool,
     pub(super) wait: bool,
-    /// What is run is a program and no script.
+    /// Whether the job runs a program instead of a script.
     pub(super) program: bool,
     pub(super) arguments: Option<String>,
     pub(super) resources: ResourceOptions,
-    /// What is known and changes nothing here, as it was written.
+    /// Known options without effect here, as they were written.
     pub(super) ignored: Vec<String>,
 }
 
 impl JobOptions {
-    /// Takes options in; of two that say the same, the later one counts.
+    /// Adds options. A later option overrides an earlier option of the same kind.
     ///
     /// # Errors
-    /// The first that means nothing, or cannot be honoured.
+    /// The first option that is invalid or cannot be honoured.
     pub(super) fn add(
         &mut self,
         options: &[ParsedOption],
@@ -89,7 +89,7 @@ impl JobOptions {
             }
             "u" => return Err(given.unsupported("jobs run as the user who submits them")),
             "i" => return Err(given.unsupported("jobs have no input")),
-            // These ask for what is so anyway.
+            // These options ask for behaviour that always holds.
             "m" if given.value == "n" => {}
             "c" if given.value == "n" => {}
             "p" | "js" if given.value == "0" => {}
@@ -111,7 +111,7 @@ impl JobOptions {
         Ok(())
     }
 
-    /// `smp 4`, `smp 4-8`: the least will do.
+    /// Parses slots such as `smp 4` or `smp 4-8`. The minimum of a range is used.
     fn parallel(&mut self, given: &ParsedOption) -> Result<(), FrontendError> {
         let slots = given.value.rsplit(' ').next().unwrap_or_default();
         let least = slots.split('-').next().unwrap_or_default();
@@ -121,7 +121,7 @@ impl JobOptions {
         Ok(())
     }
 
-    /// `depend=afterok:7:8,block=true`.
+    /// Parses attributes such as `depend=afterok:7:8,block=true`.
     fn attributes(
         &mut self,
         given: &ParsedOption,
@@ -133,7 +133,7 @@ impl JobOptions {
             match (name, value) {
                 ("block", "true") => self.wait = true,
                 ("block", "false") => {}
-                // The second of `depend=afterok:7,afterany:8` stands alone.
+                // The second part of `depend=afterok:7,afterany:8` has no `depend=`.
                 _ if depends => {
                     let words = if name == "depend" { value } else { name };
                     let (kind, jobs) = words.split_once(':').unwrap_or((words, ""));
@@ -180,7 +180,7 @@ fn parse_yes_no(given: &ParsedOption) -> Result<bool, FrontendError> {
     }
 }
 
-/// The path in `host:path`, of PBS, or `:path`, of Grid Engine.
+/// Returns the path in `host:path` (PBS) or `:path` (Grid Engine).
 fn path(value: &str) -> String {
     match value.split_once(':') {
         Some((host, path)) if !host.contains('/') => path.to_owned(),
@@ -188,7 +188,7 @@ fn path(value: &str) -> String {
     }
 }
 
-/// `A=1,B,C='x,y'` at its commas.
+/// Splits a list such as `A=1,B,C='x,y'` at its unquoted commas.
 fn list(value: &str) -> Vec<String> {
     let (mut items, mut item, mut quote) = (Vec::new(), String::new(), None);
     for letter in value.chars() {

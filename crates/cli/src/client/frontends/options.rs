@@ -1,12 +1,13 @@
-//! Options as PBS and Grid Engine write them: one dash, a letter or a word, and perhaps values behind.
+//! Parses options in the notation of PBS and Grid Engine: one dash, a letter or a word, and
+//! possibly values.
 
 use super::error::FrontendError;
 
-/// Options of `qsub` without a value.
+/// The options of `qsub` without a value.
 const BARE: &[&str] = &[
     "V", "h", "I", "X", "z", "x", "f", "clear", "cwd", "hard", "soft", "notify", "terse", "verbose",
 ];
-/// Those with one.
+/// The options of `qsub` with one value.
 const VALUED: &[&str] = &[
     "a",
     "A",
@@ -53,7 +54,7 @@ const VALUED: &[&str] = &[
     "W",
     "wd",
 ];
-/// The one with two.
+/// The option of `qsub` with two values.
 const PARALLEL: &str = "pe";
 
 /// Returns the name of every option of `qsub`.
@@ -63,24 +64,24 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
     valued.chain([PARALLEL])
 }
 
-/// An option and what stands behind it.
+/// An option and its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ParsedOption {
-    /// Where it stands: `qsub`, or a file and its line.
+    /// The place of the option: `qsub`, or a file and its line.
     pub(super) source: String,
-    /// Its name, without the dash.
+    /// The name of the option, without the dash.
     pub(super) name: String,
-    /// Its values with blanks between them.
+    /// The values of the option, joined by blanks.
     pub(super) value: String,
 }
 
 impl ParsedOption {
-    /// As it was written.
+    /// Returns the option as it was written.
     pub(super) fn option(&self) -> String {
         format!("-{}", self.name)
     }
 
-    /// That its value means nothing.
+    /// Reports that the value is invalid.
     pub(super) fn invalid_value(&self, message: impl Into<String>) -> FrontendError {
         FrontendError::Value {
             place: self.source.clone(),
@@ -89,7 +90,7 @@ impl ParsedOption {
         }
     }
 
-    /// That it cannot be honoured.
+    /// Reports that the option cannot be honoured.
     pub(super) fn unsupported(&self, message: &'static str) -> FrontendError {
         FrontendError::UnsupportedOption {
             place: self.source.clone(),
@@ -99,10 +100,11 @@ impl ParsedOption {
     }
 }
 
-/// The options that words begin with, and the words behind them.
+/// Parses the options at the start of the arguments. Returns the options and the remaining
+/// arguments.
 ///
 /// # Errors
-/// The first one that nobody knows, or that lacks its value.
+/// The first option that is unknown or lacks its value.
 pub(super) fn parse<'a>(
     place: &str,
     words: &'a [String],
@@ -127,8 +129,8 @@ pub(super) fn parse<'a>(
     Ok((given, rest))
 }
 
-/// An option, its values and what is left. A letter's value may stand right behind it, as in `-j oe`
-/// and `-joe`.
+/// Parses one option. Returns its name, its values and the remaining arguments. The value of a
+/// letter may follow directly, as in `-joe` for `-j oe`.
 fn parse_one<'a>(
     place: &str,
     name: &'a str,

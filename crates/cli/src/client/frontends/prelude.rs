@@ -1,23 +1,23 @@
-//! The script of a job, with the variables that only its start can tell.
+//! The script of a job, with variables that are known only at its start.
 
 use super::FrontendDialect;
 
-/// Shells that understand what is written before a script.
+/// The shells that understand the line written before a script.
 const SHELLS: &[&str] = &["sh", "bash", "dash", "ksh", "zsh"];
-/// The shell of a script that names none.
+/// The default shell of a script.
 const DEFAULT_SHELL: &str = "/bin/sh";
 
-/// What a job sets up before its script's first line.
+/// The setup that a job runs before the first line of its script.
 #[derive(Clone, Debug)]
 pub(super) struct ScriptPrelude<'a> {
     pub(super) dialect: FrontendDialect,
     pub(super) is_array: bool,
-    /// Where errors go, with `%j` and `%a`, if not where the output does.
+    /// The file for errors, with `%j` and `%a`. None if errors go to the output.
     pub(super) stderr_path: Option<&'a str>,
 }
 
 impl ScriptPrelude<'_> {
-    /// One line of a shell.
+    /// Returns the setup as one line of shell code.
     pub(super) fn line(&self) -> String {
         let id = match (self.dialect, self.is_array) {
             (FrontendDialect::Pbs, false) => "export PBS_JOBID=$TOLLGATE_JOB.tollgate",
@@ -44,8 +44,8 @@ impl ScriptPrelude<'_> {
         format!("{id} {procs}{errors}")
     }
 
-    /// The script with that line before it; none if its interpreter is no such shell. The line stands
-    /// behind the first one, where a script says what runs it.
+    /// Returns the script with the line added. None if its interpreter is not one of [`SHELLS`].
+    /// The line follows the first line, which may name the interpreter.
     pub(super) fn prepend_to(&self, text: &str, shell: Option<&str>) -> Option<String> {
         let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
         let (said, body) = match first.strip_prefix("#!") {

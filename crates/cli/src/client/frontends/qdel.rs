@@ -11,7 +11,7 @@ use crate::client::endpoint::ServiceAddressArgs;
 use crate::exit::CliFailure;
 use crate::messages::Verbosity;
 
-/// Takes each job back; one that is not there does not stop the others.
+/// Cancels each job. An unknown job does not stop the others from being cancelled.
 pub(super) fn run(words: &[String], address: &ServiceAddressArgs) -> Result<(), CliFailure> {
     let style = FrontendDialect::from_env().unwrap_or(FrontendDialect::Pbs);
     let (jobs, tasks) = operands(words)?;
@@ -44,7 +44,7 @@ pub(super) fn run(words: &[String], address: &ServiceAddressArgs) -> Result<(), 
     }
 }
 
-/// The jobs, and which of their tasks if `-t` says so.
+/// Parses the jobs, and the tasks given by `-t`.
 fn operands(words: &[String]) -> Result<(Vec<&str>, Option<String>), FrontendError> {
     let (mut jobs, mut tasks) = (Vec::new(), None);
     let mut words = words.iter();
@@ -69,7 +69,7 @@ fn operands(words: &[String]) -> Result<(Vec<&str>, Option<String>), FrontendErr
                     option: option.to_owned(),
                 });
             }
-            // Grid Engine takes several between commas.
+            // Grid Engine accepts several jobs separated by commas.
             jobs_of => jobs.extend(jobs_of.split(',').filter(|job| !job.is_empty())),
         }
     }
@@ -83,12 +83,12 @@ fn operands(words: &[String]) -> Result<(Vec<&str>, Option<String>), FrontendErr
     }
 }
 
-/// Whether the service says that there is no such job, or that it is over.
+/// Returns whether the service answered that the job does not exist or has finished.
 pub(super) fn is_unknown(error: &ClientError) -> bool {
     matches!(error, ClientError::Refused { status, .. } if matches!(status.as_u16(), 404 | 409))
 }
 
-/// As either says it.
+/// Reports unknown jobs in the words of the style.
 pub(super) fn unknown_jobs(
     tool: &'static str,
     jobs: &[&str],

@@ -1,9 +1,9 @@
 //! `qstat`.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`pbs`] | the answers of PBS and Torque |
-//! | [`grid_engine`] | those of Grid Engine |
+//! | [`pbs`] | the output of PBS and Torque |
+//! | [`grid_engine`] | the output of Grid Engine |
 
 mod grid_engine;
 mod pbs;
@@ -19,12 +19,12 @@ use super::{FrontendDialect, job_id, qdel};
 use crate::client::endpoint::ServiceAddressArgs;
 use crate::exit::CliFailure;
 
-/// For how long jobs that are over are still listed, in seconds, as Torque does (`keep_completed`).
+/// The time for which finished jobs are still listed, in seconds, as in Torque (`keep_completed`).
 const SHOW_FINISHED_S: i64 = 300;
-/// The most jobs that are listed.
+/// The maximum number of jobs that are listed.
 const MAX_JOBS: u32 = 10_000;
 
-/// What is asked.
+/// The options of a call.
 #[derive(Debug, Default)]
 struct QstatOptions {
     full: bool,
@@ -37,7 +37,7 @@ struct QstatOptions {
     jobs: Vec<String>,
 }
 
-/// Says how jobs stand.
+/// Lists jobs.
 pub(super) fn run(words: &[String], address: &ServiceAddressArgs) -> Result<(), CliFailure> {
     let of_grid_engine = words
         .iter()
@@ -66,7 +66,7 @@ pub(super) fn run(words: &[String], address: &ServiceAddressArgs) -> Result<(), 
     Err(qdel::unknown_jobs("qstat", &unknown, style).into())
 }
 
-/// Reads the words; those that mean the same to both styles are one.
+/// Parses the options. Options with the same meaning in both styles share a case.
 fn parse_options(words: &[String], style: FrontendDialect) -> Result<QstatOptions, FrontendError> {
     let mut asked = QstatOptions::default();
     let mut words = words.iter();
@@ -79,7 +79,7 @@ fn parse_options(words: &[String], style: FrontendDialect) -> Result<QstatOption
         };
         match word.as_str() {
             "-f" => asked.full = true,
-            // To Torque XML, to Grid Engine it does not exist.
+            // The option means XML in Torque, and does not exist in Grid Engine.
             "-x" | "-xml" => asked.xml = true,
             "-fx" | "-xf" => (asked.full, asked.xml) = (true, true),
             "-B" => asked.server = true,
@@ -90,9 +90,9 @@ fn parse_options(words: &[String], style: FrontendDialect) -> Result<QstatOption
                 asked.detail = true;
                 asked.jobs.extend(value()?.split(',').map(str::to_owned));
             }
-            // There is one queue, and every node is of it.
+            // There is one queue, which has every node.
             "-q" if style == FrontendDialect::GridEngine => drop(value()?),
-            // How it is laid out.
+            // These options only change the layout.
             "-1" | "-a" | "-t" | "-n" | "-i" | "-r" | "-ext" | "-g" | "-ne" | "-w" => {}
             option if option.starts_with('-') => {
                 return Err(FrontendError::Unknown {
@@ -100,7 +100,7 @@ fn parse_options(words: &[String], style: FrontendDialect) -> Result<QstatOption
                     option: option.to_owned(),
                 });
             }
-            // All jobs of a server or of a queue are all jobs.
+            // A server or queue names all jobs, because there is only one.
             place if place.starts_with('@') || place == job_id::SERVER_NAME => {}
             job => asked.jobs.push(job.to_owned()),
         }
@@ -108,7 +108,7 @@ fn parse_options(words: &[String], style: FrontendDialect) -> Result<QstatOption
     Ok(asked)
 }
 
-/// The jobs that are meant, and those of them that are not there.
+/// Returns the requested jobs, and the requested names that do not exist.
 fn fetch_jobs(
     client: &mut ApiClient,
     asked: &QstatOptions,
@@ -119,7 +119,7 @@ fn fetch_jobs(
         match job_id::parse(word, style) {
             None => unknown.push(word.clone()),
             Some(id) => match client.get::<JobDetails>(&format!("/v1/jobs/{id}")) {
-                // Grid Engine forgets jobs that are over.
+                // Grid Engine does not list finished jobs.
                 Ok(job) if style == FrontendDialect::GridEngine && is_finished(&job) => {
                     unknown.push(word.clone())
                 }
@@ -178,7 +178,8 @@ fn is_current_user(user: &str) -> bool {
         .any(|name| std::env::var(name).is_ok_and(|value| value == user))
 }
 
-/// Whose a job is. Another user's name is not asked for: their number is who they are.
+/// Returns the user name of a job. Other users appear by number, because their names are not looked
+/// up.
 fn user_name(job: &JobDetails) -> String {
     let own = rustix::process::geteuid().as_raw();
     let name = std::env::var("LOGNAME").or_else(|_| std::env::var("USER"));
@@ -188,7 +189,7 @@ fn user_name(job: &JobDetails) -> String {
     }
 }
 
-/// Text within XML.
+/// Escapes a text for XML.
 fn escape_xml(text: &str) -> String {
     let plain = |letter: char| !letter.is_control();
     let text: String = text.chars().filter(|&letter| plain(letter)).collect();
@@ -198,7 +199,7 @@ fn escape_xml(text: &str) -> String {
         .replace('"', "&quot;")
 }
 
-/// A text cut to fit into a column.
+/// Cuts a text to the width of a column.
 fn truncate(text: &str, width: usize) -> String {
     text.chars().take(width).collect()
 }

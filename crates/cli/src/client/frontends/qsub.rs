@@ -20,22 +20,23 @@ use crate::client::{format, script};
 use crate::exit::CliFailure;
 use crate::messages::{self, Verbosity};
 
-/// Options that only Grid Engine has.
+/// Options that exist only in Grid Engine.
 const GRID_ENGINE_OPTIONS: &[&str] = &[
     "terse", "cwd", "wd", "pe", "b", "hold_jid", "sync", "tc", "notify", "now", "shell",
 ];
 
-/// What is to be run.
+/// The program or script of a job.
 enum JobBody {
     Script { name: String, text: String },
     Program,
 }
 
-/// Hands a job in, and prints its number alone, or in the sentence of Grid Engine.
+/// Submits a job, and prints its number alone or in the sentence of Grid Engine.
 pub(super) fn run(words: &[String], address: &ServiceAddressArgs) -> Result<(), CliFailure> {
     let (typed, operands) = options::parse("qsub", words)?;
     let mut wishes = JobOptions::default();
-    // What is typed goes over what the script says; for that it is read twice.
+    // Options on the command line override options in the script, so they are added once before and
+    // once after the script is read.
     wishes.add(&typed, detect_dialect(&typed, ""))?;
     let (body, arguments) = read_body(operands, wishes.program)?;
     let text = match &body {
@@ -82,7 +83,7 @@ pub(super) fn run(words: &[String], address: &ServiceAddressArgs) -> Result<(), 
     Ok(())
 }
 
-/// Whose words these are: as the environment says, else as the options and the script do.
+/// Returns the style: from the environment, or else guessed from the options and the script.
 fn detect_dialect(typed: &[ParsedOption], text: &str) -> FrontendDialect {
     let marked = |mark| text.lines().any(|line: &str| line.starts_with(mark));
     let has = typed
@@ -95,7 +96,7 @@ fn detect_dialect(typed: &[ParsedOption], text: &str) -> FrontendDialect {
     FrontendDialect::from_env().unwrap_or(guess)
 }
 
-/// The script that is named first, or standard input; and the words behind it.
+/// Returns the script, which is the first operand or standard input, and the remaining operands.
 fn read_body(operands: &[String], program: bool) -> Result<(JobBody, &[String]), CliFailure> {
     if program {
         return match operands {
@@ -133,7 +134,7 @@ fn read_stdin() -> Result<Vec<u8>, CliFailure> {
     Ok(text)
 }
 
-/// What a script says of itself: `#PBS` up to its first command, `#$` anywhere.
+/// Parses the options in a script: `#PBS` lines up to its first command, or `#$` lines anywhere.
 fn directives(
     name: &str,
     text: &str,
@@ -151,7 +152,7 @@ fn directives(
         let Some(rest) = line.strip_prefix(mark) else {
             continue;
         };
-        // `#$variable` in a remark is none.
+        // `#$variable` in a comment is not an option.
         if !rest.starts_with(char::is_whitespace) {
             continue;
         }
@@ -174,8 +175,8 @@ fn directives(
     Ok(all)
 }
 
-/// Reads what a script says of itself in either style, for the fuzz target; false if it makes sense
-/// in none.
+/// Parses the options in a script in both styles, for the fuzz target. Returns false if they are
+/// invalid in both.
 pub(super) fn check_script(text: &str) -> bool {
     let styles = [FrontendDialect::Pbs, FrontendDialect::GridEngine];
     let understood = styles.map(|style| {
@@ -198,7 +199,7 @@ fn request(
     let here = env::current_dir().map_err(|error| CliFailure::read_failed(".", error))?;
     let home = env::var_os("HOME").map_or_else(|| here.clone(), PathBuf::from);
     let name = name(wishes, body, arguments);
-    // Where jobs start, and where relative names of files are.
+    // The directory in which the job starts, and to which relative file names refer.
     let dir = match &wishes.dir {
         Some(dir) => here.join(dir),
         None if wishes.in_current_dir => here.clone(),
@@ -274,7 +275,7 @@ fn name(wishes: &JobOptions, body: &JobBody, arguments: &[String]) -> String {
     })
 }
 
-/// What is run, and its script if it is one.
+/// Returns the command of the job, and its script if there is one.
 fn program(
     wishes: &JobOptions,
     body: &JobBody,
@@ -299,7 +300,7 @@ fn program(
                 );
             }
             let text = over.unwrap_or_else(|| text.clone());
-            // It is known by this name; what is run is the service's copy.
+            // The script appears under this name, but the service runs its own copy.
             let name = format!("./{}", name.rsplit('/').next().unwrap_or(name));
             let command = [name].into_iter().chain(arguments.iter().cloned());
             (command.collect(), Some(text))
@@ -307,7 +308,7 @@ fn program(
     }
 }
 
-/// A file for output or errors: none throws them away.
+/// Returns the file for output or errors. None if they are discarded.
 fn output_path(
     wish: Option<&str>,
     letter: char,
@@ -349,7 +350,7 @@ fn output_path(
     Some(path.display().to_string())
 }
 
-/// `1-10:2%5`.
+/// Returns the tasks with the limit of running tasks: `1-10:2%5`.
 fn array_spec(wishes: &JobOptions) -> Option<String> {
     let tasks = wishes.array.clone()?;
     Some(match &wishes.max_concurrent {
@@ -358,7 +359,7 @@ fn array_spec(wishes: &JobOptions) -> Option<String> {
     })
 }
 
-/// Variables of a job that are known already.
+/// Returns the variables of a job that are known before its start.
 fn frontend_variables(name: &str, here: &Path, style: FrontendDialect) -> Vec<String> {
     let here = here.display();
     let of = |variable: &str| env::var(variable).unwrap_or_default();
@@ -396,7 +397,7 @@ fn credits_from_env(variable: &'static str) -> Result<Option<f64>, CliFailure> {
     read.map(Some).ok_or_else(wrong)
 }
 
-/// What is printed of a job that was taken in.
+/// Returns the output for a submitted job.
 fn format_submitted(
     id: u64,
     name: &str,
@@ -425,7 +426,7 @@ fn format_submitted(
     }
 }
 
-/// Says why, as there is no answer that would.
+/// Prints the reasons for a rejection, because a front end has no other output for them.
 fn rejection_error(answer: &SubmitResponse) -> CliFailure {
     let reasons = answer.reasons.iter().map(|reason| reason.text.as_str());
     let reasons: Vec<&str> = reasons.collect();

@@ -1,33 +1,34 @@
-//! What is asked for with `-l`: `nodes=1:ppn=4,walltime=01:00:00`, `select=2:ncpus=4:mem=2gb`, `h_rt=3600`.
+//! Parses resources requested with `-l`: `nodes=1:ppn=4,walltime=01:00:00`,
+//! `select=2:ncpus=4:mem=2gb`, `h_rt=3600`.
 
 use super::error::FrontendError;
 use super::options::ParsedOption;
 use crate::client::parse;
 
-/// What was asked for so far.
+/// The resources requested so far.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct ResourceOptions {
-    /// Processors, all together.
+    /// The total number of processors.
     pub(super) procs: Option<u32>,
-    /// Bytes of memory, all together.
+    /// The total memory in bytes.
     pub(super) memory: Option<u64>,
-    /// Bytes for each processor.
+    /// The memory per processor in bytes.
     pub(super) memory_per_proc: Option<u64>,
-    /// Seconds.
+    /// The run time estimate in seconds.
     pub(super) estimate: Option<f64>,
     pub(super) deadline: Option<String>,
     pub(super) budget: Option<f64>,
     pub(super) penalty: Option<f64>,
     pub(super) confidence: Option<f64>,
-    /// What is known and does nothing here.
+    /// Known resources without effect here.
     pub(super) ignored: Vec<String>,
 }
 
 impl ResourceOptions {
-    /// Takes a list in.
+    /// Adds a list of resources.
     ///
     /// # Errors
-    /// The first that means nothing, or that there is not here.
+    /// The first resource that is invalid or not available here.
     pub(super) fn add(&mut self, given: &ParsedOption) -> Result<(), FrontendError> {
         given
             .value
@@ -37,7 +38,7 @@ impl ResourceOptions {
             .try_for_each(|item| self.add_one(given, item))
     }
 
-    /// All bytes of memory for `procs` processors.
+    /// Returns the total memory in bytes for `procs` processors.
     pub(super) fn memory_for(&self, procs: u32) -> Option<u64> {
         let each = self
             .memory_per_proc
@@ -81,8 +82,8 @@ impl ResourceOptions {
         Ok(())
     }
 
-    /// `2:ppn=4` or `2:ncpus=4:mem=2gb`, several joined by `+`. There is one machine, and its
-    /// cores are alike: chunks are added up.
+    /// Adds chunks such as `2:ppn=4` or `2:ncpus=4:mem=2gb`, joined by `+`. There is one machine
+    /// with equal cores, so chunks are added up.
     fn add_chunks(
         &mut self,
         given: &ParsedOption,
@@ -102,7 +103,7 @@ impl ResourceOptions {
                 let number = amount.parse::<u32>().ok().filter(|&number| number > 0);
                 match (key, number) {
                     ("ppn" | "ncpus", Some(number)) => each = number,
-                    // How the processors are used is the program's own affair.
+                    // The program itself decides how to use the processors.
                     ("mpiprocs" | "ompthreads", Some(_)) => {}
                     ("mem" | "vmem", _) => {
                         let bytes = memory(amount)
@@ -123,7 +124,7 @@ impl ResourceOptions {
     }
 }
 
-/// Bytes; PBS counts in words (`2gw`) too, of eight bytes.
+/// Parses a size in bytes. PBS also counts in words of eight bytes (`2gw`).
 fn memory(text: &str) -> Result<u64, String> {
     let text = text.to_ascii_lowercase();
     match text.strip_suffix('w') {

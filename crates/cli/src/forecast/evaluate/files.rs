@@ -1,4 +1,4 @@
-//! The folder of an evaluation: tables, a report, pictures.
+//! The output directory of an evaluation: tables, a report, pictures.
 
 use std::fs::{self, File};
 use std::io::BufWriter;
@@ -18,7 +18,7 @@ use crate::exit::CliFailure;
 /// Writes `methods.csv`, `classes.csv`, `periods.csv`, the report and its pictures.
 ///
 /// # Errors
-/// At the first file that cannot be written.
+/// An error at the first file that cannot be written.
 pub(super) fn write(evaluated: &EvaluationPair, folder: &Path) -> Result<(), CliFailure> {
     fs::create_dir_all(folder).map_err(|error| write_error(folder, error))?;
     for (name, rows) in [

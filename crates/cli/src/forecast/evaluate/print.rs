@@ -1,4 +1,4 @@
-//! The answer as it was asked for.
+//! The output of an evaluation in the requested format.
 
 use std::io::{self, BufWriter, Write};
 
@@ -13,7 +13,7 @@ use crate::args::OutputFormat;
 use crate::calendar::month_name;
 use crate::exit::CliFailure;
 
-/// How far from its level the coverage of a class may be.
+/// The maximum distance between a level and the coverage of a class at this level.
 pub(super) const TOLERANCE: f64 = 0.04;
 /// The indices of the levels that tables show: 0.90 and 0.95.
 const SHOWN_LEVELS: [usize; 2] = [9, 10];
@@ -34,7 +34,7 @@ pub(super) fn write_answer(
     Ok(out.flush()?)
 }
 
-/// `aggregate`, then an object a method.
+/// Returns `aggregate` and one object per method.
 fn object(evaluated: &EvaluationPair) -> Value {
     let mut all = Map::new();
     let settings = |of: &dyn Fn(&ForecastEvaluation) -> Value| json!({ "one_step": of(&evaluated.one_step), "causal": of(&evaluated.causal) });
@@ -51,7 +51,7 @@ fn object(evaluated: &EvaluationPair) -> Value {
     Value::Object(all)
 }
 
-/// What all experts together did, with what is known of it alone.
+/// Returns the results of the aggregate of all experts, with the keys that only the aggregate has.
 fn aggregate(evaluation: &ForecastEvaluation, evaluated: &EvaluationPair) -> Value {
     let mut keys = outcome(&evaluation.aggregate);
     keys.insert("series".to_owned(), json!(evaluation.classes.len()));
@@ -87,7 +87,7 @@ fn aggregate(evaluation: &ForecastEvaluation, evaluated: &EvaluationPair) -> Val
     Value::Object(keys)
 }
 
-/// The figures that every method has.
+/// Returns the metrics that every method has.
 fn outcome(outcome: &MethodScore) -> Map<String, Value> {
     let MethodScore { score, levels } = outcome;
     let keys = json!({
@@ -111,7 +111,7 @@ fn by_level(values: impl Iterator<Item = Option<f64>>) -> Value {
     Value::Object(levels.zip(values.map(|value| json!(value))).collect())
 }
 
-/// A row a method and setting, the aggregate first.
+/// Returns one row per method and setting, the aggregate first.
 pub(super) fn methods(evaluated: &EvaluationPair) -> Vec<Value> {
     let mut rows = Vec::new();
     for (setting, evaluation) in evaluated.settings() {
@@ -132,7 +132,7 @@ pub(super) fn methods(evaluated: &EvaluationPair) -> Vec<Value> {
     rows
 }
 
-/// A row a class and setting.
+/// Returns one row per class and setting.
 pub(super) fn classes(evaluated: &EvaluationPair) -> Vec<Value> {
     parts(evaluated, "class", |evaluation| {
         let named = evaluation.classes.iter();
@@ -141,7 +141,7 @@ pub(super) fn classes(evaluated: &EvaluationPair) -> Vec<Value> {
     })
 }
 
-/// A row a period and setting.
+/// Returns one row per period and setting.
 pub(super) fn periods(evaluated: &EvaluationPair) -> Vec<Value> {
     parts(evaluated, "period", |evaluation| {
         let named = evaluation.periods.iter();
@@ -170,7 +170,7 @@ fn parts<'a>(
     rows.collect()
 }
 
-/// An outcome with a column a level.
+/// Flattens an outcome to one column per level.
 fn flatten_outcome(outcome: &MethodScore) -> Map<String, Value> {
     let MethodScore { score, levels } = outcome;
     let mut keys = Map::new();
@@ -186,7 +186,7 @@ fn flatten_outcome(outcome: &MethodScore) -> Map<String, Value> {
     keys
 }
 
-/// A month, or a count of thirty days.
+/// Formats a period, as a month or as a number of thirty-day periods.
 pub(super) fn period_name(evaluated: &EvaluationPair, period: i64) -> String {
     if evaluated.jobs.has_calendar {
         return month_name(period);
@@ -196,7 +196,7 @@ pub(super) fn period_name(evaluated: &EvaluationPair, period: i64) -> String {
 }
 
 impl EvaluationPair {
-    /// Both settings with their keys.
+    /// Returns both settings with their keys.
     pub(super) fn settings(&self) -> [(&'static str, &ForecastEvaluation); 2] {
         [("one_step", &self.one_step), ("causal", &self.causal)]
     }
@@ -245,7 +245,7 @@ fn render_table(evaluated: &EvaluationPair, evaluation: &ForecastEvaluation) -> 
     }
     table.set_header(head);
     let mut rows = vec![("all together", &evaluation.aggregate, None)];
-    // Those that an answer must compare with first, then the others.
+    // The methods that an evaluation must compare with come first, and then the other methods.
     let others = evaluated
         .methods
         .iter()

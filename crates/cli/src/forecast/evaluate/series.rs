@@ -1,4 +1,4 @@
-//! What happened to the largest series, job by job, for pictures.
+//! The largest series, job by job, for pictures.
 
 use std::collections::BTreeMap;
 
@@ -7,9 +7,9 @@ use tollgate_forecast::{
 };
 use tollgate_model::Span;
 
-/// How many series are drawn.
+/// The maximum number of series that are drawn.
 const MAX_SERIES: usize = 12;
-/// How many of the last jobs of each.
+/// The number of last jobs that are drawn of each series.
 pub(super) const MAX_JOBS_PER_SERIES: usize = 400;
 
 /// A job of a series.
@@ -20,11 +20,11 @@ pub(crate) struct SeriesPoint {
     pub(crate) point: Span,
     /// The bound at 0.90.
     pub(crate) bound: Span,
-    /// What it told, once it had ended.
+    /// The event that the job caused in its class when it ended.
     pub(crate) event: ClassEvent,
 }
 
-/// The last jobs of the largest series.
+/// An observer that keeps the last jobs of the largest series.
 pub(crate) struct SeriesRecorder(pub(crate) BTreeMap<ClassId, Vec<SeriesPoint>>);
 
 impl SeriesRecorder {
@@ -46,7 +46,8 @@ impl EvaluationObserver for SeriesRecorder {
         let Some(steps) = self.0.get_mut(&record.job.class) else {
             return;
         };
-        // Twice as many are kept before half of them is dropped: that costs nothing.
+        // Up to twice as many jobs are kept, and then the older half is dropped. The amortised cost
+        // is negligible.
         if steps.len() == 2 * MAX_JOBS_PER_SERIES {
             steps.drain(..MAX_JOBS_PER_SERIES);
         }

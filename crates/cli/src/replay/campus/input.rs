@@ -1,4 +1,4 @@
-//! Records, or the synthetic campus.
+//! The input of a campus replay: traces, or the synthetic campus.
 
 use tollgate_sim::campus::from_traces::{self, CampusTraceNotes, CampusTraceOptions};
 use tollgate_sim::campus::{CampusConfig, CampusEnvironment};
@@ -9,7 +9,7 @@ use crate::messages::{Verbosity, pluralise};
 use crate::replay::args::ReplayArgs;
 use crate::replay::error::ReplayError;
 
-/// The campus that is asked for.
+/// Returns the requested campus.
 pub(super) fn environment(
     args: &ReplayArgs,
     voice: Verbosity,
@@ -44,7 +44,7 @@ pub(super) fn environment(
             for finding in logins.diagnostics.to_string().lines() {
                 voice.note(format_args!("{}: {finding}", logins.source));
             }
-            // Records tell of what happened; nothing is lost that was not.
+            // Traces already reflect all losses, so no further losses are drawn.
             let mut reading = CampusTraceOptions {
                 computers: args.campus.computers,
                 reboot: args.campus.reboot,
@@ -79,7 +79,7 @@ fn synthetic_environment(
     Ok(campus)
 }
 
-/// Says what was made of the records beyond what they say.
+/// Prints notes about the changes made to the traces.
 fn print_notes(campus: &CampusEnvironment, notes: &CampusTraceNotes, voice: Verbosity) {
     let computers = pluralise(campus.layout().computers.len(), "computer");
     let tasks = pluralise(campus.tasks().len(), "task");

@@ -1,4 +1,4 @@
-//! The answer as the keys of JSON and CSV, and as a table.
+//! The output of a campus replay as JSON, as CSV and as a table.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ use tollgate_sim::campus::{CampusEnvironment, CampusMetrics};
 use super::CampusAnswer;
 use crate::args::OutputFormat;
 
-/// The whole answer.
+/// The whole output.
 #[derive(Serialize)]
 struct CampusReportKeys<'a> {
     world: &'static str,
@@ -19,7 +19,7 @@ struct CampusReportKeys<'a> {
     policies: Vec<CampusPairKeys<'a>>,
 }
 
-/// How a pair of policies did; the keys never change silently.
+/// The results of a pair of policies. The keys never change silently.
 #[derive(Serialize)]
 struct CampusPairKeys<'a> {
     retry: &'a str,
@@ -111,7 +111,7 @@ const HEADINGS: [&str; 8] = [
     "bad stopped",
 ];
 
-/// The answer for people: good tasks in the columns in between.
+/// Renders the table. Its middle columns are about good tasks.
 fn table(policies: &[CampusPairKeys<'_>]) -> String {
     let row = |keys: &CampusPairKeys<'_>| {
         let overhead = keys.overhead_s.map(|secs| format!("{:.2}", secs / 60.0));

@@ -1,4 +1,4 @@
-//! Units in which a whole column can be read at a glance.
+//! Chooses units in which a whole column is easy to read.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ pub(super) enum TimeUnit {
 }
 
 impl TimeUnit {
-    /// The unit in which the longest of `spans` is a number of two or three digits.
+    /// Returns the unit in which the longest of `spans` has two or three digits.
     pub(super) fn fitting(spans: impl Iterator<Item = Span>) -> Self {
         let longest_s = spans.max().unwrap_or(Span::ZERO).as_secs_f64();
         let larger = [Self::Days, Self::Hours, Self::Minutes];
@@ -22,7 +22,7 @@ impl TimeUnit {
         larger.into_iter().find(fits).unwrap_or(Self::Seconds)
     }
 
-    /// `span` in this unit, without its name.
+    /// Formats `span` in this unit, without the name of the unit.
     pub(super) fn write(self, span: Span) -> String {
         format!("{:.2}", span.as_secs_f64() / self.seconds())
     }
@@ -48,7 +48,7 @@ impl fmt::Display for TimeUnit {
     }
 }
 
-/// Credits, or thousands or millions of them.
+/// A unit of money: credits, thousands or millions of credits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MoneyUnit {
     Ones,
@@ -57,7 +57,7 @@ pub(super) enum MoneyUnit {
 }
 
 impl MoneyUnit {
-    /// The unit in which the largest of `amounts` is easily read; none without amounts.
+    /// Returns the unit in which the largest of `amounts` is easy to read. None without amounts.
     pub(super) fn fitting(amounts: impl Iterator<Item = Credits>) -> Option<Self> {
         let largest = amounts
             .map(|amount| amount.as_f64().abs())
@@ -67,7 +67,7 @@ impl MoneyUnit {
         Some(larger.into_iter().find(fits).unwrap_or(Self::Ones))
     }
 
-    /// `amount` in this unit, without its name.
+    /// Formats `amount` in this unit, without the name of the unit.
     pub(super) fn write(self, amount: Credits) -> String {
         format!("{:.1}", amount.as_f64() / self.credits())
     }

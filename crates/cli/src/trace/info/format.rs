@@ -1,10 +1,10 @@
-//! Spans, amounts and shares as people write them.
+//! Formats spans, amounts and shares.
 
 const MINUTE_S: f64 = 60.0;
 const HOUR_S: f64 = 3_600.0;
 const DAY_S: f64 = 86_400.0;
 
-/// So many seconds in the unit that fits: `45 s`, `12 min`, `5.2 h`, `729 d`.
+/// Formats seconds in the unit that fits: `45 s`, `12 min`, `5.2 h`, `729 d`.
 pub(super) fn format_span(seconds: f64) -> String {
     let units = [
         ("d", DAY_S, 2.0),
@@ -19,7 +19,7 @@ pub(super) fn format_span(seconds: f64) -> String {
     format!("{} {name}", format_number(seconds / unit))
 }
 
-/// So many bytes in the unit that fits: `512 B`, `1.5 GiB`.
+/// Formats bytes in the unit that fits: `512 B`, `1.5 GiB`.
 pub(super) fn format_bytes(bytes: f64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut value = bytes;
@@ -31,7 +31,7 @@ pub(super) fn format_bytes(bytes: f64) -> String {
     format!("{} {}", format_number(value), units[unit])
 }
 
-/// A number of three digits or more: `0.25`, `1.5`, `15.2`, `152`, `15204`.
+/// Formats a number with three digits or more: `0.25`, `1.5`, `15.2`, `152`, `15204`.
 pub(super) fn format_number(value: f64) -> String {
     let digits = match value.abs() {
         0.0 => 0,
@@ -47,7 +47,7 @@ pub(super) fn format_number(value: f64) -> String {
     }
 }
 
-/// A share as a percentage: `12.3 %`.
+/// Formats a share as a percentage: `12.3 %`.
 pub(super) fn format_percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }

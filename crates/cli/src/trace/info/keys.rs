@@ -1,4 +1,4 @@
-//! The answer as the keys of JSON and CSV: their names and order never change silently.
+//! The output as JSON and CSV. The names and the order of the keys never change silently.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -258,8 +258,8 @@ fn finding((finding, tally): (Finding, &FindingTally)) -> FindingKeys {
     }
 }
 
-/// A row a record. What is an object in JSON is a column a key (`users_names`); lists are left
-/// out, because they have no place in a cell.
+/// Writes one row per trace. Each key of a JSON object is a column (`users_names`). Lists are left
+/// out, because they do not fit into a cell.
 pub(super) fn write_csv(out: &mut impl Write, records: &[RecordKeys]) -> io::Result<()> {
     let mut rows = csv::Writer::from_writer(out);
     for (n, record) in records.iter().enumerate() {

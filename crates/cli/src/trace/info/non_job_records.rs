@@ -1,4 +1,4 @@
-//! Records that are none of jobs: round-robin databases, and log-ins.
+//! Records of something other than jobs: round-robin databases, and log-ins.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -71,7 +71,7 @@ pub(super) struct LoginsKeys {
 }
 
 impl NonJobKeys {
-    /// Reads the record at `path`, which is known to be one of `kind`.
+    /// Reads the records at `path`, which are known to be of `kind`.
     pub(super) fn read(
         path: &Path,
         kind: NonJobRecords,
@@ -92,7 +92,7 @@ impl NonJobKeys {
         }
     }
 
-    /// Writes it for people.
+    /// Writes the records as text.
     pub(super) fn write(&self, out: &mut impl Write) -> io::Result<()> {
         match self {
             Self::RoundRobinDatabase(database) => database.write(out),
@@ -100,7 +100,7 @@ impl NonJobKeys {
         }
     }
 
-    /// How many rows or sessions there are.
+    /// Returns the number of rows or sessions.
     pub(super) fn len(&self) -> usize {
         match self {
             Self::RoundRobinDatabase(database) => {

@@ -1,21 +1,21 @@
-//! Pictures made of characters, the same on every terminal.
+//! Plots made of characters, the same on every terminal.
 
 use tollgate_workload::statistics::{SpanHistogram, SubmissionCounts};
 
 use super::format;
 
-/// Characters of the longest bar.
+/// The width of the longest bar in characters.
 const BAR_WIDTH: usize = 50;
 
-/// An eighth of a character more each.
+/// Bar ends, each an eighth of a character longer than the one before.
 const EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
 
-/// More and more, from nothing at all.
+/// Shades from empty to full.
 const SHADES: [char; 5] = ['·', '░', '▒', '▓', '█'];
 
 const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
-/// A line a bin, with its ends, a bar and the number behind it.
+/// Renders one line per bin, with its ends, a bar and its number.
 pub(super) fn histogram(histogram: &SpanHistogram) -> String {
     let most = histogram
         .bins
@@ -37,8 +37,8 @@ pub(super) fn histogram(histogram: &SpanHistogram) -> String {
     text
 }
 
-/// A row a day, a column an hour; darker is more. `named` days begin with Monday; others are
-/// only counted.
+/// Renders one row per day and one column per hour, where darker means more. `named` days begin
+/// with Monday, and other days are numbered.
 pub(super) fn week(arrivals: &SubmissionCounts, named: bool) -> String {
     let cells = || arrivals.by_hour.iter().flatten();
     let most = cells().copied().max().unwrap_or(0);
@@ -60,7 +60,7 @@ pub(super) fn week(arrivals: &SubmissionCounts, named: bool) -> String {
     text
 }
 
-/// A bar of at most [`BAR`] characters; whatever is more than nothing can be seen.
+/// Renders a bar of at most [`BAR_WIDTH`] characters. Every count above 0 is visible.
 fn bar(count: u64, most: u64) -> String {
     if count == 0 {
         return String::new();
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_most_is_the_longest_and_little_is_not_nothing() {
+    fn largest_count_has_the_longest_bar_and_small_counts_show() {
         assert_eq!(bar(7, 7).chars().count(), BAR_WIDTH);
         assert_eq!(bar(1, 1_000_000), "▏");
         assert_eq!(bar(0, 7), "");

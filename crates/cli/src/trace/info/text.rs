@@ -1,4 +1,4 @@
-//! The answer for people.
+//! The output as text.
 
 use std::io::{self, Write};
 
@@ -10,10 +10,10 @@ use tollgate_workload::summary::QuantileSummary;
 use super::{TraceSurvey, format, plot};
 use crate::messages::pluralise;
 
-/// Columns of the label before each line.
+/// The width of the label before each line, in columns.
 const LABEL_WIDTH: usize = 16;
 
-/// Writes everything that there is to say about a record.
+/// Writes everything known about a trace.
 pub(super) fn write(out: &mut impl Write, record: &TraceSurvey) -> io::Result<()> {
     writeln!(out, "{}", record.header.source)?;
     for (label, text) in facts(record) {
@@ -44,7 +44,7 @@ pub(super) fn write(out: &mut impl Write, record: &TraceSurvey) -> io::Result<()
     )
 }
 
-/// Lines of a label and what there is to say; those that do not apply are left out.
+/// Returns pairs of a label and a fact. Facts that do not apply are left out.
 fn facts(record: &TraceSurvey) -> Vec<(&'static str, String)> {
     let survey = &record.survey;
     let format = record.header.format.map(|format| format.to_string());
@@ -112,7 +112,7 @@ fn machine(survey: &TraceStatistics) -> String {
     format!("{processors} ({}){load}", survey.nodes_from)
 }
 
-/// None if no job has a name.
+/// Describes the shares of the most active names. None if no job has a name.
 fn top_name_shares(counts: &NameCounts, survey: &TraceStatistics) -> Option<String> {
     let (top, top_10) = (counts.share_of_top(1)?, counts.share_of_top(10)?);
     let most = if counts.n_names() > 10 {
@@ -161,7 +161,7 @@ fn estimates(survey: &TraceStatistics) -> String {
     )
 }
 
-/// None if no record says how its job ended.
+/// Describes the ends of jobs. None if no job has a known end.
 fn ended(survey: &TraceStatistics) -> Option<String> {
     let jobs = survey.summary.jobs.max(1) as f64;
     let known = TraceStatus::ALL.into_iter().filter_map(|status| {
@@ -242,7 +242,7 @@ fn write_row(out: &mut impl Write, label: &str, cells: [String; 8]) -> io::Resul
     writeln!(out)
 }
 
-/// What was found while the record was read, and what no single line shows.
+/// Returns the findings of the reader, and oddities that no single line shows.
 fn oddities(record: &TraceSurvey) -> Vec<String> {
     let survey = &record.survey;
     let mut oddities: Vec<String> = record

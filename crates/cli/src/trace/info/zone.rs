@@ -1,4 +1,4 @@
-//! The clock by which the users of a machine live.
+//! The time zone of the users of a machine.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -7,22 +7,22 @@ use tollgate_workload::Trace;
 
 use crate::messages::Verbosity;
 
-/// From the 1st of January 1970, a Thursday, back to a Monday.
+/// The time from the Monday before the Unix epoch to the epoch, which was a Thursday.
 const THURSDAY_S: i64 = 3 * 86_400;
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
 
-/// What the instants of a record are in the lives of people.
+/// The conversion from instants of a trace to local times.
 #[derive(Clone, Debug)]
 pub(super) struct DisplayZone {
     name: String,
     zone: TimeZone,
-    /// When the clock of the record began; none if it does not say.
+    /// The beginning of the trace's clock. None if the trace does not give it.
     origin: Option<Instant>,
 }
 
 impl DisplayZone {
-    /// The zone that somebody asks for.
+    /// Parses the name of a time zone.
     pub(super) fn parse(name: &str) -> Result<Self, &'static str> {
         let zone = TimeZone::get(name)
             .map_err(|_| "expected a time zone that this machine knows, such as Europe/Berlin")?;
@@ -33,7 +33,8 @@ impl DisplayZone {
         })
     }
 
-    /// That of a record: the one that was asked for, the one that its header names, else UTC.
+    /// Returns the zone of a trace: the requested zone, or else the zone in its header, or else
+    /// UTC.
     pub(super) fn of(header: &Trace, asked: Option<&Self>, voice: Verbosity) -> Self {
         let named = asked.cloned().or_else(|| {
             let name = header
@@ -63,19 +64,20 @@ impl DisplayZone {
         }
     }
 
-    /// The name of the zone; none if the record does not say when its clock began.
+    /// Returns the name of the zone. None if the beginning of the trace's clock is unknown.
     pub(super) fn name(&self) -> Option<&str> {
         self.origin.map(|_| self.name.as_str())
     }
 
-    /// The instant in UTC, if it is known and in one of the years that have four digits.
+    /// Returns the instant in UTC. None if the clock is unknown or the year does not have four
+    /// digits.
     pub(super) fn timestamp(&self, at: Instant) -> Option<Timestamp> {
         let since_epoch = at.since(Instant::ZERO) + self.origin?.since(Instant::ZERO);
         Timestamp::from_second(whole_seconds(since_epoch)).ok()
     }
 
-    /// Seconds since a Monday at midnight; by the record's own clock if nobody knows when that
-    /// began.
+    /// Returns the seconds since a Monday at midnight. If the beginning of the trace's clock is
+    /// unknown, the seconds count from the beginning of the clock.
     pub(super) fn since_monday_s(&self, at: Instant) -> i64 {
         match self.timestamp(at) {
             Some(at) => {
@@ -91,7 +93,7 @@ fn whole_seconds(span: Span) -> i64 {
     span.as_micros().div_euclid(MICROS_PER_SECOND)
 }
 
-/// What the header directive `TimeZoneString` says.
+/// Returns the value of the header directive `TimeZoneString`.
 fn zone_of(comment: &str) -> Option<&str> {
     let (name, value) = comment.split_once(':')?;
     (name.trim() == "TimeZoneString").then(|| value.trim())
@@ -109,8 +111,8 @@ mod tests {
     }
 
     #[test]
-    fn weeks_begin_on_monday_where_the_clock_is_known() {
-        // Thursday, 1st of January 1970, one in the morning.
+    fn weeks_start_on_monday_when_the_origin_is_known() {
+        // Thursday, 1 January 1970, one in the morning.
         let known = of(" TimeZoneString: UTC", Some(3_000));
         assert_eq!(
             known.since_monday_s(Instant::from_secs(600)),
@@ -122,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_of_unknown_origin_is_taken_as_it_is() {
+    fn clock_of_unknown_origin_is_used_unchanged() {
         let own = of(" TimeZoneString: Nowhere/Else", None);
         assert_eq!(own.since_monday_s(Instant::from_secs(600)), 600);
         assert_eq!((own.name(), own.timestamp(Instant::ZERO)), (None, None));

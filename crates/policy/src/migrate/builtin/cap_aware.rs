@@ -1,4 +1,4 @@
-//! `rate` that sends nothing to a site whose limit is used up.
+//! A variant of `rate` that sends nothing to a site whose limit is used up.
 
 use super::{BuiltinMigrationPolicy, MigrationParams};
 use crate::migrate::{DonorRule, RunLimitRule, SiteValuation};

@@ -1,4 +1,4 @@
-//! To where one more proxy does most: what the product does unless it is told otherwise.
+//! Moves proxies to where one more proxy adds most; the product's default.
 
 use super::{BuiltinMigrationPolicy, MigrationParams};
 use crate::migrate::{DonorRule, RunLimitRule, SiteValuation};

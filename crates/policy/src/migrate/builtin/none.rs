@@ -1,4 +1,4 @@
-//! Every proxy stays where it was put.
+//! No migration: every proxy stays at its site.
 
 use super::{BuiltinMigrationPolicy, MigrationParams};
 use crate::migrate::SiteValuation;

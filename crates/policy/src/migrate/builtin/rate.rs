@@ -1,4 +1,4 @@
-//! To where a proxy does most a tick, by the waits that were seen.
+//! Moves proxies to where a proxy does most per tick, by measured waits.
 
 use super::{BuiltinMigrationPolicy, MigrationParams};
 use crate::migrate::{DonorRule, SiteValuation};

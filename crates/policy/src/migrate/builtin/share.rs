@@ -1,4 +1,4 @@
-//! To where the larger share of proxies runs.
+//! Moves proxies to where the larger share of proxies runs.
 
 use super::{BuiltinMigrationPolicy, MigrationParams};
 use crate::migrate::{DonorRule, SiteValuation};

@@ -1,4 +1,4 @@
-//! A limit on the time that a task has held computers in vain.
+//! A limit on the time that a task has held computers without finishing.
 
 use super::{BuiltinRetryPolicy, RetryRuleKind};
 use crate::retry::rule::EvictionFilter;

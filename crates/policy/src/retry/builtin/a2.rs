@@ -1,4 +1,4 @@
-//! A limit on the time held in vain, attempts that a user ended left out.
+//! A limit on the wasted time, not counting attempts that a user ended.
 
 use super::{BuiltinRetryPolicy, RetryRuleKind};
 use crate::retry::rule::EvictionFilter;

@@ -1,4 +1,4 @@
-//! Dedicated computers for tasks of which the rules have had enough.
+//! Dedicated computers for tasks that exceed the rules.
 
 use super::{BuiltinRetryPolicy, RetryRuleKind};
 use crate::retry::WhenFull;

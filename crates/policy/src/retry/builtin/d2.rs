@@ -1,4 +1,4 @@
-//! Dedicated computers as far as there are free ones: nobody waits for them, so that a few are enough.
+//! Dedicated computers while some are free: no task waits for them, so that a few are enough.
 
 use super::{BuiltinRetryPolicy, RetryRuleKind};
 use crate::retry::WhenFull;

@@ -1,7 +1,8 @@
-//! The more often a task was evicted, the likelier it is ended.
+//! A probability of ending a task that grows with its evictions.
 //!
-//! The paper has the task *retried* with the probability 1 - exp(-k n), which would try a task the more
-//! the more often it failed; its Figure 7 shows the opposite, which is what is done here.
+//! The paper *retries* the task with the probability 1 - exp(-k n), which would retry a task the
+//! more often the more often it failed. The paper's Figure 7 shows the opposite, which is
+//! implemented here.
 
 use super::{BuiltinRetryPolicy, RetryRuleKind};
 use crate::retry::rule::HistoryMetric;

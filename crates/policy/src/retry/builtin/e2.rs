@@ -1,4 +1,4 @@
-//! The longer a task has held computers in vain, the likelier it is ended; read as `e1` is.
+//! A probability of ending a task that grows with its wasted time; interpreted as in `e1`.
 
 use super::{BuiltinRetryPolicy, RetryRuleKind};
 use crate::retry::rule::HistoryMetric;

@@ -1,4 +1,4 @@
-//! A limit on evictions, those by users left out: that somebody sat down says nothing about the
+//! A limit on evictions, not counting evictions by users: a user's log-in says nothing about the
 //! task.
 
 use super::{BuiltinRetryPolicy, RetryRuleKind};

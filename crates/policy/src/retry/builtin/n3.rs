@@ -1,4 +1,4 @@
-//! A limit on evictions, those by reboots left out.
+//! A limit on evictions, not counting evictions by reboots.
 
 use super::{BuiltinRetryPolicy, RetryRuleKind};
 use crate::retry::rule::EvictionFilter;

@@ -1,4 +1,4 @@
-//! A task is ended that was evicted more often than most of those that finished.
+//! Ends a task that was evicted more often than most finished tasks.
 
 use super::{BuiltinRetryPolicy, RetryRuleKind};
 use crate::retry::rule::HistoryMetric;

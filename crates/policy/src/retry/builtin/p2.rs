@@ -1,5 +1,5 @@
-//! A task is ended that has held computers for longer than most of those that finished, their last
-//! attempt included.
+//! Ends a task that has held computers for longer than most finished tasks, their last attempt
+//! included.
 
 use super::{BuiltinRetryPolicy, RetryRuleKind};
 use crate::retry::rule::HistoryMetric;

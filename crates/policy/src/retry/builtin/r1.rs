@@ -1,4 +1,4 @@
-//! A coin is tossed at every eviction, for comparison.
+//! Ends a task at each eviction with a fixed probability, for comparison.
 
 use super::{BuiltinRetryPolicy, RetryRuleKind};
 

@@ -1,4 +1,4 @@
-//! Tasks are tried again for ever.
+//! Retries tasks forever.
 
 use super::{BuiltinRetryPolicy, RetryRuleKind};
 

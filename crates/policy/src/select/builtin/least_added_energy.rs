@@ -1,5 +1,5 @@
-//! The least energy beyond what would have been drawn anyway, learned on the way: a computer that was
-//! left a minute ago is awake as it is, one that sleeps stays awake for a while after the task.
+//! The least marginal energy, learned online: a computer that was left a minute ago is awake
+//! anyway, a sleeping one stays awake for a while after the task.
 
 use super::BuiltinSelectPolicy;
 use crate::select::{CostMeasure, ExpectedCostSelect, LoginKnowledge};

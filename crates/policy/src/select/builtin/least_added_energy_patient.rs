@@ -1,5 +1,5 @@
-//! As `c6`, but it lets tasks wait for a while rather than take a computer that is much worse than
-//! others: most tasks are short, and a better one is soon free.
+//! A variant of `c6` that lets tasks wait for a while rather than take a much worse computer: most
+//! tasks are short, and a better computer is soon free.
 
 use tollgate_model::Span;
 
@@ -7,8 +7,8 @@ use super::BuiltinSelectPolicy;
 use crate::select::{CostMeasure, ExpectedCostSelect, LoginKnowledge, WaitRule};
 
 /// Chosen on five years of the synthetic campus, where a smaller ratio saves energy and costs
-/// overhead: legacy computers draw 2.46 times what normal ones do. The limit only keeps a task from
-/// waiting for ever.
+/// overhead: legacy computers draw 2.46 times as much as normal ones. The limit only keeps a task
+/// from waiting forever.
 const WAIT_RULE: WaitRule = WaitRule {
     ratio: 2.8,
     max_wait: Span::from_secs(3600),

@@ -1,4 +1,4 @@
-//! The least expected energy, learned on the way.
+//! The least expected energy, learned online.
 
 use super::BuiltinSelectPolicy;
 use crate::select::{CostMeasure, ExpectedCostSelect, LoginKnowledge};

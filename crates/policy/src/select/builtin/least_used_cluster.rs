@@ -15,8 +15,8 @@ pub(super) const LEAST_USED_CLUSTER: BuiltinSelectPolicy = BuiltinSelectPolicy {
     build: |grounds, draw| Box::new(FixedOrderSelect::new(order(grounds, draw))),
 };
 
-/// Clusters by the mean share of idle time of their computers; inside, one random order, so that
-/// the same computers are used again while they are awake.
+/// Returns clusters by the mean fraction of idle time of their computers. Within a cluster the
+/// order is random but fixed, so that the same computers are used again while they are awake.
 fn order(grounds: &SelectBuildInputs<'_>, draw: &mut dyn RandomSource) -> Vec<NodeId> {
     let computers = grounds.pool.computers();
     let clusters = computers.iter().map(|one| one.cluster as usize + 1).max();
@@ -33,7 +33,7 @@ fn order(grounds: &SelectBuildInputs<'_>, draw: &mut dyn RandomSource) -> Vec<No
     for last in (1..order.len()).rev() {
         order.swap(last, draw.below(last + 1));
     }
-    // The sort is stable: inside a cluster the random order stays.
+    // The sort is stable: within a cluster the random order stays.
     order.sort_by(|&a, &b| {
         let ((share_a, a), (share_b, b)) = (rank(a), rank(b));
         share_b.total_cmp(&share_a).then(a.cmp(&b))

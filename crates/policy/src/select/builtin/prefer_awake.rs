@@ -1,9 +1,9 @@
-//! What HTCondor does when nobody tells it otherwise.
+//! HTCondor's default: a random computer, awake if possible.
 
 use super::BuiltinSelectPolicy;
 use crate::select::RandomSelect;
 
-/// With fewer than one in thirty awake, a random computer is what one gets.
+/// With fewer than one in thirty computers awake, the choice is simply a random computer.
 const REDRAWS: u32 = 30;
 
 pub(super) const PREFER_AWAKE: BuiltinSelectPolicy = BuiltinSelectPolicy {

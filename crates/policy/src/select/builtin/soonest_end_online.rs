@@ -1,4 +1,4 @@
-//! The least expected time, learned on the way.
+//! The least expected time, learned online.
 
 use super::BuiltinSelectPolicy;
 use crate::select::{CostMeasure, ExpectedCostSelect, LoginKnowledge};

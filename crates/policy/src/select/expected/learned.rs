@@ -5,23 +5,23 @@ use tollgate_model::{Instant, NodeId};
 use crate::select::login_log::{HOURS_OF_WEEK, hour_of_week};
 use crate::select::pool::ComputerPool;
 
-/// Log-ins and the time in which there could have been some, by cluster and hour of the week.
-/// What is old fades: each week counts for less than the one after it, so that terms and holidays
-/// are followed.
+/// Log-ins and the time in which log-ins were possible, by cluster and hour of the week. Old counts
+/// decay: each week counts for less than the next, so that the rates follow terms and holidays.
 #[derive(Clone, Debug)]
 pub(super) struct LearnedRates {
     cluster_of: Vec<u32>,
     /// By hour of the week and cluster.
     cells: Vec<Vec<LoginExposure>>,
-    /// By cluster: computers at which nobody sits now.
+    /// By cluster: number of computers without a user now.
     open: Vec<f64>,
-    /// By cluster: log-ins, and how many there would have been if it were like all others.
+    /// By cluster: log-ins, and the number expected if the cluster were like all others.
     popularity: Vec<ClusterPopularity>,
     /// The hour since the origin that is being counted.
     hour: i64,
-    /// By cluster: until when `exposure` of the hour is counted, in hours since the origin.
+    /// By cluster: the time up to which `exposure` of the hour is counted, in hours since the
+    /// origin.
     counted_until_h: Vec<f64>,
-    /// The rates that were asked for last.
+    /// The rates returned last.
     last_rates: [Vec<f64>; 3],
 }
 
@@ -29,7 +29,7 @@ pub(super) struct LearnedRates {
 struct LoginExposure {
     /// Log-ins.
     logins: f64,
-    /// Hours of computers at which nobody sat.
+    /// Hours of computers without a user.
     exposure: f64,
 }
 
@@ -39,11 +39,11 @@ struct ClusterPopularity {
     expected: f64,
 }
 
-/// How much a week counts of what the next one does: halves within a month.
+/// Weight of a week relative to the next one; halves within about a month.
 const WEEKLY_DECAY: f64 = 0.85;
 
-/// What is known of a cluster at an hour is that of the campus at this hour and of the cluster at
-/// others, and counts as much as so many log-ins.
+/// Weight of the prior, in log-ins. The prior of a cluster at an hour combines the rate of the
+/// campus at this hour with the cluster's popularity at other hours.
 const PRIOR_LOGINS: f64 = 1.0;
 
 impl LearnedRates {
@@ -76,7 +76,7 @@ impl LearnedRates {
         self.open[cluster] += 1.0;
     }
 
-    /// Counts the exposure of the computer's cluster until now; says which it is, and the hour of
+    /// Counts the exposure of the computer's cluster until now; returns the cluster and the hour of
     /// the week.
     fn update_exposure(&mut self, node: NodeId, now: Instant) -> (usize, usize) {
         self.advance_hours(now);
@@ -93,7 +93,7 @@ impl LearnedRates {
         self.counted_until_h[cluster] = until_h;
     }
 
-    /// Closes the hours that are over.
+    /// Closes the hours that have passed.
     fn advance_hours(&mut self, now: Instant) {
         let hour = (now.as_secs_f64() / 3600.0).floor() as i64;
         while self.hour < hour {
@@ -112,7 +112,7 @@ impl LearnedRates {
         }
     }
 
-    /// What the hour that is over says about how popular each cluster is.
+    /// Updates each cluster's popularity from the hour that has passed.
     fn update_popularity(&mut self, place: usize) {
         let Some(campus) = self.campus_rate(place) else {
             return;
@@ -123,7 +123,8 @@ impl LearnedRates {
         }
     }
 
-    /// The rate of all clusters together at an hour of the week, if anything is known of it.
+    /// Returns the rate of all clusters together at an hour of the week, if any exposure was
+    /// counted.
     fn campus_rate(&self, place: usize) -> Option<f64> {
         let cells = &self.cells[place];
         let came: f64 = cells.iter().map(|cell| cell.logins).sum();
@@ -131,7 +132,7 @@ impl LearnedRates {
         (exposure > 0.0).then(|| came / exposure)
     }
 
-    /// The rates of each cluster at some hours of the week, in log-ins an hour.
+    /// Returns the rates of each cluster at some hours of the week, in log-ins per hour.
     pub(super) fn rates(&mut self, now: Instant, places: [usize; 3]) -> [&[f64]; 3] {
         self.advance_hours(now);
         let mut answer = std::mem::take(&mut self.last_rates);
@@ -148,15 +149,15 @@ impl LearnedRates {
 }
 
 impl ClusterPopularity {
-    /// How many times as many users come as to the campus on average; one log-in of either kind
-    /// is taken for granted.
+    /// Returns the ratio of log-ins to the campus average; one log-in of either kind is assumed in
+    /// advance.
     fn factor(self) -> f64 {
         (self.logins + 1.0) / (self.expected + 1.0)
     }
 }
 
 impl LoginExposure {
-    /// The mean of a gamma distribution of which `usual` was the mean before anybody was counted.
+    /// Returns the mean of a gamma distribution whose prior mean was `usual`.
     fn rate(self, usual: f64) -> f64 {
         if usual <= 0.0 {
             return 0.0;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-/// A text that grows family by family.
+/// A text that is built family by family.
 pub(super) struct MetricsText(String);
 
 impl MetricsText {
@@ -10,7 +10,7 @@ impl MetricsText {
         Self(String::new())
     }
 
-    /// Begins a family of samples: its name without suffix, and what it is, in words.
+    /// Starts a family of samples: name without suffix, type and help text.
     pub(super) fn family(&mut self, name: &str, kind: &str, help: &str) -> &mut Self {
         let help = escaped(help);
         // Writing to a string does not fail.
@@ -18,7 +18,7 @@ impl MetricsText {
         self
     }
 
-    /// Adds a sample: its whole name, its labels, its value.
+    /// Adds a sample: full name, labels and value.
     pub(super) fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
         self.0.push_str(name);
         for (place, (label, value)) in labels.iter().enumerate() {
@@ -29,14 +29,14 @@ impl MetricsText {
         let _ = writeln!(self.0, "{after} {}", number(value));
     }
 
-    /// The whole text.
+    /// Ends the text and returns it.
     pub(super) fn finish(mut self) -> String {
         self.0.push_str("# EOF\n");
         self.0
     }
 }
 
-/// A number as it is written.
+/// Formats a number.
 pub(super) fn number(value: f64) -> String {
     match value {
         _ if value.is_nan() => "NaN".to_owned(),
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_means_something_is_escaped() {
+    fn special_characters_in_labels_are_escaped() {
         let mut text = MetricsText::new();
         let labels = [("state", "a\"b\\c\nd"), ("x", "")];
         text.family("f", "gauge", "Two\nlines.")
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_plain() {
+    fn numbers_are_written_without_exponent() {
         assert_eq!(number(0.000_25), "0.00025");
         assert_eq!(number(3.0), "3");
         assert_eq!(number(f64::NAN), "NaN");

@@ -1,4 +1,4 @@
-//! What the gate on paper wants done, done on paper; and jobs that are over.
+//! The effects of the gate on paper, and jobs that have finished.
 
 use tollgate_gate::{Effect, GateInput, JobEnding, Notice};
 use tollgate_model::JobId;
@@ -27,7 +27,7 @@ impl ShadowPolicy {
         }
     }
 
-    /// Counts a job once it is over under both, and forgets it.
+    /// Counts a job that has finished under both policies, and forgets it.
     fn count_if_over(&mut self, key: TaskKey) {
         let Some((pair, (real, paper))) = self
             .jobs
@@ -51,7 +51,8 @@ impl ShadowPolicy {
         }
     }
 
-    /// What cannot be done on paper, as to hold a job that runs there already, is not done there.
+    /// Passes an input to the gate on paper. An input that is impossible there is ignored: for
+    /// example, a hold of a job that already runs on paper.
     pub(super) fn apply_input(&mut self, input: GateInput) {
         let _ = self.gate.handle(self.now, input, &mut self.effects);
         self.apply_effects();
@@ -81,7 +82,7 @@ impl ShadowPolicy {
                 let amount = self.rules.for_user(procs, amount);
                 self.update_paper(job, |course| course.earned += amount);
             }
-            // What runs on paper ends at once.
+            // A running job on paper ends at once.
             Effect::Kill { job, attempt, .. } => {
                 let ended = GateInput::Ended { job, attempt };
                 let _ = self.gate.handle(self.now, ended, &mut self.effects);

@@ -1,46 +1,46 @@
-//! A job under both policies, and how long it takes as far as anybody knows.
+//! A job under both policies, with the known part of its run time.
 
 use serde::{Deserialize, Serialize};
 use tollgate_model::{Distribution, Instant, JobId, Span};
 
 use super::totals::{JobTerms, ShadowEnd, ShadowOutcome};
 
-/// A job that has outrun its forecast is thought to take this much longer than it has taken, and
-/// an eighth of it, so that it is looked at again ever more rarely.
+/// Minimum further run time assumed for a job that has outrun its forecast. The assumption is at
+/// least an eighth of its run time so far, so that the job is looked at ever more rarely.
 const MIN_OVERRUN: Span = Span::from_secs(1);
 
-/// A job that is not over under both.
+/// A job that is unfinished under at least one policy.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct ShadowJob {
-    /// Where the gate on paper keeps it, as long as it is not over there.
+    /// The job's slot in the gate on paper, until it has finished there.
     pub(super) slot: Option<JobId>,
     pub(super) terms: JobTerms,
-    /// What is forecast of its run time.
+    /// The forecast of its run time.
     pub(super) forecast: Distribution,
     pub(super) runtime: ObservedRuntime,
-    /// How long it had run already when the shadow began.
+    /// The job's run time before the shadow began.
     pub(super) ran_before: Span,
-    /// Whether it was handed in since the shadow began.
+    /// Whether the job was submitted since the shadow began.
     pub(super) counts: bool,
-    /// Whether it ended on paper when the forecast said.
+    /// Whether the job's end on paper came from the forecast.
     pub(super) by_forecast: bool,
     pub(super) real: ShadowOutcome,
     pub(super) paper: ShadowOutcome,
 }
 
-/// What the policy that decides has found out about a job's run time.
+/// The real policy's knowledge of a job's run time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum ObservedRuntime {
-    /// Nothing.
+    /// The job has not run.
     Unknown,
-    /// It has run since then.
+    /// The job has run since this instant.
     RunsSince(Instant),
-    /// All.
+    /// The job has ended after this run time.
     Ran(Span),
 }
 
 impl ShadowJob {
-    /// How long it takes in all on paper, as far as is known at `now`.
+    /// Returns the total run time on paper, as far as is known at `now`.
     pub(super) fn paper_runtime(&self, now: Instant) -> Span {
         let whole = match self.runtime {
             ObservedRuntime::Ran(runtime) => runtime,
@@ -52,11 +52,11 @@ impl ShadowJob {
                 self.forecast.given_survived(elapsed).median().max(longer)
             }
         };
-        // A job that takes no time at all is none to a gate.
+        // A gate accepts no job without any run time.
         (whole - self.ran_before).max(Span::TICK)
     }
 
-    /// How it ended under both, once it has.
+    /// Returns the job's ends under both policies; None until it has both.
     pub(super) fn ends(&self) -> Option<(ShadowEnd, ShadowEnd)> {
         self.real.end.zip(self.paper.end)
     }

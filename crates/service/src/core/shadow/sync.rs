@@ -1,4 +1,4 @@
-//! Jobs as they come to the policy on paper, and what becomes of them for real.
+//! Arrival of jobs at the shadow policy, and their real events.
 
 use tollgate_gate::{
     AdmissionDecision, GateInput, InputAck, LookAhead, LookAheadHorizon, LookAheadSubject,
@@ -15,14 +15,14 @@ use crate::core::output::{AdmissionState, RowChange, SubmitOutcome as CoreAnswer
 use crate::core::task_ranges::TaskRanges;
 use crate::core::{ActiveTask, Core, rules};
 
-/// A look into the future gives up after so many looks at a job or a node.
+/// Maximum number of look-ahead steps (visits of a job or a node) before it gives up.
 const MAX_PROBE_STEPS: u64 = 1_000_000;
-/// Of an array that the policy that decides does not want, so many tasks are handed in on paper at most;
+/// Maximum number of tasks of an array, rejected by the real policy, that are submitted on paper;
 /// the others are not counted.
 const MAX_REJECTED_TASKS: usize = 1_000;
 
 impl ShadowPolicy {
-    /// Tasks of an array that have come into being since.
+    /// Submits the newly materialised tasks of an array.
     pub(super) fn add_materialised_tasks(&mut self, job: u64, core: &Core) {
         let Some(array) = core.array(job) else {
             return;
@@ -34,7 +34,7 @@ impl ShadowPolicy {
         }
     }
 
-    /// What has changed under the policy that decides.
+    /// Records a change under the real policy.
     pub(super) fn on_change(&mut self, core: &Core, change: &RowChange) {
         match change {
             RowChange::Submitted {
@@ -45,7 +45,7 @@ impl ShadowPolicy {
                 AdmissionState::Deferred => {
                     self.waiting.insert(*job, submission.as_ref().clone());
                 }
-                // A quote is handed in on paper once it is taken up.
+                // A quote is submitted on paper once it is claimed.
                 _ if submission.reserve_for.is_some() => {}
                 AdmissionState::Accepted { .. }
                 | AdmissionState::Queued
@@ -98,7 +98,7 @@ impl ShadowPolicy {
             RowChange::TaskEnded { attempt, ending } => self.on_ended(attempt.task(), *ending),
             RowChange::JobEnded { job, ending } => {
                 self.waiting.remove(job);
-                // The tasks of an array are over already.
+                // The tasks of the array have already finished.
                 self.on_ended((*job).into(), *ending);
             }
             RowChange::Deferred { .. }
@@ -111,7 +111,7 @@ impl ShadowPolicy {
         }
     }
 
-    /// A job was let in or kept out.
+    /// Records the admission decision on a job.
     fn on_decided(&mut self, job: u64, core: &Core, submission: &Submission, answer: &CoreAnswer) {
         let kept_out = matches!(answer.admission, AdmissionState::Rejected(_));
         match &submission.options.array {
@@ -124,12 +124,12 @@ impl ShadowPolicy {
             Some(plan) if kept_out => {
                 self.on_tasks_rejected(job, core, submission, &answer.spec, &plan.tasks);
             }
-            // Its tasks come one by one.
+            // The tasks of an admitted array come one by one.
             Some(_) => {}
         }
     }
 
-    /// Tasks of an array that the policy that decides does not want.
+    /// Records tasks of an array that the real policy rejects.
     fn on_tasks_rejected(
         &mut self,
         job: u64,
@@ -147,7 +147,7 @@ impl ShadowPolicy {
         }
     }
 
-    /// Tasks of an array will never run: they are not wanted, or their user took them back.
+    /// Records tasks of an array that will never run, because they were rejected or cancelled.
     fn on_tasks_dropped(&mut self, job: u64, core: &Core, tasks: &TaskRanges, kept_out: bool) {
         if !kept_out {
             for task in self.tasks_of_job(job) {
@@ -191,7 +191,7 @@ impl ShadowPolicy {
         }
     }
 
-    /// A job as it was handed in, and decided on.
+    /// Submits a job on paper, with the specification of its decision.
     fn submit(&mut self, key: TaskKey, core: &Core, submission: &Submission, spec: &JobSpec) {
         let forecast = core.forecast(submission);
         let (forecast, _) = forecast.distribution(spec.estimate);
@@ -199,8 +199,7 @@ impl ShadowPolicy {
         self.probe_and_submit(key, *spec, forecast, submission.retry, floor);
     }
 
-    /// A quote that was held has become a job: it is handed in on paper now, with what is left of
-    /// its time.
+    /// Submits a claimed quote on paper, with the time left until its deadline.
     fn on_claimed(&mut self, key: TaskKey, live: &ActiveTask) {
         let deadline = live.spec.due().map(|due| due.since(self.now));
         let spec = JobSpec {
@@ -215,7 +214,7 @@ impl ShadowPolicy {
         self.probe_and_submit(key, spec, forecast, OnEviction::Fail, 0);
     }
 
-    /// A job that was there before the shadow.
+    /// Takes over a job that is older than the shadow.
     pub(super) fn adopt(&mut self, key: TaskKey, live: &ActiveTask, core: &Core) {
         let before = match live.started {
             Some(started) => self.now.since(started),
@@ -240,11 +239,11 @@ impl ShadowPolicy {
         if core.gate.view(core.now).job(live.slot).phase == JobPhase::Held {
             self.with_slot(key, |job| GateInput::Hold { job });
         }
-        // Each starts before the next one is handed in, as it did.
+        // Each job starts before the next one is submitted, as in reality.
         self.run_passes();
     }
 
-    /// Asks the policy on paper, and hands the job to its gate if it lets it in.
+    /// Asks the policy on paper, and submits the job to its gate if the policy admits it.
     fn probe_and_submit(
         &mut self,
         key: TaskKey,
@@ -286,8 +285,8 @@ impl ShadowPolicy {
         self.apply_effects();
     }
 
-    /// What the service asks of a job, it asks on paper: that the policy lets it in, and that it is
-    /// sure enough to keep its deadline.
+    /// Returns whether a job passes the service's checks on paper: the policy admits it, and its
+    /// probability of keeping the deadline is high enough.
     fn would_admit(&mut self, spec: &JobSpec, forecast: &Distribution, floor: u32) -> bool {
         if spec.procs == 0 || spec.estimate <= Span::ZERO {
             return false;
@@ -322,7 +321,7 @@ impl ShadowPolicy {
         finish.is_some_and(|finish| finish <= due + Span::TICK)
     }
 
-    /// Its user took a job back: under both, and so it counts under neither.
+    /// Cancels a job under both policies, so that it counts under neither.
     fn withdraw(&mut self, key: TaskKey) {
         self.with_slot(key, |job| GateInput::Cancel { job });
         if let Some(pair) = self.jobs.get_mut(&key) {

@@ -4,46 +4,46 @@ use serde::{Deserialize, Serialize};
 use tollgate_model::outcome::DELAY_TOLERANCE;
 use tollgate_model::{Credits, Instant, Span};
 
-/// Sums over jobs that are over.
+/// Totals over finished jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShadowTotals {
-    /// Jobs that were let in or kept out.
+    /// Jobs that were admitted or rejected.
     pub submitted: u64,
-    /// Those of them that were let in.
+    /// Admitted jobs.
     pub accepted: u64,
-    /// Those of them that finished within their deadline, or had none and finished.
+    /// Jobs that finished within their deadline, or without having one.
     pub fulfilled: u64,
-    /// From submission to start of those, all together.
+    /// Total time from submission to start of the fulfilled jobs.
     pub wait: Span,
-    /// What they all would have paid at most.
+    /// Total of the jobs' maximum prices.
     pub budgets: Credits,
-    /// What was earned with them.
+    /// Total earnings.
     pub utility: Credits,
 }
 
-/// Two policies side by side, over the jobs that are over under both.
+/// Comparison of two policies, over the jobs that have finished under both.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyComparison {
-    /// The policy on paper.
+    /// The shadow policy.
     pub policy: String,
-    /// Since when it has been asked too.
+    /// The instant at which the shadow began.
     pub since: Instant,
     /// Jobs that run on paper.
     pub running: u32,
     /// Jobs that wait on paper.
     pub queued: u32,
-    /// What the policy that decides did with the jobs.
+    /// Totals of the real policy.
     pub real: ShadowTotals,
-    /// What the policy on paper would have done with them.
+    /// Totals of the shadow policy.
     pub paper: ShadowTotals,
-    /// Jobs of these that ended on paper when the forecast said, for nobody knows how long they
-    /// take: kept out by the policy that decides, or started earlier on paper.
+    /// Counted jobs whose end on paper came from the forecast, because their real run time was not
+    /// known: the real policy rejected them, or they started earlier on paper.
     pub by_forecast: u64,
-    /// Jobs that are not over yet under one of the two, and are in no sum.
+    /// Jobs that are unfinished under at least one of the policies, and in no total.
     pub undecided: u64,
 }
 
-/// What of a job is counted.
+/// The properties of a job that the totals use.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct JobTerms {
     pub(super) submit: Instant,
@@ -52,7 +52,7 @@ pub(super) struct JobTerms {
     pub(super) budget: Option<Credits>,
 }
 
-/// How a job fared under one policy.
+/// The outcome of a job under one policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct ShadowOutcome {
     pub(super) start: Option<Instant>,
@@ -60,19 +60,19 @@ pub(super) struct ShadowOutcome {
     pub(super) end: Option<ShadowEnd>,
 }
 
-/// How a job ended.
+/// The end of a job under one policy.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum ShadowEnd {
-    /// It was never let in.
+    /// The job was rejected.
     NotAdmitted,
-    /// It ran to its end.
+    /// The job ran to its end.
     Finished(Instant),
-    /// What it ran on vanished.
+    /// The job's nodes vanished.
     Lost,
 }
 
 impl ShadowTotals {
-    /// Counts a job that is over.
+    /// Adds a finished job.
     pub(super) fn add(&mut self, terms: &JobTerms, course: &ShadowOutcome, end: ShadowEnd) {
         self.submitted += 1;
         self.budgets += terms.budget.unwrap_or(Credits::ZERO);

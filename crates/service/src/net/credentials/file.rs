@@ -1,4 +1,4 @@
-//! Tokens on disk, in the words of the settings.
+//! The file of tokens, in the format of the configuration.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -40,33 +40,33 @@ pub enum UserRef {
     Name(String),
 }
 
-/// Why the file of tokens cannot be used.
+/// An error of the token file.
 #[derive(Debug, thiserror::Error)]
 pub enum CredentialFileError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("{}: cannot be read: {error}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
-    /// It is none.
+    /// The file is not valid TOML for tokens.
     #[error("{}: {error}", path.display())]
     Parse {
         /// The file.
         path: PathBuf,
-        /// Where and what.
+        /// The parse error with its location.
         error: Box<toml::de::Error>,
     },
-    /// It says what no token can be.
+    /// An entry is not a valid token.
     #[error("{}: token {place}: {what}", path.display())]
     Token {
         /// The file.
         path: PathBuf,
-        /// Which one, from 1.
+        /// Position of the entry, from 1.
         place: usize,
-        /// What is wrong.
+        /// Description of the problem.
         what: String,
     },
 }
@@ -79,10 +79,10 @@ struct TokenFile {
 }
 
 impl CredentialConfig {
-    /// What it says; `look_up` finds users by name.
+    /// Parses the entry; `look_up` finds users by name.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// A description of the invalid field.
     pub fn to_credential(
         &self,
         proof: ProofType,
@@ -123,7 +123,7 @@ impl From<&Credential> for CredentialConfig {
     }
 }
 
-/// The tokens in the file; none if it is not there.
+/// Returns the tokens in the file; none if the file does not exist.
 pub(super) fn read(path: &Path) -> Result<Vec<Credential>, CredentialFileError> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
@@ -151,7 +151,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Credential>, CredentialFileError> 
         .collect()
 }
 
-/// Writes all tokens, or none of them: whoever is killed meanwhile leaves the old file or the new.
+/// Replaces the file atomically: a crash leaves the old or the new file.
 pub(super) fn write(path: &Path, keys: &[Credential]) -> io::Result<()> {
     let body = TokenFile {
         tokens: keys.iter().map(CredentialConfig::from).collect(),

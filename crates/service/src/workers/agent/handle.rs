@@ -1,4 +1,4 @@
-//! What the service says.
+//! Handling of the service's messages.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use crate::workers::protocol::{
 };
 
 impl<E: Engine> WorkerAgent<E> {
-    /// Takes a word of the service.
+    /// Handles a message of the service.
     ///
     /// # Errors
-    /// If the connection is of no use any more.
+    /// If the connection is to be given up.
     pub fn on_frame(
         &mut self,
         frame: WorkerFrame<ServerMessage>,
@@ -56,7 +56,7 @@ impl<E: Engine> WorkerAgent<E> {
         Ok(())
     }
 
-    /// The service has heard what was said with this number.
+    /// Records that the service has acknowledged the message with this number.
     fn extend_lease(&mut self, number: u64) {
         while let Some(&(said, at)) = self.unanswered.front() {
             if said > number {
@@ -90,7 +90,7 @@ impl<E: Engine> WorkerAgent<E> {
             return Ok(());
         }
         self.stage = AgentStage::Registered;
-        // The hello was heard.
+        // The welcome acknowledges the hello.
         self.extend_lease(0);
         let running = self.running().map_err(|error| engine_failed(&error))?;
         let capacity = self.engine.as_mut().map(Engine::capacity);
@@ -113,13 +113,14 @@ impl<E: Engine> WorkerAgent<E> {
         kept.map_err(|error| reconnect(&format!("what has to be remembered cannot be: {error}")))
     }
 
-    /// The offer was taken: a new life begins, with nothing running. It is remembered before anything
-    /// is started in it.
+    /// Begins a new incarnation with nothing running, after the service took the offer. It is
+    /// stored before anything is started in it.
     fn start_incarnation(&mut self, epoch: u32) -> Result<(), DisconnectReason> {
         self.state.incarnation = epoch;
         self.write_state()?;
         self.stage = AgentStage::Registered;
-        // The service counts from when it took the offer. Beats before that were not about this life.
+        // The service counts from when it took the offer. Earlier heartbeats were not about this
+        // incarnation.
         self.lease_start = self.offered_at;
         self.renew_lease();
         self.unanswered.clear();
@@ -138,11 +139,11 @@ impl<E: Engine> WorkerAgent<E> {
             ));
         }
         if self.is_out_of_lease(now) {
-            // It may be old, and its sender may have given this worker up since.
+            // The message may be old, and the service may have given this worker up since.
             return Err(reconnect("the service was silent for too long"));
         }
         match word {
-            // What is not started ends with the life.
+            // An attempt that is not started ends with the incarnation.
             ServerMessage::Start(_) if self.departure != DeparturePhase::Staying => {}
             ServerMessage::Start(charges) => self.queue_launches(charges),
             ServerMessage::SetShares(shares) => {

@@ -1,4 +1,4 @@
-//! What the engine is told, in the order in which the service said it.
+//! Commands to the engine, in the order of the service's messages.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::{ENGINE_RETRY_DELAY, WorkerAgent, is_retryable};
 use crate::engine_convert;
 use crate::workers::protocol::WorkerLaunch;
 
-/// An order.
+/// A command to the engine.
 #[derive(Clone, Debug)]
 pub(super) enum EngineCommand {
     Start(Vec<WorkerLaunch>),
@@ -19,7 +19,8 @@ pub(super) enum EngineCommand {
 }
 
 impl<E: Engine> WorkerAgent<E> {
-    /// Carries out what can be, until the engine cannot be asked; that is tried again.
+    /// Carries out the commands until the engine cannot be asked. A failed command is tried again
+    /// later.
     pub(super) fn run_pending(&mut self, now: Duration, at: Instant) {
         if self.retry.is_some_and(|retry| now < retry) {
             return;
@@ -59,7 +60,7 @@ impl<E: Engine> WorkerAgent<E> {
         self.engine.as_mut().map_or(Ok(()), ask)
     }
 
-    /// What no engine could start has ended without having run.
+    /// Starts attempts. An attempt that no engine could start has ended without having run.
     fn start(&mut self, charges: Vec<WorkerLaunch>, at: Instant) -> Result<(), EngineError> {
         let mut launches = Vec::new();
         let mut unfit = Vec::new();
@@ -78,7 +79,7 @@ impl<E: Engine> WorkerAgent<E> {
         };
         match started {
             Err(error) if is_retryable(&error) => return Err(error),
-            // One of them is at fault, and none was started.
+            // One of the launches is at fault, and none was started.
             Err(_) => {
                 for launch in launches {
                     match self.try_engine(|engine| engine.start(std::slice::from_ref(&launch))) {
@@ -99,7 +100,7 @@ impl<E: Engine> WorkerAgent<E> {
         Ok(())
     }
 
-    /// The launch as it is here: with a user of this host.
+    /// Returns the launch specification with a user of this host.
     fn launch(&self, charge: WorkerLaunch) -> Result<LaunchSpec, (&'static str, String)> {
         let user = (self.config.resolve_owner)(&charge.owner).map_err(|why| ("user", why))?;
         let mut launch = charge.launch;

@@ -21,7 +21,7 @@ impl FrameSink for RecordingSink {
     }
 }
 
-/// A service and one connection of a worker.
+/// A service with one worker connection.
 struct TestSession {
     pool: WorkerPool<SimEngine>,
     sink: RecordingSink,
@@ -57,7 +57,7 @@ impl TestSession {
         }
     }
 
-    /// Says something as the worker, and gives what is answered.
+    /// Sends a message as the worker, and returns the answers.
     fn exchange(&mut self, epoch: u32, word: WorkerMessage) -> Vec<ServerMessage> {
         self.seq += 1;
         let seq = self.seq;
@@ -142,7 +142,7 @@ fn who_is_strange_is_refused() {
     assert!(!other(|hello| hello.service = Some("this".to_owned())));
 }
 
-/// A worker that works, in its first life.
+/// Returns a session with a worker in its first incarnation, ready to run attempts.
 fn registered_worker() -> (TestSession, Gate) {
     let mut talk = TestSession::new(JobOwners::Own("ann".to_owned()));
     talk.exchange(0, WorkerMessage::Hello(hello("ann")));

@@ -1,5 +1,5 @@
-//! Which policies are worth a look: those that no other beats in energy, in good tasks lost and in
-//! overhead at once.
+//! The frontier of policies: the policies that no other policy beats in energy, in good tasks lost
+//! and in overhead at once.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ struct FrontierCandidate {
     overhead_min: f64,
 }
 
-/// By set: both pictures, and the table of those that are not dominated.
+/// Returns, by set, both charts and the table of the policies that are not dominated.
 pub(super) fn charts(results: &StudyResults) -> Vec<WorldChart> {
     let sets = 0..results.experiment().sets.len();
     sets.flat_map(|set| of_set(results, set)).collect()
@@ -70,9 +70,9 @@ fn of_set(results: &StudyResults, set: usize) -> Vec<WorldChart> {
     ]
 }
 
-/// Of those that no other beats, by how many good tasks they lose - none, some, some tens, and so
-/// on -, the one with the least energy and the one with the least overhead: those that are shown by
-/// number. Then the others.
+/// Splits the policies that no other beats into numbered policies and the rest. The policies are
+/// grouped by the number of good tasks that they lose: none, some, some tens, and so on. In each
+/// group, the policy with the least energy and the policy with the least overhead are numbered.
 fn split_numbered<'c>(
     best: &[&'c FrontierCandidate],
 ) -> (Vec<&'c FrontierCandidate>, Vec<&'c FrontierCandidate>) {
@@ -97,14 +97,14 @@ impl FrontierCandidate {
         [self.energy_mwh, self.lost, self.overhead_min]
     }
 
-    /// Nowhere worse, and somewhere better.
+    /// Returns whether the policy is nowhere worse, and somewhere better.
     fn dominates(&self, other: &Self) -> bool {
         let pairs = self.axes().into_iter().zip(other.axes());
         pairs.clone().all(|(own, its)| own <= its) && pairs.clone().any(|(own, its)| own < its)
     }
 }
 
-/// Every policy and setting that was run in a set, once, the most frugal first.
+/// Returns every policy and setting that was run in a set, once, in ascending order of energy.
 fn candidates(results: &StudyResults, set: usize) -> Vec<FrontierCandidate> {
     let experiment = results.experiment();
     let mut found: BTreeMap<String, FrontierCandidate> = BTreeMap::new();
@@ -131,14 +131,14 @@ fn candidates(results: &StudyResults, set: usize) -> Vec<FrontierCandidate> {
     candidates
 }
 
-/// The policy at a place, with its settings in their places.
+/// Returns the policy at a point, with its settings filled in.
 fn words(experiment: &Experiment, at: ExperimentPoint) -> String {
     let values = values(experiment, at);
     let words = &experiment.markets[at.market].policies[at.policy];
     substitute_parameters(words, &values).expect("the experiment was checked")
 }
 
-/// The settings at a place.
+/// Returns the settings at a point.
 pub(super) fn values(experiment: &Experiment, at: ExperimentPoint) -> ParameterValues {
     let model: &dyn WorldModel = &super::CampusWorld;
     let scenario = &experiment.scenarios[at.scenario];
@@ -154,7 +154,8 @@ fn mean(results: &StudyResults, at: ExperimentPoint, name: &str) -> Option<f64> 
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// The families of policies as clouds, then those that no other beats, some with their numbers.
+/// Returns the families of policies as clouds, then the policies that no other beats, some with
+/// their numbers.
 fn series(
     candidates: &[FrontierCandidate],
     named: &[&FrontierCandidate],

@@ -1,4 +1,4 @@
-//! What the paper shows of its record of 2010, of the campus as it stands here: Table II and
+//! The paper's statistics of its record of 2010, computed for the simulated campus: Table II and
 //! Figures 2 to 4.
 
 use tollgate_model::Span;
@@ -12,7 +12,7 @@ use crate::experiment::Experiment;
 use crate::metric::RunMetric;
 use crate::results::{ExperimentPoint, StudyResults};
 
-/// The set whose first seed is shown: the one with losses, or else the first.
+/// Returns the set whose first seed is shown: the set with losses, or else the first.
 fn shown(experiment: &Experiment) -> Option<(usize, ExperimentPoint)> {
     let at = |set| ExperimentPoint {
         set,
@@ -27,7 +27,7 @@ fn shown(experiment: &Experiment) -> Option<(usize, ExperimentPoint)> {
     Some((set, at(set)))
 }
 
-/// Table II of every set, then Figures 2 to 4.
+/// Returns Table II of every set, then Figures 2 to 4.
 pub(super) fn charts(results: &StudyResults) -> Vec<WorldChart> {
     let experiment = results.experiment();
     let mut charts: Vec<WorldChart> = (0..experiment.sets.len())
@@ -39,7 +39,7 @@ pub(super) fn charts(results: &StudyResults) -> Vec<WorldChart> {
     charts
 }
 
-/// Whether a policy never gives a task up.
+/// Returns whether a policy never gives a task up.
 fn retries_forever(words: &str) -> bool {
     policies(words).is_ok_and(|policies| {
         let retry = policies.retry;
@@ -48,7 +48,7 @@ fn retries_forever(words: &str) -> bool {
     })
 }
 
-/// Table II: what every select policy comes to if tasks are tried again for ever.
+/// Returns Table II: the results of every select policy if tasks are retried for ever.
 fn baseline(results: &StudyResults, set: usize) -> Option<WorldChart> {
     let experiment = results.experiment();
     let first =
@@ -89,7 +89,7 @@ fn baseline(results: &StudyResults, set: usize) -> Option<WorldChart> {
     })
 }
 
-/// The columns of Table II, with the decimals that are shown.
+/// The columns of Table II, with the number of decimals.
 const TABLE: [(&str, usize); 4] = [
     ("overhead_min", 2),
     ("energy_mwh", 2),
@@ -118,13 +118,13 @@ fn estimate(
     })
 }
 
-/// What is counted of one kind of task.
+/// The statistics of one kind of task.
 struct EvictedTasks {
     name: &'static str,
     tasks: Vec<TaskEvictions>,
 }
 
-/// How a task fared: evictions, and the time held in vain.
+/// The evictions of a task, and the time that it held computers in vain.
 type TaskEvictions = (u32, Span);
 
 fn figures(experiment: &Experiment, set: &str, at: ExperimentPoint) -> Vec<WorldChart> {
@@ -203,7 +203,7 @@ fn figures(experiment: &Experiment, set: &str, at: ExperimentPoint) -> Vec<World
     ]
 }
 
-/// The time held in vain by tasks with at least so many evictions.
+/// Returns the time held in vain by tasks with at least n evictions, for each n.
 fn wasted_time(tasks: &[TaskEvictions]) -> Vec<[f64; 2]> {
     let mut sorted = tasks.to_vec();
     sorted.sort_unstable();
@@ -227,10 +227,10 @@ fn wasted_time(tasks: &[TaskEvictions]) -> Vec<[f64; 2]> {
     points
 }
 
-/// Beyond so many evictions tasks are few and far between.
+/// Maximum number of evictions that is shown; tasks with more are few.
 const MAX_EVICTIONS_SHOWN: usize = 40;
 
-/// How many tasks have so many evictions.
+/// Returns the number of tasks with n evictions, for each n.
 fn histogram(tasks: &[TaskEvictions]) -> Vec<[f64; 2]> {
     let mut counts = [0u32; MAX_EVICTIONS_SHOWN];
     for &(evictions, _) in tasks {
@@ -242,7 +242,7 @@ fn histogram(tasks: &[TaskEvictions]) -> Vec<[f64; 2]> {
     (0..).map(f64::from).zip(heights).map(Into::into).collect()
 }
 
-/// How many intervals between users are at most so long, at 200 places.
+/// Returns the cumulative share of intervals between users by length, in %, at 200 points.
 fn idle_times(campus: &CampusEnvironment) -> Vec<[f64; 2]> {
     const PLACES: usize = 200;
     let mut gaps: Vec<Span> = campus.sessions().gaps().collect();

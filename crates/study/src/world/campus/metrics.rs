@@ -1,4 +1,4 @@
-//! From a year to its figures.
+//! The metrics of a year on the campus.
 
 use tollgate_model::{Energy, Span};
 use tollgate_sim::campus::retry::{RetryPolicy, RetryRule};
@@ -6,7 +6,7 @@ use tollgate_sim::campus::{CampusMetrics, CampusPolicies};
 
 use crate::world::WorldMetric;
 
-/// What is measured of a year.
+/// The metrics of a year.
 pub(super) const METRICS: &[WorldMetric] = &[
     quantity("energy_mwh", "energy for tasks", Some("MWh")),
     quantity("overhead_min", "mean overhead of good tasks", Some("min")),
@@ -72,7 +72,7 @@ const fn quantity(
     }
 }
 
-/// What a year is compared with in the same environment, where that means something.
+/// The baselines of a year in the same environment, for metrics that have one.
 pub(super) struct ComparisonBaselines<T> {
     same_select: Option<T>,
     same_retry: Option<T>,
@@ -80,11 +80,11 @@ pub(super) struct ComparisonBaselines<T> {
     dedicated: Option<T>,
 }
 
-/// The combination of the paper's conclusion, with the best of the machine choices beyond it.
+/// The combination of the paper's conclusion, with the best machine selection beyond the paper.
 const DEDICATED: &str = "d1:100,90h,3+n2/c5";
 
 impl ComparisonBaselines<CampusPolicies> {
-    /// The policies with which `policies` are compared.
+    /// Returns the policies with which `policies` are compared.
     pub(super) fn to(policies: &CampusPolicies) -> Self {
         let CampusPolicies { retry, select } = policies;
         let named = |text: &str| super::policies(text).expect("it is written here");
@@ -106,7 +106,7 @@ impl ComparisonBaselines<CampusPolicies> {
     }
 }
 
-/// Returns how many evictions a policy bears that has this one limit and nothing else.
+/// Returns the maximum number of evictions if a policy has this limit and nothing else.
 fn limit_on_evictions(retry: &RetryPolicy) -> Option<u32> {
     match retry.rules() {
         [RetryRule::Evictions { max: most, .. }]
@@ -129,7 +129,7 @@ impl<T> ComparisonBaselines<T> {
     }
 }
 
-/// The quantities of a year, in order; `price` is that of a kilowatt hour, 0 if there is none.
+/// Returns the metrics of a year, in order; `price` is that of a kilowatt hour, 0 without a price.
 pub(super) fn metrics(
     tally: &CampusMetrics,
     with: &ComparisonBaselines<CampusMetrics>,

@@ -1,15 +1,16 @@
-//! The settings of the campus, with how each is made.
+//! The settings of the campus, with the function that applies each.
 
 use tollgate_model::{Power, Span, Watts};
 use tollgate_sim::campus::CampusConfig;
 
 use crate::world::{ParameterValues, WorldParameter};
 
-/// How a value becomes part of the settings of the campus.
+/// A function that applies a value to the settings of the campus.
 type ParameterSetter = fn(&mut CampusConfig, f64);
 
-/// A table of settings: key, meaning, default, range, `whole` or `real`, and how it is set; those
-/// of policies are set nowhere, but stand in the words of policies.
+/// Expands a table of settings: key, meaning, default, range, `whole` or `real`, and the function
+/// that applies the value. Settings of policies have no such function: they occur in the text of
+/// policies.
 macro_rules! knobs {
     ($($kind:ident $key:literal $meaning:literal $default:literal $low:literal..$high:literal
         $number:ident $($set:expr)?;)*) => {
@@ -121,7 +122,7 @@ knobs! {
         |s, v| s.dedicated.asleep = Watts(v);
 }
 
-/// Half of all computers are normal ones.
+/// Applies `set` to the normal computers, which are half of all computers.
 fn normal(settings: &mut CampusConfig, set: impl Fn(&mut Power)) {
     settings.power[..2].iter_mut().for_each(set);
 }
@@ -130,7 +131,7 @@ fn minutes(value: f64) -> Span {
     Span::from_secs_f64(60.0 * value)
 }
 
-/// The campus with these values; seed and scale are as they are by default.
+/// Returns the campus with these values, and the default seed and scale.
 pub(super) fn settings(values: &ParameterValues) -> CampusConfig {
     let mut settings = CampusConfig::default();
     for (knob, set) in KNOBS.iter().zip(SET) {

@@ -1,4 +1,4 @@
-//! Pictures of the paper that show no measure over a setting.
+//! The charts of the paper that do not show a measure over a setting.
 
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
@@ -11,13 +11,13 @@ use crate::chart::{ChartSeries, SeriesKind, WorldChart};
 use crate::results::StudyResults;
 use crate::world::ParameterValues;
 
-/// Who is compared in the pictures: nobody, the paper, and what the product does.
+/// The compared policies: no moves, the paper's policy, and the product's policy.
 const COMPARED: [&str; 3] = ["none", "paper", "marginal"];
 
-/// How wide the bins of Figures 7 and 8 are, in user jobs.
+/// Width of the bins of Figures 7 and 8, in user jobs.
 const BIN: f64 = 10_000.0;
 
-/// All of them, for the first seed and the first setting of the experiment.
+/// Returns all charts, for the first seed and the first setting of the experiment.
 pub(super) fn all(results: &StudyResults) -> Vec<WorldChart> {
     let experiment = results.experiment();
     let (set, scenario) = (&experiment.sets[0], &experiment.scenarios[0]);
@@ -38,7 +38,7 @@ pub(super) fn all(results: &StudyResults) -> Vec<WorldChart> {
     charts
 }
 
-/// Figure 5: a proxy that has not waited as long as is usual there.
+/// Draws Figure 5: a proxy that has waited less than is usual at its site.
 fn early_dispatch() -> WorldChart {
     let points = (1..=7).map(|waited| [f64::from(waited), probability(7.0, f64::from(waited), 0)]);
     let points = points.take_while(|[waited, _]| *waited < 7.0);
@@ -54,7 +54,8 @@ fn early_dispatch() -> WorldChart {
     }
 }
 
-/// Figure 6: one that has, by how many run already.
+/// Draws Figure 6: a proxy that has waited at least as long as is usual, by the number of running
+/// proxies.
 fn due_dispatch() -> WorldChart {
     let points = (0..=10).map(|running| [f64::from(running), probability(7.0, 7.0, running)]);
     WorldChart {
@@ -95,14 +96,14 @@ fn histogram(id: &str, policy: &str, runs: &[FederationOutcome]) -> WorldChart {
 
 const HEADING: &str = "Throughput over runs";
 
-/// The cumulative curves of Figures 7 and 8 in one picture.
+/// Returns the cumulative curves of Figures 7 and 8 in one chart.
 fn cumulative(runs: &[Vec<FederationOutcome>]) -> WorldChart {
     let curve = |(policy, runs): (&&str, &Vec<FederationOutcome>)| {
         let jobs = sorted(runs);
         let all = jobs.len() as f64;
         let points = (1..).zip(&jobs);
         let points = points.map(|(place, jobs)| [jobs / 1000.0, f64::from(place) / all * 100.0]);
-        // A point in 200 shows the curve; the last one closes it.
+        // About 200 points show the curve; the last point closes it.
         let every = jobs.len().div_ceil(200);
         let kept = points.enumerate();
         let kept = kept.filter(|(at, _)| at % every == 0 || at + 1 == jobs.len());
@@ -124,7 +125,7 @@ fn cumulative(runs: &[Vec<FederationOutcome>]) -> WorldChart {
     }
 }
 
-/// Figure 9: four sites of equal speed, a round every five minutes for a day.
+/// Draws Figure 9: four sites of equal speed, one round every five minutes for a day.
 fn distribution(values: &ParameterValues, policy: &str) -> WorldChart {
     let day = FederationConfig {
         sites: 4,

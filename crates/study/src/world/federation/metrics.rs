@@ -1,10 +1,10 @@
-//! From the runs of an experiment to its figures.
+//! The metrics of an experiment with pilots at several sites.
 
 use tollgate_sim::federation::FederationOutcome;
 
 use crate::world::WorldMetric;
 
-/// What is measured over the runs of an experiment.
+/// The metrics over the runs of an experiment.
 pub(super) const METRICS: &[WorldMetric] = &[
     quantity(
         "user_jobs_mean",
@@ -62,7 +62,7 @@ const fn quantity(
     }
 }
 
-/// The quantities of runs `with` moves, and `without` in the same environments.
+/// Returns the metrics of runs `with` moves, and `without` in the same environments.
 pub(super) fn metrics(
     with: &[FederationOutcome],
     without: &[FederationOutcome],
@@ -89,14 +89,14 @@ pub(super) fn metrics(
         a_run(|run| run.moves),
         a_run(|run| run.dispatched),
     ];
-    // A single run has no deviation, one in which nothing is ever dispatched no gain.
+    // A single run has no deviation; a run in which nothing is dispatched has no gain.
     figures
         .into_iter()
         .map(|figure| Some(figure).filter(|figure| figure.is_finite()))
         .collect()
 }
 
-/// User jobs of runs, the fewest first.
+/// Returns the user jobs of runs in ascending order.
 pub(super) fn sorted(runs: &[FederationOutcome]) -> Vec<f64> {
     let mut jobs: Vec<f64> = runs.iter().map(|run| run.user_jobs).collect();
     jobs.sort_by(f64::total_cmp);
@@ -107,8 +107,8 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// The value that `percent` of sorted values stay below, by linear interpolation between the two
-/// nearest ranks.
+/// Returns the value that `percent` of sorted values stay below, by linear interpolation between
+/// the two nearest ranks.
 fn percentile(sorted: &[f64], percent: f64) -> f64 {
     let rank = percent / 100.0 * (sorted.len() - 1) as f64;
     let below = rank.floor() as usize;

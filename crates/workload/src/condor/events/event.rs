@@ -20,13 +20,15 @@ pub(super) const UNSUSPENDED: u16 = 11;
 pub(super) const HELD: u16 = 12;
 pub(super) const RECONNECT_FAILED: u16 = 24;
 
-/// Dates without a year begin in this one, which has a 29th of February.
+/// The year in which dates without a year begin; it has a 29th of February.
 const FIRST_YEAR: i64 = 2000;
 
-/// Months that go back by more than so many are those of the next year.
+/// A date whose month is earlier than the previous one by more than this many months is in the next
+/// year.
 const MONTHS_BACK: i64 = 6;
 
-/// Which job an event is of: cluster and process. Those of nodes of a parallel job count as its.
+/// The cluster and process of a job. Events of the nodes of a parallel job count as events of the
+/// job.
 pub(super) type CondorJobId = (u64, u64);
 
 /// An event.
@@ -34,7 +36,7 @@ pub(super) struct CondorEvent<'a> {
     pub(super) code: u16,
     pub(super) id: CondorJobId,
     pub(super) time: Instant,
-    /// What stands behind the time, and in the lines after it.
+    /// The text after the time, and the lines after it.
     pub(super) body: &'a [u8],
 }
 
@@ -60,7 +62,7 @@ impl<'a> CondorEvent<'a> {
         })
     }
 
-    /// The lines of the event; the first is what stands behind the time.
+    /// Returns the lines of the event; the first is the text after the time.
     pub(super) fn lines(&self) -> impl Iterator<Item = &'a [u8]> {
         self.body
             .split(|&byte| byte == b'\n')
@@ -81,7 +83,7 @@ fn word(text: &[u8]) -> (&[u8], &[u8]) {
     (word, rest.trim_ascii_start())
 }
 
-/// From dates to instants; keeps the year where dates have none.
+/// A converter from dates to instants, which tracks the year of dates without a year.
 #[derive(Default)]
 pub(super) struct EventCalendar {
     years: i64,
@@ -91,7 +93,7 @@ pub(super) struct EventCalendar {
 }
 
 impl EventCalendar {
-    /// What had to be assumed, once.
+    /// Returns the assumptions that were made, each once.
     pub(super) fn take_notes(&mut self) -> Vec<Finding> {
         std::mem::take(&mut self.notes)
     }

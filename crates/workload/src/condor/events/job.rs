@@ -1,4 +1,4 @@
-//! What the events of one job add up to.
+//! The state of one job, accumulated from its events.
 
 use tollgate_model::{Bytes, Instant, Span};
 
@@ -21,9 +21,9 @@ pub(super) struct CondorEventJob {
     /// The line of its submission.
     pub(super) line: u64,
     attempts: Vec<TraceAttempt>,
-    /// Since when it runs, if it does.
+    /// Start of the current attempt, if the job runs.
     running: Option<Instant>,
-    /// The latest event.
+    /// Time of the latest event.
     latest: Instant,
     procs: Option<u32>,
     cpu_time: Option<Span>,
@@ -33,7 +33,7 @@ pub(super) struct CondorEventJob {
 }
 
 impl CondorEventJob {
-    /// A job that was submitted at `submit`, as `line` says.
+    /// Creates a job that was submitted at `submit`; `line` is the line of its submission.
     pub(super) fn new(submit: Instant, line: u64, notes: Vec<Finding>) -> Self {
         Self {
             submit,
@@ -49,7 +49,7 @@ impl CondorEventJob {
         }
     }
 
-    /// Takes an event, and tells how the job ended if it did.
+    /// Applies an event and returns the final status of the job if the event ended it.
     pub(super) fn apply(&mut self, event: &CondorEvent<'_>) -> Option<TraceStatus> {
         let now = self.monotonic_time(event.time);
         self.measure(event);
@@ -82,7 +82,7 @@ impl CondorEventJob {
         None
     }
 
-    /// What became of the job.
+    /// Returns the record of the job.
     pub(super) fn into_record(
         mut self,
         id: CondorJobId,
@@ -118,7 +118,7 @@ impl CondorEventJob {
         }
     }
 
-    /// How long the job ran since it last lost its work.
+    /// Returns how long the job ran since it last lost its work.
     fn runtime(&self) -> Span {
         let Some((last, before)) = self.attempts.split_last() else {
             return NEVER_RAN;
@@ -127,7 +127,7 @@ impl CondorEventJob {
         kept.fold(last.span(), |sum, attempt| sum + attempt.span())
     }
 
-    /// The time of an event, which is not before the one that it follows.
+    /// Returns the time of an event, which is not before the previous event.
     fn monotonic_time(&mut self, time: Instant) -> Instant {
         if time < self.latest {
             self.notes.push(Finding::TimeWentBack);
@@ -142,7 +142,8 @@ impl CondorEventJob {
         }
     }
 
-    /// The job is taken off its computer; if it was suspended there, that is how it ended.
+    /// Ends the attempt with the reason `ended`, since the job left its computer. If the job was
+    /// suspended there, `ended` replaces the reason of its last attempt.
     fn vacate(&mut self, end: Instant, ended: TraceAttemptEnd) {
         let was_running = self.running.is_some();
         self.stop(end, ended);
@@ -185,7 +186,7 @@ impl CondorEventJob {
     }
 }
 
-/// Whether the work was saved is said in the first line, between parentheses.
+/// Parses from the first line, between parentheses, whether the work was saved.
 fn eviction_end(event: &CondorEvent<'_>) -> TraceAttemptEnd {
     match event
         .lines()
@@ -211,7 +212,7 @@ fn exit(event: &CondorEvent<'_>) -> TraceStatus {
     TraceStatus::Unknown
 }
 
-/// The sum of `Usr 0 00:00:06, Sys 0 00:00:01`: days and times of day.
+/// Parses the sum of `Usr 0 00:00:06, Sys 0 00:00:01`: days and times of day.
 fn usage_times(text: &[u8]) -> Option<Span> {
     let text = std::str::from_utf8(text).ok()?;
     let (user, system) = text.split_once(',')?;
@@ -222,8 +223,8 @@ fn usage_times(text: &[u8]) -> Option<Span> {
     Some(span(user, "Usr")? + span(system, "Sys")?)
 }
 
-/// The name and the figures of a row of the table of resources: used (which may be missing), asked
-/// for, allocated.
+/// Parses the name and the values of a row of the table of resources: used (which may be missing),
+/// requested, allocated.
 fn resource(line: &[u8]) -> Option<(&[u8], Vec<&[u8]>)> {
     let at = memchr::memchr(b':', line)?;
     let figures = line[at + 1..].split(u8::is_ascii_whitespace);

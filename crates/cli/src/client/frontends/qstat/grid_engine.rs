@@ -1,4 +1,4 @@
-//! Jobs as Grid Engine lists them.
+//! The job lists of Grid Engine.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ use tollgate_service::api::types::JobDetails;
 use super::{QstatOptions, escape_xml, truncate, user_name};
 use crate::client::frontends::job_id::SERVER_NAME;
 
-/// Running, waiting, or held.
+/// Returns the state: running, waiting or held.
 fn state(job: &JobDetails) -> &'static str {
     match job.state.as_str() {
         "running" => "r",
@@ -118,7 +118,7 @@ fn write_xml(out: &mut impl Write, jobs: &[JobDetails]) -> io::Result<()> {
     writeln!(out, "</job_info>")
 }
 
-/// Which tasks of an array, if it is one.
+/// Returns the tasks of an array. Empty for a single job.
 fn tasks(job: &JobDetails) -> String {
     match (&job.array, job.task) {
         (_, Some(task)) => task.to_string(),
@@ -127,7 +127,7 @@ fn tasks(job: &JobDetails) -> String {
     }
 }
 
-/// When it was started, or else handed in.
+/// Formats the time of the start, or else of the submission.
 fn date(job: &JobDetails, format: &str) -> String {
     let at = job.started_at.as_ref().unwrap_or(&job.submitted_at);
     let Ok(read) = at.parse::<Timestamp>() else {

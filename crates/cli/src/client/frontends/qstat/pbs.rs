@@ -1,4 +1,4 @@
-//! Jobs as PBS and Torque list them.
+//! The job lists of PBS and Torque.
 
 use std::io::{self, Write};
 
@@ -10,12 +10,12 @@ use super::{QstatOptions, escape_xml, truncate, user_name, write_all};
 use crate::client::frontends::FrontendDialect;
 use crate::client::frontends::job_id::{self, SERVER_NAME};
 
-/// A letter for a state: queued, running, held, completed.
+/// Returns the letter of a state: queued, running, held or completed.
 fn letter(job: &JobDetails) -> char {
     match job.state.as_str() {
         "running" => 'R',
         "queued" => 'Q',
-        // For others or for its user.
+        // PBS shows H both for a user hold and for a dependent job.
         "held" | "dependent" => 'H',
         _ => 'C',
     }
@@ -34,7 +34,7 @@ pub(super) fn write(
     }
 }
 
-/// `qstat -B`: the one server.
+/// Writes `qstat -B`, which lists the single server.
 pub(super) fn write_server(out: &mut impl Write) -> io::Result<()> {
     write_all(
         out,
@@ -69,7 +69,7 @@ fn write_table(out: &mut impl Write, jobs: &[JobDetails]) -> io::Result<()> {
     Ok(())
 }
 
-/// What PBS calls attributes, in its order.
+/// Returns the attributes of a job in the names and the order of PBS.
 fn attributes(job: &JobDetails) -> Vec<(&'static str, String)> {
     let mut attributes = vec![
         ("Job_Name", job.name.clone()),
@@ -95,7 +95,8 @@ fn attributes(job: &JobDetails) -> Vec<(&'static str, String)> {
     attributes
 }
 
-/// The exit code of a job that is over; one that never ran to its end has PBS's for that.
+/// Returns the exit code of a finished job. A job that did not run to its end has PBS's code for
+/// that case.
 fn exit_status(job: &JobDetails) -> Option<i32> {
     match job.state.as_str() {
         "finished" => job.exit_code.map(i32::from),
@@ -120,7 +121,7 @@ fn write_full(out: &mut impl Write, job: &JobDetails) -> io::Result<()> {
     writeln!(out)
 }
 
-/// One line, as Torque writes it.
+/// Writes the jobs as XML on one line, like Torque.
 fn write_xml(out: &mut impl Write, jobs: &[JobDetails]) -> io::Result<()> {
     let mut text = String::from("<Data>");
     for job in jobs {
@@ -140,7 +141,7 @@ fn write_xml(out: &mut impl Write, jobs: &[JobDetails]) -> io::Result<()> {
     writeln!(out, "{text}</Data>")
 }
 
-/// As PBS writes it with `-F json`.
+/// Writes the jobs as JSON, like PBS with `-F json`.
 fn write_json(out: &mut impl Write, jobs: &[JobDetails]) -> io::Result<()> {
     let mut all = serde_json::Map::new();
     for job in jobs {
@@ -157,7 +158,7 @@ fn write_json(out: &mut impl Write, jobs: &[JobDetails]) -> io::Result<()> {
     writeln!(out)
 }
 
-/// Seconds since it was started, or that it took.
+/// Returns the seconds since the start of the job, or its run time if it has ended.
 fn used_s(job: &JobDetails) -> f64 {
     let read = |at: &Option<String>| at.as_ref().and_then(|at| at.parse::<Timestamp>().ok());
     let Some(start) = read(&job.started_at) else {
@@ -173,7 +174,7 @@ fn clock(secs: f64) -> String {
     format!("{hours:02}:{minutes:02}:{:02}", secs % 60)
 }
 
-/// `Sat Nov 21 15:30:00 2026`.
+/// Formats an instant as in `Sat Nov 21 15:30:00 2026`.
 fn date(at: &str) -> String {
     let Ok(read) = at.parse::<Timestamp>() else {
         return at.to_owned();

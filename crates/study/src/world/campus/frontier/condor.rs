@@ -1,14 +1,14 @@
-//! A retry policy as the lines of an HTCondor configuration.
+//! Translation of a retry policy to an HTCondor configuration.
 //!
-//! A job that waits (`JobStatus == 1`) and was started so often (`NumShadowStarts`) was evicted as
-//! often; `RemoteWallClockTime` is how long it has held computers until then.
+//! A waiting job (`JobStatus == 1`) was evicted as often as it was started (`NumShadowStarts`);
+//! `RemoteWallClockTime` is the time that it has held computers so far.
 
 use tollgate_model::Span;
 use tollgate_sim::campus::retry::{
     DedicatedPool, EvictionFilter, RetryPolicy, RetryRule, WhenFull,
 };
 
-/// The lines, or why there are none.
+/// Returns the lines of the configuration, or the reason for their absence.
 pub(super) fn setting(retry: &RetryPolicy) -> String {
     let waiting: Option<Vec<String>> = retry.rules().iter().map(limit_expression).collect();
     let Some(mut tests) = waiting else {
@@ -37,7 +37,7 @@ pub(super) fn setting(retry: &RetryPolicy) -> String {
     }
 }
 
-/// When a rule has had enough of a job that waits.
+/// Returns the condition under which a rule gives a waiting job up.
 fn limit_expression(rule: &RetryRule) -> Option<String> {
     match *rule {
         RetryRule::Evictions { max: most, .. } => Some(format!("NumShadowStarts > {most}")),
@@ -64,9 +64,10 @@ fn ignores_causes(rule: &RetryRule) -> bool {
     }
 }
 
-/// Dedicated machines take what others have had enough of - and alone, if jobs wait for them.
+/// Returns the lines for dedicated machines, which run the jobs that the rules gave up. If these
+/// jobs wait while the pool is full, no desktop runs them.
 fn on_dedicated(dedicated: DedicatedPool, enough: &str) -> String {
-    // No desktop runs a job for as long, so the limit needs no word about where it runs.
+    // No desktop runs a job for as long, so the limit needs no condition on the machine.
     let kill = format!(
         "on dedicated machines: START = {enough}; \
          everywhere: SYSTEM_PERIODIC_REMOVE = JobStatus == 2 && {}",
@@ -82,7 +83,7 @@ fn running_for(longest: Span) -> String {
     format!("time() - JobCurrentStartDate > {}", secs(longest))
 }
 
-/// Whole seconds.
+/// Returns whole seconds.
 fn secs(span: Span) -> i64 {
     span.as_micros() / 1_000_000
 }
@@ -92,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_of_policy_has_its_lines_or_a_reason_why_not() {
+    fn every_policy_kind_has_condor_lines_or_a_reason() {
         let line = |words: &str| setting(&words.parse::<RetryPolicy>().unwrap());
         insta::assert_snapshot!(line("x0"), @"nothing to set");
         insta::assert_snapshot!(line("n1:6"), @"SYSTEM_PERIODIC_REMOVE = (JobStatus == 1 && (NumShadowStarts > 6))");
