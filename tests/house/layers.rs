@@ -109,7 +109,7 @@ pub(crate) fn layer(dir: &str) -> Option<usize> {
 }
 
 #[test]
-fn every_room_uses_only_rooms_above_it() {
+fn crates_use_only_higher_layers() {
     for (below, room) in CRATE_RULES.iter().enumerate() {
         for used in room.may_use {
             let above = layer(used).unwrap_or_else(|| panic!("{used} is no room"));
@@ -119,7 +119,7 @@ fn every_room_uses_only_rooms_above_it() {
 }
 
 #[test]
-fn pure_rooms_use_only_pure_rooms() {
+fn pure_crates_use_only_pure_crates() {
     for room in CRATE_RULES.iter().filter(|room| room.purity == Pure) {
         for used in room.may_use {
             let used = &CRATE_RULES[layer(used).expect("a room")];

@@ -97,14 +97,14 @@ mod tests {
     }
 
     #[test]
-    fn the_lowest_failure_is_the_answer() {
+    fn error_of_the_lowest_index_is_returned() {
         for n in [1, 2, 7, 40] {
             assert_eq!(run(n, &[5, 11]), (Err(5), (0..5).collect()));
         }
     }
 
     #[test]
-    fn a_sink_that_fails_ends_it() {
+    fn failing_sink_stops_the_run() {
         let done = run_in_order(
             9,
             threads(3),

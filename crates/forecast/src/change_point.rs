@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_floating_threshold_gets_used_to_noise() {
+    fn floating_threshold_adapts_to_noise() {
         let past = [100f64.ln(); 20];
         let odd = 300f64.ln();
         assert!(AlarmTriggers::default().alarm(&past, past[0], odd, || 0.5));

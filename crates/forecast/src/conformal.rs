@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_better_source_is_trusted() {
+    fn more_accurate_source_gets_more_weight() {
         let mut trust = SourceWeights::default();
         let proposals = [Some([1.0; N_LEVELS]), Some([9.0; N_LEVELS]), None, None];
         assert_eq!(trust.blend(&proposals), Some([5.0; N_LEVELS]));
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn an_offset_is_still_where_the_level_holds() {
+    fn offset_is_stable_where_the_level_holds() {
         let mut offsets = ConformalOffsets::default();
         // At level 0.90 one miss in ten moves the offset up as far as nine hits move it down.
         for job in 0..10 {
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn endless_misses_move_a_bound_only_so_far() {
+    fn offset_is_bounded_under_repeated_misses() {
         let mut offsets = ConformalOffsets::default();
         for _ in 0..10_000 {
             judge_all(&mut offsets, false);

@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_votes_give_the_lower_median() {
+    fn equal_weights_give_the_lower_median() {
         let votes = ExpertWeights::default();
         assert_eq!(votes.median(&said(&[5.0, 1.0, 3.0])), Some(3.0));
         assert_eq!(votes.median(&said(&[5.0, 1.0])), Some(1.0));
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn one_loss_moves_votes_as_stated() {
+    fn single_loss_updates_weights_as_documented() {
         let mut votes = ExpertWeights::default();
         votes.learn(&[Some(3.0); N_EXPERTS].map(|o| o), 3.0);
         assert_eq!(votes.leader(), 0);
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_huge_error_costs_no_more_than_two() {
+    fn loss_of_a_huge_error_is_capped_at_two() {
         let (mut near, mut far) = (ExpertWeights::default(), ExpertWeights::default());
         near.learn(&said(&[0.0, 2.0]), 0.0);
         far.learn(&said(&[0.0, 1e300]), 0.0);

@@ -243,7 +243,7 @@ mod tests {
         }
 
         #[test]
-        fn a_scan_finds_what_a_walk_finds(set in prop::collection::btree_set(0u32..5000, 0..400), limit in 0u32..97) {
+        fn scan_finds_the_same_entries_as_a_linear_walk(set in prop::collection::btree_set(0u32..5000, 0..400), limit in 0u32..97) {
             let mut blocks = BlockedList::default();
             for &n in &set {
                 blocks.insert(n);

@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_two_looks_share_colour_mark_or_dashes() {
+    fn styles_differ_in_colour_mark_and_dashes() {
         for (index, a) in STYLES.iter().enumerate() {
             for b in &STYLES[..index] {
                 assert!(a.0 != b.0 && a.1 != b.1 && a.2 != b.2, "{a:?} {b:?}");
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn looks_repeat() {
+    fn styles_repeat_after_the_last() {
         assert_eq!(
             SeriesStyle(1).mark((5.0, 5.0), 3.0),
             SeriesStyle(1 + SeriesStyle::COUNT).mark((5.0, 5.0), 3.0)

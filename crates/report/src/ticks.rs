@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_are_round_numbers() {
+    fn ticks_are_round_numbers() {
         assert_eq!(
             labels(0.0, 1.0, 6),
             ["0", "0.2", "0.4", "0.6", "0.8", "1.0"]
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn an_axis_that_ends_at_a_mark_has_it() {
+    fn tick_at_the_end_of_the_axis_is_included() {
         let step = TickStep::for_range(0.0, 0.28, 7);
         assert_eq!(step.around(0.0, 0.28), (0.0, 0.3));
         assert_eq!(step.around(0.0, 0.3), (0.0, 0.3));
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_ends_are_moved_apart() {
+    fn equal_ends_are_widened() {
         assert_eq!(widened(0.0, 0.0), (0.0, 1.0));
         assert_eq!(widened(-0.0, 7e-309), (0.0, 1.0));
         assert_eq!(widened(100.0, 100.0), (90.0, 110.0));
@@ -187,14 +187,14 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_are_none_cannot_be_drawn() {
+    fn non_finite_numbers_are_not_drawable() {
         assert!(drawable(-1e99));
         assert!(!drawable(f64::NAN) && !drawable(f64::INFINITY) && !drawable(1e101));
     }
 
     proptest! {
         #[test]
-        fn marks_are_few_distinct_and_inside(
+        fn ticks_are_few_distinct_and_inside_the_range(
             a in any::<f64>().prop_filter("drawable", |x| drawable(*x)),
             b in any::<f64>().prop_filter("drawable", |x| drawable(*x)),
             most in 2usize..12,
@@ -214,7 +214,7 @@ mod tests {
         }
 
         #[test]
-        fn shifting_a_range_by_steps_shifts_its_marks(start in -1000i64..1000, width in 1i64..1000) {
+        fn shifting_a_range_by_steps_shifts_its_ticks(start in -1000i64..1000, width in 1i64..1000) {
             let (low, high) = (start as f64, (start + width) as f64);
             let step = TickStep::for_range(low, high, 6);
             let shift = step.at(10);

@@ -168,14 +168,14 @@ mod tests {
     const UNUSED_UID: u32 = u32::MAX - 7;
 
     #[test]
-    fn users_have_the_groups_of_the_system() {
+    fn user_has_the_groups_of_the_system() {
         let account = look_up(0).unwrap();
         assert_eq!((account.uid, account.gid), (0, 0));
         assert!(account.groups.contains(&0));
     }
 
     #[test]
-    fn users_have_names() {
+    fn user_name_is_looked_up() {
         assert_eq!(by_name("root"), Ok(0));
         for name in ["", "no such user", "a\0b"] {
             assert_eq!(
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_the_name_service() {
+    fn slow_name_service_does_not_block_the_caller() {
         fn slow(user: u32) -> RunAsResult {
             // The lookup completes only after the first call has returned None.
             LOOKUP_MAY_END.wait();
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_without_an_account_is_no_user() {
+    fn uid_without_an_account_is_rejected() {
         assert_eq!(
             any_user(UNUSED_UID),
             Err(UserLookupError::Unknown(UNUSED_UID))
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn the_service_s_own_user_needs_no_account() {
+    fn own_user_needs_no_account() {
         let me = rustix::process::geteuid().as_raw();
         assert_eq!(own_user(me), Ok(None));
         assert_eq!(any_user(me), Ok(None));

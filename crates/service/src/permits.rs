@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_has_their_own_places_and_gives_them_back() {
+    fn permits_are_counted_per_key_and_released_on_drop() {
         let seats = KeyedSemaphore::new(2);
         let taken = [seats.try_acquire(1), seats.try_acquire(1)];
         assert!(taken.iter().all(Option::is_some));

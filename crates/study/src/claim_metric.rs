@@ -389,7 +389,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rise_is_that_of_the_line() {
+    fn rise_is_that_of_the_fitted_line() {
         let curve = [(0.0, 1.0), (1.0, 4.0), (2.0, 4.0), (4.0, 9.0)];
         let slope = 66.0 / 35.0;
         assert!((rise(&curve).unwrap() - 4.0 * slope).abs() < 1e-12);

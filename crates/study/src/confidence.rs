@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_seed_gives_a_mean_without_an_interval() {
+    fn single_seed_gives_a_mean_without_interval() {
         let estimate = SeedMean::of(&[3.0], "x").unwrap();
         assert_eq!((estimate.mean, estimate.interval), (3.0, None));
         assert_eq!(
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_depends_on_its_figure_alone() {
+    fn interval_depends_only_on_its_metric() {
         let values = [1.0, 2.0, 4.0, 8.0, 16.0];
         let estimate = SeedMean::of(&values, "x").unwrap();
         assert_eq!(SeedMean::of(&values, "x"), Some(estimate));

@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_near_word_is_offered() {
+    fn only_a_close_match_is_suggested() {
         let keys = ["name", "policies", "values"];
         assert_eq!(nearest("value", keys), Some("values"));
         assert_eq!(nearest("polices", keys), Some("policies"));

@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_script_runs_a_chunk_an_element() {
+    fn script_runs_one_chunk_per_array_element() {
         let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
         let array = JobArray {
             name: "small".to_owned(),

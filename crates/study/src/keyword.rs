@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wrong_word_is_answered_with_the_right_ones() {
+    fn unknown_keyword_error_lists_the_known_ones() {
         let message = Keyword::<Market>::parse("comodity").unwrap_err();
         assert_eq!(
             message,
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_read_back() {
+    fn keywords_round_trip() {
         for objective in Objective::all() {
             assert_eq!(Keyword::parse(objective.keyword()), Ok(Keyword(objective)));
         }

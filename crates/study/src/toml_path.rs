@@ -97,7 +97,7 @@ mod tests {
     const TEXT: &str = "a = 1\n\n[[b]]\nc = [1,\n  2]\n\n[[b]]\nc = 3\n";
 
     #[test]
-    fn a_place_has_a_name_and_a_line() {
+    fn toml_path_has_a_name_and_a_line() {
         let items = TomlPath::key("b");
         for (place, name, line) in [
             (TomlPath::key("a"), "a", 1),

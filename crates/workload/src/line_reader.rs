@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_line_is_not_held() {
+    fn endless_line_is_not_buffered() {
         let mut text = vec![b'x'; MAX_LINE + 1];
         text.extend_from_slice(b"\nshort\n");
         for buffer in [1 << 12, 1 << 22] {

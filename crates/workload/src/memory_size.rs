@@ -94,7 +94,7 @@ mod tests {
     const FIELD: RecordField = RecordField::PeakMemory;
 
     #[test]
-    fn every_tool_has_its_units() {
+    fn units_of_every_tool_are_read() {
         let read = |read: Result<Option<Bytes>, Finding>| read.unwrap().unwrap().as_u64();
         assert_eq!(read(slurm(b"62.50G", 1, FIELD)), 67_108_864_000);
         assert_eq!(read(slurm(b"3000", 1 << 20, FIELD)), 3_145_728_000);
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn setting_is_a_whole_number_with_a_binary_unit() {
+    fn limit_is_a_whole_number_with_a_binary_unit() {
         assert_eq!(binary_bytes("100"), Some(100));
         assert_eq!(binary_bytes("16G"), Some(16 << 30));
         assert_eq!(binary_bytes("512m"), Some(512 << 20));
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn other_text_is_no_amount() {
+    fn other_text_is_not_an_amount() {
         for text in ["", "G", "-1G", "1X", "1.2.3K", "1KB?"] {
             assert!(slurm(text.as_bytes(), 1, FIELD).is_err(), "{text}");
             assert!(grid_engine(text.as_bytes(), FIELD).is_err(), "{text}");

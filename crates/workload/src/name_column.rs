@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_kept_once() {
+    fn repeated_name_is_stored_once() {
         let mut users = NameColumn::default();
         for name in [Some("ann"), None, Some("bob"), Some("ann")] {
             users.push(name);

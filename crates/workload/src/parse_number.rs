@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_no_number() {
+    fn text_is_not_a_number() {
         for text in [
             "", "-", "--1", "1-", "1.2.3", "abc", "12s", "NaN", ".", "0x10", "\u{fc}",
         ] {
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_numbers_have_no_fraction() {
+    fn fractions_are_not_whole_numbers() {
         assert_eq!(whole(b"64"), Ok(Some(64)));
         assert_eq!(whole(b"64.00"), Ok(Some(64)));
         assert_eq!(whole(b"-1"), Ok(None));
@@ -156,7 +156,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn written_spans_read_back(micros in -4_000_000_000_000_000_000i64..4_000_000_000_000_000_000) {
+        fn written_spans_round_trip(micros in -4_000_000_000_000_000_000i64..4_000_000_000_000_000_000) {
             let text = tollgate_model::Span::from_micros(micros).to_string();
             let read = millionths(text.as_bytes()).unwrap();
             // Thirteen and more digits before the point are parsed as f64.

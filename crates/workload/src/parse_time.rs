@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn other_text_is_no_instant() {
+    fn other_text_is_not_an_instant() {
         for text in [
             "Unknown",
             "2016-13-01T00:00:00",
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_are_read_in_every_length() {
+    fn spans_of_every_form_are_read() {
         for (text, seconds) in [
             ("36000", 36_000.0),
             ("02:10.584", 130.584),

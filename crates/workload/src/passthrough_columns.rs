@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cells_come_back_row_by_row() {
+    fn cells_are_returned_row_by_row() {
         let mut extra = PassthroughColumns::new(vec!["site".into(), "note".into()]);
         for cell in ["north", "", "south", "h\u{f6}t", "", "x"] {
             extra.push(cell);

@@ -147,7 +147,7 @@ mod tests {
     const PINNED_NORMAL: u64 = 0xbfe0_bbd3_2446_2aff;
 
     #[test]
-    fn the_first_numbers_never_change() {
+    fn first_numbers_match_pinned_values() {
         let mut stream = StreamFamily::new(1, StreamPurpose::Deadline).stream(0);
         let bits: Vec<u64> = (0..3).map(|_| stream.bits()).collect();
         assert_eq!(bits, PINNED_BITS);
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn streams_of_neighbours_are_unrelated() {
+    fn neighbouring_streams_are_uncorrelated() {
         let family = StreamFamily::new(7, StreamPurpose::Penalty);
         let n = 20_000;
         let pairs = (0..n).map(|job| {
@@ -177,7 +177,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn uniform_numbers_stay_inside(seed: u64, index: u64) {
+        fn uniform_numbers_stay_in_the_open_interval(seed: u64, index: u64) {
             let mut stream = StreamFamily::new(seed, StreamPurpose::Urgency).stream(index);
             let u = stream.uniform();
             prop_assert!(0.0 < u && u < 1.0);

@@ -80,14 +80,14 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_in_order_keeps_no_list() {
+    fn ordered_trace_needs_no_row_list() {
         let all = rows(&[(0, 5), (3, 5), (3, 5)], NeverRanHandling::Drop);
         assert!(matches!(all, RowSelection::All(3)));
         assert_eq!(all.iter().collect::<Vec<_>>(), [0, 1, 2]);
     }
 
     #[test]
-    fn others_are_left_out_and_sorted_with_ties_in_file_order() {
+    fn jobs_that_never_ran_are_dropped_and_rows_sorted_stably() {
         let jobs = [(7, 5), (3, -1), (7, 5), (2, 5)];
         let some = |never_ran| rows(&jobs, never_ran).iter().collect::<Vec<_>>();
         assert_eq!(some(NeverRanHandling::Drop), [3, 0, 2]);

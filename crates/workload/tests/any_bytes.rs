@@ -33,7 +33,8 @@ fn any_record() -> impl Strategy<Value = String> {
         "\\.\\.\\.",
         "[^\\x00]{0,4}",
     ];
-    let line = proptest::collection::vec(word, 0..50).prop_map(|readers_survive_any_record_words| readers_survive_any_record_words.join(" "));
+    let line = proptest::collection::vec(word, 0..50)
+        .prop_map(|readers_survive_any_record_words| readers_survive_any_record_words.join(" "));
     proptest::collection::vec(line, 0..12).prop_map(|lines| lines.join("\n"))
 }
 

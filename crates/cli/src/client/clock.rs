@@ -36,7 +36,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_that_agree_are_not_mentioned() {
+    fn small_clock_difference_gives_no_note() {
         // The clocks agree however long the answer took.
         for theirs in [99, 100, 150, 200, 201] {
             assert_eq!(note(theirs, 100, 200), None, "{theirs}");
@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_that_are_apart_are_mentioned() {
+    fn large_clock_difference_gives_a_note() {
         let said = |theirs| note(theirs, 1_000, 1_001).unwrap();
         assert!(said(1_601).starts_with("the service's clock is 10m ahead of this host's"));
         assert!(said(998).starts_with("the service's clock is 2s behind this host's"));

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn instants_of_today_have_no_date() {
+    fn times_of_today_have_no_date() {
         let now: Zoned = "2026-11-21T15:30:00+01:00[Europe/Berlin]".parse().unwrap();
         assert_eq!(
             format_local_time("2026-11-21T16:30:00Z", &now),

@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_means_something_in_a_unit_is_escaped() {
+    fn special_characters_are_escaped_in_a_unit() {
         let quoted = |path| quote_for_unit(Path::new(path));
         assert_eq!(quoted("/srv/a b").unwrap(), r#""/srv/a b""#);
         assert_eq!(quoted(r#"/50%/$x/"\"#).unwrap(), r#""/50%%/$$x/\"\\""#);
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn the_unit_lets_jobs_go_on() {
+    fn stopping_the_systemd_unit_leaves_jobs_running() {
         insta::assert_snapshot!(systemd_unit("\"/usr/bin/tollgate\"", "\"/srv/tollgate\""));
     }
 }

@@ -282,7 +282,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_are_read_as_people_type_them() {
+    fn common_span_formats_are_parsed() {
         for (words, secs) in [
             ("90", 90.0),
             ("90s", 90.0),
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_are_read_in_the_zone_of_the_user() {
+    fn times_are_parsed_in_the_zone_of_the_user() {
         let now: Zoned = "2026-11-21T15:30:00+01:00[Europe/Berlin]".parse().unwrap();
         for (words, expected) in [
             ("+2h", "7200 s"),
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_and_tasks_are_named_in_one_word() {
+    fn job_and_task_ids_are_parsed() {
         for words in ["7", "7_3", "7_1-5,9", "7_0-9:3"] {
             assert_eq!(parse_job_id(words).as_deref(), Ok(words));
         }
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_and_rates_are_read_with_their_units() {
+    fn memory_and_rates_are_parsed_with_their_units() {
         assert_eq!(parse_memory("2G"), Ok(2 << 30));
         assert_eq!(parse_memory("512MiB"), Ok(512 << 20));
         assert_eq!(parse_memory("1.5k"), Ok(1536));

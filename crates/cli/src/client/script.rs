@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_before_the_first_command_count_and_later_ones_win() {
+    fn last_directive_before_the_first_command_wins() {
         let wishes = script(
             "#!/bin/sh\n# a remark\n#TOLLGATE --procs 4 --deadline 'tomorrow 9am' # by then\n\n\
              #TOLLGATE -n 2 --env A=1\necho\n#TOLLGATE --procs 8\n",
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_typed_goes_over_what_the_script_says() {
+    fn command_line_overrides_script_directives() {
         let typed = JobArgs {
             procs: Some(1),
             ..JobArgs::default()
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_not_understood_is_named() {
+    fn invalid_directive_is_named() {
         for (line, expected) in [
             (
                 "--prox 4",

@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reader_that_has_seen_enough_is_no_failure() {
+    fn closed_stdout_is_not_an_error() {
         let closed: CliFailure = io::Error::from(ErrorKind::BrokenPipe).into();
         assert_eq!(closed.exit(), ExitKind::Done);
         let full: CliFailure = io::Error::from(ErrorKind::StorageFull).into();

@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_read_as_people_type_them() {
+    fn common_time_formats_are_parsed() {
         for (word, secs) in [
             ("90", 90),
             ("1.5h", 5_400),
@@ -181,13 +181,13 @@ mod tests {
     }
 
     #[test]
-    fn times_are_said_with_few_digits() {
+    fn spans_are_formatted_with_few_digits() {
         let said = [5, 300, 86_400, 864_000].map(|secs| format_span(Span::from_secs(secs)));
         assert_eq!(said, ["5 s", "5.0 min", "24.0 h", "10.0 d"]);
     }
 
     #[test]
-    fn a_level_lies_between_0_and_1() {
+    fn level_outside_0_to_1_is_rejected() {
         assert!("0.9".parse::<ConfidenceLevel>().is_ok());
         for word in ["0", "1", "95", "NaN", "most"] {
             assert!(word.parse::<ConfidenceLevel>().is_err(), "{word}");

@@ -89,9 +89,13 @@ fn csv_has_the_keys_of_json_as_columns() {
         "replay", "--last", "200", "--market", "bid", "--quiet", "--format",
     ];
     let csv = tollgate(&[&words[..], &["csv"]].concat()).answer();
-    let json_without_a_market = tollgate(&[&words[..], &["json_without_a_market"]].concat()).answer();
+    let json_without_a_market =
+        tollgate(&[&words[..], &["json_without_a_market"]].concat()).answer();
     let json_without_a_market: Value = serde_json::from_str(&json_without_a_market).unwrap();
-    let keys = json_without_a_market["policies"][0].as_object().unwrap().keys();
+    let keys = json_without_a_market["policies"][0]
+        .as_object()
+        .unwrap()
+        .keys();
     let columns = csv.lines().next().unwrap().split(',');
     assert!(columns.eq(keys), "{csv}");
     insta::assert_snapshot!(csv);
@@ -152,9 +156,16 @@ fn jobs_that_never_ran_can_be_kept() {
 fn seed_changes_only_the_synthesised_slas() {
     let run = |seed: &str| {
         let words = [
-            "replay", "--last", "300", "--policy", "libra", "--format", "json_without_a_market",
+            "replay",
+            "--last",
+            "300",
+            "--policy",
+            "libra",
+            "--format",
+            "json_without_a_market",
         ];
-        let json_without_a_market = tollgate(&[&words[..], &["-q", "--seed", seed]].concat()).answer();
+        let json_without_a_market =
+            tollgate(&[&words[..], &["-q", "--seed", seed]].concat()).answer();
         serde_json::from_str::<Value>(&json_without_a_market).unwrap()
     };
     let (one, two) = (run("1"), run("2"));

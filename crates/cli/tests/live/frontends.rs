@@ -142,7 +142,7 @@ fn nextflow_runs_its_tasks_as_on_grid_engine() {
 }
 
 #[test]
-fn snakemake_and_galaxy_learn_how_a_job_ended() {
+fn snakemake_and_galaxy_get_the_exit_status_of_a_job() {
     let tools = FrontendTestSite::new("pbs", "");
     tools.script(
         "jobscript.sh",
@@ -206,7 +206,7 @@ fn arrays_dependencies_and_holds() {
 }
 
 #[test]
-fn a_deadline_is_promised_or_refused_and_a_job_can_be_waited_for() {
+fn qsub_promises_or_rejects_a_deadline_and_can_wait() {
     let tools = FrontendTestSite::new("pbs", "");
     tools.script(
         "job.sh",
@@ -238,7 +238,7 @@ fn a_deadline_is_promised_or_refused_and_a_job_can_be_waited_for() {
 }
 
 #[test]
-fn what_cannot_be_honoured_is_refused_or_said() {
+fn unsupported_options_are_rejected_or_noted() {
     let tools = FrontendTestSite::new("pbs", "");
     tools.script("job.sh", "#!/bin/sh\n#PBS -N ok\n#PBS -l gpu=1\ntrue\n");
     let run = |line: &str| {

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 #[test]
-fn the_message_says_how_to_start_one() {
+fn commands_without_a_service_say_how_to_start_it() {
     let folder = tempfile::tempdir().unwrap();
     for words in [
         &["status"][..],

@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_that_are_no_text_survive() {
+    fn arguments_that_are_not_utf8_survive_json() {
         let attempt = AttemptKey {
             job: 1,
             task: 2,

@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_cannot_forge_a_start() {
+    fn process_name_cannot_forge_the_start_time() {
         let mut fields = vec!["S", "1"];
         fields.extend(["0"; 17]);
         fields.extend(["4711", "0"]);
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn we_are_alive() {
+    fn own_process_is_alive() {
         let stat = fs::read_to_string("/proc/self/stat").expect("there is /proc");
         let us = ProcessIdentity::parse(&stat).expect("a process");
         assert!(us.is_alive());

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_are_put_together() {
+    fn tasks_are_rebuilt_from_journal_entries() {
         let taken = |job| {
             RunnerJournalEntry::Taken(LaunchSpec::new(key(job), vec![NodeId(0)], ["true"], "/"))
         };
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_cut_off_tells_nothing() {
+    fn truncated_started_file_is_not_parsed() {
         let header = crate::protocol::encode_line(&StartedFileHeader {
             boot: "a".to_owned(),
             slot: 3,

@@ -278,7 +278,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn statuses_are_unpacked() {
+    fn wait_statuses_are_decoded() {
         assert_eq!(status_of(137 << 8), AttemptStatus::Exited(137));
         assert_eq!(status_of(9), AttemptStatus::Signalled(9));
         assert_eq!(status_of(0x80 | 6), AttemptStatus::Signalled(6));

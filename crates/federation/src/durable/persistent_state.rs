@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_counts_once() {
+    fn applying_a_record_twice_has_no_effect() {
         let ballot = Ballot::NONE.next(SiteId(1));
         let cool_until = Instant::from_micros(5);
         let given = SiteRecord::Given {

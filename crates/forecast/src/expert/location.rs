@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_most_recent_count() {
+    fn only_recent_values_count() {
         let values = [100.0, 1.0, 9.0, 2.0];
         assert_eq!(mean_of_last(&values, 2), Some(5.5));
         assert_eq!(median_of_last(&values, 3), Some(2.0));

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_must_not_make_those_due_later_late() {
+    fn new_task_must_not_delay_tasks_due_later() {
         let node = node(&[(100, 40.0), (200, 100.0)]);
         // 60 s are free before the second task is due, 40 s and the task's own before its own
         // deadline.
@@ -158,14 +158,14 @@ mod tests {
     }
 
     #[test]
-    fn the_first_runs_while_time_passes() {
+    fn first_task_progresses_as_time_passes() {
         let node = node(&[(100, 40.0), (200, 100.0)]);
         assert_eq!(node.load_with_task_s(at(300), 160.0, at(30)), Some(110.0));
         assert_eq!(node.load_with_task_s(at(300), 160.1, at(30)), None);
     }
 
     #[test]
-    fn a_promise_that_breaks_anyway_holds_nobody_up_behind_it() {
+    fn broken_promise_does_not_block_later_tasks() {
         let node = node(&[(100, 150.0), (200, 50.0)]);
         assert_eq!(node.load_with_task_s(at(250), 100.0, at(0)), Some(150.0));
         // No task is admitted before the late one: the late task would be even later.

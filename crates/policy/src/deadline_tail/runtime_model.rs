@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn an_estimate_alone_is_nearly_all_that_is_needed() {
+    fn required_work_without_forecast_is_near_the_estimate() {
         let belief = RuntimeModel::of(&spec(1000), None);
         assert_eq!(belief.required_work_s(0.0, None, &SETTINGS), 1200.0);
         let deadline = Some(Span::from_secs(900));
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_larger_of_estimate_and_forecast_counts() {
+    fn larger_of_estimate_and_forecast_is_used() {
         let forecast = Distribution::new([Span::from_secs(100); N_LEVELS]);
         let (short, long) = (spec(10), spec(1000));
         let need =
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_outlives_what_was_believed_needs_more_and_is_watched_on() {
+    fn task_beyond_its_distribution_needs_more_work_and_new_checks() {
         let belief = RuntimeModel::of(&spec(1000), None);
         let mut work_s = 0.0;
         let mut marks = 0;

@@ -109,7 +109,7 @@ mod tests {
     };
 
     #[test]
-    fn the_highest_receives_and_the_lowest_gives() {
+    fn highest_site_receives_from_the_lowest() {
         let figure_3 = sites(&[(100.0, 3), (50.0, 3), (-50.0, 3), (20.0, 3)]);
         assert_eq!(
             choose(&PAPER, &figure_3),
@@ -120,14 +120,14 @@ mod tests {
     }
 
     #[test]
-    fn equals_and_the_empty_move_nothing() {
+    fn equal_sites_and_empty_queues_move_nothing() {
         assert_eq!(choose(&PAPER, &sites(&[(1.0, 3), (1.0, 3)])), None);
         assert_eq!(choose(&NEXT, &sites(&[(1.0, 3), (1.0, 3)])), None);
         assert_eq!(choose(&PAPER, &[]), None);
     }
 
     #[test]
-    fn who_cannot_give_ends_the_round_or_is_passed_over() {
+    fn site_without_spare_proxies_ends_the_round_or_is_skipped() {
         let short = sites(&[(9.0, 3), (1.0, 1), (2.0, 1), (3.0, 2)]);
         assert_eq!(choose(&PAPER, &short), None);
         assert_eq!(choose(&NEXT, &short), Some(ProxyMove { from: 3, to: 0 }));
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_are_too_alike_move_nothing() {
+    fn similar_values_move_nothing() {
         let stop = MigrationParams { stop: 1.5, ..NEXT };
         assert_eq!(choose(&stop, &sites(&[(1.4, 3), (1.0, 3)])), None);
         let apart = sites(&[(1.5, 3), (1.0, 1), (1.2, 3)]);

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn speed_enters_where_it_is_said_to() {
+    fn speed_affects_only_the_configured_term() {
         let value = |flops| {
             let settings = MigrationParams {
                 flops,
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_that_may_be_reached_lessens_the_value() {
+    fn reachable_limit_lowers_the_site_value() {
         let value = |room, limit| {
             let mut meter = SiteEstimator::new(MigrationParams {
                 value: SiteValuation::Rate,
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_is_what_was_seen_or_what_is_still_waited() {
+    fn site_wait_is_at_least_the_current_wait_of_the_oldest_proxy() {
         let mut meter = SiteEstimator::new(MigrationParams::DEFAULT);
         let fresh = shown(1.0, 0, 1);
         assert_eq!(meter.wait(&fresh), 11.0);

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn causes_are_told_apart() {
+    fn eviction_causes_are_counted_separately() {
         let mut seen = TaskHistory::default();
         for (by, held_s) in [
             (EvictionCause::User, 600),

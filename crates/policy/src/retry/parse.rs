@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_on_evictions_are_exceeded_when_they_should_be() {
+    fn eviction_limits_trigger_at_the_documented_eviction() {
         for (words, at) in [
             ("n1:0", Some(1)),
             ("n2:0", Some(2)),
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn dedicated_computers_take_what_others_end() {
+    fn dedicated_computers_receive_tasks_that_exceed_a_limit() {
         let dedicated = DedicatedPool {
             computers: 100,
             max_attempt: Span::from_secs(90 * 3600),
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_words_are_answered_with_what_was_expected() {
+    fn parse_errors_state_the_expected_form() {
         let answer = |words: &str| words.parse::<RetryPolicy>().unwrap_err().to_string();
         insta::assert_snapshot!(answer("n4:3"), @"there is no retry policy `n4`: expected one of forever, max-evictions, max-non-user-evictions, max-non-reboot-evictions, random, exp-evictions, exp-held-time, held-time, non-user-held-time, non-reboot-held-time, attempt-time, evictions-percentile, held-time-percentile, dedicated, dedicated-if-free");
         insta::assert_snapshot!(answer("n2:-1"), @"retry policy `max-non-user-evictions`: expected a whole number of evictions, as in max-evictions:3, got `n2:-1`");
@@ -459,7 +459,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_words_panic_and_what_is_read_is_written_back(
+        fn parsing_never_panics_and_round_trips(
             words in "((x0|n1|n2|max-evictions|n3|r1|e1|a2|held-time|i1|p1|d1|dedicated|z)?[:+]?(0|3|0.5|90h|1.5d|-1|1e9d|5,2h|5,2h,3)?[+]?){0,4}",
         ) {
             if let Ok(retry) = words.parse::<RetryPolicy>() {

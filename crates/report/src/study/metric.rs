@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_in_a_unit_that_fits() {
+    fn times_use_a_fitting_unit() {
         let unit = |most| {
             let scaled = scaled(RunMetric::Wait, most);
             (scaled.axis.caption(), scaled.per)

@@ -558,7 +558,7 @@ mod tests {
 
     /// With paused time, a timeout elapses at once when all tasks wait.
     #[tokio::test(start_paused = true)]
-    async fn health_of_a_service_that_decides_nothing_is_bad() {
+    async fn health_check_fails_if_the_controller_does_not_respond() {
         let (door, asks) = ControllerHandle::detached();
         let stuck = ping(&door).await.unwrap_err();
         assert_eq!(stuck.status(), StatusCode::SERVICE_UNAVAILABLE);

@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn jobs_and_tasks_are_named_in_one_word() {
+    fn job_selector_parses_jobs_and_task_ranges() {
         let read = |word| JobSelector::parse(word).unwrap();
         assert_eq!((read("7").job, read("7").tasks), (7, None));
         assert_eq!(read("7_3").task(), Some(3));

@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn instants_are_written_and_read_in_utc() {
+    fn instant_round_trips_as_iso_8601_in_utc() {
         let at = Instant::from_micros(1_796_115_600_250_000);
         assert_eq!(format_iso(at), "2026-12-01T09:00:00.25Z");
         assert_eq!(parse_iso("2026-12-01T10:00:00.25+01:00"), Ok(at));

@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn number_without_a_fraction_is_whole_however_it_is_written() {
+    fn number_without_a_fraction_is_whole_in_every_notation() {
         let read = |text| serde_json::from_str::<WholeNumberFields>(text).unwrap();
         assert_eq!(read(r#"{"one": 214.0}"#).one, 214);
         assert_eq!(read(r#"{"one": 2.14e2, "maybe": null}"#).maybe, None);

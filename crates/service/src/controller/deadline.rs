@@ -54,13 +54,13 @@ mod tests {
     }
 
     #[test]
-    fn deadline_by_instant_is_what_is_left_until_then() {
+    fn deadline_instant_becomes_the_span_from_now() {
         assert_eq!(resolved(Some(107), 100), Ok(Some(Span::from_micros(7))));
         assert_eq!(resolved(None, 100), Ok(Some(Span::from_secs(5))));
     }
 
     #[test]
-    fn deadline_that_is_past_or_too_far_away_is_refused() {
+    fn deadline_in_the_past_or_too_far_away_is_rejected() {
         let now = Instant::from_micros(100);
         assert_eq!(
             resolved(Some(100), 100),

@@ -251,7 +251,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn outputs_are_named_by_job_and_task() {
+    fn output_path_expands_job_and_task_numbers() {
         let attempt = TaskAttemptKey {
             job: 12,
             task: 7,

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn users_are_served_in_turn_and_each_in_order() {
+    fn requests_are_served_round_robin_by_user_and_in_order() {
         let flood = (0..5).map(|_| submit(1, 0));
         let mut queue = queue(flood.chain([quote(2), quote(3), submit(2, 0)]));
         assert_eq!(users(&mut queue), [1, 2, 3, 1, 2, 1, 1, 1]);
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn turn_ends_when_it_is_full_and_the_next_goes_on_with_the_next_user() {
+    fn full_batch_ends_and_next_batch_starts_with_the_next_user() {
         let flood = (0..100).map(|_| submit(1, 900_000));
         let mut queue = queue(flood.chain([quote(2), quote(3)]));
         assert_eq!(users(&mut queue), [1, 2, 3]);
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn large_request_is_put_off_for_a_question_once_and_not_again() {
+    fn large_request_is_delayed_for_a_query_at_most_once() {
         let flood = (0..100).map(|_| submit(1, 900_000));
         let mut queue = queue(flood);
         assert_eq!(users(&mut queue), [1]);
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn quotes_of_one_user_leave_room_for_those_of_another() {
+    fn quotes_of_one_user_do_not_starve_another_user() {
         let mut queue = queue((0..1_000).map(|_| quote(1)));
         assert_eq!(users(&mut queue).len(), 16);
         queue.add(quote(2));
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_nobodys_goes_first_and_whole() {
+    fn internal_requests_are_served_first_and_all_at_once() {
         let asks = [
             submit(1, 2_000_000),
             ControllerRequest::EngineReady,
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn small_requests_share_a_turn_up_to_the_maximum() {
+    fn small_requests_share_a_batch_up_to_the_maximum() {
         let mut queue = queue((0..1_500).map(|n| submit(n, 0)));
         assert_eq!(users(&mut queue).len(), 1_000);
         assert_eq!(users(&mut queue).len(), 500);

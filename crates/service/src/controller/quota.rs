@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_user_has_room_for_themselves() {
+    fn task_limit_applies_to_each_user_separately() {
         let live = [(1, 1), (1, 1), (2, 1)];
         let mut crowd = UserQuota::new(3, 3, 4, || live.into_iter());
         assert_eq!(
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn few_jobs_are_not_counted() {
+    fn tasks_are_not_counted_far_below_the_limit() {
         let live = [(1, 2)];
         let crowd = UserQuota::new(3, 2, 1, || live.into_iter());
         assert!(crowd.counts.is_none());

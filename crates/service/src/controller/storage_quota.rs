@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_user_has_room_until_jobs_are_over() {
+    fn storage_limit_of_a_user_is_freed_when_jobs_end() {
         let mut stored = StorageQuota::new([(1, 7, 60)]);
         stored.set_max(100);
         assert!(

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_are_read_and_written_as_people_type_them() {
+    fn task_ranges_parse_and_print_in_user_notation() {
         for (words, written, len) in [
             ("7", "7", 1),
             ("1-1000", "1-1000", 1000),
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn stepped_ranges_beyond_the_maximum_are_rejected_before_they_are_spread_out() {
+    fn stepped_range_beyond_the_maximum_is_rejected_before_expansion() {
         let one = "0-1999999:2";
         assert_eq!(read(one).len(), 1_000_000);
         let many = vec![one; 5_000].join(",");
@@ -254,7 +254,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn ranges_are_sets(a in some(), b in some()) {
+        fn task_ranges_behave_as_sets(a in some(), b in some()) {
             let (ranges, other) = (of(&a), of(&b));
             prop_assert_eq!(ranges.numbers().collect::<BTreeSet<_>>(), a.clone());
             let mut sum = ranges.clone();

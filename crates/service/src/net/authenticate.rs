@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_can_only_take_work_goes_nowhere_else() {
+    fn worker_token_is_rejected_on_other_paths() {
         for (path, worker, user) in [
             ("/v1/work", true, false),
             ("/v1/work/x", true, false),
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_shown_as_bearer() {
+    fn token_is_read_from_the_bearer_header() {
         let print = |words: &str| bearer(&words.parse().unwrap());
         assert_eq!(print("Bearer abc"), Some(Fingerprint::of(b"abc")));
         assert_eq!(print("bearer  abc "), Some(Fingerprint::of(b"abc")));

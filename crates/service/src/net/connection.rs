@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn strangers_are_counted_by_where_they_come_from() {
+    fn unauthenticated_connections_are_limited_per_address() {
         let anteroom = UnauthenticatedLimit::new(2);
         let enter = |from: &str| anteroom.try_acquire(from.parse().unwrap());
         let one = [enter("192.0.2.1"), enter("::ffff:192.0.2.1")];
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_an_end_to_strangers_from_everywhere() {
+    fn unauthenticated_connections_are_limited_in_total() {
         let anteroom = UnauthenticatedLimit::new(1);
         let from = |n: u32| IpAddr::from(n.to_be_bytes());
         let all: Vec<_> = (0..MAX_UNAUTHENTICATED)

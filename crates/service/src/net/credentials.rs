@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_stands_for_its_user_until_it_is_taken_back() {
+    fn token_is_valid_until_it_is_revoked() {
         let folder = tempfile::tempdir().unwrap();
         let (secret, key) = ring(&folder)
             .create_token(7, AccessRole::Worker, None, NOW)
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_expires() {
+    fn token_is_invalid_after_its_expiry() {
         let folder = tempfile::tempdir().unwrap();
         let ring = ring(&folder);
         let expires = Instant::from_secs(200);
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_has_only_so_many() {
+    fn tokens_per_user_are_limited() {
         let folder = tempfile::tempdir().unwrap();
         let ring = ring(&folder);
         for _ in 0..MAX_TOKENS {
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_tells_no_token_and_nobody_else_reads_it() {
+    fn token_file_is_private_and_holds_hashes_only() {
         use std::os::unix::fs::MetadataExt;
         let folder = tempfile::tempdir().unwrap();
         let (secret, key) = ring(&folder)

@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_names_host_and_port_and_nothing_else() {
+    fn url_with_more_than_host_and_port_is_rejected() {
         for (url, host, port) in [
             ("https://cluster.example:8443", "cluster.example", 8443),
             ("https://127.0.0.1/", "127.0.0.1", 443),
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn somebody_must_vouch_for_it() {
+    fn service_without_trust_anchor_is_rejected() {
         let remote = RemoteService::new(&ConnectOptions {
             url: "https://cluster:8443".to_owned(),
             ..ConnectOptions::default()

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn it_answers_to_its_address_and_its_names() {
+    fn request_to_own_address_or_configured_name_is_accepted() {
         let hosts = AllowedHosts {
             names: vec!["cluster.example".to_owned()],
             ..AllowedHosts::default()
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn one_name_is_said_and_once() {
+    fn request_with_several_host_headers_is_rejected() {
         let hosts = AllowedHosts::default();
         assert_eq!(check(&hosts, &[], "127.0.0.1"), Err(HostCheckError::Host));
         let twice = [("host", "localhost"), ("host", "localhost")];
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn socket_answers_to_this_host_and_to_pages_of_a_forwarded_port() {
+    fn socket_accepts_local_hosts_and_pages_of_a_forwarded_port() {
         let hosts = AllowedHosts::default();
         let check = |host: &str, origin: Option<&str>| {
             let mut headers = HeaderMap::from_iter([(HOST, host.parse().unwrap())]);
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_of_others_are_not_answered() {
+    fn request_from_a_foreign_origin_is_rejected() {
         let hosts = AllowedHosts {
             origins: vec!["https://desk.example".to_owned()],
             ..AllowedHosts::default()

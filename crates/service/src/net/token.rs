@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_two_are_alike_and_none_is_shown() {
+    fn tokens_are_unique_and_hidden_in_debug_output() {
         let one = SecretToken::generate().unwrap();
         assert_ne!(one, SecretToken::generate().unwrap());
         assert_eq!(one.reveal().len(), PREFIX.len() + 2 * TOKEN_LEN);
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_others_can_read_is_refused() {
+    fn token_file_readable_by_others_is_rejected() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("token");
         let secret = SecretToken::generate().unwrap();
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_token_is_refused() {
+    fn invalid_token_file_is_rejected() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("token");
         for text in ["", "\n", "two words", "caf\u{e9}"] {

@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_stops_reading_is_given_up_and_who_reads_slowly_is_not() {
+    fn write_fails_if_the_reader_stops_but_not_if_it_is_slow() {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .build()

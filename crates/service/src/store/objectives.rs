@@ -120,7 +120,7 @@ impl StoreReader {
 mod tests {
     /// The triggers contain the tolerance as a number, which cannot refer to the constant.
     #[test]
-    fn the_tables_tolerate_as_much_delay_as_the_objectives() {
+    fn tables_use_the_deadline_tolerance_of_the_objectives() {
         let tolerance = tollgate_model::outcome::DELAY_TOLERANCE.as_micros();
         assert_eq!(tolerance, 1_000);
     }

@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_is_heard_in_order() {
+    fn frames_arrive_in_order() {
         run(async {
             let (ours, theirs) = duplex(64);
             let (say, said) = mpsc::channel(2);
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_long_lines_and_silence_end_it() {
+    fn invalid_or_long_line_and_silence_end_the_connection() {
         run(async {
             for text in [
                 "nonsense\n",

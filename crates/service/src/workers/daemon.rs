@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_worker_is_the_same_when_it_is_started_again() {
+    fn worker_keeps_its_identity_after_a_restart() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("worker.json");
         let first = read_state(&path).unwrap();
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_s_jobs_are_run_as_somebody_else() {
+    fn jobs_never_run_as_a_different_user() {
         assert!(run_as("no-such-user-anywhere", true, false).is_err());
         let root = run_as("root", false, false);
         assert!(root.is_err(), "{root:?}");

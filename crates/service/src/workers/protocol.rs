@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_heard_once_and_in_order() {
+    fn frames_are_accepted_once_and_in_order() {
         let mut heard = SequenceCounter::default();
         assert_eq!(heard.check(1), SequenceCheck::Next);
         assert_eq!(heard.check(1), SequenceCheck::Duplicate);

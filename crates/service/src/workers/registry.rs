@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn workers_keep_their_numbers() {
+    fn worker_keeps_its_number_after_a_restart() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("workers.json");
         let mut roster = WorkerRegistry::read(&path).unwrap();

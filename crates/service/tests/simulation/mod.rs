@@ -239,7 +239,7 @@ impl ServiceSimulation {
                 }
                 match verdict.answer.admission {
                     AdmissionState::Accepted { .. } => {
-                        drop(self.acknowledged_jobs.insert(verdict.job, true))
+                        self.acknowledged_jobs.insert(verdict.job, true);
                     }
                     AdmissionState::Queued | AdmissionState::Deferred => {
                         self.acknowledged_jobs.insert(verdict.job, false);

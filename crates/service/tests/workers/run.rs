@@ -250,10 +250,10 @@ impl WorkerSimulation {
             if let Ok(Ok(verdict)) = answered {
                 match verdict.answer.admission {
                     AdmissionState::Accepted { .. } => {
-                        drop(self.acknowledged_jobs.insert(verdict.job, true))
+                        self.acknowledged_jobs.insert(verdict.job, true);
                     }
                     AdmissionState::Queued => {
-                        drop(self.acknowledged_jobs.insert(verdict.job, false))
+                        self.acknowledged_jobs.insert(verdict.job, false);
                     }
                     AdmissionState::Rejected(_) | AdmissionState::Deferred => {}
                 }

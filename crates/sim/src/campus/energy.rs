@@ -106,7 +106,7 @@ mod tests {
     use tollgate_policy::select::CampusComputer;
 
     #[test]
-    fn every_state_draws_its_own() {
+    fn each_power_state_is_metered_separately() {
         let hour = |h: i64| Instant::from_secs(h * 3600);
         let layout = CampusLayout {
             computers: vec![CampusComputer {

@@ -52,7 +52,7 @@ const COMPARED: &str = "sets = [\"A\"]\nscenarios = [\"mix\"]\nmeasure = \"sla_p
                         policies = [\"libra-risk\"]\nthan = [\"fcfs-bf\"]\n";
 
 #[test]
-fn greater_and_less_by_so_much() {
+fn greater_and_less_respect_the_margin() {
     let lead = |row: &PlannedRow| 50.0 + 10.0 * row.policy as f64 * (1.0 + noise(row));
     for (relation, expected) in [
         ("relation = \"greater\"", ClaimVerdict::Holds),
@@ -83,14 +83,14 @@ fn greater_and_less_by_so_much() {
 }
 
 #[test]
-fn what_a_seed_does_to_both_policies_falls_out() {
+fn common_effect_of_a_seed_cancels_out() {
     let paired = |row: &PlannedRow| 50.0 + 30.0 * noise(row) + 0.1 * row.policy as f64;
     let claim = format!("{COMPARED}relation = \"greater\"");
     assert_eq!(verdict(&claim, paired), ClaimVerdict::Holds);
 }
 
 #[test]
-fn the_course_of_a_curve() {
+fn trend_claims_test_the_slope_of_a_curve() {
     let claim = |relation: &str| {
         format!(
             "sets = [\"A\", \"B\"]\nscenarios = [\"mix\"]\nmeasure = \"sla_pct\"\n\
@@ -118,7 +118,7 @@ fn curves_cross_between_two_values() {
 }
 
 #[test]
-fn here_against_there() {
+fn claim_is_tested_against_its_baseline() {
     let claim = format!(
         "{COMPARED}from = 1\nagainst = {{ to = 0 }}\nrelation = \"is\"\nvalue = 10\nwithin = 1"
     );
@@ -131,7 +131,7 @@ fn here_against_there() {
 }
 
 #[test]
-fn measures_of_risk() {
+fn risk_metrics_are_tested() {
     let claim = |measure: &str, relation: &str| {
         format!(
             "sets = [\"A\"]\nmeasure = \"{measure}\"\nobjectives = [[\"sla\"]]\n\

@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn records_stand_in_the_list_alone() {
+    fn only_objects_in_the_list_are_records() {
         let text = "{\"meta\": {\"jobs\": [{\"a\": 0}]},\n \"other\": [{\"a\": 1}],\n \
                     \"jobs\": [\n {\"a\": \"}]\\\"\"},\n {\"b\": {\"jobs\": [{}]}}\n], \"c\": []}";
         assert_eq!(
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_is_said() {
+    fn truncated_record_is_reported() {
         let text = "{\"jobs\": [{\"a\": 1},\n{\"a\": ";
         assert_eq!(records(text, JOBS, 64)[1], (2, Err(Finding::Malformed)));
         assert_eq!(

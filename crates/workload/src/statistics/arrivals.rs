@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn weeks_repeat_before_and_after_the_first_monday() {
+    fn weeks_repeat_around_the_first_monday() {
         let mut arrivals = SubmissionCounts::default();
         for since_monday_s in [0, 7 * 86_400 + 1, 3600, -1] {
             arrivals.add(since_monday_s);

@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_end_belongs_to_the_next_bin_and_nothing_is_beyond_the_last() {
+    fn bin_end_is_exclusive_and_last_bin_is_unbounded() {
         let spans = [0.5, 4.9, 5.0, 1e11].map(Span::from_secs_f64);
         let histogram = SpanHistogram::of(spans.into_iter());
         let bins = &histogram.bins;

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_most_active_come_first() {
+    fn most_active_names_come_first() {
         let mut labels = NameColumn::default();
         for name in [Some("ann"), None, Some("bob"), Some("bob"), Some("eve")] {
             labels.push(name);

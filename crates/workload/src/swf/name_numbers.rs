@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_stay_and_no_two_names_share_one() {
+    fn numeric_names_are_kept_and_numbers_are_unique() {
         let mut numbers = NameNumbers::default();
         let names = ["3", "ann", "bob", "2", "07", "ann", "1", "3"];
         let given: Vec<_> = names

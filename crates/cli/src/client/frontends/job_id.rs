@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_read_as_either_writes_them() {
+    fn job_ids_of_pbs_and_grid_engine_are_parsed() {
         for (word, style, expected) in [
             ("7", FrontendDialect::Pbs, Some("7")),
             ("7.tollgate", FrontendDialect::Pbs, Some("7")),

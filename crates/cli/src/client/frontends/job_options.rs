@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_wait_for_others_in_both_dialects() {
+    fn dependencies_are_parsed_in_both_dialects() {
         let after = |words, style| wishes(words, style).unwrap().after;
         assert_eq!(
             after(
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_nothing_is_kept_to_be_said_and_what_would_is_refused() {
+    fn harmless_options_are_ignored_with_a_note_others_are_rejected() {
         let kept = wishes(
             "-q long -m n -M me@here -j oe -notify",
             FrontendDialect::Pbs,

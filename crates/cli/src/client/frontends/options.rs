@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn options_end_where_the_script_begins() {
+    fn options_end_at_the_script_name() {
         let read = |words| split(words).unwrap();
         let said = |options: &str, rest: &str| (options.to_owned(), rest.to_owned());
         assert_eq!(read("-terse job.sh -N x"), said("terse=", "job.sh -N x"));
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_knows_is_named() {
+    fn unknown_option_is_named() {
         assert_eq!(split("-zork").unwrap_err(), "qsub: unknown option `-zork`");
         assert_eq!(split("-pe smp").unwrap_err(), "qsub: -pe: expected a value");
         assert_eq!(split("-l").unwrap_err(), "qsub: -l: expected a value");

@@ -79,7 +79,7 @@ mod tests {
     };
 
     #[test]
-    fn a_script_is_told_what_only_its_start_can_tell() {
+    fn prelude_sets_variables_known_only_at_start() {
         assert_eq!(
             PBS.prepend_to("#!/bin/bash\necho\n", None).unwrap(),
             "#!/bin/bash\nexport PBS_JOBID=$TOLLGATE_JOB.tollgate PBS_NP=$TOLLGATE_PROCS \
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn another_interpreter_is_left_alone() {
+    fn script_of_another_interpreter_gets_no_prelude() {
         assert_eq!(
             PBS.prepend_to("#!/usr/bin/env python3\nprint()\n", None),
             None

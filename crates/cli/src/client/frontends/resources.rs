@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn processors_memory_and_time_are_found_in_every_dialect() {
+    fn processors_memory_and_time_are_parsed_in_every_dialect() {
         for (lists, procs, memory, estimate) in [
             (
                 &["nodes=1:ppn=4", "walltime=01:30:00", "mem=2gb"][..],
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_here_is_named() {
+    fn unsupported_resource_is_named() {
         for (list, expected) in [
             ("gpu=1", "qsub: -l: unknown resource `gpu`"),
             (

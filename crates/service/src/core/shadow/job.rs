@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_takes_what_it_took_or_at_least_what_it_has_taken() {
+    fn paper_runtime_is_the_real_one_or_at_least_the_elapsed_time() {
         let at = |secs| Instant::ZERO + Span::from_secs(secs);
         let work = |truth, now| pair(truth).paper_runtime(at(now)).as_secs_f64();
         assert_eq!(work(ObservedRuntime::Unknown, 500), 100.0);

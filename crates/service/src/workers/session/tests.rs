@@ -109,7 +109,7 @@ fn is_refused(whose: JobOwners, hello: WorkerHello) -> bool {
 }
 
 #[test]
-fn who_cannot_run_the_jobs_of_a_service_is_refused() {
+fn worker_that_cannot_run_the_jobs_is_rejected() {
     let own = || JobOwners::Own("ann".to_owned());
     assert!(!is_refused(own(), hello("ann")));
     assert!(is_refused(own(), hello("bob")));
@@ -127,7 +127,7 @@ fn who_cannot_run_the_jobs_of_a_service_is_refused() {
 }
 
 #[test]
-fn who_is_strange_is_refused() {
+fn worker_with_invalid_hello_is_rejected() {
     let own = || JobOwners::Own("ann".to_owned());
     let other = |change: fn(&mut WorkerHello)| {
         let mut hello = hello("ann");
@@ -196,7 +196,7 @@ fn end(job: u64) -> AttemptReport {
 }
 
 #[test]
-fn what_is_said_of_another_life_is_answered_and_changes_nothing() {
+fn frame_of_another_incarnation_is_answered_and_ignored() {
     let (mut talk, _) = registered_worker();
     let report = end(1);
     talk.pool.assign(report.attempt, WorkerId(1));
@@ -207,7 +207,7 @@ fn what_is_said_of_another_life_is_answered_and_changes_nothing() {
 }
 
 #[test]
-fn a_worker_is_believed_about_its_own_attempts_only() {
+fn reports_about_attempts_of_other_workers_are_ignored() {
     let (mut talk, _) = registered_worker();
     let [its, another_s, nobody_s] = [end(1), end(2), end(3)];
     talk.pool.assign(its.attempt, WorkerId(1));
@@ -220,7 +220,7 @@ fn a_worker_is_believed_about_its_own_attempts_only() {
 }
 
 #[test]
-fn a_word_is_heard_once_and_a_missing_one_ends_the_connection() {
+fn duplicate_frame_is_ignored_and_missing_frame_disconnects() {
     let (mut talk, _) = registered_worker();
     assert_eq!(
         talk.exchange(1, WorkerMessage::Beat(4)),

@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn policies_are_compared_with_their_like() {
+    fn policies_are_compared_with_their_baselines() {
         let to = |text: &str| {
             let policies = policies(text).unwrap();
             ComparisonBaselines::to(&policies).map(|policies| name(&policies))
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_a_figure_a_quantity_and_no_share_of_nothing() {
+    fn every_metric_has_a_value_and_empty_shares_are_none() {
         let tally = CampusMetrics::default();
         let policies = policies("n1:1/c1").unwrap();
         let with = ComparisonBaselines::to(&policies).map(|_| CampusMetrics::default());

@@ -148,7 +148,7 @@ mod tests {
     use crate::world::campus::CampusWorld;
 
     #[test]
-    fn the_defaults_are_those_of_the_world() {
+    fn defaults_match_the_campus() {
         assert_eq!(
             settings(&ParameterValues::of(&CampusWorld)),
             CampusConfig::default()

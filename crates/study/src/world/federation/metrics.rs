@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_are_of_all_runs() {
+    fn metrics_cover_all_runs() {
         let with = runs(&[30.0, 10.0, 20.0]);
         let without = runs(&[20.0, 15.0, 10.0]);
         let figures = metrics(&with, &without);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_undefined_is_none() {
+    fn undefined_metrics_are_none() {
         let figures = metrics(&runs(&[1.0]), &runs(&[0.0]));
         assert_eq!(figures[1], None);
         assert_eq!(figures[5], None);
