@@ -203,8 +203,8 @@ impl Gate {
     }
 
     /// Returns the approximate number of jobs and nodes that a pass examines.
-    pub(crate) fn pass_cost(&self) -> usize {
-        self.policy.pass_cost()
+    pub(crate) fn pass_cost(&self, now: Instant) -> usize {
+        self.policy.pass_cost(self.view(now))
     }
 
     /// Returns the number of slots, used or not, plus the number of nodes.

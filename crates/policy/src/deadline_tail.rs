@@ -151,6 +151,11 @@ impl Policy for TailPolicy {
         self.waitlist.decide_arrival(view, spec, admitted)
     }
 
+    fn clear(&mut self) {
+        self.waitlist = Waitlist::default();
+        self.demands.clear();
+    }
+
     fn queued(&mut self, view: View<'_>, job: JobId) {
         self.waitlist.insert(view, job);
     }
@@ -158,8 +163,6 @@ impl Policy for TailPolicy {
     fn dequeued(&mut self, view: View<'_>, job: JobId) {
         self.waitlist.remove(view, job);
     }
-
-    fn ended(&mut self, _: View<'_>, _: JobId) {}
 
     fn nodes_changed(&mut self, view: View<'_>) {
         let nodes = view.n_nodes() as usize;
@@ -208,6 +211,7 @@ impl Policy for TailPolicy {
     }
 
     fn rebuild(&mut self, view: View<'_>) {
+        self.clear();
         self.waitlist = Waitlist::of(view);
         let nodes = (0..view.n_nodes()).map(NodeId);
         self.demands = nodes.map(|node| self.demand(view, node)).collect();
@@ -217,11 +221,7 @@ impl Policy for TailPolicy {
         self.waitlist.cannot_affect(sla).then_some(self)
     }
 
-    fn clone_box(&self) -> Box<dyn Policy> {
-        Box::new(self.clone())
-    }
-
-    fn pass_cost(&self) -> usize {
+    fn pass_cost(&self, _: View<'_>) -> usize {
         self.waitlist.len() * self.demands.len()
     }
 

@@ -41,7 +41,9 @@ mod waitlist;
 pub use context::{
     BookingKind, Effect, InvariantViolation, JobEnding, Notice, PolicyAlarms, PolicyContext,
 };
-pub use policy::{AdmissionDecision, JobInfo, NodeSharing, PassTrigger, Policy, ProbeScratch};
+pub use policy::{
+    AdmissionDecision, ClonePolicy, JobInfo, NodeSharing, PassTrigger, Policy, ProbeScratch,
+};
 pub use random_source::RandomSource;
 pub use registry::{PolicyError, PolicySpec};
 pub use retry::RetryPolicy;

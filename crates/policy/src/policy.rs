@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use tollgate_model::{Credits, Distribution, Instant, JobId, JobSpec, NodeId, Reason, Sla};
 
 use crate::context::{InvariantViolation, PolicyContext};
-use crate::state::{Node, View};
+use crate::state::{JobPhase, Node, View};
 
 /// A policy's decision on a submitted job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +69,12 @@ pub trait NodeSharing {
 /// The gate keeps the [`crate::ClusterState`] and notifies the policy of changes; a policy keeps
 /// only an index that [`Policy::rebuild`] can derive from the state at any time. A policy never
 /// sees a run time.
-pub trait Policy: Debug + Send {
+///
+/// Five methods are required. The defaults of the others suit a policy whose jobs have their nodes
+/// to themselves and whose index depends on the waiting jobs alone. A policy must implement `Clone`,
+/// from which [`ClonePolicy`] follows. `examples/widest-first` of the repository is a complete
+/// policy in a crate of its own.
+pub trait Policy: ClonePolicy + Debug + Send {
     /// Returns the decision on a job submitted now with this forecast. Changes nothing, so that a
     /// quote and a submission get the same answer.
     fn probe(
@@ -80,34 +85,49 @@ pub trait Policy: Debug + Send {
         scratch: &mut ProbeScratch,
     ) -> AdmissionDecision;
 
+    /// Empties the index, as if no job waited and nothing ran.
+    fn clear(&mut self);
+
     /// Records that a job joined the queue.
     fn queued(&mut self, view: View<'_>, job: JobId);
 
     /// Records that a queued job left the queue without the policy's doing: cancelled or held.
     fn dequeued(&mut self, view: View<'_>, job: JobId);
 
-    /// Records that a running job ended or was evicted. Its entry in the state still describes
-    /// the old attempt.
-    fn ended(&mut self, view: View<'_>, job: JobId);
-
-    /// Records that nodes came or went.
-    fn nodes_changed(&mut self, view: View<'_>);
-
-    /// Sets a node's shares after its tasks changed or one of them outlived its estimate or its
-    /// deadline.
-    fn update_shares(&mut self, cx: &mut PolicyContext<'_>, node: NodeId);
-
-    /// Starts the jobs that can start and drops the hopeless ones.
+    /// Starts the jobs that can start and drops the hopeless ones. A job that the policy starts or
+    /// rejects leaves its queue here: [`Policy::dequeued`] is not called for it.
     fn pass(&mut self, cx: &mut PolicyContext<'_>);
 
-    /// Rebuilds the index from the state.
-    fn rebuild(&mut self, view: View<'_>);
+    /// Records that a running job ended or was evicted. Its entry in the state still describes
+    /// the old attempt. Does nothing by default.
+    fn ended(&mut self, _: View<'_>, _: JobId) {}
 
-    /// Checks that the index equals a rebuilt one.
+    /// Records that nodes came or went. Does nothing by default.
+    fn nodes_changed(&mut self, _: View<'_>) {}
+
+    /// Sets a node's shares after its tasks changed or one of them outlived its estimate or its
+    /// deadline. Does nothing by default, because jobs that share no node have no shares.
+    fn update_shares(&mut self, _: &mut PolicyContext<'_>, _: NodeId) {}
+
+    /// Rebuilds the index from the state. By default clears it, and then queues every waiting job
+    /// in order of submission.
+    fn rebuild(&mut self, view: View<'_>) {
+        self.clear();
+        let waiting = view.jobs().filter(|(_, job)| job.phase == JobPhase::Queued);
+        let mut waiting: Vec<(u64, JobId)> = waiting.map(|(id, job)| (job.sequence, id)).collect();
+        waiting.sort_unstable();
+        for (_, job) in waiting {
+            self.queued(view, job);
+        }
+    }
+
+    /// Checks that the index equals a rebuilt one. Compares nothing by default.
     ///
     /// # Errors
     /// Returns a description of the first difference.
-    fn check(&self, view: View<'_>) -> Result<(), InvariantViolation>;
+    fn check(&self, _: View<'_>) -> Result<(), InvariantViolation> {
+        Ok(())
+    }
 
     /// Returns the rule by which each node is shared if the outcome of a job with this SLA depends
     /// only on its own nodes: jobs share nodes, and no waiting job could affect this one by
@@ -116,14 +136,27 @@ pub trait Policy: Debug + Send {
         None
     }
 
-    /// Copies the policy with its index, to decide on a copy of the state.
-    fn clone_box(&self) -> Box<dyn Policy>;
-
     /// Returns roughly how many jobs and nodes a pass examines; a look-ahead bounds its work by it.
-    fn pass_cost(&self) -> usize;
+    /// By default the number of waiting jobs.
+    fn pass_cost(&self, view: View<'_>) -> usize {
+        let waiting = view.jobs().filter(|(_, job)| job.phase == JobPhase::Queued);
+        waiting.count()
+    }
 
     /// Returns the events that trigger a pass.
     fn pass_trigger(&self) -> PassTrigger {
         PassTrigger::Instant
+    }
+}
+
+/// The copying of a boxed policy. Every [`Policy`] that implements `Clone` has it.
+pub trait ClonePolicy {
+    /// Copies the policy with its index, to decide on a copy of the state.
+    fn clone_box(&self) -> Box<dyn Policy>;
+}
+
+impl<P: Policy + Clone + 'static> ClonePolicy for P {
+    fn clone_box(&self) -> Box<dyn Policy> {
+        Box::new(self.clone())
     }
 }

@@ -13,7 +13,7 @@ mod settings;
 mod slack;
 
 use tollgate_model::{
-    Credits, CreditsPerSecond, Distribution, Instant, JobId, JobSpec, Market, NodeId, Reason, Span,
+    Credits, CreditsPerSecond, Distribution, Instant, JobId, JobSpec, Market, Reason, Span,
 };
 
 use crate::blocked_list::{BlockCursor, BlockEntry, BlockedList};
@@ -345,6 +345,10 @@ impl Policy for QueuePolicy {
             .unwrap_or_else(AdmissionDecision::Reject)
     }
 
+    fn clear(&mut self) {
+        *self = Self::new(self.settings, self.market);
+    }
+
     fn queued(&mut self, view: View<'_>, id: JobId) {
         let job = view.job(id);
         let entry = self.entry(view, id);
@@ -378,8 +382,6 @@ impl Policy for QueuePolicy {
         self.blocked = None;
     }
 
-    fn update_shares(&mut self, _: &mut PolicyContext<'_>, _: NodeId) {}
-
     fn pass(&mut self, cx: &mut PolicyContext<'_>) {
         match self.settings.depth {
             ReservationDepth::AtMost(0 | 1) => self.shadow_pass(cx),
@@ -388,7 +390,7 @@ impl Policy for QueuePolicy {
     }
 
     fn rebuild(&mut self, view: View<'_>) {
-        let mut fresh = Self::new(self.settings, self.market);
+        self.clear();
         for (id, job) in view.jobs() {
             let penalty = if job.accepted.is_some() {
                 job.spec.sla.penalty
@@ -397,21 +399,17 @@ impl Policy for QueuePolicy {
             };
             match job.phase {
                 JobPhase::Queued => {
-                    fresh.queue.insert(fresh.entry(view, id));
-                    fresh.penalties.waiting = fresh.penalties.waiting + penalty;
+                    let entry = self.entry(view, id);
+                    self.queue.insert(entry);
+                    self.penalties.waiting = self.penalties.waiting + penalty;
                 }
-                JobPhase::Running => fresh.penalties.running = fresh.penalties.running + penalty,
+                JobPhase::Running => self.penalties.running = self.penalties.running + penalty,
                 JobPhase::Vacant | JobPhase::Held | JobPhase::Closed => {}
             }
         }
-        *self = fresh;
     }
 
-    fn clone_box(&self) -> Box<dyn Policy> {
-        Box::new(self.clone())
-    }
-
-    fn pass_cost(&self) -> usize {
+    fn pass_cost(&self, _: View<'_>) -> usize {
         let waiting = self.queue.len();
         match self.settings.depth {
             // One look per block, and some looks inside.

@@ -288,6 +288,11 @@ impl Policy for SharePolicy {
         self.waitlist.decide_arrival(view, spec, admitted)
     }
 
+    fn clear(&mut self) {
+        self.waitlist = Waitlist::default();
+        self.loads = NodeLoads::default();
+    }
+
     fn queued(&mut self, view: View<'_>, job: JobId) {
         self.waitlist.insert(view, job);
     }
@@ -295,8 +300,6 @@ impl Policy for SharePolicy {
     fn dequeued(&mut self, view: View<'_>, job: JobId) {
         self.waitlist.remove(view, job);
     }
-
-    fn ended(&mut self, _: View<'_>, _: JobId) {}
 
     fn nodes_changed(&mut self, view: View<'_>) {
         self.loads.resize(view.n_nodes() as usize);
@@ -341,8 +344,8 @@ impl Policy for SharePolicy {
     }
 
     fn rebuild(&mut self, view: View<'_>) {
+        self.clear();
         self.waitlist = Waitlist::of(view);
-        self.loads = NodeLoads::default();
         self.loads.resize(view.n_nodes() as usize);
         for node in (0..view.n_nodes()).map(NodeId) {
             self.loads.set(node, view.node(node), &self.settings);
@@ -353,11 +356,7 @@ impl Policy for SharePolicy {
         self.waitlist.cannot_affect(sla).then_some(self)
     }
 
-    fn clone_box(&self) -> Box<dyn Policy> {
-        Box::new(self.clone())
-    }
-
-    fn pass_cost(&self) -> usize {
+    fn pass_cost(&self, _: View<'_>) -> usize {
         self.waitlist.len() * self.loads.n_nodes()
     }
 

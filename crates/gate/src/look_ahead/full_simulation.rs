@@ -120,7 +120,7 @@ impl<'a> FullSimulation<'a> {
             {
                 return Some(self.into_trajectory(start, at));
             }
-            let looks = STEPS_PER_EVENT + self.gate.pass_cost() as u64;
+            let looks = STEPS_PER_EVENT + self.gate.pass_cost(self.now) as u64;
             match next.filter(|_| spend_steps(self.steps_left, looks)) {
                 Some((at, next)) => self.advance(at, next),
                 None => return start.map(|start| self.into_trajectory(start, at)),
