@@ -38,13 +38,32 @@ use std::env;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use tollgate_policy::PolicyRegistry;
+
 use crate::args::CliCommand;
 use crate::client::detach::DETACHED_ARG;
 use crate::client::frontends::{self, FrontendTool};
 
-/// Runs the program with the arguments of the process, and returns an exit code of the table in
-/// `exit`.
+/// Runs the program with the built-in policies; see [`main_with`].
 pub fn main() -> ExitCode {
+    main_with(&PolicyRegistry::builtin())
+}
+
+/// Runs the program with the arguments of the process and the policies of a registry, and returns
+/// an exit code of the table in `exit`. A program with policies of its own is a `main` that calls
+/// this function, and has every command of `tollgate`:
+///
+/// ```no_run
+/// use std::process::ExitCode;
+///
+/// use tollgate_policy::PolicyRegistry;
+///
+/// fn main() -> ExitCode {
+///     // With policies of your own: `.with(MY_POLICY)`.
+///     tollgate_cli::main_with(&PolicyRegistry::builtin())
+/// }
+/// ```
+pub fn main_with(registry: &PolicyRegistry) -> ExitCode {
     let mut words = env::args_os();
     if let Some(tool) = words
         .next()
@@ -73,11 +92,11 @@ pub fn main() -> ExitCode {
         words.remove(1);
     }
     let done = match args::parse(words).command {
-        CliCommand::Replay(args) => replay::run(&args),
-        CliCommand::Policies(args) => policies::run(&args),
+        CliCommand::Replay(args) => replay::run(&args, registry),
+        CliCommand::Policies(args) => policies::run(&args, registry),
         CliCommand::Forecast(args) => forecast::run(&args),
-        CliCommand::Study(args) => study::run(&args),
-        CliCommand::Serve(args) => client::serve::run(&args),
+        CliCommand::Study(args) => study::run(&args, registry),
+        CliCommand::Serve(args) => client::serve::run(&args, registry),
         CliCommand::Submit(args) => client::submit::submit(&args),
         CliCommand::Quote(args) => client::submit::quote(&args),
         CliCommand::Status(args) => client::list::status(&args),

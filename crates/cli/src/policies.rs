@@ -6,11 +6,9 @@ use std::io::{self, BufWriter, Write};
 use clap::ValueEnum;
 use serde::Serialize;
 use tollgate_model::Market;
-use tollgate_policy::PolicySpec;
-use tollgate_policy::builtin::REGISTRY;
 use tollgate_policy::migrate::MigrationSpec;
 use tollgate_policy::registry::ParameterInfo;
-use tollgate_policy::{migrate, retry, select};
+use tollgate_policy::{PolicyRegistry, migrate, retry, select};
 
 use crate::args::{OutputFormat, is_similar};
 use crate::exit::{CliError, CliFailure, ExitKind};
@@ -65,12 +63,15 @@ struct ParameterListing {
     meaning: &'static str,
 }
 
-pub(crate) fn run(args: &PoliciesArgs) -> Result<(), CliFailure> {
+pub(crate) fn run(args: &PoliciesArgs, registry: &PolicyRegistry) -> Result<(), CliFailure> {
     let mut out = BufWriter::new(io::stdout().lock());
     let listed = match (args.world, args.names.as_slice()) {
-        (world, []) => policies_of(world.unwrap_or(PolicyWorld::Cluster)),
-        (Some(world), names) => select_by_name(&policies_of(world), names)?,
-        (None, names) => select_by_name(&PolicyWorld::ALL.map(policies_of).concat(), names)?,
+        (world, []) => policies_of(world.unwrap_or(PolicyWorld::Cluster), registry),
+        (Some(world), names) => select_by_name(&policies_of(world, registry), names)?,
+        (None, names) => {
+            let worlds = PolicyWorld::ALL.map(|world| policies_of(world, registry));
+            select_by_name(&worlds.concat(), names)?
+        }
     };
     match (args.quiet, args.format) {
         (true, _) => listed
@@ -114,9 +115,9 @@ impl CliError for UnknownPolicy {
 }
 
 /// Returns every policy of a world.
-fn policies_of(world: PolicyWorld) -> Vec<PolicyListing> {
+fn policies_of(world: PolicyWorld, registry: &PolicyRegistry) -> Vec<PolicyListing> {
     match world {
-        PolicyWorld::Cluster => cluster_policies(),
+        PolicyWorld::Cluster => cluster_policies(registry),
         PolicyWorld::Campus => campus_policies(),
         PolicyWorld::Federation => federation_policies(),
     }
@@ -183,21 +184,20 @@ fn federation_policies() -> Vec<PolicyListing> {
     listed.collect()
 }
 
-fn cluster_policies() -> Vec<PolicyListing> {
-    let listed = REGISTRY.iter().map(|named| PolicyListing {
-        policy: named.name,
+fn cluster_policies(registry: &PolicyRegistry) -> Vec<PolicyListing> {
+    let listed = registry.policies().map(|policy| PolicyListing {
+        policy: policy.name(),
         alias: None,
-        summary: named.summary,
-        paper: named.paper,
-        markets: named.markets.iter().map(|market| market.name()).collect(),
-        parameters: parameters(named.name),
+        summary: policy.summary(),
+        paper: policy.source(),
+        markets: policy
+            .markets()
+            .iter()
+            .map(|market| market.name())
+            .collect(),
+        parameters: policy.parameters().into_iter().map(parameter).collect(),
     });
     listed.collect()
-}
-
-fn parameters(policy: &str) -> Vec<ParameterListing> {
-    let choice = PolicySpec::named(policy).expect("a name from the registry");
-    choice.parameters().into_iter().map(parameter).collect()
 }
 
 fn parameter(parameter: ParameterInfo) -> ParameterListing {

@@ -28,6 +28,8 @@ mod table;
 
 use std::io::{BufWriter, Write, stdout};
 
+use tollgate_policy::PolicyRegistry;
+
 use crate::exit::CliFailure;
 
 pub(crate) use args::ReplayArgs;
@@ -35,18 +37,18 @@ use campus::ReplayWorld;
 use input::ReplayInput;
 use plan::ReplayPlan;
 
-pub(crate) fn run(args: &ReplayArgs) -> Result<(), CliFailure> {
+pub(crate) fn run(args: &ReplayArgs, registry: &PolicyRegistry) -> Result<(), CliFailure> {
     if let Some(failure) = campus::misplaced_option(args) {
         return Err(failure.into());
     }
     match args.world {
-        ReplayWorld::Cluster => cluster(args),
+        ReplayWorld::Cluster => cluster(args, registry),
         ReplayWorld::Campus => campus::run(args),
     }
 }
 
-fn cluster(args: &ReplayArgs) -> Result<(), CliFailure> {
-    let plan = ReplayPlan::new(args)?;
+fn cluster(args: &ReplayArgs, registry: &PolicyRegistry) -> Result<(), CliFailure> {
+    let plan = ReplayPlan::new(args, registry)?;
     let input = ReplayInput::read(&plan)?;
     input.print_notes(&plan);
     let answers = run::run_all_policies(&plan, &input)?;

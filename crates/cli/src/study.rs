@@ -19,6 +19,7 @@ mod run;
 use std::io::{self, Write};
 
 use clap::Subcommand;
+use tollgate_policy::PolicyRegistry;
 use tollgate_study::{BUILTIN_EXPERIMENTS, BuiltinExperiment, Experiment, StudyError};
 
 use crate::exit::CliFailure;
@@ -51,12 +52,12 @@ enum StudyCommand {
     Schema,
 }
 
-pub(crate) fn run(args: &StudyArgs) -> Result<(), CliFailure> {
+pub(crate) fn run(args: &StudyArgs, registry: &PolicyRegistry) -> Result<(), CliFailure> {
     match &args.command {
         StudyCommand::List { quiet } => list(*quiet),
         StudyCommand::Show { name } => show(name),
-        StudyCommand::Run(args) => run::run(args),
-        StudyCommand::Chunk(args) => run::chunk(args),
+        StudyCommand::Run(args) => run::run(args, registry),
+        StudyCommand::Chunk(args) => run::chunk(args, registry),
         StudyCommand::Report(args) => report::run(args),
         StudyCommand::Schema => print_text(&Experiment::schema()),
     }
@@ -69,7 +70,8 @@ fn list(quiet: bool) -> Result<(), CliFailure> {
         text.push('\n');
         if !quiet {
             let experiment =
-                Experiment::parse(builtin.name, builtin.text).map_err(StudyError::from)?;
+                Experiment::parse(builtin.name, builtin.text, &PolicyRegistry::builtin())
+                    .map_err(StudyError::from)?;
             let Experiment { title, source, .. } = &experiment;
             let claims = experiment.claims.len();
             text += &format!("  {title}\n  {source}, {claims} claims\n");

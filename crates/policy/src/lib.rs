@@ -11,6 +11,7 @@
 //! | [`tail`] | the policy that admits by the tail of predictive distributions |
 //! | [`named`] | the policies, one file each |
 //! | [`migrate`] | the policies for moving pilots between sites: a family with its own registry |
+//! | [`PolicyDefinition`] | a policy of another crate |
 //! | [`registry`] | the list of policies; parsing of `NAME:KEY=VALUE,..` |
 //! | [`mod@retry`] | whether an evicted task is tried again, and where |
 //! | [`mod@select`] | the choice of the idle computer for the next task |
@@ -23,6 +24,7 @@ mod blocked_list;
 pub mod builtin;
 mod context;
 pub mod deadline_tail;
+mod definition;
 pub mod migrate;
 mod node_fit;
 mod parameters;
@@ -41,11 +43,12 @@ mod waitlist;
 pub use context::{
     BookingKind, Effect, InvariantViolation, JobEnding, Notice, PolicyAlarms, PolicyContext,
 };
+pub use definition::{ParameterDefinition, ParameterValues, PolicyDefinition};
 pub use policy::{
     AdmissionDecision, ClonePolicy, JobInfo, NodeSharing, PassTrigger, Policy, ProbeScratch,
 };
 pub use random_source::RandomSource;
-pub use registry::{PolicyError, PolicySpec};
+pub use registry::{PolicyError, PolicyRegistry, PolicySpec};
 pub use retry::RetryPolicy;
 pub use select::SelectPolicy;
 pub use state::{Admission, ClusterState, JobPhase, JobSlot, Node, NodeTask, TOLERANCE_S, View};

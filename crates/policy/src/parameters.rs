@@ -1,5 +1,6 @@
 //! Parameters as `KEY=VALUE` words: one table per family serves parsing, printing and listing.
 
+use crate::definition::PolicyDefinition;
 use crate::registry::PolicyError;
 
 /// A parameter of a family: its key, its meaning, its parser and its formatter.
@@ -81,6 +82,34 @@ pub(crate) fn set<S>(
         value: value.to_owned(),
         values: parameter.values,
     })
+}
+
+/// Checks that a policy of another crate has a parameter with this value.
+pub(crate) fn check_defined(
+    definition: &PolicyDefinition,
+    key: &str,
+    value: &str,
+) -> Result<(), PolicyError> {
+    let policy = || definition.name.to_owned();
+    let mut parameters = definition.parameters.iter();
+    match parameters.find(|parameter| parameter.key == key) {
+        Some(parameter) if (parameter.is_legal)(value) => Ok(()),
+        Some(parameter) => Err(PolicyError::BadValue {
+            policy: policy(),
+            key: parameter.key,
+            value: value.to_owned(),
+            values: parameter.values,
+        }),
+        None => Err(PolicyError::UnknownParameter {
+            policy: policy(),
+            key: key.to_owned(),
+            known: definition
+                .parameters
+                .iter()
+                .map(|known| known.key)
+                .collect(),
+        }),
+    }
 }
 
 /// Returns a parameter's value as a word; empty if there is no such parameter.

@@ -6,16 +6,26 @@ use tollgate_model::Market;
 
 pub use crate::builtin::{BuiltinPolicy, FamilyParams, REGISTRY};
 use crate::deadline_tail::{self, TailPolicy};
+use crate::definition::{ParameterDefinition, ParameterValues, PolicyDefinition};
 use crate::parameters::{self, PolicyParameter};
 use crate::policy::Policy;
 use crate::queue::{self, QueuePolicy};
 use crate::share::{self, SharePolicy};
 
 /// A chosen policy with its parameters.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PolicySpec {
-    named: &'static BuiltinPolicy,
-    settings: FamilyParams,
+#[derive(Clone, Debug)]
+pub struct PolicySpec(Choice);
+
+#[derive(Clone, Debug)]
+enum Choice {
+    Builtin(&'static BuiltinPolicy, FamilyParams),
+    Defined(PolicyDefinition, ParameterValues),
+}
+
+/// The policies that can be chosen by name: the built-in ones, and those that other crates define.
+#[derive(Clone, Debug)]
+pub struct PolicyRegistry {
+    defined: Vec<PolicyDefinition>,
 }
 
 /// A parameter of a policy, for listings.
@@ -35,8 +45,13 @@ pub struct ParameterInfo {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyError {
     /// No policy has this name.
-    #[error("there is no policy `{0}`: {names}", names = names())]
-    UnknownPolicy(String),
+    #[error("there is no policy `{policy}`: {known}", known = known.join(", "))]
+    UnknownPolicy {
+        /// The given name.
+        policy: String,
+        /// The names of all policies.
+        known: Vec<&'static str>,
+    },
     /// The policy has no such parameter.
     #[error("policy `{policy}` has no parameter `{key}`: it has {known}", known = known.join(", "))]
     UnknownParameter {
@@ -69,26 +84,59 @@ pub enum PolicyError {
     },
 }
 
-/// Returns the names of all policies, separated by commas.
-fn names() -> String {
-    let names: Vec<&str> = REGISTRY.iter().map(|named| named.name).collect();
-    names.join(", ")
-}
+impl PolicyRegistry {
+    /// Returns the registry of the built-in policies.
+    pub const fn builtin() -> Self {
+        Self {
+            defined: Vec::new(),
+        }
+    }
 
-impl PolicySpec {
+    /// Adds a policy, which is listed behind the others.
+    ///
+    /// # Panics
+    /// If there is a policy of this name already, or if the name is not made of letters, digits and
+    /// `-`.
+    #[must_use]
+    pub fn with(mut self, definition: PolicyDefinition) -> Self {
+        let name = definition.name;
+        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        assert!(
+            !name.is_empty() && name.chars().all(is_word),
+            "a policy cannot be named `{name}`"
+        );
+        assert!(
+            self.named(name).is_err(),
+            "there is a policy `{name}` already"
+        );
+        self.defined.push(definition);
+        self
+    }
+
+    /// Returns every policy with its default parameters, in the order in which they are listed.
+    pub fn policies(&self) -> impl Iterator<Item = PolicySpec> + '_ {
+        let builtin = REGISTRY
+            .iter()
+            .map(|named| Choice::Builtin(named, named.settings));
+        let defined = self
+            .defined
+            .iter()
+            .map(|definition| Choice::Defined(*definition, ParameterValues::defaults(definition)));
+        builtin.chain(defined).map(PolicySpec)
+    }
+
     /// Returns the policy with this name and its default parameters.
     ///
     /// # Errors
     /// Fails if no policy has this name.
-    pub fn named(name: &str) -> Result<Self, PolicyError> {
-        REGISTRY
-            .iter()
-            .find(|named| named.name == name)
-            .map(|named| Self {
-                named,
-                settings: named.settings,
+    pub fn named(&self, name: &str) -> Result<PolicySpec, PolicyError> {
+        let mut policies = self.policies();
+        policies
+            .find(|policy| policy.name() == name)
+            .ok_or_else(|| PolicyError::UnknownPolicy {
+                policy: name.to_owned(),
+                known: self.policies().map(|policy| policy.name()).collect(),
             })
-            .ok_or_else(|| PolicyError::UnknownPolicy(name.to_owned()))
     }
 
     /// Parses a list of policies: names separated by commas, each with `:KEY=VALUE` parameters.
@@ -97,8 +145,8 @@ impl PolicySpec {
     ///
     /// # Errors
     /// Returns the first word that names no policy or no parameter.
-    pub fn parse_list(words: &str) -> Result<Vec<Self>, PolicyError> {
-        let mut choices: Vec<Self> = Vec::new();
+    pub fn parse_list(&self, words: &str) -> Result<Vec<PolicySpec>, PolicyError> {
+        let mut choices: Vec<PolicySpec> = Vec::new();
         for word in words.split(',') {
             let is_setting = word
                 .find(['=', ':'])
@@ -110,7 +158,7 @@ impl PolicySpec {
                         Some((name, setting)) => (name, Some(setting)),
                         None => (word, None),
                     };
-                    let mut choice = Self::named(name)?;
+                    let mut choice = self.named(name)?;
                     setting.map_or(Ok(()), |setting| choice.set(setting))?;
                     choices.push(choice);
                 }
@@ -120,73 +168,166 @@ impl PolicySpec {
     }
 
     /// Returns the policies that run in a market when no policy is named.
-    pub fn of_market(market: Market) -> Vec<Self> {
-        REGISTRY
-            .iter()
-            .filter(|named| named.markets.contains(&market))
-            .map(|named| Self {
-                named,
-                settings: named.settings,
-            })
+    pub fn of_market(&self, market: Market) -> Vec<PolicySpec> {
+        self.policies()
+            .filter(|policy| policy.markets().contains(&market))
             .collect()
+    }
+}
+
+/// Registries with the same names are equal.
+impl PartialEq for PolicyRegistry {
+    fn eq(&self, other: &Self) -> bool {
+        let names = |registry: &Self| -> Vec<&str> {
+            registry.defined.iter().map(|policy| policy.name).collect()
+        };
+        names(self) == names(other)
+    }
+}
+
+/// Choices with the same name and parameters are equal.
+impl PartialEq for PolicySpec {
+    fn eq(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (Choice::Builtin(one, values), Choice::Builtin(other, others)) => {
+                one == other && values == others
+            }
+            (Choice::Defined(one, values), Choice::Defined(other, others)) => {
+                one.name == other.name && values == others
+            }
+            (Choice::Builtin(..), Choice::Defined(..))
+            | (Choice::Defined(..), Choice::Builtin(..)) => false,
+        }
+    }
+}
+
+impl PolicySpec {
+    /// Returns the built-in policy with this name and its default parameters.
+    ///
+    /// # Errors
+    /// Fails if no built-in policy has this name.
+    pub fn named(name: &str) -> Result<Self, PolicyError> {
+        PolicyRegistry::builtin().named(name)
     }
 
     fn set(&mut self, pair: &str) -> Result<(), PolicyError> {
-        let policy = self.named.name;
+        let policy = self.name();
         let (key, value) = pair.split_once('=').ok_or_else(|| PolicyError::NotAPair {
             policy: policy.to_owned(),
             word: pair.to_owned(),
         })?;
-        match &mut self.settings {
-            FamilyParams::Queue(s) => parameters::set(queue::PARAMETERS, s, policy, key, value),
-            FamilyParams::Share(s) => parameters::set(share::PARAMETERS, s, policy, key, value),
-            FamilyParams::Tail(s) => {
+        match &mut self.0 {
+            Choice::Builtin(_, FamilyParams::Queue(s)) => {
+                parameters::set(queue::PARAMETERS, s, policy, key, value)
+            }
+            Choice::Builtin(_, FamilyParams::Share(s)) => {
+                parameters::set(share::PARAMETERS, s, policy, key, value)
+            }
+            Choice::Builtin(_, FamilyParams::Tail(s)) => {
                 parameters::set(deadline_tail::PARAMETERS, s, policy, key, value)
+            }
+            Choice::Defined(definition, values) => {
+                parameters::check_defined(definition, key, value)?;
+                values.set(key, value);
+                Ok(())
             }
         }
     }
 
-    /// Returns the policy's name and description.
-    pub fn info(&self) -> &'static BuiltinPolicy {
-        self.named
+    /// Returns the policy's name.
+    pub fn name(&self) -> &'static str {
+        match &self.0 {
+            Choice::Builtin(named, _) => named.name,
+            Choice::Defined(definition, _) => definition.name,
+        }
+    }
+
+    /// Returns the one-line description.
+    pub fn summary(&self) -> &'static str {
+        match &self.0 {
+            Choice::Builtin(named, _) => named.summary,
+            Choice::Defined(definition, _) => definition.summary,
+        }
+    }
+
+    /// Returns the publication or the place that the policy comes from.
+    pub fn source(&self) -> &'static str {
+        match &self.0 {
+            Choice::Builtin(named, _) => named.paper,
+            Choice::Defined(definition, _) => definition.source,
+        }
+    }
+
+    /// Returns the markets in which the policy runs when no policy is named.
+    pub fn markets(&self) -> &'static [Market] {
+        match &self.0 {
+            Choice::Builtin(named, _) => named.markets,
+            Choice::Defined(definition, _) => definition.markets,
+        }
     }
 
     /// Returns true if the policy's rules are defined in a market: without payments there are no
     /// budgets to weigh.
     pub fn runs_in(&self, market: Market) -> bool {
-        match (&self.settings, market) {
-            (FamilyParams::Queue(settings), Market::None) => !settings.uses_rewards(),
-            (FamilyParams::Queue(_), Market::Commodity | Market::Bid)
-            | (FamilyParams::Share(_) | FamilyParams::Tail(_), _) => true,
+        match (&self.0, market) {
+            (Choice::Builtin(_, FamilyParams::Queue(settings)), Market::None) => {
+                !settings.uses_rewards()
+            }
+            (Choice::Defined(definition, _), Market::None) => !definition.uses_bids,
+            (Choice::Builtin(..) | Choice::Defined(..), _) => true,
         }
     }
 
     /// Returns the parameters that apply to this policy, for listings.
     pub fn parameters(&self) -> Vec<ParameterInfo> {
-        match &self.settings {
-            FamilyParams::Queue(settings) => list(queue::PARAMETERS, settings),
-            FamilyParams::Share(settings) => list(share::PARAMETERS, settings),
-            FamilyParams::Tail(settings) => list(deadline_tail::PARAMETERS, settings),
+        match &self.0 {
+            Choice::Builtin(_, FamilyParams::Queue(settings)) => list(queue::PARAMETERS, settings),
+            Choice::Builtin(_, FamilyParams::Share(settings)) => list(share::PARAMETERS, settings),
+            Choice::Builtin(_, FamilyParams::Tail(settings)) => {
+                list(deadline_tail::PARAMETERS, settings)
+            }
+            Choice::Defined(definition, values) => {
+                let parameters = definition.parameters.iter();
+                let info = |parameter: &ParameterDefinition| ParameterInfo {
+                    key: parameter.key,
+                    values: parameter.values,
+                    meaning: parameter.meaning,
+                    value: values.word(parameter.key).to_owned(),
+                };
+                parameters.map(info).collect()
+            }
         }
     }
 
-    /// Returns a parameter's value, whether it applies to this policy or not.
-    fn value(&self, key: &str) -> String {
-        match &self.settings {
-            FamilyParams::Queue(settings) => parameters::value(queue::PARAMETERS, settings, key),
-            FamilyParams::Share(settings) => parameters::value(share::PARAMETERS, settings, key),
-            FamilyParams::Tail(settings) => {
-                parameters::value(deadline_tail::PARAMETERS, settings, key)
+    /// Returns the policy's own value of a parameter, whether it applies to this policy or not.
+    fn usual_value(&self, key: &str) -> String {
+        match &self.0 {
+            Choice::Builtin(named, _) => match &named.settings {
+                FamilyParams::Queue(usual) => parameters::value(queue::PARAMETERS, usual, key),
+                FamilyParams::Share(usual) => parameters::value(share::PARAMETERS, usual, key),
+                FamilyParams::Tail(usual) => {
+                    parameters::value(deadline_tail::PARAMETERS, usual, key)
+                }
+            },
+            Choice::Defined(definition, _) => {
+                ParameterValues::defaults(definition).word(key).to_owned()
             }
         }
     }
 
     /// Creates the policy.
     pub fn build(&self, market: Market) -> Box<dyn Policy> {
-        match self.settings {
-            FamilyParams::Queue(settings) => Box::new(QueuePolicy::new(settings, market)),
-            FamilyParams::Share(settings) => Box::new(SharePolicy::new(settings, market)),
-            FamilyParams::Tail(settings) => Box::new(TailPolicy::new(settings, market)),
+        match &self.0 {
+            Choice::Builtin(_, FamilyParams::Queue(settings)) => {
+                Box::new(QueuePolicy::new(*settings, market))
+            }
+            Choice::Builtin(_, FamilyParams::Share(settings)) => {
+                Box::new(SharePolicy::new(*settings, market))
+            }
+            Choice::Builtin(_, FamilyParams::Tail(settings)) => {
+                Box::new(TailPolicy::new(*settings, market))
+            }
+            Choice::Defined(definition, values) => (definition.build)(values, market),
         }
     }
 }
@@ -208,15 +349,11 @@ fn list<S>(table: &[PolicyParameter<S>], settings: &S) -> Vec<ParameterInfo> {
 /// `easy:order=sjf,extra=false`.
 impl fmt::Display for PolicySpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.named.name)?;
-        let usual = Self {
-            named: self.named,
-            settings: self.named.settings,
-        };
+        f.write_str(self.name())?;
         let changed = self
             .parameters()
             .into_iter()
-            .filter(|parameter| parameter.value != usual.value(parameter.key));
+            .filter(|parameter| parameter.value != self.usual_value(parameter.key));
         for (n, parameter) in changed.enumerate() {
             let mark = if n == 0 { ':' } else { ',' };
             write!(f, "{mark}{}={}", parameter.key, parameter.value)?;
@@ -235,9 +372,9 @@ mod tests {
         fn parsing_never_panics_and_round_trips(
             words in "((easy|edf|libra|conservative|first-reward|tail-risk|x)?[:,=]?(order|depth|extra|test|slack|fit|overrun|hope|bound)?=?(sjf|all|2|true|keep|-1|0.25)?,?){0,4}",
         ) {
-            if let Ok(choices) = PolicySpec::parse_list(&words) {
+            if let Ok(choices) = PolicyRegistry::builtin().parse_list(&words) {
                 let written: Vec<String> = choices.iter().map(PolicySpec::to_string).collect();
-                prop_assert_eq!(PolicySpec::parse_list(&written.join(",")), Ok(choices));
+                prop_assert_eq!(PolicyRegistry::builtin().parse_list(&written.join(",")), Ok(choices));
             }
         }
     }
@@ -255,7 +392,8 @@ mod tests {
     #[test]
     fn policy_lists_round_trip() {
         let words = "easy:order=sjf,extra=false,edf:test=select,libra,libra-risk:overrun=full";
-        let written: Vec<String> = PolicySpec::parse_list(words)
+        let written: Vec<String> = PolicyRegistry::builtin()
+            .parse_list(words)
             .unwrap()
             .iter()
             .map(PolicySpec::to_string)
@@ -271,14 +409,15 @@ mod tests {
 
     #[test]
     fn rewards_need_a_market() {
-        let runs_in =
-            |words: &str, market| PolicySpec::parse_list(words).unwrap()[0].runs_in(market);
+        let runs_in = |words: &str, market| {
+            PolicyRegistry::builtin().parse_list(words).unwrap()[0].runs_in(market)
+        };
         for words in ["first-reward", "easy:order=reward", "edf:admission=slack"] {
             assert!(!runs_in(words, Market::None), "{words}");
             assert!(runs_in(words, Market::Commodity), "{words}");
         }
         for market in Market::ALL {
-            for choice in PolicySpec::of_market(market) {
+            for choice in PolicyRegistry::builtin().of_market(market) {
                 assert!(choice.runs_in(market), "{choice} in {market}");
             }
         }
@@ -301,12 +440,69 @@ mod tests {
 
     #[test]
     fn parse_errors_list_the_valid_names() {
-        let answer = |words| PolicySpec::parse_list(words).unwrap_err().to_string();
+        let answer = |words| {
+            PolicyRegistry::builtin()
+                .parse_list(words)
+                .unwrap_err()
+                .to_string()
+        };
         insta::assert_snapshot!(answer("easy,fifo"), @"there is no policy `fifo`: fcfs, easy, conservative, edf, fcfs-bf, sjf-bf, edf-bf, libra, libra-dollar, libra-risk, first-reward, tail-risk, tail-risk-bf");
         insta::assert_snapshot!(answer("libra:order=sjf"), @"policy `libra` has no parameter `order`: it has fit, admission, pricing, overrun, expired");
         insta::assert_snapshot!(answer("easy:order=size"), @"policy `easy`: order is fcfs, sjf, edf or reward, not `size`");
         insta::assert_snapshot!(answer("easy:extra"), @"policy `easy`: expected KEY=VALUE, got `extra`");
         insta::assert_snapshot!(answer("first-reward:slack=-1"), @"policy `first-reward`: slack is a number of seconds, not negative, not `-1`");
         insta::assert_snapshot!(answer(""), @"there is no policy ``: fcfs, easy, conservative, edf, fcfs-bf, sjf-bf, edf-bf, libra, libra-dollar, libra-risk, first-reward, tail-risk, tail-risk-bf");
+    }
+
+    fn registry() -> PolicyRegistry {
+        PolicyRegistry::builtin().with(PolicyDefinition {
+            name: "easy-twice",
+            summary: "as easy",
+            source: "this test",
+            markets: &[Market::Bid],
+            uses_bids: true,
+            parameters: &[ParameterDefinition {
+                key: "times",
+                default: "2",
+                values: "a count",
+                meaning: "how often",
+                is_legal: |word| word.parse::<u32>().is_ok(),
+            }],
+            build: |_, market| PolicySpec::named("easy").unwrap().build(market),
+        })
+    }
+
+    #[test]
+    fn defined_policy_is_chosen_like_a_builtin_one() {
+        let registry = registry();
+        let words = "easy-twice:times=3,libra,easy-twice";
+        let choices = registry.parse_list(words).unwrap();
+        let written: Vec<String> = choices.iter().map(PolicySpec::to_string).collect();
+        assert_eq!(written.join(","), words);
+        assert_eq!(registry.parse_list(&written[0]).unwrap()[0], choices[0]);
+        assert_ne!(choices[0], choices[2]);
+        assert!(choices[2].runs_in(Market::Bid) && !choices[2].runs_in(Market::None));
+        let last = |market| registry.of_market(market).last().map(PolicySpec::name);
+        assert_eq!(last(Market::Bid), Some("easy-twice"));
+        assert_ne!(last(Market::Commodity), Some("easy-twice"));
+        let builtin = PolicyRegistry::builtin();
+        assert_ne!(registry, builtin);
+        assert!(builtin.named("easy-twice").is_err());
+    }
+
+    #[test]
+    fn parse_errors_of_a_defined_policy_are_those_of_a_builtin_one() {
+        let answer = |words| registry().parse_list(words).unwrap_err().to_string();
+        insta::assert_snapshot!(answer("easy-twice:times=x"), @"policy `easy-twice`: times is a count, not `x`");
+        insta::assert_snapshot!(answer("easy-twice:depth=1"), @"policy `easy-twice` has no parameter `depth`: it has times");
+        assert!(answer("fifo").ends_with(", tail-risk-bf, easy-twice"));
+    }
+
+    #[test]
+    #[should_panic(expected = "there is a policy `easy-twice` already")]
+    fn two_policies_of_one_name_are_refused() {
+        let registry = registry();
+        let again = registry.defined[0];
+        let _ = registry.with(again);
     }
 }

@@ -13,7 +13,7 @@ use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use tollgate_engine::log::{LogSettings, UnknownLogSetting};
 use tollgate_model::{Market, Probability, Span};
-use tollgate_policy::{PolicyError, PolicySpec};
+use tollgate_policy::{PolicyError, PolicyRegistry, PolicySpec};
 
 use crate::access::{AccessRules, ServiceLimits, UserScope};
 use crate::core::AdmissionRules;
@@ -314,11 +314,11 @@ impl ServiceConfig {
         })
     }
 
-    /// Returns the settings that decisions depend on.
+    /// Returns the settings that decisions depend on; the policies are those of `registry`.
     ///
     /// # Errors
     /// The first setting that is out of range.
-    pub fn rules(&self) -> Result<AdmissionRules, ConfigError> {
+    pub fn rules(&self, registry: &PolicyRegistry) -> Result<AdmissionRules, ConfigError> {
         let market = self.market.parse().map_err(|_| ConfigError::Range {
             key: "market",
             expected: "none, commodity or bid",
@@ -326,10 +326,11 @@ impl ServiceConfig {
         })?;
         let shadow = self.shadow.as_deref();
         Ok(AdmissionRules {
-            policy: one_policy("policy", &self.policy, market)?,
+            policy: one_policy(registry, "policy", &self.policy, market)?,
             shadow: shadow
-                .map(|words| one_policy("shadow", words, market))
+                .map(|words| one_policy(registry, "shadow", words, market))
                 .transpose()?,
+            registry: registry.clone(),
             market,
             price: positive("price_per_core_hour", self.price_per_core_hour)?,
             default_estimate: Span::from_secs_f64(positive(
@@ -395,8 +396,13 @@ impl ServiceConfig {
     }
 }
 
-fn one_policy(key: &'static str, words: &str, market: Market) -> Result<PolicySpec, ConfigError> {
-    let choices = PolicySpec::parse_list(words);
+fn one_policy(
+    registry: &PolicyRegistry,
+    key: &'static str,
+    words: &str,
+    market: Market,
+) -> Result<PolicySpec, ConfigError> {
+    let choices = registry.parse_list(words);
     let mut choices = choices.map_err(|error| ConfigError::Policy { key, error })?;
     let (Some(policy), true) = (choices.pop(), choices.is_empty()) else {
         let found = words.to_owned();

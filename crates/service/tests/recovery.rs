@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed};
 use tollgate_gate::{OnEviction, WorkerId};
 use tollgate_model::{Credits, CreditsPerSecond, Instant, Market, Probability, Span};
-use tollgate_policy::PolicySpec;
 use tollgate_policy::registry::REGISTRY;
+use tollgate_policy::{PolicyRegistry, PolicySpec};
 use tollgate_service::core::{
     AdmissionRules, ArraySpec, AttemptExit, AttemptProgress, Core, DependencyCondition,
     EngineAction, JobDependency, ServiceCommand, Submission, SubmissionOptions, TaskAttemptKey,
@@ -117,6 +117,7 @@ fn step() -> impl Strategy<Value = RecoveryStep> {
 fn rules(policy: &str, market: Market) -> AdmissionRules {
     AdmissionRules {
         policy: PolicySpec::named(policy).unwrap(),
+        registry: PolicyRegistry::builtin(),
         market,
         price: 3600.0,
         default_estimate: Span::from_secs(10),

@@ -25,5 +25,5 @@ pub use cluster::{
 pub use estimates::{EstimateOrigin, EstimateOriginError, JobContext};
 pub use rebid::{is_blind_to_bids, rebid};
 pub use tollgate_forecast::{ClassId, JobAttributes};
-pub use tollgate_policy::{PolicyError, PolicySpec};
+pub use tollgate_policy::{PolicyError, PolicyRegistry, PolicySpec};
 pub use tollgate_workload::JobArrival;

@@ -60,5 +60,6 @@ pub use pipeline::{ExperimentOverrides, OnExistingResults, Study, StudyError, St
 pub use plan::RunPlan;
 pub use results::{RunMeasurements, StudyResults};
 pub use run::StudyChunk;
+pub use tollgate_sim::PolicyRegistry;
 pub use workload_source::StudyWorkload;
 pub use world::WorldKind;

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use tollgate_sim::PolicyRegistry;
+
 use crate::did_you_mean::nearest;
 use crate::experiment::Experiment;
 use crate::toml_path::line_of;
@@ -66,13 +68,18 @@ impl ExperimentError {
 }
 
 impl Experiment {
-    /// Parses an experiment from `text`; `file` names it in messages.
+    /// Parses an experiment from `text`; `file` names it in messages. Its policies are those of
+    /// `registry`.
     ///
     /// # Errors
     /// The first problem, with its line.
-    pub fn parse(file: &str, text: &str) -> Result<Self, ExperimentError> {
+    pub fn parse(
+        file: &str,
+        text: &str,
+        registry: &PolicyRegistry,
+    ) -> Result<Self, ExperimentError> {
         let experiment: Self = toml::from_str(text).map_err(|error| unread(file, text, &error))?;
-        validate::check(&experiment).map_err(|fault| ExperimentError::Invalid {
+        validate::check(&experiment, registry).map_err(|fault| ExperimentError::Invalid {
             file: file.to_owned(),
             line: fault.place.line(text),
             field: fault.place.to_string(),
@@ -85,10 +92,10 @@ impl Experiment {
     ///
     /// # Errors
     /// As [`Experiment::parse`], or if the file cannot be read.
-    pub fn open(path: &Path) -> Result<(Self, String), ExperimentError> {
+    pub fn open(path: &Path, registry: &PolicyRegistry) -> Result<(Self, String), ExperimentError> {
         let file = path.display().to_string();
         match std::fs::read_to_string(path) {
-            Ok(text) => Ok((Self::parse(&file, &text)?, text)),
+            Ok(text) => Ok((Self::parse(&file, &text, registry)?, text)),
             Err(error) => Err(ExperimentError::Read { file, error }),
         }
     }

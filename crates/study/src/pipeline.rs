@@ -5,7 +5,7 @@ use std::io;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use tollgate_sim::MAX_RECORD_NODES;
+use tollgate_sim::{MAX_RECORD_NODES, PolicyRegistry};
 use tollgate_workload::OpenError;
 
 use crate::builtin::{BUILTIN_EXPERIMENTS, BuiltinExperiment};
@@ -40,6 +40,7 @@ pub struct ExperimentOverrides {
 pub struct Study {
     text: String,
     experiment: Experiment,
+    registry: PolicyRegistry,
     /// The jobs; None in a world without jobs of its own.
     source: Option<StudyWorkload>,
     plan: RunPlan,
@@ -143,23 +144,30 @@ impl StudyError {
 }
 
 impl Study {
-    /// Opens the built-in experiment of that name, or the experiment in that file.
+    /// Opens the built-in experiment of that name, or the experiment in that file. Its policies
+    /// are those of `registry`.
     ///
     /// # Errors
     /// If there is no such experiment, if it is invalid, or if its jobs cannot be read.
-    pub fn open(name_or_file: &str, changes: &ExperimentOverrides) -> Result<Self, StudyError> {
+    pub fn open(
+        name_or_file: &str,
+        changes: &ExperimentOverrides,
+        registry: &PolicyRegistry,
+    ) -> Result<Self, StudyError> {
         let (experiment, text) = match BuiltinExperiment::find(name_or_file) {
             Some(builtin) => {
-                let experiment = Experiment::parse(builtin.name, builtin.text)?;
+                let experiment = Experiment::parse(builtin.name, builtin.text, registry)?;
                 (experiment, builtin.text.to_owned())
             }
-            None if Path::new(name_or_file).exists() => Experiment::open(Path::new(name_or_file))?,
+            None if Path::new(name_or_file).exists() => {
+                Experiment::open(Path::new(name_or_file), registry)?
+            }
             None => return Err(StudyError::Unknown(name_or_file.to_owned())),
         };
-        Self::new(experiment, text, changes)
+        Self::new(experiment, text, changes, registry)
     }
 
-    /// Creates a study of a checked experiment; `text` is its file.
+    /// Creates a study of an experiment that was checked with this registry; `text` is its file.
     ///
     /// # Errors
     /// If a change is out of range, or if the jobs cannot be read.
@@ -167,6 +175,7 @@ impl Study {
         mut experiment: Experiment,
         text: String,
         changes: &ExperimentOverrides,
+        registry: &PolicyRegistry,
     ) -> Result<Self, StudyError> {
         changes.apply(&mut experiment)?;
         let source = match experiment.world.kind.0.model() {
@@ -177,6 +186,7 @@ impl Study {
             text,
             plan: RunPlan::of(&experiment),
             experiment,
+            registry: registry.clone(),
             source,
         })
     }
@@ -294,7 +304,8 @@ impl Study {
             progress(StudyProgress { done, before, all });
             Ok::<(), StudyError>(())
         };
-        run::run(&self.plan, self.source.as_ref(), &runs, threads, hear)?;
+        let source = self.source.as_ref();
+        run::run(&self.plan, &self.registry, source, &runs, threads, hear)?;
         Ok(finished)
     }
 

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tollgate_model::Market;
-use tollgate_sim::PolicySpec;
 use tollgate_workload::{SlaFactor, WorkloadConfig};
 
 use crate::experiment::{Experiment, ExperimentSet, Scenario};
@@ -80,8 +79,8 @@ pub struct ClusterBatch {
     pub market: Market,
     /// Settings of the workload, including the seed.
     pub settings: WorkloadConfig,
-    /// Policies, one per run.
-    pub policies: Vec<PolicySpec>,
+    /// Policies as text, one per run.
+    pub policies: Vec<String>,
 }
 
 /// A world with settings, and the policies that run in it.
@@ -164,12 +163,6 @@ impl RunPlan {
     }
 }
 
-/// Parses a policy that was checked to be valid and unique.
-fn choice(words: &str) -> PolicySpec {
-    let choices = PolicySpec::parse_list(words).expect("the experiment was checked");
-    choices.into_iter().next().expect("a list of words has one")
-}
-
 struct RunPlanner<'a> {
     experiment: &'a Experiment,
     /// Batches by market and by the relevant settings.
@@ -247,7 +240,7 @@ impl RunPlanner<'_> {
             BatchWork::Cluster(ClusterBatch {
                 market: name,
                 settings,
-                policies: plan.policies.iter().map(|words| choice(words)).collect(),
+                policies: plan.policies.clone(),
             })
         };
         self.batch(name, key(&settings), family, work)

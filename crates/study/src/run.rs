@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use tollgate_model::{Market, Outcome};
 use tollgate_risk::Objectives;
-use tollgate_sim::{JobArrival, PolicySpec, RecordLevel, is_blind_to_bids, rebid, replay};
+use tollgate_sim::{
+    JobArrival, PolicyRegistry, PolicySpec, RecordLevel, is_blind_to_bids, rebid, replay,
+};
 use tollgate_workload::Workload;
 
 use crate::plan::{BatchWork, ClusterBatch, RunBatch, RunId, RunPlan, WorldBatch};
@@ -82,13 +84,15 @@ fn runs_of(batch: usize, what: &RunBatch) -> impl Iterator<Item = RunId> {
     })
 }
 
-/// Executes `runs` on `threads` threads; `source` holds the jobs if the world has jobs. `done` is
-/// called as each run ends, one call at a time; an error from `done` stops all threads soon.
+/// Executes `runs` on `threads` threads; `registry` knows the policies, and `source` holds the jobs
+/// if the world has jobs. `done` is called as each run ends, one call at a time; an error from
+/// `done` stops all threads soon.
 ///
 /// # Errors
 /// The first error of `done`.
 pub fn run<E: Send>(
     plan: &RunPlan,
+    registry: &PolicyRegistry,
     source: Option<&StudyWorkload>,
     runs: &[RunId],
     threads: NonZeroUsize,
@@ -101,6 +105,7 @@ pub fn run<E: Send>(
     }
     let workers = RunThreads {
         plan,
+        registry,
         source,
         families: families.into_values().collect(),
         next: AtomicUsize::new(0),
@@ -118,6 +123,7 @@ pub fn run<E: Send>(
 
 struct RunThreads<'a, F, E> {
     plan: &'a RunPlan,
+    registry: &'a PolicyRegistry,
     source: Option<&'a StudyWorkload>,
     families: Vec<Vec<RunId>>,
     next: AtomicUsize,
@@ -155,8 +161,10 @@ impl<F: FnMut(RunId, RunMeasurements) -> Result<(), E>, E> RunThreads<'_, F, E> 
             if self.failed.load(Ordering::Relaxed) {
                 return false;
             }
-            let outcomes = schedules.outcomes(run, jobs, &arrivals, source.nodes());
-            let objectives = Objectives::of(&outcomes, source.nodes(), jobs.market);
+            let policy = choice(self.registry, &jobs.policies[run.policy as usize]);
+            let market = jobs.market;
+            let outcomes = schedules.outcomes(run, &policy, market, &arrivals, source.nodes());
+            let objectives = Objectives::of(&outcomes, source.nodes(), market);
             self.report(run, RunMeasurements::Cluster(objectives));
         }
         true
@@ -201,26 +209,33 @@ impl<F: FnMut(RunId, RunMeasurements) -> Result<(), E>, E> RunThreads<'_, F, E> 
 struct ScheduleCache(BTreeMap<u32, Vec<Outcome>>);
 
 impl ScheduleCache {
-    /// Returns the outcomes of the jobs of a batch under a policy: simulated, or taken from another
+    /// Returns the outcomes of the jobs of a batch under the policy of a run: simulated, or taken from another
     /// batch of the family and accounted under this batch's bids.
     fn outcomes(
         &mut self,
         run: RunId,
-        jobs: &ClusterBatch,
+        policy: &PolicySpec,
+        market: Market,
         arrivals: &[JobArrival],
         nodes: u32,
     ) -> Vec<Outcome> {
-        let policy = &jobs.policies[run.policy as usize];
-        let shared = jobs.market == Market::Bid && is_blind_to_bids(policy);
+        let shared = market == Market::Bid && is_blind_to_bids(policy);
         if !shared {
-            return simulate(arrivals, policy, jobs.market, nodes);
+            return simulate(arrivals, policy, market, nodes);
         }
         let schedule = self.0.entry(run.policy);
-        let schedule = schedule.or_insert_with(|| simulate(arrivals, policy, jobs.market, nodes));
+        let schedule = schedule.or_insert_with(|| simulate(arrivals, policy, market, nodes));
         let mut outcomes = schedule.clone();
         rebid(&mut outcomes, arrivals);
         outcomes
     }
+}
+
+/// Parses a policy that was checked to be valid and unique.
+fn choice(registry: &PolicyRegistry, words: &str) -> PolicySpec {
+    let choices = registry.parse_list(words);
+    let choices = choices.expect("the experiment was checked");
+    choices.into_iter().next().expect("a list of words has one")
 }
 
 /// Creates the jobs of a batch, once for all its policies.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use tollgate_model::Market;
-use tollgate_sim::{MAX_NODES, PolicySpec};
+use tollgate_sim::{MAX_NODES, PolicyRegistry};
 
 use crate::did_you_mean::nearest;
 use crate::experiment::{Experiment, Scenario};
@@ -26,7 +26,7 @@ pub(crate) struct ValidationError {
 type ValidationResult = Result<(), ValidationError>;
 
 /// Returns the first problem of an experiment.
-pub(crate) fn check(experiment: &Experiment) -> ValidationResult {
+pub(crate) fn check(experiment: &Experiment, registry: &PolicyRegistry) -> ValidationResult {
     let Experiment { seeds, world, .. } = experiment;
     at_least_one(TomlPath::key("seeds"), *seeds)?;
     check_world(experiment)?;
@@ -41,7 +41,7 @@ pub(crate) fn check(experiment: &Experiment) -> ValidationResult {
         at_least_one(TomlPath::key("workload").child("last"), last as u64)?;
     }
     overrides(&TomlPath::key("base"), world.kind.0, &experiment.base)?;
-    markets(experiment)?;
+    markets(experiment, registry)?;
     sets(experiment)?;
     scenarios(experiment)?;
     check_size(experiment)?;
@@ -203,7 +203,7 @@ fn check_keyword(place: TomlPath, kind: &str, named: &str, words: &[&str]) -> Va
     )
 }
 
-fn markets(experiment: &Experiment) -> ValidationResult {
+fn markets(experiment: &Experiment, registry: &PolicyRegistry) -> ValidationResult {
     let list = TomlPath::key("market");
     not_empty(list.clone(), &experiment.markets)?;
     let words = experiment
@@ -222,7 +222,8 @@ fn markets(experiment: &Experiment) -> ValidationResult {
         let mut seen = BTreeSet::new();
         for (at, words) in market.policies.iter().enumerate() {
             let place = place.item(at);
-            policy(place.clone(), experiment.world.kind, words, market.name)?;
+            let there = (experiment.world.kind, market.name);
+            policy(place.clone(), registry, there, words)?;
             if !seen.insert(words) {
                 return invalid(place, format!("there is another `{words}`"));
             }
@@ -233,9 +234,9 @@ fn markets(experiment: &Experiment) -> ValidationResult {
 
 fn policy(
     place: TomlPath,
-    world: Keyword<WorldKind>,
+    registry: &PolicyRegistry,
+    (world, market): (Keyword<WorldKind>, Keyword<Market>),
     words: &str,
-    market: Keyword<Market>,
 ) -> ValidationResult {
     if let Some(model) = world.0.model() {
         return match model.check_policy(words) {
@@ -243,7 +244,7 @@ fn policy(
             Err(message) => invalid(place, message),
         };
     }
-    match PolicySpec::parse_list(words).as_deref() {
+    match registry.parse_list(words).as_deref() {
         Ok([choice]) if choice.runs_in(market.0) => Ok(()),
         Ok([_]) => invalid(
             place,

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use tollgate_engine::log::{self, LogSettings};
 use tollgate_engine::starter::StarterLink;
 use tollgate_engine::{LocalEngine, LocalEngineConfig};
+use tollgate_policy::PolicyRegistry;
 use tollgate_service::core::AdmissionRules;
 use tollgate_service::data_dir::SETTINGS;
 use tollgate_service::privileges::ServiceAccount;
@@ -47,7 +48,7 @@ pub(crate) struct ServeArgs {
 }
 
 /// `tollgate serve`.
-pub(crate) fn run(args: &ServeArgs) -> Result<(), CliFailure> {
+pub(crate) fn run(args: &ServeArgs, registry: &PolicyRegistry) -> Result<(), CliFailure> {
     let place = args.data_dir.data_dir()?;
     if args.detach {
         return detach(&place);
@@ -70,7 +71,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), CliFailure> {
     }
     let log = args.log.override_settings(config.log()?)?;
     log::start(log);
-    let (rules, mut doors) = (config.rules()?, config.serve_options()?);
+    let (rules, mut doors) = (config.rules(registry)?, config.serve_options()?);
     // Root may read the key of a certificate, and the account that it becomes may not.
     doors.read_certificate()?;
     let starter = match doors.access.scope {
@@ -81,7 +82,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), CliFailure> {
     serve_in(&folder, &rules, doors, (log, starter), || {})
 }
 
-/// Serves in a data directory, and calls `ready` once the service answers.
+/// Serves in a data directory with a built-in policy, and calls `ready` once the service answers.
 pub(super) fn run_in(
     folder: &DataDir,
     config: &ServiceConfig,
@@ -90,7 +91,7 @@ pub(super) fn run_in(
 ) -> Result<(), CliFailure> {
     serve_in(
         folder,
-        &config.rules()?,
+        &config.rules(&PolicyRegistry::builtin())?,
         config.serve_options()?,
         (log, None),
         ready,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use tollgate_model::Market;
-use tollgate_policy::PolicySpec;
+use tollgate_policy::{PolicyRegistry, PolicySpec};
 use tollgate_sim::{EstimateOrigin, RecordLevel};
 use tollgate_workload::WorkloadConfig;
 
@@ -36,7 +36,7 @@ pub(super) struct ReplayPlan {
 }
 
 impl ReplayPlan {
-    pub(super) fn new(args: &ReplayArgs) -> Result<Self, CliFailure> {
+    pub(super) fn new(args: &ReplayArgs, registry: &PolicyRegistry) -> Result<Self, CliFailure> {
         let jobs = args.sla.settings(args.seed);
         jobs.validate().map_err(ReplayError::from)?;
         if args.jobs_out.as_deref() == Some(Path::new("-")) {
@@ -48,7 +48,7 @@ impl ReplayPlan {
             let file = file.display().to_string();
             return Err(ParquetUnsupported { file }.into());
         }
-        let choices = choices(&args.policies, args.market)?;
+        let choices = choices(registry, &args.policies, args.market)?;
         if args.gantt.is_some() && choices.len() != 1 {
             let policies = choices.len();
             return Err(ReplayError::GanttOfSeveral { policies }.into());
@@ -91,13 +91,17 @@ impl ReplayPlan {
     }
 }
 
-fn choices(lists: &[String], market: Market) -> Result<Vec<PolicySpec>, ReplayError> {
+fn choices(
+    registry: &PolicyRegistry,
+    lists: &[String],
+    market: Market,
+) -> Result<Vec<PolicySpec>, ReplayError> {
     if lists.is_empty() {
-        return Ok(PolicySpec::of_market(market));
+        return Ok(registry.of_market(market));
     }
     let mut choices = Vec::new();
     for list in lists {
-        choices.extend(PolicySpec::parse_list(list)?);
+        choices.extend(registry.parse_list(list)?);
     }
     match choices.iter().find(|choice| !choice.runs_in(market)) {
         Some(choice) => Err(ReplayError::WrongMarket {

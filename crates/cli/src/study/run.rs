@@ -4,6 +4,7 @@ use std::io::{IsTerminal, stderr};
 use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tollgate_policy::PolicyRegistry;
 use tollgate_study::{ClaimResults, OnExistingResults, OutputDir, Study, StudyProgress};
 
 use super::args::{StudyChunkArgs, StudyEngine, StudyRunArgs};
@@ -12,13 +13,14 @@ use super::{batch, print, report};
 use crate::exit::CliFailure;
 use crate::messages::{Verbosity, pluralise};
 
-pub(super) fn run(args: &StudyRunArgs) -> Result<(), CliFailure> {
+pub(super) fn run(args: &StudyRunArgs, registry: &PolicyRegistry) -> Result<(), CliFailure> {
     let voice = if args.quiet {
         Verbosity::Errors
     } else {
         Verbosity::Notes
     };
-    let study = Study::open(&args.experiment.study, &args.experiment.overrides())?;
+    let changes = args.experiment.overrides();
+    let study = Study::open(&args.experiment.study, &changes, registry)?;
     let path = output_dir(args.out.as_deref(), &study);
     if args.dry_run {
         return batch::show(args, &study, &path);
@@ -51,8 +53,9 @@ pub(super) fn run(args: &StudyRunArgs) -> Result<(), CliFailure> {
     Ok(())
 }
 
-pub(super) fn chunk(args: &StudyChunkArgs) -> Result<(), CliFailure> {
-    let study = Study::open(&args.experiment.study, &args.experiment.overrides())?;
+pub(super) fn chunk(args: &StudyChunkArgs, registry: &PolicyRegistry) -> Result<(), CliFailure> {
+    let changes = args.experiment.overrides();
+    let study = Study::open(&args.experiment.study, &changes, registry)?;
     let folder = create(&output_dir(args.out.as_deref(), &study))?;
     let bar = bar();
     let outcome = study.run_chunk(&folder, args.chunk, args.threads, |progress| {

@@ -104,8 +104,15 @@ fn folder(name: &str) -> PathBuf {
 
 fn finished(name: &str, text: &str) -> FinishedStudy {
     let folder = folder(name);
-    let experiment = Experiment::parse(name, text).unwrap();
-    let study = Study::new(experiment, text.to_owned(), &ExperimentOverrides::default()).unwrap();
+    let experiment =
+        Experiment::parse(name, text, &tollgate_study::PolicyRegistry::builtin()).unwrap();
+    let study = Study::new(
+        experiment,
+        text.to_owned(),
+        &ExperimentOverrides::default(),
+        &tollgate_study::PolicyRegistry::builtin(),
+    )
+    .unwrap();
     let place = OutputDir::create(&folder).unwrap();
     study
         .run(&place, NonZeroUsize::MIN, OnExistingResults::Refuse, |_| {})

@@ -44,7 +44,9 @@ pub(crate) fn measure() {
         let store = Store::open(&folder.path().join("tollgate.db")).expect("a store");
         let world = SimHost::new(NODES, 1 << 30, SimProgram::of_command);
         let engine = SimEngine::open(&world);
-        let rules = config().rules().expect("settings");
+        let rules = config()
+            .rules(&tollgate_policy::PolicyRegistry::builtin())
+            .expect("settings");
         let began = Instant::now();
         let clock = move || {
             let micros = i64::try_from(began.elapsed().as_micros()).expect("a short time");

@@ -61,7 +61,9 @@ pub(crate) fn measure(jobs: u64) {
 /// Runs jobs through a real core, each with some run time.
 fn fill(folder: &Path, jobs: u64) {
     let mut store = Store::open(&folder.join("tollgate.db")).expect("a store");
-    let rules = config().rules().expect("settings");
+    let rules = config()
+        .rules(&tollgate_policy::PolicyRegistry::builtin())
+        .expect("settings");
     let mut core = store.recover(&rules).expect("a state");
     let up = ServiceCommand::WorkerUp {
         worker: WorkerId(0),

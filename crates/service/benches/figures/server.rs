@@ -25,7 +25,9 @@ pub(crate) fn config() -> ServiceConfig {
 pub(crate) fn serve(path: &Path) {
     let folder = DataDir::lock(path).expect("a folder");
     let world = SimHost::new(NODES, 1 << 30, SimProgram::of_command);
-    let rules = config().rules().expect("settings");
+    let rules = config()
+        .rules(&tollgate_policy::PolicyRegistry::builtin())
+        .expect("settings");
     let engine = SimEngine::open(&world);
     tollgate_service::serve(&folder, engine, &rules, ServeOptions::default(), |_| {})
         .expect("it serves");

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tollgate_forecast::{ClassId, ClassStage};
 use tollgate_model::{Credits, CreditsPerSecond, Instant, JobSpec, Market, Probability, Sla, Span};
-use tollgate_policy::PolicySpec;
+use tollgate_policy::{PolicyRegistry, PolicySpec};
 
 use super::command::Submission;
 use super::output::EstimateSource;
@@ -17,6 +17,8 @@ const CORE_HOUR_S: f64 = 3600.0;
 pub struct AdmissionRules {
     /// The admission policy.
     pub policy: PolicySpec,
+    /// The policies that stored rules may name.
+    pub registry: PolicyRegistry,
     /// The market model.
     pub market: Market,
     /// Price of a core-hour, in credits; above 0.
@@ -62,14 +64,15 @@ impl AdmissionRules {
         }
     }
 
-    /// Parses stored rules; None if this version does not know them.
-    pub fn from_stored(written: &StoredRules) -> Option<Self> {
+    /// Parses stored rules; None if this version or the registry does not know them.
+    pub fn from_stored(written: &StoredRules, registry: &PolicyRegistry) -> Option<Self> {
         let one = |words: &String| {
-            let mut policies = PolicySpec::parse_list(words).ok()?;
+            let mut policies = registry.parse_list(words).ok()?;
             policies.pop().filter(|_| policies.is_empty())
         };
         Some(Self {
             policy: one(&written.policy)?,
+            registry: registry.clone(),
             market: written.market.parse().ok()?,
             price: written.price,
             default_estimate: written.default_estimate,

@@ -23,7 +23,8 @@ impl Store {
             self.store_rules(rules)?;
             return Ok(core);
         };
-        let known = AdmissionRules::from_stored(&written).filter(|_| self.format_is_known());
+        let known = AdmissionRules::from_stored(&written, &rules.registry)
+            .filter(|_| self.format_is_known());
         if program != PROGRAM && (self.has_batches()? || known.is_none()) {
             return Err(StoreError::OtherProgram {
                 path: self.path.clone(),

@@ -35,7 +35,12 @@ fn claiming(claim: &str) -> Experiment {
         "{experiment}\n[[claim]]\nid = \"it\"\nsource = \"here\"\nclaim = \"so\"\n\
          expected = \"holds\"\nmarket = \"bid\"\n{claim}"
     );
-    Experiment::parse("made-up.toml", &claim).unwrap_or_else(|error| panic!("{error}"))
+    Experiment::parse(
+        "made-up.toml",
+        &claim,
+        &tollgate_study::PolicyRegistry::builtin(),
+    )
+    .unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn verdict(claim: &str, sla: impl Fn(&PlannedRow) -> f64) -> ClaimVerdict {

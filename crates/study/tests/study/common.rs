@@ -57,9 +57,19 @@ pub(crate) fn small() -> Study {
 }
 
 pub(crate) fn study(text: &str) -> Study {
-    let experiment = Experiment::parse("small.toml", text).expect("it makes sense");
-    Study::new(experiment, text.to_owned(), &ExperimentOverrides::default())
-        .expect("jobs are generated")
+    let experiment = Experiment::parse(
+        "small.toml",
+        text,
+        &tollgate_study::PolicyRegistry::builtin(),
+    )
+    .expect("it makes sense");
+    Study::new(
+        experiment,
+        text.to_owned(),
+        &ExperimentOverrides::default(),
+        &tollgate_study::PolicyRegistry::builtin(),
+    )
+    .expect("jobs are generated")
 }
 
 /// A directory under the target directory, empty at first and removed at the end.

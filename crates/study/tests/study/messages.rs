@@ -7,7 +7,12 @@ use tollgate_study::{Experiment, ExperimentOverrides, Study};
 fn message(from: &str, to: &str) -> String {
     assert!(SMALL.contains(from), "{from}");
     let text = SMALL.replacen(from, to, 1);
-    let error = Experiment::parse("small.toml", &text).expect_err(to);
+    let error = Experiment::parse(
+        "small.toml",
+        &text,
+        &tollgate_study::PolicyRegistry::builtin(),
+    )
+    .expect_err(to);
     match error.hint() {
         Some(hint) => format!("{error} ({hint})"),
         None => error.to_string(),
@@ -62,7 +67,12 @@ fn claim_that_does_not_fit_the_experiment_is_rejected() {
 
 #[test]
 fn missing_study_is_reported() {
-    let error = Study::open("libra-risk", &ExperimentOverrides::default()).unwrap_err();
+    let error = Study::open(
+        "libra-risk",
+        &ExperimentOverrides::default(),
+        &tollgate_study::PolicyRegistry::builtin(),
+    )
+    .unwrap_err();
     let hint = error.hint().unwrap();
     insta::assert_snapshot!(format!("{error} ({hint})"), @"there is no study `libra-risk`, neither built in nor as a file (built in are libra-risk-2006, integrated-risk-2008, mycluster-2009, miscreant-2013)");
 }
@@ -70,7 +80,12 @@ fn missing_study_is_reported() {
 #[test]
 fn invalid_override_is_rejected() {
     let message = |changes| {
-        let error = Study::open("libra-risk-2006", &changes).unwrap_err();
+        let error = Study::open(
+            "libra-risk-2006",
+            &changes,
+            &tollgate_study::PolicyRegistry::builtin(),
+        )
+        .unwrap_err();
         error.to_string()
     };
     let seeds = ExperimentOverrides {

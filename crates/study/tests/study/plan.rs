@@ -79,7 +79,12 @@ policies = ["n1:{n}/c1"]
     // The second scenario adds one run: with n = 3 its policy was run in the first.
     assert_eq!((study.plan().rows.len(), study.plan().runs()), (5, 4));
     let strange = text.replace("[\"n1:{n}/c1\"]", "[\"n3:{n}/c1\"]");
-    let error = tollgate_study::Experiment::parse("some.toml", &strange).unwrap_err();
+    let error = tollgate_study::Experiment::parse(
+        "some.toml",
+        &strange,
+        &tollgate_study::PolicyRegistry::builtin(),
+    )
+    .unwrap_err();
     assert!(
         error
             .to_string()
