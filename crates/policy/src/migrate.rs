@@ -3,9 +3,9 @@
 //! | module | contents |
 //! |---|---|
 //! | [`settings`](Settings) | the axes of the family |
-//! | [`meter`](Meter) | the measurements of a site and the value derived from them |
-//! | [`round`](choose) | the move of a round, chosen from the scores of all sites |
-//! | [`named`] | the policies, one file each |
+//! | [`site_estimator`](Meter) | the measurements of a site and the value derived from them |
+//! | [`choose`](choose) | the move of a round, chosen from the scores of all sites |
+//! | [`builtin`] | the policies, one file each |
 //! | [`registry`](MigrationChoice) | parsing of `NAME:KEY=VALUE,..` |
 //!
 //! A site knows its own queue and how long its own proxies have waited, never how long the next one

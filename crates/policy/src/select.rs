@@ -3,9 +3,9 @@
 //! | module | contents |
 //! |---|---|
 //! | [`pool`](Pool) | the computers as a batch system sees them: which are free, and since when |
-//! | [`log`](Log) | statistics of a year of log-ins, for policies that look ahead |
+//! | [`login_log`](Log) | statistics of a year of log-ins, for policies that look ahead |
 //! | [`random`](Random), [`ordered`](Ordered), [`expected`](Expected) | the three families |
-//! | [`named`] | the policies, one file each |
+//! | [`builtin`] | the policies, one file each |
 //!
 //! A policy sees computers, the log-ins and log-outs of users, and the clock. It never sees tasks:
 //! no task is preferred to another, and no policy knows which tasks are bad.

@@ -7,12 +7,12 @@
 //! | [`calendar`] | term and weekends: the log-in rate over time |
 //! | [`sessions`] | log-ins: drawn, or from a record |
 //! | [`tasks`] | the submissions of a year, and their truth and fate |
-//! | [`records`] | a campus from the operator's own log-ins and tasks instead of synthetic ones |
+//! | [`from_traces`] | a campus from the operator's own log-ins and tasks instead of synthetic ones |
 //! | [`environment`] | layout, sessions and tasks together: the same for every policy |
-//! | [`year`](mod@year) | the kernel: one retry and one select policy through the year |
-//! | [`meter`] | energy |
+//! | [`run`](mod@run) | the kernel: one retry and one select policy through the year |
+//! | [`energy`] | energy |
 //! | [`dedicated`] | computers without users |
-//! | [`tally`] | the metrics of a year |
+//! | [`metrics`] | the metrics of a year |
 //!
 //! After McGough, Forshaw, Gerrard and Wheater, "Reducing the number of miscreant tasks executions
 //! in a multi-use cluster" (2013). Their traces were never published: the synthetic campus is
