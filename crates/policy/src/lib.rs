@@ -4,8 +4,8 @@
 //! | module | contents |
 //! |---|---|
 //! | [`policy`](Policy) | the interface of a policy |
-//! | [`state`](State) | the state a policy reads: jobs, nodes and placements |
-//! | [`context`](Cx) | the interface a policy acts through: checked transitions that leave effects |
+//! | [`state`](ClusterState) | the state a policy reads: jobs, nodes and placements |
+//! | [`context`](PolicyContext) | the interface a policy acts through: checked transitions that leave effects |
 //! | [`queue`] | the space-shared family: an ordered queue with reservations |
 //! | [`share`] | the time-shared family: shares by remaining work and time |
 //! | [`deadline_tail`] | the policy that admits by the tail of predictive distributions |

@@ -2,8 +2,8 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`history`](Seen) | the history of a task: number, cause and duration of its evictions |
-//! | [`rule`](Rule) | the axes of the family: the metric, the filter, the criterion |
+//! | [`history`](TaskHistory) | the history of a task: number, cause and duration of its evictions |
+//! | [`rule`](RetryRule) | the axes of the family: the metric, the filter, the criterion |
 //! | [`builtin`] | the rules of McGough, Forshaw, Gerrard and Wheater (2013), one file each |
 //! | [`parse`](RetryError) | parsing and formatting of `max-evictions:3`, `dedicated:100,90h,3` |
 //!

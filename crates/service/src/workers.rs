@@ -13,7 +13,7 @@
 //! | `registry` | the file of all workers that ever registered |
 //! | [`agent`] | [`WorkerAgent`]: the worker's side, free of I/O except through its engine |
 //! | [`acceptor`] | the acceptor of worker connections |
-//! | [`codec`] | frames on a byte stream |
+//! | `codec` | frames on a byte stream |
 //! | [`transport`] | the transport from a worker to its service |
 //! | [`connector`] | the loop of a worker process: connects again and again |
 //! | [`daemon`] | the worker daemon on a real host |

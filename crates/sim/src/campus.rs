@@ -19,7 +19,7 @@
 //! calibrated to the figures that they print.
 //!
 //! Only this module knows which tasks are bad. A policy receives
-//! [`Seen`](tollgate_policy::retry::Seen) and [`Pool`](tollgate_policy::select::Pool), which do not
+//! [`TaskHistory`](tollgate_policy::retry::TaskHistory) and [`ComputerPool`](tollgate_policy::select::ComputerPool), which do not
 //! reveal it.
 
 pub mod calendar;
