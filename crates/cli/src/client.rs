@@ -2,7 +2,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`address`] | the address of the service |
+//! | [`endpoint`] | the address of the service |
 //! | [`serve`] | `tollgate serve` |
 //! | [`detach`] | `tollgate serve --detach`: a service that outlives its terminal |
 //! | [`job`] | the flags that describe a job |
@@ -15,13 +15,13 @@
 //! | [`worker`] | `tollgate worker` |
 //! | [`token`] | `tollgate token` |
 //! | [`generate`] | `tollgate generate` |
-//! | [`front`] | `qsub`, `qstat`, `qdel` |
+//! | [`frontends`] | `qsub`, `qstat`, `qdel` |
 //! | [`log`] | the flags of the log |
 //! | [`backup`] | `tollgate backup`, `restore`, `check` |
 //! | [`act`] | `tollgate cancel`, `hold`, `release`, `wait`, `logs` |
 //! | [`error`] | the errors of clients and of the service |
-//! | [`words`] | parsing of spans, instants, memory and rates |
-//! | [`mod@print`] | formatting of instants and spans |
+//! | [`parse`] | parsing of spans, instants, memory and rates |
+//! | [`mod@format`] | formatting of instants and spans |
 
 pub(crate) mod act;
 pub(crate) mod backup;

@@ -16,7 +16,7 @@
 //!
 //! Each command has error types in its own module. They implement [`CliError`], which gives the
 //! exit code and a hint for the user, and `?` turns them into a [`CliFailure`]. Errors that any
-//! command may meet are in [`shared`].
+//! command may meet are in [`common_errors`].
 
 mod common_errors;
 

@@ -4,9 +4,9 @@
 //! |---|---|
 //! | [`args`] | the flags |
 //! | [`error`] | the errors |
-//! | [`words`] | parsing and formatting of spans, levels and keys |
+//! | [`parse`] | parsing and formatting of spans, levels and keys |
 //! | [`records`] | traces, converted to records of jobs for a forecaster |
-//! | [`naming`] | the numbers of users, executables, .. |
+//! | [`name_ids`] | the numbers of users, executables, .. |
 //! | [`state`] | the learned state, and its file |
 //! | [`learn`] | learning of a state from records |
 //! | [`classes`] | the answer about every class |

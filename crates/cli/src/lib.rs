@@ -4,17 +4,17 @@
 //! |---|---|
 //! | `args` | the command line |
 //! | `calendar` | dates |
-//! | `csv_rows` | rows of CSV with the keys of JSON as columns |
+//! | `csv_output` | rows of CSV with the keys of JSON as columns |
 //! | `exit` | the exit codes and the errors of commands |
 //! | `policies` | `tollgate policies` |
 //! | `replay` | `tollgate replay` |
 //! | `study` | `tollgate study` |
-//! | `live` | `tollgate serve` and its clients: `submit`, `status`, .. |
+//! | `client` | `tollgate serve` and its clients: `submit`, `status`, .. |
 //! | `trace` | `tollgate trace` |
 //! | `forecast` | `tollgate forecast` |
 //! | `run_in_order` | work in parallel, results in order |
 //! | `progress` | a bar for long runs on a terminal |
-//! | `voice` | messages on standard error |
+//! | `messages` | messages on standard error |
 //!
 //! Data goes to standard output, and messages go to standard error.
 

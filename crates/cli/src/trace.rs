@@ -10,7 +10,7 @@
 //! | [`input`] | traces, read in batches |
 //! | [`output`] | output of jobs in a chosen format |
 //! | [`error`] | the errors |
-//! | [`place`] | standard output, or a file that appears only when complete |
+//! | [`atomic_output`] | standard output, or a file that appears only when complete |
 
 mod anonymise;
 mod atomic_output;

@@ -2,14 +2,14 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`engine`] | [`Engine`]: the trait, with the guarantees of every engine |
+//! | [`traits`] | [`Engine`]: the trait, with the guarantees of every engine |
 //! | [`launch`] | [`LaunchSpec`]: the specification of one attempt, with its limits |
 //! | [`script`] | [`LaunchScript`]: the text of a program that comes with its launch |
-//! | [`report`] | [`AttemptReport`]: starts and ends of attempts |
+//! | [`event`] | [`AttemptReport`]: starts and ends of attempts |
 //! | [`lease`] | [`BootTime`]: the time until which attempts may run without renewal |
 //! | [`capacity`] | [`EngineCapacity`]: resources, enforced limits, possible escapes |
 //! | [`error`] | [`EngineError`]: failed calls, and whether a retry can help |
-//! | [`memory`] | [`SimEngine`]: a simulation with a simulated clock and injected faults |
+//! | [`sim_engine`] | [`SimEngine`]: a simulation with a simulated clock and injected faults |
 //! | [`local`] | [`LocalEngine`]: this machine, through a runner that outlives its caller |
 //! | [`log`] | the log of a process: levels, times, text or JSON |
 //! | [`runner`] | the runner: the process that starts tasks here and records them |

@@ -2,11 +2,11 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`state`](Durable) | the state that survives a crash, record by record |
+//! | [`persistent_state`](DurableState) | the state that survives a crash, record by record |
 //! | `outbox` | effects that wait until a record is on disk |
 //! | `round` | a round as its proposer sees it |
-//! | [`machine`](Site) | a site: events in, effects out |
-//! | [`untimed`](Timer) | the same site with a clock that runs at any speed, for explorers |
+//! | [`site`](DurableSite) | a site: events in, effects out |
+//! | [`model_checking`](SiteTimer) | the same site with a clock that runs at any speed, for explorers |
 //!
 //! It differs from the paper where the paper's form loses proxies or stops:
 //! - Every message names its round, every record is on disk before any message that depends on it

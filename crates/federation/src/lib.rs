@@ -4,12 +4,12 @@
 //! | module | contents |
 //! |---|---|
 //! | [`site`](SiteId) | sites, their values, ballots |
-//! | [`message`](Message) | messages, events and effects |
+//! | [`message`](SiteMessage) | messages, events and effects |
 //! | [`durable`] | the form that the product runs: no fault loses or duplicates a proxy |
 //! | [`paper`] | the form as it was published, for study |
 //!
 //! Both forms take a [`SiteEvent`] and the time, and return [`SiteEffect`]s. The driver carries out
-//! the effects in order, and sends [`SiteEvent::Due`] at [`durable::PaperSite::next_wake`] or
+//! the effects in order, and sends [`SiteEvent::Due`] at [`durable::DurableSite::next_wake`] or
 //! [`paper::PaperSite::next_wake`]. A [`SiteEffect::Write`] must be on disk before the driver sends
 //! [`SiteEvent::Written`]; effects that depend on the record are delayed until then.
 //!

@@ -17,7 +17,7 @@ use crate::site::{Ballot, SiteId, SiteValue};
 use crate::timing::SessionTiming;
 
 /// A site in the paper's form of the protocol. It handles [`SiteEvent`]s as
-/// [`crate::durable::PaperSite`] does, but writes no records and never waits for
+/// [`crate::durable::DurableSite`] does, but writes no records and never waits for
 /// [`SiteEvent::Written`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PaperSite {

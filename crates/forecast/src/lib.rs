@@ -12,11 +12,11 @@
 //! | [`baseline`] | established methods, for comparison |
 //! | [`method`] | all compared methods: experts and baselines |
 //! | [`lowess`](mod@lowess) | robust local regression, which detects odd run times |
-//! | [`mode`] | detection of odd run times and of mode changes |
+//! | [`change_point`] | detection of odd run times and of mode changes |
 //! | [`stage`] | the amount of history of a class |
-//! | [`saved`] | the stored form of a forecaster |
+//! | [`snapshot`] | the stored form of a forecaster |
 //! | [`summary`] | the behaviour of a class |
-//! | [`course`] | a forecaster over a record, with feedback when a real one would get it |
+//! | [`online`] | a forecaster over a record, with feedback when a real one would get it |
 //! | [`evaluate`](mod@evaluate) | the retrospective evaluation of forecasts over a record |
 //! | [`score`] | the measures by which forecasts are compared |
 //!

@@ -3,7 +3,7 @@
 //! | call | purpose |
 //! |---|---|
 //! | [`Gate::handle`] | handles an input: an external event |
-//! | [`Gate::settle`] | runs one scheduling pass, once all inputs of an instant are handled |
+//! | [`Gate::run_pass`] | runs one scheduling pass, once all inputs of an instant are handled |
 //! | [`Gate::next_wake`] | time of the next call without other inputs |
 //! | [`Gate::quote`] | the decision that a job would get; changes nothing |
 //! | [`Gate::view`], [`Gate::check`] | inspection |
@@ -17,7 +17,7 @@
 //! it. The gate notices the accuracy of an estimate when the estimate is used up.
 //!
 //! The order within an instant is: ends, then [`GateInput::Tick`] (which every other input
-//! implies), then submissions, then one [`Gate::settle`]. Under [`Discipline::Event`] submissions
+//! implies), then submissions, then one [`Gate::run_pass`]. Under [`PassTrigger::Event`] submissions
 //! come first and a pass follows each input. Effects are values: a simulated world and a live
 //! service carry out the very same ones.
 

@@ -8,9 +8,9 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `course` | the start of a job and the progress of its work |
-//! | `nodes` | the future of a job's nodes, where nothing else affects the job |
-//! | `whole` | the future of all jobs, on a copy of the gate |
+//! | `trajectory` | the start of a job and the progress of its work |
+//! | `per_node` | the future of a job's nodes, where nothing else affects the job |
+//! | `full_simulation` | the future of all jobs, on a copy of the gate |
 
 mod full_simulation;
 mod per_node;

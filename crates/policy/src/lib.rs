@@ -4,18 +4,18 @@
 //! | module | contents |
 //! |---|---|
 //! | [`policy`](Policy) | the interface of a policy |
-//! | [`state`](State) | the state a policy reads: jobs, nodes and placements |
-//! | [`cx`](Cx) | the interface a policy acts through: checked transitions that leave effects |
+//! | [`state`](ClusterState) | the state a policy reads: jobs, nodes and placements |
+//! | [`context`](PolicyContext) | the interface a policy acts through: checked transitions that leave effects |
 //! | [`queue`] | the space-shared family: an ordered queue with reservations |
 //! | [`share`] | the time-shared family: shares by remaining work and time |
-//! | [`tail`] | the policy that admits by the tail of predictive distributions |
-//! | [`named`] | the policies, one file each |
+//! | [`deadline_tail`] | the policy that admits by the tail of predictive distributions |
+//! | [`builtin`] | the policies, one file each |
 //! | [`migrate`] | the policies for moving pilots between sites: a family with its own registry |
 //! | [`PolicyDefinition`] | a policy of another crate |
 //! | [`registry`] | the list of policies; parsing of `NAME:KEY=VALUE,..` |
 //! | [`mod@retry`] | whether an evicted task is tried again, and where |
 //! | [`mod@select`] | the choice of the idle computer for the next task |
-//! | [`draw`] | random numbers as an argument |
+//! | [`random_source`] | random numbers as an argument |
 //!
 //! A policy decides from a [`View`] and acts through a [`PolicyContext`]. It reads no clock, no
 //! file and no random source, and it never sees a job's real run time.

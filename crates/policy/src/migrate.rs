@@ -2,11 +2,11 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`settings`](Settings) | the axes of the family |
-//! | [`meter`](Meter) | the measurements of a site and the value derived from them |
-//! | [`round`](choose) | the move of a round, chosen from the scores of all sites |
-//! | [`named`] | the policies, one file each |
-//! | [`registry`](MigrationChoice) | parsing of `NAME:KEY=VALUE,..` |
+//! | [`settings`](MigrationParams) | the axes of the family |
+//! | [`site_estimator`](SiteEstimator) | the measurements of a site and the value derived from them |
+//! | [`choose`](fn@choose) | the move of a round, chosen from the scores of all sites |
+//! | [`builtin`] | the policies, one file each |
+//! | [`registry`](MigrationSpec) | parsing of `NAME:KEY=VALUE,..` |
 //!
 //! A site knows its own queue and how long its own proxies have waited, never how long the next one
 //! will wait. Time is counted in ticks, one per round.

@@ -52,7 +52,7 @@ pub type JobInfo<'a> = (&'a JobSpec, Option<&'a Distribution>);
 
 /// The rule by which the tasks of a node share it, independent of all other nodes.
 pub trait NodeSharing {
-    /// Sets the shares of a copy of a node, as [`Policy::refresh`] sets those of the node itself:
+    /// Sets the shares of a copy of a node, as [`Policy::update_shares`] sets those of the node itself:
     /// after its tasks changed, or after one of them outlived its estimate or its deadline. `known`
     /// returns the job of every task. Returns the latest instant at which the shares must be
     /// recomputed.

@@ -2,10 +2,10 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`pool`](Pool) | the computers as a batch system sees them: which are free, and since when |
-//! | [`log`](Log) | statistics of a year of log-ins, for policies that look ahead |
-//! | [`random`](Random), [`ordered`](Ordered), [`expected`](Expected) | the three families |
-//! | [`named`] | the policies, one file each |
+//! | [`pool`](ComputerPool) | the computers as a batch system sees them: which are free, and since when |
+//! | [`login_log`](LoginLog) | statistics of a year of log-ins, for policies that look ahead |
+//! | [`random`](RandomSelect), [`ordered`](FixedOrderSelect), [`expected`](ExpectedCostSelect) | the three families |
+//! | [`builtin`] | the policies, one file each |
 //!
 //! A policy sees computers, the log-ins and log-outs of users, and the clock. It never sees tasks:
 //! no task is preferred to another, and no policy knows which tasks are bad.

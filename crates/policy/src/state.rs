@@ -476,7 +476,7 @@ impl ClusterState {
         nodes
     }
 
-    /// Discards the attempt of a job that [`ClusterState::stop`] queued, so that it can start
+    /// Discards the attempt of a job that [`ClusterState::unplace`] queued, so that it can start
     /// afresh.
     pub fn reset_attempt(&mut self, id: JobId) {
         let job = &mut self.jobs[id.index()];

@@ -5,9 +5,9 @@
 //! | [`line_chart`] | a measure over a varied value, one line a policy, with bands of uncertainty |
 //! | [`risk_plot`] | volatility and performance, a point a scenario, a trend line a policy |
 //! | [`gantt`] | nodes over time: running, rejected and waiting jobs |
-//! | [`axis`], [`tick`], [`look`] | axes with round numbers; colours, marks and dashes |
-//! | [`page`], [`folder`] | self-contained HTML pages, and their pictures as files |
-//! | [`course_chart`] | a series of jobs: forecasts, actual run times, changes of mode |
+//! | [`axis`], [`ticks`], [`series_style`] | axes with round numbers; colours, marks and dashes |
+//! | [`page`], [`mod@write`] | self-contained HTML pages, and their pictures as files |
+//! | [`forecast_chart`] | a series of jobs: forecasts, actual run times, changes of mode |
 //! | [`forecast`] | the page about the quality of forecasts |
 //! | [`study`] | the page about a finished study |
 //! | [`png`] | any of these pictures as a PNG file |

@@ -3,7 +3,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`finished`] | a finished study, read from its directory |
+//! | [`load`] | a finished study, read from its directory |
 //! | `input` | the setup of the study and its jobs |
 //! | `charts` | the pictures that a world draws |
 //! | `claims` | the claims ledger |

@@ -7,8 +7,8 @@
 //! | [`openapi`] | the OpenAPI document |
 //! | `limits`, `whole` | the legal ranges of request fields |
 //! | `framing` | rejection of requests whose end is ambiguous |
-//! | `endpoints` | every path with its requests and responses |
-//! | `routes`, `tokens`, `streams`, `metrics` | the handlers |
+//! | `router` | every path with its requests and responses |
+//! | `handlers`, `tokens`, `streams`, `metrics` | the handlers |
 
 mod convert;
 mod error;

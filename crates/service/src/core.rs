@@ -8,10 +8,10 @@
 //! | module | what it does |
 //! |---|---|
 //! | `submit`, `array`, `after`, `hold` | accepts single, array and dependent jobs, and quotes |
-//! | `answer`, `offer`, `prospect`, `expected` | finds the outcome of a submission |
+//! | `admission`, `offer`, `prospect`, `expected` | finds the outcome of a submission |
 //! | `effects` | carries out the gate's effects |
 //! | `shadow` | follows a second policy on paper |
-//! | `look` | answers queries and checks invariants |
+//! | `query` | answers queries and checks invariants |
 
 mod admission;
 mod array;

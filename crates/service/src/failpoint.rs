@@ -53,7 +53,7 @@ pub const VARIABLE: &str = "TOLLGATE_SERVICE_FAULT";
 
 /// A function that is called at each failpoint. It may crash the caller instead of returning, or
 /// return an error to simulate a disk failure. An error has an effect only before a write: at
-/// [`ServiceFailpoint::Decided`] and [`ServiceFailpoint::Resting`].
+/// [`ServiceFailpoint::Decided`] and [`ServiceFailpoint::SnapshotStarting`].
 pub type FaultInjector = Box<dyn FnMut(ServiceFailpoint) -> io::Result<()> + Send>;
 
 /// Returns an injector that kills this process at the failpoint that the environment names, if any.

@@ -4,23 +4,23 @@
 //! |---|---|
 //! | [`core`] | every decision, without I/O: commands in; responses, changes and orders out |
 //! | [`store`] | the durable store |
-//! | [`keeper`] | the controller: one thread that owns core, store and engine |
+//! | [`controller`] | the controller: one thread that owns core, store and engine |
 //! | [`api`] | HTTP and JSON under `/v1` |
 //! | [`client`] | a client of the API |
-//! | [`serve`](mod@serve) | startup and shutdown of a service |
+//! | [`daemon`](mod@daemon) | startup and shutdown of a service |
 //! | [`config`] | the configuration |
 //! | [`backup`] | backups of the data directory |
 //! | [`events`] | the log of the latest job events |
-//! | [`fault`] | failpoints for tests |
+//! | [`failpoint`] | failpoints for tests |
 //! | [`access`] | access rules and limits |
-//! | [`accounts`] | the user accounts that jobs run as |
-//! | [`folder`] | the data directory |
-//! | [`fleet`] | workers on other hosts |
+//! | [`os_users`] | the user accounts that jobs run as |
+//! | [`data_dir`] | the data directory |
+//! | [`workers`] | workers on other hosts |
 //! | [`net`] | TCP with TLS, tokens and certificates |
 //! | [`privileges`] | the switch from root to an account of the service's own |
-//! | [`seats`] | semaphores that count per key |
+//! | [`permits`] | semaphores that count per key |
 //!
-//! The path of a request: `api` sends a [`keeper::ControllerRequest`] to the controller. The
+//! The path of a request: `api` sends a [`controller::ControllerRequest`] to the controller. The
 //! controller handles all pending requests in one [`core::Core::step`] and commits the resulting
 //! changes to the store in one transaction. Only then it responds and lets the engine start
 //! attempts.

@@ -4,14 +4,14 @@
 //! |---|---|
 //! | [`Fingerprint`] | identifiers of keys |
 //! | [`SecretToken`] | tokens |
-//! | [`keyring`] | the users and roles of tokens and certificates |
+//! | [`credentials`] | the users and roles of tokens and certificates |
 //! | [`certificate`] | the service's TLS certificate |
 //! | [`tls`] | the TLS configuration of both ends |
-//! | [`remote`] | the client's connection to a remote service |
-//! | `hosts` | the host names and web origins that requests may name |
-//! | `caller`, `guard` | authentication of each request |
+//! | [`endpoint`] | the client's connection to a remote service |
+//! | `host_check` | the host names and web origins that requests may name |
+//! | `connection`, `guard` | authentication of each request |
 //! | `listen` | the TCP server |
-//! | `impatient` | a stream with a write timeout |
+//! | `write_timeout` | a stream with a write timeout |
 
 pub(crate) mod authenticate;
 pub mod certificate;

@@ -49,7 +49,7 @@ const CACHE_TTL: Duration = Duration::from_secs(60);
 /// Cached accounts with the time of their lookup.
 type LookupCache = Arc<Mutex<BTreeMap<u32, (Instant, RunAsResult)>>>;
 
-/// Returns a resolver that runs jobs of every user as that user, like [`any`], but never waits for
+/// Returns a resolver that runs jobs of every user as that user, like [`any_user`], but never waits for
 /// the name service: a separate thread does. A cached account stays in use until the next lookup
 /// has completed.
 ///

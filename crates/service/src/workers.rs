@@ -3,20 +3,20 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`words`] | the messages between a worker and the service |
-//! | [`terms`] | the lease and the timeouts |
-//! | [`muster`] | [`WorkerPool`]: this host's engine and all workers, as the controller sees them |
-//! | `starts` | placing attempts on workers, and starts that have to wait |
-//! | `talk` | the service's answers to a worker |
-//! | `lives` | begin and end of a worker's incarnations |
-//! | [`post`] | one worker, as the service knows it |
-//! | `roster` | the file of all workers that ever registered |
-//! | [`hand`] | [`WorkerAgent`]: the worker's side, free of I/O except through its engine |
-//! | [`accept`] | the acceptor of worker connections |
-//! | [`line`] | frames on a byte stream |
-//! | [`route`] | the transport from a worker to its service |
-//! | [`dial`] | the loop of a worker process: connects again and again |
-//! | [`worker`] | the worker daemon on a real host |
+//! | [`protocol`] | the messages between a worker and the service |
+//! | [`lease`] | the lease and the timeouts |
+//! | [`pool`] | [`WorkerPool`]: this host's engine and all workers, as the controller sees them |
+//! | `placement` | placing attempts on workers, and starts that have to wait |
+//! | `session` | the service's answers to a worker |
+//! | `lifecycle` | begin and end of a worker's incarnations |
+//! | [`entry`] | one worker, as the service knows it |
+//! | `registry` | the file of all workers that ever registered |
+//! | [`agent`] | [`WorkerAgent`]: the worker's side, free of I/O except through its engine |
+//! | [`acceptor`] | the acceptor of worker connections |
+//! | `codec` | frames on a byte stream |
+//! | [`transport`] | the transport from a worker to its service |
+//! | [`connector`] | the loop of a worker process: connects again and again |
+//! | [`daemon`] | the worker daemon on a real host |
 //!
 //! The worker opens the connection. On each connection the two sides first agree whether the
 //! worker's last *incarnation* goes on, and then bring each other up to date: the worker reports
@@ -25,7 +25,7 @@
 //!
 //! Incarnations are numbered with a growing epoch. An incarnation ends when the service has
 //! received nothing from the worker for the grace period; its jobs are then requeued, or lost. By
-//! then the worker has ended its tasks ([`terms`] says why), and it begins a new incarnation with
+//! then the worker has ended its tasks ([`lease`] says why), and it begins a new incarnation with
 //! nothing running.
 
 pub mod acceptor;

@@ -7,19 +7,19 @@
 //! | [`calendar`] | term and weekends: the log-in rate over time |
 //! | [`sessions`] | log-ins: drawn, or from a record |
 //! | [`tasks`] | the submissions of a year, and their truth and fate |
-//! | [`records`] | a campus from the operator's own log-ins and tasks instead of synthetic ones |
+//! | [`from_traces`] | a campus from the operator's own log-ins and tasks instead of synthetic ones |
 //! | [`environment`] | layout, sessions and tasks together: the same for every policy |
-//! | [`year`](mod@year) | the kernel: one retry and one select policy through the year |
-//! | [`meter`] | energy |
+//! | [`run`](mod@run) | the kernel: one retry and one select policy through the year |
+//! | [`energy`] | energy |
 //! | [`dedicated`] | computers without users |
-//! | [`tally`] | the metrics of a year |
+//! | [`metrics`] | the metrics of a year |
 //!
 //! After McGough, Forshaw, Gerrard and Wheater, "Reducing the number of miscreant tasks executions
 //! in a multi-use cluster" (2013). Their traces were never published: the synthetic campus is
 //! calibrated to the figures that they print.
 //!
 //! Only this module knows which tasks are bad. A policy receives
-//! [`Seen`](tollgate_policy::retry::Seen) and [`Pool`](tollgate_policy::select::Pool), which do not
+//! [`TaskHistory`](tollgate_policy::retry::TaskHistory) and [`ComputerPool`](tollgate_policy::select::ComputerPool), which do not
 //! reveal it.
 
 pub mod calendar;

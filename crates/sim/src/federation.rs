@@ -3,11 +3,11 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`setup`](Setup) | the parameters: sites, proxies, duration, order |
-//! | [`environment`](Environment) | the truth: speeds, and waits as they change |
+//! | [`setup`](FederationConfig) | the parameters: sites, proxies, duration, order |
+//! | [`environment`](FederationEnvironment) | the truth: speeds, and waits as they change |
 //! | [`dispatch`] | eq. (5): the probability that a proxy starts |
 //! | `site` | a site's queue and its running proxies |
-//! | [`decider`](Decider) | the decision on moves: a policy, or the bound that knows the truth |
+//! | [`policy`](MigrationDecider) | the decision on moves: a policy, or the bound that knows the truth |
 //! | [`run`] | a run, tick by tick |
 //!
 //! The order of a tick: waits are redrawn if due; runs end, and each ended proxy is pending again;

@@ -5,7 +5,7 @@
 //! | [`cluster`] | the cluster world: jobs arrive, a gate decides, the true run times unfold |
 //! | [`campus`] | the campus world: tasks on desktops that users also log in to |
 //! | [`federation`] | the federation world: proxies at several sites, dispatched and moved |
-//! | [`check`] | an independent verifier of finished schedules |
+//! | [`verify`] | an independent verifier of finished schedules |
 //! | [`estimates`] | the run time estimates that policies receive |
 //! | [`mod@rebid`] | the earnings of the same schedule under other bids |
 //!

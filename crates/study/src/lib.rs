@@ -3,19 +3,19 @@
 //! | module | step |
 //! |---|---|
 //! | [`experiment`] | the contents of an experiment's TOML file, and its JSON schema |
-//! | [`setting`], [`measure`], [`claim`], [`words`] | the values of its keys |
+//! | [`setting`], [`metric`], [`claim`], [`keyword`] | the values of its keys |
 //! | [`world`] | the worlds that an experiment may name, with their settings and metrics |
 //! | [`parse`] | from text to a checked experiment, with a message for the first problem |
 //! | [`builtin`] | the published experiments that come with tollgate |
 //! | [`plan`] | its runs; identical runs are planned once |
-//! | [`source`] | its jobs, read or generated once |
+//! | [`workload_source`] | its jobs, read or generated once |
 //! | [`run`] | runs over several threads, or a chunk of them |
 //! | [`results`], [`columns`] | the tidy table of results |
-//! | [`estimate`], [`analysis`] | means over seeds, risk analysis and rankings |
-//! | [`ledger`] | the verdict on each claim |
+//! | [`confidence`], [`analysis`] | means over seeds, risk analysis and rankings |
+//! | [`claim_results`] | the verdict on each claim |
 //! | [`chart`] | charts that a world adds |
-//! | [`study`], [`files`] | all steps, from a file to a directory of results |
-//! | [`batch`] | chunks as a job array of a batch system |
+//! | [`pipeline`], [`output_dir`] | all steps, from a file to a directory of results |
+//! | [`job_array`] | chunks as a job array of a batch system |
 //!
 //! The same experiment on the same jobs gives the same bytes, for any number of threads or chunks,
 //! and no matter how often the study was killed.

@@ -36,7 +36,7 @@ pub enum SlaPart {
     Penalty,
 }
 
-/// A number of a [`Factor`].
+/// A number of a [`SlaFactor`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FactorField {
     /// The lower mean.
@@ -65,7 +65,7 @@ impl WorkloadParameter {
     ];
 
     /// Sets the setting to `value`, in its unit on the command line. The value is not checked: see
-    /// [`Settings::validate`].
+    /// [`WorkloadConfig::validate`].
     pub fn apply(self, settings: &mut WorkloadConfig, value: f64) {
         *self.value_mut(settings) = value;
     }

@@ -36,7 +36,7 @@ impl<E> From<OpenError> for BatchReadError<E> {
 /// with each batch of its jobs, in file order. A batch is a trace whose columns hold the rows of
 /// the batch and whose header is that of the file as far as it was read. Its diagnostics tally
 /// everything so far and list each finding since the previous batch
-/// ([`Diagnostics::each`](crate::Diagnostics::each)). The last batch may have no jobs. The returned
+/// (`Diagnostics::each`). The last batch may have no jobs. The returned
 /// trace has no jobs, only the header and the tallies.
 ///
 /// # Errors

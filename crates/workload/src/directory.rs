@@ -62,7 +62,7 @@ fn describe(trace: &Trace) -> String {
 /// Returns the files in the directory at `path`, by name, except hidden files and subdirectories.
 ///
 /// # Errors
-/// [`ReadError::JsonScope`] if the directory cannot be read.
+/// [`ReadError::Open`] if the directory cannot be read.
 pub fn files_in(path: &Path) -> Result<Vec<PathBuf>, OpenError> {
     list(path).map_err(|error| OpenError {
         file: path.display().to_string(),

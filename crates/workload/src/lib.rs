@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`mod@open`] | a file, a directory or standard input, gzip or not |
 //! | [`batches`] | the same for traces of any length, in little memory |
-//! | [`folder`] | the files of a directory as one trace |
+//! | [`directory`] | the files of a directory as one trace |
 //! | [`mod@format`] | the formats, detected by content |
 //! | [`swf`] | the Standard Workload Format of the Parallel Workloads Archive |
 //! | [`gwf`] | the Grid Workloads Format of the Grid Workloads Archive |
@@ -13,24 +13,24 @@
 //! | [`pbs`] | accounting records of PBS and Torque |
 //! | [`lsf`] | LSF's `lsb.acct` |
 //! | [`condor`] | HTCondor's history, as ads or in JSON, and job event logs |
-//! | [`table`] | tollgate's own job table, CSV with a header: reader and writer |
+//! | [`job_table`] | tollgate's own job table, CSV with a header: reader and writer |
 //! | [`rrd`] | round-robin databases, which hold no jobs: binary, or dumped as XML |
 //! | [`logins`] | log-ins and availability of computers, which are not jobs either |
 //! | [`trace`] | the result of a reader: [`Trace`], [`TraceJob`] and optional columns |
-//! | [`labels`] | users, groups, accounts, executables and queues as interned names |
+//! | [`name_column`] | users, groups, accounts, executables and queues as interned names |
 //! | [`attempts`] | the attempts of a job, where a format records more than the last |
 //! | [`usage`] | the usage of a job: wait, processor time, memory, final status |
-//! | [`extra`] | columns of a job table that tollgate does not know, passed through |
+//! | [`passthrough_columns`] | columns of a job table that tollgate does not know, passed through |
 //! | [`diagnostics`] | data that was skipped, repaired or defaulted, counted by kind |
 //! | [`error`] | errors for files that cannot be used at all |
 //! | [`settings`] | the settings of a run's jobs, with their legal ranges |
 //! | [`sla`] | deadlines, budgets and penalty rates for traces that have none |
 //! | [`workload`] | the jobs of a run: a trace under settings and a market |
 //! | [`generate`] | the embedded default workload |
-//! | [`survey`] | an overview of a trace, gathered a batch at a time |
+//! | [`statistics`] | an overview of a trace, gathered a batch at a time |
 //! | [`anonymise`] | a token for every name |
 //! | [`summary`] | the metrics by which workloads are compared |
-//! | [`stream`] | pinned random streams, one per seed, job and purpose |
+//! | [`rng`] | pinned random streams, one per seed, job and purpose |
 //!
 //! Readers stream: memory grows with the jobs kept, never with the bytes read. No reader repairs
 //! data silently: see [`Diagnostics`].

@@ -1,4 +1,4 @@
-//! Tests that no reader panics on any readers_survive_any_bytes.
+//! Tests that no reader panics on any bytes.
 
 use proptest::prelude::*;
 use tollgate_workload::fuzz;
@@ -21,7 +21,7 @@ const TARGETS: [fn(&[u8]); 15] = [
     fuzz::open,
 ];
 
-/// Generates lines of readers_survive_any_record_words that occur in records, and of other readers_survive_any_record_words.
+/// Generates lines of words that occur in records, and of other words.
 fn any_record() -> impl Strategy<Value = String> {
     let word = prop_oneof![
         "[0-9]{1,20}",
@@ -33,8 +33,7 @@ fn any_record() -> impl Strategy<Value = String> {
         "\\.\\.\\.",
         "[^\\x00]{0,4}",
     ];
-    let line = proptest::collection::vec(word, 0..50)
-        .prop_map(|readers_survive_any_record_words| readers_survive_any_record_words.join(" "));
+    let line = proptest::collection::vec(word, 0..50).prop_map(|words| words.join(" "));
     proptest::collection::vec(line, 0..12).prop_map(|lines| lines.join("\n"))
 }
 

@@ -5,10 +5,10 @@
 //! |---|---|
 //! | [`options`] | options of both styles, on a command line or in a script |
 //! | [`resources`] | resources requested with `-l` |
-//! | [`wishes`] | the job that the options describe |
-//! | [`text`] | its script, with variables known only at its start |
+//! | [`job_options`] | the job that the options describe |
+//! | [`prelude`] | its script, with variables known only at its start |
 //! | [`qsub`], [`qstat`], [`qdel`] | the three tools |
-//! | [`named`] | job numbers in both styles |
+//! | [`job_id`] | job numbers in both styles |
 //! | [`help`] | the text of `--help` |
 //! | [`error`] | the errors |
 //!

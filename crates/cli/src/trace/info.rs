@@ -4,10 +4,10 @@
 //! |---|---|
 //! | [`zone`] | the time zone of the users of a machine |
 //! | [`keys`] | the output as JSON and CSV |
-//! | [`others`] | records of something other than jobs |
+//! | [`non_job_records`] | records of something other than jobs |
 //! | [`text`] | the output as text |
 //! | [`plot`] | pictures made of characters |
-//! | [`words`] | formatting of spans, amounts and shares |
+//! | [`format`] | formatting of spans, amounts and shares |
 
 mod format;
 mod keys;

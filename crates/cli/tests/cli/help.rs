@@ -9,7 +9,7 @@ fn program_help() {
 
 #[test]
 fn replay_help() {
-    insta::assert_snapshot!(tollgate(&["replay_help", "--help"]));
+    insta::assert_snapshot!(tollgate(&["replay", "--help"]));
 }
 
 #[test]
@@ -50,9 +50,9 @@ fn help_of_help_is_the_help_of_the_program() {
 #[test]
 fn unknown_option_gets_a_tip_only_for_a_similar_name() {
     for (command, option) in [
-        ("replay_help", "--out"),
-        ("replay_help", "--report"),
-        ("replay_help", "--start"),
+        ("replay", "--out"),
+        ("replay", "--report"),
+        ("replay", "--start"),
         ("submit", "--queue"),
     ] {
         let ran = tollgate(&[command, option]).to_string();

@@ -62,7 +62,7 @@ fn json_without_a_market() {
         "--policy",
         "libra-risk,edf-bf",
         "--format",
-        "json_without_a_market",
+        "json",
     ];
     insta::assert_snapshot!(tollgate(&words));
 }
@@ -79,7 +79,7 @@ fn json_in_the_bid_market() {
         "bid",
     ];
     insta::assert_snapshot!(tollgate(
-        &[&words[..], &["--format", "json_without_a_market", "-q"]].concat()
+        &[&words[..], &["--format", "json", "-q"]].concat()
     ));
 }
 
@@ -89,13 +89,9 @@ fn csv_has_the_keys_of_json_as_columns() {
         "replay", "--last", "200", "--market", "bid", "--quiet", "--format",
     ];
     let csv = tollgate(&[&words[..], &["csv"]].concat()).answer();
-    let json_without_a_market =
-        tollgate(&[&words[..], &["json_without_a_market"]].concat()).answer();
-    let json_without_a_market: Value = serde_json::from_str(&json_without_a_market).unwrap();
-    let keys = json_without_a_market["policies"][0]
-        .as_object()
-        .unwrap()
-        .keys();
+    let json = tollgate(&[&words[..], &["json"]].concat()).answer();
+    let json: Value = serde_json::from_str(&json).unwrap();
+    let keys = json["policies"][0].as_object().unwrap().keys();
     let columns = csv.lines().next().unwrap().split(',');
     assert!(columns.eq(keys), "{csv}");
     insta::assert_snapshot!(csv);
@@ -156,17 +152,10 @@ fn jobs_that_never_ran_can_be_kept() {
 fn seed_changes_only_the_synthesised_slas() {
     let run = |seed: &str| {
         let words = [
-            "replay",
-            "--last",
-            "300",
-            "--policy",
-            "libra",
-            "--format",
-            "json_without_a_market",
+            "replay", "--last", "300", "--policy", "libra", "--format", "json",
         ];
-        let json_without_a_market =
-            tollgate(&[&words[..], &["-q", "--seed", seed]].concat()).answer();
-        serde_json::from_str::<Value>(&json_without_a_market).unwrap()
+        let json = tollgate(&[&words[..], &["-q", "--seed", seed]].concat()).answer();
+        serde_json::from_str::<Value>(&json).unwrap()
     };
     let (one, two) = (run("1"), run("2"));
     assert_eq!(one["workload"], two["workload"]);

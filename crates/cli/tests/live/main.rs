@@ -10,10 +10,10 @@
 //! | [`network`] | access to a service over the network |
 //! | [`schemas`] | JSON output and the published schemas |
 //! | [`arrays`] | arrays and dependent jobs |
-//! | [`front`] | `qsub`, `qstat` and `qdel` as workflow systems call them |
+//! | [`frontends`] | `qsub`, `qstat` and `qdel` as workflow systems call them |
 //! | [`backup`] | backups, and services whose data is missing |
 //! | [`log`] | the log of the service |
-//! | [`nobody`] | clients without a service |
+//! | [`no_service`] | clients without a service |
 //! | [`generate`] | `tollgate generate` |
 //! | [`demo`] | `tollgate demo` |
 //! | [`detach`] | `tollgate serve --detach` |

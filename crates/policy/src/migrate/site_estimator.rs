@@ -23,7 +23,7 @@ pub struct SiteObservation {
 }
 
 /// The estimator of one site's value from the site's own measurements. It is notified of each
-/// dispatched proxy ([`SiteEstimator::started`]), and sampled once per tick
+/// dispatched proxy ([`SiteEstimator::record_start`]), and sampled once per tick
 /// ([`SiteEstimator::sample`]).
 #[derive(Clone, Debug)]
 pub struct SiteEstimator {

@@ -16,7 +16,7 @@ pub fn format_iso(at: Instant) -> String {
         .to_string()
 }
 
-/// Parses the format of [`iso`], with any offset from UTC.
+/// Parses the format of [`format_iso`], with any offset from UTC.
 ///
 /// # Errors
 /// If `words` is not an instant.

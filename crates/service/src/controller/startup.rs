@@ -84,7 +84,7 @@ impl<E: Engine> Controller<E> {
     }
 
     /// Reports every attempt as lost that runs according to a store restored from a backup. Returns
-    /// the number of these attempts. Must be called before [`Controller::begin`].
+    /// the number of these attempts. Must be called before [`Controller::reconcile`].
     ///
     /// # Errors
     /// If the store cannot be written.

@@ -126,7 +126,7 @@ impl<E: Engine> Controller<E> {
     }
 
     /// Accepts workers from now on. Without this call, only this host runs jobs. `ticks` measures
-    /// how long workers are away. Must be called before [`Controller::begin`].
+    /// how long workers are away. Must be called before [`Controller::reconcile`].
     ///
     /// # Errors
     /// If the registry of workers cannot be read.

@@ -1,7 +1,7 @@
 //! The worker's side of the protocol: messages received and sent, and the commands to its engine.
 //!
 //! [`WorkerAgent`] reads no clock and no socket. Its driver passes in messages and the time, sends
-//! the messages of [`WorkerAgent::drain_outgoing`], and calls [`WorkerAgent::turn`] when asked to.
+//! the messages of [`WorkerAgent::drain_outgoing`], and calls [`WorkerAgent::tick`] when asked to.
 //! Times are spans since the boot of the host, as the engine reads them
 //! ([`tollgate_engine::BootTime`]).
 

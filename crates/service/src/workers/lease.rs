@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_worker_has_ended_everything_before_it_is_given_up() {
+    fn leases_end_before_the_grace_period() {
         for secs in [2, 10, 60, 3600] {
             let grace = Duration::from_secs(secs);
             let terms = LeaseTimings { grace };

@@ -8,7 +8,7 @@
 //! | [`determinism`] | threads and chunks do not matter |
 //! | [`resume`] | a kill does not matter either |
 //! | [`analysis`] | risk analysis and rankings |
-//! | [`ledger`] | the verdicts on claims |
+//! | [`claim_results`] | the verdicts on claims |
 
 mod analysis;
 mod claim_results;

@@ -2,7 +2,7 @@
 //! line of three dots.
 //!
 //! A job begins with its submission (000) and ends when it terminates (005) or is aborted (009). In
-//! between every stretch of running is a [`TraceAttempt`](crate::Attempt): it begins when the job
+//! between every stretch of running is a [`TraceAttempt`](crate::TraceAttempt): it begins when the job
 //! executes (001) or resumes (011), and ends when it is suspended (010), evicted (004),
 //! checkpointed (003), put on hold (012), or lost with its shadow (007) or connection (024). Other
 //! events change nothing that is read.

@@ -6,14 +6,16 @@
 //! | [`purity`] | pure crates read no clock, file, socket, environment or global random source |
 //! | [`licences`] | external crates have a licence that `deny.toml` lists, and are not banned |
 //! | [`blocks`] | every block of a document states whether it is run |
-//! | [`prose`] | documents and help are written in plain English, with the words of the field |
+//! | [`prose`] | documents, help and comments are written in plain English, with the words of the field |
+//! | [`names`] | no two types share a name, and a name says which type it is |
 //!
-//! [`rooms`] is the list that the first two modules check against.
+//! [`layers`] is the list that the first two modules check against.
 
 mod blocks;
 mod dependencies;
 mod layers;
 mod licences;
 mod metadata;
+mod names;
 mod prose;
 mod purity;

@@ -137,8 +137,8 @@ mod tests {
     fn unlisted_crate_is_a_breach() {
         assert_eq!(count("crates/util", &[]), 1);
         assert_eq!(count("elsewhere/policy", &[]), 1);
-        assert_eq!(count("tests/house", &[("tollgate-sim", None)]), 0);
-        assert_eq!(count("crates/cli", &[("tollgate-house", None)]), 1);
+        assert_eq!(count("tests/architecture", &[("tollgate-sim", None)]), 0);
+        assert_eq!(count("crates/cli", &[("tollgate-architecture", None)]), 1);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Tests that texts for users are plain English with the words of the field.
+//! Tests that texts for users and comments are plain English with the words of the field.
 //!
 //! Documents and the help of the program once used a dialect of their own, in which a job was not
 //! submitted or admitted but `handed in` and `let in`, and a process could be `whoever` or
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use walkdir::WalkDir;
 
-use crate::metadata;
+use crate::{metadata, names};
 
 /// Phrases of the dialect, in lower case. The comments name the plain words.
 const DIALECT: &[&str] = &[
@@ -166,6 +166,60 @@ fn user_documents_are_plain_english() {
         hits.len(),
         hits.join("\n")
     );
+}
+
+/// Returns the text of a line that is a comment as a whole, without its words of code.
+fn comment(line: &str) -> Option<String> {
+    let text = line.trim_start().strip_prefix("//")?;
+    let text = text.trim_start_matches(['/', '!']).trim();
+    let words: Vec<&str> = text.split('`').step_by(2).collect();
+    (!text.is_empty()).then(|| words.join(" "))
+}
+
+/// Returns whether a sentence of a comment starts with a question word where a noun should stand.
+fn starts_with_a_question(comment: &str) -> bool {
+    let sentences = comment.split_inclusive(['.', ':', ';']);
+    sentences.map(str::trim_start).any(|sentence| {
+        let first = sentence.split(' ').next().unwrap_or_default();
+        matches!(first, "What" | "Which" | "Who" | "Whom" | "Whose")
+    })
+}
+
+#[test]
+fn comments_are_plain_english() {
+    let root = metadata::root();
+    let mut n_lines = 0;
+    let mut hits = Vec::new();
+    for path in names::sources(&root) {
+        let text = fs::read_to_string(&path).expect("a readable source");
+        for (number, line) in (1..).zip(text.lines()) {
+            let Some(comment) = comment(line) else {
+                continue;
+            };
+            n_lines += 1;
+            let found = dialect(&comment);
+            if !found.is_empty() || starts_with_a_question(&comment) {
+                hits.push(format!("{}:{number}: {}", path.display(), comment.trim()));
+            }
+        }
+    }
+    assert!(n_lines > 10_000, "{n_lines}");
+    println!("{} of {n_lines} comment lines speak a dialect", hits.len());
+    assert!(
+        hits.len() * LINES_PER_HIT <= n_lines,
+        "{} of {n_lines} comment lines speak a dialect:\n{}",
+        hits.len(),
+        hits.join("\n")
+    );
+}
+
+#[test]
+fn dialect_is_found_in_comments() {
+    let found = comment("    /// The `nobody` account. What it may do.").expect("a comment");
+    assert!(dialect(&found).is_empty());
+    assert!(starts_with_a_question(&found));
+    assert_eq!(comment("let in = 1; // not a whole line"), None);
+    assert!(!starts_with_a_question("A job. It says what runs."));
 }
 
 #[test]
