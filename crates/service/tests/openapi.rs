@@ -379,6 +379,6 @@ fn document_lists_the_error_responses() {
     let limit = limit.as_array().unwrap();
     let limit = limit.iter().find(|one| one["name"] == "limit").unwrap();
     assert_eq!(limit["schema"]["maximum"], u32::MAX);
-    let job = &document["components"]["schemas"]["Job"]["properties"];
+    let job = &document["components"]["schemas"]["JobDetails"]["properties"];
     assert_eq!(job["submitted_at"]["format"], "date-time");
 }
