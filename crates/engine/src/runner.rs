@@ -186,7 +186,7 @@ fn run(path: &Path, settings: Result<RunnerConfig, EngineError>) -> Result<(), E
     client.guard = settings.guard;
     let mut slots = SlotPool::new(most, folder.attempts_fd(), scripts.dirs(), end, to.clone());
     slots.guard = settings.guard;
-    let mut keeper = RunnerSupervisor {
+    let mut supervisor = RunnerSupervisor {
         tasks,
         scripts,
         state_dir: folder,
@@ -204,16 +204,16 @@ fn run(path: &Path, settings: Result<RunnerConfig, EngineError>) -> Result<(), E
         events: to.clone(),
         unflushed: Vec::new(),
     };
-    keeper.recover_tasks(recovery::is_same_boot(&entries, &keeper.host.boot));
-    keeper.flush_journal();
-    let listener = keeper
+    supervisor.recover_tasks(recovery::is_same_boot(&entries, &supervisor.host.boot));
+    supervisor.flush_journal();
+    let listener = supervisor
         .state_dir
         .listen()
         .map_err(failed("opening its socket"))?;
-    let nodes = keeper.host.capacity.nodes;
+    let nodes = supervisor.host.capacity.nodes;
     tracing::info!(pid = std::process::id(), nodes, "the runner has started");
     listener::spawn_acceptor(listener, to);
-    keeper.run(&happenings);
+    supervisor.run(&happenings);
     Ok(())
 }
 

@@ -61,26 +61,26 @@ impl ControllerHandle {
 /// # Errors
 /// If the engine cannot report its capacity, or the store cannot be written.
 pub fn start<E: Engine + 'static>(
-    mut keeper: Controller<E>,
+    mut controller: Controller<E>,
 ) -> Result<(ControllerHandle, JoinHandle<()>), StartError> {
     let (sender, asks) = channel();
     let wake = sender.clone();
-    keeper.on_report(Arc::new(move || {
+    controller.on_report(Arc::new(move || {
         let _ = wake.send(ControllerRequest::EngineReady);
     }));
-    keeper.reconcile()?;
+    controller.reconcile()?;
     let thread = std::thread::Builder::new()
-        .name("keeper".to_owned())
-        .spawn(move || run(keeper, &asks))
+        .name("controller".to_owned())
+        .spawn(move || run(controller, &asks))
         .map_err(StartError::Thread)?;
     Ok((ControllerHandle(sender), thread))
 }
 
-fn run<E: Engine>(mut keeper: Controller<E>, asks: &Receiver<ControllerRequest>) {
+fn run<E: Engine>(mut controller: Controller<E>, asks: &Receiver<ControllerRequest>) {
     let mut queue = RequestQueue::default();
     loop {
         if queue.is_empty() {
-            match asks.recv_timeout(idle_time(&mut keeper)) {
+            match asks.recv_timeout(idle_time(&mut controller)) {
                 Ok(ask) => queue.add(ask),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
@@ -93,23 +93,23 @@ fn run<E: Engine>(mut keeper: Controller<E>, asks: &Receiver<ControllerRequest>)
         let stop = asked
             .iter()
             .any(|ask| matches!(ask, ControllerRequest::Stop));
-        keeper.tick(asked);
+        controller.tick(asked);
         if stop {
-            keeper.write_snapshot();
+            controller.write_snapshot();
             return;
         }
     }
 }
 
-fn idle_time<E: Engine>(keeper: &mut Controller<E>) -> Duration {
-    let now = keeper.now();
-    let until = keeper.next_wake().map(|at: Instant| at.since(now));
+fn idle_time<E: Engine>(controller: &mut Controller<E>) -> Duration {
+    let now = controller.now();
+    let until = controller.next_wake().map(|at: Instant| at.since(now));
     let until = until.map(|span| {
         // The wait is rounded up, as waking early would mean spinning.
         let micros = u64::try_from(span.as_micros()).unwrap_or(0);
         Duration::from_micros(micros)
     });
-    let workers = keeper.max_idle();
+    let workers = controller.max_idle();
     until
         .into_iter()
         .chain(workers)

@@ -149,25 +149,25 @@ pub fn serve<E: Engine + 'static>(
     };
     let store = store.map_err(StartError::from)?;
     let reader = store.reader().map_err(StartError::from)?;
-    let mut keeper =
+    let mut controller =
         Controller::new(store, engine, rules, Box::new(now)).map_err(StartError::from)?;
     if access.scope == UserScope::All {
         let aside = os_users::background_resolver().map_err(StartError::Thread)?;
-        keeper.set_run_as(aside);
+        controller.set_run_as(aside);
     }
-    keeper.limit_jobs(access.limits.jobs);
-    keeper.limit_stored_bytes(access.limits.stored_bytes);
-    keeper.limit_tasks(access.limits.task_limits());
+    controller.limit_jobs(access.limits.jobs);
+    controller.limit_stored_bytes(access.limits.stored_bytes);
+    controller.limit_tasks(access.limits.task_limits());
     let began = std::time::Instant::now();
-    keeper
+    controller
         .accept_workers(
             worker_pool_config(folder, access, doors.lease)?,
             Box::new(move || began.elapsed()),
         )
         .map_err(registry_error)?;
-    report_restored_as_lost(folder, &mut keeper)?;
-    let log = keeper.log();
-    let (door, thread) = controller::start(keeper)?;
+    report_restored_as_lost(folder, &mut controller)?;
+    let log = controller.log();
+    let (door, thread) = controller::start(controller)?;
     let service = ApiState {
         door: door.clone(),
         reader: Arc::new(Mutex::new(reader)),
@@ -219,13 +219,15 @@ async fn check_large_store(folder: &DataDir, is_large: bool) -> Result<(), Store
 /// it: they may have ended since, and must not run twice.
 fn report_restored_as_lost<E: Engine>(
     folder: &DataDir,
-    keeper: &mut Controller<E>,
+    controller: &mut Controller<E>,
 ) -> Result<(), ServeError> {
     let marker = folder.restored_marker();
     if !marker.exists() {
         return Ok(());
     }
-    let lost = keeper.lose_running_attempts().map_err(StartError::from)?;
+    let lost = controller
+        .lose_running_attempts()
+        .map_err(StartError::from)?;
     tracing::warn!(
         lost,
         "the store was restored from a backup: attempts that ran then are lost"

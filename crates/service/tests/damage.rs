@@ -50,7 +50,7 @@ fn store_sample() -> StoreSample {
     site.submit(&["sleep", "60"], 70).unwrap();
     site.controller().write_snapshot();
     site.submit(&["sleep", "50"], 60).unwrap();
-    site.keeper = None;
+    site.controller = None;
     let path = site.store();
     // Moves everything to a single file.
     let connection = Connection::open(&path).unwrap();

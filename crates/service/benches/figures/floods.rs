@@ -52,8 +52,9 @@ pub(crate) fn measure() {
             let micros = i64::try_from(began.elapsed().as_micros()).expect("a short time");
             tollgate_model::Instant::from_micros(micros)
         };
-        let keeper = Controller::new(store, engine, &rules, Box::new(clock)).expect("a keeper");
-        let (door, thread) = controller::start(keeper).expect("a thread");
+        let controller =
+            Controller::new(store, engine, &rules, Box::new(clock)).expect("a controller");
+        let (door, thread) = controller::start(controller).expect("a thread");
         let (times, drops) = round(&door, flood);
         door.send(ControllerRequest::Stop);
         thread.join().expect("it stops");

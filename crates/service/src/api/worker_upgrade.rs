@@ -34,13 +34,13 @@ pub(super) async fn register_worker(
         return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, error));
     };
     let upgrade = hyper::upgrade::on(&mut request);
-    let porch = service.worker_acceptor.clone();
+    let acceptor = service.worker_acceptor.clone();
     tokio::spawn(async move {
         let Ok(stream) = upgrade.await else {
             return;
         };
         let may_stay = || is_still_authorised(&service, &peer);
-        porch.serve(TokioIo::new(stream), may_stay, seat).await;
+        acceptor.serve(TokioIo::new(stream), may_stay, seat).await;
     });
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;

@@ -22,7 +22,7 @@ pub(crate) struct TestCluster {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) world: SimHost,
     pub(crate) clock: Arc<Mutex<Instant>>,
-    pub(crate) keeper: Option<Controller<SimEngine>>,
+    pub(crate) controller: Option<Controller<SimEngine>>,
     pub(crate) rules: AdmissionRules,
 }
 
@@ -36,7 +36,7 @@ impl TestCluster {
             folder: tempfile::tempdir().unwrap(),
             world: SimHost::new(2, 1 << 30, SimProgram::of_command),
             clock: Arc::default(),
-            keeper: None,
+            controller: None,
             rules: rules(policy, market),
         };
         site.restart();
@@ -49,18 +49,18 @@ impl TestCluster {
 
     /// Kills the service, if it runs, and starts the next one.
     pub(crate) fn restart(&mut self) {
-        self.keeper = None;
+        self.controller = None;
         let store = Store::open(&self.store()).unwrap();
         let engine = SimEngine::open(&self.world);
         let clock = Arc::clone(&self.clock);
         let now = Box::new(move || *clock.lock().unwrap());
-        let mut keeper = Controller::new(store, engine, &self.rules, now).unwrap();
-        keeper.reconcile().unwrap();
-        self.keeper = Some(keeper);
+        let mut controller = Controller::new(store, engine, &self.rules, now).unwrap();
+        controller.reconcile().unwrap();
+        self.controller = Some(controller);
     }
 
     pub(crate) fn controller(&mut self) -> &mut Controller<SimEngine> {
-        self.keeper.as_mut().unwrap()
+        self.controller.as_mut().unwrap()
     }
 
     pub(crate) fn tick(&mut self, asks: Vec<ControllerRequest>) {

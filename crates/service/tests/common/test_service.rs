@@ -64,13 +64,13 @@ impl TestService {
         let reader = store.reader().unwrap();
         let world = SimHost::new(2, 1 << 30, SimProgram::of_command);
         let rules = rules(policy, Market::None);
-        let mut keeper =
+        let mut controller =
             Controller::new(store, SimEngine::open(&world), &rules, Box::new(|| NOW)).unwrap();
-        keeper.limit_jobs(limits.jobs);
-        keeper.limit_stored_bytes(limits.stored_bytes);
-        keeper.limit_tasks(limits.task_limits());
-        let log = keeper.log();
-        let (door, thread) = controller::start(keeper).unwrap();
+        controller.limit_jobs(limits.jobs);
+        controller.limit_stored_bytes(limits.stored_bytes);
+        controller.limit_tasks(limits.task_limits());
+        let log = controller.log();
+        let (door, thread) = controller::start(controller).unwrap();
         let access = AccessRules {
             limits,
             ..AccessRules::default()

@@ -54,7 +54,7 @@ pub(crate) struct ServiceSimulation {
     folder: tempfile::TempDir,
     world: SimHost,
     rules: AdmissionRules,
-    keeper: Option<Controller<AckTrackingEngine>>,
+    controller: Option<Controller<AckTrackingEngine>>,
     acknowledged: AcknowledgedAttempts,
     clock: Arc<Mutex<SkewedClock>>,
     trouble: Arc<Mutex<ServiceFaults>>,
@@ -132,7 +132,7 @@ impl ServiceSimulation {
                 shadow,
                 ..rules(named.name, market)
             },
-            keeper: None,
+            controller: None,
             acknowledged: AcknowledgedAttempts::default(),
             clock: Arc::default(),
             trouble: Arc::default(),
@@ -185,7 +185,7 @@ impl ServiceSimulation {
                 self.trouble.lock().unwrap().crash_in = Some(moments);
             }
             14 => self.crash(),
-            _ => self.catch_crash(|keeper| keeper.write_snapshot()),
+            _ => self.catch_crash(|controller| controller.write_snapshot()),
         }
         self.tick(Vec::new());
     }
@@ -419,17 +419,18 @@ impl ServiceSimulation {
 
     /// Kills the service and starts it again; the start may crash as well.
     fn restart(&mut self) {
-        self.keeper = None;
-        while self.keeper.is_none() {
+        self.controller = None;
+        while self.controller.is_none() {
             let store = Store::open(&self.store()).expect("the store opens");
             let engine = AckTrackingEngine::open(&self.world, &self.acknowledged);
             let (world, clock) = (self.world.clone(), Arc::clone(&self.clock));
             let now = Box::new(move || clock.lock().unwrap().read(world.now() + EPOCH));
-            let mut keeper = Controller::new(store, engine, &self.rules, now).expect("it recovers");
-            keeper.inject_faults(fault_injector(&self.trouble));
-            let begun = catch_unwind(AssertUnwindSafe(|| keeper.reconcile().is_ok()));
+            let mut controller =
+                Controller::new(store, engine, &self.rules, now).expect("it recovers");
+            controller.inject_faults(fault_injector(&self.trouble));
+            let begun = catch_unwind(AssertUnwindSafe(|| controller.reconcile().is_ok()));
             match begun {
-                Ok(true) => self.keeper = Some(keeper),
+                Ok(true) => self.controller = Some(controller),
                 // The engine or the disk failed; the next start may succeed.
                 Ok(false) => {}
                 Err(what) if what.is::<SimulatedCrash>() => self.crashes += 1,
@@ -439,13 +440,13 @@ impl ServiceSimulation {
     }
 
     fn tick(&mut self, asks: Vec<ControllerRequest>) {
-        self.catch_crash(|keeper| keeper.tick(asks));
+        self.catch_crash(|controller| controller.tick(asks));
     }
 
     /// Runs an action on the service, and restarts the service if the action crashes it.
     fn catch_crash(&mut self, act: impl FnOnce(&mut Controller<AckTrackingEngine>)) {
-        let keeper = self.keeper.as_mut().expect("a keeper");
-        match catch_unwind(AssertUnwindSafe(|| act(keeper))) {
+        let controller = self.controller.as_mut().expect("a controller");
+        match catch_unwind(AssertUnwindSafe(|| act(controller))) {
             Ok(()) => {}
             Err(what) if what.is::<SimulatedCrash>() => self.crash(),
             Err(what) => resume_unwind(what),
@@ -478,7 +479,7 @@ impl ServiceSimulation {
     }
 
     fn controller(&self) -> &Controller<AckTrackingEngine> {
-        self.keeper.as_ref().expect("a keeper")
+        self.controller.as_ref().expect("a controller")
     }
 
     fn engine(&self) -> impl Engine {

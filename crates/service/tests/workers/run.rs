@@ -66,7 +66,7 @@ pub(super) struct WorkerSimulation {
     disks: u32,
     network: SimNetwork,
     rules: AdmissionRules,
-    keeper: Option<Controller<AckTrackingEngine>>,
+    controller: Option<Controller<AckTrackingEngine>>,
     acknowledged: AcknowledgedAttempts,
     /// Error of the service's wall clock, in microseconds.
     clock_is_off: Arc<Mutex<i64>>,
@@ -96,7 +96,7 @@ impl WorkerSimulation {
             disks: 0,
             network: SimNetwork::new(seed),
             rules: rules(named.name, market),
-            keeper: None,
+            controller: None,
             acknowledged,
             clock_is_off: Arc::default(),
             acknowledged_jobs: BTreeMap::new(),
@@ -308,7 +308,7 @@ impl WorkerSimulation {
 
     /// Kills the service, which drops all connections, and starts it again.
     fn restart(&mut self) {
-        self.keeper = None;
+        self.controller = None;
         let store = Store::open(&self.store()).expect("the store opens");
         let engine = AckTrackingEngine::open(&self.world, &self.acknowledged);
         let (world, off) = (self.world.clone(), Arc::clone(&self.clock_is_off));
@@ -316,7 +316,7 @@ impl WorkerSimulation {
             let now = world.now() + Span::from_secs(10_000);
             now + Span::from_micros(*off.lock().unwrap())
         });
-        let mut keeper = Controller::new(store, engine, &self.rules, now).expect("it recovers");
+        let mut controller = Controller::new(store, engine, &self.rules, now).expect("it recovers");
         let house = WorkerPoolConfig {
             service: "this".to_owned(),
             owners: JobOwners::Own("me".to_owned()),
@@ -329,16 +329,16 @@ impl WorkerSimulation {
             let micros = world.now().as_micros();
             Duration::from_micros(u64::try_from(micros).expect("after zero"))
         });
-        keeper.accept_workers(house, ticks).expect("a roster");
-        keeper.reconcile().expect("it begins");
-        self.keeper = Some(keeper);
+        controller.accept_workers(house, ticks).expect("a roster");
+        controller.reconcile().expect("it begins");
+        self.controller = Some(controller);
     }
 
     fn tick(&mut self, asks: Vec<ControllerRequest>) {
-        let keeper = self.keeper.as_mut().expect("a keeper");
-        let before = n_incarnations(keeper);
-        keeper.tick(asks);
-        self.seen.workers_lost += u32::from(n_incarnations(keeper) < before);
+        let controller = self.controller.as_mut().expect("a controller");
+        let before = n_incarnations(controller);
+        controller.tick(asks);
+        self.seen.workers_lost += u32::from(n_incarnations(controller) < before);
         let running = self.hosts.iter().flat_map(|host| host.world.running());
         self.seen.jobs_on_workers += running.count() as u32;
     }
@@ -368,7 +368,7 @@ impl WorkerSimulation {
     }
 
     pub(super) fn controller(&self) -> &Controller<AckTrackingEngine> {
-        self.keeper.as_ref().expect("a keeper")
+        self.controller.as_ref().expect("a controller")
     }
 
     pub(super) fn worlds(&self) -> Vec<&SimHost> {
@@ -381,7 +381,7 @@ impl WorkerSimulation {
     }
 }
 
-fn n_incarnations(keeper: &Controller<AckTrackingEngine>) -> usize {
-    let workers = keeper.core().gate().workers();
+fn n_incarnations(controller: &Controller<AckTrackingEngine>) -> usize {
+    let workers = controller.core().gate().workers();
     workers.filter(|(_, life)| life.up).count()
 }

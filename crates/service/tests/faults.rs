@@ -108,14 +108,15 @@ fn full_file_system_loses_no_acknowledged_job() {
         move || world.now()
     });
     let engine = SimEngine::open(&world);
-    let mut keeper = Controller::new(store, engine, &rules("libra", Market::None), now).unwrap();
-    keeper.reconcile().unwrap();
-    let hand_in = |keeper: &mut Controller<SimEngine>| {
+    let mut controller =
+        Controller::new(store, engine, &rules("libra", Market::None), now).unwrap();
+    controller.reconcile().unwrap();
+    let hand_in = |controller: &mut Controller<SimEngine>| {
         let (reply, mut answer) = tokio::sync::oneshot::channel();
         let mut program = common::program(&["sleep", "5"]);
         program.argv.push("x".repeat(50_000));
         program.argv.truncate(2);
-        keeper.tick(vec![ControllerRequest::Submit {
+        controller.tick(vec![ControllerRequest::Submit {
             submission: submission("sleep", 10),
             due: None,
             program: Box::new(program),
@@ -123,11 +124,11 @@ fn full_file_system_loses_no_acknowledged_job() {
         }]);
         answer.try_recv().unwrap()
     };
-    hand_in(&mut keeper).unwrap();
+    hand_in(&mut controller).unwrap();
     let ballast = disk.fill();
     let mut accepted = 1;
     // Free pages in the store's own files are used first.
-    let refused = (0..10_000).find_map(|_| match hand_in(&mut keeper) {
+    let refused = (0..10_000).find_map(|_| match hand_in(&mut controller) {
         Ok(verdict) => {
             accepted = verdict.job;
             None
@@ -136,7 +137,7 @@ fn full_file_system_loses_no_acknowledged_job() {
     });
     assert_eq!(refused, Some(RequestError::DiskFull));
     world.advance_to(Instant::from_secs(6));
-    keeper.tick(Vec::new());
+    controller.tick(Vec::new());
     let reader = Store::open(&path).unwrap().reader().unwrap();
     assert_eq!(reader.job(1).unwrap().unwrap().state, "finished");
     let all = JobFilter {
@@ -144,9 +145,9 @@ fn full_file_system_loses_no_acknowledged_job() {
         ..JobFilter::default()
     };
     assert_eq!(reader.jobs(&all).unwrap().len() as u64, accepted);
-    assert_eq!(hand_in(&mut keeper), Err(RequestError::DiskFull));
+    assert_eq!(hand_in(&mut controller), Err(RequestError::DiskFull));
     fs::remove_file(ballast).unwrap();
-    hand_in(&mut keeper).unwrap();
+    hand_in(&mut controller).unwrap();
 }
 
 #[test]
@@ -227,7 +228,7 @@ fn recover(path: &Path, policy: &str) -> Result<Core, StoreError> {
 #[test]
 fn store_of_a_newer_version_is_rejected_and_unchanged() {
     let mut site = with_jobs("libra");
-    site.keeper = None;
+    site.controller = None;
     let connection = rusqlite::Connection::open(site.store()).unwrap();
     connection.pragma_update(None, "user_version", 99).unwrap();
     drop(connection);
@@ -244,7 +245,7 @@ fn store_of_a_newer_version_is_rejected_and_unchanged() {
 #[test]
 fn unfinished_batches_of_another_version_are_not_replayed() {
     let mut site = with_jobs("libra");
-    site.keeper = None;
+    site.controller = None;
     let connection = rusqlite::Connection::open(site.store()).unwrap();
     integrity::register(&connection).unwrap();
     let set = |version: &str| {
@@ -260,7 +261,7 @@ fn unfinished_batches_of_another_version_are_not_replayed() {
     set(env!("CARGO_PKG_VERSION"));
     site.restart();
     site.controller().write_snapshot();
-    site.keeper = None;
+    site.controller = None;
     set("0.0.1");
     let core = recover(&site.store(), "libra").unwrap();
     assert!(!core.jobs().is_empty());
@@ -269,7 +270,7 @@ fn unfinished_batches_of_another_version_are_not_replayed() {
 #[test]
 fn rules_cannot_change_while_promised_jobs_are_unfinished() {
     let mut site = with_jobs("libra");
-    site.keeper = None;
+    site.controller = None;
     let error = recover(&site.store(), "fcfs").unwrap_err();
     assert!(matches!(error, StoreError::OtherRules { .. }), "{error}");
     assert!(error.to_string().contains("policy libra"), "{error}");
@@ -296,7 +297,7 @@ fn rules_cannot_change_while_promised_jobs_are_unfinished() {
 #[test]
 fn damaged_page_is_detected_or_harmless() {
     let mut site = with_jobs("libra");
-    site.keeper = None;
+    site.controller = None;
     let path = site.store();
     // Moves everything to a single file.
     let connection = rusqlite::Connection::open(&path).unwrap();

@@ -41,7 +41,7 @@ fn job_runs_ends_and_is_charged_once() {
 fn end_during_a_crash_is_recorded_after_the_restart() {
     let mut site = TestCluster::new("libra-risk");
     site.submit(&["sleep", "5"], 10).unwrap();
-    site.keeper = None;
+    site.controller = None;
     site.world.advance_to(Instant::from_secs(6));
     *site.clock.lock().unwrap() = Instant::from_secs(6);
     site.restart();
