@@ -138,7 +138,7 @@ impl<E: Engine> Controller<E> {
         self.workers.accept_workers(house, ticks)
     }
 
-    /// Calls `saboteur` at each failpoint of a turn from now on.
+    /// Calls `saboteur` at each failpoint of a tick from now on.
     pub fn inject_faults(&mut self, saboteur: FaultInjector) {
         self.faults = saboteur;
     }

@@ -1,4 +1,4 @@
-//! One turn of the controller: all requests since the last turn.
+//! One tick of the controller: all requests since the last tick.
 
 use tollgate_engine::Engine;
 use tollgate_model::Instant;
@@ -16,7 +16,7 @@ use crate::failpoint::ServiceFailpoint;
 /// Approximate maximum number of batches that a recovery replays.
 const MAX_BATCHES_PER_SNAPSHOT: u32 = 2_000;
 
-/// The input of a turn.
+/// The input of a tick.
 struct TickInput {
     commands: Vec<ServiceCommand>,
     /// One response for each command.
