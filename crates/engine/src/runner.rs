@@ -50,6 +50,7 @@ mod kill_tree;
 mod lease;
 mod lease_watcher;
 mod listener;
+mod mark;
 mod meter;
 mod mounts;
 mod nice;

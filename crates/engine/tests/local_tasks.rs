@@ -3,7 +3,7 @@
 mod common;
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use common::{EngineTestDir, command, run, script, wait_for_ends, wait_until};
@@ -38,6 +38,8 @@ fn environment_is_that_of_the_launch_only() {
         AttemptStatus::Exited(0)
     );
     let output = fs::read_to_string(home.path().join("output")).expect("it has output");
+    let folder = fs::metadata(&home.settings.state_dir).expect("the runner's folder");
+    let runner = format!("TOLLGATE_RUNNER={:x}.{:x}", folder.dev(), folder.ino());
     let mut lines: Vec<_> = output.lines().collect();
     lines.sort_unstable();
     assert_eq!(
@@ -49,6 +51,7 @@ fn environment_is_that_of_the_launch_only() {
             "TOLLGATE_JOB=4711",
             "TOLLGATE_NODES=0",
             "TOLLGATE_PROCS=1",
+            &runner,
             "TOLLGATE_TASK=12",
             "TOLLGATE_TRY=1",
         ]

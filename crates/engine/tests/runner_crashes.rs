@@ -190,6 +190,31 @@ fn task_of_an_earlier_runner_can_be_killed() {
 }
 
 #[test]
+fn recovery_spares_equally_named_attempts_of_another_runner() {
+    let homes = [
+        EngineTestDir::without_control_groups(),
+        EngineTestDir::without_control_groups(),
+    ];
+    let mut engines = homes.each_ref().map(EngineTestDir::open);
+    let launch = script(1, "exec sleep 60");
+    let pids = engines.each_mut().map(|engine| {
+        engine.start(std::slice::from_ref(&launch)).expect("taken");
+        wait_for_start(engine, launch.attempt)
+    });
+    let [crashed, other] = &mut engines;
+    kill_runner(crashed);
+    common::signal(pids[0], rustix::process::Signal::KILL);
+    common::wait_until("the task is gone", || !common::is_alive(pids[0]));
+    let fate = wait_for_ends(crashed, &[launch.attempt]).remove(0);
+    assert!(matches!(fate, AttemptEvent::Lost { .. }), "{fate:?}");
+    assert!(common::is_alive(pids[1]), "the other runner's task is gone");
+    other
+        .kill(&[launch.attempt], tollgate_engine::KillReason::Cancelled)
+        .expect("it is asked");
+    wait_for_ends(other, &[launch.attempt]);
+}
+
+#[test]
 fn task_that_ends_without_a_runner_is_lost() {
     let home = EngineTestDir::new();
     let mut engine = home.open();

@@ -12,6 +12,7 @@ use tollgate_model::Span;
 
 use super::clock;
 use super::event::RunnerEvent;
+use super::mark::AttemptMark;
 use super::process_handle::ProcessHandle;
 use super::procfs::ProcessIdentity;
 use super::task::RunningProcess;
@@ -29,7 +30,7 @@ pub(super) fn attach(identity: ProcessIdentity) -> Option<ProcessHandle> {
 
 /// Waits for the end of a process in a separate thread, and reports it.
 pub(super) fn spawn_watch_thread(
-    attempt: AttemptKey,
+    (attempt, mark): (AttemptKey, AttemptMark),
     started: Option<AttemptStart>,
     (process, identity): (RunningProcess, ProcessIdentity),
     to: Sender<RunnerEvent>,
@@ -39,7 +40,7 @@ pub(super) fn spawn_watch_thread(
             .handle
             .pidfd()
             .and_then(|pidfd| wait_for_exit(pidfd, identity));
-        kill_tree::kill_adopted(&process.group, &attempt.to_string());
+        kill_tree::kill_adopted(&process.group, &mark);
         process.handle.reap(|_| ());
         let event = match status {
             Some(status) => AttemptEvent::Ended(outcome(status, started, &process)),

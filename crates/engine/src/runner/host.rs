@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::cgroup::CgroupRoots;
 use super::claim;
 use super::group::SlotCgroup;
+use super::mark::RunnerId;
 use super::procfs;
 use super::settings::RunnerConfig;
 use crate::EngineCapacity;
@@ -18,6 +19,7 @@ use crate::capacity::{
 /// The machine as it was probed at the start.
 pub(super) struct RunnerHost {
     pub(super) boot: String,
+    pub(super) runner_id: RunnerId,
     /// The processor of each node.
     pub(super) cpus: Arc<Vec<usize>>,
     pub(super) cgroups: CgroupRoots,
@@ -54,6 +56,7 @@ impl RunnerHost {
         };
         Ok(Self {
             boot: procfs::boot_id()?,
+            runner_id: RunnerId::of(folder)?,
             cpus: Arc::new(cpus),
             cgroups: parents,
             capacity,

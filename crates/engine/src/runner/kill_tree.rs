@@ -6,6 +6,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use super::group::SlotCgroup;
+use super::mark::AttemptMark;
 use super::process_handle::ProcessHandle;
 use super::procfs;
 
@@ -17,7 +18,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(1);
 /// Ends the remaining processes of the task with this `mark` in `group`. If the task was asked to
 /// end, they first get the rest of the grace period. Call this when the first process has ended but
 /// has not been reaped, so that its process id and the id of its process group are not reused.
-pub(super) fn kill_own(group: &SlotCgroup, leader: &ProcessHandle, mark: &str) {
+pub(super) fn kill_own(group: &SlotCgroup, leader: &ProcessHandle, mark: &AttemptMark) {
     if group.tracks_descendants() {
         let left = || group.members().is_some_and(|members| !members.is_empty());
         wait_while(left, leader.kill_deadline());
@@ -40,8 +41,15 @@ fn wait_while(left: impl Fn() -> bool, until: Option<Instant>) {
     }
 }
 
+/// Ends the processes left in the control groups of a slot.
+pub(super) fn kill_group(group: &SlotCgroup) {
+    if group.tracks_descendants() {
+        kill_members(group);
+    }
+}
+
 /// Ends the processes of a task of an earlier runner, which are not children of this process.
-pub(super) fn kill_adopted(group: &SlotCgroup, mark: &str) {
+pub(super) fn kill_adopted(group: &SlotCgroup, mark: &AttemptMark) {
     if group.tracks_descendants() {
         return kill_members(group);
     }
@@ -49,7 +57,7 @@ pub(super) fn kill_adopted(group: &SlotCgroup, mark: &str) {
 }
 
 /// Ends the processes of a task whose runner cannot: `runner` is stopped or gone, and is spared.
-pub(super) fn kill_sparing_runner(runner: Pid, group: &SlotCgroup, mark: &str) {
+pub(super) fn kill_sparing_runner(runner: Pid, group: &SlotCgroup, mark: &AttemptMark) {
     if group.tracks_descendants() {
         return kill_members_except(Some(runner), group);
     }
@@ -57,7 +65,7 @@ pub(super) fn kill_sparing_runner(runner: Pid, group: &SlotCgroup, mark: &str) {
 }
 
 /// Asks the processes of a task to end, if the task's runner cannot.
-pub(super) fn terminate_sparing_runner(runner: Pid, group: &SlotCgroup, mark: &str) {
+pub(super) fn terminate_sparing_runner(runner: Pid, group: &SlotCgroup, mark: &AttemptMark) {
     for pid in remaining_processes(runner, group, mark) {
         let _ = kill_process(pid, Signal::TERM);
         let _ = kill_process(pid, Signal::CONT);
@@ -66,7 +74,7 @@ pub(super) fn terminate_sparing_runner(runner: Pid, group: &SlotCgroup, mark: &s
 
 /// Returns every live process of a task, without `runner`, whose threads wait in the control
 /// groups.
-pub(super) fn remaining_processes(runner: Pid, group: &SlotCgroup, mark: &str) -> Vec<Pid> {
+pub(super) fn remaining_processes(runner: Pid, group: &SlotCgroup, mark: &AttemptMark) -> Vec<Pid> {
     let mut left = match group.members() {
         Some(members) => members,
         None => find_marked(mark, procfs::all),
@@ -101,15 +109,14 @@ fn kill_members_except(spared: Option<Pid>, group: &SlotCgroup) {
 
 /// Kills the processes among `candidates` that were started with this mark in their environment,
 /// until no such process is left. Each round finds the children that the killed processes leave.
-fn kill_marked(mark: &str, candidates: fn() -> Vec<Pid>) {
+fn kill_marked(mark: &AttemptMark, candidates: fn() -> Vec<Pid>) {
     let left = || Some(find_marked(mark, candidates)).filter(|pids| !pids.is_empty());
     kill_until_gone(left, kill_each);
 }
 
-fn find_marked(mark: &str, candidates: fn() -> Vec<Pid>) -> Vec<Pid> {
-    let entry = format!("TOLLGATE_ATTEMPT={mark}");
+fn find_marked(mark: &AttemptMark, candidates: fn() -> Vec<Pid>) -> Vec<Pid> {
     let mut pids = candidates();
-    pids.retain(|pid| procfs::has_env_entry(*pid, &entry));
+    pids.retain(|pid| mark.is_on(*pid));
     pids
 }
 

@@ -25,6 +25,7 @@ use rustix::time::{
 use super::group::SlotCgroup;
 use super::kill_tree;
 use super::lease;
+use super::mark::{AttemptMark, RunnerId};
 use super::procfs;
 use super::recovery;
 use super::settings::RunnerConfig;
@@ -92,6 +93,7 @@ pub(super) fn run(folder: &Path) -> io::Result<()> {
         state_dir: folder.to_owned(),
         lease: File::open(state_dir::lease_path(folder))?,
         boot: procfs::boot_id()?,
+        runner_id: RunnerId::of(folder)?,
         grace: settings.grace(),
         runner: rustix::process::getppid().ok_or(io::ErrorKind::NotFound)?,
     };
@@ -105,6 +107,7 @@ struct WatcherLoop {
     state_dir: PathBuf,
     lease: File,
     boot: String,
+    runner_id: RunnerId,
     grace: Duration,
     runner: Pid,
 }
@@ -112,7 +115,8 @@ struct WatcherLoop {
 /// An attempt that may have processes left.
 struct LeftoverAttempt {
     group: SlotCgroup,
-    mark: String,
+    name: String,
+    mark: AttemptMark,
 }
 
 impl WatcherLoop {
@@ -176,9 +180,12 @@ impl WatcherLoop {
         let traces = files.into_iter().filter_map(|file| {
             let text = std::fs::read_to_string(&file).ok()?;
             let (header, _) = recovery::parse_started_file(&text)?;
-            let mark = file.file_name().and_then(OsStr::to_str)?.to_owned();
-            let group = header.group;
-            (header.boot == self.boot).then_some(LeftoverAttempt { group, mark })
+            let name = file.file_name().and_then(OsStr::to_str)?.to_owned();
+            (header.boot == self.boot).then(|| LeftoverAttempt {
+                group: header.group,
+                mark: self.runner_id.mark(&name),
+                name,
+            })
         });
         traces.collect()
     }
@@ -195,7 +202,7 @@ impl WatcherLoop {
     fn terminate_unfinished(&self) {
         for trace in self.unfinished_attempts() {
             tracing::warn!(
-                attempt = trace.mark,
+                attempt = trace.name,
                 "attempt is asked to end: its lease has ended, and its runner does not work"
             );
             kill_tree::terminate_sparing_runner(self.runner, &trace.group, &trace.mark);
@@ -209,7 +216,7 @@ impl WatcherLoop {
                 return;
             }
             tracing::warn!(
-                attempt = trace.mark,
+                attempt = trace.name,
                 "attempt is ended: its lease has ended"
             );
             kill_tree::kill_sparing_runner(self.runner, &trace.group, &trace.mark);

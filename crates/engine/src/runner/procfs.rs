@@ -122,13 +122,15 @@ pub(super) fn all() -> Vec<Pid> {
     numbers.filter_map(Pid::from_raw).collect()
 }
 
-/// Returns whether the initial environment of a process contains `entry`.
-pub(super) fn has_env_entry(pid: Pid, entry: &str) -> bool {
+/// Returns whether the initial environment of a process contains all of `entries`.
+pub(super) fn has_env_entries(pid: Pid, entries: &[&str]) -> bool {
     let path = PathBuf::from(format!("/proc/{}/environ", pid.as_raw_pid()));
     let environ = fs::read(path).unwrap_or_default();
-    environ
-        .split(|byte| *byte == 0)
-        .any(|own| own == entry.as_bytes())
+    let has = |entry: &&str| {
+        let mut own = environ.split(|byte| *byte == 0);
+        own.any(|own| own == entry.as_bytes())
+    };
+    entries.iter().all(has)
 }
 
 #[cfg(test)]

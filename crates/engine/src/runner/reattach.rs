@@ -58,7 +58,7 @@ impl RunnerSupervisor {
         let watched = process.clone();
         self.on_started(attempt, start, process);
         adopted::spawn_watch_thread(
-            attempt,
+            (attempt, self.host.runner_id.mark(attempt)),
             Some(start),
             (watched, identity),
             self.events.clone(),
@@ -75,10 +75,10 @@ impl RunnerSupervisor {
     fn kill_leftovers(&self, in_use: &BTreeSet<String>, lost: &[AttemptKey]) {
         let names = self.host.cgroups.existing();
         for name in names.iter().filter(|name| !in_use.contains(*name)) {
-            kill_tree::kill_adopted(&self.host.cgroups.slot_cgroup(name), "");
+            kill_tree::kill_group(&self.host.cgroups.slot_cgroup(name));
         }
         for attempt in lost {
-            kill_tree::kill_adopted(&SlotCgroup::default(), &attempt.to_string());
+            kill_tree::kill_adopted(&SlotCgroup::default(), &self.host.runner_id.mark(attempt));
         }
     }
 

@@ -21,6 +21,7 @@ use super::group::{self, SlotCgroup};
 use super::guard::LaunchGuardError;
 use super::kill_tree;
 use super::lease::LeaseEnd;
+use super::mark::RunnerId;
 use super::meter::CgroupUsageBaseline;
 use super::output::OutputMonitor;
 use super::process_handle::ProcessHandle;
@@ -37,6 +38,7 @@ pub(super) struct SlotWorker {
     pub(super) number: usize,
     pub(super) group: SlotCgroup,
     pub(super) boot: String,
+    pub(super) runner_id: RunnerId,
     pub(super) attempts: Arc<OwnedFd>,
     pub(super) scripts: Arc<ScriptDirs>,
     pub(super) guard: Option<LaunchGuard>,
@@ -133,7 +135,11 @@ impl SlotWorker {
         wait_without_reaping(birth.pid);
         let wall = Span::from_secs_f64(began.elapsed().as_secs_f64());
         failpoint::kill_at("ended");
-        kill_tree::kill_own(&self.group, &live, &order.launch.attempt.to_string());
+        kill_tree::kill_own(
+            &self.group,
+            &live,
+            &self.runner_id.mark(order.launch.attempt),
+        );
         match live.reap(spawn::reap) {
             Ok((status, usage)) => finish_event(&birth, || AttemptOutcome {
                 status,
@@ -176,7 +182,7 @@ impl SlotWorker {
         let launch = &order.launch;
         let mut plan = SpawnSpec::new(
             launch,
-            rustix::process::getpid(),
+            (&self.runner_id, rustix::process::getpid()),
             Arc::clone(&self.attempts),
             self.scripts.path_of(launch),
         );

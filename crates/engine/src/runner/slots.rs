@@ -121,6 +121,7 @@ impl SlotPool {
             number,
             group: machine.cgroups.slot_cgroup(&number.to_string()),
             boot: machine.boot.clone(),
+            runner_id: machine.runner_id.clone(),
             attempts: Arc::clone(&self.attempts),
             scripts: Arc::clone(&self.scripts),
             guard: self.guard,

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, Gid, Uid};
 
+use super::mark::{self, RunnerId};
 use super::output::FileId;
 use super::scripts::ScriptCopySpec;
 use crate::LaunchSpec;
@@ -57,7 +58,7 @@ impl SpawnSpec {
     /// the launch comes with a script.
     pub(super) fn new(
         launch: &LaunchSpec,
-        runner: Pid,
+        (runner_id, runner): (&RunnerId, Pid),
         attempts: Arc<OwnedFd>,
         script: Option<PathBuf>,
     ) -> Self {
@@ -102,16 +103,17 @@ impl SpawnSpec {
                 .iter()
                 .map(|word| c_string(word.as_bytes().to_owned()))
                 .collect(),
-            env: environment(launch),
+            env: environment(launch, runner_id),
         }
     }
 }
 
 /// Returns the variables that every attempt has in its environment, besides those of its launch.
-pub(super) fn attempt_variables(launch: &LaunchSpec) -> [(&'static str, String); 6] {
+fn attempt_variables(launch: &LaunchSpec, runner_id: &RunnerId) -> [(&'static str, String); 7] {
     let nodes: Vec<String> = launch.nodes.iter().map(|node| node.0.to_string()).collect();
     [
-        ("TOLLGATE_ATTEMPT", launch.attempt.to_string()),
+        (mark::RUNNER_VARIABLE, runner_id.to_string()),
+        (mark::ATTEMPT_VARIABLE, launch.attempt.to_string()),
         ("TOLLGATE_JOB", launch.attempt.job.to_string()),
         ("TOLLGATE_TASK", launch.attempt.task.to_string()),
         ("TOLLGATE_TRY", launch.attempt.attempt.to_string()),
@@ -120,8 +122,8 @@ pub(super) fn attempt_variables(launch: &LaunchSpec) -> [(&'static str, String);
     ]
 }
 
-fn environment(launch: &LaunchSpec) -> Vec<CString> {
-    let marks = attempt_variables(launch)
+fn environment(launch: &LaunchSpec, runner_id: &RunnerId) -> Vec<CString> {
+    let marks = attempt_variables(launch, runner_id)
         .map(|(name, value)| (OsString::from(name), OsString::from(value)));
     let theirs = launch
         .env
