@@ -3,5 +3,5 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    tollgate_service::fuzz::bodies(data);
+    tollgate_server::fuzz::bodies(data);
 });

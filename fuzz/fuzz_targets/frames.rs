@@ -3,5 +3,5 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    tollgate_service::fuzz::frames(data);
+    tollgate_server::fuzz::frames(data);
 });

@@ -3,5 +3,5 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    tollgate_service::fuzz::ranges(data);
+    tollgate_server::fuzz::ranges(data);
 });

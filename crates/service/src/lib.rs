@@ -1,54 +1,344 @@
-//! The daemon around the gate. Every response is durable before it is sent.
+//! The service without its input and output: a state machine that takes commands and returns rows
+//! to store, replies and actions.
 //!
-//! | module | contents |
+//! [`Core::step`] is the only way to change the state. It reads no clock, file or socket, so the
+//! same commands at the same instants lead to the same state and the same replies. Recovery after a
+//! crash therefore replays the stored commands, and tests can simulate the whole service.
+//!
+//! | module | what it does |
 //! |---|---|
-//! | [`core`] | every decision, without I/O: commands in; responses, changes and orders out |
-//! | [`store`] | the durable store |
-//! | [`controller`] | the controller: one thread that owns core, store and engine |
-//! | [`api`] | HTTP and JSON under `/v1` |
-//! | [`client`] | a client of the API |
-//! | [`daemon`](mod@daemon) | startup and shutdown of a service |
-//! | [`config`] | the configuration |
-//! | [`backup`] | backups of the data directory |
-//! | [`events`] | the log of the latest job events |
-//! | [`failpoint`] | failpoints for tests |
-//! | [`access`] | access rules and limits |
-//! | [`os_users`] | the user accounts that jobs run as |
-//! | [`data_dir`] | the data directory |
-//! | [`workers`] | workers on other hosts |
-//! | [`net`] | TCP with TLS, tokens and certificates |
-//! | [`privileges`] | the switch from root to an account of the service's own |
-//! | [`permits`] | semaphores that count per key |
-//!
-//! The path of a request: `api` sends a [`controller::ControllerRequest`] to the controller. The
-//! controller handles all pending requests in one [`core::Core::step`] and commits the resulting
-//! changes to the store in one transaction. Only then it responds and lets the engine start
-//! attempts.
+//! | `submit`, `array`, `after`, `hold` | accepts single, array and dependent jobs, and quotes |
+//! | `admission`, `offer`, `prospect`, `expected` | finds the outcome of a submission |
+//! | `effects` | carries out the gate's effects |
+//! | `shadow` | follows a second policy on paper |
+//! | `query` | answers queries and checks invariants |
 
-pub mod access;
-pub mod api;
-pub mod backup;
-pub mod client;
-pub mod config;
-pub mod controller;
-pub mod core;
-pub mod daemon;
-pub mod data_dir;
-mod engine_convert;
-pub mod events;
-pub mod failpoint;
-#[doc(hidden)]
-pub mod fuzz;
-pub mod net;
-pub mod os_users;
-pub mod permits;
-pub mod privileges;
-pub mod store;
-pub mod workers;
+mod admission;
+mod array;
+mod command;
+mod counter_offer;
+mod dependency;
+mod effects;
+mod hold;
+mod jobs;
+mod output;
+mod prediction;
+mod query;
+mod rules;
+mod runtime_forecast;
+mod shadow;
+mod submit;
+mod task_ranges;
+mod workers;
 
-pub use access::{AccessRole, AccessRules, UserScope};
-pub use client::{ApiClient, ClientError};
-pub use config::{ConfigError, ListenConfig, ServeOptions, ServiceConfig};
-pub use daemon::{BoundAddress, ServeError, serve};
-pub use data_dir::{DataDir, DataDirError};
-pub use net::{RemoteError, RemoteService};
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use tollgate_forecast::{ClassId, Forecaster};
+use tollgate_gate::{Effect, Gate, GateInput, ProbeScratch, WorkerId};
+use tollgate_model::{Instant, Span};
+use tollgate_policy::PassTrigger;
+
+pub use array::{ActiveArray, TaskCounts};
+pub use command::{
+    ArraySpec, AttemptExit, AttemptProgress, DependencyCondition, JobDependency, KillCause,
+    ServiceCommand, Submission, SubmissionOptions, TaskAttemptKey, TaskKey,
+};
+pub use dependency::DeferredJob;
+pub use jobs::ActiveTask;
+use jobs::JobTable;
+pub use output::{
+    AdmissionState, CommandError, CommandResult, ConfidenceThreshold, CounterOffer, EngineAction,
+    EstimateSource, JobPrediction, OfferAxis, RejectReason, RowChange, StepOutput, SubmitOutcome,
+    TaskGroupOutcome,
+};
+use prediction::LookAheadCache;
+pub use rules::{AdmissionRules, StoredRules};
+pub use runtime_forecast::{ForecastBasis, RuntimeForecast};
+use shadow::ShadowPolicy;
+pub use shadow::{PolicyComparison, ShadowTotals};
+pub use task_ranges::{BadTaskRanges, TaskRanges};
+
+/// The worker that is the service's own host.
+pub const LOCAL_WORKER: WorkerId = WorkerId(0);
+
+/// Maximum number of quotes reserved for one user at a time: each keeps its nodes from other jobs.
+const MAX_RESERVATIONS: usize = 16;
+
+/// The state of the service.
+#[derive(Debug)]
+pub struct Core {
+    rules: AdmissionRules,
+    gate: Gate,
+    jobs: JobTable,
+    forecaster: Forecaster,
+    classes: BTreeMap<(u32, String), ClassId>,
+    now: Instant,
+    effects: Vec<Effect>,
+    scratch: ProbeScratch,
+    /// Within a step: jobs that need not wait any more and get their decision now.
+    released: Vec<u64>,
+    /// Within a step: finished jobs that ended with success, as dependent jobs may require.
+    succeeded: BTreeSet<u64>,
+    look_ahead: LookAheadCache,
+    /// The shadow policy. It follows each step, and no decision reads it.
+    shadow: Option<Box<ShadowPolicy>>,
+}
+
+/// The serialisable state of a [`Core`]. The rules come from the configuration.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct CoreSnapshot {
+    gate: tollgate_gate::GateSnapshot,
+    jobs: JobTable,
+    forecaster: Forecaster,
+    classes: Vec<((u32, String), ClassId)>,
+    now: Instant,
+    shadow: Option<shadow::ShadowSnapshot>,
+}
+
+impl Core {
+    /// Creates an empty service.
+    pub fn new(rules: AdmissionRules) -> Self {
+        let mut gate = Gate::new(rules.policy.build(rules.market), rules.market);
+        gate.set_task_limit(Some(rules.max_resident));
+        let mut core = Self {
+            gate,
+            rules,
+            jobs: JobTable::default(),
+            forecaster: Forecaster::default(),
+            classes: BTreeMap::new(),
+            now: Instant::ZERO,
+            effects: Vec::new(),
+            scratch: ProbeScratch::default(),
+            released: Vec::new(),
+            succeeded: BTreeSet::new(),
+            look_ahead: LookAheadCache::default(),
+            shadow: None,
+        };
+        core.start_shadow();
+        core
+    }
+
+    /// Handles the commands that arrived by `at` together. If the wall clock was set back, the step
+    /// counts as happening at the last handled instant instead.
+    pub fn step(&mut self, at: Instant, commands: &[ServiceCommand]) -> StepOutput {
+        let step = self.decide(at, commands);
+        if let Some(mut shadow) = self.shadow.take() {
+            shadow.observe_step(self, commands, &step);
+            self.shadow = Some(shadow);
+        }
+        step
+    }
+
+    fn decide(&mut self, at: Instant, commands: &[ServiceCommand]) -> StepOutput {
+        self.now = self.now.max(at);
+        let mut step = StepOutput::default();
+        self.expire_due(&mut step);
+        // A job is probed before its submission to the gate. A due tick comes first, so that the
+        // probe sees the current shares.
+        if self.gate.next_wake().is_some_and(|due| due <= self.now) {
+            let _ = self.apply_input(GateInput::Tick, &mut step);
+        }
+        let mut replies: Vec<Option<CommandResult>> = vec![None; commands.len()];
+        for reports in [true, false] {
+            for (reply, command) in replies.iter_mut().zip(commands) {
+                if command.is_report() != reports {
+                    continue;
+                }
+                *reply = Some(self.handle(command, &mut step));
+                if self.gate.pass_trigger() == PassTrigger::Event {
+                    self.run_passes(&mut step);
+                }
+            }
+        }
+        self.run_passes(&mut step);
+        self.report_counts(&mut step);
+        self.succeeded.clear();
+        step.results = replies.into_iter().flatten().collect();
+        step
+    }
+
+    /// Returns the outcome that a job submitted at `at` would get. A quote binds nothing and
+    /// changes nothing.
+    pub fn quote(&mut self, at: Instant, submission: &Submission) -> SubmitOutcome {
+        let at = self.now.max(at);
+        self.evaluate(at, submission)
+    }
+
+    /// Returns the latest time of the next step if no command comes.
+    pub fn next_wake(&self) -> Option<Instant> {
+        let lapse = self.jobs.next_expiry().map(|(lapses, _)| lapses);
+        self.gate.next_wake().into_iter().chain(lapse).min()
+    }
+
+    /// Returns the last handled instant.
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// Returns the gate for queries.
+    pub fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    /// Returns the rules of the decisions.
+    pub fn rules(&self) -> &AdmissionRules {
+        &self.rules
+    }
+
+    /// Returns the whole state, to be stored.
+    pub fn save(&mut self) -> CoreSnapshot {
+        CoreSnapshot {
+            gate: self.gate.save(self.now),
+            jobs: self.jobs.clone(),
+            forecaster: self.forecaster.clone(),
+            classes: self.classes.clone().into_iter().collect(),
+            now: self.now,
+            shadow: self.shadow.as_mut().map(|shadow| shadow.save()),
+        }
+    }
+
+    /// Restores a saved service. The rules must be those of the save, except for the shadow policy:
+    /// another one begins now.
+    pub fn restore(saved: CoreSnapshot, rules: AdmissionRules) -> Self {
+        let policy = rules.policy.build(rules.market);
+        let mut gate = Gate::restore(saved.gate, policy, rules.market, saved.now);
+        gate.set_task_limit(Some(rules.max_resident));
+        let known = saved.shadow.zip(rules.shadow.as_ref());
+        let known = known.and_then(|(saved, policy)| ShadowPolicy::restore(saved, policy, &rules));
+        let mut core = Self {
+            gate,
+            jobs: saved.jobs,
+            forecaster: saved.forecaster,
+            classes: saved.classes.into_iter().collect(),
+            now: saved.now,
+            shadow: known.map(Box::new),
+            ..Self::new(rules)
+        };
+        if core.shadow.is_none() {
+            core.start_shadow();
+        }
+        core
+    }
+
+    fn start_shadow(&mut self) {
+        let policy = self.rules.shadow.clone();
+        self.shadow = policy.map(|policy| Box::new(ShadowPolicy::start(&policy, self)));
+    }
+
+    /// Returns the comparison of the shadow policy with the real one as of `at`; None without a
+    /// shadow policy.
+    pub fn comparison(&mut self, at: Instant) -> Option<PolicyComparison> {
+        let at = self.now.max(at);
+        self.shadow.as_mut().map(|shadow| shadow.compare(at))
+    }
+
+    fn handle(&mut self, command: &ServiceCommand, step: &mut StepOutput) -> CommandResult {
+        let done = match command {
+            ServiceCommand::Submit(submission) => return self.submit(submission, step),
+            ServiceCommand::Report {
+                attempt,
+                progress: fate,
+            } => self.report(*attempt, fate, step),
+            ServiceCommand::Claim { job } => self.claim(*job, step),
+            ServiceCommand::Cancel { job, tasks } => self.cancel(*job, tasks.as_ref(), step),
+            ServiceCommand::Hold { job, tasks } => {
+                self.hold_or_release(*job, tasks.as_ref(), true, step)
+            }
+            ServiceCommand::Release { job, tasks } => {
+                self.hold_or_release(*job, tasks.as_ref(), false, step)
+            }
+            &ServiceCommand::WorkerUp {
+                worker,
+                incarnation: epoch,
+                nodes,
+                memory,
+            } => self.apply_input(
+                GateInput::WorkerUp {
+                    worker,
+                    incarnation: epoch,
+                    nodes,
+                    memory,
+                },
+                step,
+            ),
+            &ServiceCommand::WorkerLost {
+                worker,
+                incarnation: epoch,
+            } => self.lose_worker(worker, epoch, step),
+            ServiceCommand::Tick => self.apply_input(GateInput::Tick, step),
+        };
+        match done {
+            Ok(()) => CommandResult::Done,
+            Err(ignored) => CommandResult::Ignored(ignored),
+        }
+    }
+
+    fn report(
+        &mut self,
+        key: TaskAttemptKey,
+        fate: &AttemptProgress,
+        step: &mut StepOutput,
+    ) -> Result<(), CommandError> {
+        let live = self
+            .jobs
+            .get_mut(key.task())
+            .filter(|live| live.is_current_attempt(key));
+        let live = live.ok_or(CommandError::Gate(tollgate_gate::InputError::StaleAttempt))?;
+        let (job, attempt) = (live.slot, live.gate_attempt);
+        if let AttemptProgress::Ended { status, .. } = fate {
+            live.exit_code = Some(status.shell_code());
+        }
+        step.changes.push(RowChange::AttemptProgressed {
+            attempt: key,
+            progress: fate.clone(),
+        });
+        match *fate {
+            AttemptProgress::Started { .. } => Ok(()),
+            AttemptProgress::Ended { wall, .. } => {
+                self.observe_runtime(key.task(), wall);
+                self.apply_input(GateInput::Ended { job, attempt }, step)
+            }
+            AttemptProgress::Lost { .. } => {
+                self.apply_input(GateInput::Evicted { job, attempt }, step)
+            }
+        }
+    }
+
+    /// Learns the run time of a job. A cancelled job says nothing about the run time of such jobs.
+    fn observe_runtime(&mut self, task: TaskKey, runtime: Span) {
+        let Some(live) = self.jobs.get(task) else {
+            return;
+        };
+        if self.gate.view(self.now).job(live.slot).cancelling {
+            return;
+        }
+        let record = tollgate_forecast::CompletedJob {
+            job: live.forecast_features(),
+            submit: live.spec.submit,
+            finish: self.now,
+            runtime,
+        };
+        // A job that never ran teaches nothing, which is no error here.
+        let _ = self.forecaster.learn(&record, live.forecast.forecast());
+    }
+
+    fn apply_input(&mut self, input: GateInput, step: &mut StepOutput) -> Result<(), CommandError> {
+        let answer = self.gate.handle(self.now, input, &mut self.effects);
+        self.apply_effects(step);
+        answer.map(|_| ()).map_err(CommandError::Gate)
+    }
+
+    /// Repeats the gate's passes until nothing changes: jobs that are submitted after one pass may
+    /// start in the next.
+    fn run_passes(&mut self, step: &mut StepOutput) {
+        loop {
+            self.gate.run_pass(self.now, &mut self.effects);
+            self.apply_effects(step);
+            let decided = self.decide_released(step);
+            if !self.materialise_tasks(step) && !decided {
+                return;
+            }
+        }
+    }
+}

@@ -1,53 +1,64 @@
-//! Workers on other hosts: processes that offer their cores to the service and run the attempts it
-//! sends them.
-//!
-//! | module | what it holds |
-//! |---|---|
-//! | [`protocol`] | the messages between a worker and the service |
-//! | [`lease`] | the lease and the timeouts |
-//! | [`pool`] | [`WorkerPool`]: this host's engine and all workers, as the controller sees them |
-//! | `placement` | placing attempts on workers, and starts that have to wait |
-//! | `session` | the service's answers to a worker |
-//! | `lifecycle` | begin and end of a worker's incarnations |
-//! | [`entry`] | one worker, as the service knows it |
-//! | `registry` | the file of all workers that ever registered |
-//! | [`agent`] | [`WorkerAgent`]: the worker's side, free of I/O except through its engine |
-//! | [`acceptor`] | the acceptor of worker connections |
-//! | `codec` | frames on a byte stream |
-//! | [`transport`] | the transport from a worker to its service |
-//! | [`connector`] | the loop of a worker process: connects again and again |
-//! | [`daemon`] | the worker daemon on a real host |
-//!
-//! The worker opens the connection. On each connection the two sides first agree whether the
-//! worker's last *incarnation* goes on, and then bring each other up to date: the worker reports
-//! its running and ended attempts, and the service sends the attempts to run. So a message that is
-//! lost with a connection needs no separate repetition, and a repeated message does no harm.
-//!
-//! Incarnations are numbered with a growing epoch. An incarnation ends when the service has
-//! received nothing from the worker for the grace period; its jobs are then requeued, or lost. By
-//! then the worker has ended its tasks ([`lease`] says why), and it begins a new incarnation with
-//! nothing running.
+//! Jobs of workers that vanish or come back.
 
-pub mod acceptor;
-pub mod agent;
-mod codec;
-pub mod connector;
-pub mod daemon;
-pub mod entry;
-pub mod lease;
-mod lifecycle;
-mod placement;
-pub mod pool;
-pub mod protocol;
-mod registry;
-mod session;
-pub mod transport;
+use tollgate_gate::{GateInput, WorkerId};
+use tollgate_model::{NodeId, NodeRange};
 
-pub use acceptor::WorkerAcceptor;
-pub use agent::{AgentConfig, AgentPersistentState, DisconnectReason, WorkerAgent};
-pub(crate) use entry::WorkerSnapshot;
-pub use entry::{ConnectionEvent, ConnectionEventKind, FrameSink, WorkerInfo, WorkerState};
-pub use lease::LeaseTimings;
-pub use pool::{JobOwners, MonotonicClock, WorkerPool, WorkerPoolConfig};
-pub(crate) use registry::replace_private_file;
-pub use transport::WorkerTransport;
+use crate::{
+    AttemptProgress, CommandError, Core, EngineAction, RowChange, StepOutput, TaskAttemptKey,
+};
+
+impl Core {
+    /// Returns the actions to repeat for every running attempt whose engine may have missed
+    /// something: its share, and its kill if it is being cancelled.
+    pub fn resync_actions(&self) -> Vec<EngineAction> {
+        let mut step = StepOutput::default();
+        let view = self.gate.view(self.now);
+        for node in (0..view.n_nodes()).map(NodeId) {
+            self.set_shares(node, &mut step);
+        }
+        let running = self.jobs.iter().filter(|(_, live)| live.is_running());
+        let ending = running.filter(|(_, live)| view.job(live.slot).cancelling);
+        let kills = ending.map(|(job, live)| EngineAction::Kill {
+            attempt: live.attempt_key(job),
+        });
+        step.actions.into_iter().chain(kills).collect()
+    }
+
+    /// Reports all attempts on the worker's nodes as lost. Their parts on other workers are ended.
+    pub(crate) fn lose_worker(
+        &mut self,
+        worker: WorkerId,
+        epoch: u32,
+        step: &mut StepOutput,
+    ) -> Result<(), CommandError> {
+        let life = self.gate.worker(worker);
+        if let Some(life) = life.filter(|life| life.up && life.number == epoch) {
+            for attempt in self.running_on(life.nodes) {
+                let fate = AttemptProgress::Lost { at: self.now };
+                step.changes.push(RowChange::AttemptProgressed {
+                    attempt,
+                    progress: fate,
+                });
+                step.changes.push(RowChange::WorkerLost { attempt, worker });
+                step.actions.push(EngineAction::Kill { attempt });
+            }
+        }
+        self.apply_input(
+            GateInput::WorkerLost {
+                worker,
+                incarnation: epoch,
+            },
+            step,
+        )
+    }
+
+    fn running_on(&self, nodes: NodeRange) -> Vec<TaskAttemptKey> {
+        let view = self.gate.view(self.now);
+        let touches = |range: &NodeRange| {
+            range.first < nodes.first + nodes.len && nodes.first < range.first + range.len
+        };
+        let running = self.jobs.iter().filter(|(_, live)| live.is_running());
+        let there = running.filter(|(_, live)| view.job(live.slot).placement().iter().any(touches));
+        there.map(|(job, live)| live.attempt_key(job)).collect()
+    }
+}

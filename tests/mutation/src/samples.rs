@@ -18,17 +18,17 @@ pub struct MutationTarget {
 pub const TARGETS: &[MutationTarget] = &[
     MutationTarget {
         name: "ranges",
-        run: tollgate_service::fuzz::ranges,
+        run: tollgate_server::fuzz::ranges,
         samples: &["7", "1-1000", "1,3,7-9", "0-99:3", "4294967295,0-9999999"],
     },
     MutationTarget {
         name: "bodies",
-        run: tollgate_service::fuzz::bodies,
+        run: tollgate_server::fuzz::bodies,
         samples: &[JOB, SMALL_JOB],
     },
     MutationTarget {
         name: "frames",
-        run: tollgate_service::fuzz::frames,
+        run: tollgate_server::fuzz::frames,
         samples: &[WORKER_FRAMES, SERVICE_FRAMES],
     },
     MutationTarget {

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Write};
 
-use tollgate_service::api::types::{JobDetails, JobList, JobRef};
+use tollgate_client::types::{JobDetails, JobList, JobRef};
 
 use super::endpoint::ServiceAddressArgs;
 use super::error::ClientCommandError;

@@ -4,9 +4,10 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use jiff::Timestamp;
-use tollgate_service::DataDir;
-use tollgate_service::backup::{self, BackupError};
-use tollgate_service::store::CheckedRows;
+use tollgate_store::CheckedRows;
+use tollgate_store::DataDir;
+use tollgate_store::backup;
+use tollgate_store::backup::BackupError;
 
 use super::endpoint::DataDirArgs;
 use crate::exit::CliFailure;

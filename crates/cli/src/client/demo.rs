@@ -5,10 +5,12 @@ use std::time::Duration;
 use std::{env, fs, io, process, thread};
 
 use rustix::process::{Signal, getpid, kill_process};
+use tollgate_client::ApiClient;
+use tollgate_client::types::{JobDecision, JobDetails, JobRequest, SubmitResponse};
 use tollgate_engine::log::{self, LogLevel, LogSettings};
 use tollgate_engine::{AttemptEvent, Engine, KillReason};
-use tollgate_service::api::types::{JobDecision, JobDetails, JobRequest, SubmitResponse};
-use tollgate_service::{ApiClient, DataDir, ServiceConfig, UserScope, data_dir};
+use tollgate_server::{ServiceConfig, UserScope};
+use tollgate_store::{DataDir, data_dir};
 
 use super::serve::{open_local_engine, run_in};
 use crate::exit::CliFailure;

@@ -12,8 +12,9 @@ use std::{env, thread};
 
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::{Pid, setsid};
-use tollgate_service::api::types::ServiceStatus;
-use tollgate_service::{ApiClient, data_dir};
+use tollgate_client::ApiClient;
+use tollgate_client::types::ServiceStatus;
+use tollgate_store::data_dir;
 
 use crate::exit::{CliError, CliFailure, ExitKind};
 use crate::messages::Verbosity;

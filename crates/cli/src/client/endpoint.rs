@@ -4,9 +4,10 @@ use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use tollgate_service::net::Fingerprint;
-use tollgate_service::net::endpoint::ConnectOptions;
-use tollgate_service::{ApiClient, RemoteService, data_dir};
+use tollgate_client::Fingerprint;
+use tollgate_client::endpoint::ConnectOptions;
+use tollgate_client::{ApiClient, RemoteService};
+use tollgate_store::data_dir;
 
 use super::error::ClientCommandError;
 use crate::exit::CliFailure;

@@ -2,12 +2,14 @@
 
 use std::borrow::Cow;
 
+use tollgate_client::certificate::CertificateError;
+use tollgate_client::{ClientError, RemoteError};
 use tollgate_engine::EngineError;
-use tollgate_service::backup::BackupError;
-use tollgate_service::net::certificate::CertificateError;
-use tollgate_service::privileges::PrivilegeError;
-use tollgate_service::workers::daemon::WorkerError;
-use tollgate_service::{ClientError, ConfigError, DataDirError, RemoteError, ServeError};
+use tollgate_server::privileges::PrivilegeError;
+use tollgate_server::workers::daemon::WorkerError;
+use tollgate_server::{ConfigError, ServeError};
+use tollgate_store::DataDirError;
+use tollgate_store::backup::BackupError;
 
 use crate::exit::{CliError, ExitKind};
 
@@ -197,7 +199,7 @@ impl CliError for CertificateError {
     fn hint(&self) -> Option<Cow<'_, str>> {
         match self {
             Self::Open(error) => error.hint().map(Cow::Borrowed),
-            Self::File { .. } | Self::Make(_) => None,
+            Self::File { .. } => None,
         }
     }
 }

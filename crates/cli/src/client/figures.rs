@@ -7,7 +7,7 @@ use comfy_table::Table;
 use jiff::Zoned;
 use schemars::JsonSchema;
 use serde::Serialize;
-use tollgate_service::api::types::{
+use tollgate_client::types::{
     CalibrationReport, NodeList, ServiceObjectives, ServiceStatus, ShadowStatus,
 };
 

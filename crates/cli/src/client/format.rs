@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 use serde::Serialize;
-use tollgate_service::api::types::JobDetails;
+use tollgate_client::types::JobDetails;
 
 /// Formats an instant of the protocol in the user's zone: the time of day if the instant is within
 /// a day of `now`, and otherwise with the date.

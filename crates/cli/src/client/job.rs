@@ -5,7 +5,7 @@ use std::env;
 use std::path::PathBuf;
 
 use jiff::Zoned;
-use tollgate_service::api::types::JobRequest;
+use tollgate_client::types::JobRequest;
 
 use super::parse::{self, TimeSpec};
 use super::script::JobScript;

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use comfy_table::{LineStyle, Table, TableStyle};
-use tollgate_service::api::types::{
+use tollgate_client::types::{
     JobDetails, JobExplanation, JobList, LedgerReport, ServiceObjectives, ServiceStatus,
 };
 

@@ -5,11 +5,11 @@ use std::{fs, io};
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
-use tollgate_service::api::openapi;
-use tollgate_service::api::types::{
+use tollgate_client::types::{
     CalibrationReport, JobDetails, JobExplanation, JobList, LedgerReport, NewToken, NodeList,
     SubmitResponse, TokenList,
 };
+use tollgate_server::api::openapi;
 
 use super::figures::StatusView;
 

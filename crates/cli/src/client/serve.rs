@@ -8,10 +8,11 @@ use tollgate_engine::log::{self, LogSettings};
 use tollgate_engine::starter::StarterLink;
 use tollgate_engine::{LocalEngine, LocalEngineConfig};
 use tollgate_policy::PolicyRegistry;
-use tollgate_service::core::AdmissionRules;
-use tollgate_service::data_dir::SETTINGS;
-use tollgate_service::privileges::ServiceAccount;
-use tollgate_service::{DataDir, ListenConfig, ServeOptions, ServiceConfig, UserScope, serve};
+use tollgate_server::privileges::ServiceAccount;
+use tollgate_server::{ListenConfig, ServeOptions, ServiceConfig, UserScope, serve};
+use tollgate_service::AdmissionRules;
+use tollgate_store::DataDir;
+use tollgate_store::data_dir::SETTINGS;
 
 use super::detach::detach;
 use super::endpoint::DataDirArgs;

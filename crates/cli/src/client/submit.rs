@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use jiff::{Timestamp, Zoned};
-use tollgate_service::ApiClient;
-use tollgate_service::api::types::{
+use tollgate_client::ApiClient;
+use tollgate_client::types::{
     JobDecision, JobOffer, JobRef, JobRequest, ReasonMessage, SubmitResponse,
 };
 

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use clap::{Subcommand, ValueEnum};
 use comfy_table::Table;
-use tollgate_service::AccessRole;
-use tollgate_service::api::types::{NewToken, TokenInfo, TokenList, TokenRequest};
+use tollgate_client::types::AccessRole;
+use tollgate_client::types::{NewToken, TokenInfo, TokenList, TokenRequest};
 
 use super::endpoint::ServiceAddressArgs;
 use super::list::STYLE;

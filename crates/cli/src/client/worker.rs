@@ -5,10 +5,11 @@ use std::path::PathBuf;
 
 use tollgate_engine::LocalEngineConfig;
 use tollgate_engine::log::{self, LogSettings};
-use tollgate_service::DataDir;
-use tollgate_service::privileges::ACCOUNT;
-use tollgate_service::workers::WorkerTransport;
-use tollgate_service::workers::daemon::{self, WorkerDaemonConfig};
+use tollgate_server::privileges::ACCOUNT;
+use tollgate_server::workers::WorkerTransport;
+use tollgate_server::workers::daemon;
+use tollgate_server::workers::daemon::WorkerDaemonConfig;
+use tollgate_store::DataDir;
 
 use super::endpoint::{CONNECTION_HEADING, CredentialArgs};
 use super::error::ClientCommandError;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
 
-use tollgate_service::api::types::{JobDetails, JobList, LedgerReport};
+use tollgate_client::types::{JobDetails, JobList, LedgerReport};
 
 use crate::site::CrashTestSite;
 

@@ -17,7 +17,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use site::{CrashTestSite, CrashTestUser};
-use tollgate_service::failpoint::ServiceFailpoint;
+use tollgate_server::failpoint::ServiceFailpoint;
 
 /// The number of kills under load in the default test.
 const KILLS: u64 = 12;
@@ -90,7 +90,7 @@ fn service_killed_at_failpoints_keeps_its_promises() {
         let mut site = CrashTestSite::new();
         // The first such moments belong to startup.
         let fault = format!("{}:{}", moment.key(), after(moment));
-        site.start(&[(tollgate_service::failpoint::VARIABLE, &fault)]);
+        site.start(&[(tollgate_server::failpoint::VARIABLE, &fault)]);
         let mut told = CrashTestUser::new(&site).submit_jobs(6);
         site.terminate();
         assert!(site.died(), "{}: it was not killed", moment.key());

@@ -8,8 +8,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use tollgate_service::ApiClient;
-use tollgate_service::api::types::{JobDecision, JobRequest, ServiceStatus, SubmitResponse};
+use tollgate_client::ApiClient;
+use tollgate_client::types::{JobDecision, JobRequest, ServiceStatus, SubmitResponse};
 
 /// The timeout of every wait. Waits are far shorter if nothing is wrong.
 const TIMEOUT: Duration = Duration::from_secs(120);
@@ -168,7 +168,7 @@ impl Drop for CrashTestSite {
 }
 
 pub(crate) fn connect(data: &Path) -> Option<ApiClient> {
-    ApiClient::connect(&tollgate_service::data_dir::socket(data)).ok()
+    ApiClient::connect(&tollgate_store::data_dir::socket(data)).ok()
 }
 
 fn status(data: &Path) -> Option<ServiceStatus> {

@@ -20,8 +20,8 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, OpenFlags};
 use rustix::process::Pid;
 use serde_json::Value;
-use tollgate_service::ApiClient;
-use tollgate_service::api::types::{
+use tollgate_client::ApiClient;
+use tollgate_client::types::{
     JobDetails, JobList, JobRef, JobRequest, LedgerReport, ServiceStatus, SubmitResponse,
 };
 
@@ -141,7 +141,7 @@ struct StormWorker(Child);
 
 impl StormWorker {
     fn start(site: &CrashTestSite) -> Self {
-        let socket = tollgate_service::data_dir::socket(&site.data());
+        let socket = tollgate_store::data_dir::socket(&site.data());
         let child = Command::new(env!("CARGO_BIN_EXE_tollgate"))
             .arg("worker")
             .arg(format!("--connect=unix:{}", socket.display()))

@@ -1,6 +1,6 @@
 //! Job numbers in the notation of PBS and Grid Engine.
 
-use tollgate_service::api::types::JobDetails;
+use tollgate_client::types::JobDetails;
 
 use super::FrontendDialect;
 

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use tollgate_service::ClientError;
-use tollgate_service::api::types::JobRef;
+use tollgate_client::ClientError;
+use tollgate_client::types::JobRef;
 
 use super::error::FrontendError;
 use super::{FrontendDialect, job_id};

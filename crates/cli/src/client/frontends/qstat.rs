@@ -11,8 +11,8 @@ mod pbs;
 use std::io::{self, Write};
 
 use jiff::Timestamp;
-use tollgate_service::ApiClient;
-use tollgate_service::api::types::{JobDetails, JobList};
+use tollgate_client::ApiClient;
+use tollgate_client::types::{JobDetails, JobList};
 
 use super::error::FrontendError;
 use super::{FrontendDialect, job_id, qdel};

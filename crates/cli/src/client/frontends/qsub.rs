@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use tollgate_service::api::types::{JobDecision, JobDetails, JobRequest, SubmitResponse};
+use tollgate_client::types::{JobDecision, JobDetails, JobRequest, SubmitResponse};
 
 use super::error::FrontendError;
 use super::job_options::JobOptions;

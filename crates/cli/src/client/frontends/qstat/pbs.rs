@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use tollgate_service::api::types::JobDetails;
+use tollgate_client::types::JobDetails;
 
 use super::{QstatOptions, escape_xml, truncate, user_name, write_all};
 use crate::client::frontends::FrontendDialect;

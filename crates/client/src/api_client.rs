@@ -1,0 +1,195 @@
+//! Requests to a service, one after the other.
+
+use std::io;
+use std::path::Path;
+
+use http_body_util::{BodyExt, Full};
+use hyper::body::Bytes;
+use hyper::client::conn::http1;
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue};
+use hyper::{Method, Request, StatusCode};
+use hyper_util::rt::TokioIo;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::UnixStream;
+use tokio::runtime::Runtime;
+
+use crate::types::ErrorResponse;
+use crate::{RemoteError, RemoteService, SecretToken};
+
+/// A connection to a service.
+pub struct ApiClient {
+    runtime: Runtime,
+    sender: http1::SendRequest<Full<Bytes>>,
+    /// The `host` header.
+    host: HeaderValue,
+    /// The `authorization` header.
+    authorization: Option<HeaderValue>,
+}
+
+/// An error of a request.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// No service listens on the socket.
+    #[error("{place}: no service answers")]
+    NoService {
+        /// The socket.
+        place: String,
+    },
+    /// The socket cannot be reached.
+    #[error("{place}: cannot be reached: {error}")]
+    Connect {
+        /// The socket.
+        place: String,
+        /// The system's error.
+        error: io::Error,
+    },
+    /// The remote service cannot be reached.
+    #[error(transparent)]
+    Remote(#[from] RemoteError),
+    /// The client's runtime cannot be started.
+    #[error("the client cannot start: {0}")]
+    Runtime(io::Error),
+    /// The connection broke.
+    #[error("the connection to the service broke: {0}")]
+    Broken(#[from] hyper::Error),
+    /// The service returned an error.
+    #[error("{}", problem.error)]
+    Refused {
+        /// HTTP status.
+        status: StatusCode,
+        /// Body of the error response.
+        problem: ErrorResponse,
+    },
+    /// The response is from an incompatible version.
+    #[error("the answer of the service cannot be read by this version: {0}")]
+    InvalidResponse(#[from] serde_json::Error),
+    /// The request cannot be built.
+    #[error("the request cannot be made: {0}")]
+    Request(#[from] hyper::http::Error),
+}
+
+impl ApiClient {
+    /// Connects to the service at a Unix socket.
+    ///
+    /// # Errors
+    /// If no service listens there.
+    pub fn connect(socket: &Path) -> Result<Self, ClientError> {
+        let failed = |error: io::Error| {
+            let place = socket.display().to_string();
+            let nobody = [io::ErrorKind::NotFound, io::ErrorKind::ConnectionRefused];
+            if nobody.contains(&error.kind()) {
+                return ClientError::NoService { place };
+            }
+            ClientError::Connect { place, error }
+        };
+        let runtime = runtime()?;
+        let stream = runtime
+            .block_on(UnixStream::connect(socket))
+            .map_err(failed)?;
+        Self::handshake(runtime, stream, HeaderValue::from_static("localhost"), None)
+    }
+
+    /// Connects to a remote service.
+    ///
+    /// # Errors
+    /// If the service cannot be reached, or fails the authentication.
+    pub fn connect_to(remote: &RemoteService) -> Result<Self, ClientError> {
+        let host = HeaderValue::from_str(remote.authority()).map_err(hyper::http::Error::from)?;
+        let shown = |token: &SecretToken| {
+            let value = HeaderValue::from_str(&format!("Bearer {}", token.reveal()));
+            value.map(|mut value| {
+                value.set_sensitive(true);
+                value
+            })
+        };
+        let authorization = remote.token().map(shown).transpose();
+        let authorization = authorization.map_err(hyper::http::Error::from)?;
+        let runtime = runtime()?;
+        let stream = runtime.block_on(remote.connect())?;
+        Self::handshake(runtime, stream, host, authorization)
+    }
+
+    fn handshake(
+        runtime: Runtime,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        host: HeaderValue,
+        authorization: Option<HeaderValue>,
+    ) -> Result<Self, ClientError> {
+        let (sender, connection) = runtime.block_on(http1::handshake(TokioIo::new(stream)))?;
+        runtime.spawn(async move {
+            // A pending request reports the broken connection itself.
+            let _ = connection.await;
+        });
+        Ok(Self {
+            runtime,
+            sender,
+            host,
+            authorization,
+        })
+    }
+
+    /// Sends a GET request.
+    ///
+    /// # Errors
+    /// If there is no response, or the service returns an error.
+    pub fn get<T: DeserializeOwned>(&mut self, path: &str) -> Result<T, ClientError> {
+        self.send(Method::GET, path, Bytes::new())
+    }
+
+    /// Sends a POST request.
+    ///
+    /// # Errors
+    /// If there is no response, or the service returns an error.
+    pub fn post<T: DeserializeOwned>(
+        &mut self,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<T, ClientError> {
+        let body = serde_json::to_vec(body)?;
+        self.send(Method::POST, path, Bytes::from(body))
+    }
+
+    fn send<T: DeserializeOwned>(
+        &mut self,
+        method: Method,
+        path: &str,
+        body: Bytes,
+    ) -> Result<T, ClientError> {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(HOST, &self.host)
+            .header(CONTENT_TYPE, "application/json")
+            .body(Full::new(body))?;
+        if let Some(shown) = &self.authorization {
+            request.headers_mut().insert(AUTHORIZATION, shown.clone());
+        }
+        let Self {
+            runtime, sender, ..
+        } = self;
+        let (status, body) = runtime.block_on(async {
+            let response = sender.send_request(request).await?;
+            let status = response.status();
+            let body = response.into_body().collect().await?.to_bytes();
+            Ok::<_, hyper::Error>((status, body))
+        })?;
+        if status.is_success() {
+            return Ok(serde_json::from_slice(&body)?);
+        }
+        let problem = serde_json::from_slice(&body).unwrap_or_else(|_| ErrorResponse {
+            error: format!("the service answered {status}"),
+            hint: None,
+        });
+        Err(ClientError::Refused { status, problem })
+    }
+}
+
+fn runtime() -> Result<Runtime, ClientError> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .enable_time()
+        .build()
+        .map_err(ClientError::Runtime)
+}

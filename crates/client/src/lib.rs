@@ -1,0 +1,31 @@
+//! A client of the service: the types of its HTTP API, and connections to it.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`ApiClient`] | requests to a service |
+//! | [`types`] | the bodies of requests and responses |
+//! | [`limits`] | the legal ranges of request fields |
+//! | [`timestamp`] | instants as ISO 8601 |
+//! | [`endpoint`] | the connection to a remote service, over TCP with TLS |
+//! | [`tls`] | the TLS configuration of a client |
+//! | [`certificate`] | certificates and their private keys, read from files |
+//! | [`Fingerprint`] | identifiers of keys |
+//! | [`SecretToken`] | tokens |
+//! | [`private_file`] | checks of the permissions of files |
+
+mod api_client;
+pub mod certificate;
+pub mod endpoint;
+mod fingerprint;
+pub mod limits;
+pub mod private_file;
+pub mod timestamp;
+pub mod tls;
+mod token;
+pub mod types;
+mod whole_number;
+
+pub use api_client::{ApiClient, ClientError};
+pub use endpoint::{RemoteError, RemoteService};
+pub use fingerprint::{BadFingerprint, Fingerprint};
+pub use token::{SecretToken, SecretTokenError};

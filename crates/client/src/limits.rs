@@ -1,0 +1,28 @@
+//! Legal ranges of request fields. Both the checks and the published schema use these constants.
+
+/// Minimum span, in seconds: the resolution of instants.
+pub const MIN_SPAN_S: f64 = 1e-6;
+/// Maximum span of a job or a token, in seconds: a hundred years.
+pub const MAX_SPAN_S: f64 = 3.2e9;
+/// Maximum reservation of a quote, in seconds.
+pub const MAX_HOLD_S: f64 = 3_600.0;
+/// Maximum amount, in credits.
+pub const MAX_CREDITS: f64 = 1e12;
+/// Maximum number of jobs that a job may depend on.
+pub const MAX_AFTER: usize = 1_000;
+/// Maximum length of a name, in characters.
+pub const MAX_NAME: usize = 128;
+
+/// Pattern without NUL characters: the system allows none in arguments, variables and paths.
+pub const NO_NUL: &str = r"^[^\x00]*$";
+/// Pattern without control characters.
+pub const NO_CONTROL: &str = r"^[^\x00-\x1f\x7f-\x9f]*$";
+/// The name of an environment variable.
+pub const VARIABLE: &str = r"^[^=\x00]+$";
+/// An absolute path.
+pub const ABSOLUTE_PATH: &str = r"^/[^\x00]*$";
+/// Numbers of tasks as in `1-1000`, `1,3,7-9` or `0-99:3%4`.
+pub const TASK_NUMBERS: &str =
+    r"^[0-9]+(-[0-9]+)?(:[0-9]+)?(,[0-9]+(-[0-9]+)?(:[0-9]+)?)*(%[0-9]+)?$";
+/// A job to start after, as in `7`, `ok:7` or `any:7`.
+pub const PREDECESSOR: &str = "^((ok|any):)?[0-9]+$";

@@ -1,0 +1,77 @@
+//! A service in a process of its own.
+
+use std::path::Path;
+use std::process::{Child, Command};
+use std::time::Duration;
+
+use tollgate_client::ApiClient;
+use tollgate_engine::sim_engine::SimProgram;
+use tollgate_engine::{SimEngine, SimHost};
+use tollgate_server::{ServeOptions, ServiceConfig};
+use tollgate_store::{DataDir, data_dir};
+
+/// Number of nodes of the simulated host.
+pub(crate) const NODES: u32 = 16;
+
+/// Returns the default configuration, with a market and practically no limit on tasks per node.
+/// Many tasks on one node make predictions most expensive.
+pub(crate) fn config() -> ServiceConfig {
+    ServiceConfig {
+        market: "commodity".to_owned(),
+        max_resident: 1_000,
+        ..ServiceConfig::default()
+    }
+}
+
+/// Runs the service. The clock of its simulated host stands still, so jobs never end.
+pub(crate) fn serve(path: &Path) {
+    let folder = DataDir::lock(path).expect("a folder");
+    let world = SimHost::new(NODES, 1 << 30, SimProgram::of_command);
+    let rules = config()
+        .rules(&tollgate_policy::PolicyRegistry::builtin())
+        .expect("settings");
+    let engine = SimEngine::open(&world);
+    tollgate_server::serve(&folder, engine, &rules, ServeOptions::default(), |_| {})
+        .expect("it serves");
+}
+
+/// A service process, killed on drop.
+pub(crate) struct BenchServer {
+    child: Child,
+    folder: tempfile::TempDir,
+}
+
+impl BenchServer {
+    pub(crate) fn start(folder: tempfile::TempDir) -> Self {
+        let this = std::env::current_exe().expect("this program");
+        let child = Command::new(this)
+            .arg("__serve")
+            .arg(folder.path())
+            .spawn()
+            .expect("a process");
+        let server = Self { child, folder };
+        while server.connect().is_none() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        server
+    }
+
+    fn connect(&self) -> Option<ApiClient> {
+        ApiClient::connect(&data_dir::socket(self.folder.path())).ok()
+    }
+
+    pub(crate) fn client(&self) -> ApiClient {
+        self.connect().expect("it answers")
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+}
+
+impl Drop for BenchServer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

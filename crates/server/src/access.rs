@@ -1,0 +1,226 @@
+//! Access rules: users, roles and limits.
+
+use serde::{Deserialize, Serialize};
+use tollgate_client::Fingerprint;
+use tollgate_client::types::AccessRole;
+
+use crate::os_users::{self, UserLookupError};
+
+/// Whom the service is for.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum UserScope {
+    /// Its own user.
+    #[default]
+    Own,
+    /// Every user of the system; jobs run as whoever hands them in. Needs root.
+    All,
+}
+
+/// How much one user may have of the service.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ServiceLimits {
+    /// Connections of a user at a time. At least 1.
+    pub connections: u32,
+    /// Connections over TCP from one address at a time whose other end has not said yet who it is.
+    /// At least 1.
+    pub strangers: u32,
+    /// Jobs of a user that are not over, each task of an array counted. At least 1.
+    pub jobs: u32,
+    /// Bytes of commands, environments and scripts of a user's jobs that are not over. At least 1.
+    pub stored_bytes: u64,
+    /// Tasks of an array. At least 1.
+    pub array: u32,
+    /// Streams of events of a user at a time. At least 1.
+    pub streams: u32,
+    /// Processes and threads of a task at a time, where control groups can limit them. At least 1.
+    pub task_processes: u32,
+    /// What memory a task may have that does not say how much it needs.
+    pub task_memory: TaskMemory,
+    /// Bytes of a task's output: one with more is ended. At least 1.
+    pub output_bytes: u64,
+    /// Bytes of a request. At least 1.
+    pub body_bytes: usize,
+    /// Seconds that a client may take for the head of a request, for its body, and to take the next
+    /// part of an answer. Above 0, at most an hour.
+    pub request_s: f64,
+}
+
+/// The memory of a task that does not say how much it needs.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum TaskMemory {
+    /// What comes with its processors: their share of the memory of their host, where control groups
+    /// can limit it.
+    #[default]
+    Share,
+    /// As much as there is.
+    Unlimited,
+}
+
+impl ServiceLimits {
+    /// Returns the limits of a task, apart from those that its job sets.
+    pub fn task_limits(&self) -> tollgate_engine::LaunchLimits {
+        tollgate_engine::LaunchLimits {
+            share_of_memory: self.task_memory == TaskMemory::Share,
+            processes: Some(self.task_processes),
+            output: Some(self.output_bytes),
+            ..tollgate_engine::LaunchLimits::default()
+        }
+    }
+}
+
+impl Default for ServiceLimits {
+    fn default() -> Self {
+        Self {
+            connections: 64,
+            strangers: 64,
+            jobs: 100_000,
+            stored_bytes: 64 << 20,
+            array: 1_000_000,
+            streams: 8,
+            task_processes: 4_096,
+            task_memory: TaskMemory::Share,
+            output_bytes: 1 << 30,
+            body_bytes: 1 << 20,
+            request_s: 5.0,
+        }
+    }
+}
+
+/// The access rules of a service.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct AccessRules {
+    /// Users that the service serves.
+    pub scope: UserScope,
+    /// Whether root may submit jobs if the service serves all users.
+    pub root_jobs: bool,
+    /// Limits per user.
+    pub limits: ServiceLimits,
+}
+
+/// The peer of a connection: a user with its access.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// User id of the system.
+    pub user: u32,
+    /// Whether the peer may see and change the jobs of all users.
+    pub operator: bool,
+    /// Reason why the peer may not submit jobs; None if it may.
+    pub denied: Option<AccessDenied>,
+    /// Role of the peer's credential.
+    pub role: AccessRole,
+    /// Authentication method.
+    pub auth_method: AuthMethod,
+}
+
+/// The way in which a peer was authenticated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AuthMethod {
+    /// Unix socket: the system reports the user.
+    Socket,
+    /// TCP: a key with this fingerprint.
+    Network(Fingerprint),
+}
+
+/// A reason why a user may not submit jobs.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AccessDenied {
+    /// The service serves only its own user.
+    #[error("only the service's own user may submit jobs here")]
+    OtherUser,
+    /// The jobs would run as root.
+    #[error("jobs of root are not allowed here")]
+    Root,
+    /// The jobs would run as the service's own account and could tamper with the service.
+    #[error("jobs of the service's own account are not allowed here")]
+    OwnAccount,
+    /// Jobs could not run as this user.
+    #[error(transparent)]
+    UserLookup(#[from] UserLookupError),
+}
+
+impl AccessDenied {
+    /// Returns what the user can do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::OtherUser => "start a service of your own with `tollgate serve`",
+            Self::Root => "submit the job as another user, or set `root_jobs = true`",
+            Self::OwnAccount => "submit the job as another user",
+            Self::UserLookup(_) => "`getent passwd` shows the users of the system",
+        }
+    }
+}
+
+impl AccessRules {
+    /// Returns the peer for a connection of `user` over the Unix socket. May wait for the system's
+    /// name service.
+    pub fn peer_of(&self, user: u32) -> Peer {
+        let own = rustix::process::geteuid().as_raw();
+        let barred = match self.scope {
+            UserScope::Own => (user != own).then_some(AccessDenied::OtherUser),
+            UserScope::All if user == 0 => (!self.root_jobs).then_some(AccessDenied::Root),
+            UserScope::All if user == own && own != 0 => Some(AccessDenied::OwnAccount),
+            UserScope::All => os_users::any_user(user).err().map(AccessDenied::UserLookup),
+        };
+        Peer {
+            user,
+            operator: user == own || user == 0,
+            denied: barred,
+            role: AccessRole::User,
+            auth_method: AuthMethod::Socket,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A user id that is not in use on any system.
+    const UNUSED_UID: u32 = u32::MAX - 7;
+
+    #[test]
+    fn service_for_its_own_user_denies_other_users() {
+        let access = AccessRules::default();
+        let own = rustix::process::geteuid().as_raw();
+        assert_eq!(access.peer_of(own).denied, None);
+        let other = access.peer_of(UNUSED_UID);
+        assert_eq!(other.denied, Some(AccessDenied::OtherUser));
+        assert!(!other.operator);
+    }
+
+    #[test]
+    fn service_for_all_users_denies_root_unless_configured() {
+        let access = AccessRules {
+            scope: UserScope::All,
+            ..AccessRules::default()
+        };
+        assert_eq!(access.peer_of(0).denied, Some(AccessDenied::Root));
+        let generous = AccessRules {
+            root_jobs: true,
+            ..access
+        };
+        assert_eq!(generous.peer_of(0).denied, None);
+    }
+
+    #[test]
+    fn user_unknown_to_the_system_may_not_submit() {
+        let access = AccessRules {
+            scope: UserScope::All,
+            ..AccessRules::default()
+        };
+        let barred = access.peer_of(UNUSED_UID).denied;
+        assert_eq!(
+            barred,
+            Some(AccessDenied::UserLookup(UserLookupError::Unknown(
+                UNUSED_UID
+            )))
+        );
+    }
+}

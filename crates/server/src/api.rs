@@ -1,0 +1,28 @@
+//! HTTP and JSON under `/v1`. The types of requests and responses are in `tollgate_client`.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`server`] | connections of the Unix socket and their limits |
+//! | [`openapi`] | the OpenAPI document |
+//! | `framing` | rejection of requests whose end is ambiguous |
+//! | `convert`, `explain` | requests as commands, rows as responses |
+//! | `router` | every path with its requests and responses |
+//! | `handlers`, `tokens`, `sse`, `metrics` | the handlers |
+
+mod convert;
+mod error;
+mod explain;
+mod framing;
+pub(crate) mod fuzz;
+mod handlers;
+mod job_selector;
+mod metrics;
+mod objectives;
+pub mod openapi;
+mod router;
+pub mod server;
+mod sse;
+mod tokens;
+mod worker_upgrade;
+
+pub(crate) use error::ApiError;

@@ -1,0 +1,422 @@
+//! Conversion between API types and internal types.
+
+use std::path::Path;
+use std::str::FromStr;
+
+use jiff::Timestamp;
+use tollgate_client::limits::{
+    MAX_AFTER, MAX_CREDITS, MAX_HOLD_S, MAX_NAME, MAX_SPAN_S, MIN_SPAN_S,
+};
+use tollgate_client::timestamp::{format_iso, parse_iso};
+use tollgate_client::types::{
+    AccountEntry, ArrayStatus, JobDecision, JobDetails, JobForecast, JobOffer, JobRequest,
+    ReasonMessage, SubmitResponse, TaskRangeDecision,
+};
+use tollgate_engine::{LaunchScript, MAX_SCRIPT_BYTES};
+use tollgate_gate::OnEviction;
+use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
+use tollgate_service::{
+    self, AdmissionState, ArraySpec, DependencyCondition, JobDependency, JobPrediction, Submission,
+    SubmissionOptions,
+};
+use tollgate_store::{self, JobProgram, JobRow};
+
+use super::error::ApiError;
+
+/// Returns the submission of `user`: the part of a request that decisions depend on. A deadline
+/// given as an instant is left out.
+pub(super) fn submission(request: &JobRequest, user: u32) -> Result<Submission, ApiError> {
+    check_program(request)?;
+    if request.procs == 0 {
+        return Err(ApiError::field("procs", "at least 1"));
+    }
+    Ok(Submission {
+        user,
+        name: name(request)?,
+        procs: request.procs,
+        memory: request.memory_bytes,
+        estimate: span("estimate_s", request.estimate_s)?,
+        deadline: span("deadline_s", request.deadline_s)?,
+        budget: amount("budget", request.budget)?.map(Credits::from_f64),
+        penalty: CreditsPerSecond::from_f64(
+            amount("penalty_per_s", Some(request.penalty_per_s))?.unwrap_or(0.0),
+        ),
+        confidence: confidence(request.confidence)?,
+        retry: if request.requeue {
+            OnEviction::Requeue
+        } else {
+            OnEviction::Fail
+        },
+        reserve_for: reservation_span(request)?,
+        options: submission_options(request)?,
+    })
+}
+
+/// Returns the array and the dependencies of a request.
+fn submission_options(request: &JobRequest) -> Result<SubmissionOptions, ApiError> {
+    let array = request.array.as_deref().map(array_spec).transpose()?;
+    if array.is_some() && request.hold_s.is_some() {
+        return Err(ApiError::field(
+            "array",
+            "no array: a quote reserves room for one task",
+        ));
+    }
+    let named = request.output.as_deref();
+    let named = named.filter(|name| !name.contains("%a") && !name.starts_with("/dev/"));
+    if array.is_some() && named.is_some() {
+        let expected = "a name with %a: otherwise the tasks overwrite each other's output";
+        return Err(ApiError::field("output", expected));
+    }
+    let after = request.after.iter().map(|word| dependency(word));
+    let mut after: Vec<JobDependency> = after.collect::<Result<_, _>>()?;
+    if after.len() > MAX_AFTER {
+        return Err(ApiError::field("after", "at most 1000 jobs"));
+    }
+    after.sort_by_key(|earlier| {
+        (
+            earlier.job,
+            earlier.condition == DependencyCondition::AnyEnd,
+        )
+    });
+    after.dedup_by_key(|earlier| earlier.job);
+    Ok(SubmissionOptions {
+        array,
+        dependencies: after,
+        held: request.held,
+        submitted: None,
+    })
+}
+
+/// Parses task numbers: `1-1000`, `1,3,7-9`, `0-99:3%4`.
+fn array_spec(words: &str) -> Result<ArraySpec, ApiError> {
+    let expected = "numbers of tasks as in 1-1000, 1,3,7-9 or 0-99:3%4";
+    let bad = || ApiError::field("array", expected);
+    let (tasks, most) = match words.split_once('%') {
+        Some((tasks, most)) => (tasks, Some(digits(most).ok_or_else(bad)?)),
+        None => (words, None),
+    };
+    if most == Some(0) {
+        return Err(bad());
+    }
+    let tasks = tasks.parse().map_err(|_| bad())?;
+    Ok(ArraySpec {
+        tasks,
+        max_at_once: most,
+    })
+}
+
+/// Parses a dependency: `7`, `ok:7`, `any:7`.
+fn dependency(word: &str) -> Result<JobDependency, ApiError> {
+    let (need, job) = match word.split_once(':') {
+        Some(("ok", job)) => (DependencyCondition::Success, job),
+        Some(("any", job)) => (DependencyCondition::AnyEnd, job),
+        Some(_) => (DependencyCondition::Success, ""),
+        None => (DependencyCondition::Success, word),
+    };
+    let expected = "the number of a job as in 7, ok:7 or any:7";
+    let job = digits(job).ok_or_else(|| ApiError::field("after", expected))?;
+    Ok(JobDependency {
+        job,
+        condition: need,
+    })
+}
+
+/// Parses a number that consists of digits only: the standard library accepts `+7` too.
+fn digits<T: FromStr>(word: &str) -> Option<T> {
+    let plain = word.bytes().all(|byte| byte.is_ascii_digit());
+    plain.then(|| word.parse().ok()).flatten()
+}
+
+fn reservation_span(request: &JobRequest) -> Result<Option<Span>, ApiError> {
+    match request.hold_s {
+        Some(secs) if !(MIN_SPAN_S..=MAX_HOLD_S).contains(&secs) => Err(ApiError::field(
+            "hold_s",
+            "seconds, more than 0 and at most 3600",
+        )),
+        secs => Ok(secs.map(Span::from_secs_f64)),
+    }
+}
+
+/// Returns the given name; without one, the program's file name, cut to the maximum length.
+fn name(request: &JobRequest) -> Result<String, ApiError> {
+    let Some(name) = &request.name else {
+        let program = request.command.first().map_or("", String::as_str);
+        let base = Path::new(program).file_name().unwrap_or_default();
+        let base = base.to_string_lossy();
+        let sound = base.chars().filter(|letter| !letter.is_control());
+        return Ok(sound.take(MAX_NAME).collect());
+    };
+    if name.chars().count() > MAX_NAME || name.chars().any(char::is_control) {
+        let expected = "at most 128 characters, none of them a control character";
+        return Err(ApiError::field("name", expected));
+    }
+    Ok(name.clone())
+}
+
+fn span(field: &str, secs: Option<f64>) -> Result<Option<Span>, ApiError> {
+    let expected = "seconds, more than 0 and at most a hundred years";
+    match secs {
+        None => Ok(None),
+        Some(secs) if (MIN_SPAN_S..=MAX_SPAN_S).contains(&secs) => {
+            Ok(Some(Span::from_secs_f64(secs)))
+        }
+        Some(_) => Err(ApiError::field(field, expected)),
+    }
+}
+
+/// Returns the deadline if it is given as an instant. The span until then depends on the clock of
+/// the decision.
+pub(super) fn due(request: &JobRequest) -> Result<Option<Instant>, ApiError> {
+    let Some(at) = &request.deadline_at else {
+        return Ok(None);
+    };
+    if request.deadline_s.is_some() {
+        let expected = "one of deadline_s and deadline_at, not both";
+        return Err(ApiError::field("deadline_at", expected));
+    }
+    let expected = "an instant as in 2026-12-01T09:00:00Z";
+    let at = parse_iso(at).map_err(|_| ApiError::field("deadline_at", expected))?;
+    Ok(Some(at))
+}
+
+fn amount(field: &str, credits: Option<f64>) -> Result<Option<f64>, ApiError> {
+    match credits {
+        Some(credits) if (0.0..=MAX_CREDITS).contains(&credits) => Ok(Some(credits)),
+        Some(_) => Err(ApiError::field(
+            field,
+            "credits, not negative and at most 1e12",
+        )),
+        None => Ok(None),
+    }
+}
+
+fn confidence(probability: Option<f64>) -> Result<Option<u32>, ApiError> {
+    match probability {
+        Some(p) if (0.0..=1.0).contains(&p) => Ok(Some((p * 1e6).round() as u32)),
+        Some(_) => Err(ApiError::field(
+            "confidence",
+            "a probability, between 0 and 1",
+        )),
+        None => Ok(None),
+    }
+}
+
+/// Returns the program of a job.
+pub(super) fn program(request: JobRequest) -> Result<JobProgram, ApiError> {
+    check_program(&request)?;
+    if request.command.first().is_none_or(String::is_empty) {
+        return Err(ApiError::field("command", "a program and its arguments"));
+    }
+    Ok(JobProgram {
+        argv: request.command,
+        script: request.script.map(LaunchScript::new),
+        env: request.env.into_iter().collect(),
+        dir: request.dir,
+        output: request.output,
+        umask: request.umask,
+        memory: request.memory_bytes,
+    })
+}
+
+/// Checks the given parts of the program: a quote may leave the program out.
+fn check_program(request: &JobRequest) -> Result<(), ApiError> {
+    let has_nul = |word: &String| word.contains('\0');
+    if request.command.iter().any(has_nul) {
+        return Err(ApiError::field("command", "words without NUL bytes"));
+    }
+    let sound = |(name, value): (&String, &String)| {
+        !name.is_empty() && !name.contains('=') && !has_nul(name) && !has_nul(value)
+    };
+    if !request.env.iter().all(sound) {
+        return Err(ApiError::field(
+            "env",
+            "names without `=`, and no NUL bytes",
+        ));
+    }
+    if !request.dir.starts_with('/') || has_nul(&request.dir) {
+        return Err(ApiError::field("dir", "an absolute path"));
+    }
+    if request
+        .output
+        .as_ref()
+        .is_some_and(|path| path.is_empty() || has_nul(path))
+    {
+        return Err(ApiError::field("output", "the name of a file"));
+    }
+    if request.umask > 0o777 {
+        return Err(ApiError::field("umask", "permission bits, at most 0777"));
+    }
+    if request.memory_bytes == Some(0) {
+        return Err(ApiError::field("memory_bytes", "at least 1"));
+    }
+    let script = request.script.as_ref();
+    if script.is_some_and(|text| text.len() > MAX_SCRIPT_BYTES) {
+        let expected = format!("a text of at most {MAX_SCRIPT_BYTES} bytes");
+        return Err(ApiError::field("script", &expected));
+    }
+    Ok(())
+}
+
+/// Returns the response to a submission.
+pub(super) fn submit_response(
+    id: Option<u64>,
+    answer: &tollgate_service::SubmitOutcome,
+) -> SubmitResponse {
+    let (decision, price, reasons) = decision_of(&answer.admission);
+    let parts = answer.groups.iter().map(|part| {
+        let (decision, price, reasons) = decision_of(&part.admission);
+        TaskRangeDecision {
+            tasks: part.tasks.to_string(),
+            count: part.tasks.len(),
+            decision,
+            reasons,
+            price,
+        }
+    });
+    let parts: Vec<TaskRangeDecision> = parts.collect();
+    let whole = parts.iter().filter_map(|part| part.price);
+    let price = if parts.is_empty() {
+        price
+    } else {
+        price.map(|_| whole.sum())
+    };
+    SubmitResponse {
+        id,
+        decision,
+        reasons,
+        price,
+        now_at: format_iso(answer.spec.submit),
+        deadline_at: answer.spec.due().map(format_iso),
+        estimate_s: answer.spec.estimate.as_secs_f64(),
+        estimate_source: answer.source.key().to_owned(),
+        forecast_from: answer.basis.to_string(),
+        expected: answer.prediction.as_ref().map(job_forecast),
+        offers: answer
+            .offers
+            .iter()
+            .map(|to| job_offer(answer.spec.submit, to))
+            .collect(),
+        held_until_at: answer.reserved_until.map(format_iso),
+        tasks: parts,
+    }
+}
+
+fn decision_of(standing: &AdmissionState) -> (JobDecision, Option<f64>, Vec<ReasonMessage>) {
+    match standing {
+        AdmissionState::Accepted { price } => {
+            (JobDecision::Accepted, Some(price.as_f64()), Vec::new())
+        }
+        AdmissionState::Queued => (JobDecision::Queued, None, Vec::new()),
+        AdmissionState::Deferred => (JobDecision::Deferred, None, Vec::new()),
+        AdmissionState::Rejected(refusals) => {
+            let reason = |refusal: &tollgate_service::RejectReason| ReasonMessage {
+                key: refusal.key().to_owned(),
+                text: refusal.to_string(),
+            };
+            let reasons = refusals.iter().map(reason).collect();
+            (JobDecision::Rejected, None, reasons)
+        }
+    }
+}
+
+fn job_offer(now: Instant, offer: &tollgate_service::CounterOffer) -> JobOffer {
+    JobOffer {
+        change: offer.axis.key().to_owned(),
+        deadline_at: offer.deadline.map(|deadline| format_iso(now + deadline)),
+        deadline_s: offer.deadline.map(Span::as_secs_f64),
+        budget: offer.budget.map(Credits::as_f64),
+        procs: offer.procs,
+        price: offer.price.map(Credits::as_f64),
+        probability: offer.probability.map(|p| p.as_f64()),
+    }
+}
+
+/// Returns the forecast for a job.
+pub(super) fn job_forecast(prospect: &JobPrediction) -> JobForecast {
+    JobForecast {
+        expected_start_at: format_iso(prospect.start),
+        expected_finish_at: format_iso(prospect.finish),
+        earliest_finish_at: format_iso(prospect.earliest),
+        latest_finish_at: format_iso(prospect.latest),
+        probability: prospect.probability.map(|p| p.as_f64()),
+    }
+}
+
+/// Converts a stored job.
+pub(super) fn job_details(row: JobRow) -> JobDetails {
+    let id = row.id;
+    let program = row.program;
+    let output = program.as_ref().and_then(|program| {
+        let mut name = program.output.as_ref()?.replace("%j", &id.to_string());
+        if row.array.is_none() {
+            name = name.replace("%a", &row.task.unwrap_or(0).to_string());
+        }
+        let path = Path::new(&program.dir).join(name);
+        Some(path.to_string_lossy().into_owned())
+    });
+    JobDetails {
+        id,
+        task: row.task,
+        array: row.array.map(array_status),
+        after: row.after,
+        user_id: row.user,
+        name: row.name,
+        exit_code: row.status.as_deref().and_then(exit_code),
+        state: row.state,
+        dir: program.as_ref().map_or_else(String::new, |p| p.dir.clone()),
+        command: program.map_or_else(Vec::new, |program| program.argv),
+        output,
+        procs: row.procs,
+        submitted_at: format_iso(row.submit),
+        estimate_s: row.estimate.as_secs_f64(),
+        estimate_source: row.source,
+        deadline_at: row.due.map(format_iso),
+        budget: row.budget.map(Credits::as_f64),
+        decided_at: row.decided.map(format_iso),
+        price: row.price.map(Credits::as_f64),
+        reasons: row.reasons,
+        probability: row.probability,
+        started_at: row.start.map(format_iso),
+        finished_at: row.finish.map(format_iso),
+        attempts: row.attempts,
+        status: row.status,
+    }
+}
+
+fn array_status(row: tollgate_store::ArrayRow) -> ArrayStatus {
+    ArrayStatus {
+        tasks: row.tasks.to_string(),
+        most: row.max_at_once,
+        queued: row.queued,
+        held: row.held,
+        running: row.running,
+        finished: row.finished,
+        cancelled: row.cancelled,
+        lost: row.lost,
+        rejected: row.rejected,
+    }
+}
+
+/// Returns the exit code of a status, as a shell reports it.
+fn exit_code(status: &str) -> Option<u8> {
+    let mut words = status.split(' ');
+    let number = |word: Option<&str>| word.and_then(|word| word.parse::<u8>().ok());
+    match words.next()? {
+        "exit" => number(words.next()),
+        "signal" => number(words.next()).map(|signal| signal.saturating_add(128)),
+        "not" => Some(127),
+        _ => None,
+    }
+}
+
+/// Converts the bookings of a user on a day.
+pub(super) fn account_entry(account: &tollgate_store::AccountRow) -> AccountEntry {
+    let day = Timestamp::from_second(account.day * 86_400).unwrap_or(Timestamp::MAX);
+    AccountEntry {
+        user_id: account.user,
+        day: day.strftime("%Y-%m-%d").to_string(),
+        charges: account.charges.as_f64(),
+        penalties: account.penalties.as_f64(),
+        utility: (account.charges + account.penalties).as_f64(),
+    }
+}

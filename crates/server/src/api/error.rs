@@ -1,0 +1,181 @@
+//! Errors of requests and their HTTP responses.
+
+use axum::Json;
+use axum::extract::rejection::{JsonRejection, QueryRejection};
+use axum::http::header::{ALLOW, CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::response::{IntoResponse, Response};
+use http_body_util::{BodyExt, Limited};
+use tollgate_client::timestamp::format_iso;
+use tollgate_client::types::ErrorResponse;
+use tollgate_service::CommandError;
+use tollgate_store::StoreError;
+
+use crate::controller::RequestError;
+
+/// Maximum length of an error message, in bytes.
+const MAX_ERROR_TEXT_LEN: usize = 4_096;
+
+/// An error response to a request.
+#[derive(Debug)]
+pub(crate) struct ApiError {
+    status: StatusCode,
+    error: String,
+    hint: Option<&'static str>,
+}
+
+impl ApiError {
+    pub(crate) fn new(status: StatusCode, error: impl Into<String>) -> Self {
+        Self {
+            status,
+            error: error.into(),
+            hint: None,
+        }
+    }
+
+    /// Returns the error for an invalid field of a request.
+    pub(super) fn field(field: &str, expected: &str) -> Self {
+        let error = format!("{field}: expected {expected}");
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, error)
+    }
+
+    /// Returns the error for an unknown job. A job of another user gets the same error, so that the
+    /// two cannot be told apart.
+    pub(super) fn unknown_job() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "no such job")
+    }
+
+    /// Returns the error after the controller has stopped.
+    pub(super) fn stopping() -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "the service is stopping")
+    }
+
+    #[cfg(test)]
+    pub(super) fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// Logs errors that matter to an operator as warnings: denied access, exceeded limits and
+    /// faults of the service. Other errors concern the client alone.
+    fn log(&self) {
+        let status = self.status.as_u16();
+        let reason = self.error.as_str();
+        let is_notable = match self.status {
+            StatusCode::UNAUTHORIZED
+            | StatusCode::FORBIDDEN
+            | StatusCode::MISDIRECTED_REQUEST
+            | StatusCode::TOO_MANY_REQUESTS => true,
+            status => status.is_server_error(),
+        };
+        match is_notable {
+            true => tracing::warn!(status, reason, "request refused"),
+            false => tracing::debug!(status, reason, "request refused"),
+        }
+    }
+
+    pub(crate) fn hint(self, hint: &'static str) -> Self {
+        Self {
+            hint: Some(hint),
+            ..self
+        }
+    }
+}
+
+impl From<RequestError> for ApiError {
+    fn from(failed: RequestError) -> Self {
+        let status = match &failed {
+            RequestError::Ignored(CommandError::UnknownJob) => return Self::unknown_job(),
+            RequestError::Ignored(CommandError::NoQuote) => StatusCode::NOT_FOUND,
+            RequestError::Ignored(CommandError::Gate(_) | CommandError::NoTask)
+            | RequestError::DependencyFailed(_) => StatusCode::CONFLICT,
+            RequestError::DeadlinePassed(now) => {
+                let now = format_iso(*now);
+                let expected =
+                    format!("an instant that is still to come: by the service's clock it is {now}");
+                return Self::field("deadline_at", &expected);
+            }
+            RequestError::UnknownDependency(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            RequestError::JobLimit(_) | RequestError::StorageLimit(_) => {
+                StatusCode::TOO_MANY_REQUESTS
+            }
+            RequestError::DiskFull => StatusCode::INSUFFICIENT_STORAGE,
+            RequestError::Store(_) | RequestError::Engine(_) => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        Self::new(status, failed.to_string())
+    }
+}
+
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> Self {
+        Self {
+            status: StatusCode::INTERNAL_SERVER_ERROR,
+            hint: error.hint(),
+            error: error.to_string(),
+        }
+    }
+}
+
+impl From<JsonRejection> for ApiError {
+    fn from(rejection: JsonRejection) -> Self {
+        Self::new(rejection.status(), rejection.body_text())
+    }
+}
+
+impl From<QueryRejection> for ApiError {
+    fn from(rejection: QueryRejection) -> Self {
+        Self::new(rejection.status(), rejection.body_text())
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        self.log();
+        let problem = ErrorResponse {
+            error: self.error,
+            hint: self.hint.map(str::to_owned),
+        };
+        (self.status, Json(problem)).into_response()
+    }
+}
+
+/// Returns the response to a request of this `method`, with an error as JSON. The framework's own
+/// errors are included: a path that is not UTF-8, a method that the path does not have.
+pub(super) async fn errors_as_json(method: &Method, response: Response) -> Response {
+    let status = response.status();
+    let failed = status.is_client_error() || status.is_server_error();
+    if !failed || is_json(response.headers()) {
+        return response;
+    }
+    let (mut head, body) = response.into_parts();
+    let allowed = head.headers.remove(ALLOW);
+    let body = Limited::new(body, MAX_ERROR_TEXT_LEN).collect().await;
+    let body = body.map(|body| body.to_bytes()).unwrap_or_default();
+    let words = String::from_utf8_lossy(&body);
+    let error = error_text(status, method, allowed.as_ref(), words.trim());
+    let mut response = ApiError::new(status, error).into_response();
+    let headers = response.headers_mut();
+    headers.extend(allowed.map(|allowed| (ALLOW, allowed)));
+    response
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let media = headers.get(CONTENT_TYPE);
+    media.is_some_and(|media| media.as_bytes().starts_with(b"application/json"))
+}
+
+fn error_text(
+    status: StatusCode,
+    method: &Method,
+    allowed: Option<&HeaderValue>,
+    words: &str,
+) -> String {
+    let allowed = allowed.and_then(|allowed| allowed.to_str().ok());
+    match (status, allowed) {
+        (StatusCode::METHOD_NOT_ALLOWED, Some(allowed)) => {
+            let allowed = allowed.replace(',', ", ");
+            format!("{method}: expected one of the methods of this path: {allowed}")
+        }
+        (_, _) if words.is_empty() => status.to_string(),
+        (_, _) => words.to_owned(),
+    }
+}

@@ -1,0 +1,102 @@
+//! Explanations of the state of a job, as text.
+
+use tollgate_client::timestamp::format_iso;
+use tollgate_client::types::{ArrayStatus, JobDetails};
+
+use crate::controller::TaskOutlook;
+
+/// Explains the state of a job. The text has counts of other jobs, never their numbers.
+pub(super) fn explanation_sentences(job: &JobDetails, story: Option<&TaskOutlook>) -> Vec<String> {
+    let mut words = Vec::new();
+    if let Some(array) = &job.array {
+        return array_sentences(job, array, story);
+    }
+    match (job.state.as_str(), story) {
+        ("queued", Some(story)) => {
+            words.push(format!(
+                "queued: needs {} nodes, {} are idle",
+                job.procs, story.idle
+            ));
+            words.push(format!(
+                "{} queued tasks were submitted earlier",
+                story.queued_ahead
+            ));
+            if let Some(reserved) = story.reserved {
+                words.push(format!(
+                    "processors are reserved from {}",
+                    format_iso(reserved)
+                ));
+            }
+        }
+        ("reserved", _) => words.push(format!(
+            "a reserved quote: `tollgate submit --quote {}` claims it",
+            job.id
+        )),
+        ("dependent", story) => words.push(dependency_sentence(story)),
+        ("held", _) => words.push("held by its user".to_owned()),
+        ("running", _) => words.push("running".to_owned()),
+        ("cancelled", _) if failed_dependency(job).is_some() => {
+            words.extend(failed_dependency(job))
+        }
+        ("rejected", _) => words.push(format!("rejected: {}", job.reasons.join(", "))),
+        (state, _) => {
+            // A status such as `lost (worker disconnected)` already contains the state.
+            words.push(match job.status.as_deref() {
+                Some(status) if status.starts_with(state) => status.to_owned(),
+                Some(status) => format!("{state}: {status}"),
+                None => format!("{state}: never started"),
+            });
+        }
+    }
+    words
+}
+
+fn dependency_sentence(story: Option<&TaskOutlook>) -> String {
+    let after = story.map_or(&[][..], |story| &story.dependencies);
+    let jobs: Vec<String> = after.iter().map(u64::to_string).collect();
+    match jobs.as_slice() {
+        [] => "dependent: the policy decides now".to_owned(),
+        [job] => format!("dependent: waits for the end of job {job}; the policy decides then"),
+        jobs => format!(
+            "dependent: waits for the end of jobs {}; the policy decides then",
+            jobs.join(", ")
+        ),
+    }
+}
+
+/// Returns the explanation if the job was cancelled because a job that it depends on failed.
+fn failed_dependency(job: &JobDetails) -> Option<String> {
+    let by = job
+        .reasons
+        .iter()
+        .find_map(|key| key.strip_prefix("after:"))?;
+    Some(format!(
+        "cancelled: job {by}, which it depends on, did not end with exit code 0"
+    ))
+}
+
+fn array_sentences(
+    job: &JobDetails,
+    array: &ArrayStatus,
+    story: Option<&TaskOutlook>,
+) -> Vec<String> {
+    let mut words = match job.state.as_str() {
+        "dependent" => vec![dependency_sentence(story)],
+        "held" => vec!["held by its user".to_owned()],
+        "rejected" => vec![format!("rejected: {}", job.reasons.join(", "))],
+        "cancelled" => failed_dependency(job).into_iter().collect(),
+        _ => Vec::new(),
+    };
+    let counts = [
+        (array.running, "are running"),
+        (array.queued, "are queued"),
+        (array.held, "are held"),
+        (array.finished, "are finished"),
+        (array.cancelled, "are cancelled"),
+        (array.lost, "are lost"),
+        (array.rejected, "are rejected"),
+    ];
+    let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+    words.extend(counts.map(|(count, what)| format!("{count} tasks {what}")));
+    words
+}

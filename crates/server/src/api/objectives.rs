@@ -1,0 +1,121 @@
+//! Statistics of the whole service as responses: objectives, kept promises, nodes.
+
+use tollgate_client::timestamp::format_iso;
+use tollgate_client::types::{
+    CalibrationBin, CalibrationReport, NodeList, NodeStatus, ServiceObjectives, ShadowStatus,
+    WorkerStatus,
+};
+use tollgate_engine::EngineCapacity;
+use tollgate_service::{PolicyComparison, ShadowTotals};
+use tollgate_store::{ObjectiveSums, PromiseBin};
+use tollgate_workers::WorkerState;
+
+use crate::controller::ClusterInfo;
+
+/// Computes the objectives from the sums.
+pub(super) fn objectives(sums: &ObjectiveSums) -> ServiceObjectives {
+    let pct = |part: u64, of: u64| (of > 0).then(|| 100.0 * part as f64 / of as f64);
+    let budgets = sums.budgets.as_f64();
+    let fulfilled = sums.fulfilled as f64;
+    ServiceObjectives {
+        submitted: sums.submitted,
+        accepted: sums.accepted,
+        fulfilled: sums.fulfilled,
+        wait_s: (sums.fulfilled > 0).then(|| sums.wait.as_secs_f64() / fulfilled),
+        sla_pct: pct(sums.fulfilled, sums.submitted),
+        reliability_pct: pct(sums.fulfilled, sums.accepted),
+        profitability_pct: (budgets > 0.0).then(|| 100.0 * sums.utility.as_f64() / budgets),
+    }
+}
+
+/// Returns the comparison of the two policies.
+pub(super) fn shadow_status(comparison: &PolicyComparison) -> ShadowStatus {
+    let sums = |of: &ShadowTotals| {
+        objectives(&ObjectiveSums {
+            submitted: of.submitted,
+            accepted: of.accepted,
+            fulfilled: of.fulfilled,
+            wait: of.wait,
+            budgets: of.budgets,
+            utility: of.utility,
+        })
+    };
+    ShadowStatus {
+        policy: comparison.policy.clone(),
+        since_at: format_iso(comparison.since),
+        running: comparison.running,
+        queued: comparison.queued,
+        undecided: comparison.undecided,
+        by_forecast: comparison.by_forecast,
+        real_objectives: sums(&comparison.real),
+        paper_objectives: sums(&comparison.paper),
+    }
+}
+
+/// Returns promised against kept probabilities.
+pub(super) fn calibration(bins: &[PromiseBin]) -> CalibrationReport {
+    let bin = |bin: &PromiseBin| CalibrationBin {
+        from: f64::from(bin.tenth) / 10.0,
+        to: f64::from(bin.tenth + 1) / 10.0,
+        promises: bin.promises,
+        promised: bin.expected / bin.promises as f64,
+        kept: bin.kept,
+        kept_part: bin.kept as f64 / bin.promises as f64,
+    };
+    CalibrationReport {
+        bins: bins.iter().map(bin).collect(),
+    }
+}
+
+/// Lists the nodes. Nodes of workers that are gone are left out, because there may be many of them.
+pub(super) fn node_list(site: &ClusterInfo) -> NodeList {
+    let worker_of = |id: u32| {
+        let has =
+            |worker: &&tollgate_workers::WorkerInfo| worker.nodes.nodes().any(|node| node.0 == id);
+        site.workers.iter().find(has)
+    };
+    let node = |(id, tasks): (u32, &Option<u32>)| {
+        let worker = worker_of(id);
+        let node = NodeStatus {
+            id,
+            state: match tasks {
+                None => "down",
+                Some(0) => "idle",
+                Some(_) => "busy",
+            }
+            .to_owned(),
+            tasks: tasks.unwrap_or(0),
+            worker: worker.map(|worker| worker.name.clone()),
+        };
+        let is_gone = worker.is_some_and(|worker| worker.state == WorkerState::Lost);
+        (!is_gone).then_some(node)
+    };
+    NodeList {
+        nodes: (0..).zip(&site.nodes).filter_map(node).collect(),
+        memory_per_node_bytes: site.capacity.memory_per_node,
+        enforced: sentences(&site.capacity),
+        workers: site.workers.iter().map(worker_status).collect(),
+    }
+}
+
+fn worker_status(site: &tollgate_workers::WorkerInfo) -> WorkerStatus {
+    let state = match site.state {
+        WorkerState::Connected => "connected",
+        WorkerState::Disconnected => "disconnected",
+        WorkerState::Lost => "lost",
+    };
+    let capacity = site.capacity.as_ref();
+    WorkerStatus {
+        name: site.name.clone(),
+        state: state.to_owned(),
+        incarnation: site.incarnation,
+        first_node: site.nodes.first,
+        nodes: site.nodes.len,
+        memory_per_node_bytes: capacity.map(|capacity| capacity.memory_per_node),
+        enforced: capacity.map(sentences).unwrap_or_default(),
+    }
+}
+
+fn sentences(capacity: &EngineCapacity) -> Vec<String> {
+    capacity.to_string().lines().map(str::to_owned).collect()
+}

@@ -1,0 +1,453 @@
+//! The service's configuration: a TOML file in which every key is optional.
+
+mod listen;
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+use rustix::fs::OFlags;
+use serde::{Deserialize, Serialize};
+use tollgate_client::certificate::{CertificateError, TlsCertificate};
+use tollgate_client::private_file::{self, FilePermissions, PrivateFileError};
+use tollgate_engine::log::{LogSettings, UnknownLogSetting};
+use tollgate_model::{Market, Probability, Span};
+use tollgate_policy::{PolicyError, PolicyRegistry, PolicySpec};
+use tollgate_service::AdmissionRules;
+use tollgate_workers::lease::{self, LeaseTimings};
+
+use crate::access::{AccessRules, ServiceLimits, UserScope};
+use crate::net::Credential;
+use crate::net::credentials::CredentialConfig;
+use crate::privileges::ACCOUNT;
+
+pub use listen::{ListenConfig, TcpListenOptions};
+
+/// The settings as they are written.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ServiceConfig {
+    /// Who gets in: a policy as in `tollgate policies`, with its settings.
+    pub policy: String,
+    /// A policy that is asked too, on paper: what it would have done stands beside what was done.
+    pub shadow: Option<String>,
+    /// Who pays: `none`, `commodity` or `bid`.
+    pub market: String,
+    /// What an hour of a core costs, in credits. Above 0.
+    pub price_per_core_hour: f64,
+    /// How long a job is thought to take of which nothing is known. Above 0.
+    pub default_estimate_s: f64,
+    /// With what probability a job without an estimate ends within the one that it is given, by
+    /// the forecast. Between 0 and 1.
+    pub estimate_level: f64,
+    /// The least probability at which a deadline is promised. Between 0 and 1.
+    pub confidence: f64,
+    /// How many tasks may share a node (a core) at a time. At least 1.
+    pub max_resident: u32,
+    /// Whom the service is for: `own`, its own user, or `all`, which needs root.
+    pub users: UserScope,
+    /// Whether root may hand in jobs where `users` is `all`.
+    pub root_jobs: bool,
+    /// Where `users` is `all`: the account that parses the network and decides, once root has started it. With
+    /// `root` all of it stays root.
+    pub account: String,
+    /// How much one user may have of the service.
+    pub limits: ServiceLimits,
+    /// Workers on other hosts.
+    pub workers: WorkerConfig,
+    /// How the log is written.
+    pub log: LogConfig,
+    /// Where to listen besides the socket; nowhere if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub listen: Option<ListenConfig>,
+    /// Tokens that are let in over TCP, besides those that `tollgate token new` makes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tokens: Vec<CredentialConfig>,
+    /// Certificates of clients that are let in over TCP.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub certificates: Vec<CredentialConfig>,
+    /// The folder that paths are relative to.
+    #[serde(skip)]
+    pub folder: PathBuf,
+}
+
+/// The access rules and addresses of a service.
+#[derive(Debug, Default)]
+pub struct ServeOptions {
+    /// Access rules and limits.
+    pub access: AccessRules,
+    /// TCP address besides the Unix socket.
+    pub listen: Option<TcpListenOptions>,
+    /// Tokens and certificates of the configuration.
+    pub credentials: Vec<Credential>,
+    /// The lease timings of workers.
+    pub lease: LeaseTimings,
+    /// The configured certificate, if it was read already: root can read the file, but the service
+    /// account may not be able to.
+    pub certificate: Option<TlsCertificate>,
+}
+
+impl ServeOptions {
+    /// Reads the configured certificate and its key, if any.
+    ///
+    /// # Errors
+    /// If the files cannot be used.
+    pub fn read_certificate(&mut self) -> Result<(), CertificateError> {
+        let files = self
+            .listen
+            .as_ref()
+            .and_then(|listen| listen.files.as_ref());
+        self.certificate = files.map(TlsCertificate::read).transpose()?;
+        Ok(())
+    }
+}
+
+/// How the service deals with workers on other hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct WorkerConfig {
+    /// Seconds without a word after which a worker is given up, and its jobs with it. At least 2,
+    /// at most an hour.
+    pub grace_s: f64,
+}
+
+/// How the service writes its log, and the runner that it starts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct LogConfig {
+    /// The format of the lines on standard error: `text` or `json`.
+    pub format: String,
+    /// The level from which on events are written: `error`, `warn`, `info` or `debug`.
+    pub level: String,
+}
+
+impl Default for LogConfig {
+    fn default() -> Self {
+        let LogSettings { format, level } = LogSettings::default();
+        Self {
+            format: format.to_string(),
+            level: level.to_string(),
+        }
+    }
+}
+
+impl Default for WorkerConfig {
+    fn default() -> Self {
+        Self {
+            grace_s: LeaseTimings::default().grace.as_secs_f64(),
+        }
+    }
+}
+
+impl WorkerConfig {
+    fn terms(self) -> Result<LeaseTimings, ConfigError> {
+        let allowed = lease::MIN_GRACE.as_secs_f64()..=lease::MAX_GRACE.as_secs_f64();
+        if allowed.contains(&self.grace_s) {
+            let grace = Duration::from_secs_f64(self.grace_s);
+            return Ok(LeaseTimings { grace });
+        }
+        Err(ConfigError::Range {
+            key: "workers.grace_s",
+            expected: "seconds, at least 2 and at most 3600",
+            found: self.grace_s.to_string(),
+        })
+    }
+}
+
+impl Default for ServiceConfig {
+    fn default() -> Self {
+        Self {
+            policy: "libra-risk".to_owned(),
+            shadow: None,
+            market: Market::None.name().to_owned(),
+            price_per_core_hour: 1.0,
+            default_estimate_s: 600.0,
+            estimate_level: 0.9,
+            confidence: 0.5,
+            max_resident: 8,
+            users: UserScope::Own,
+            root_jobs: false,
+            account: ACCOUNT.to_owned(),
+            limits: ServiceLimits::default(),
+            workers: WorkerConfig::default(),
+            log: LogConfig::default(),
+            listen: None,
+            tokens: Vec::new(),
+            certificates: Vec::new(),
+            folder: PathBuf::new(),
+        }
+    }
+}
+
+/// An error of the configuration.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("{}: cannot be read: {error}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        error: io::Error,
+    },
+    /// The file is not valid TOML for the configuration.
+    #[error("{}: {error}", path.display())]
+    Parse {
+        /// The file.
+        path: PathBuf,
+        /// The parse error with its location.
+        error: Box<toml::de::Error>,
+    },
+    /// Other users may write to the file or its directory.
+    #[error(transparent)]
+    Open(#[from] PrivateFileError),
+    /// An entry for a token or certificate is invalid.
+    #[error("{list}: {place}: {what}")]
+    Credential {
+        /// `tokens` or `certificates`.
+        list: &'static str,
+        /// Position of the entry, from 1.
+        place: usize,
+        /// Description of the problem.
+        what: String,
+    },
+    /// The policy does not exist or its parameters are invalid.
+    #[error("{key}: {error}")]
+    Policy {
+        /// Key of the setting.
+        key: &'static str,
+        /// Error of the policy.
+        error: PolicyError,
+    },
+    /// The setting names several policies.
+    #[error("{key}: expected one policy, got `{found}`")]
+    Policies {
+        /// Key of the setting.
+        key: &'static str,
+        /// The value found.
+        found: String,
+    },
+    /// The policy needs budgets, but the market has none.
+    #[error("{key}: `{policy}` weighs budgets, and in market `{market}` there are none")]
+    WrongMarket {
+        /// Key of the setting.
+        key: &'static str,
+        /// The policy.
+        policy: String,
+        /// The market.
+        market: Market,
+    },
+    /// A setting is out of its range.
+    #[error("{key}: expected {expected}, got {found}")]
+    Range {
+        /// Key of the setting.
+        key: &'static str,
+        /// The expected range.
+        expected: &'static str,
+        /// The value found.
+        found: String,
+    },
+}
+
+impl ServiceConfig {
+    /// Reads a file that only this user and root may change, because the file decides about access.
+    ///
+    /// # Errors
+    /// If the file cannot be read, others may change it, or a setting is invalid.
+    pub fn read(path: &Path) -> Result<Self, ConfigError> {
+        let failed = |error| ConfigError::Read {
+            path: path.to_owned(),
+            error,
+        };
+        let path = &std::path::absolute(path).map_err(failed)?;
+        // Non-blocking, in case the path is a named pipe: a pipe is then rejected for its owner or
+        // as invalid TOML.
+        let mut file = File::options()
+            .read(true)
+            .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
+            .open(path)
+            .map_err(failed)?;
+        private_file::check_file(&file, path, FilePermissions::Public)?;
+        let folder = path.parent().unwrap_or(path);
+        private_file::check_parent_dir(folder)?;
+        let mut text = String::new();
+        file.read_to_string(&mut text).map_err(failed)?;
+        let config: Self = toml::from_str(&text).map_err(|error| ConfigError::Parse {
+            path: path.to_owned(),
+            error: Box::new(error),
+        })?;
+        Ok(Self {
+            folder: folder.to_owned(),
+            ..config
+        })
+    }
+
+    /// Returns the access rules and addresses.
+    ///
+    /// # Errors
+    /// The first invalid setting.
+    pub fn serve_options(&self) -> Result<ServeOptions, ConfigError> {
+        let access = self.access()?;
+        let listen = self.listen.as_ref();
+        Ok(ServeOptions {
+            access,
+            listen: listen
+                .map(|listen| listen.resolve(&self.folder))
+                .transpose()?,
+            credentials: listen::keys(&self.tokens, &self.certificates, access)?,
+            lease: self.workers.terms()?,
+            certificate: None,
+        })
+    }
+
+    /// Returns the log settings.
+    ///
+    /// # Errors
+    /// The first invalid format or level.
+    pub fn log(&self) -> Result<LogSettings, ConfigError> {
+        Ok(LogSettings {
+            format: parse_log_setting("log.format", &self.log.format)?,
+            level: parse_log_setting("log.level", &self.log.level)?,
+        })
+    }
+
+    /// Returns the settings that decisions depend on; the policies are those of `registry`.
+    ///
+    /// # Errors
+    /// The first setting that is out of range.
+    pub fn rules(&self, registry: &PolicyRegistry) -> Result<AdmissionRules, ConfigError> {
+        let market = self.market.parse().map_err(|_| ConfigError::Range {
+            key: "market",
+            expected: "none, commodity or bid",
+            found: self.market.clone(),
+        })?;
+        let shadow = self.shadow.as_deref();
+        Ok(AdmissionRules {
+            policy: one_policy(registry, "policy", &self.policy, market)?,
+            shadow: shadow
+                .map(|words| one_policy(registry, "shadow", words, market))
+                .transpose()?,
+            registry: registry.clone(),
+            market,
+            price: positive("price_per_core_hour", self.price_per_core_hour)?,
+            default_estimate: Span::from_secs_f64(positive(
+                "default_estimate_s",
+                self.default_estimate_s,
+            )?),
+            level: self.estimate_level()?,
+            confidence: self.min_confidence()?,
+            max_resident: {
+                at_least_one("max_resident", u64::from(self.max_resident))?;
+                self.max_resident
+            },
+        })
+    }
+
+    /// Returns the access rules.
+    ///
+    /// # Errors
+    /// The first setting that is out of range.
+    pub fn access(&self) -> Result<AccessRules, ConfigError> {
+        let limits = self.limits;
+        at_least_one("limits.connections", u64::from(limits.connections))?;
+        at_least_one("limits.strangers", u64::from(limits.strangers))?;
+        at_least_one("limits.streams", u64::from(limits.streams))?;
+        at_least_one("limits.jobs", u64::from(limits.jobs))?;
+        at_least_one("limits.stored_bytes", limits.stored_bytes)?;
+        at_least_one("limits.array", u64::from(limits.array))?;
+        at_least_one("limits.task_processes", u64::from(limits.task_processes))?;
+        at_least_one("limits.output_bytes", limits.output_bytes)?;
+        at_least_one("limits.body_bytes", limits.body_bytes as u64)?;
+        if !(1e-3..=3600.0).contains(&limits.request_s) {
+            return Err(ConfigError::Range {
+                key: "limits.request_s",
+                expected: "seconds, at least 0.001 and at most 3600",
+                found: limits.request_s.to_string(),
+            });
+        }
+        Ok(AccessRules {
+            scope: self.users,
+            root_jobs: self.root_jobs,
+            limits,
+        })
+    }
+
+    fn min_confidence(&self) -> Result<u32, ConfigError> {
+        if (0.0..=1.0).contains(&self.confidence) {
+            return Ok((self.confidence * 1e6).round() as u32);
+        }
+        Err(ConfigError::Range {
+            key: "confidence",
+            expected: "a probability, between 0 and 1",
+            found: self.confidence.to_string(),
+        })
+    }
+
+    fn estimate_level(&self) -> Result<Probability, ConfigError> {
+        let level = Some(self.estimate_level).filter(|&level| level > 0.0 && level < 1.0);
+        level.and_then(Probability::new).ok_or(ConfigError::Range {
+            key: "estimate_level",
+            expected: "a probability above 0 and below 1",
+            found: self.estimate_level.to_string(),
+        })
+    }
+}
+
+fn one_policy(
+    registry: &PolicyRegistry,
+    key: &'static str,
+    words: &str,
+    market: Market,
+) -> Result<PolicySpec, ConfigError> {
+    let choices = registry.parse_list(words);
+    let mut choices = choices.map_err(|error| ConfigError::Policy { key, error })?;
+    let (Some(policy), true) = (choices.pop(), choices.is_empty()) else {
+        let found = words.to_owned();
+        return Err(ConfigError::Policies { key, found });
+    };
+    if policy.runs_in(market) {
+        return Ok(policy);
+    }
+    Err(ConfigError::WrongMarket {
+        key,
+        policy: policy.to_string(),
+        market,
+    })
+}
+
+fn parse_log_setting<T: FromStr<Err = UnknownLogSetting>>(
+    key: &'static str,
+    word: &str,
+) -> Result<T, ConfigError> {
+    word.parse()
+        .map_err(|UnknownLogSetting(expected)| ConfigError::Range {
+            key,
+            expected,
+            found: word.to_owned(),
+        })
+}
+
+fn positive(key: &'static str, number: f64) -> Result<f64, ConfigError> {
+    if number.is_finite() && number >= 1e-6 {
+        return Ok(number);
+    }
+    Err(ConfigError::Range {
+        key,
+        expected: "a number above 0",
+        found: number.to_string(),
+    })
+}
+
+fn at_least_one(key: &'static str, number: u64) -> Result<(), ConfigError> {
+    if number > 0 {
+        return Ok(());
+    }
+    Err(ConfigError::Range {
+        key,
+        expected: "at least 1",
+        found: number.to_string(),
+    })
+}

@@ -1,0 +1,158 @@
+//! The settings of the TCP server: address, certificate, host names and credentials.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use axum::http::uri::Authority;
+use serde::{Deserialize, Serialize};
+use tollgate_client::certificate::CertificateFiles;
+
+use super::ConfigError;
+use crate::access::{AccessRules, UserScope};
+use crate::net::credentials::{CredentialConfig, ProofType};
+use crate::net::{AllowedHosts, Credential};
+use crate::os_users;
+
+/// Where to listen besides the socket, as it is written. TCP is always with TLS.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ListenConfig {
+    /// An address and a port: `127.0.0.1:8443`.
+    pub address: String,
+    /// The file with the certificate and those that vouch for it, in PEM. Without, one is made that
+    /// vouches for itself. Paths are relative to the folder of the settings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<PathBuf>,
+    /// The file with its private key, in PEM.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<PathBuf>,
+    /// The names that clients may call the service by, besides the address.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<String>,
+    /// Origins of web pages elsewhere that may ask: `https://host[:port]`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub origins: Vec<String>,
+}
+
+/// The address and certificate of the TCP server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TcpListenOptions {
+    /// Address and port; with port 0 the system picks a free port.
+    pub address: SocketAddr,
+    /// Files of the certificate; None to create one.
+    pub files: Option<CertificateFiles>,
+    /// Host names and origins that requests may name.
+    pub hosts: AllowedHosts,
+}
+
+impl ListenConfig {
+    /// Returns the default settings for an address.
+    pub fn for_address(address: &str) -> Self {
+        Self {
+            address: address.to_owned(),
+            certificate: None,
+            key: None,
+            hosts: Vec::new(),
+            origins: Vec::new(),
+        }
+    }
+
+    pub(super) fn resolve(&self, folder: &Path) -> Result<TcpListenOptions, ConfigError> {
+        let address = self.address.parse().map_err(|_| ConfigError::Range {
+            key: "listen.address",
+            expected: "an address and a port as in 127.0.0.1:8443",
+            found: self.address.clone(),
+        })?;
+        let files = match (&self.certificate, &self.key) {
+            (Some(certificate), Some(key)) => Some(CertificateFiles {
+                certificate: folder.join(certificate),
+                key: folder.join(key),
+            }),
+            (None, None) => None,
+            (one, _) => {
+                return Err(ConfigError::Range {
+                    key: "listen",
+                    expected: "both `certificate` and `key`, or neither",
+                    found: if one.is_some() {
+                        "`certificate`"
+                    } else {
+                        "`key`"
+                    }
+                    .to_owned(),
+                });
+            }
+        };
+        let names = self.hosts.iter().map(|name| host(name));
+        let origins = self.origins.iter().map(|words| origin(words));
+        Ok(TcpListenOptions {
+            address,
+            files,
+            hosts: AllowedHosts {
+                names: names.collect::<Result<_, _>>()?,
+                origins: origins.collect::<Result<_, _>>()?,
+            },
+        })
+    }
+}
+
+fn host(name: &str) -> Result<String, ConfigError> {
+    let read = name.parse::<Authority>().ok();
+    let is_bare = read.is_some_and(|read| read.host() == name);
+    is_bare
+        .then(|| name.to_ascii_lowercase())
+        .ok_or_else(|| ConfigError::Range {
+            key: "listen.hosts",
+            expected: "names of hosts, without ports",
+            found: name.to_owned(),
+        })
+}
+
+fn origin(words: &str) -> Result<String, ConfigError> {
+    let small = words.to_ascii_lowercase();
+    let host = small.strip_prefix("https://");
+    let read = host.and_then(|host| host.parse::<Authority>().ok());
+    let is_origin = read.is_some_and(|read| !read.as_str().contains('@'));
+    match is_origin {
+        true => Ok(small),
+        false => Err(ConfigError::Range {
+            key: "listen.origins",
+            expected: "origins as in https://host:8443",
+            found: words.to_owned(),
+        }),
+    }
+}
+
+/// Parses the credentials of the settings.
+pub(super) fn keys(
+    tokens: &[CredentialConfig],
+    certificates: &[CredentialConfig],
+    access: AccessRules,
+) -> Result<Vec<Credential>, ConfigError> {
+    let tokens = tokens.iter().zip(1..);
+    let certificates = certificates.iter().zip(1..);
+    let tokens = tokens.map(|(written, place)| (ProofType::Token, written, place));
+    let certificates =
+        certificates.map(|(written, place)| (ProofType::Certificate, written, place));
+    let own = rustix::process::geteuid().as_raw();
+    tokens
+        .chain(certificates)
+        .map(|(proof, written, place)| {
+            let list = match proof {
+                ProofType::Token => "tokens",
+                ProofType::Certificate => "certificates",
+            };
+            let failed = |what| ConfigError::Credential { list, place, what };
+            let key = written.to_credential(proof, |name| {
+                os_users::by_name(name).map_err(|error| error.to_string())
+            });
+            let key = key.map_err(failed)?;
+            match access.scope == UserScope::Own && key.user != own {
+                true => Err(failed(format!(
+                    "user: with `users = \"own\"` expected the service's own user {own}, got {}",
+                    key.user
+                ))),
+                false => Ok(key),
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,116 @@
+//! The controller: the one thread that owns the gate, the store and the engine.
+//!
+//! One turn handles all requests that came in since the last one, and commits their consequences in
+//! one transaction. Only then are requests answered and attempts started. If the commit fails, the
+//! turn's decisions are dropped and the state is recovered from the store.
+
+mod commit;
+mod deadline;
+mod dispatch;
+mod logging;
+mod query;
+mod queue;
+mod quota;
+mod request;
+mod response;
+mod startup;
+mod state;
+mod storage_quota;
+mod tick;
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use queue::RequestQueue;
+pub use request::{
+    ClusterInfo, ControllerRequest, RequestError, Responder, StatusSnapshot, SubmittedJob,
+    TaskOutlook,
+};
+pub use startup::StartError;
+pub use state::{Controller, WallClock};
+use tollgate_engine::Engine;
+use tollgate_model::Instant;
+
+/// Maximum sleep although nothing is due: clocks can be set.
+const MAX_SLEEP: Duration = Duration::from_secs(60);
+
+/// A handle that sends requests to the controller. Clones share the controller.
+#[derive(Clone, Debug)]
+pub struct ControllerHandle(Sender<ControllerRequest>);
+
+impl ControllerHandle {
+    /// Creates a handle without a controller. Its requests come out of the returned receiver.
+    #[cfg(test)]
+    pub(crate) fn detached() -> (Self, Receiver<ControllerRequest>) {
+        let (sender, asks) = channel();
+        (Self(sender), asks)
+    }
+
+    /// Sends a request, which contains the channel for its answer. If the controller has stopped,
+    /// the request is dropped and so its channel is closed.
+    pub fn send(&self, ask: ControllerRequest) {
+        let _ = self.0.send(ask);
+    }
+}
+
+/// Starts the controller's thread.
+///
+/// # Errors
+/// If the engine cannot report its capacity, or the store cannot be written.
+pub fn start<E: Engine + 'static>(
+    mut controller: Controller<E>,
+) -> Result<(ControllerHandle, JoinHandle<()>), StartError> {
+    let (sender, asks) = channel();
+    let wake = sender.clone();
+    controller.on_report(Arc::new(move || {
+        let _ = wake.send(ControllerRequest::EngineReady);
+    }));
+    controller.reconcile()?;
+    let thread = std::thread::Builder::new()
+        .name("controller".to_owned())
+        .spawn(move || run(controller, &asks))
+        .map_err(StartError::Thread)?;
+    Ok((ControllerHandle(sender), thread))
+}
+
+fn run<E: Engine>(mut controller: Controller<E>, asks: &Receiver<ControllerRequest>) {
+    let mut queue = RequestQueue::default();
+    loop {
+        if queue.is_empty() {
+            match asks.recv_timeout(idle_time(&mut controller)) {
+                Ok(ask) => queue.add(ask),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+        for ask in asks.try_iter() {
+            queue.add(ask);
+        }
+        let asked = queue.next_batch();
+        let stop = asked
+            .iter()
+            .any(|ask| matches!(ask, ControllerRequest::Stop));
+        controller.tick(asked);
+        if stop {
+            controller.write_snapshot();
+            return;
+        }
+    }
+}
+
+fn idle_time<E: Engine>(controller: &mut Controller<E>) -> Duration {
+    let now = controller.now();
+    let until = controller.next_wake().map(|at: Instant| at.since(now));
+    let until = until.map(|span| {
+        // The wait is rounded up, as waking early would mean spinning.
+        let micros = u64::try_from(span.as_micros()).unwrap_or(0);
+        Duration::from_micros(micros)
+    });
+    let workers = controller.max_idle();
+    until
+        .into_iter()
+        .chain(workers)
+        .fold(MAX_SLEEP, Duration::min)
+}

@@ -1,0 +1,138 @@
+//! Commits: a decision is stored before its effects are visible.
+
+use std::collections::BTreeMap;
+
+use tollgate_engine::Engine;
+use tollgate_model::Instant;
+use tollgate_service::{CommandResult as Said, RowChange, ServiceCommand, StepOutput};
+use tollgate_store::{CommandBatch, JobProgram, StoreError};
+use tollgate_workers::engine_convert;
+
+use super::response::PendingResponse;
+use super::state::Controller;
+use crate::failpoint::ServiceFailpoint;
+
+/// Programs, by the index of the command that each belongs to.
+pub(super) type CommandPrograms = BTreeMap<usize, JobProgram>;
+
+impl<E: Engine> Controller<E> {
+    /// Saves the state, so that the next start need not replay the commands before it. A failure
+    /// loses nothing and only makes the next start slower.
+    pub fn write_snapshot(&mut self) {
+        // The failpoint comes before the core saves itself, because saving changes its index.
+        let room = self.fallible_failpoint(ServiceFailpoint::SnapshotStarting);
+        match room.and_then(|()| self.store.save(&mut self.core)) {
+            Ok(()) => self.failpoint(ServiceFailpoint::SnapshotWritten),
+            Err(error) => self.log_error(&error),
+        }
+    }
+
+    pub(super) fn execute(
+        &mut self,
+        at: Instant,
+        commands: &[ServiceCommand],
+        programs: CommandPrograms,
+        askers: Vec<PendingResponse>,
+    ) {
+        match self.commit(at, commands, programs) {
+            Ok(step) => {
+                self.failpoint(ServiceFailpoint::Committed);
+                self.respond(&step, askers);
+                self.failpoint(ServiceFailpoint::Responded);
+                self.notify_waiters();
+                self.pending_actions.extend(step.actions);
+                self.mark_reports_stored();
+            }
+            Err(error) => {
+                self.log_error(&error);
+                self.fail_all(&error, askers);
+                if error.is_full() && self.store.release_reserve() {
+                    self.record_ends();
+                }
+            }
+        }
+    }
+
+    /// Decides at `at`, which is not before the last handled instant. A decision that is not stored
+    /// does not hold: on failure the state is recovered from the store.
+    pub(super) fn commit(
+        &mut self,
+        at: Instant,
+        commands: &[ServiceCommand],
+        programs: CommandPrograms,
+    ) -> Result<StepOutput, StoreError> {
+        let step = self.core.step(at, commands);
+        let programs = programs_by_job(commands, &step.results, programs);
+        let batch = CommandBatch {
+            at,
+            commands,
+            changes: &step.changes,
+            programs: &programs,
+        };
+        let room = self.fallible_failpoint(ServiceFailpoint::Decided);
+        if let Err(error) = room.and_then(|()| self.store.commit(&batch)) {
+            let rules = self.core.rules().clone();
+            self.core = self.store.recover(&rules)?;
+            return Err(error);
+        }
+        self.log.publish(self.store.batch(), at, &step.changes);
+        self.count_bytes(&step, &programs);
+        self.log_step(&step.changes);
+        Ok(step)
+    }
+
+    /// Counts the stored bytes of a step's unfinished jobs.
+    fn count_bytes(&mut self, step: &StepOutput, programs: &BTreeMap<u64, JobProgram>) {
+        for (&job, program) in programs {
+            if let Some(user) = self.core.user_of(job) {
+                self.stored.add(job, user, program.bytes());
+            }
+        }
+        for job in step.changes.iter().map(RowChange::job) {
+            if self.core.user_of(job).is_none() {
+                self.stored.remove(job);
+            }
+        }
+    }
+
+    /// Uses the released disk reserve to store the ends of attempts, because the disk is full. No
+    /// job is accepted until the reserve can be restored.
+    fn record_ends(&mut self) {
+        self.disk_full = true;
+        let reports: Vec<ServiceCommand> = self
+            .reports
+            .iter()
+            .map(engine_convert::report_command)
+            .collect();
+        if reports.is_empty() {
+            return;
+        }
+        let at = self.now();
+        match self.commit(at, &reports, CommandPrograms::new()) {
+            Ok(step) => {
+                self.notify_waiters();
+                self.pending_actions.extend(step.actions);
+                self.mark_reports_stored();
+            }
+            Err(error) => self.log_error(&error),
+        }
+    }
+}
+
+/// Returns the programs by the numbers of their jobs.
+fn programs_by_job(
+    commands: &[ServiceCommand],
+    replies: &[Said],
+    mut programs: CommandPrograms,
+) -> BTreeMap<u64, JobProgram> {
+    let answered = commands.iter().zip(replies).enumerate();
+    let taken = answered.filter_map(|(place, (command, reply))| {
+        let job = match (command, reply) {
+            (ServiceCommand::Submit(_), Said::Submitted { job, .. }) => *job,
+            (ServiceCommand::Claim { job }, Said::Done) => *job,
+            (_, _) => return None,
+        };
+        Some((job, programs.remove(&place)?))
+    });
+    taken.collect()
+}

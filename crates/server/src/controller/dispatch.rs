@@ -1,0 +1,262 @@
+//! Commands to the engine, and its reports.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use tollgate_engine::{Engine, EngineError, KillReason, LaunchLimits, LaunchScript, LaunchSpec};
+use tollgate_model::{NodeId, Span};
+use tollgate_service::{EngineAction, TaskAttemptKey};
+use tollgate_store::{JobProgram, StoreError};
+use tollgate_workers::engine_convert;
+use tollgate_workers::pool::LaunchRequest;
+
+use super::state::Controller;
+
+/// Maximum number of array programs kept in the cache.
+const MAX_CACHED_PROGRAMS: usize = 100;
+/// Maximum number of ends left unacknowledged while more reports come in.
+const MAX_UNACKNOWLEDGED: usize = 64;
+/// Maximum delay of an acknowledgement.
+const ACK_DELAY: Span = Span::from_micros(20_000);
+
+/// Interval at which a pending account lookup is checked again.
+const USER_LOOKUP_INTERVAL: Span = Span::from_micros(5_000);
+
+/// The outcome of preparing an attempt's launch.
+enum LaunchOutcome {
+    /// The attempt can be started.
+    Ready(Box<LaunchRequest>),
+    /// The lookup of the user is pending.
+    Pending,
+    /// The attempt has ended.
+    Failed,
+}
+
+impl<E: Engine> Controller<E> {
+    pub(super) fn poll(&mut self) {
+        let now = self.now();
+        let (reports, failed) = self.workers.poll(now);
+        self.reports.extend(reports);
+        if let Some(error) = failed {
+            self.log_error(&error);
+        }
+        // Last, so that the engine's own report on an attempt takes precedence.
+        self.reports.append(&mut self.failed_launches);
+    }
+
+    /// Moves the ends of stored reports to the list for acknowledgement.
+    pub(super) fn mark_reports_stored(&mut self) {
+        let reports = std::mem::take(&mut self.reports).into_iter();
+        let ended = reports.filter(engine_convert::is_end);
+        self.unacknowledged
+            .extend(ended.map(|report| report.attempt));
+    }
+
+    /// Acknowledges the stored ends to the engine. Acknowledging can wait while more ends come in;
+    /// starting queued jobs cannot.
+    pub(super) fn acknowledge(&mut self, more_may_come: bool) {
+        if self.unacknowledged.is_empty() || self.engine_backoff_until.is_some() {
+            return;
+        }
+        if more_may_come && self.unacknowledged.len() < MAX_UNACKNOWLEDGED {
+            self.ack_deadline = Some(self.now() + ACK_DELAY);
+            return;
+        }
+        self.ack_deadline = None;
+        match self.workers.acknowledge(&self.unacknowledged) {
+            Ok(()) => self.unacknowledged.clear(),
+            Err(error) => self.log_error(&error),
+        }
+    }
+
+    /// Sends the pending actions to the engine. On failure the actions stay pending. An attempt
+    /// that no engine could start has ended.
+    pub(super) fn dispatch(&mut self) {
+        let orders = std::mem::take(&mut self.pending_actions);
+        if orders.is_empty() {
+            return;
+        }
+        let mut duties: Vec<LaunchRequest> = Vec::new();
+        let mut shares = BTreeMap::new();
+        let mut kills = Vec::new();
+        // Attempts that cannot be started yet; all their actions wait.
+        let mut later = BTreeSet::new();
+        for order in &orders {
+            match order {
+                EngineAction::Start { attempt, nodes, .. } => {
+                    match self.prepare_launch(*attempt, nodes) {
+                        Ok(LaunchOutcome::Ready(duty)) => duties.push(*duty),
+                        Ok(LaunchOutcome::Failed) => {}
+                        Ok(LaunchOutcome::Pending) => drop(later.insert(*attempt)),
+                        Err(error) => {
+                            // No action is lost, and engines accept an action twice.
+                            self.log_error(&error);
+                            self.pending_actions = orders;
+                            return;
+                        }
+                    }
+                }
+                EngineAction::SetShare { attempt, rate } => {
+                    shares.insert(
+                        engine_convert::engine_key(*attempt),
+                        rate.max(f64::MIN_POSITIVE),
+                    );
+                }
+                EngineAction::Kill { attempt } => kills.push(engine_convert::engine_key(*attempt)),
+            }
+        }
+        let waits = |order: &EngineAction| {
+            let (EngineAction::Start { attempt, .. }
+            | EngineAction::SetShare { attempt, .. }
+            | EngineAction::Kill { attempt }) = order;
+            later.contains(attempt)
+        };
+        for launch in duties.iter_mut().map(|duty| &mut duty.launch) {
+            if let Some(share) = shares.remove(&launch.attempt) {
+                launch.share = share;
+            }
+        }
+        let now = self.now();
+        let shares: Vec<_> = shares.into_iter().collect();
+        let done = run_if(!duties.is_empty(), || self.workers.start(duties, now))
+            .and_then(|()| run_if(!shares.is_empty(), || self.workers.set_shares(&shares)))
+            .and_then(|()| {
+                run_if(!kills.is_empty(), || {
+                    self.workers.kill(&kills, KillReason::Cancelled, now)
+                })
+            });
+        if let Err(error) = done {
+            self.log_error(&error);
+            self.engine_backoff_until = self.retry_at;
+            self.engine_failures += 1;
+            self.pending_actions = orders;
+        } else if !later.is_empty() {
+            self.retry_at = Some(self.now() + USER_LOOKUP_INTERVAL);
+            self.pending_actions = orders.into_iter().filter(waits).collect();
+        }
+    }
+
+    /// Returns the program of a job. The tasks of an array share a program, which is read once.
+    fn program(&mut self, job: u64) -> Result<Option<JobProgram>, StoreError> {
+        if self.core.array(job).is_none() {
+            return self.stored_program(job);
+        }
+        if let Some(program) = self.programs.get(&job) {
+            return Ok(Some(program.clone()));
+        }
+        let core = &self.core;
+        self.programs.retain(|&job, _| core.array(job).is_some());
+        let program = self.stored_program(job)?;
+        if self.programs.len() < MAX_CACHED_PROGRAMS {
+            self.programs
+                .extend(program.clone().map(|program| (job, program)));
+        }
+        Ok(program)
+    }
+
+    /// Returns the program of a job with the text of its script. The text is missing if the stored
+    /// text differs from the submitted one.
+    fn stored_program(&self, job: u64) -> Result<Option<JobProgram>, StoreError> {
+        let Some(mut program) = self.store.program(job)? else {
+            return Ok(None);
+        };
+        if let Some(named) = &mut program.script
+            && let Some(text) = self.store.script(named.sha256())?
+        {
+            let stored = LaunchScript::new(text);
+            if stored.sha256() == named.sha256() {
+                *named = stored;
+            }
+        }
+        Ok(Some(program))
+    }
+
+    /// Ends an attempt without the engine.
+    fn fail_attempt(&mut self, attempt: TaskAttemptKey, step: &str, why: String) -> LaunchOutcome {
+        let now = self.now();
+        let ended =
+            engine_convert::not_started_report(engine_convert::engine_key(attempt), step, why, now);
+        self.failed_launches.push(ended);
+        self.retry_at = Some(now);
+        LaunchOutcome::Failed
+    }
+
+    /// Prepares the launch of an attempt. The outcome is `Never` if the attempt has ended: an
+    /// action that failed at first may have been carried out all the same.
+    fn prepare_launch(
+        &mut self,
+        attempt: TaskAttemptKey,
+        nodes: &[NodeId],
+    ) -> Result<LaunchOutcome, StoreError> {
+        let live = self.core.job(attempt.task());
+        let live = live.filter(|live| live.is_running() && live.attempt == attempt.attempt);
+        let Some(owner) = live.map(|live| live.user) else {
+            return Ok(LaunchOutcome::Failed);
+        };
+        let Some(program) = self.program(attempt.job)? else {
+            return Ok(LaunchOutcome::Failed);
+        };
+        let user = match (self.run_as)(owner) {
+            None => return Ok(LaunchOutcome::Pending),
+            Some(Ok(user)) => user,
+            Some(Err(error)) => return Ok(self.fail_attempt(attempt, "user", error.to_string())),
+        };
+        let script = program.script.as_ref();
+        if script.is_some_and(|script| script.text().is_none()) {
+            let why = "its text is not in the store as it came with the job";
+            return Ok(self.fail_attempt(attempt, "script", why.to_owned()));
+        }
+        let launch = LaunchSpec {
+            attempt: engine_convert::engine_key(attempt),
+            nodes: nodes.to_vec(),
+            argv: program.argv.into_iter().map(OsString::from).collect(),
+            script: program.script,
+            env: os_env(program.env),
+            dir: PathBuf::from(program.dir),
+            output: program.output.map(|name| output_path(&name, attempt)),
+            user,
+            umask: program.umask,
+            limits: LaunchLimits {
+                memory: program.memory,
+                ..self.task_limits
+            },
+            share: 1.0,
+        };
+        Ok(LaunchOutcome::Ready(Box::new(LaunchRequest {
+            owner,
+            launch,
+        })))
+    }
+}
+
+fn run_if(wanted: bool, act: impl FnOnce() -> Result<(), EngineError>) -> Result<(), EngineError> {
+    if wanted { act() } else { Ok(()) }
+}
+
+fn os_env(env: Vec<(String, String)>) -> Vec<(OsString, OsString)> {
+    env.into_iter()
+        .map(|(name, value)| (name.into(), value.into()))
+        .collect()
+}
+
+/// Expands the name of an output file: `%j` is the job's number, `%a` the task's index in it.
+fn output_path(name: &str, attempt: TaskAttemptKey) -> PathBuf {
+    let name = name.replace("%j", &attempt.job.to_string());
+    PathBuf::from(name.replace("%a", &attempt.task.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn output_path_expands_job_and_task_numbers() {
+        let attempt = TaskAttemptKey {
+            job: 12,
+            task: 7,
+            attempt: 2,
+        };
+        assert_eq!(output_path("out-%j-%a", attempt), PathBuf::from("out-12-7"));
+    }
+}

@@ -1,0 +1,152 @@
+//! Log messages of a step: lost attempts, admission decisions, and workers that come and go.
+
+use std::collections::BTreeMap;
+
+use tollgate_engine::Engine;
+use tollgate_gate::WorkerId;
+use tollgate_service::AdmissionState as Admission;
+use tollgate_service::LOCAL_WORKER;
+use tollgate_service::{AttemptExit, AttemptProgress, RejectReason, RowChange, TaskAttemptKey};
+use tollgate_workers::engine_convert;
+use tollgate_workers::{WorkerSnapshot, WorkerState};
+
+use super::state::Controller;
+
+impl<E: Engine> Controller<E> {
+    /// Logs a step's changes, before the pool forgets where its attempts ran.
+    pub(super) fn log_step(&self, changes: &[RowChange]) {
+        let mut lost_with = BTreeMap::new();
+        for change in changes {
+            if let RowChange::WorkerLost { attempt, worker } = change {
+                lost_with.insert(*attempt, *worker);
+            }
+        }
+        for change in changes {
+            match change {
+                RowChange::Submitted {
+                    job,
+                    submission,
+                    answer,
+                } => log_admission(*job, Some(submission.user), &answer.admission),
+                RowChange::Decided { job, answer } => log_admission(*job, None, &answer.admission),
+                RowChange::Rejected { job, reason } => {
+                    tracing::debug!(job, reasons = reason.key(), "job rejected");
+                }
+                RowChange::TasksDropped {
+                    job,
+                    tasks,
+                    reasons: refusals,
+                } if !refusals.is_empty() => {
+                    let reasons = reason_keys(refusals);
+                    tracing::debug!(job, %tasks, reasons, "tasks rejected");
+                }
+                RowChange::AttemptProgressed {
+                    attempt,
+                    progress: fate,
+                } => self.log_progress(*attempt, fate, lost_with.get(attempt)),
+                RowChange::TasksDropped { .. }
+                | RowChange::Accepted { .. }
+                | RowChange::Deferred { .. }
+                | RowChange::DependencyFailed { .. }
+                | RowChange::HeldTasks { .. }
+                | RowChange::TaskEnded { .. }
+                | RowChange::ArrayCounts { .. }
+                | RowChange::Claimed { .. }
+                | RowChange::Expired { .. }
+                | RowChange::Queued { .. }
+                | RowChange::Held { .. }
+                | RowChange::Started { .. }
+                | RowChange::WorkerLost { .. }
+                | RowChange::Booked { .. }
+                | RowChange::JobEnded { .. } => {}
+            }
+        }
+    }
+
+    fn log_progress(
+        &self,
+        key: TaskAttemptKey,
+        fate: &AttemptProgress,
+        lost_with: Option<&WorkerId>,
+    ) {
+        let TaskAttemptKey { job, task, attempt } = key;
+        match fate {
+            AttemptProgress::Lost { .. } => {
+                let worker = self.workers.worker_of(engine_convert::engine_key(key));
+                let worker = lost_with.copied().or(worker);
+                let host = match worker {
+                    None | Some(LOCAL_WORKER) => "this host".to_owned(),
+                    Some(worker) => self.workers.name_of(worker),
+                };
+                let reason = match worker {
+                    _ if lost_with.is_some() => "its worker is gone",
+                    None | Some(LOCAL_WORKER) => "no runner saw its end",
+                    Some(_) => "its worker ended it or did not see its end",
+                };
+                tracing::warn!(job, task, attempt, host, reason, "attempt is lost");
+            }
+            AttemptProgress::Ended {
+                status: AttemptExit::NotStarted { step, reason },
+                ..
+            } => tracing::debug!(job, task, attempt, step, reason, "attempt was not started"),
+            AttemptProgress::Ended { .. } | AttemptProgress::Started { .. } => {}
+        }
+    }
+
+    /// Logs which workers have connected, disconnected or been given up since the last call.
+    pub(super) fn log_workers(&mut self) {
+        for (worker, now) in self.workers.snapshots(self.core.gate()) {
+            let before = self.described.insert(worker, now);
+            if before == Some(now) {
+                continue;
+            }
+            let WorkerSnapshot {
+                state: standing,
+                incarnation,
+                nodes,
+            } = now;
+            let name = || self.workers.name_of(worker);
+            let same = before.is_some_and(|before| before.incarnation == incarnation);
+            match standing {
+                WorkerState::Connected if same => {
+                    tracing::info!(name = name(), incarnation, nodes, "worker is back");
+                }
+                WorkerState::Connected => {
+                    tracing::info!(name = name(), incarnation, nodes, "worker has come");
+                }
+                WorkerState::Disconnected if before.is_none() => {
+                    tracing::info!(name = name(), incarnation, nodes, "worker is expected back");
+                }
+                WorkerState::Disconnected => {
+                    tracing::warn!(
+                        name = name(),
+                        incarnation,
+                        nodes,
+                        "worker is disconnected; its jobs go on until its grace time is over"
+                    );
+                }
+                // The worker was already given up when the service started.
+                WorkerState::Lost if before.is_none() => {}
+                WorkerState::Lost => {
+                    tracing::warn!(name = name(), incarnation, nodes, "worker was given up");
+                }
+            }
+        }
+    }
+}
+
+fn log_admission(job: u64, user: Option<u32>, admission: &Admission) {
+    match admission {
+        Admission::Accepted { .. } => tracing::debug!(job, user, "job accepted"),
+        Admission::Queued => tracing::debug!(job, user, "job queued"),
+        Admission::Deferred => tracing::debug!(job, user, "job deferred"),
+        Admission::Rejected(refusals) => {
+            tracing::debug!(job, user, reasons = reason_keys(refusals), "job rejected");
+        }
+    }
+}
+
+fn reason_keys(refusals: &[RejectReason]) -> String {
+    let keys: Vec<&str> = refusals.iter().map(RejectReason::key).collect();
+    keys.join(",")
+}

@@ -1,0 +1,133 @@
+//! Queries, which change nothing.
+
+use tollgate_engine::Engine;
+use tollgate_model::NodeId;
+use tollgate_policy::JobPhase;
+use tollgate_service::TaskKey;
+use tollgate_workers::WorkerState;
+
+use super::deadline;
+use super::request::{ClusterInfo, ControllerRequest, RequestError, StatusSnapshot, TaskOutlook};
+use super::state::Controller;
+
+impl<E: Engine> Controller<E> {
+    pub(super) fn query(&mut self, ask: ControllerRequest) {
+        match ask {
+            ControllerRequest::Quote {
+                mut submission,
+                due,
+                reply,
+            } => {
+                let at = self.now();
+                let settled = deadline::resolve_deadline(&mut submission, due, at);
+                let _ = reply.send(settled.map(|()| self.core.quote(at, &submission)));
+            }
+            ControllerRequest::Ping { reply } => drop(reply.send(Ok(()))),
+            ControllerRequest::Status { reply } => {
+                let census = self.status();
+                let _ = reply.send(Ok(census));
+            }
+            ControllerRequest::Nodes { reply } => {
+                let site = self.cluster_info();
+                let _ = reply.send(site);
+            }
+            ControllerRequest::Explain { task, reply } => {
+                let story = self.outlook(task);
+                let _ = reply.send(Ok(story));
+            }
+            ControllerRequest::Wait {
+                job,
+                task,
+                reply,
+                decided,
+            } => self.add_waiter(job, task, reply, decided),
+            ControllerRequest::Submit { .. }
+            | ControllerRequest::Reserve { .. }
+            | ControllerRequest::Claim { .. }
+            | ControllerRequest::Command { .. }
+            | ControllerRequest::Worker { .. }
+            | ControllerRequest::EngineReady
+            | ControllerRequest::Stop => {}
+        }
+    }
+
+    fn status(&mut self) -> StatusSnapshot {
+        let now = self.now();
+        let shadow = self.core.comparison(now);
+        let view = self.core.gate().view(now);
+        let count = |phase| view.jobs().filter(|(_, job)| job.phase == phase).count() as u64;
+        let nodes = (0..view.n_nodes()).filter(|&node| view.is_up(NodeId(node)));
+        let (mut queued, mut held) = (count(JobPhase::Queued), count(JobPhase::Held));
+        // Adds the tasks that are not yet materialised.
+        for (_, array) in self.core.arrays() {
+            let (queue, back) = array.n_pending_and_held();
+            queued += queue;
+            held += back;
+        }
+        let (waiting, by_user) = self.core.n_waiting();
+        let sites = self.workers.worker_infos(self.core.gate());
+        let standing = |at| sites.iter().filter(|site| site.state == at).count() as u32;
+        StatusSnapshot {
+            now,
+            nodes: nodes.count() as u32,
+            idle: view.n_idle(),
+            queued: (queued + (waiting - by_user) as u64) as u32,
+            held: (held + by_user as u64) as u32,
+            running: count(JobPhase::Running) as u32,
+            workers: standing(WorkerState::Connected),
+            workers_disconnected: standing(WorkerState::Disconnected),
+            commits: self.store.batch().unsigned_abs(),
+            engine_failures: self.engine_failures,
+            shadow,
+        }
+    }
+
+    fn cluster_info(&mut self) -> Result<ClusterInfo, RequestError> {
+        let capacity = self.workers.capacity();
+        let capacity = capacity.map_err(|error| RequestError::Engine(error.to_string()))?;
+        let view = self.core.gate().view(self.core.now());
+        let tasks = |node: NodeId| view.node(node).tasks().len() as u32;
+        let nodes = (0..view.n_nodes()).map(NodeId);
+        let nodes = nodes.map(|node| view.is_up(node).then(|| tasks(node)));
+        Ok(ClusterInfo {
+            capacity,
+            nodes: nodes.collect(),
+            workers: self.workers.worker_infos(self.core.gate()),
+        })
+    }
+
+    fn outlook(&mut self, task: TaskKey) -> Option<TaskOutlook> {
+        let now = self.now();
+        let view = self.core.gate().view(now);
+        let mut story = TaskOutlook {
+            now,
+            queued_ahead: 0,
+            idle: view.n_idle(),
+            reserved: None,
+            prediction: None,
+            dependencies: Vec::new(),
+        };
+        if let Some(waiting) = self.core.deferred_job(task.job) {
+            story.dependencies = waiting
+                .dependencies()
+                .iter()
+                .map(|earlier| earlier.job)
+                .collect();
+            return Some(story);
+        }
+        let queued = view.jobs();
+        let queued = queued.filter(|(_, other)| other.phase == JobPhase::Queued);
+        let Some(live) = self.core.job(task) else {
+            let array = self.core.array(task.job);
+            array.filter(|array| array.is_pending(task.task))?;
+            story.queued_ahead = queued.count() as u32;
+            return Some(story);
+        };
+        let this = view.job(live.slot);
+        let ahead = queued.filter(|(_, other)| other.sequence < this.sequence);
+        story.queued_ahead = ahead.count() as u32;
+        story.reserved = this.planned.filter(|_| this.phase == JobPhase::Queued);
+        story.prediction = self.core.predict(now, task);
+        Some(story)
+    }
+}

@@ -1,0 +1,260 @@
+//! Requests to the controller, and their responses.
+
+use tokio::sync::oneshot;
+use tollgate_engine::EngineCapacity;
+use tollgate_model::Instant;
+use tollgate_service::{
+    CommandError, JobPrediction, PolicyComparison, ServiceCommand, Submission, SubmitOutcome,
+    TaskKey,
+};
+use tollgate_store::{JobProgram, StoreError};
+use tollgate_workers::ConnectionEvent;
+
+/// The channel for a response. The receiver may be gone already.
+pub type Responder<T> = oneshot::Sender<Result<T, RequestError>>;
+
+/// A request to the controller.
+#[derive(Debug)]
+pub enum ControllerRequest {
+    /// Submits a job.
+    Submit {
+        /// The job's properties that the decision depends on.
+        submission: Submission,
+        /// The deadline as an instant, if the user gave one. The relative deadline then follows
+        /// from it by the clock that the decision uses.
+        due: Option<Instant>,
+        /// The job's program.
+        program: Box<JobProgram>,
+        /// Receives the job's number and the outcome.
+        reply: Responder<SubmittedJob>,
+    },
+    /// Claims a reserved quote.
+    Claim {
+        /// The user that the quote must belong to.
+        user: u32,
+        /// The number of the quote.
+        job: u64,
+        /// The job's program.
+        program: Box<JobProgram>,
+        /// Receives a confirmation that the quote is now a job.
+        reply: Responder<()>,
+    },
+    /// Asks for a quote with a reservation.
+    Reserve {
+        /// The job's properties that the decision depends on, with the duration of the reservation.
+        submission: Submission,
+        /// The deadline as an instant, as for a submitted job.
+        due: Option<Instant>,
+        /// Receives the outcome, and the quote's number if it is reserved.
+        reply: Responder<(Option<u64>, SubmitOutcome)>,
+    },
+    /// Asks for a quote without a reservation.
+    Quote {
+        /// The job's properties that the decision depends on.
+        submission: Submission,
+        /// The deadline as an instant, as for a submitted job.
+        due: Option<Instant>,
+        /// Receives the outcome that the job would get.
+        reply: Responder<SubmitOutcome>,
+    },
+    /// Cancels, holds or releases a job for a user.
+    Command {
+        /// The user that the job must belong to; None for an operator.
+        user: Option<u32>,
+        /// The command.
+        command: ServiceCommand,
+        /// Receives a confirmation.
+        reply: Responder<()>,
+    },
+    /// Checks that the controller is alive.
+    Ping {
+        /// Receives a confirmation.
+        reply: Responder<()>,
+    },
+    /// Asks for the state of the service.
+    Status {
+        /// Receives the state.
+        reply: Responder<StatusSnapshot>,
+    },
+    /// Asks for the cluster's capacity.
+    Nodes {
+        /// Receives the capacity.
+        reply: Responder<ClusterInfo>,
+    },
+    /// Asks for the outlook of an unfinished job.
+    Explain {
+        /// The task; for an array, one of its tasks.
+        task: TaskKey,
+        /// Receives the outlook; None if the task has finished or does not exist.
+        reply: Responder<Option<TaskOutlook>>,
+    },
+    /// Waits until a job has finished or, with `decided`, is admitted or rejected.
+    Wait {
+        /// The number of the job.
+        job: u64,
+        /// The task to wait for, if only one task of an array matters.
+        task: Option<u32>,
+        /// Receives a confirmation: at once if the condition holds already or there is no such job.
+        reply: Responder<()>,
+        /// Whether an admission or a rejection ends the wait.
+        decided: bool,
+    },
+    /// Passes an event on a worker's connection.
+    Worker {
+        /// The event.
+        event: ConnectionEvent,
+        /// Receives false if the connection is to be closed.
+        reply: oneshot::Sender<bool>,
+    },
+    /// Wakes the controller: the engine may have new reports.
+    EngineReady,
+    /// Stops the controller.
+    Stop,
+}
+
+impl ControllerRequest {
+    /// Returns the submission, if the request submits a job or a quote.
+    pub(super) fn submission(&self) -> Option<&Submission> {
+        match self {
+            Self::Submit { submission, .. } | Self::Reserve { submission, .. } => Some(submission),
+            Self::Claim { .. }
+            | Self::Quote { .. }
+            | Self::Command { .. }
+            | Self::Ping { .. }
+            | Self::Status { .. }
+            | Self::Nodes { .. }
+            | Self::Explain { .. }
+            | Self::Wait { .. }
+            | Self::Worker { .. }
+            | Self::EngineReady
+            | Self::Stop => None,
+        }
+    }
+
+    /// Fails a pending submission with `failed`.
+    pub(super) fn fail(self, failed: RequestError) {
+        match self {
+            Self::Submit { reply, .. } => drop(reply.send(Err(failed))),
+            Self::Reserve { reply, .. } => drop(reply.send(Err(failed))),
+            Self::Claim { reply, .. } => drop(reply.send(Err(failed))),
+            Self::Quote { .. }
+            | Self::Command { .. }
+            | Self::Ping { .. }
+            | Self::Status { .. }
+            | Self::Nodes { .. }
+            | Self::Explain { .. }
+            | Self::Wait { .. }
+            | Self::Worker { .. }
+            | Self::EngineReady
+            | Self::Stop => {}
+        }
+    }
+}
+
+/// The response to a submission.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SubmittedJob {
+    /// The number of the job.
+    pub job: u64,
+    /// The outcome of the submission.
+    pub answer: SubmitOutcome,
+}
+
+/// The state of the service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StatusSnapshot {
+    /// The instant of this state.
+    pub now: Instant,
+    /// Nodes that are up.
+    pub nodes: u32,
+    /// Nodes that are up and run nothing.
+    pub idle: u32,
+    /// Tasks that wait in the queue.
+    pub queued: u32,
+    /// Tasks that are held by their user.
+    pub held: u32,
+    /// Tasks that run.
+    pub running: u32,
+    /// Workers that are connected.
+    pub workers: u32,
+    /// Workers that are disconnected, within their grace period.
+    pub workers_disconnected: u32,
+    /// Batches that were committed since the store was created.
+    pub commits: u64,
+    /// The number of times the engine could not carry out a command since the service was started.
+    pub engine_failures: u64,
+    /// The comparison of the shadow policy with the real one, if a shadow policy is configured.
+    pub shadow: Option<PolicyComparison>,
+}
+
+/// The capacity of the cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClusterInfo {
+    /// The capacity that the engine enforces.
+    pub capacity: EngineCapacity,
+    /// The number of tasks on each node, by node number; None if the node is down.
+    pub nodes: Vec<Option<u32>>,
+    /// The workers on other hosts, with their ranges of these nodes.
+    pub workers: Vec<tollgate_workers::WorkerInfo>,
+}
+
+/// The state of an unfinished task, with its prediction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskOutlook {
+    /// The instant of this state.
+    pub now: Instant,
+    /// The number of waiting tasks ahead of this one, without tasks that are not yet materialised.
+    pub queued_ahead: u32,
+    /// Idle processors.
+    pub idle: u32,
+    /// The instant for which processors are reserved for the task.
+    pub reserved: Option<Instant>,
+    /// The predicted start and end, with their uncertainty.
+    pub prediction: Option<JobPrediction>,
+    /// Jobs that the task depends on.
+    pub dependencies: Vec<u64>,
+}
+
+/// The reason for failing a request.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RequestError {
+    /// The command changes nothing.
+    #[error(transparent)]
+    Ignored(#[from] CommandError),
+    /// The disk is full.
+    #[error("the disk of the service is full: no new jobs until there is room")]
+    DiskFull,
+    /// The engine does not answer.
+    #[error("the engine does not answer: {0}")]
+    Engine(String),
+    /// The user has reached the job limit, given here.
+    #[error("job limit reached: a user may have {0} unfinished jobs (each array task counts)")]
+    JobLimit(u32),
+    /// The deadline is past or too far away. Contains the present instant.
+    #[error("deadline_at: expected an instant that is still to come")]
+    DeadlinePassed(Instant),
+    /// The user has reached the limit of stored bytes, given here.
+    #[error(
+        "expected at most {0} bytes of commands, environments and scripts of one user's jobs that \
+         are not over"
+    )]
+    StorageLimit(u64),
+    /// The user has no job of this number to start after.
+    #[error("after: no such job: {0}")]
+    UnknownDependency(u64),
+    /// The job to start after has ended without success.
+    #[error("after: job {0} did not end with exit code 0, so this job would never start")]
+    DependencyFailed(u64),
+    /// The decision could not be stored, so it does not hold.
+    #[error("the service cannot write to its store: {0}")]
+    Store(String),
+}
+
+impl From<&StoreError> for RequestError {
+    fn from(error: &StoreError) -> Self {
+        if error.is_full() {
+            return Self::DiskFull;
+        }
+        Self::Store(error.to_string())
+    }
+}

@@ -1,0 +1,124 @@
+//! Responses to requests, and notifications of waiters.
+
+use tollgate_engine::Engine;
+use tollgate_service::{CommandResult as Said, StepOutput, SubmitOutcome};
+use tollgate_store::StoreError;
+
+use super::request::{RequestError, Responder, SubmittedJob};
+use super::state::Controller;
+
+/// The response that a command gets once its step is committed.
+pub(super) enum PendingResponse {
+    Submit(Responder<SubmittedJob>),
+    Reserve(Responder<(Option<u64>, SubmitOutcome)>),
+    Command(Responder<()>),
+    Internal,
+}
+
+/// A request that waits for a job.
+#[derive(Debug)]
+pub(super) struct JobWaiter {
+    /// The task to wait for, if only one task of an array matters.
+    task: Option<u32>,
+    reply: Responder<()>,
+    decided: bool,
+}
+
+impl<E: Engine> Controller<E> {
+    pub(super) fn respond(&mut self, step: &StepOutput, askers: Vec<PendingResponse>) {
+        for (asker, reply) in askers.into_iter().zip(&step.results) {
+            match (asker, reply) {
+                (PendingResponse::Submit(to), Said::Submitted { job, answer }) => {
+                    let (job, answer) = (*job, answer.clone());
+                    let _ = to.send(Ok(SubmittedJob { job, answer }));
+                }
+                (PendingResponse::Reserve(to), Said::Submitted { job, answer }) => {
+                    let job = answer.reserved_until.map(|_| *job);
+                    let _ = to.send(Ok((job, answer.clone())));
+                }
+                (PendingResponse::Reserve(to), Said::NotReserved { answer }) => {
+                    let _ = to.send(Ok((None, answer.clone())));
+                }
+                (PendingResponse::Command(to), Said::Done) => drop(to.send(Ok(()))),
+                (PendingResponse::Command(to), Said::Ignored(ignored)) => {
+                    let _ = to.send(Err(RequestError::Ignored(*ignored)));
+                }
+                (PendingResponse::Internal, _) => {}
+                (
+                    PendingResponse::Submit(_),
+                    Said::Done | Said::Ignored(_) | Said::NotReserved { .. },
+                )
+                | (PendingResponse::Reserve(_), Said::Done | Said::Ignored(_))
+                | (
+                    PendingResponse::Command(_),
+                    Said::Submitted { .. } | Said::NotReserved { .. },
+                ) => {
+                    unreachable!("a reply that does not fit its command: {reply:?}")
+                }
+            }
+        }
+    }
+
+    pub(super) fn fail_all(&mut self, error: &StoreError, askers: Vec<PendingResponse>) {
+        for asker in askers {
+            let failed = RequestError::from(error);
+            match asker {
+                PendingResponse::Submit(to) => drop(to.send(Err(failed))),
+                PendingResponse::Reserve(to) => drop(to.send(Err(failed))),
+                PendingResponse::Command(to) => drop(to.send(Err(failed))),
+                PendingResponse::Internal => {}
+            }
+        }
+    }
+
+    /// Notifies the waiters whose condition now holds.
+    pub(super) fn notify_waiters(&mut self) {
+        let mut waiting = std::mem::take(&mut self.waiters);
+        waiting.retain(|&job, waiters| {
+            let over = |waiter: &mut JobWaiter| self.wait_is_over(job, waiter.task, waiter.decided);
+            for waiter in waiters.extract_if(.., over) {
+                let _ = waiter.reply.send(Ok(()));
+            }
+            !waiters.is_empty()
+        });
+        self.waiters = waiting;
+    }
+
+    pub(super) fn add_waiter(
+        &mut self,
+        job: u64,
+        task: Option<u32>,
+        reply: Responder<()>,
+        decided: bool,
+    ) {
+        if self.wait_is_over(job, task, decided) {
+            let _ = reply.send(Ok(()));
+            return;
+        }
+        let waiters = self.waiters.entry(job).or_default();
+        waiters.retain(|waiter| !waiter.reply.is_closed());
+        waiters.push(JobWaiter {
+            task,
+            reply,
+            decided,
+        });
+    }
+
+    /// Returns whether a job, or one of its tasks, has finished or, with `decided`, is at least
+    /// admitted or rejected.
+    fn wait_is_over(&self, job: u64, task: Option<u32>, decided: bool) -> bool {
+        if self.core.deferred_job(job).is_some() {
+            return false;
+        }
+        let tasks = self.core.tasks_of(job);
+        let mut tasks = tasks.filter(|(key, _)| task.is_none_or(|task| key.task == task));
+        let array = self.core.array(job);
+        let sleeps = array.is_some_and(|array| match task {
+            Some(task) => array.is_pending(task),
+            None => array.n_pending() > 0,
+        });
+        let view = self.core.gate().view(self.core.now());
+        let goes_on = |slot| !decided || view.job(slot).accepted.is_none();
+        !sleeps && !tasks.any(|(_, live)| goes_on(live.slot))
+    }
+}

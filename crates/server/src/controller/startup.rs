@@ -1,0 +1,148 @@
+//! Startup: a service continues from the state that the last one stored.
+
+use std::collections::BTreeSet;
+use std::io;
+
+use tollgate_engine::{Engine, EngineError};
+use tollgate_gate::WorkerId;
+use tollgate_model::{NodeId, NodeRange};
+use tollgate_service::LOCAL_WORKER;
+use tollgate_service::{AttemptProgress, EngineAction, ServiceCommand, TaskAttemptKey};
+use tollgate_store::StoreError;
+use tollgate_workers::engine_convert;
+
+use super::commit::CommandPrograms;
+use super::state::Controller;
+
+/// An error that keeps the controller from starting.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The store cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The engine cannot be used.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The thread cannot be started.
+    #[error("no thread can be started: {0}")]
+    Thread(io::Error),
+}
+
+impl<E: Engine> Controller<E> {
+    /// Reconciles gate and engine: offers this host's nodes, starts the attempts that the engine
+    /// lacks, and ends the engine's attempts that the gate does not want.
+    ///
+    /// # Errors
+    /// If the engine cannot be asked, or the store cannot be written.
+    pub fn reconcile(&mut self) -> Result<(), StartError> {
+        let capacity = self.workers.capacity()?;
+        let nodes = capacity.nodes;
+        let memory = capacity.node_memory();
+        let known = self.core.gate().worker(LOCAL_WORKER);
+        // A change of memory alone is no reason to evict tasks from the nodes.
+        let idle = self.core.running_actions().is_empty();
+        let view = self.core.gate().view(self.core.now());
+        let told = |range: NodeRange| view.node(NodeId(range.first)).memory();
+        let is_other = |range: NodeRange| range.len != nodes || idle && told(range) != memory;
+        let mut commands = Vec::new();
+        if let Some(life) = known.filter(|life| life.up && is_other(life.nodes)) {
+            let epoch = life.number;
+            commands.push(ServiceCommand::WorkerLost {
+                worker: LOCAL_WORKER,
+                incarnation: epoch,
+            });
+        }
+        if known.is_none_or(|life| !life.up || is_other(life.nodes)) {
+            commands.push(ServiceCommand::WorkerUp {
+                worker: LOCAL_WORKER,
+                incarnation: known.map_or(1, |life| life.number + 1),
+                nodes,
+                memory,
+            });
+        }
+        if !commands.is_empty() {
+            let at = self.now();
+            let step = self.commit(at, &commands, CommandPrograms::new())?;
+            self.pending_actions.extend(step.actions);
+        }
+        self.disk_full = !self.store.keep_reserve();
+        // Workers have their grace period from now on, and their attempts are assumed to run on
+        // them.
+        self.workers.sync_with_gate(self.core.gate());
+        for order in self.core.running_actions() {
+            if let EngineAction::Start { attempt, nodes, .. } = order {
+                let (worker, _) = self.workers.locate(&nodes);
+                self.workers
+                    .assign(engine_convert::engine_key(attempt), worker);
+            }
+        }
+        let running = self.workers.running_locally()?;
+        self.workers.reconcile_running(LOCAL_WORKER, &running);
+        self.resync_worker(LOCAL_WORKER, &running);
+        self.dispatch();
+        Ok(())
+    }
+
+    /// Reports every attempt as lost that runs according to a store restored from a backup. Returns
+    /// the number of these attempts. Must be called before [`Controller::reconcile`].
+    ///
+    /// # Errors
+    /// If the store cannot be written.
+    pub fn lose_running_attempts(&mut self) -> Result<usize, StoreError> {
+        let at = self.now();
+        let running = self.core.running_actions().into_iter();
+        let lost: Vec<ServiceCommand> = running
+            .filter_map(|order| match order {
+                EngineAction::Start { attempt, .. } => Some(ServiceCommand::Report {
+                    attempt,
+                    progress: AttemptProgress::Lost { at },
+                }),
+                EngineAction::SetShare { .. } | EngineAction::Kill { .. } => None,
+            })
+            .collect();
+        if !lost.is_empty() {
+            // `begin` starts the next attempts, together with all others that have to run.
+            self.commit(at, &lost, CommandPrograms::new())?;
+        }
+        Ok(lost.len())
+    }
+
+    /// Brings a worker up to date: restarts wanted attempts that it does not run, ends unwanted
+    /// ones, and repeats the standing orders for the others.
+    pub(super) fn resync_worker(
+        &mut self,
+        worker: WorkerId,
+        running: &BTreeSet<tollgate_engine::AttemptKey>,
+    ) {
+        let is_there = |nodes: &[NodeId]| self.workers.locate(nodes).0 == worker;
+        let runs =
+            |attempt: &TaskAttemptKey| running.contains(&engine_convert::engine_key(*attempt));
+        let mut wanted = BTreeSet::new();
+        let mut orders = Vec::new();
+        for order in self.core.running_actions() {
+            let EngineAction::Start { attempt, nodes, .. } = &order else {
+                continue;
+            };
+            if is_there(nodes) {
+                wanted.insert(*attempt);
+                // A running attempt goes on, even if its user has no account any more.
+                orders.extend(Some(order.clone()).filter(|_| !runs(attempt)));
+            }
+        }
+        let is_wanted = |attempt| wanted.contains(&engine_convert::from_engine_key(attempt));
+        self.workers.drop_unconfirmed(worker, is_wanted);
+        let standing = self.core.resync_actions().into_iter();
+        orders.extend(standing.filter(|order| match order {
+            EngineAction::SetShare { attempt, .. } | EngineAction::Kill { attempt } => {
+                wanted.contains(attempt)
+            }
+            EngineAction::Start { .. } => false,
+        }));
+        let strays = running
+            .iter()
+            .map(|attempt| engine_convert::from_engine_key(*attempt));
+        let strays = strays.filter(|attempt| !wanted.contains(attempt));
+        orders.extend(strays.map(|attempt| EngineAction::Kill { attempt }));
+        self.pending_actions.extend(orders);
+    }
+}

@@ -1,0 +1,192 @@
+//! The controller's state: the gate, the store and the engine.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tollgate_engine::{AttemptReport, Engine, LaunchLimits, WakeCallback};
+use tollgate_gate::WorkerId;
+use tollgate_model::{Instant, Span};
+use tollgate_service::{AdmissionRules, Core, EngineAction};
+use tollgate_store::{JobProgram, Store, StoreError};
+use tollgate_workers::{MonotonicClock, WorkerPool, WorkerPoolConfig, WorkerSnapshot};
+
+use super::response::JobWaiter;
+use super::storage_quota::StorageQuota;
+use crate::events::EventLog;
+use crate::failpoint::{self, FaultInjector, ServiceFailpoint};
+use crate::os_users::{self, RunAsResolver};
+
+/// Wait before a failed action is tried again.
+const RETRY_DELAY: Span = Span::from_secs(1);
+
+/// Returns the wall-clock time. If the clock goes back, the controller's time stands still.
+pub type WallClock = Box<dyn FnMut() -> Instant + Send>;
+
+/// The controller, which owns the gate, the store and the engine.
+pub struct Controller<E> {
+    pub(super) core: Core,
+    pub(super) store: Store,
+    pub(super) workers: WorkerPool<E>,
+    pub(super) clock: WallClock,
+    /// Requests that wait for a job to finish or for its admission decision.
+    pub(super) waiters: BTreeMap<u64, Vec<JobWaiter>>,
+    /// Reports of the engine that are not yet stored.
+    pub(super) reports: Vec<AttemptReport>,
+    /// Attempts with stored ends, which the engine may forget.
+    pub(super) unacknowledged: Vec<tollgate_engine::AttemptKey>,
+    /// Latest time to acknowledge them to the engine.
+    pub(super) ack_deadline: Option<Instant>,
+    /// The programs of arrays.
+    pub(super) programs: BTreeMap<u64, JobProgram>,
+    /// Reports of attempts that cannot run as their user, and end without the engine.
+    pub(super) failed_launches: Vec<AttemptReport>,
+    pub(super) run_as: RunAsResolver,
+    /// Maximum number of unfinished jobs of one user.
+    pub(super) max_jobs: u32,
+    /// Each user's stored bytes of unfinished jobs, with their maximum.
+    pub(super) stored: StorageQuota,
+    /// The limits of a task, unless its job sets others.
+    pub(super) task_limits: LaunchLimits,
+    /// Actions that the engine has not yet carried out.
+    pub(super) pending_actions: Vec<EngineAction>,
+    /// When to retry a failed action.
+    pub(super) retry_at: Option<Instant>,
+    /// Until when an unreachable engine is left alone.
+    pub(super) engine_backoff_until: Option<Instant>,
+    /// The disk is full: no new jobs are accepted until there is space for the reserve again.
+    pub(super) disk_full: bool,
+    pub(super) faults: FaultInjector,
+    pub(super) log: EventLog,
+    /// The workers as the log last described them.
+    pub(super) described: BTreeMap<WorkerId, WorkerSnapshot>,
+    /// The number of times the engine could not carry out a command.
+    pub(super) engine_failures: u64,
+}
+
+impl<E: Engine> Controller<E> {
+    /// Creates a controller that continues from the state of the store.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn new(
+        mut store: Store,
+        engine: E,
+        rules: &AdmissionRules,
+        clock: WallClock,
+    ) -> Result<Self, StoreError> {
+        let core = store.recover(rules)?;
+        let log = EventLog::after_batch(store.batch());
+        let stored = store.stored_bytes()?;
+        Ok(Self {
+            core,
+            store,
+            workers: WorkerPool::new(engine),
+            clock,
+            waiters: BTreeMap::new(),
+            reports: Vec::new(),
+            unacknowledged: Vec::new(),
+            ack_deadline: None,
+            programs: BTreeMap::new(),
+            failed_launches: Vec::new(),
+            run_as: Box::new(|user| Some(os_users::own_user(user))),
+            max_jobs: u32::MAX,
+            stored: StorageQuota::new(stored),
+            task_limits: LaunchLimits::default(),
+            pending_actions: Vec::new(),
+            retry_at: None,
+            engine_backoff_until: None,
+            disk_full: false,
+            faults: failpoint::from_environment(),
+            log,
+            described: BTreeMap::new(),
+            engine_failures: 0,
+        })
+    }
+
+    /// Runs jobs as the users that `set_run_as` returns. Without this call, only jobs of the service's
+    /// own user run.
+    pub fn set_run_as(&mut self, run_as: RunAsResolver) {
+        self.run_as = run_as;
+    }
+
+    /// Limits each user's number of unfinished jobs. Without this call there is no limit.
+    pub fn limit_jobs(&mut self, most: u32) {
+        self.max_jobs = most;
+    }
+
+    /// Limits each user's stored bytes of unfinished jobs: commands, environments and scripts.
+    /// Without this call there is no limit.
+    pub fn limit_stored_bytes(&mut self, most: u64) {
+        self.stored.set_max(most);
+    }
+
+    /// Sets the limits of a task, unless its job sets others. Without this call there is no limit.
+    pub fn limit_tasks(&mut self, limits: LaunchLimits) {
+        self.task_limits = limits;
+    }
+
+    /// Accepts workers from now on. Without this call, only this host runs jobs. `ticks` measures
+    /// how long workers are away. Must be called before [`Controller::reconcile`].
+    ///
+    /// # Errors
+    /// If the registry of workers cannot be read.
+    pub fn accept_workers(
+        &mut self,
+        house: WorkerPoolConfig,
+        ticks: MonotonicClock,
+    ) -> std::io::Result<()> {
+        self.workers.accept_workers(house, ticks)
+    }
+
+    /// Calls `saboteur` at each failpoint of a tick from now on.
+    pub fn inject_faults(&mut self, saboteur: FaultInjector) {
+        self.faults = saboteur;
+    }
+
+    /// Returns the log of the events of jobs from now on.
+    pub fn log(&self) -> EventLog {
+        self.log.clone()
+    }
+
+    /// Returns the state for queries.
+    pub fn core(&self) -> &Core {
+        &self.core
+    }
+
+    /// Returns the current instant, which is never before the last handled one.
+    pub fn now(&mut self) -> Instant {
+        (self.clock)().max(self.core.now())
+    }
+
+    /// Returns the latest time of the next turn if no request comes.
+    pub fn next_wake(&self) -> Option<Instant> {
+        let own = self.retry_at.into_iter().chain(self.ack_deadline);
+        self.core.next_wake().into_iter().chain(own).min()
+    }
+
+    /// Returns the time until the next action on workers.
+    pub fn max_idle(&mut self) -> Option<Duration> {
+        self.workers.max_idle()
+    }
+
+    pub(super) fn on_report(&mut self, wake: WakeCallback) {
+        self.workers.on_report(wake);
+    }
+
+    pub(super) fn failpoint(&mut self, moment: ServiceFailpoint) {
+        // Nothing is written at these failpoints, so an injected disk error has no effect.
+        let _ = (self.faults)(moment);
+    }
+
+    pub(super) fn fallible_failpoint(
+        &mut self,
+        moment: ServiceFailpoint,
+    ) -> Result<(), StoreError> {
+        (self.faults)(moment).map_err(|error| self.store.failed(error))
+    }
+
+    pub(super) fn log_error(&mut self, error: &dyn std::fmt::Display) {
+        tracing::error!("{error}");
+        self.retry_at = Some(self.now() + RETRY_DELAY);
+    }
+}

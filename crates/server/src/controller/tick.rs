@@ -1,0 +1,256 @@
+//! One tick of the controller: all requests since the last tick.
+
+use tollgate_engine::Engine;
+use tollgate_model::Instant;
+use tollgate_service::{DependencyCondition, ServiceCommand, Submission};
+use tollgate_workers::engine_convert;
+
+use super::commit::CommandPrograms;
+use super::deadline;
+use super::quota::UserQuota;
+use super::request::{ControllerRequest, RequestError};
+use super::response::PendingResponse;
+use super::state::Controller;
+use crate::failpoint::ServiceFailpoint;
+
+/// Approximate maximum number of batches that a recovery replays.
+const MAX_BATCHES_PER_SNAPSHOT: u32 = 2_000;
+
+/// The input of a tick.
+struct TickInput {
+    commands: Vec<ServiceCommand>,
+    /// One response for each command.
+    responses: Vec<PendingResponse>,
+    programs: CommandPrograms,
+    /// Queries, answered after all commands.
+    queries: Vec<ControllerRequest>,
+    quota: UserQuota,
+}
+
+impl<E: Engine> Controller<E> {
+    /// Handles the requests, commits their consequences, and then answers and acts.
+    pub fn tick(&mut self, asks: Vec<ControllerRequest>) {
+        let now = self.now();
+        self.retry_at = self.retry_at.filter(|&at| at > now);
+        self.engine_backoff_until = self.engine_backoff_until.filter(|&at| at > now);
+        let asks = self.handle_worker_events(asks);
+        self.poll();
+        self.disk_full = self.disk_full && !self.store.keep_reserve();
+        let reported = !self.reports.is_empty();
+        self.stored.begin_tick();
+        let mut intake = TickInput {
+            commands: self
+                .reports
+                .iter()
+                .map(engine_convert::report_command)
+                .collect(),
+            responses: self
+                .reports
+                .iter()
+                .map(|_| PendingResponse::Internal)
+                .collect(),
+            programs: CommandPrograms::new(),
+            queries: Vec::new(),
+            quota: self.user_quota(&asks),
+        };
+        for command in self.workers.membership_changes(self.core.gate()) {
+            intake.add(command, PendingResponse::Internal);
+        }
+        if self.core.next_wake().is_some_and(|at| at <= now) {
+            intake.add(ServiceCommand::Tick, PendingResponse::Internal);
+        }
+        // The time left until a deadline is counted from the instant of the decision.
+        let at = self.now();
+        for ask in asks {
+            self.accept(ask, at, &mut intake);
+        }
+        if !intake.commands.is_empty() {
+            self.execute(at, &intake.commands, intake.programs, intake.responses);
+        }
+        for (worker, running) in self.workers.sync_with_gate(self.core.gate()) {
+            self.resync_worker(worker, &running);
+        }
+        self.log_workers();
+        if self.engine_backoff_until.is_none() {
+            self.dispatch();
+            self.failpoint(ServiceFailpoint::Dispatched);
+        }
+        self.acknowledge(reported);
+        self.failpoint(ServiceFailpoint::Acknowledged);
+        for ask in intake.queries {
+            self.query(ask);
+        }
+        if self.store.since_snapshot() >= MAX_BATCHES_PER_SNAPSHOT {
+            self.write_snapshot();
+        }
+    }
+
+    /// Handles the workers' events first, because this turn uses their news. Returns the other
+    /// requests.
+    fn handle_worker_events(&mut self, asks: Vec<ControllerRequest>) -> Vec<ControllerRequest> {
+        let mut others = Vec::new();
+        for ask in asks {
+            if let ControllerRequest::Worker {
+                event: heard,
+                reply,
+            } = ask
+            {
+                let _ = reply.send(self.workers.on_connection_event(heard));
+            } else {
+                others.push(ask);
+            }
+        }
+        others
+    }
+
+    fn accept(&mut self, ask: ControllerRequest, at: Instant, to: &mut TickInput) {
+        match ask {
+            ControllerRequest::Submit { .. }
+            | ControllerRequest::Reserve { .. }
+            | ControllerRequest::Claim { .. }
+                if self.disk_full =>
+            {
+                ask.fail(RequestError::DiskFull);
+            }
+            ControllerRequest::Submit { ref submission, .. }
+            | ControllerRequest::Reserve { ref submission, .. }
+                if !to.quota.try_admit(submission.user, submission.n_tasks()) =>
+            {
+                ask.fail(RequestError::JobLimit(self.max_jobs));
+            }
+            ControllerRequest::Submit {
+                submission: Submission { user, .. },
+                ref program,
+                ..
+            }
+            | ControllerRequest::Claim {
+                user, ref program, ..
+            } if !self.stored.try_reserve(user, program.bytes()) => {
+                ask.fail(RequestError::StorageLimit(self.stored.max()));
+            }
+            ControllerRequest::Submit {
+                mut submission,
+                due,
+                program,
+                reply,
+            } => match self
+                .resolve_dependencies(&mut submission)
+                .and_then(|()| deadline::resolve_deadline(&mut submission, due, at))
+            {
+                Ok(()) => {
+                    to.programs.insert(to.commands.len(), *program);
+                    to.add(
+                        ServiceCommand::Submit(submission),
+                        PendingResponse::Submit(reply),
+                    );
+                }
+                Err(failed) => drop(reply.send(Err(failed))),
+            },
+            ControllerRequest::Reserve {
+                mut submission,
+                due,
+                reply,
+            } => match deadline::resolve_deadline(&mut submission, due, at) {
+                Ok(()) => to.add(
+                    ServiceCommand::Submit(submission),
+                    PendingResponse::Reserve(reply),
+                ),
+                Err(failed) => drop(reply.send(Err(failed))),
+            },
+            ControllerRequest::Claim {
+                user,
+                job,
+                program,
+                reply,
+            } => {
+                let command = ServiceCommand::Claim { job };
+                match self.authorise(Some(user), &command) {
+                    Ok(()) => {
+                        to.programs.insert(to.commands.len(), *program);
+                        to.add(command, PendingResponse::Command(reply));
+                    }
+                    Err(failed) => drop(reply.send(Err(failed))),
+                }
+            }
+            ControllerRequest::Command {
+                user,
+                command,
+                reply,
+            } => match self.authorise(user, &command) {
+                Ok(()) => to.add(command, PendingResponse::Command(reply)),
+                Err(failed) => drop(reply.send(Err(failed))),
+            },
+            ControllerRequest::Quote { .. }
+            | ControllerRequest::Ping { .. }
+            | ControllerRequest::Status { .. }
+            | ControllerRequest::Nodes { .. }
+            | ControllerRequest::Explain { .. }
+            | ControllerRequest::Wait { .. }
+            | ControllerRequest::Worker { .. }
+            | ControllerRequest::EngineReady
+            | ControllerRequest::Stop => to.queries.push(ask),
+        }
+    }
+
+    fn user_quota(&self, asks: &[ControllerRequest]) -> UserQuota {
+        let arriving = asks.iter().filter_map(ControllerRequest::submission);
+        let arriving = arriving.map(Submission::n_tasks);
+        let together = self.core.n_tasks();
+        let live = || self.core.tasks_of_users();
+        UserQuota::new(self.max_jobs, together, arriving.sum(), live)
+    }
+
+    /// Checks that the user owns all predecessors of a job, and drops those that have already
+    /// finished.
+    fn resolve_dependencies(&self, submission: &mut Submission) -> Result<(), RequestError> {
+        let user = submission.user;
+        let mut live = Vec::new();
+        for earlier in std::mem::take(&mut submission.options.dependencies) {
+            let job = earlier.job;
+            match self.core.user_of(job) {
+                Some(owner) if owner == user => live.push(earlier),
+                Some(_) => return Err(RequestError::UnknownDependency(job)),
+                None => {
+                    let ended = self
+                        .store
+                        .ended(job)
+                        .map_err(|error| RequestError::from(&error))?;
+                    let (_, well) = ended
+                        .filter(|&(owner, _)| owner == user)
+                        .ok_or(RequestError::UnknownDependency(job))?;
+                    if earlier.condition == DependencyCondition::Success && !well {
+                        return Err(RequestError::DependencyFailed(job));
+                    }
+                }
+            }
+        }
+        submission.options.dependencies = live;
+        Ok(())
+    }
+
+    /// Rejects commands on a job of another user as if the job did not exist.
+    fn authorise(&self, user: Option<u32>, command: &ServiceCommand) -> Result<(), RequestError> {
+        let (ServiceCommand::Cancel { job, .. }
+        | ServiceCommand::Hold { job, .. }
+        | ServiceCommand::Release { job, .. }
+        | ServiceCommand::Claim { job }) = command
+        else {
+            return Ok(());
+        };
+        let owner = self.core.user_of(*job);
+        if owner.is_some_and(|owner| user.is_none_or(|user| owner == user)) {
+            Ok(())
+        } else {
+            Err(RequestError::Ignored(
+                tollgate_service::CommandError::UnknownJob,
+            ))
+        }
+    }
+}
+
+impl TickInput {
+    fn add(&mut self, command: ServiceCommand, asker: PendingResponse) {
+        self.commands.push(command);
+        self.responses.push(asker);
+    }
+}

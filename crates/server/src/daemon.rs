@@ -1,0 +1,428 @@
+//! A service from startup to shutdown.
+
+use std::fs::{self, Permissions};
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rustix::fs::Mode;
+use tokio::net::{TcpListener, UnixListener};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+use tollgate_client::Fingerprint;
+use tollgate_client::certificate::{CertificateError, CertificateFiles, TlsCertificate};
+use tollgate_engine::Engine;
+use tollgate_model::Instant;
+use tollgate_service::AdmissionRules;
+use tollgate_store::data_dir::{DataDir, DataDirError};
+use tollgate_store::{Store, StoreError, backup};
+use tollgate_workers::{JobOwners, LeaseTimings, WorkerPoolConfig};
+
+use crate::access::{AccessRules, UserScope};
+use crate::api::server::{ApiState, ServiceInfo, router, serve_unix};
+use crate::config::{ServeOptions, TcpListenOptions};
+use crate::controller::{self, Controller, ControllerRequest, StartError};
+use crate::net::credentials::CredentialFileError;
+use crate::net::own_certificate::{self, OwnCertificateError};
+use crate::net::{CredentialStore, TcpContext, serve_tls, tls};
+use crate::os_users;
+use crate::permits::KeyedSemaphore;
+use crate::workers::WorkerAcceptor;
+
+/// Size in bytes above which a store is verified while the service answers: half a million jobs,
+/// whose verification takes about five seconds.
+const LARGE_STORE: u64 = 256 << 20;
+
+/// Interval at which the service verifies that its data directory exists.
+const DATA_DIR_CHECK_INTERVAL: Duration = Duration::from_secs(5);
+
+/// An error of the service.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The controller cannot recover or start.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// The data directory cannot be used.
+    #[error(transparent)]
+    Folder(#[from] DataDirError),
+    /// The service cannot listen for clients.
+    #[error("{place}: cannot listen: {error}")]
+    Listen {
+        /// The socket, or the TCP address.
+        place: String,
+        /// The system's error.
+        error: io::Error,
+    },
+    /// The certificate cannot be read or created.
+    #[error(transparent)]
+    Certificate(#[from] CertificateError),
+    /// The service's own certificate cannot be read or created.
+    #[error(transparent)]
+    OwnCertificate(#[from] OwnCertificateError),
+    /// TLS rejects the certificate.
+    #[error("the certificate cannot be used: {0}")]
+    Tls(#[from] rustls::Error),
+    /// The token file cannot be used.
+    #[error(transparent)]
+    Credentials(#[from] CredentialFileError),
+    /// The store is missing, and the data directory had one.
+    #[error("{}: the store is missing or empty, and a service has run in this directory before", .0.display())]
+    StoreGone(PathBuf),
+    /// The data directory was deleted while the service ran.
+    #[error("{}: the data directory is gone: the service ends, and so do its jobs", .0.display())]
+    DataDirGone(PathBuf),
+    /// The engine was opened for one user, and the service is for all.
+    #[error("the runner was started for a single user and still has running jobs")]
+    SingleUserRunner,
+    /// A system call failed.
+    #[error("{action}: {error}")]
+    System {
+        /// The failed action.
+        action: &'static str,
+        /// The system's error.
+        error: io::Error,
+    },
+}
+
+impl ServeError {
+    /// Returns what an operator can do about the error.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Start(StartError::Store(error)) => error.hint(),
+            Self::Folder(error) => error.hint(),
+            Self::StoreGone(_) => Some(
+                "`tollgate restore BACKUP` brings it back; to begin with an empty store, remove the file `identity`",
+            ),
+            Self::DataDirGone(_) => {
+                Some("`tollgate restore BACKUP` brings back what was backed up")
+            }
+            Self::SingleUserRunner => Some(
+                "wait for these jobs or cancel them: the runner then exits, and a new one is started",
+            ),
+            Self::Certificate(CertificateError::Open(error))
+            | Self::OwnCertificate(OwnCertificateError::Read(CertificateError::Open(error))) => {
+                error.hint()
+            }
+            Self::Start(_)
+            | Self::Listen { .. }
+            | Self::Certificate(_)
+            | Self::OwnCertificate(_)
+            | Self::Tls(_)
+            | Self::Credentials(_)
+            | Self::System { .. } => None,
+        }
+    }
+}
+
+/// The TCP address of a running service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BoundAddress {
+    /// Address and port.
+    pub address: SocketAddr,
+    /// Fingerprint of the certificate's public key.
+    pub fingerprint: Fingerprint,
+}
+
+/// Runs the service until SIGTERM or SIGINT. `ready` is called before the first response, with the
+/// TCP address, if any. Running jobs continue after the service stops, and the next service finds
+/// them again.
+///
+/// # Errors
+/// If the store or the engine cannot be used, or the service cannot listen on its socket.
+pub fn serve<E: Engine + 'static>(
+    folder: &DataDir,
+    mut engine: E,
+    rules: &AdmissionRules,
+    doors: ServeOptions,
+    ready: impl FnOnce(Option<BoundAddress>),
+) -> Result<(), ServeError> {
+    let access = doors.access;
+    if access.scope == UserScope::All {
+        folder.open_to_users()?;
+        if !engine.capacity().map_err(StartError::from)?.other_users {
+            return Err(ServeError::SingleUserRunner);
+        }
+    }
+    // Files created from here on, among them the store's, are not accessible to other users.
+    rustix::process::umask(Mode::RWXG | Mode::RWXO);
+    let keyring = Arc::new(CredentialStore::open(folder.tokens(), doors.credentials)?);
+    if folder.has_served() && !backup::has_bytes(&folder.store()) {
+        return Err(ServeError::StoreGone(folder.store()));
+    }
+    let is_large = is_large(folder);
+    let store = match is_large {
+        true => Store::open_unchecked(&folder.store()),
+        false => Store::open(&folder.store()),
+    };
+    let store = store.map_err(StartError::from)?;
+    let reader = store.reader().map_err(StartError::from)?;
+    let mut controller =
+        Controller::new(store, engine, rules, Box::new(now)).map_err(StartError::from)?;
+    if access.scope == UserScope::All {
+        let aside = os_users::background_resolver().map_err(StartError::Thread)?;
+        controller.set_run_as(aside);
+    }
+    controller.limit_jobs(access.limits.jobs);
+    controller.limit_stored_bytes(access.limits.stored_bytes);
+    controller.limit_tasks(access.limits.task_limits());
+    let began = std::time::Instant::now();
+    controller
+        .accept_workers(
+            worker_pool_config(folder, access, doors.lease)?,
+            Box::new(move || began.elapsed()),
+        )
+        .map_err(registry_error)?;
+    report_restored_as_lost(folder, &mut controller)?;
+    let log = controller.log();
+    let (door, thread) = controller::start(controller)?;
+    let service = ApiState {
+        door: door.clone(),
+        reader: Arc::new(Mutex::new(reader)),
+        info: Arc::new(ServiceInfo {
+            policy: rules.policy.to_string(),
+            market: rules.market.to_string(),
+            since: now(),
+        }),
+        clock: now,
+        access,
+        credentials: keyring,
+        worker_acceptor: WorkerAcceptor::new(door.clone()),
+        log,
+        stream_permits: KeyedSemaphore::new(access.limits.streams),
+        metrics: Arc::default(),
+    };
+    let checked = check_large_store(folder, is_large);
+    let (tcp, certificate) = (doors.listen, doors.certificate);
+    let served = runtime()?.block_on(listen(folder, service, tcp, certificate, ready, checked));
+    door.send(ControllerRequest::Stop);
+    // A panic of the thread has been reported already.
+    let _ = thread.join();
+    served
+}
+
+/// Returns whether verifying the store takes so long that the service answers meanwhile.
+fn is_large(folder: &DataDir) -> bool {
+    fs::metadata(folder.store()).is_ok_and(|store| store.len() > LARGE_STORE)
+}
+
+/// Verifies a large store while the service answers. Returns only if the store is damaged or cannot
+/// be read.
+async fn check_large_store(folder: &DataDir, is_large: bool) -> Result<(), StoreError> {
+    if is_large {
+        tracing::info!("the store is large: it is checked while the service answers");
+        let path = folder.store();
+        let checked = tokio::task::spawn_blocking(move || tollgate_store::check(&path)).await;
+        let rows = match checked {
+            Ok(checked) => checked?.rows,
+            // A panic has been reported already.
+            Err(_) => 0,
+        };
+        tracing::info!(rows, "the store was checked: nothing is damaged");
+    }
+    std::future::pending().await
+}
+
+/// Reports the attempts that ran when a backup was created as lost, if the store was restored from
+/// it: they may have ended since, and must not run twice.
+fn report_restored_as_lost<E: Engine>(
+    folder: &DataDir,
+    controller: &mut Controller<E>,
+) -> Result<(), ServeError> {
+    let marker = folder.restored_marker();
+    if !marker.exists() {
+        return Ok(());
+    }
+    let lost = controller
+        .lose_running_attempts()
+        .map_err(StartError::from)?;
+    tracing::warn!(
+        lost,
+        "the store was restored from a backup: attempts that ran then are lost"
+    );
+    fs::remove_file(&marker).map_err(|error| ServeError::System {
+        action: "the mark of a restored store cannot be removed",
+        error,
+    })
+}
+
+/// Returns the service's description for workers.
+fn worker_pool_config(
+    folder: &DataDir,
+    access: AccessRules,
+    terms: LeaseTimings,
+) -> Result<WorkerPoolConfig, ServeError> {
+    let own = rustix::process::geteuid().as_raw();
+    Ok(WorkerPoolConfig {
+        service: folder.identity().map_err(registry_error)?,
+        owners: match access.scope {
+            // An empty name matches no worker.
+            UserScope::Own => JobOwners::Own(os_users::name(own).unwrap_or_default()),
+            UserScope::All => JobOwners::All,
+        },
+        lease: terms,
+        registry: folder.workers(),
+        name_of: |user| os_users::name(user).map_err(|error| error.to_string()),
+    })
+}
+
+fn registry_error(error: io::Error) -> ServeError {
+    ServeError::System {
+        action: "what is known of workers cannot be read",
+        error,
+    }
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, ServeError> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| ServeError::System {
+            action: "no threads can be started",
+            error,
+        })
+}
+
+async fn listen(
+    folder: &DataDir,
+    service: ApiState,
+    tcp: Option<TcpListenOptions>,
+    certificate: Option<TlsCertificate>,
+    ready: impl FnOnce(Option<BoundAddress>),
+    checked: impl Future<Output = Result<(), StoreError>>,
+) -> Result<(), ServeError> {
+    let socket = folder.socket();
+    let listener = listen_unix(folder, service.access.scope)?;
+    let network = match &tcp {
+        Some(tcp) => Some(listen_tcp(folder, tcp, certificate, &service.credentials).await?),
+        None => None,
+    };
+    let access = service.access;
+    let seats = KeyedSemaphore::new(access.limits.connections);
+    let keyring = Arc::clone(&service.credentials);
+    let clock = service.clock;
+    let log = service.log.clone();
+    let router = router(service);
+    let (stop, stopped) = watch::channel(false);
+    let heard = network.as_ref().map(|(_, _, heard)| *heard);
+    // `ready` comes before the first response, so that a client with a response can rely on it.
+    ready(heard);
+    let mut serving = vec![tokio::spawn(serve_unix(
+        listener,
+        router.clone(),
+        access,
+        tcp.as_ref()
+            .map(|tcp| tcp.hosts.clone())
+            .unwrap_or_default(),
+        seats.clone(),
+        stopped.clone(),
+    ))];
+    if let Some((listener, tls, _)) = network {
+        let network = TcpContext {
+            tls,
+            hosts: tcp.map(|tcp| tcp.hosts).unwrap_or_default(),
+            credentials: keyring,
+            access,
+            permits: seats,
+            clock,
+        };
+        serving.push(tokio::spawn(serve_tls(listener, router, network, stopped)));
+    }
+    let asked = tokio::select! {
+        asked = stop_signal() => asked,
+        gone = data_dir_gone(folder) => Err(gone),
+        Err(damaged) = checked => Err(StartError::from(damaged).into()),
+    };
+    log.close();
+    let _ = stop.send(true);
+    for task in serving {
+        let _ = task.await;
+    }
+    let _ = fs::remove_file(&socket);
+    asked
+}
+
+fn listen_unix(folder: &DataDir, users: UserScope) -> Result<UnixListener, ServeError> {
+    let socket = folder.socket();
+    // The directory is locked, so the service that left this socket behind is gone.
+    let _ = fs::remove_file(&socket);
+    let failed = |error| ServeError::Listen {
+        place: socket.display().to_string(),
+        error,
+    };
+    let listener = UnixListener::bind(&socket).map_err(failed)?;
+    let mode = match users {
+        UserScope::Own => 0o600,
+        UserScope::All => 0o666,
+    };
+    fs::set_permissions(&socket, Permissions::from_mode(mode)).map_err(failed)?;
+    Ok(listener)
+}
+
+async fn listen_tcp(
+    folder: &DataDir,
+    tcp: &TcpListenOptions,
+    certificate: Option<TlsCertificate>,
+    keyring: &CredentialStore,
+) -> Result<(TcpListener, Arc<rustls::ServerConfig>, BoundAddress), ServeError> {
+    let certificate = match (certificate, &tcp.files) {
+        (Some(certificate), _) => certificate,
+        (None, Some(files)) => TlsCertificate::read(files)?,
+        (None, None) => {
+            let files = CertificateFiles {
+                certificate: folder.certificate(),
+                key: folder.certificate_key(),
+            };
+            own_certificate::read_or_create(&files, &tcp.hosts.names, tcp.address.ip())?
+        }
+    };
+    let fingerprint = certificate.fingerprint()?;
+    let failed = |error| ServeError::Listen {
+        place: tcp.address.to_string(),
+        error,
+    };
+    let listener = TcpListener::bind(tcp.address).await.map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    let tls = tls::server_config(certificate, keyring.has_certificates())?;
+    Ok((
+        listener,
+        tls,
+        BoundAddress {
+            address,
+            fingerprint,
+        },
+    ))
+}
+
+/// Returns once the data directory is gone.
+async fn data_dir_gone(folder: &DataDir) -> ServeError {
+    let mut interval = tokio::time::interval(DATA_DIR_CHECK_INTERVAL);
+    while !folder.is_gone() {
+        interval.tick().await;
+    }
+    ServeError::DataDirGone(folder.path().to_owned())
+}
+
+async fn stop_signal() -> Result<(), ServeError> {
+    let failed = |error| ServeError::System {
+        action: "signals cannot be waited for",
+        error,
+    };
+    let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    Ok(())
+}
+
+/// Returns the wall-clock time; 1970 if the clock is set before 1970.
+fn now() -> Instant {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let micros = since.map_or(0, |since| since.as_micros());
+    Instant::from_micros(i64::try_from(micros).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,349 @@
+//! A log of the latest events of jobs, in commit order, for subscribers. The log has a maximum
+//! length.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
+use tollgate_gate::JobEnding;
+use tollgate_model::Instant;
+use tollgate_service::{AdmissionState, RowChange};
+
+/// Maximum number of events in the log, of a few hundred bytes each.
+const MAX_EVENTS: usize = 16_384;
+
+/// The identifier of an event: the batch that committed it, and its position in the batch.
+/// Identifiers increase, across restarts too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct EventId {
+    /// Number of the batch.
+    pub batch: i64,
+    /// Position in the batch, from 0.
+    pub index: u32,
+}
+
+/// The error for text that is not an event identifier.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected the id of an event")]
+pub struct BadEventId;
+
+/// An event of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventEntry {
+    /// Identifier of the event.
+    pub id: EventId,
+    /// Time of the commit.
+    pub at: Instant,
+    /// Kind of the event: a stable word.
+    pub kind: &'static str,
+    /// Number of the job.
+    pub job: u64,
+    /// Tasks concerned; None for all.
+    pub tasks: Option<EventTasks>,
+    /// Whether this is the last event of the job.
+    pub is_last: bool,
+}
+
+/// Some tasks of an array.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EventTasks {
+    /// A single task.
+    One(u32),
+    /// Several tasks, as in `1-5,9`.
+    Some(Box<str>),
+}
+
+/// A gap: the log has dropped some of the requested events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EventGap {
+    /// The log is complete after this event.
+    pub from: EventId,
+}
+
+/// The log of the latest events. Clones share the same log.
+#[derive(Clone, Debug)]
+pub struct EventLog {
+    ring: Arc<Mutex<EventRing>>,
+    latest: watch::Sender<LogPosition>,
+}
+
+/// The end of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogPosition {
+    /// The last event.
+    pub id: EventId,
+    /// Whether the log is closed because the service is stopping.
+    pub closed: bool,
+}
+
+#[derive(Debug)]
+struct EventRing {
+    events: VecDeque<EventEntry>,
+    /// The last event that was dropped, or may have been.
+    last_dropped: EventId,
+}
+
+impl EventLog {
+    /// Returns a log that starts after a batch. All earlier events count as dropped.
+    pub fn after_batch(batch: i64) -> Self {
+        let forgotten = EventId {
+            batch,
+            index: u32::MAX,
+        };
+        let latest = LogPosition {
+            id: forgotten,
+            closed: false,
+        };
+        Self {
+            ring: Arc::new(Mutex::new(EventRing {
+                events: VecDeque::new(),
+                last_dropped: forgotten,
+            })),
+            latest: watch::Sender::new(latest),
+        }
+    }
+
+    /// Appends the events of a batch and wakes the subscribers.
+    pub fn publish(&self, batch: i64, at: Instant, changes: &[RowChange]) {
+        let mut last = None;
+        {
+            let mut ring = self.ring();
+            for (event, place) in changes.iter().filter_map(event_of).zip(0..) {
+                let id = EventId {
+                    batch,
+                    index: place,
+                };
+                ring.push(EventEntry { id, at, ..event });
+                last = Some(id);
+            }
+        }
+        if let Some(id) = last {
+            self.latest.send_modify(|latest| latest.id = id);
+        }
+    }
+
+    /// Closes the log: no more events follow.
+    pub fn close(&self) {
+        self.latest.send_modify(|latest| latest.closed = true);
+    }
+
+    /// Returns once the log is closed.
+    pub async fn closed(&self) {
+        let mut latest = self.watch();
+        // This log owns the sender, so waiting cannot fail.
+        let _ = latest.wait_for(|latest| latest.closed).await;
+    }
+
+    /// Returns a receiver that follows the end of the log.
+    pub fn watch(&self) -> watch::Receiver<LogPosition> {
+        self.latest.subscribe()
+    }
+
+    /// Returns at most `most` events after `id`, in order.
+    ///
+    /// # Errors
+    /// If one of them was dropped, or `id` is unknown.
+    pub fn events_after(&self, id: EventId, most: usize) -> Result<Vec<EventEntry>, EventGap> {
+        let ring = self.ring();
+        let latest = ring
+            .events
+            .back()
+            .map_or(ring.last_dropped, |event| event.id);
+        if id < ring.last_dropped || id > latest {
+            return Err(EventGap { from: latest });
+        }
+        let begin = ring.events.partition_point(|event| event.id <= id);
+        Ok(ring.events.iter().skip(begin).take(most).cloned().collect())
+    }
+
+    fn ring(&self) -> MutexGuard<'_, EventRing> {
+        // Events are added as a whole, so a panic leaves the ring intact.
+        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl EventRing {
+    fn push(&mut self, event: EventEntry) {
+        if self.events.len() == MAX_EVENTS
+            && let Some(oldest) = self.events.pop_front()
+        {
+            self.last_dropped = oldest.id;
+        }
+        self.events.push_back(event);
+    }
+}
+
+/// Converts a change to an event; None if the change is not reported. The caller sets the
+/// identifier.
+fn event_of(change: &RowChange) -> Option<EventEntry> {
+    let whole = |kind, job| (kind, job, None);
+    let (kind, job, tasks) = match change {
+        RowChange::Submitted { job, answer, .. } | RowChange::Decided { job, answer } => {
+            let reserved = answer.reserved_until.is_some();
+            whole(
+                if reserved {
+                    "reserved"
+                } else {
+                    admission_key(&answer.admission)
+                },
+                *job,
+            )
+        }
+        RowChange::Deferred { job, held } => whole(if *held { "held" } else { "deferred" }, *job),
+        RowChange::DependencyFailed { job, .. } => whole("cancelled", *job),
+        RowChange::TasksDropped {
+            job,
+            tasks,
+            reasons: refusals,
+        } => {
+            let kind = if refusals.is_empty() {
+                "cancelled"
+            } else {
+                "rejected"
+            };
+            (kind, *job, Some(EventTasks::Some(tasks.to_string().into())))
+        }
+        RowChange::HeldTasks { job, tasks } => (
+            "held",
+            *job,
+            Some(EventTasks::Some(tasks.to_string().into())),
+        ),
+        RowChange::TaskEnded { attempt, ending } => (
+            ending_key(*ending),
+            attempt.job,
+            Some(EventTasks::One(attempt.task)),
+        ),
+        RowChange::Claimed { job } => whole("claimed", *job),
+        RowChange::Expired { job } => whole("expired", *job),
+        RowChange::Accepted { job, .. } => whole("accepted", *job),
+        RowChange::Rejected { job, .. } => whole("rejected", *job),
+        RowChange::Queued { job } => whole("queued", *job),
+        RowChange::Held { job } => whole("held", *job),
+        RowChange::Started { attempt, of_array } => {
+            let task = of_array.then_some(EventTasks::One(attempt.task));
+            ("started", attempt.job, task)
+        }
+        RowChange::JobEnded { job, ending } => whole(ending_key(*ending), *job),
+        RowChange::ArrayCounts { .. }
+        | RowChange::AttemptProgressed { .. }
+        | RowChange::WorkerLost { .. }
+        | RowChange::Booked { .. } => return None,
+    };
+    let ends = ["finished", "cancelled", "lost", "rejected", "expired"];
+    Some(EventEntry {
+        id: EventId { batch: 0, index: 0 },
+        at: Instant::ZERO,
+        kind,
+        job,
+        is_last: tasks.is_none() && ends.contains(&kind),
+        tasks,
+    })
+}
+
+fn admission_key(standing: &AdmissionState) -> &'static str {
+    match standing {
+        AdmissionState::Accepted { .. } => "accepted",
+        AdmissionState::Queued => "queued",
+        AdmissionState::Deferred => "deferred",
+        AdmissionState::Rejected(_) => "rejected",
+    }
+}
+
+fn ending_key(ending: JobEnding) -> &'static str {
+    match ending {
+        JobEnding::Finished => "finished",
+        JobEnding::Cancelled => "cancelled",
+        JobEnding::Lost => "lost",
+    }
+}
+
+impl fmt::Display for EventId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.batch, self.index)
+    }
+}
+
+impl FromStr for EventId {
+    type Err = BadEventId;
+
+    fn from_str(words: &str) -> Result<Self, BadEventId> {
+        let (batch, place) = words.split_once('-').ok_or(BadEventId)?;
+        Ok(Self {
+            batch: batch.parse().map_err(|_| BadEventId)?,
+            index: place.parse().map_err(|_| BadEventId)?,
+        })
+    }
+}
+
+impl fmt::Display for EventTasks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::One(task) => task.fmt(f),
+            Self::Some(tasks) => f.write_str(tasks),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queued(jobs: std::ops::Range<u64>) -> Vec<RowChange> {
+        jobs.map(|job| RowChange::Queued { job }).collect()
+    }
+
+    fn id(batch: i64, place: u32) -> EventId {
+        EventId {
+            batch,
+            index: place,
+        }
+    }
+
+    #[test]
+    fn reader_that_resumes_misses_no_event() {
+        let log = EventLog::after_batch(7);
+        let mut watch = log.watch();
+        let begin = watch.borrow_and_update().id;
+        log.publish(8, Instant::ZERO, &queued(1..4));
+        log.publish(9, Instant::ZERO, &[]);
+        log.publish(10, Instant::ZERO, &queued(4..5));
+        assert!(watch.has_changed().unwrap());
+        let jobs = |from| -> Vec<u64> {
+            let events = log.events_after(from, 3).unwrap();
+            events.iter().map(|event| event.job).collect()
+        };
+        assert_eq!(jobs(begin), [1, 2, 3]);
+        assert_eq!(jobs(id(8, 1)), [3, 4]);
+        assert_eq!(jobs(id(10, 0)), [0; 0]);
+    }
+
+    #[test]
+    fn dropped_events_are_reported_as_a_gap() {
+        let log = EventLog::after_batch(7);
+        // Batch 7 may have had more events than were read before the restart.
+        let gap = log.events_after(id(7, 3), 10);
+        assert!(gap.is_err());
+        log.publish(8, Instant::ZERO, &queued(0..MAX_EVENTS as u64 + 2));
+        let latest = id(8, MAX_EVENTS as u32 + 1);
+        assert_eq!(
+            log.events_after(id(8, 0), 10),
+            Err(EventGap { from: latest })
+        );
+        assert_eq!(log.events_after(id(8, 1), 1).unwrap()[0].id, id(8, 2));
+        assert_eq!(
+            log.events_after(id(9, 0), 10),
+            Err(EventGap { from: latest }),
+            "it is yet to come"
+        );
+    }
+
+    #[test]
+    fn event_id_round_trips_through_text() {
+        assert_eq!(id(12, 3).to_string().parse(), Ok(id(12, 3)));
+        for words in ["", "12", "-", "a-1", "1-b", "1-2-3"] {
+            assert_eq!(words.parse::<EventId>(), Err(BadEventId), "{words}");
+        }
+    }
+}

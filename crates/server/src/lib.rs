@@ -1,0 +1,41 @@
+//! The daemon: a controller around the decisions of `tollgate_service`, its HTTP API, and the network.
+//! Every response is durable before it is sent.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`controller`] | the controller: one thread that owns core, store and engine |
+//! | [`api`] | HTTP and JSON under `/v1` |
+//! | [`daemon`](mod@daemon) | startup and shutdown of a service |
+//! | [`config`] | the configuration |
+//! | [`events`] | the log of the latest job events |
+//! | [`failpoint`] | failpoints for tests |
+//! | [`access`] | access rules and limits |
+//! | [`os_users`] | the user accounts that jobs run as |
+//! | [`workers`] | the network side of workers on other hosts |
+//! | [`net`] | TCP with TLS, tokens and certificates |
+//! | [`privileges`] | the switch from root to an account of the service's own |
+//! | [`permits`] | semaphores that count per key |
+//!
+//! The path of a request: `api` sends a [`controller::ControllerRequest`] to the controller. The
+//! controller handles all pending requests in one [`tollgate_service::Core::step`] and commits the resulting
+//! changes to the store in one transaction. Only then it responds and lets the engine start
+//! attempts.
+
+pub mod access;
+pub mod api;
+pub mod config;
+pub mod controller;
+pub mod daemon;
+pub mod events;
+pub mod failpoint;
+#[doc(hidden)]
+pub mod fuzz;
+pub mod net;
+pub mod os_users;
+pub mod permits;
+pub mod privileges;
+pub mod workers;
+
+pub use access::{AccessRules, UserScope};
+pub use config::{ConfigError, ListenConfig, ServeOptions, ServiceConfig};
+pub use daemon::{BoundAddress, ServeError, serve};

@@ -1,0 +1,174 @@
+//! The file of tokens, in the format of the configuration.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use tollgate_client::timestamp::{format_iso, parse_iso};
+use tollgate_client::types::AccessRole;
+
+use super::{Credential, ProofType};
+
+/// A token or a certificate as it is written, in settings and in the file of tokens.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CredentialConfig {
+    /// Whom it stands for: a user's name or number.
+    pub user: UserRef,
+    /// `sha256:` and 64 hexadecimal digits: of the token, or of the certificate's public key.
+    pub fingerprint: String,
+    /// What its holder is let in for: `user` or `worker`.
+    #[serde(default)]
+    pub kind: AccessRole,
+    /// When it was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made_at: Option<String>,
+    /// From when on it stands for nobody.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<String>,
+}
+
+/// A user of the system.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(untagged)]
+pub enum UserRef {
+    /// By number.
+    Id(u32),
+    /// By name.
+    Name(String),
+}
+
+/// An error of the token file.
+#[derive(Debug, thiserror::Error)]
+pub enum CredentialFileError {
+    /// The file cannot be read.
+    #[error("{}: cannot be read: {error}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        error: io::Error,
+    },
+    /// The file is not valid TOML for tokens.
+    #[error("{}: {error}", path.display())]
+    Parse {
+        /// The file.
+        path: PathBuf,
+        /// The parse error with its location.
+        error: Box<toml::de::Error>,
+    },
+    /// An entry is not a valid token.
+    #[error("{}: token {place}: {what}", path.display())]
+    Token {
+        /// The file.
+        path: PathBuf,
+        /// Position of the entry, from 1.
+        place: usize,
+        /// Description of the problem.
+        what: String,
+    },
+}
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TokenFile {
+    #[serde(default)]
+    tokens: Vec<CredentialConfig>,
+}
+
+impl CredentialConfig {
+    /// Parses the entry; `look_up` finds users by name.
+    ///
+    /// # Errors
+    /// A description of the invalid field.
+    pub fn to_credential(
+        &self,
+        proof: ProofType,
+        look_up: impl Fn(&str) -> Result<u32, String>,
+    ) -> Result<Credential, String> {
+        let instant = |field, words: &Option<String>| match words {
+            None => Ok(None),
+            Some(words) => parse_iso(words)
+                .map(Some)
+                .map_err(|error| format!("{field}: {error}")),
+        };
+        Ok(Credential {
+            proof,
+            fingerprint: self
+                .fingerprint
+                .parse()
+                .map_err(|error| format!("fingerprint: {error}"))?,
+            user: match &self.user {
+                UserRef::Id(user) => *user,
+                UserRef::Name(name) => look_up(name).map_err(|what| format!("user: {what}"))?,
+            },
+            role: self.kind,
+            made: instant("made_at", &self.made_at)?,
+            expires: instant("expires_at", &self.expires_at)?,
+        })
+    }
+}
+
+impl From<&Credential> for CredentialConfig {
+    fn from(key: &Credential) -> Self {
+        Self {
+            user: UserRef::Id(key.user),
+            fingerprint: key.fingerprint.to_string(),
+            kind: key.role,
+            made_at: key.made.map(format_iso),
+            expires_at: key.expires.map(format_iso),
+        }
+    }
+}
+
+/// Returns the tokens in the file; none if the file does not exist.
+pub(super) fn read(path: &Path) -> Result<Vec<Credential>, CredentialFileError> {
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => {
+            let path = path.to_owned();
+            return Err(CredentialFileError::Read { path, error });
+        }
+    };
+    let body: TokenFile = toml::from_str(&text).map_err(|error| CredentialFileError::Parse {
+        path: path.to_owned(),
+        error: Box::new(error),
+    })?;
+    let numbers_only = |name: &str| Err(format!("expected a number, got `{name}`"));
+    let tokens = body.tokens.iter().zip(1..);
+    tokens
+        .map(|(written, place)| {
+            let key = written.to_credential(ProofType::Token, numbers_only);
+            key.map_err(|what| CredentialFileError::Token {
+                path: path.to_owned(),
+                place,
+                what,
+            })
+        })
+        .collect()
+}
+
+/// Replaces the file atomically: a crash leaves the old or the new file.
+pub(super) fn write(path: &Path, keys: &[Credential]) -> io::Result<()> {
+    let body = TokenFile {
+        tokens: keys.iter().map(CredentialConfig::from).collect(),
+    };
+    let text = toml::to_string(&body).map_err(io::Error::other)?;
+    let fresh = path.with_extension("toml.new");
+    let mut file = OpenOptions::new()
+        .create(true)
+        .truncate(true)
+        .write(true)
+        .mode(0o600)
+        .open(&fresh)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&fresh, path)?;
+    match path.parent() {
+        Some(folder) => File::open(folder)?.sync_all(),
+        None => Ok(()),
+    }
+}

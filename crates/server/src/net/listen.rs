@@ -1,0 +1,107 @@
+//! The TCP server.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::middleware::from_fn_with_state;
+use axum::{Extension, Router};
+use rustls::ServerConfig;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio_rustls::TlsAcceptor;
+use tollgate_client::certificate::fingerprint;
+use tollgate_model::Instant;
+use tracing::Instrument;
+
+use super::authenticate::{AuthLayer, authenticate};
+use super::connection::{ConnectionInfo, UnauthenticatedLimit, UnauthenticatedPermit};
+use super::{AllowedHosts, CredentialStore};
+use crate::access::AccessRules;
+use crate::api::server::{ACCEPT_RETRY_DELAY, SHUTDOWN_TIMEOUT, serve_connection};
+use crate::permits::KeyedSemaphore;
+
+/// Everything that the TCP server needs besides the router.
+pub struct TcpContext {
+    /// The TLS configuration.
+    pub tls: Arc<ServerConfig>,
+    /// Host names and origins that requests may name.
+    pub hosts: AllowedHosts,
+    /// Tokens and certificates.
+    pub credentials: Arc<CredentialStore>,
+    /// Access rules and limits.
+    pub access: AccessRules,
+    /// Connections of each user, including those of the Unix socket.
+    pub permits: KeyedSemaphore<u32>,
+    /// The clock.
+    pub clock: fn() -> Instant,
+}
+
+/// Serves clients of a TCP port until `stop` is set.
+pub async fn serve_tls(
+    listener: TcpListener,
+    router: Router,
+    network: TcpContext,
+    mut stop: watch::Receiver<bool>,
+) {
+    let acceptor = TlsAcceptor::from(network.tls);
+    let access = network.access;
+    let anteroom = UnauthenticatedLimit::new(access.limits.strangers);
+    let guard = AuthLayer {
+        access,
+        hosts: Arc::new(network.hosts),
+        credentials: network.credentials,
+        permits: network.permits,
+        clock: network.clock,
+    };
+    let router = router.layer(from_fn_with_state(guard, authenticate));
+    let (gone, here) = watch::channel(());
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = stop.wait_for(|&stop| stop) => break,
+        };
+        let Ok((stream, from)) = accepted else {
+            tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
+            continue;
+        };
+        let Some(place) = anteroom.try_acquire(from.ip()) else {
+            tracing::warn!("connection refused: too many that have shown no key");
+            continue;
+        };
+        let patience = Duration::from_secs_f64(access.limits.request_s);
+        let greeted = accept_tls(stream, acceptor.clone(), patience, place, router.clone());
+        let (stop, here) = (stop.clone(), here.clone());
+        let connection = async move {
+            if let Some((stream, router)) = greeted.await {
+                serve_connection(stream, router, patience, stop).await;
+            }
+            drop(here);
+        };
+        tokio::spawn(connection.instrument(tracing::info_span!("tcp", peer = %from)));
+    }
+    drop(here);
+    let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, gone.closed()).await;
+}
+
+type ServerTlsStream = tokio_rustls::server::TlsStream<TcpStream>;
+
+/// Performs the TLS handshake, within the time limit of a request head.
+async fn accept_tls(
+    stream: TcpStream,
+    acceptor: TlsAcceptor,
+    time: Duration,
+    place: UnauthenticatedPermit,
+    router: Router,
+) -> Option<(ServerTlsStream, Router)> {
+    // Responses are short, and clients wait for them.
+    let _ = stream.set_nodelay(true);
+    let local: IpAddr = stream.local_addr().ok()?.ip();
+    let greeted = tokio::time::timeout(time, acceptor.accept(stream)).await;
+    // The handshake itself reports a failure to the client.
+    let stream = greeted.ok()?.ok()?;
+    let shown = stream.get_ref().1.peer_certificates();
+    let certificate = shown.and_then(|chain| fingerprint(chain.first()?).ok());
+    let caller = Arc::new(ConnectionInfo::new(local, certificate, place));
+    Some((stream, router.layer(Extension(caller))))
+}

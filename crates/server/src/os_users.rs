@@ -1,0 +1,217 @@
+//! User accounts that jobs run as, from the system's name service.
+
+use std::collections::BTreeMap;
+use std::ffi::CString;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::unistd::{self, Uid, getgrouplist};
+use tollgate_engine::LaunchUser;
+
+/// A reason why jobs cannot run as a user.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UserLookupError {
+    /// The service runs only jobs of its own user.
+    #[error("only jobs of user {own} are run here, not those of user {user}")]
+    Foreign {
+        /// User id of the job's owner.
+        user: u32,
+        /// User id of the service.
+        own: u32,
+    },
+    /// The system has no user with this id.
+    #[error("the system knows no user {0}")]
+    Unknown(u32),
+    /// The system has no user with this name.
+    #[error("the system knows no user `{0}`")]
+    UnknownName(String),
+    /// The lookup failed.
+    #[error("user {user} cannot be looked up: {reason}")]
+    System {
+        /// User id.
+        user: u32,
+        /// The system's error.
+        reason: String,
+    },
+}
+
+/// The account that jobs of a user run as; None for the service's own user.
+pub type RunAsResult = Result<Option<LaunchUser>, UserLookupError>;
+
+/// A function that returns the account for jobs of a user; None while the lookup is pending.
+pub type RunAsResolver = Box<dyn FnMut(u32) -> Option<RunAsResult> + Send>;
+
+/// Time after which a cached account is looked up again.
+const CACHE_TTL: Duration = Duration::from_secs(60);
+
+/// Cached accounts with the time of their lookup.
+type LookupCache = Arc<Mutex<BTreeMap<u32, (Instant, RunAsResult)>>>;
+
+/// Returns a resolver that runs jobs of every user as that user, like [`any_user`], but never waits for
+/// the name service: a separate thread does. A cached account stays in use until the next lookup
+/// has completed.
+///
+/// # Errors
+/// If the thread cannot be started.
+pub fn background_resolver() -> io::Result<RunAsResolver> {
+    spawn_resolver(any_user)
+}
+
+fn spawn_resolver(look_up: fn(u32) -> RunAsResult) -> io::Result<RunAsResolver> {
+    let known = LookupCache::default();
+    let (asks, asked) = mpsc::channel::<u32>();
+    let answers = Arc::clone(&known);
+    thread::Builder::new()
+        .name("accounts".to_owned())
+        .spawn(move || {
+            for user in asked {
+                let account = look_up(user);
+                let mut answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
+                answers.insert(user, (Instant::now(), account));
+            }
+        })?;
+    let mut pending: BTreeMap<u32, Instant> = BTreeMap::new();
+    Ok(Box::new(move |user| {
+        let known = known.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = known.get(&user);
+        let fresh = found.is_some_and(|(at, _)| at.elapsed() < CACHE_TTL);
+        let asked = pending
+            .get(&user)
+            .is_some_and(|at| at.elapsed() < CACHE_TTL);
+        if !fresh && !asked {
+            pending.insert(user, Instant::now());
+            // The thread receives as long as this sender exists.
+            let _ = asks.send(user);
+        }
+        if fresh {
+            pending.remove(&user);
+        }
+        found.map(|(_, account)| account.clone())
+    }))
+}
+
+/// Resolves the service's own user.
+///
+/// # Errors
+/// If `user` is another user.
+pub fn own_user(user: u32) -> RunAsResult {
+    let own = rustix::process::geteuid().as_raw();
+    if user == own {
+        return Ok(None);
+    }
+    Err(UserLookupError::Foreign { user, own })
+}
+
+/// Resolves any user to its account with all groups. Needs root.
+///
+/// # Errors
+/// If the system has no account for the user, or the lookup fails.
+pub fn any_user(user: u32) -> RunAsResult {
+    own_user(user).or_else(|_| look_up(user).map(Some))
+}
+
+/// Returns the name of a user.
+///
+/// # Errors
+/// If the system has no account for the user, or the lookup fails.
+pub fn name(user: u32) -> Result<String, UserLookupError> {
+    let found =
+        unistd::User::from_uid(Uid::from_raw(user)).map_err(|error| UserLookupError::System {
+            user,
+            reason: error.desc().to_owned(),
+        })?;
+    Ok(found.ok_or(UserLookupError::Unknown(user))?.name)
+}
+
+/// Returns the id of the user with this name. May wait for the system's name service.
+///
+/// # Errors
+/// If there is no such user, or the lookup fails.
+pub fn by_name(name: &str) -> Result<u32, UserLookupError> {
+    let unknown = || UserLookupError::UnknownName(name.to_owned());
+    // The system's lookup takes no names with NUL.
+    if name.contains('\0') {
+        return Err(unknown());
+    }
+    let found = unistd::User::from_name(name).map_err(|_| unknown())?;
+    found.map(|user| user.uid.as_raw()).ok_or_else(unknown)
+}
+
+fn look_up(user: u32) -> Result<LaunchUser, UserLookupError> {
+    let failed = |error: nix::Error| UserLookupError::System {
+        user,
+        reason: error.desc().to_owned(),
+    };
+    let found = unistd::User::from_uid(Uid::from_raw(user)).map_err(failed)?;
+    let account = found.ok_or(UserLookupError::Unknown(user))?;
+    // A name with a NUL byte belongs to no user.
+    let name = CString::new(account.name).map_err(|_| UserLookupError::Unknown(user))?;
+    let groups = getgrouplist(&name, account.gid).map_err(failed)?;
+    Ok(LaunchUser {
+        uid: user,
+        gid: account.gid.as_raw(),
+        groups: groups.into_iter().map(unistd::Gid::as_raw).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A user id that is not in use on any system, close to the largest.
+    const UNUSED_UID: u32 = u32::MAX - 7;
+
+    #[test]
+    fn user_has_the_groups_of_the_system() {
+        let account = look_up(0).unwrap();
+        assert_eq!((account.uid, account.gid), (0, 0));
+        assert!(account.groups.contains(&0));
+    }
+
+    #[test]
+    fn user_name_is_looked_up() {
+        assert_eq!(by_name("root"), Ok(0));
+        for name in ["", "no such user", "a\0b"] {
+            assert_eq!(
+                by_name(name),
+                Err(UserLookupError::UnknownName(name.to_owned()))
+            );
+        }
+    }
+
+    #[test]
+    fn slow_name_service_does_not_block_the_caller() {
+        fn slow(user: u32) -> RunAsResult {
+            // The lookup completes only after the first call has returned None.
+            LOOKUP_MAY_END.wait();
+            Err(UserLookupError::Unknown(user))
+        }
+        static LOOKUP_MAY_END: std::sync::Barrier = std::sync::Barrier::new(2);
+        let mut run_as = spawn_resolver(slow).unwrap();
+        assert_eq!(run_as(7), None);
+        LOOKUP_MAY_END.wait();
+        let answer = std::iter::repeat_with(|| run_as(7)).find_map(|answer| answer);
+        assert_eq!(answer, Some(Err(UserLookupError::Unknown(7))));
+    }
+
+    #[test]
+    fn uid_without_an_account_is_rejected() {
+        assert_eq!(
+            any_user(UNUSED_UID),
+            Err(UserLookupError::Unknown(UNUSED_UID))
+        );
+    }
+
+    #[test]
+    fn own_user_needs_no_account() {
+        let me = rustix::process::geteuid().as_raw();
+        assert_eq!(own_user(me), Ok(None));
+        assert_eq!(any_user(me), Ok(None));
+        assert!(matches!(
+            own_user(UNUSED_UID),
+            Err(UserLookupError::Foreign { .. })
+        ));
+    }
+}

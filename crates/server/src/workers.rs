@@ -1,0 +1,19 @@
+//! The connections between the service and its workers on other hosts, and the daemon of a worker. The
+//! decisions of both ends are in `tollgate_workers`.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `codec` | frames on a byte stream |
+//! | [`acceptor`] | the service's end: the acceptor of worker connections |
+//! | [`transport`] | the worker's end: the connection to its service |
+//! | [`connector`] | the loop of a worker: connects again and again |
+//! | [`daemon`] | the worker daemon on a real host |
+
+pub mod acceptor;
+mod codec;
+pub mod connector;
+pub mod daemon;
+pub mod transport;
+
+pub use acceptor::WorkerAcceptor;
+pub use transport::WorkerTransport;

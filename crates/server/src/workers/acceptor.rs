@@ -1,0 +1,118 @@
+//! The acceptor of worker connections.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::mpsc::{Sender, channel};
+use tokio::sync::oneshot;
+use tollgate_workers::entry::{ConnectionEvent, ConnectionEventKind, FrameSink};
+use tollgate_workers::protocol::{ServerMessage, WorkerFrame, WorkerMessage};
+
+use super::codec::{FrameReader, write_frames};
+use crate::controller::{ControllerHandle, ControllerRequest};
+use crate::permits::{KeyedPermit, KeyedSemaphore};
+
+/// Maximum number of worker connections at a time.
+const MAX_CONNECTIONS: u32 = 1_024;
+/// Maximum number of unsent messages to a worker.
+const MAX_UNREAD_FRAMES: usize = 4_096;
+/// Maximum length of a worker's line, in bytes: several hundred reports.
+const MAX_LINE_LEN: usize = 4 << 20;
+/// Maximum silence of a connection. Workers send several heartbeats in the longest grace period.
+const CONNECTION_TIMEOUT: Duration = tollgate_workers::lease::MAX_GRACE;
+/// Time limit for the last messages to a worker.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Accepts worker connections and gives each a number. Clones share the numbering.
+#[derive(Clone, Debug)]
+pub struct WorkerAcceptor {
+    controller: ControllerHandle,
+    last_connection: Arc<AtomicU64>,
+    permits: KeyedSemaphore<()>,
+}
+
+impl WorkerAcceptor {
+    /// Creates an acceptor in front of this controller.
+    pub fn new(door: ControllerHandle) -> Self {
+        Self {
+            controller: door,
+            last_connection: Arc::default(),
+            permits: KeyedSemaphore::new(MAX_CONNECTIONS),
+        }
+    }
+
+    /// Returns a permit for a connection, or None at the connection limit.
+    pub(crate) fn try_acquire(&self) -> Option<KeyedPermit<()>> {
+        self.permits.try_acquire(())
+    }
+
+    /// Carries messages between a worker and the controller until one of them hangs up or
+    /// `may_stay`, which is asked with each message, returns false.
+    pub(crate) async fn serve(
+        self,
+        stream: impl AsyncRead + AsyncWrite,
+        may_stay: impl Fn() -> bool,
+        _seat: KeyedPermit<()>,
+    ) {
+        let line = self.last_connection.fetch_add(1, Ordering::Relaxed);
+        let (read, write) = tokio::io::split(stream);
+        let (say, said) = channel(MAX_UNREAD_FRAMES);
+        if !self
+            .forward(
+                line,
+                ConnectionEventKind::Opened(Box::new(ChannelSink(say))),
+            )
+            .await
+        {
+            return;
+        }
+        let mut speaking = std::pin::pin!(write_frames(write, said));
+        let listening = async {
+            let mut ear = FrameReader::new(read, MAX_LINE_LEN, CONNECTION_TIMEOUT);
+            while let Some(frame) = ear.read_frame::<WorkerMessage>().await {
+                if !may_stay()
+                    || !self
+                        .forward(line, ConnectionEventKind::Received(frame))
+                        .await
+                {
+                    return;
+                }
+            }
+        };
+        let is_speaking = tokio::select! {
+            () = listening => true,
+            _ = &mut speaking => false,
+        };
+        self.forward(line, ConnectionEventKind::Closed).await;
+        if is_speaking {
+            // The last messages include the reason for a refusal.
+            let _ = tokio::time::timeout(CLOSE_TIMEOUT, speaking).await;
+        }
+    }
+
+    /// Passes an event to the controller; false if the connection is to be closed. Waits for the
+    /// controller, so a worker cannot send faster than the controller reads.
+    async fn forward(&self, line: u64, what: ConnectionEventKind) -> bool {
+        let (reply, answer) = oneshot::channel();
+        let heard = ConnectionEvent {
+            connection: line,
+            kind: what,
+        };
+        self.controller.send(ControllerRequest::Worker {
+            event: heard,
+            reply,
+        });
+        answer.await.unwrap_or(false)
+    }
+}
+
+/// The controller's end of a connection.
+struct ChannelSink(Sender<WorkerFrame<ServerMessage>>);
+
+impl FrameSink for ChannelSink {
+    fn send(&mut self, frame: WorkerFrame<ServerMessage>) -> bool {
+        self.0.try_send(frame).is_ok()
+    }
+}

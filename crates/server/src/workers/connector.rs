@@ -1,0 +1,277 @@
+//! The loop of a worker process: it connects again and again, and drives its [`WorkerAgent`].
+
+use std::future::pending;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Notify;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tollgate_engine::{BootTime, Engine};
+use tollgate_workers::agent::{DisconnectReason, WorkerAgent};
+use tollgate_workers::protocol::{MAX_LINE_LEN, ServerMessage, WorkerFrame, WorkerMessage};
+
+use super::codec::{FrameReader, write_frames};
+use super::transport::{TransportError, UpgradedStream, WorkerTransport};
+
+/// Waits before the next connection attempts; the last one repeats.
+const RECONNECT_DELAYS: [Duration; 4] = [
+    Duration::from_millis(500),
+    Duration::from_secs(1),
+    Duration::from_secs(2),
+    Duration::from_secs(4),
+];
+/// Maximum number of unsent messages.
+const MAX_UNSENT_FRAMES: usize = 4_096;
+/// Maximum silence of the service on a connection. The agent itself gives up earlier.
+const CONNECTION_TIMEOUT: Duration = tollgate_workers::lease::MAX_GRACE;
+
+/// Time that a leaving worker has, after its tasks were killed, to report how they ended.
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// An error that ends the connection loop.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// The service refuses this worker.
+    #[error("the service refuses this worker: {0}")]
+    Refused(String),
+    /// The transport to the service cannot work.
+    #[error(transparent)]
+    Route(#[from] TransportError),
+    /// A call to the operating system failed.
+    #[error("{action}: {error}")]
+    System {
+        /// The failed action.
+        action: &'static str,
+        /// The system's error.
+        error: io::Error,
+    },
+}
+
+/// Runs the worker until SIGTERM or SIGINT, or until the service refuses it. Then it ends its tasks
+/// and reports them to the service; a second signal ends it at once. `engine_calls` is notified
+/// when the engine has new reports.
+///
+/// # Errors
+/// If the service cannot be reached in any way, or refuses this worker.
+pub fn run<E: Engine + 'static>(
+    route: WorkerTransport,
+    hand: WorkerAgent<E>,
+    engine_calls: Arc<Notify>,
+) -> Result<(), ConnectError> {
+    let failed = |action| move |error| ConnectError::System { action, error };
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .map_err(failed("no threads can be started"))?;
+    let caller = WorkerConnector {
+        agent: hand,
+        transport: Arc::new(route),
+        leave_by: None,
+        link: None,
+        connecting: None,
+        connect_at: Instant::now(),
+        failures: 0,
+    };
+    let ended = runtime.block_on(caller.run(&engine_calls));
+    // A pending name lookup is not waited for.
+    runtime.shutdown_background();
+    ended
+}
+
+/// The channels of a connection: received frames and frames to send.
+struct FrameChannels {
+    incoming: Receiver<WorkerFrame<ServerMessage>>,
+    outgoing: Sender<WorkerFrame<WorkerMessage>>,
+}
+
+type ConnectFuture = Pin<Box<dyn Future<Output = Result<UpgradedStream, TransportError>> + Send>>;
+
+struct WorkerConnector<E> {
+    agent: WorkerAgent<E>,
+    transport: Arc<WorkerTransport>,
+    /// Latest time of departure, once the worker was asked to leave.
+    leave_by: Option<Instant>,
+    link: Option<FrameChannels>,
+    connecting: Option<ConnectFuture>,
+    connect_at: Instant,
+    failures: usize,
+}
+
+/// An event of the connection loop.
+enum ConnectorEvent {
+    FrameReceived(Option<WorkerFrame<ServerMessage>>),
+    Connected(Result<UpgradedStream, TransportError>),
+    TickDue,
+    /// A signal asks the worker to end.
+    StopRequested,
+}
+
+impl<E: Engine> WorkerConnector<E> {
+    async fn run(mut self, engine_calls: &Notify) -> Result<(), ConnectError> {
+        let failed = |error| ConnectError::System {
+            action: "signals cannot be waited for",
+            error,
+        };
+        let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
+        let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
+        loop {
+            if self.link.is_none() && self.connecting.is_none() && Instant::now() >= self.connect_at
+            {
+                let route = Arc::clone(&self.transport);
+                self.connecting = Some(Box::pin(async move { route.connect().await }));
+            }
+            let wait = self.max_idle();
+            let event = tokio::select! {
+                heard = next_frame(&mut self.link) => ConnectorEvent::FrameReceived(heard),
+                dialled = poll_connect(&mut self.connecting) => ConnectorEvent::Connected(dialled),
+                () = engine_calls.notified() => ConnectorEvent::TickDue,
+                () = tokio::time::sleep(wait) => ConnectorEvent::TickDue,
+                _ = terminate.recv() => ConnectorEvent::StopRequested,
+                _ = interrupt.recv() => ConnectorEvent::StopRequested,
+            };
+            if matches!(event, ConnectorEvent::StopRequested) && self.leave_by.is_some() {
+                return Ok(());
+            }
+            self.on_event(event)?;
+            let is_late = self.leave_by.is_some_and(|by| Instant::now() >= by);
+            if self.leave_by.is_some() && (is_late || self.agent.has_left()) {
+                return Ok(());
+            }
+        }
+    }
+
+    fn max_idle(&self) -> Duration {
+        let turn = self.agent.max_idle(since_boot());
+        let is_off = self.link.is_none() && self.connecting.is_none();
+        let dial = is_off.then(|| self.connect_at.saturating_duration_since(Instant::now()));
+        let leave = self.leave_by;
+        let leave = leave.map(|by| by.saturating_duration_since(Instant::now()));
+        dial.into_iter().chain(leave).fold(turn, Duration::min)
+    }
+
+    fn on_event(&mut self, event: ConnectorEvent) -> Result<(), ConnectError> {
+        let now = since_boot();
+        let worked = self.agent.is_registered();
+        let done = match event {
+            ConnectorEvent::FrameReceived(Some(frame)) => self.agent.on_frame(frame, now),
+            ConnectorEvent::FrameReceived(None) => Err(DisconnectReason::Reconnect(
+                "the connection is gone".to_owned(),
+            )),
+            ConnectorEvent::Connected(Ok(stream)) => {
+                self.link = Some(spawn_io(stream));
+                self.connecting = None;
+                self.agent.connected(now);
+                Ok(())
+            }
+            ConnectorEvent::Connected(Err(error)) => {
+                self.connecting = None;
+                if error.is_final() {
+                    return Err(error.into());
+                }
+                Err(DisconnectReason::Reconnect(error.to_string()))
+            }
+            ConnectorEvent::StopRequested => {
+                let time = self.agent.lease_timings().stop_timeout() + LEAVE_TIMEOUT;
+                self.leave_by = Some(Instant::now() + time);
+                self.agent.request_departure();
+                tracing::info!("asked to end: so are its tasks");
+                Ok(())
+            }
+            ConnectorEvent::TickDue => Ok(()),
+        };
+        let turned = self.agent.tick(now, wall_clock());
+        let sent = self.send();
+        match done.and(turned).and(sent) {
+            Ok(()) => {}
+            Err(DisconnectReason::Refused(why)) => return Err(ConnectError::Refused(why)),
+            Err(DisconnectReason::Reconnect(why)) => self.disconnect(&why),
+        }
+        if self.agent.is_registered() && !worked {
+            self.failures = 0;
+            let incarnation = self.agent.persistent_state().incarnation;
+            tracing::info!(incarnation, "registered with the service");
+        }
+        Ok(())
+    }
+
+    fn send(&mut self) -> Result<(), DisconnectReason> {
+        for frame in self.agent.drain_outgoing() {
+            let link = self.link.as_ref();
+            if link.is_some_and(|link| link.outgoing.try_send(frame).is_err()) {
+                return Err(DisconnectReason::Reconnect(
+                    "the service reads nothing".to_owned(),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn disconnect(&mut self, why: &str) {
+        self.agent.disconnected();
+        self.link = None;
+        let wait = RECONNECT_DELAYS[self.failures.min(RECONNECT_DELAYS.len() - 1)];
+        if self.failures == 0 {
+            tracing::warn!(reason = why, "not connected to the service; trying again");
+        }
+        self.failures += 1;
+        self.connect_at = Instant::now() + wait;
+    }
+}
+
+async fn next_frame(link: &mut Option<FrameChannels>) -> Option<WorkerFrame<ServerMessage>> {
+    match link {
+        Some(link) => link.incoming.recv().await,
+        None => pending().await,
+    }
+}
+
+async fn poll_connect(
+    dialling: &mut Option<ConnectFuture>,
+) -> Result<UpgradedStream, TransportError> {
+    match dialling {
+        Some(dialling) => dialling.await,
+        None => pending().await,
+    }
+}
+
+/// Carries both directions until the returned end is dropped.
+fn spawn_io(stream: UpgradedStream) -> FrameChannels {
+    let (read, write) = tokio::io::split(stream);
+    let (say, said) = channel(MAX_UNSENT_FRAMES);
+    let (to, heard) = channel(16);
+    tokio::spawn(async move {
+        let listening = async {
+            let mut ear = FrameReader::new(read, MAX_LINE_LEN, CONNECTION_TIMEOUT);
+            while let Some(frame) = ear.read_frame().await {
+                if to.send(frame).await.is_err() {
+                    return;
+                }
+            }
+        };
+        // The connection ends with either direction: half a connection is of no use.
+        tokio::select! {
+            () = listening => {}
+            _ = write_frames(write, said) => {}
+        }
+    });
+    FrameChannels {
+        incoming: heard,
+        outgoing: say,
+    }
+}
+
+/// Returns the time since boot, as the engine's lease counts it.
+fn since_boot() -> Duration {
+    BootTime::now().since_boot()
+}
+
+/// Returns the wall-clock time, with times before 1970 as 1970.
+fn wall_clock() -> tollgate_model::Instant {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let micros = since.map_or(0, |since| since.as_micros());
+    tollgate_model::Instant::from_micros(i64::try_from(micros).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,201 @@
+//! The worker daemon on a real host: its directory, its engine, its users.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::Notify;
+use tollgate_engine::{Engine, EngineError, LaunchUser, LocalEngine, LocalEngineConfig};
+use tollgate_store::data_dir::random_identity;
+use tollgate_store::{DataDir, DataDirError, private_file};
+use tollgate_workers::LeaseTimings;
+use tollgate_workers::agent::{AgentConfig, AgentPersistentState, WorkerAgent};
+
+use super::connector::{self, ConnectError};
+use super::transport::WorkerTransport;
+use crate::os_users;
+
+/// Configuration of a worker daemon.
+pub struct WorkerDaemonConfig {
+    /// The transport to the service.
+    pub transport: WorkerTransport,
+    /// The worker's name.
+    pub name: String,
+    /// Whether root runs jobs of root.
+    pub root_jobs: bool,
+    /// Configuration of the engine. The lease and the time to end a task follow from the service's
+    /// grace period.
+    pub engine: LocalEngineConfig,
+}
+
+/// An error that keeps a worker daemon from running.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkerError {
+    /// The directory is not usable.
+    #[error(transparent)]
+    Folder(#[from] DataDirError),
+    /// The worker's state cannot be read or stored.
+    #[error("{}: {error}", path.display())]
+    Memory {
+        /// The file.
+        path: std::path::PathBuf,
+        /// The system's error.
+        error: io::Error,
+    },
+    /// The worker's own user has no name.
+    #[error(transparent)]
+    User(#[from] os_users::UserLookupError),
+    /// The connection loop failed.
+    #[error(transparent)]
+    Dial(#[from] ConnectError),
+}
+
+impl WorkerError {
+    /// Returns a hint for the user.
+    pub fn hint(&self) -> Option<&str> {
+        match self {
+            Self::Folder(error) => error.hint(),
+            Self::Dial(ConnectError::Route(error)) => error.hint(),
+            Self::Memory { .. } | Self::User(_) | Self::Dial(_) => None,
+        }
+    }
+}
+
+/// The content of `worker.json`.
+#[derive(Debug, Serialize, Deserialize)]
+struct WorkerStateFile {
+    identity: String,
+    #[serde(flatten)]
+    state: AgentPersistentState,
+}
+
+/// Runs a worker in its directory until SIGTERM or SIGINT, or until the service refuses it.
+///
+/// # Errors
+/// If the directory is not usable, or the service cannot be reached in any way or refuses the
+/// worker.
+pub fn run(folder: &DataDir, settings: WorkerDaemonConfig) -> Result<(), WorkerError> {
+    let me = rustix::process::geteuid();
+    // Root has prepared the directory, and has dropped its privileges since.
+    let has_starter = settings.engine.starter.is_some();
+    let all_users = match (me.is_root() || has_starter).then(|| folder.open_to_users()) {
+        // Other users run their scripts from this directory; root could do without.
+        Some(Err(error)) if !settings.root_jobs => return Err(error.into()),
+        Some(shared) => shared.is_ok(),
+        None => false,
+    };
+    let path = folder.path().join("worker.json");
+    let failed = |error| WorkerError::Memory {
+        path: path.clone(),
+        error,
+    };
+    let disk = read_state(&path).map_err(failed)?;
+    let identity = disk.identity.clone();
+    let calls = Arc::new(Notify::new());
+    let kit = AgentConfig {
+        name: settings.name,
+        user: os_users::name(me.as_raw())?,
+        all_users,
+        root_jobs: settings.root_jobs,
+        open_engine: engine_opener(settings.engine, all_users, Arc::clone(&calls)),
+        resolve_owner: Box::new(move |owner| run_as(owner, settings.root_jobs, has_starter)),
+        write_state: Box::new(move |memory| write_state(&path, &identity, memory)),
+        identity: disk.identity,
+    };
+    let hand = WorkerAgent::new(kit, disk.state);
+    Ok(connector::run(settings.transport, hand, calls)?)
+}
+
+type LocalEngineOpener = Box<dyn FnMut(&LeaseTimings) -> Result<LocalEngine, EngineError> + Send>;
+
+fn engine_opener(
+    settings: LocalEngineConfig,
+    other_users: bool,
+    calls: Arc<Notify>,
+) -> LocalEngineOpener {
+    Box::new(move |terms| {
+        let mut engine = LocalEngine::open(LocalEngineConfig {
+            other_users,
+            lease: Some(terms.runner_lease()),
+            grace: terms.stop_timeout(),
+            ..settings.clone()
+        })?;
+        let calls = Arc::clone(&calls);
+        engine.on_report(Arc::new(move || calls.notify_one()));
+        Ok(engine)
+    })
+}
+
+/// Returns the local user that runs the jobs of `owner`, a name at the service; None for the
+/// worker's own user. With a starter, the worker can run jobs of every user, whatever its own user
+/// is.
+fn run_as(owner: &str, root_jobs: bool, has_starter: bool) -> Result<Option<LaunchUser>, String> {
+    let own = rustix::process::geteuid();
+    if !own.is_root() && !has_starter {
+        let name = os_users::name(own.as_raw()).map_err(|error| error.to_string())?;
+        return match name == owner {
+            true => Ok(None),
+            false => Err(format!(
+                "this worker runs jobs of {name} only, not those of {owner}"
+            )),
+        };
+    }
+    let user = os_users::by_name(owner).map_err(|error| error.to_string())?;
+    if user == 0 && !root_jobs {
+        return Err("this worker runs no jobs of root".to_owned());
+    }
+    os_users::any_user(user).map_err(|error| error.to_string())
+}
+
+fn read_state(path: &Path) -> io::Result<WorkerStateFile> {
+    match std::fs::read(path) {
+        Ok(text) => Ok(serde_json::from_slice(&text)?),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let disk = WorkerStateFile {
+                identity: random_identity()?,
+                state: AgentPersistentState::default(),
+            };
+            write_state(path, &disk.identity, &disk.state)?;
+            Ok(disk)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn write_state(path: &Path, identity: &str, memory: &AgentPersistentState) -> io::Result<()> {
+    let disk = WorkerStateFile {
+        identity: identity.to_owned(),
+        state: memory.clone(),
+    };
+    private_file::replace(path, &serde_json::to_vec_pretty(&disk)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn worker_keeps_its_identity_after_a_restart() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("worker.json");
+        let first = read_state(&path).unwrap();
+        let memory = AgentPersistentState {
+            service: Some("a".to_owned()),
+            incarnation: 7,
+        };
+        write_state(&path, &first.identity, &memory).unwrap();
+        let again = read_state(&path).unwrap();
+        assert_eq!((again.identity, again.state), (first.identity, memory));
+        let other = tempfile::tempdir().unwrap();
+        let other = read_state(&other.path().join("worker.json")).unwrap();
+        assert_ne!(other.identity, read_state(&path).unwrap().identity);
+    }
+
+    #[test]
+    fn jobs_never_run_as_a_different_user() {
+        assert!(run_as("no-such-user-anywhere", true, false).is_err());
+        let root = run_as("root", false, false);
+        assert!(root.is_err(), "{root:?}");
+    }
+}

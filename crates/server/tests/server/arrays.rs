@@ -1,0 +1,217 @@
+//! Arrays: one job number, many tasks, decisions as ranges.
+
+use tollgate_model::Market;
+use tollgate_policy::registry::REGISTRY;
+use tollgate_server::controller::{ControllerRequest, RequestError, SubmittedJob};
+use tollgate_service::{
+    AdmissionState, ArraySpec, ServiceCommand, Submission, SubmissionOptions, SubmitOutcome,
+    TaskCounts, TaskRanges,
+};
+
+use crate::common::{TestCluster, submission};
+
+fn array(tasks: &str, most: Option<u32>) -> SubmissionOptions {
+    let tasks = tasks.parse().unwrap();
+    SubmissionOptions {
+        array: Some(ArraySpec {
+            tasks,
+            max_at_once: most,
+        }),
+        ..SubmissionOptions::default()
+    }
+}
+
+fn whenever(secs: i64, plan: SubmissionOptions) -> Submission {
+    Submission {
+        deadline: None,
+        budget: None,
+        options: plan,
+        ..submission("work", secs)
+    }
+}
+
+fn parts(answer: &SubmitOutcome) -> Vec<String> {
+    let part = |part: &tollgate_service::TaskGroupOutcome| {
+        let standing = match &part.admission {
+            AdmissionState::Accepted { .. } => "accepted".to_owned(),
+            AdmissionState::Queued => "queued".to_owned(),
+            AdmissionState::Deferred => "deferred".to_owned(),
+            AdmissionState::Rejected(refusals) => {
+                let keys: Vec<_> = refusals.iter().map(|refusal| refusal.key()).collect();
+                format!("rejected {}", keys.join(","))
+            }
+        };
+        format!("{} {standing}", part.tasks)
+    };
+    answer.groups.iter().map(part).collect()
+}
+
+fn tally(site: &mut TestCluster, job: u64) -> TaskCounts {
+    site.controller().core().array(job).unwrap().counts()
+}
+
+fn act(site: &mut TestCluster, command: ServiceCommand) -> Result<(), RequestError> {
+    site.request(|reply| ControllerRequest::Command {
+        user: None,
+        command,
+        reply,
+    })
+}
+
+/// Runs until every task is finished, whatever its outcome.
+fn drain(site: &mut TestCluster) {
+    for _ in 0..1_000 {
+        if site.controller().core().jobs().is_empty() {
+            return;
+        }
+        site.advance(1);
+    }
+    panic!("these never end: {:?}", site.controller().core().jobs());
+}
+
+#[test]
+fn tasks_with_a_deadline_are_admitted_or_rejected_in_ranges() {
+    let mut site = TestCluster::new("libra");
+    // Two nodes, 100 s to the deadline, 30 s per task: three tasks fit on each node.
+    let asked = Submission {
+        options: array("1-100", None),
+        ..submission("work", 30)
+    };
+    let verdict = site.submit_job(asked, &["work", "30"]).unwrap();
+    assert_eq!(
+        parts(&verdict.answer),
+        ["1-6 accepted", "7-100 rejected insufficient_share"]
+    );
+    drain(&mut site);
+    let row = site.row(verdict.job);
+    let array = row.array.unwrap();
+    assert_eq!(
+        (row.state.as_str(), array.finished, array.rejected),
+        ("finished", 6, 94)
+    );
+    assert_eq!(row.status.as_deref(), Some("exit 0"));
+}
+
+#[test]
+fn array_runs_to_its_end_under_every_policy() {
+    for named in REGISTRY {
+        for &market in named.markets {
+            let mut site = TestCluster::in_market(named.name, market);
+            let asked = Submission {
+                budget: (market != Market::None).then_some(submission("work", 1).budget.unwrap()),
+                ..whenever(1, array("1-80", None))
+            };
+            let verdict = site.submit_job(asked, &["work", "1"]).unwrap();
+            let alive = site.controller().core().tasks().count();
+            assert!(alive <= 20, "{} has {alive} tasks at once", named.name);
+            drain(&mut site);
+            site.controller().core().check_invariants().unwrap();
+            let row = site.row(verdict.job);
+            let array = row.array.unwrap();
+            let told = array.finished + array.rejected;
+            assert_eq!(told, 80, "{} in market {market}", named.name);
+            assert!(array.finished >= 16, "{} in market {market}", named.name);
+        }
+    }
+}
+
+#[test]
+fn array_continues_after_a_restart() {
+    let mut site = TestCluster::new("easy");
+    let verdict = site.submit_job(whenever(10, array("0-19", None)), &["work", "10"]);
+    let job = verdict.unwrap().job;
+    site.advance(25);
+    let before = tally(&mut site, job);
+    assert_eq!((before.finished, before.running), (4, 2));
+    site.restart();
+    assert_eq!(tally(&mut site, job), before);
+    drain(&mut site);
+    assert_eq!(site.row(job).array.unwrap().finished, 20);
+    assert_eq!(site.row(job).attempts, 20);
+}
+
+#[test]
+fn array_runs_at_most_the_requested_number_of_tasks_at_a_time() {
+    for policy in ["easy", "libra-risk", "edf-bf"] {
+        let mut site = TestCluster::new(policy);
+        let asked = Submission {
+            options: array("1-9", Some(1)),
+            ..submission("work", 5)
+        };
+        let job = site.submit_job(asked, &["work", "5"]).unwrap().job;
+        for _ in 0..30 {
+            assert!(tally(&mut site, job).running <= 1, "{policy}");
+            site.advance(1);
+        }
+        drain(&mut site);
+        assert_eq!(site.row(job).array.unwrap().finished, 9, "{policy}");
+    }
+}
+
+#[test]
+fn tasks_are_cancelled_held_and_released_in_ranges() {
+    let mut site = TestCluster::new("easy");
+    let asked = whenever(10, array("1-100", None));
+    let job = site.submit_job(asked, &["work", "10"]).unwrap().job;
+    let tasks = |words: &str| Some(words.parse::<TaskRanges>().unwrap());
+    let cancel = |words| ServiceCommand::Cancel {
+        job,
+        tasks: tasks(words),
+    };
+    act(&mut site, cancel("50-80")).unwrap();
+    assert_eq!(tally(&mut site, job).cancelled, 31);
+    // Tasks 50 to 80 are cancelled already, and task 101 does not exist.
+    assert!(act(&mut site, cancel("50-80,101")).is_err());
+    act(&mut site, ServiceCommand::Hold { job, tasks: None }).unwrap();
+    let held = tally(&mut site, job);
+    assert_eq!((held.running, held.queued, held.held), (2, 0, 67));
+    site.advance(100);
+    assert_eq!(tally(&mut site, job).finished, 2);
+    let release = ServiceCommand::Release {
+        job,
+        tasks: tasks("90-95"),
+    };
+    act(&mut site, release).unwrap();
+    site.restart();
+    site.advance(100);
+    assert_eq!(tally(&mut site, job).finished, 8);
+    let reader = site.reader();
+    let state = |task| {
+        reader.tasks(job, tasks(task).as_ref(), 1).unwrap().unwrap()[0]
+            .state
+            .clone()
+    };
+    assert_eq!(
+        ["1", "60", "90", "96"].map(state),
+        ["finished", "cancelled", "finished", "held"]
+    );
+    act(&mut site, ServiceCommand::Cancel { job, tasks: None }).unwrap();
+    assert_eq!(site.row(job).state, "cancelled");
+    assert_eq!(site.controller().core().n_tasks(), 0);
+}
+
+#[test]
+fn array_beyond_the_task_limit_of_a_user_is_rejected() {
+    let mut site = TestCluster::new("easy");
+    site.controller().limit_jobs(100);
+    let hand_in = |site: &mut TestCluster, tasks: &str| -> Result<SubmittedJob, RequestError> {
+        site.submit_job(whenever(10, array(tasks, None)), &["work", "10"])
+    };
+    hand_in(&mut site, "1-90").unwrap();
+    assert_eq!(hand_in(&mut site, "1-11"), Err(RequestError::JobLimit(100)));
+    hand_in(&mut site, "1-10").unwrap();
+}
+
+#[test]
+fn array_status_is_the_greatest_exit_code_of_its_tasks() {
+    let mut site = TestCluster::new("easy");
+    let job = site
+        .submit_job(whenever(1, array("1-3", None)), &["sh", "-c", "exit 3"])
+        .unwrap()
+        .job;
+    drain(&mut site);
+    assert_eq!(
+        site.state(job),
+        ("finished".to_owned(), Some("exit 3".to_owned()))
+    );
+}

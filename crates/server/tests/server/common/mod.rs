@@ -1,0 +1,186 @@
+//! A service on an engine that runs nothing, for the tests of the controller.
+
+
+pub(crate) mod test_service;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use tokio::sync::oneshot;
+use tollgate_engine::sim_engine::SimProgram;
+use tollgate_engine::{SimEngine, SimHost};
+use tollgate_gate::OnEviction;
+use tollgate_model::{Credits, CreditsPerSecond, Instant, Market, Probability, Span};
+use tollgate_policy::{PolicyRegistry, PolicySpec};
+use tollgate_server::controller::{Controller, ControllerRequest, RequestError, SubmittedJob};
+use tollgate_service::{AdmissionRules, Submission, SubmissionOptions, SubmitOutcome};
+use tollgate_store::{JobProgram, JobRow, Store, StoreReader};
+
+/// A service in a data directory, on a host that survives restarts.
+pub(crate) struct TestCluster {
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) world: SimHost,
+    pub(crate) clock: Arc<Mutex<Instant>>,
+    pub(crate) controller: Option<Controller<SimEngine>>,
+    pub(crate) rules: AdmissionRules,
+}
+
+impl TestCluster {
+    pub(crate) fn new(policy: &str) -> Self {
+        Self::in_market(policy, Market::Commodity)
+    }
+
+    pub(crate) fn in_market(policy: &str, market: Market) -> Self {
+        let mut site = Self {
+            folder: tempfile::tempdir().unwrap(),
+            world: SimHost::new(2, 1 << 30, SimProgram::of_command),
+            clock: Arc::default(),
+            controller: None,
+            rules: rules(policy, market),
+        };
+        site.restart();
+        site
+    }
+
+    pub(crate) fn store(&self) -> PathBuf {
+        self.folder.path().join("tollgate.db")
+    }
+
+    /// Kills the service, if it runs, and starts the next one.
+    pub(crate) fn restart(&mut self) {
+        self.controller = None;
+        let store = Store::open(&self.store()).unwrap();
+        let engine = SimEngine::open(&self.world);
+        let clock = Arc::clone(&self.clock);
+        let now = Box::new(move || *clock.lock().unwrap());
+        let mut controller = Controller::new(store, engine, &self.rules, now).unwrap();
+        controller.reconcile().unwrap();
+        self.controller = Some(controller);
+    }
+
+    pub(crate) fn controller(&mut self) -> &mut Controller<SimEngine> {
+        self.controller.as_mut().unwrap()
+    }
+
+    pub(crate) fn tick(&mut self, asks: Vec<ControllerRequest>) {
+        self.controller().tick(asks);
+    }
+
+    pub(crate) fn wait_until(&mut self, secs: i64) {
+        *self.clock.lock().unwrap() = Instant::from_secs(secs);
+        self.world.advance_to(Instant::from_secs(secs));
+        self.tick(Vec::new());
+    }
+
+    /// Advances the time second by second, so that jobs that end free their nodes for the next
+    /// ones.
+    pub(crate) fn advance(&mut self, secs: i64) {
+        let now = self
+            .clock
+            .lock()
+            .unwrap()
+            .since(Instant::ZERO)
+            .as_secs_f64() as i64;
+        for second in 1..=secs {
+            self.wait_until(now + second);
+        }
+    }
+
+    /// Sends a request to the controller and returns its response.
+    pub(crate) fn request<T>(
+        &mut self,
+        question: impl FnOnce(oneshot::Sender<Result<T, RequestError>>) -> ControllerRequest,
+    ) -> Result<T, RequestError> {
+        let (reply, mut answer) = oneshot::channel();
+        self.tick(vec![question(reply)]);
+        answer.try_recv().unwrap()
+    }
+
+    /// Submits a job with a deadline of 100 s and a budget of 1,000 credits.
+    pub(crate) fn submit(
+        &mut self,
+        words: &[&str],
+        estimate_s: i64,
+    ) -> Result<SubmittedJob, RequestError> {
+        self.submit_job(submission(words[0], estimate_s), words)
+    }
+
+    pub(crate) fn submit_job(
+        &mut self,
+        submission: Submission,
+        words: &[&str],
+    ) -> Result<SubmittedJob, RequestError> {
+        let program = Box::new(program(words));
+        self.request(|reply| ControllerRequest::Submit {
+            submission,
+            due: None,
+            program,
+            reply,
+        })
+    }
+
+    pub(crate) fn quote(&mut self, submission: Submission) -> SubmitOutcome {
+        self.request(|reply| ControllerRequest::Quote {
+            submission,
+            due: None,
+            reply,
+        })
+        .unwrap()
+    }
+
+    pub(crate) fn reader(&self) -> StoreReader {
+        Store::open(&self.store()).unwrap().reader().unwrap()
+    }
+
+    pub(crate) fn row(&self, job: u64) -> JobRow {
+        self.reader().job(job).unwrap().unwrap()
+    }
+
+    pub(crate) fn state(&self, job: u64) -> (String, Option<String>) {
+        let row = self.row(job);
+        (row.state, row.status)
+    }
+}
+
+pub(crate) fn rules(policy: &str, market: Market) -> AdmissionRules {
+    AdmissionRules {
+        policy: PolicySpec::named(policy).unwrap(),
+        registry: PolicyRegistry::builtin(),
+        market,
+        price: 3600.0,
+        default_estimate: Span::from_secs(10),
+        level: Probability::new(0.9).unwrap(),
+        confidence: 0,
+        max_resident: 8,
+        shadow: None,
+    }
+}
+
+pub(crate) fn submission(name: &str, estimate_s: i64) -> Submission {
+    Submission {
+        user: rustix::process::geteuid().as_raw(),
+        name: name.to_owned(),
+        procs: 1,
+        memory: None,
+        estimate: Some(Span::from_secs(estimate_s)),
+        deadline: Some(Span::from_secs(100)),
+        budget: Some(Credits::from_f64(1000.0)),
+        penalty: CreditsPerSecond::ZERO,
+        confidence: None,
+        retry: OnEviction::Fail,
+        reserve_for: None,
+        options: SubmissionOptions::default(),
+    }
+}
+
+pub(crate) fn program(words: &[&str]) -> JobProgram {
+    JobProgram {
+        argv: words.iter().map(|&word| word.to_owned()).collect(),
+        script: None,
+        env: Vec::new(),
+        dir: "/".to_owned(),
+        output: None,
+        umask: 0o022,
+        memory: None,
+    }
+}

@@ -1,0 +1,22 @@
+//! Tests of the whole service: its controller, store, API and network, on simulated engines and
+//! clocks.
+
+mod common;
+mod simulation;
+
+mod arrays;
+mod controller;
+mod damage;
+mod dependencies;
+mod events;
+mod faults;
+mod limits;
+mod network;
+mod objectives;
+mod openapi;
+mod promises;
+mod recovery;
+mod scripts;
+mod shadow;
+mod whole_system;
+mod workers;

@@ -1,0 +1,460 @@
+//! Rejections have reasons and offers that hold, reserved quotes keep their capacity until they are
+//! claimed or expire, and deadlines below the minimum probability are not promised.
+
+use tollgate_model::{Credits, CreditsPerSecond, Instant, Market, Probability, Reason, Span};
+use tollgate_policy::registry::REGISTRY;
+use tollgate_server::controller::{ControllerRequest, RequestError};
+use tollgate_service::{
+    AdmissionState, CommandError, ConfidenceThreshold, CounterOffer, OfferAxis, RejectReason,
+    ServiceCommand, Submission, SubmitOutcome,
+};
+use tollgate_store::Store;
+
+use crate::common::{TestCluster, program, submission};
+
+fn refusals(answer: &SubmitOutcome) -> &[RejectReason] {
+    match &answer.admission {
+        AdmissionState::Rejected(refusals) => refusals,
+        AdmissionState::Accepted { .. } | AdmissionState::Queued | AdmissionState::Deferred => {
+            panic!("expected a refusal: {answer:?}")
+        }
+    }
+}
+
+fn offer(answer: &SubmitOutcome, axis: OfferAxis) -> Option<CounterOffer> {
+    answer
+        .offers
+        .iter()
+        .copied()
+        .find(|offer| offer.axis == axis)
+}
+
+/// Returns the submission that accepts an offer.
+fn taken(asked: &Submission, offer: &CounterOffer) -> Submission {
+    Submission {
+        deadline: offer.deadline,
+        budget: offer.budget,
+        procs: offer.procs,
+        ..asked.clone()
+    }
+}
+
+#[test]
+fn rejection_names_every_reason_and_counter_offers() {
+    let mut site = TestCluster::new("libra");
+    for _ in 0..2 {
+        site.submit(&["sleep", "90"], 90).unwrap();
+    }
+    let asked = Submission {
+        budget: Some(Credits::from_f64(1.0)),
+        ..submission("sleep", 50)
+    };
+    let answer = site.quote(asked.clone());
+    let both = [Reason::OverBudget, Reason::InsufficientShare].map(RejectReason::Policy);
+    assert_eq!(refusals(&answer), both);
+    // No single change makes this job acceptable.
+    assert_eq!(answer.offers, []);
+
+    let asked = submission("sleep", 50);
+    let answer = site.quote(asked.clone());
+    assert_eq!(
+        refusals(&answer),
+        [RejectReason::Policy(Reason::InsufficientShare)]
+    );
+    let later = offer(&answer, OfferAxis::Deadline).expect("a later deadline");
+    // A tenth of a node is free.
+    let secs = later.deadline.unwrap().as_secs_f64();
+    assert!((500.0..=520.0).contains(&secs), "{secs} s");
+    let verdict = site
+        .submit_job(taken(&asked, &later), &["sleep", "1"])
+        .unwrap();
+    match verdict.answer.admission {
+        AdmissionState::Accepted { price } => assert_eq!(Some(price), later.price),
+        AdmissionState::Queued | AdmissionState::Deferred | AdmissionState::Rejected(_) => {
+            panic!("{later:?} was refused")
+        }
+    }
+}
+
+#[test]
+fn counter_offers_reduce_processors_or_raise_the_budget() {
+    let mut site = TestCluster::new("libra");
+    let wide = Submission {
+        procs: 5,
+        ..submission("sleep", 10)
+    };
+    let answer = site.quote(wide);
+    assert_eq!(
+        refusals(&answer),
+        [RejectReason::Policy(Reason::TooManyProcs)]
+    );
+    assert_eq!(
+        offer(&answer, OfferAxis::Procs).map(|offer| offer.procs),
+        Some(2)
+    );
+
+    site.rules.confidence = 500_000;
+    site.restart();
+    let poor = Submission {
+        budget: Some(Credits::from_f64(1.0)),
+        ..submission("sleep", 1_000)
+    };
+    let answer = site.quote(poor);
+    let keys: Vec<&str> = refusals(&answer).iter().map(RejectReason::key).collect();
+    assert_eq!(keys, ["over_budget", "insufficient_share"]);
+    let poor = Submission {
+        budget: Some(Credits::from_f64(1.0)),
+        confidence: Some(1_000_000),
+        ..submission("sleep", 99)
+    };
+    let answer = site.quote(poor);
+    let keys: Vec<&str> = refusals(&answer).iter().map(RejectReason::key).collect();
+    assert_eq!(keys, ["over_budget", "confidence"]);
+
+    let poor = Submission {
+        budget: Some(Credits::from_f64(1.0)),
+        ..submission("sleep", 10)
+    };
+    let answer = site.quote(poor);
+    assert_eq!(
+        refusals(&answer),
+        [RejectReason::Policy(Reason::OverBudget)]
+    );
+    let budget = offer(&answer, OfferAxis::Budget).and_then(|offer| offer.budget);
+    // 10 s at one credit per second, plus the incentive: estimate over deadline.
+    let budget = budget.expect("a budget").as_f64();
+    assert!((10.1..10.3).contains(&budget), "{budget}");
+}
+
+#[test]
+fn counter_offer_of_every_policy_would_be_admitted() {
+    for named in REGISTRY {
+        for &market in named.markets {
+            let mut site = TestCluster::in_market(named.name, market);
+            site.rules.confidence = 400_000;
+            site.restart();
+            for n in 0..30 {
+                let asked = Submission {
+                    procs: 1 + n % 4,
+                    deadline: Some(Span::from_secs(i64::from(5 + n * 7 % 90))),
+                    budget: Some(Credits::from_f64(f64::from(n % 5) * 20.0)),
+                    penalty: CreditsPerSecond::from_f64(f64::from(n % 3)),
+                    ..submission("sleep", i64::from(5 + n * 13 % 60))
+                };
+                let answer = site.quote(asked.clone());
+                for offer in &answer.offers {
+                    let again = site.quote(taken(&asked, offer));
+                    assert!(
+                        !matches!(again.admission, AdmissionState::Rejected(_)),
+                        "{} in {market}: {asked:?}: {offer:?}: {:?}",
+                        named.name,
+                        again.admission
+                    );
+                }
+                site.submit_job(asked, &["sleep", "20"]).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn job_below_the_confidence_threshold_is_rejected() {
+    // Risk alone would admit a single job with an impossible deadline: risk measures how unequal
+    // the delays are.
+    let impossible = Submission {
+        deadline: Some(Span::from_secs(100)),
+        budget: None,
+        ..submission("sleep", 2_000)
+    };
+    let mut site = TestCluster::new("libra-risk");
+    let answer = site.quote(impossible.clone());
+    assert!(
+        matches!(answer.admission, AdmissionState::Accepted { .. }),
+        "{answer:?}"
+    );
+    site.rules.confidence = 500_000;
+    site.restart();
+    let answer = site.quote(impossible.clone());
+    let [
+        RejectReason::Confidence {
+            probability,
+            threshold: floor,
+        },
+    ] = refusals(&answer)
+    else {
+        panic!("{answer:?}");
+    };
+    assert!(probability.as_f64() < 0.5);
+    assert_eq!(*floor, ConfidenceThreshold::Site(500_000));
+    let later = offer(&answer, OfferAxis::Deadline).expect("a later deadline");
+    assert!(later.probability >= Probability::new(0.5), "{later:?}");
+
+    let sure = Submission {
+        confidence: Some(950_000),
+        ..impossible
+    };
+    let answer = site.quote(sure);
+    let surer = offer(&answer, OfferAxis::Deadline).expect("a later deadline");
+    assert!(surer.deadline > later.deadline);
+    assert!(surer.probability >= Probability::new(0.95), "{surer:?}");
+}
+
+#[test]
+fn probability_is_that_of_a_sufficiently_short_runtime() {
+    // Half a node is free: the job must run in half of the time to its deadline.
+    let mut site = TestCluster::new("libra");
+    for _ in 0..2 {
+        site.submit(&["sleep", "50"], 50).unwrap();
+    }
+    let asked = Submission {
+        deadline: Some(Span::from_secs(60)),
+        ..submission("other", 20)
+    };
+    let prospect = site.quote(asked).prediction.expect("a prospect");
+    let probability = prospect.probability.expect("a deadline").as_f64();
+    assert!(probability > 0.0 && probability < 1.0, "{probability}");
+    assert!(prospect.earliest < prospect.latest);
+}
+
+#[test]
+fn one_short_job_does_not_change_forecasts_of_other_classes() {
+    let mut site = TestCluster::new("libra-risk");
+    site.rules.confidence = 500_000;
+    site.restart();
+    site.submit(&["sleep", "1"], 1).unwrap();
+    site.wait_until(10);
+    let asked = Submission {
+        deadline: Some(Span::from_secs(60)),
+        budget: None,
+        ..submission("other", 3_600)
+    };
+    let answer = site.quote(asked);
+    let [RejectReason::Confidence { probability, .. }] = refusals(&answer) else {
+        panic!("{answer:?}");
+    };
+    // Uniform up to the hour.
+    assert!(
+        (probability.as_f64() - 1.0 / 60.0).abs() < 0.001,
+        "{probability:?}"
+    );
+}
+
+fn hold(site: &mut TestCluster, secs: i64) -> (Option<u64>, SubmitOutcome) {
+    let submission = Submission {
+        reserve_for: Some(Span::from_secs(secs)),
+        ..submission("sleep", 20)
+    };
+    site.request(|reply| ControllerRequest::Reserve {
+        submission,
+        due: None,
+        reply,
+    })
+    .unwrap()
+}
+
+fn claim(site: &mut TestCluster, job: u64) -> Result<(), RequestError> {
+    let user = rustix::process::geteuid().as_raw();
+    let program = Box::new(program(&["sleep", "5"]));
+    site.request(|reply| ControllerRequest::Claim {
+        user,
+        job,
+        program,
+        reply,
+    })
+}
+
+#[test]
+fn reserved_quote_keeps_its_nodes_until_it_expires() {
+    let mut site = TestCluster::new("libra");
+    let (job, answer) = hold(&mut site, 60);
+    assert_eq!(job, Some(1));
+    assert_eq!(answer.reserved_until, Some(Instant::from_secs(60)));
+    assert_eq!(site.state(1).0, "reserved");
+    assert!(
+        site.controller().core().running_actions().is_empty(),
+        "nothing runs for it"
+    );
+    // Its 20 s of work, and the 60 s by which its start may be delayed, leave a fifth of one node
+    // free.
+    let wide = Submission {
+        procs: 2,
+        ..submission("sleep", 30)
+    };
+    assert_eq!(
+        refusals(&site.quote(wide.clone())),
+        [RejectReason::Policy(Reason::InsufficientShare)]
+    );
+    site.restart();
+    site.wait_until(59);
+    assert_eq!(site.state(1).0, "reserved");
+    assert_eq!(site.controller().next_wake(), Some(Instant::from_secs(60)));
+    site.wait_until(60);
+    assert_eq!(site.state(1).0, "expired");
+    let gone = Err(RequestError::Ignored(CommandError::UnknownJob));
+    assert_eq!(claim(&mut site, 1), gone);
+    assert!(matches!(
+        site.quote(wide).admission,
+        AdmissionState::Accepted { .. }
+    ));
+    let store = Store::open(&site.store()).unwrap();
+    assert_eq!(store.reader().unwrap().ledger(None).unwrap(), []);
+}
+
+#[test]
+fn claimed_quote_runs_once_and_meets_its_deadline() {
+    let mut site = TestCluster::new("libra");
+    hold(&mut site, 60);
+    site.wait_until(50);
+    assert_eq!(claim(&mut site, 1), Ok(()));
+    assert_eq!(site.state(1).0, "running");
+    let twice = Err(RequestError::Ignored(CommandError::NoQuote));
+    assert_eq!(claim(&mut site, 1), twice);
+    site.restart();
+    site.wait_until(70);
+    let row = site.row(1);
+    assert_eq!((row.state.as_str(), row.attempts), ("finished", 1));
+    assert!(row.finish <= row.due);
+}
+
+#[test]
+fn quote_without_a_promise_is_not_reserved() {
+    let mut site = TestCluster::new("edf");
+    let (job, answer) = hold(&mut site, 60);
+    assert_eq!((job, answer.reserved_until), (None, None));
+    assert_eq!(answer.admission, AdmissionState::Queued);
+    let mut site = TestCluster::new("libra");
+    for _ in 0..2 {
+        site.submit(&["sleep", "90"], 90).unwrap();
+    }
+    let (job, answer) = hold(&mut site, 60);
+    assert_eq!(job, None);
+    assert!(!answer.offers.is_empty());
+}
+
+#[test]
+fn reservations_per_user_are_limited() {
+    let mut site = TestCluster::new("libra-risk");
+    for _ in 0..16 {
+        let (job, answer) = hold(&mut site, 1);
+        assert!(job.is_some(), "{answer:?}");
+    }
+    let (job, answer) = hold(&mut site, 1);
+    assert_eq!(
+        (job, refusals(&answer)),
+        (None, &[RejectReason::ReservationLimit][..])
+    );
+    // One reservation is cancelled.
+    let command = ServiceCommand::Cancel {
+        job: 3,
+        tasks: None,
+    };
+    let user = None;
+    site.request(|reply| ControllerRequest::Command {
+        user,
+        command,
+        reply,
+    })
+    .unwrap();
+    assert_eq!(site.state(3).0, "expired");
+    assert!(hold(&mut site, 1).0.is_some());
+}
+
+#[test]
+fn penalty_of_a_lost_job_is_that_of_the_delay_of_its_rerun() {
+    let mut site = TestCluster::in_market("libra", Market::Bid);
+    let asked = Submission {
+        penalty: CreditsPerSecond::from_f64(0.5),
+        ..submission("sleep", 80)
+    };
+    site.submit_job(asked, &["sleep", "80"]).unwrap();
+    site.wait_until(50);
+    let attempt = tollgate_engine::AttemptKey {
+        job: 1,
+        task: 0,
+        attempt: 1,
+    };
+    site.world.mark_lost(attempt);
+    site.wait_until(50);
+    assert_eq!(site.state(1).0, "lost");
+    let store = Store::open(&site.store()).unwrap();
+    let accounts = store.reader().unwrap().ledger(None).unwrap();
+    // A second attempt from 50 s on would end at 130 s, 30 s late.
+    assert_eq!(accounts[0].penalties, Credits::from_f64(-15.0));
+    assert_eq!(accounts[0].charges, Credits::ZERO);
+}
+
+#[test]
+fn job_without_a_deadline_starts_on_idle_nodes() {
+    for policy in ["libra", "libra-risk"] {
+        let mut site = TestCluster::new(policy);
+        site.submit(&["sleep", "50"], 50).unwrap();
+        let whenever = Submission {
+            deadline: None,
+            ..submission("sleep", 20)
+        };
+        let prospect = site.quote(whenever).prediction.expect("a prospect");
+        let quick = Instant::from_secs(50);
+        assert!(prospect.finish < quick, "{policy}: {prospect:?}");
+    }
+}
+
+#[test]
+fn tasks_per_node_are_limited() {
+    for policy in ["libra", "libra-risk", "tail-risk"] {
+        let mut site = TestCluster::new(policy);
+        let whenever = Submission {
+            deadline: None,
+            ..submission("sleep", 20)
+        };
+        for _ in 0..100 {
+            site.submit_job(whenever.clone(), &["sleep", "20"]).unwrap();
+        }
+        let running = site.controller().core().running_actions().len();
+        assert_eq!(
+            running, 14,
+            "{policy}: the last place of each node is left free"
+        );
+        assert_eq!(
+            site.quote(whenever).admission,
+            AdmissionState::Queued,
+            "{policy}"
+        );
+        for promised in [101, 102] {
+            site.submit(&["sleep", "1"], 1).unwrap();
+            assert_eq!(site.state(promised).0, "running", "{policy}");
+        }
+        let answer = site.quote(submission("sleep", 1));
+        assert_eq!(
+            refusals(&answer),
+            [RejectReason::Policy(Reason::NodeFull)],
+            "{policy}"
+        );
+        site.restart();
+        assert_eq!(
+            site.controller().core().running_actions().len(),
+            16,
+            "{policy}"
+        );
+    }
+}
+
+#[test]
+fn job_occupies_as_many_nodes_as_its_memory_needs() {
+    for policy in ["libra-risk", "easy"] {
+        let mut site = TestCluster::new(policy);
+        let memory = 1 << 30;
+        let asked = |memory| Submission {
+            memory: Some(memory),
+            ..submission("sleep", 20)
+        };
+        let spec = site.quote(asked(memory)).spec;
+        assert_eq!((spec.procs, spec.memory), (1, memory));
+        let spec = site.quote(asked(memory + 1)).spec;
+        assert_eq!((spec.procs, spec.memory), (2, memory / 2 + 1));
+        let too_much = site.quote(asked(2 * memory + 1));
+        assert_eq!(
+            refusals(&too_much),
+            [RejectReason::Policy(Reason::NoMemory)]
+        );
+    }
+}

@@ -1,0 +1,310 @@
+//! Recovery after a crash: the state recovered from the store equals the previous state bit for
+//! bit, and decides alike from then on.
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngSeed};
+use tollgate_gate::{OnEviction, WorkerId};
+use tollgate_model::{Credits, CreditsPerSecond, Instant, Market, Probability, Span};
+use tollgate_policy::registry::REGISTRY;
+use tollgate_policy::{PolicyRegistry, PolicySpec};
+use tollgate_service::{
+    AdmissionRules, ArraySpec, AttemptExit, AttemptProgress, Core, DependencyCondition,
+    EngineAction, JobDependency, ServiceCommand, Submission, SubmissionOptions, TaskAttemptKey,
+    TaskRanges,
+};
+use tollgate_store::{CommandBatch, JobProgram, Store};
+
+/// A step of the test. Numbers select among the jobs of that moment.
+#[derive(Clone, Debug)]
+enum RecoveryStep {
+    Wait(i64),
+    Batch(Vec<RecoveryAction>),
+    /// Queries the comparison with the shadow policy.
+    Look,
+    Snapshot,
+    Crash,
+}
+
+#[derive(Clone, Debug)]
+enum RecoveryAction {
+    Submit {
+        user: u32,
+        procs: u32,
+        estimate_s: Option<i64>,
+        deadline_s: Option<i64>,
+        budget: Option<i64>,
+        requeue: bool,
+        hold_s: Option<i64>,
+        plan: OptionSample,
+    },
+    Claim(u64),
+    End(usize, i64),
+    Lose(usize),
+    Cancel(u64),
+    Hold(u64),
+    Release(u64),
+    Restart,
+    Tick,
+}
+
+/// Number of tasks, maximum at a time, dependency, and whether the job is held.
+type OptionSample = (Option<u32>, Option<u32>, Option<u64>, bool);
+
+fn planned() -> impl Strategy<Value = OptionSample> {
+    (
+        prop::option::weighted(0.3, 1u32..30),
+        prop::option::weighted(0.3, 1u32..4),
+        prop::option::weighted(0.2, 0u64..20),
+        prop::bool::weighted(0.1),
+    )
+}
+
+fn plan((tasks, most, after, held): OptionSample) -> SubmissionOptions {
+    let need = DependencyCondition::Success;
+    SubmissionOptions {
+        array: tasks.map(|last| ArraySpec {
+            tasks: TaskRanges::new(0, last),
+            max_at_once: most,
+        }),
+        dependencies: after
+            .map(|job| JobDependency {
+                job,
+                condition: need,
+            })
+            .into_iter()
+            .collect(),
+        held,
+        submitted: None,
+    }
+}
+
+fn action() -> impl Strategy<Value = RecoveryAction> {
+    let submit = (
+        0u32..3,
+        1u32..4,
+        prop::option::of(1i64..40),
+        prop::option::weighted(0.8, 1i64..200),
+        prop::option::of(0i64..5),
+        any::<bool>(),
+        prop::option::weighted(0.2, 1i64..30),
+        planned(),
+    );
+    prop_oneof![
+        6 => submit.prop_map(|(user, procs, estimate_s, deadline_s, budget, requeue, hold_s, plan)| {
+            RecoveryAction::Submit { user, procs, estimate_s, deadline_s, budget, requeue, hold_s, plan }
+        }),
+        2 => (0u64..20).prop_map(RecoveryAction::Claim),
+        4 => (any::<usize>(), 1i64..60).prop_map(|(job, secs)| RecoveryAction::End(job, secs)),
+        1 => any::<usize>().prop_map(RecoveryAction::Lose),
+        1 => (0u64..20).prop_map(RecoveryAction::Cancel),
+        1 => (0u64..20).prop_map(RecoveryAction::Hold),
+        1 => (0u64..20).prop_map(RecoveryAction::Release),
+        1 => Just(RecoveryAction::Restart),
+        1 => Just(RecoveryAction::Tick),
+    ]
+}
+
+fn step() -> impl Strategy<Value = RecoveryStep> {
+    prop_oneof![
+        4 => (0i64..20_000_000).prop_map(RecoveryStep::Wait),
+        6 => prop::collection::vec(action(), 1..5).prop_map(RecoveryStep::Batch),
+        1 => Just(RecoveryStep::Look),
+        1 => Just(RecoveryStep::Snapshot),
+        1 => Just(RecoveryStep::Crash),
+    ]
+}
+
+fn rules(policy: &str, market: Market) -> AdmissionRules {
+    AdmissionRules {
+        policy: PolicySpec::named(policy).unwrap(),
+        registry: PolicyRegistry::builtin(),
+        market,
+        price: 3600.0,
+        default_estimate: Span::from_secs(10),
+        level: Probability::new(0.9).unwrap(),
+        confidence: 0,
+        max_resident: 2,
+        shadow: None,
+    }
+}
+
+struct RecoveryService {
+    core: Core,
+    store: Store,
+    now: Instant,
+    epoch: u32,
+}
+
+impl RecoveryService {
+    fn new(folder: &std::path::Path, rules: &AdmissionRules) -> Self {
+        let mut store = Store::open(&folder.join("tollgate.db")).unwrap();
+        let core = store.recover(rules).unwrap();
+        let mut service = Self {
+            core,
+            store,
+            now: Instant::from_secs(1_000),
+            epoch: 0,
+        };
+        service.commit(vec![RecoveryAction::Restart]);
+        service
+    }
+
+    fn running(&self) -> Vec<TaskAttemptKey> {
+        let attempt = |order| match order {
+            EngineAction::Start { attempt, .. } => Some(attempt),
+            EngineAction::SetShare { .. } | EngineAction::Kill { .. } => None,
+        };
+        self.core
+            .running_actions()
+            .into_iter()
+            .filter_map(attempt)
+            .collect()
+    }
+
+    fn commands(&mut self, doing: RecoveryAction) -> Vec<ServiceCommand> {
+        let running = self.running();
+        let pick = |n: usize| (!running.is_empty()).then(|| running[n % running.len()]);
+        let report = |attempt, fate| ServiceCommand::Report {
+            attempt,
+            progress: fate,
+        };
+        match doing {
+            RecoveryAction::Submit {
+                user,
+                procs,
+                estimate_s,
+                deadline_s,
+                budget,
+                requeue,
+                hold_s,
+                plan: planned,
+            } => vec![ServiceCommand::Submit(Submission {
+                user,
+                name: format!("class {}", user % 2),
+                procs,
+                memory: Some(u64::from(procs) * 40),
+                estimate: estimate_s.map(Span::from_secs),
+                deadline: deadline_s.map(Span::from_secs),
+                budget: budget.map(|budget| Credits::from_f64(budget as f64 * 10.0)),
+                penalty: CreditsPerSecond::from_f64(0.5),
+                confidence: None,
+                retry: if requeue {
+                    OnEviction::Requeue
+                } else {
+                    OnEviction::Fail
+                },
+                reserve_for: hold_s
+                    .map(Span::from_secs)
+                    .filter(|_| plan(planned) == SubmissionOptions::default()),
+                options: plan(planned),
+            })],
+            RecoveryAction::End(n, secs) => pick(n)
+                .map(|attempt| {
+                    let fate = AttemptProgress::Ended {
+                        status: AttemptExit::Code(0),
+                        killed: None,
+                        at: self.now,
+                        wall: Span::from_secs(secs),
+                        cpu: Span::ZERO,
+                        peak_memory: None,
+                    };
+                    report(attempt, fate)
+                })
+                .into_iter()
+                .collect(),
+            RecoveryAction::Lose(n) => pick(n)
+                .map(|attempt| report(attempt, AttemptProgress::Lost { at: self.now }))
+                .into_iter()
+                .collect(),
+            RecoveryAction::Claim(job) => vec![ServiceCommand::Claim { job }],
+            RecoveryAction::Cancel(job) => vec![ServiceCommand::Cancel { job, tasks: None }],
+            RecoveryAction::Hold(job) => vec![ServiceCommand::Hold { job, tasks: None }],
+            RecoveryAction::Release(job) => vec![ServiceCommand::Release { job, tasks: None }],
+            RecoveryAction::Restart => {
+                let worker = WorkerId(0);
+                let gone = ServiceCommand::WorkerLost {
+                    worker,
+                    incarnation: self.epoch,
+                };
+                self.epoch += 1;
+                let up = ServiceCommand::WorkerUp {
+                    worker,
+                    incarnation: self.epoch,
+                    nodes: 3,
+                    memory: Some(100),
+                };
+                vec![gone, up]
+            }
+            RecoveryAction::Tick => vec![ServiceCommand::Tick],
+        }
+    }
+
+    fn commit(&mut self, doings: Vec<RecoveryAction>) {
+        let commands: Vec<ServiceCommand> = doings
+            .into_iter()
+            .flat_map(|doing| self.commands(doing))
+            .collect();
+        let step = self.core.step(self.now, &commands);
+        let program = JobProgram {
+            argv: vec!["true".to_owned()],
+            script: None,
+            env: Vec::new(),
+            dir: "/".to_owned(),
+            output: None,
+            umask: 0o022,
+            memory: None,
+        };
+        self.store
+            .commit(&CommandBatch {
+                at: self.now,
+                commands: &commands,
+                changes: &step.changes,
+                programs: &(0..100).map(|job| (job, program.clone())).collect(),
+            })
+            .unwrap();
+        self.core.check_invariants().unwrap();
+    }
+
+    /// Returns the state as bytes.
+    fn bytes(&mut self) -> Vec<u8> {
+        postcard::to_stdvec(&self.core.save()).unwrap()
+    }
+}
+
+proptest! {
+    #![proptest_config(Config { cases: 48, rng_seed: RngSeed::Fixed(5), ..Config::default() })]
+    #[test]
+    fn recovered_state_equals_the_state_before_the_crash(
+        steps in prop::collection::vec(step(), 1..40),
+        policy in 0..REGISTRY.len(),
+        shadow in prop::option::of(0..REGISTRY.len()),
+    ) {
+        let named = &REGISTRY[policy];
+        let market = named.markets[0];
+        let shadow = shadow.map(|shadow| PolicySpec::named(REGISTRY[shadow].name).unwrap());
+        let rules = AdmissionRules {
+            shadow: shadow.filter(|shadow| shadow.runs_in(market)),
+            ..rules(named.name, market)
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let mut service = RecoveryService::new(folder.path(), &rules);
+        for step in steps {
+            match step {
+                RecoveryStep::Wait(micros) => service.now += Span::from_micros(micros),
+                RecoveryStep::Batch(doings) => service.commit(doings),
+                RecoveryStep::Look => drop(service.core.comparison(service.now)),
+                RecoveryStep::Snapshot => service.store.save(&mut service.core).unwrap(),
+                RecoveryStep::Crash => service.core = service.store.recover(&rules).unwrap(),
+            }
+            let recovered = service.store.recover(&rules).unwrap();
+            prop_assert_eq!(format!("{:?}", recovered.running_actions()), format!("{:?}", service.core.running_actions()));
+        }
+        // A query advances the shadow to the present; the next step does the same in the recovered
+        // state.
+        service.commit(vec![RecoveryAction::Tick]);
+        let mut recovered = service.store.recover(&rules).unwrap();
+        prop_assert_eq!(postcard::to_stdvec(&recovered.save()).unwrap(), service.bytes());
+        // Opening the store again verifies the checksums of all tables.
+        Store::open(&folder.path().join("tollgate.db")).unwrap();
+    }
+}

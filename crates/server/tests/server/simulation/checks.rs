@@ -1,0 +1,210 @@
+//! Invariants of the simulation.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rusqlite::Connection;
+use tollgate_engine::Engine;
+use tollgate_model::Credits;
+use tollgate_store::{JobFilter, JobRow, Store};
+
+use super::ServiceSimulation;
+
+const LIVE: [&str; 5] = ["queued", "held", "running", "reserved", "dependent"];
+
+/// Checks the invariants after a step.
+pub(super) fn invariants(run: &ServiceSimulation) {
+    let core = run.controller().core();
+    // Covers nodes, shares, the policy's index, and that gate and service have the same jobs.
+    if let Err(violation) = core.check_invariants() {
+        panic!("at {}: {violation:?}", run.now());
+    }
+    let rows = rows(run);
+    for (job, accepted) in &run.acknowledged_jobs {
+        let row = rows.get(job).unwrap_or_else(|| panic!("job {job} is lost"));
+        assert!(
+            !accepted || row.state != "rejected",
+            "job {job} was let in, and then kept out"
+        );
+    }
+    for (job, asked) in &run.requested_due {
+        let due = rows[job].due;
+        assert!(due <= Some(*asked), "job {job} is due later than was asked");
+    }
+    let live: BTreeSet<u64> = core.jobs().into_keys().collect();
+    let stored = rows.values().filter(|row| LIVE.contains(&&*row.state));
+    let stored: BTreeSet<u64> = stored.map(|row| row.id).collect();
+    assert_eq!(live, stored, "what is live, and what is said to be");
+    arrays(run, &rows);
+    ledger(run, &rows);
+}
+
+/// Returns every job by number.
+fn rows(run: &ServiceSimulation) -> BTreeMap<u64, JobRow> {
+    let reader = Store::open(&run.store()).unwrap().reader().unwrap();
+    let all = JobFilter {
+        limit: u32::MAX,
+        ..JobFilter::default()
+    };
+    let rows = reader.jobs(&all).unwrap();
+    rows.into_iter().map(|row| (row.id, row)).collect()
+}
+
+/// Checks that each task of an array has exactly one state, and that the stored counts match.
+fn arrays(run: &ServiceSimulation, rows: &BTreeMap<u64, JobRow>) {
+    let reader = Store::open(&run.store()).unwrap().reader().unwrap();
+    for row in rows.values() {
+        let Some(array) = &row.array else {
+            continue;
+        };
+        let tasks = reader.tasks(row.id, None, u32::MAX).unwrap().unwrap();
+        let counted = [
+            ("queued", array.queued),
+            ("held", array.held),
+            ("running", array.running),
+            ("finished", array.finished),
+            ("cancelled", array.cancelled),
+            ("lost", array.lost),
+            ("rejected", array.rejected),
+        ];
+        let sum: u64 = counted.iter().map(|(_, count)| count).sum();
+        assert_eq!(sum, array.tasks.len(), "array {}", row.id);
+        for (state, count) in counted {
+            let there = tasks.iter().filter(|task| task.state == state).count() as u64;
+            // The state of a task that was not created yet depends on the array.
+            let asleep = ["dependent", "held"].contains(&&*row.state);
+            assert!(
+                there == count || asleep,
+                "array {}: {there} of {count} {state}",
+                row.id
+            );
+        }
+    }
+}
+
+/// Checks that the stored totals equal sums over all jobs.
+fn totals(run: &ServiceSimulation) {
+    let connection = Connection::open(run.store()).unwrap();
+    let sum = |sql: &str| -> Vec<i64> {
+        let mut statement = connection.prepare(sql).unwrap();
+        let columns = statement.column_count();
+        let row = statement.query_row([], |row| (0..columns).map(|n| row.get(n)).collect());
+        row.unwrap()
+    };
+    let single = "job WHERE state IN ('finished', 'lost', 'rejected')
+        AND NOT EXISTS (SELECT 1 FROM array WHERE array.job = job.id)";
+    let kept = "state = 'finished' AND (due IS NULL OR finish <= due + 1000)";
+    let jobs = sum(&format!(
+        "SELECT count(*), coalesce(sum(state <> 'rejected'), 0), coalesce(sum({kept}), 0),
+             coalesce(sum(CASE WHEN {kept} THEN start - submit END), 0), coalesce(sum(budget), 0),
+             coalesce(sum((SELECT sum(amount) FROM ledger WHERE job = id)), 0) FROM {single}"
+    ));
+    let tasks = sum("SELECT coalesce(sum(finished + lost + rejected), 0),
+             coalesce(sum(finished + lost), 0), coalesce(sum(fulfilled), 0),
+             coalesce(sum(wait), 0), coalesce(sum(budget * (finished + lost + rejected)), 0),
+             coalesce(sum((SELECT sum(amount) FROM ledger WHERE ledger.job = id)), 0)
+         FROM array JOIN job ON id = array.job");
+    let all: Vec<i64> = jobs.iter().zip(&tasks).map(|(a, b)| a + b).collect();
+    let reader = Store::open(&run.store()).unwrap().reader().unwrap();
+    let figures = reader.objective_sums(None).unwrap();
+    let counted = [
+        figures.submitted as i64,
+        figures.accepted as i64,
+        figures.fulfilled as i64,
+        figures.wait.as_micros(),
+        figures.budgets.as_micros(),
+        figures.utility.as_micros(),
+    ];
+    assert_eq!(all, counted);
+    let promised = "due IS NOT NULL AND probability IS NOT NULL AND state <> 'rejected'";
+    let jobs = sum(&format!(
+        "SELECT count(*), coalesce(sum({kept}), 0) FROM {single} AND {promised}"
+    ));
+    let tasks = sum(
+        "SELECT coalesce(sum(finished + lost), 0), coalesce(sum(fulfilled), 0)
+         FROM array JOIN job ON id = array.job
+         WHERE due IS NOT NULL AND probability IS NOT NULL",
+    );
+    let bins = reader.calibration(None).unwrap();
+    let promises: u64 = bins.iter().map(|bin| bin.promises).sum();
+    let kept: u64 = bins.iter().map(|bin| bin.kept).sum();
+    assert_eq!(
+        [promises, kept].map(|n| n as i64),
+        [jobs[0] + tasks[0], jobs[1] + tasks[1]]
+    );
+}
+
+/// Checks that the totals are the sum of the entries, and that each task was charged at most once
+/// and at most its price. A task that never ended by itself was not charged.
+fn ledger(run: &ServiceSimulation, rows: &BTreeMap<u64, JobRow>) {
+    let connection = Connection::open(run.store()).unwrap();
+    let sql = "SELECT job, task, kind, amount FROM ledger";
+    let mut statement = connection.prepare(sql).unwrap();
+    let entries = statement.query_map([], |row| {
+        let task: (u64, u32) = (row.get(0)?, row.get(1)?);
+        let (kind, amount): (String, i64) = (row.get(2)?, row.get(3)?);
+        Ok((task, kind, Credits::from_micros(amount)))
+    });
+    let entries: Vec<_> = entries.unwrap().map(Result::unwrap).collect();
+    let mut charged = BTreeSet::new();
+    let mut total = Credits::ZERO;
+    let mut arrays: BTreeMap<u64, Credits> = BTreeMap::new();
+    for ((job, task), kind, amount) in entries {
+        total += amount;
+        let row = &rows[&job];
+        if kind == "charge" {
+            assert!(charged.insert((job, task)), "job {job} was charged twice");
+            if row.array.is_some() {
+                *arrays.entry(job).or_insert(Credits::ZERO) += amount;
+                continue;
+            }
+            assert_eq!(Some(amount), row.price, "job {job}");
+            assert!(
+                ["finished", "cancelled"].contains(&&*row.state),
+                "job {job} is {} and was charged",
+                row.state
+            );
+        }
+    }
+    for (job, amount) in arrays {
+        assert!(
+            Some(amount) <= rows[&job].price,
+            "array {job} costs more than it was told"
+        );
+    }
+    let reader = Store::open(&run.store()).unwrap().reader().unwrap();
+    let accounts = reader.ledger(None).unwrap();
+    let booked = accounts
+        .iter()
+        .map(|account| account.charges + account.penalties);
+    assert_eq!(booked.sum::<Credits>(), total);
+}
+
+/// Checks the final state after all faults have ended.
+pub(super) fn everything_is_over(run: &ServiceSimulation) {
+    let left: Vec<u64> = run.controller().core().jobs().into_keys().collect();
+    assert_eq!(left, [] as [u64; 0], "these never end");
+    assert_eq!(run.engine().running().unwrap(), [], "these run for nobody");
+    totals(run);
+    let reader = Store::open(&run.store()).unwrap().reader().unwrap();
+    for row in rows(run).values() {
+        let attempts = reader.attempts(row.id).unwrap();
+        let tasks = reader.tasks(row.id, None, u32::MAX).unwrap();
+        assert_eq!(attempts.len() as u32, row.attempts, "job {}", row.id);
+        let ended =
+            |status: &Option<String>| status.as_deref().is_some_and(|s| !s.starts_with("lost"));
+        for row in tasks.unwrap_or_else(|| vec![row.clone()]) {
+            let own = |task: u32| row.task.unwrap_or(0) == task;
+            let ran_to_its_end = attempts
+                .iter()
+                .filter(|a| own(a.task) && ended(&a.status))
+                .count();
+            let job = (row.id, row.task);
+            match row.state.as_str() {
+                "finished" => assert_eq!(ran_to_its_end, 1, "job {job:?}"),
+                "lost" | "rejected" | "expired" => assert_eq!(ran_to_its_end, 0, "job {job:?}"),
+                "cancelled" => assert!(ran_to_its_end <= 1, "job {job:?}"),
+                other => panic!("job {job:?} is {other}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! An engine that fails the test if an acknowledged attempt is started again.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tollgate_engine::{
+    AttemptKey, AttemptReport, BootTime, Engine, EngineCapacity, EngineError, KillReason,
+    LaunchSpec, RunningAttempt, SimEngine, SimHost, WakeCallback,
+};
+
+/// Attempts that were acknowledged to any engine of a host: starting one again would run it twice.
+pub(crate) type AcknowledgedAttempts = Arc<Mutex<BTreeSet<AttemptKey>>>;
+
+pub(crate) struct AckTrackingEngine {
+    engine: SimEngine,
+    acknowledged: AcknowledgedAttempts,
+}
+
+impl AckTrackingEngine {
+    pub(crate) fn open(world: &SimHost, acknowledged: &AcknowledgedAttempts) -> Self {
+        Self {
+            engine: SimEngine::open(world),
+            acknowledged: Arc::clone(acknowledged),
+        }
+    }
+}
+
+impl Engine for AckTrackingEngine {
+    fn capacity(&mut self) -> Result<EngineCapacity, EngineError> {
+        self.engine.capacity()
+    }
+
+    fn start(&mut self, launches: &[LaunchSpec]) -> Result<(), EngineError> {
+        for launch in launches {
+            let forgotten = self.acknowledged.lock().unwrap().contains(&launch.attempt);
+            assert!(!forgotten, "{} would run twice", launch.attempt);
+        }
+        self.engine.start(launches)
+    }
+
+    fn set_shares(&mut self, shares: &[(AttemptKey, f64)]) -> Result<(), EngineError> {
+        self.engine.set_shares(shares)
+    }
+
+    fn kill(&mut self, attempts: &[AttemptKey], why: KillReason) -> Result<(), EngineError> {
+        self.engine.kill(attempts, why)
+    }
+
+    fn poll(&mut self, timeout: Duration) -> Result<Vec<AttemptReport>, EngineError> {
+        self.engine.poll(timeout)
+    }
+
+    fn acknowledge(&mut self, attempts: &[AttemptKey]) -> Result<(), EngineError> {
+        // Recorded even if the call fails, because the call may have been carried out.
+        self.acknowledged.lock().unwrap().extend(attempts);
+        self.engine.acknowledge(attempts)
+    }
+
+    fn renew_lease(&mut self, until: BootTime) -> Result<(), EngineError> {
+        self.engine.renew_lease(until)
+    }
+
+    fn running(&mut self) -> Result<Vec<RunningAttempt>, EngineError> {
+        self.engine.running()
+    }
+
+    fn on_report(&mut self, wake: WakeCallback) {
+        self.engine.on_report(wake);
+    }
+}

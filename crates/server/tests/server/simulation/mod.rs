@@ -1,0 +1,521 @@
+//! A run of the simulation.
+
+mod checks;
+pub(crate) mod engine;
+pub(crate) mod random;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use engine::{AckTrackingEngine, AcknowledgedAttempts};
+use random::SplitMix;
+use tokio::sync::oneshot;
+use tollgate_engine::sim_engine::{SimFaults, SimProgram};
+use tollgate_engine::{AttemptKey, Engine, SimHost};
+use tollgate_gate::OnEviction;
+use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
+use tollgate_policy::PolicySpec;
+use tollgate_policy::registry::REGISTRY;
+use tollgate_server::controller::{Controller, ControllerRequest, RequestError, SubmittedJob};
+use tollgate_server::failpoint::ServiceFailpoint;
+use tollgate_service::{
+    AdmissionRules, AdmissionState, ArraySpec, DependencyCondition, EngineAction, JobDependency,
+    ServiceCommand, Submission, SubmissionOptions, TaskRanges,
+};
+use tollgate_store::Store;
+
+use crate::common::{program, rules, submission};
+
+/// Number of steps in a run.
+const STEPS: u32 = 80;
+
+/// Wall-clock time at the start, late enough to be set back.
+const EPOCH: Span = Span::from_secs(10_000);
+
+/// The panic payload of a simulated crash.
+struct SimulatedCrash;
+
+/// Faults of the service itself.
+#[derive(Clone, Copy, Default)]
+struct ServiceFaults {
+    /// Number of failpoints until a crash.
+    crash_in: Option<u32>,
+    /// Number of writes that fail from now on.
+    writes_fail: u32,
+    /// Whether the writes fail because the disk is full.
+    disk_full: bool,
+}
+
+pub(crate) struct ServiceSimulation {
+    random: SplitMix,
+    folder: tempfile::TempDir,
+    world: SimHost,
+    rules: AdmissionRules,
+    controller: Option<Controller<AckTrackingEngine>>,
+    acknowledged: AcknowledgedAttempts,
+    clock: Arc<Mutex<SkewedClock>>,
+    trouble: Arc<Mutex<ServiceFaults>>,
+    /// Jobs that were admitted (true) or queued (false).
+    acknowledged_jobs: BTreeMap<u64, bool>,
+    /// Jobs with a deadline given as an instant, and that instant.
+    requested_due: BTreeMap<u64, Instant>,
+    /// Quotes that were reserved.
+    reserved_quotes: BTreeSet<u64>,
+    crashes: u32,
+}
+
+type WaitReceivers = (
+    Vec<(
+        Option<Instant>,
+        oneshot::Receiver<Result<SubmittedJob, RequestError>>,
+    )>,
+    Vec<(
+        Option<Instant>,
+        oneshot::Receiver<Result<(Option<u64>, tollgate_service::SubmitOutcome), RequestError>>,
+    )>,
+);
+
+/// The service's wall clock.
+#[derive(Clone, Copy, Default)]
+struct SkewedClock {
+    /// Error of the clock, in microseconds.
+    off: i64,
+    /// Number of readings until the error changes, and the new error.
+    set_in: Option<(u32, i64)>,
+    /// Number of readings: each advances the clock by a microsecond.
+    looks: i64,
+}
+
+impl SkewedClock {
+    fn read(&mut self, now: Instant) -> Instant {
+        self.looks += 1;
+        match &mut self.set_in {
+            Some((0, off)) => {
+                self.off = *off;
+                self.set_in = None;
+            }
+            Some((looks, _)) => *looks -= 1,
+            None => {}
+        }
+        now + Span::from_micros(self.off + self.looks)
+    }
+}
+
+impl ServiceSimulation {
+    pub(crate) fn new(seed: u64) -> Self {
+        let mut random = SplitMix::new(seed);
+        let named = &REGISTRY[random.below(REGISTRY.len() as u64) as usize];
+        let market = named.markets[random.below(named.markets.len() as u64) as usize];
+        let others: Vec<&str> = REGISTRY
+            .iter()
+            .filter(|other| other.markets.contains(&market))
+            .map(|other| other.name)
+            .collect();
+        let shadow = random.pick(&others).filter(|_| random.one_in(2));
+        let shadow = shadow.map(|name| PolicySpec::named(name).unwrap());
+        let memory = Path::new("/dev/shm");
+        let folder = if memory.is_dir() {
+            tempfile::tempdir_in(memory)
+        } else {
+            tempfile::tempdir()
+        };
+        let mut run = Self {
+            random,
+            folder: folder.expect("a folder"),
+            world: SimHost::new(3, 1 << 30, SimProgram::of_command),
+            rules: AdmissionRules {
+                shadow,
+                ..rules(named.name, market)
+            },
+            controller: None,
+            acknowledged: AcknowledgedAttempts::default(),
+            clock: Arc::default(),
+            trouble: Arc::default(),
+            acknowledged_jobs: BTreeMap::new(),
+            requested_due: BTreeMap::new(),
+            reserved_quotes: BTreeSet::new(),
+            crashes: 0,
+        };
+        run.restart();
+        run
+    }
+
+    /// Runs all steps, then ends all faults and waits until every job is finished. Returns the
+    /// number of crashes.
+    pub(crate) fn run(mut self) -> u32 {
+        for _ in 0..STEPS {
+            self.step();
+            checks::invariants(&self);
+        }
+        self.world.set_faults(SimFaults::default());
+        *self.trouble.lock().unwrap() = ServiceFaults::default();
+        self.restart();
+        self.drain();
+        checks::invariants(&self);
+        checks::everything_is_over(&self);
+        self.crashes
+    }
+
+    fn step(&mut self) {
+        match self.random.below(16) {
+            0..4 => self.submit(),
+            4..8 => {
+                let micros = self.random.below(20_000_000) as i64;
+                self.advance(Span::from_micros(micros));
+            }
+            8 => self.act(),
+            9 => self.lose(),
+            10 => self.disturb_engine(),
+            11 => {
+                let hours = self.random.below(5) as i64 - 2;
+                self.clock.lock().unwrap().off = hours * 1_800_000_000;
+            }
+            12 => {
+                let mut trouble = self.trouble.lock().unwrap();
+                trouble.writes_fail = self.random.below(4) as u32;
+                trouble.disk_full = self.random.one_in(2);
+            }
+            13 => {
+                let moments = self.random.below(12) as u32;
+                self.trouble.lock().unwrap().crash_in = Some(moments);
+            }
+            14 => self.crash(),
+            _ => self.catch_crash(|controller| controller.write_snapshot()),
+        }
+        self.tick(Vec::new());
+    }
+
+    /// Advances the time and runs a tick of the service.
+    fn advance(&mut self, span: Span) {
+        let until = self.world.now() + span;
+        self.world.advance_to(until);
+        self.tick(Vec::new());
+    }
+
+    fn submit(&mut self) {
+        let mut asks = Vec::new();
+        let mut waiting: WaitReceivers = (Vec::new(), Vec::new());
+        for _ in 0..=self.random.below(3) {
+            let (submission, secs) = self.job();
+            let due = self.due(&submission);
+            let program = Box::new(program(&["work", &secs.to_string()]));
+            if submission.reserve_for.is_some() {
+                let (reply, answer) = oneshot::channel();
+                waiting.1.push((due, answer));
+                asks.push(ControllerRequest::Reserve {
+                    submission,
+                    due,
+                    reply,
+                });
+            } else {
+                let (reply, answer) = oneshot::channel();
+                waiting.0.push((due, answer));
+                asks.push(ControllerRequest::Submit {
+                    submission,
+                    due,
+                    program,
+                    reply,
+                });
+            }
+        }
+        if self.random.one_in(3) {
+            let (looks, hours) = (self.random.below(6) as u32, self.random.below(5) as i64);
+            let off = (hours - 2) * 1_800_000_000;
+            self.clock.lock().unwrap().set_in = Some((looks, off));
+        }
+        self.tick(asks);
+        // Responses of a service that has crashed since count too.
+        for (due, mut answer) in waiting.0 {
+            if let Ok(Ok(verdict)) = answer.try_recv() {
+                if let Some(due) = due {
+                    let promised = verdict.answer.spec.due().expect("a deadline");
+                    assert!(promised <= due, "job {}: a later deadline", verdict.job);
+                    self.requested_due.insert(verdict.job, due);
+                }
+                match verdict.answer.admission {
+                    AdmissionState::Accepted { .. } => {
+                        self.acknowledged_jobs.insert(verdict.job, true);
+                    }
+                    AdmissionState::Queued | AdmissionState::Deferred => {
+                        self.acknowledged_jobs.insert(verdict.job, false);
+                    }
+                    AdmissionState::Rejected(_) => {}
+                }
+            }
+        }
+        for (due, mut answer) in waiting.1 {
+            if let Ok(Ok((Some(job), _))) = answer.try_recv() {
+                self.requested_due.extend(due.map(|due| (job, due)));
+                self.acknowledged_jobs.insert(job, true);
+                self.reserved_quotes.insert(job);
+            }
+        }
+    }
+
+    fn job(&mut self) -> (Submission, u64) {
+        let random = &mut self.random;
+        let secs = 1 + random.below(40);
+        let guess = 1 + random.below(60) as i64;
+        let submission = Submission {
+            procs: 1 + random.below(3) as u32,
+            estimate: (!random.one_in(4)).then(|| Span::from_secs(guess)),
+            deadline: (!random.one_in(5)).then(|| Span::from_secs(1 + random.below(300) as i64)),
+            budget: (!random.one_in(3)).then(|| Credits::from_f64(random.below(400) as f64)),
+            penalty: CreditsPerSecond::from_f64(random.below(3) as f64 * 0.1),
+            retry: if random.one_in(2) {
+                OnEviction::Requeue
+            } else {
+                OnEviction::Fail
+            },
+            reserve_for: random
+                .one_in(6)
+                .then(|| Span::from_secs(1 + random.below(60) as i64)),
+            options: SubmissionOptions::default(),
+            ..submission("work", guess)
+        };
+        let plan = self.plan();
+        let hold = submission
+            .reserve_for
+            .filter(|_| plan == SubmissionOptions::default());
+        (
+            Submission {
+                reserve_for: hold,
+                options: plan,
+                ..submission
+            },
+            secs,
+        )
+    }
+
+    /// Returns an instant as deadline in half of the cases, by the clock that the user sees.
+    fn due(&mut self, submission: &Submission) -> Option<Instant> {
+        let deadline = submission.deadline?;
+        let now = self.clock.lock().unwrap().read(self.world.now() + EPOCH);
+        self.random.one_in(2).then(|| now + deadline)
+    }
+
+    /// Makes some jobs an array, dependent or held.
+    fn plan(&mut self) -> SubmissionOptions {
+        let random = &mut self.random;
+        let array = random.one_in(4).then(|| {
+            let first = random.below(3) as u32;
+            let tasks = TaskRanges::new(first, first + random.below(12) as u32);
+            let most = random.one_in(3).then(|| 1 + random.below(4) as u32);
+            ArraySpec {
+                tasks,
+                max_at_once: most,
+            }
+        });
+        let earlier: Vec<u64> = self.acknowledged_jobs.keys().copied().collect();
+        let mut after = Vec::new();
+        while random.one_in(5)
+            && let Some(job) = random.pick(&earlier)
+        {
+            let need = match random.one_in(2) {
+                true => DependencyCondition::Success,
+                false => DependencyCondition::AnyEnd,
+            };
+            after.push(JobDependency {
+                job,
+                condition: need,
+            });
+        }
+        let held = random.one_in(10);
+        SubmissionOptions {
+            array,
+            dependencies: after,
+            held,
+            submitted: None,
+        }
+    }
+
+    /// Cancels, holds, releases or claims a job.
+    fn act(&mut self) {
+        let jobs: Vec<u64> = self.acknowledged_jobs.keys().copied().collect();
+        let Some(job) = self.random.pick(&jobs) else {
+            return;
+        };
+        let user = rustix::process::geteuid().as_raw();
+        let (reply, _answer) = oneshot::channel();
+        let tasks = self.random.one_in(2).then(|| {
+            let first = self.random.below(10) as u32;
+            TaskRanges::new(first, first + self.random.below(4) as u32)
+        });
+        let array = self.controller().core().array(job).is_some();
+        let tasks = tasks.filter(|_| array);
+        let command = match self.random.below(4) {
+            0 => ServiceCommand::Cancel { job, tasks },
+            1 => ServiceCommand::Hold { job, tasks },
+            2 => ServiceCommand::Release { job, tasks },
+            _ => {
+                let program = Box::new(program(&["work", "5"]));
+                let quoted: Vec<u64> = self.reserved_quotes.iter().copied().collect();
+                let job = self.random.pick(&quoted).unwrap_or(job);
+                return self.tick(vec![ControllerRequest::Claim {
+                    user,
+                    job,
+                    program,
+                    reply,
+                }]);
+            }
+        };
+        let user = Some(user);
+        self.tick(vec![ControllerRequest::Command {
+            user,
+            command,
+            reply,
+        }]);
+    }
+
+    /// Loses one running attempt, or all of them with their host.
+    fn lose(&mut self) {
+        let running: Vec<AttemptKey> = self.core_running();
+        let all = self.random.one_in(3);
+        let one = self.random.pick(&running);
+        for attempt in running {
+            if all || Some(attempt) == one {
+                self.world.mark_lost(attempt);
+            }
+        }
+    }
+
+    fn core_running(&self) -> Vec<AttemptKey> {
+        let orders = self.controller().core().running_actions();
+        let attempts = orders.into_iter().filter_map(|order| match order {
+            EngineAction::Start { attempt, .. } => Some(AttemptKey {
+                job: attempt.job,
+                task: attempt.task,
+                attempt: attempt.attempt,
+            }),
+            EngineAction::SetShare { .. } | EngineAction::Kill { .. } => None,
+        });
+        attempts.collect()
+    }
+
+    fn disturb_engine(&mut self) {
+        let late = self.random.below(10) as i64;
+        self.world.set_faults(SimFaults {
+            fail_before: self.random.below(3) as u32,
+            fail_after: self.random.below(3) as u32,
+            double_reports: self.random.one_in(2),
+            report_delay: Span::from_secs(late),
+        });
+        if self.random.one_in(2) {
+            // Faults that occur in the same tick, one after the other.
+            self.submit();
+            self.lose();
+        }
+    }
+
+    fn crash(&mut self) {
+        self.crashes += 1;
+        self.restart();
+    }
+
+    /// Kills the service and starts it again; the start may crash as well.
+    fn restart(&mut self) {
+        self.controller = None;
+        while self.controller.is_none() {
+            let store = Store::open(&self.store()).expect("the store opens");
+            let engine = AckTrackingEngine::open(&self.world, &self.acknowledged);
+            let (world, clock) = (self.world.clone(), Arc::clone(&self.clock));
+            let now = Box::new(move || clock.lock().unwrap().read(world.now() + EPOCH));
+            let mut controller =
+                Controller::new(store, engine, &self.rules, now).expect("it recovers");
+            controller.inject_faults(fault_injector(&self.trouble));
+            let begun = catch_unwind(AssertUnwindSafe(|| controller.reconcile().is_ok()));
+            match begun {
+                Ok(true) => self.controller = Some(controller),
+                // The engine or the disk failed; the next start may succeed.
+                Ok(false) => {}
+                Err(what) if what.is::<SimulatedCrash>() => self.crashes += 1,
+                Err(what) => resume_unwind(what),
+            }
+        }
+    }
+
+    fn tick(&mut self, asks: Vec<ControllerRequest>) {
+        self.catch_crash(|controller| controller.tick(asks));
+    }
+
+    /// Runs an action on the service, and restarts the service if the action crashes it.
+    fn catch_crash(&mut self, act: impl FnOnce(&mut Controller<AckTrackingEngine>)) {
+        let controller = self.controller.as_mut().expect("a controller");
+        match catch_unwind(AssertUnwindSafe(|| act(controller))) {
+            Ok(()) => {}
+            Err(what) if what.is::<SimulatedCrash>() => self.crash(),
+            Err(what) => resume_unwind(what),
+        }
+    }
+
+    /// Releases all held jobs and waits until every job is finished.
+    fn drain(&mut self) {
+        for _ in 0..400 {
+            let jobs: Vec<u64> = self.controller().core().jobs().into_keys().collect();
+            if jobs.is_empty() {
+                return;
+            }
+            for job in jobs {
+                let (reply, _answer) = oneshot::channel();
+                self.tick(vec![ControllerRequest::Command {
+                    user: None,
+                    command: ServiceCommand::Release { job, tasks: None },
+                    reply,
+                }]);
+            }
+            self.advance(Span::from_secs(60));
+            // From now on the clock is ahead of every earlier reading.
+            self.clock.lock().unwrap().off = 4_000_000_000;
+        }
+    }
+
+    fn store(&self) -> std::path::PathBuf {
+        self.folder.path().join("tollgate.db")
+    }
+
+    fn controller(&self) -> &Controller<AckTrackingEngine> {
+        self.controller.as_ref().expect("a controller")
+    }
+
+    fn engine(&self) -> impl Engine {
+        AckTrackingEngine::open(&self.world, &self.acknowledged)
+    }
+
+    fn now(&self) -> Instant {
+        self.world.now()
+    }
+}
+
+/// Returns an injector that crashes at the chosen failpoint and fails writes.
+fn fault_injector(
+    trouble: &Arc<Mutex<ServiceFaults>>,
+) -> tollgate_server::failpoint::FaultInjector {
+    let trouble = Arc::clone(trouble);
+    Box::new(move |moment| {
+        let mut trouble = trouble.lock().unwrap();
+        match trouble.crash_in {
+            Some(0) => {
+                trouble.crash_in = None;
+                drop(trouble);
+                resume_unwind(Box::new(SimulatedCrash));
+            }
+            Some(moments) => trouble.crash_in = Some(moments - 1),
+            None => {}
+        }
+        let writes = matches!(
+            moment,
+            ServiceFailpoint::Decided | ServiceFailpoint::SnapshotStarting
+        );
+        if !writes || trouble.writes_fail == 0 {
+            return Ok(());
+        }
+        trouble.writes_fail -= 1;
+        Err(match trouble.disk_full {
+            true => io::ErrorKind::StorageFull.into(),
+            false => io::ErrorKind::Other.into(),
+        })
+    })
+}

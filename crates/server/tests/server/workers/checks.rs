@@ -1,0 +1,107 @@
+//! Invariants of the simulation.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rusqlite::Connection;
+use tollgate_engine::AttemptKey;
+use tollgate_model::Credits;
+use tollgate_store::{JobFilter, JobRow, Store};
+
+use super::run::WorkerSimulation;
+
+const LIVE: [&str; 4] = ["queued", "held", "running", "reserved"];
+
+/// Checks at every moment that each task has at most one running attempt on all hosts.
+pub(super) fn nothing_runs_twice(run: &WorkerSimulation) {
+    let worlds = run.worlds();
+    let mut running: BTreeMap<(u64, u32), AttemptKey> = BTreeMap::new();
+    for attempt in worlds.iter().flat_map(|world| world.running()) {
+        let attempt = attempt.attempt;
+        let other = running.insert((attempt.job, attempt.task), attempt);
+        assert_eq!(other, None, "beside {attempt} at {:?}", run.now());
+    }
+}
+
+/// Checks the invariants after a step.
+pub(super) fn invariants(run: &WorkerSimulation) {
+    let core = run.controller().core();
+    if let Err(violation) = core.check_invariants() {
+        panic!("at {:?}: {violation:?}", run.now());
+    }
+    let rows = rows(run);
+    for (job, accepted) in &run.acknowledged_jobs {
+        let row = rows.get(job).unwrap_or_else(|| panic!("job {job} is lost"));
+        let stays = !accepted || row.state != "rejected";
+        assert!(stays, "job {job} was let in, and then kept out");
+    }
+    let live: BTreeSet<u64> = core.jobs().into_keys().collect();
+    let stored = rows.values().filter(|row| LIVE.contains(&&*row.state));
+    let stored: BTreeSet<u64> = stored.map(|row| row.id).collect();
+    assert_eq!(live, stored, "what is live, and what is said to be");
+    ledger(run, &rows);
+}
+
+fn rows(run: &WorkerSimulation) -> BTreeMap<u64, JobRow> {
+    let reader = Store::open(&run.store()).unwrap().reader().unwrap();
+    let all = JobFilter {
+        limit: u32::MAX,
+        ..JobFilter::default()
+    };
+    let rows = reader.jobs(&all).unwrap();
+    rows.into_iter().map(|row| (row.id, row)).collect()
+}
+
+/// Checks that the totals are the sum of the entries, that no job is charged twice, and that only
+/// finished or cancelled jobs are charged.
+fn ledger(run: &WorkerSimulation, rows: &BTreeMap<u64, JobRow>) {
+    let connection = Connection::open(run.store()).unwrap();
+    let sql = "SELECT job, kind, amount FROM ledger";
+    let mut statement = connection.prepare(sql).unwrap();
+    let entries = statement.query_map([], |row| {
+        let (job, kind, amount): (u64, String, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        Ok((job, kind, Credits::from_micros(amount)))
+    });
+    let mut charged = BTreeSet::new();
+    let mut total = Credits::ZERO;
+    for (job, kind, amount) in entries.unwrap().map(Result::unwrap) {
+        total += amount;
+        if kind == "charge" {
+            assert!(charged.insert(job), "job {job} was charged twice");
+            let state = rows[&job].state.as_str();
+            assert!(["finished", "cancelled"].contains(&state), "{job}: {state}");
+        }
+    }
+    let reader = Store::open(&run.store()).unwrap().reader().unwrap();
+    let accounts = reader.ledger(None).unwrap();
+    let booked = accounts
+        .iter()
+        .map(|account| account.charges + account.penalties);
+    assert_eq!(booked.sum::<Credits>(), total);
+}
+
+/// Checks the final state after all faults have ended.
+pub(super) fn everything_is_over(run: &WorkerSimulation) {
+    let left: Vec<u64> = run.controller().core().jobs().into_keys().collect();
+    assert_eq!(left, [] as [u64; 0], "these never end");
+    for world in run.worlds() {
+        assert_eq!(world.running(), [], "these run for nobody");
+    }
+    let reader = Store::open(&run.store()).unwrap().reader().unwrap();
+    for row in rows(run).values() {
+        let attempts = reader.attempts(row.id).unwrap();
+        assert!(
+            attempts.iter().all(|attempt| attempt.status.is_some()),
+            "job {}: an attempt of which nobody knows what became",
+            row.id
+        );
+        let ended =
+            |status: &Option<String>| status.as_deref().is_some_and(|s| !s.starts_with("lost"));
+        let ran_to_its_end = attempts.iter().filter(|a| ended(&a.status)).count();
+        match row.state.as_str() {
+            "finished" => assert_eq!(ran_to_its_end, 1, "job {}", row.id),
+            "lost" | "rejected" => assert_eq!(ran_to_its_end, 0, "job {}", row.id),
+            "cancelled" => assert!(ran_to_its_end <= 1, "job {}", row.id),
+            other => panic!("job {} is {other}", row.id),
+        }
+    }
+}

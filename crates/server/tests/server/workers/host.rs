@@ -1,0 +1,201 @@
+//! A host with a worker.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tollgate_engine::SimHost;
+use tollgate_engine::sim_engine::SimProgram;
+use tollgate_model::{Instant, Span};
+use tollgate_workers::{AgentConfig, AgentPersistentState, DisconnectReason, WorkerAgent};
+
+use super::network::{NetworkDelivery, SimNetwork};
+use crate::simulation::engine::{AckTrackingEngine, AcknowledgedAttempts};
+
+pub(super) struct WorkerHost {
+    number: usize,
+    /// Contents of the disk: an identity that is drawn once, and the worker's persistent state.
+    identity: String,
+    disk: Arc<Mutex<AgentPersistentState>>,
+    pub(super) world: SimHost,
+    acknowledged: AcknowledgedAttempts,
+    hand: Option<WorkerAgent<AckTrackingEngine>>,
+    pub(super) line: Option<u64>,
+    /// Deliveries that arrived while the worker is stopped; None while it is not.
+    stopped: Option<Vec<(u64, NetworkDelivery)>>,
+    dial_at: Duration,
+}
+
+impl WorkerHost {
+    pub(super) fn new(
+        number: usize,
+        life: u32,
+        acknowledged: &AcknowledgedAttempts,
+        now: Instant,
+    ) -> Self {
+        let world = SimHost::new(2, 1 << 30, SimProgram::of_command);
+        world.advance_to(now);
+        Self {
+            number,
+            identity: format!("host {number}, disk {life}"),
+            disk: Arc::default(),
+            world,
+            acknowledged: Arc::clone(acknowledged),
+            hand: None,
+            line: None,
+            stopped: None,
+            dial_at: Duration::ZERO,
+        }
+    }
+
+    /// Starts the worker if it is not running.
+    pub(super) fn start(&mut self) {
+        if self.hand.is_some() {
+            return;
+        }
+        let (world, acknowledged) = (self.world.clone(), Arc::clone(&self.acknowledged));
+        let disk = Arc::clone(&self.disk);
+        let kit = AgentConfig {
+            identity: self.identity.clone(),
+            name: format!("host {}", self.number),
+            user: "me".to_owned(),
+            all_users: false,
+            root_jobs: false,
+            open_engine: Box::new(move |_| Ok(AckTrackingEngine::open(&world, &acknowledged))),
+            resolve_owner: Box::new(|owner| match owner {
+                "me" => Ok(None),
+                other => Err(format!("{other} is not me")),
+            }),
+            write_state: Box::new(move |memory| {
+                disk.lock().unwrap().clone_from(memory);
+                Ok(())
+            }),
+        };
+        let memory = self.disk.lock().unwrap().clone();
+        self.hand = Some(WorkerAgent::new(kit, memory));
+    }
+
+    /// Kills the worker; its jobs keep running. The network decides whether the service notices.
+    pub(super) fn kill_worker(&mut self, network: &SimNetwork) {
+        self.hand = None;
+        self.stopped = None;
+        if let Some(line) = self.line.take() {
+            network.send(line, NetworkDelivery::ServiceClosed);
+        }
+    }
+
+    /// Switches the host off: its jobs are lost, and no message reports the loss.
+    pub(super) fn switch_off(&mut self) {
+        self.hand = None;
+        self.stopped = None;
+        self.line = None;
+        for running in self.world.running() {
+            self.world.mark_lost(running.attempt);
+        }
+    }
+
+    /// Stops the worker, as Ctrl-Z does: the connection and the engine stay open.
+    pub(super) fn stop_worker(&mut self) {
+        if self.hand.is_some() && self.stopped.is_none() {
+            self.stopped = Some(Vec::new());
+        }
+    }
+
+    /// Continues a stopped worker, which then receives all pending deliveries at once.
+    pub(super) fn resume_worker(&mut self, network: &SimNetwork, now: Duration) {
+        for (line, parcel) in self.stopped.take().unwrap_or_default() {
+            self.on_delivery(line, parcel, network, now);
+        }
+    }
+
+    /// Asks the worker to leave for good.
+    pub(super) fn ask_to_leave(&mut self) {
+        if let Some(hand) = &mut self.hand {
+            hand.request_departure();
+        }
+    }
+
+    pub(super) fn is_up(&self) -> bool {
+        self.hand.is_some()
+    }
+
+    pub(super) fn is_registered(&self) -> bool {
+        self.hand.as_ref().is_some_and(WorkerAgent::is_registered)
+    }
+
+    /// Runs one tick of the worker and its runner, which has a lease to renew. Returns a new
+    /// connection, if any.
+    pub(super) fn tick(
+        &mut self,
+        network: &SimNetwork,
+        now: Duration,
+    ) -> Option<(u64, Box<dyn tollgate_workers::FrameSink>)> {
+        self.world.advance_to(instant(now));
+        if self.stopped.is_some() {
+            return None;
+        }
+        let dials = self.line.is_none() && now >= self.dial_at;
+        let hand = self.hand.as_mut()?;
+        let line = dials.then(|| network.connect(self.number)).flatten();
+        if let Some((number, _)) = &line {
+            self.line = Some(*number);
+            hand.connected(now);
+        }
+        let left = hand.tick(now, instant(now)).err();
+        self.after(left, network, now);
+        if self.hand.as_mut().is_some_and(WorkerAgent::has_left) {
+            self.kill_worker(network);
+        }
+        line
+    }
+
+    /// Delivers a frame of the service.
+    pub(super) fn on_delivery(
+        &mut self,
+        line: u64,
+        parcel: NetworkDelivery,
+        network: &SimNetwork,
+        now: Duration,
+    ) {
+        if let Some(arrived) = &mut self.stopped {
+            arrived.push((line, parcel));
+            return;
+        }
+        let current = self.line == Some(line);
+        let Some(hand) = self.hand.as_mut().filter(|_| current) else {
+            return;
+        };
+        let left = match parcel {
+            NetworkDelivery::Worker(frame) => hand.on_frame(frame, now).err(),
+            NetworkDelivery::WorkerClosed => Some(DisconnectReason::Reconnect("closed".to_owned())),
+            NetworkDelivery::Service(_) | NetworkDelivery::ServiceClosed => None,
+        };
+        self.after(left, network, now);
+    }
+
+    fn after(&mut self, left: Option<DisconnectReason>, network: &SimNetwork, now: Duration) {
+        let Some(hand) = &mut self.hand else {
+            return;
+        };
+        if let Some(DisconnectReason::Refused(why)) = &left {
+            panic!("refused: {why}");
+        }
+        for frame in hand.drain_outgoing() {
+            if let Some(line) = self.line {
+                network.send(line, NetworkDelivery::Service(frame));
+            }
+        }
+        if left.is_some() {
+            hand.disconnected();
+            self.dial_at = now + Duration::from_secs(1);
+            if let Some(line) = self.line.take() {
+                network.send(line, NetworkDelivery::ServiceClosed);
+            }
+        }
+    }
+}
+
+/// Converts a time of the simulation to an instant of the hosts.
+pub(super) fn instant(now: Duration) -> Instant {
+    let micros = i64::try_from(now.as_micros()).expect("a short run");
+    Instant::ZERO + Span::from_micros(micros)
+}

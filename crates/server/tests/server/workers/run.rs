@@ -1,0 +1,386 @@
+//! A run of the simulation.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tollgate_engine::SimHost;
+use tollgate_engine::sim_engine::SimProgram;
+use tollgate_gate::OnEviction;
+use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
+use tollgate_policy::registry::REGISTRY;
+use tollgate_server::controller::{Controller, ControllerRequest, RequestError, SubmittedJob};
+use tollgate_service::{AdmissionRules, AdmissionState, ServiceCommand, Submission};
+use tollgate_store::Store;
+use tollgate_workers::{
+    ConnectionEvent, ConnectionEventKind, JobOwners, LeaseTimings, WorkerPoolConfig,
+};
+
+use super::checks;
+use super::host::{WorkerHost, instant};
+use super::network::{NetworkDelivery, SimNetwork};
+use crate::common::{program, rules, submission};
+use crate::simulation::engine::{AckTrackingEngine, AcknowledgedAttempts};
+use crate::simulation::random::SplitMix;
+
+/// Number of steps in a run.
+const STEPS: u32 = 80;
+const HOSTS: usize = 2;
+/// Resolution of the simulation of leases and frames.
+const MOMENT: Duration = Duration::from_secs(1);
+
+/// Counts over all runs.
+#[derive(Clone, Copy, Default)]
+pub(super) struct RunCounts {
+    crashes: u32,
+    /// Number of lost workers.
+    workers_lost: u32,
+    /// Number of attempts seen running on workers.
+    jobs_on_workers: u32,
+}
+
+impl RunCounts {
+    pub(super) fn add(&mut self, other: Self) {
+        self.crashes += other.crashes;
+        self.workers_lost += other.workers_lost;
+        self.jobs_on_workers += other.jobs_on_workers;
+    }
+
+    /// Checks that the runs were not trivial.
+    pub(super) fn check(self) {
+        assert!(self.crashes > 0, "no service crashed");
+        assert!(self.workers_lost > 0, "no worker was given up");
+        assert!(self.jobs_on_workers > 0, "no worker did anything");
+    }
+}
+
+pub(super) struct WorkerSimulation {
+    random: SplitMix,
+    folder: tempfile::TempDir,
+    now: Duration,
+    world: SimHost,
+    hosts: Vec<WorkerHost>,
+    disks: u32,
+    network: SimNetwork,
+    rules: AdmissionRules,
+    controller: Option<Controller<AckTrackingEngine>>,
+    acknowledged: AcknowledgedAttempts,
+    /// Error of the service's wall clock, in microseconds.
+    clock_is_off: Arc<Mutex<i64>>,
+    /// Jobs that were admitted (true) or queued (false).
+    pub(super) acknowledged_jobs: BTreeMap<u64, bool>,
+    seen: RunCounts,
+}
+
+impl WorkerSimulation {
+    pub(super) fn new(seed: u64) -> Self {
+        let mut random = SplitMix::new(seed);
+        let named = &REGISTRY[random.below(REGISTRY.len() as u64) as usize];
+        let market = named.markets[random.below(named.markets.len() as u64) as usize];
+        let memory = Path::new("/dev/shm");
+        let folder = match memory.is_dir() {
+            true => tempfile::tempdir_in(memory),
+            false => tempfile::tempdir(),
+        };
+        let acknowledged = AcknowledgedAttempts::default();
+        let host = |number| WorkerHost::new(number, 0, &acknowledged, Instant::ZERO);
+        let mut run = Self {
+            random,
+            folder: folder.expect("a folder"),
+            now: Duration::ZERO,
+            world: SimHost::new(1, 1 << 30, SimProgram::of_command),
+            hosts: (0..HOSTS).map(host).collect(),
+            disks: 0,
+            network: SimNetwork::new(seed),
+            rules: rules(named.name, market),
+            controller: None,
+            acknowledged,
+            clock_is_off: Arc::default(),
+            acknowledged_jobs: BTreeMap::new(),
+            seen: RunCounts::default(),
+        };
+        run.restart();
+        run.hosts.iter_mut().for_each(WorkerHost::start);
+        run.advance(3);
+        run
+    }
+
+    /// Runs all steps, then ends all faults and waits until every job is finished.
+    pub(super) fn run(mut self) -> RunCounts {
+        for _ in 0..STEPS {
+            self.step();
+            checks::invariants(&self);
+        }
+        self.network
+            .set_weather(|weather| *weather = Default::default());
+        self.drain();
+        checks::invariants(&self);
+        checks::everything_is_over(&self);
+        assert!(
+            self.hosts.iter().all(WorkerHost::is_registered),
+            "a worker never came back"
+        );
+        self.seen
+    }
+
+    fn step(&mut self) {
+        let host = self.random.below(HOSTS as u64) as usize;
+        match self.random.below(20) {
+            0..5 => self.submit(),
+            5..10 => {
+                let secs = self.random.below(25);
+                self.advance(secs);
+            }
+            10 => self.act(),
+            11 => {
+                let random = &mut self.random;
+                let (late, doubled) = (random.below(4_000), random.below(4));
+                let out_of_order = random.one_in(4);
+                self.network.set_weather(|weather| {
+                    weather.max_delay_ms = late;
+                    weather.duplicate_one_in = doubled;
+                    weather.out_of_order = out_of_order;
+                });
+            }
+            12 | 13 => self.network.set_weather(|weather| {
+                if !weather.partitioned.remove(&host) {
+                    weather.partitioned.insert(host);
+                }
+            }),
+            14 => {
+                if self.hosts[host].is_up() {
+                    self.hosts[host].kill_worker(&self.network);
+                } else {
+                    self.hosts[host].start();
+                }
+            }
+            15 => {
+                self.hosts[host].switch_off();
+                if self.random.one_in(3) {
+                    self.disks += 1;
+                    let now = instant(self.now);
+                    self.hosts[host] = WorkerHost::new(host, self.disks, &self.acknowledged, now);
+                }
+            }
+            16 => self.hosts[host].stop_worker(),
+            17 => self.hosts[host].ask_to_leave(),
+            18 => {
+                let hours = self.random.below(5) as i64 - 2;
+                *self.clock_is_off.lock().unwrap() = hours * 1_800_000_000;
+            }
+            _ => {
+                self.seen.crashes += 1;
+                self.restart();
+            }
+        }
+        if self.random.one_in(3) {
+            self.hosts[host].start();
+            self.hosts[host].resume_worker(&self.network, self.now);
+        }
+        self.tick(Vec::new());
+    }
+
+    /// Advances the time on all hosts.
+    fn advance(&mut self, secs: u64) {
+        for _ in 0..secs {
+            self.now += MOMENT;
+            self.world.advance_to(instant(self.now));
+            let mut asks = Vec::new();
+            let mut answers = Vec::new();
+            let mut hear = |line, what| {
+                let (reply, answer) = oneshot::channel();
+                let heard = ConnectionEvent {
+                    connection: line,
+                    kind: what,
+                };
+                asks.push(ControllerRequest::Worker {
+                    event: heard,
+                    reply,
+                });
+                answers.push((line, answer));
+            };
+            for host in &mut self.hosts {
+                if let Some((line, end)) = host.tick(&self.network, self.now) {
+                    hear(line, ConnectionEventKind::Opened(end));
+                }
+            }
+            for (line, parcel) in self.network.arrived(self.now) {
+                match parcel {
+                    NetworkDelivery::Service(frame) => {
+                        hear(line, ConnectionEventKind::Received(frame))
+                    }
+                    NetworkDelivery::ServiceClosed => hear(line, ConnectionEventKind::Closed),
+                    NetworkDelivery::Worker(_) | NetworkDelivery::WorkerClosed => {
+                        let host = self.network.host(line).expect("a host");
+                        self.hosts[host].on_delivery(line, parcel, &self.network, self.now);
+                    }
+                }
+            }
+            self.tick(asks);
+            for (line, mut answer) in answers {
+                if answer.try_recv() == Ok(false) {
+                    self.network.send(line, NetworkDelivery::WorkerClosed);
+                }
+            }
+            checks::nothing_runs_twice(self);
+        }
+    }
+
+    fn submit(&mut self) {
+        let mut answers = Vec::new();
+        let mut asks = Vec::new();
+        for _ in 0..=self.random.below(3) {
+            let (submission, words) = self.job();
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            let (reply, answer) = oneshot::channel();
+            answers.push(answer);
+            asks.push(ControllerRequest::Submit {
+                submission,
+                due: None,
+                program: Box::new(program(&words)),
+                reply,
+            });
+        }
+        self.tick(asks);
+        for mut answer in answers {
+            let answered: Result<Result<SubmittedJob, RequestError>, _> = answer.try_recv();
+            if let Ok(Ok(verdict)) = answered {
+                match verdict.answer.admission {
+                    AdmissionState::Accepted { .. } => {
+                        self.acknowledged_jobs.insert(verdict.job, true);
+                    }
+                    AdmissionState::Queued => {
+                        self.acknowledged_jobs.insert(verdict.job, false);
+                    }
+                    AdmissionState::Rejected(_) | AdmissionState::Deferred => {}
+                }
+            }
+        }
+    }
+
+    fn job(&mut self) -> (Submission, [String; 2]) {
+        let random = &mut self.random;
+        let secs = 1 + random.below(90);
+        let guess = 1 + random.below(120) as i64;
+        let word = if random.one_in(3) { "sleep" } else { "work" };
+        let submission = Submission {
+            procs: 1 + random.below(3) as u32,
+            estimate: (!random.one_in(4)).then(|| Span::from_secs(guess)),
+            deadline: (!random.one_in(3)).then(|| Span::from_secs(1 + random.below(600) as i64)),
+            budget: (!random.one_in(3)).then(|| Credits::from_f64(random.below(900) as f64)),
+            penalty: CreditsPerSecond::from_f64(random.below(3) as f64 * 0.1),
+            retry: if random.one_in(2) {
+                OnEviction::Requeue
+            } else {
+                OnEviction::Fail
+            },
+            ..submission(word, guess)
+        };
+        (submission, [word.to_owned(), secs.to_string()])
+    }
+
+    /// Cancels, holds or releases a job.
+    fn act(&mut self) {
+        let jobs: Vec<u64> = self.acknowledged_jobs.keys().copied().collect();
+        let Some(job) = self.random.pick(&jobs) else {
+            return;
+        };
+        let command = match self.random.below(3) {
+            0 => ServiceCommand::Cancel { job, tasks: None },
+            1 => ServiceCommand::Hold { job, tasks: None },
+            _ => ServiceCommand::Release { job, tasks: None },
+        };
+        self.command(command);
+    }
+
+    fn command(&mut self, command: ServiceCommand) {
+        let (reply, _answer) = oneshot::channel();
+        let user = None;
+        self.tick(vec![ControllerRequest::Command {
+            user,
+            command,
+            reply,
+        }]);
+    }
+
+    /// Kills the service, which drops all connections, and starts it again.
+    fn restart(&mut self) {
+        self.controller = None;
+        let store = Store::open(&self.store()).expect("the store opens");
+        let engine = AckTrackingEngine::open(&self.world, &self.acknowledged);
+        let (world, off) = (self.world.clone(), Arc::clone(&self.clock_is_off));
+        let now = Box::new(move || {
+            let now = world.now() + Span::from_secs(10_000);
+            now + Span::from_micros(*off.lock().unwrap())
+        });
+        let mut controller = Controller::new(store, engine, &self.rules, now).expect("it recovers");
+        let house = WorkerPoolConfig {
+            service: "this".to_owned(),
+            owners: JobOwners::Own("me".to_owned()),
+            lease: LeaseTimings::default(),
+            registry: self.folder.path().join("workers.json"),
+            name_of: |_| Ok("me".to_owned()),
+        };
+        let world = self.world.clone();
+        let ticks = Box::new(move || {
+            let micros = world.now().as_micros();
+            Duration::from_micros(u64::try_from(micros).expect("after zero"))
+        });
+        controller.accept_workers(house, ticks).expect("a roster");
+        controller.reconcile().expect("it begins");
+        self.controller = Some(controller);
+    }
+
+    fn tick(&mut self, asks: Vec<ControllerRequest>) {
+        let controller = self.controller.as_mut().expect("a controller");
+        let before = n_incarnations(controller);
+        controller.tick(asks);
+        self.seen.workers_lost += u32::from(n_incarnations(controller) < before);
+        let running = self.hosts.iter().flat_map(|host| host.world.running());
+        self.seen.jobs_on_workers += running.count() as u32;
+    }
+
+    /// Releases all held jobs and waits until every job is finished.
+    fn drain(&mut self) {
+        for _ in 0..40 {
+            for host in &mut self.hosts {
+                host.start();
+                host.resume_worker(&self.network, self.now);
+            }
+            let jobs: Vec<u64> = self.controller().core().jobs().into_keys().collect();
+            for &job in &jobs {
+                self.command(ServiceCommand::Release { job, tasks: None });
+            }
+            self.advance(150);
+            // From now on the clock is ahead of every earlier reading.
+            *self.clock_is_off.lock().unwrap() = 4_000_000_000;
+            if jobs.is_empty() {
+                return;
+            }
+        }
+    }
+
+    pub(super) fn store(&self) -> std::path::PathBuf {
+        self.folder.path().join("tollgate.db")
+    }
+
+    pub(super) fn controller(&self) -> &Controller<AckTrackingEngine> {
+        self.controller.as_ref().expect("a controller")
+    }
+
+    pub(super) fn worlds(&self) -> Vec<&SimHost> {
+        let hosts = self.hosts.iter().map(|host| &host.world);
+        hosts.chain([&self.world]).collect()
+    }
+
+    pub(super) fn now(&self) -> Duration {
+        self.now
+    }
+}
+
+fn n_incarnations(controller: &Controller<AckTrackingEngine>) -> usize {
+    let workers = controller.core().gate().workers();
+    workers.filter(|(_, life)| life.up).count()
+}

@@ -1,0 +1,309 @@
+//! The admission decision: the outcome of a submission.
+
+use tollgate_forecast::ClassId;
+use tollgate_gate::AdmissionDecision;
+use tollgate_model::{Distribution, Instant, JobSpec, Reason, Sla, Span};
+
+use crate::Core;
+use crate::command::Submission;
+use crate::output::{AdmissionState, ConfidenceThreshold, RejectReason, SubmitOutcome};
+use crate::rules;
+use crate::runtime_forecast::{ForecastBasis, RuntimeForecast};
+
+/// A job before its decision, with its forecast.
+#[derive(Clone, Copy)]
+pub(crate) struct AdmissionCandidate<'a> {
+    pub(crate) submission: &'a Submission,
+    pub(crate) spec: JobSpec,
+    pub(crate) distribution: Distribution,
+    pub(crate) basis: ForecastBasis,
+}
+
+impl Core {
+    /// Returns the outcome of a job at `at`: the policy's verdict, then the check of its
+    /// confidence, and counter-offers for a rejected job.
+    pub(crate) fn evaluate(&mut self, at: Instant, submission: &Submission) -> SubmitOutcome {
+        self.look_ahead.reset_budget();
+        let forecast = self.forecast(submission);
+        let mut answer = self.evaluate_without_offers(at, submission, &forecast);
+        if let AdmissionState::Rejected(refusals) = &answer.admission
+            && !refusals.contains(&RejectReason::Malformed)
+        {
+            answer.offers = self.counter_offers(at, submission, &forecast);
+        }
+        answer
+    }
+
+    /// Returns the outcome without counter-offers.
+    pub(crate) fn evaluate_without_offers(
+        &mut self,
+        at: Instant,
+        submission: &Submission,
+        forecast: &RuntimeForecast,
+    ) -> SubmitOutcome {
+        let (estimate, source) = self.rules.estimate(submission, forecast);
+        let spec = rules::spec(submission, estimate, at, self.memory_per_node());
+        let candidate = AdmissionCandidate::new(submission, spec, forecast);
+        let standing = self.admission_state(at, &candidate);
+        let mut answer = SubmitOutcome {
+            admission: standing,
+            spec: candidate.spec,
+            source,
+            basis: candidate.basis,
+            prediction: None,
+            offers: Vec::new(),
+            reserved_until: None,
+            groups: Vec::new(),
+        };
+        let accepted = match answer.admission {
+            AdmissionState::Rejected(_) => return answer,
+            AdmissionState::Accepted { .. } => true,
+            AdmissionState::Queued | AdmissionState::Deferred => false,
+        };
+        answer.prediction = self.predict_candidate(at, &candidate);
+        let probability = answer.prediction.and_then(|prospect| prospect.probability);
+        // If the look-ahead gives up, the probability is an upper bound: the job alone on its
+        // nodes.
+        let probability = probability.or_else(|| candidate.best_case_probability());
+        if let (Some(floor), Some(probability)) =
+            (self.confidence_threshold(submission, accepted), probability)
+            && probability.as_f64() < floor.min_probability()
+        {
+            let refusal = RejectReason::Confidence {
+                probability,
+                threshold: floor,
+            };
+            answer.admission = AdmissionState::Rejected(vec![refusal]);
+        }
+        if accepted && let Some(hold) = submission.reserve_for {
+            answer.reserved_until = Some(at + hold);
+        }
+        answer
+    }
+
+    /// Returns the minimum probability of keeping the deadline: the user's, or for a promise the
+    /// site's if that is higher.
+    pub(crate) fn confidence_threshold(
+        &self,
+        submission: &Submission,
+        promised: bool,
+    ) -> Option<ConfidenceThreshold> {
+        let site = promised.then_some(ConfidenceThreshold::Site(self.rules.confidence));
+        let user = submission.confidence.map(ConfidenceThreshold::User);
+        match (user, site) {
+            (Some(user), Some(site)) if site.min_probability() > user.min_probability() => {
+                Some(site)
+            }
+            (Some(user), _) => Some(user),
+            (None, site) => site,
+        }
+    }
+
+    pub(crate) fn memory_per_node(&self) -> Option<u64> {
+        self.gate.view(self.now).min_memory()
+    }
+
+    /// Returns the job in the policy's units, and the time for which its nodes are reserved.
+    pub(crate) fn policy_request(
+        &self,
+        candidate: &AdmissionCandidate<'_>,
+    ) -> (JobSpec, Distribution) {
+        let asked = self.rules.for_policy(&candidate.reserved_spec());
+        (asked, candidate.reserved_duration())
+    }
+
+    /// Returns the forecast of a job's run time.
+    pub(crate) fn forecast(&self, submission: &Submission) -> RuntimeForecast {
+        let key = (submission.user, submission.name.clone());
+        // An unknown class is forecast from the whole site.
+        let unknown = ClassId(u32::MAX);
+        let class = self.classes.get(&key).copied().unwrap_or(unknown);
+        RuntimeForecast::new(
+            &self.forecaster,
+            &rules::forecast_request(class, submission),
+        )
+    }
+
+    /// Returns the policy's verdict, with all reasons of a rejection.
+    pub(crate) fn admission_state(
+        &mut self,
+        at: Instant,
+        candidate: &AdmissionCandidate<'_>,
+    ) -> AdmissionState {
+        let AdmissionCandidate {
+            submission, spec, ..
+        } = candidate;
+        if submission.procs == 0 || spec.estimate <= Span::ZERO {
+            return AdmissionState::Rejected(vec![RejectReason::Malformed]);
+        }
+        if spec.sla.deadline.is_some_and(|left| left <= Span::ZERO) {
+            return AdmissionState::Rejected(vec![RejectReason::Policy(Reason::DeadlinePassed)]);
+        }
+        if submission.reserve_for.is_some()
+            && self.jobs.n_reservations(submission.user) >= crate::MAX_RESERVATIONS
+        {
+            return AdmissionState::Rejected(vec![RejectReason::ReservationLimit]);
+        }
+        let (asked, forecast) = self.policy_request(candidate);
+        match self
+            .gate
+            .quote(at, &asked, Some(&forecast), &mut self.scratch)
+        {
+            AdmissionDecision::Reject(reason) => {
+                AdmissionState::Rejected(self.reject_reasons(at, candidate, &asked, reason))
+            }
+            AdmissionDecision::Queue => AdmissionState::Queued,
+            AdmissionDecision::Promise { price } | AdmissionDecision::Run { price } => {
+                AdmissionState::Accepted {
+                    price: self.rules.for_user(spec.procs, price),
+                }
+            }
+        }
+    }
+
+    /// Returns all reasons of a rejection. A policy names only its first reason, so it is asked
+    /// again without that requirement, and the user need not find the reasons one by one.
+    fn reject_reasons(
+        &mut self,
+        at: Instant,
+        candidate: &AdmissionCandidate<'_>,
+        asked: &JobSpec,
+        first: Reason,
+    ) -> Vec<RejectReason> {
+        // A job can be widened for its memory; the reason then names the memory that the user
+        // requested.
+        let asks_for_memory = candidate.submission.procs <= self.gate.view(at).n_nodes();
+        let first = match first == Reason::TooManyProcs && asks_for_memory {
+            true => Reason::NoMemory,
+            false => first,
+        };
+        let mut reasons = vec![first];
+        let forecast = candidate.reserved_duration();
+        let mut spec = *asked;
+        let mut unsure = None;
+        while let Some(relaxed) = reasons.last().and_then(|&reason| relax(reason, &spec)) {
+            spec = relaxed;
+            match self
+                .gate
+                .quote(at, &spec, Some(&forecast), &mut self.scratch)
+            {
+                AdmissionDecision::Reject(reason) if !reasons.contains(&reason) => {
+                    reasons.push(reason)
+                }
+                AdmissionDecision::Promise { .. } | AdmissionDecision::Run { .. }
+                    if spec.sla.deadline.is_some() =>
+                {
+                    unsure = self.confidence_shortfall(at, candidate);
+                    break;
+                }
+                AdmissionDecision::Reject(_)
+                | AdmissionDecision::Queue
+                | AdmissionDecision::Promise { .. }
+                | AdmissionDecision::Run { .. } => break,
+            }
+        }
+        let reasons = reasons.into_iter().map(RejectReason::Policy);
+        reasons.chain(unsure).collect()
+    }
+
+    /// Returns the confidence as a further reason, if a job rejected for its budget would fail that
+    /// check as well.
+    fn confidence_shortfall(
+        &self,
+        at: Instant,
+        candidate: &AdmissionCandidate<'_>,
+    ) -> Option<RejectReason> {
+        let richer = Submission {
+            budget: None,
+            ..candidate.submission.clone()
+        };
+        let sla = Sla {
+            budget: None,
+            ..candidate.spec.sla
+        };
+        let richer = AdmissionCandidate {
+            submission: &richer,
+            spec: JobSpec {
+                sla,
+                ..candidate.spec
+            },
+            ..*candidate
+        };
+        let floor = self.confidence_threshold(candidate.submission, true)?;
+        let probability = self.predict_candidate(at, &richer)?.probability?;
+        (probability.as_f64() < floor.min_probability()).then_some(RejectReason::Confidence {
+            probability,
+            threshold: floor,
+        })
+    }
+}
+
+impl<'a> AdmissionCandidate<'a> {
+    pub(crate) fn new(
+        submission: &'a Submission,
+        spec: JobSpec,
+        forecast: &RuntimeForecast,
+    ) -> Self {
+        let (distribution, basis) = forecast.distribution(spec.estimate);
+        Self {
+            submission,
+            spec,
+            distribution,
+            basis,
+        }
+    }
+
+    /// Returns the job as its nodes are reserved. A reserved quote may be claimed as late as its
+    /// expiry and must still fit then. An estimate longer by this delay ensures it, wherever the
+    /// policy admits the job at all.
+    pub(crate) fn reserved_spec(&self) -> JobSpec {
+        JobSpec {
+            estimate: self.spec.estimate + self.max_start_delay(),
+            ..self.spec
+        }
+    }
+
+    /// Returns the time for which the nodes are reserved, as a distribution.
+    pub(crate) fn reserved_duration(&self) -> Distribution {
+        Distribution::new(
+            self.distribution
+                .quantiles()
+                .map(|span| span + self.max_start_delay()),
+        )
+    }
+
+    /// Returns the maximum delay between the reservation of the nodes and the start.
+    pub(crate) fn max_start_delay(&self) -> Span {
+        self.submission.reserve_for.unwrap_or(Span::ZERO)
+    }
+
+    /// Returns the probability of keeping the deadline if the job started at once, alone on its
+    /// nodes.
+    pub(crate) fn best_case_probability(&self) -> Option<tollgate_model::Probability> {
+        let deadline = self.spec.sla.deadline?;
+        Some(
+            self.distribution
+                .probability_within(deadline - self.max_start_delay()),
+        )
+    }
+}
+
+/// Returns the job without the rejected requirement; None if that requirement cannot be dropped.
+fn relax(reason: Reason, spec: &JobSpec) -> Option<JobSpec> {
+    let sla = match reason {
+        Reason::TooManyProcs | Reason::NoMemory => return None,
+        Reason::OverBudget | Reason::PriceOverBudget | Reason::LowSlack => Sla {
+            budget: None,
+            ..spec.sla
+        },
+        Reason::InsufficientShare
+        | Reason::DeadlineRisk
+        | Reason::NodeFull
+        | Reason::DeadlinePassed
+        | Reason::DeadlineUnreachable => Sla {
+            deadline: None,
+            ..spec.sla
+        },
+    };
+    (sla != spec.sla).then_some(JobSpec { sla, ..*spec })
+}

@@ -1,0 +1,274 @@
+//! The commands of the core.
+
+use serde::{Deserialize, Serialize};
+use tollgate_gate::{OnEviction, WorkerId};
+use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
+
+use crate::task_ranges::TaskRanges;
+
+/// The permanent key of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct TaskKey {
+    /// The public number of the job.
+    pub job: u64,
+    /// The task's index in its array; 0 for a single job.
+    pub task: u32,
+}
+
+/// The only task of a single job.
+impl From<u64> for TaskKey {
+    fn from(job: u64) -> Self {
+        Self { job, task: 0 }
+    }
+}
+
+/// The permanent key of an attempt at a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct TaskAttemptKey {
+    /// The public number of the job.
+    pub job: u64,
+    /// The task's index in its array; 0 for a single job.
+    pub task: u32,
+    /// The number of the attempt, from 1.
+    pub attempt: u32,
+}
+
+impl TaskAttemptKey {
+    /// Returns the attempt's task.
+    pub const fn task(self) -> TaskKey {
+        TaskKey {
+            job: self.job,
+            task: self.task,
+        }
+    }
+}
+
+/// A command. Commands are stored unchanged, and replayed after a crash.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum ServiceCommand {
+    /// Submits a job.
+    Submit(Submission),
+    /// Reports an event of an attempt, as the engine saw it.
+    Report {
+        /// The attempt.
+        attempt: TaskAttemptKey,
+        /// The event.
+        progress: AttemptProgress,
+    },
+    /// Claims a reserved quote for its user.
+    Claim {
+        /// The number of the quote.
+        job: u64,
+    },
+    /// Cancels a job, or tasks of an array, for its user.
+    Cancel {
+        /// The number of the job.
+        job: u64,
+        /// The tasks; None for all.
+        tasks: Option<TaskRanges>,
+    },
+    /// Holds a queued job, or tasks of an array, for its user.
+    Hold {
+        /// The number of the job.
+        job: u64,
+        /// The tasks; None for all.
+        tasks: Option<TaskRanges>,
+    },
+    /// Releases a held job, or tasks of an array, for its user.
+    Release {
+        /// The number of the job.
+        job: u64,
+        /// The tasks; None for all.
+        tasks: Option<TaskRanges>,
+    },
+    /// Registers a worker's nodes.
+    WorkerUp {
+        /// The worker.
+        worker: WorkerId,
+        /// The number of its incarnation.
+        incarnation: u32,
+        /// The number of its nodes.
+        nodes: u32,
+        /// Memory of each node for its tasks, in bytes; None if it is not known.
+        memory: Option<u64>,
+    },
+    /// Removes a worker with all that runs on it.
+    WorkerLost {
+        /// The worker.
+        worker: WorkerId,
+        /// The number of its incarnation.
+        incarnation: u32,
+    },
+    /// Lets time pass.
+    Tick,
+}
+
+impl ServiceCommand {
+    /// Returns whether the command is a report. Reports come before requests at the same instant,
+    /// because ended tasks free nodes for new jobs.
+    pub(crate) fn is_report(&self) -> bool {
+        match self {
+            Self::Report { .. } | Self::WorkerUp { .. } | Self::WorkerLost { .. } | Self::Tick => {
+                true
+            }
+            Self::Submit(_)
+            | Self::Claim { .. }
+            | Self::Cancel { .. }
+            | Self::Hold { .. }
+            | Self::Release { .. } => false,
+        }
+    }
+}
+
+/// A job as its user submits it, without its program, which decides nothing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Submission {
+    /// The user id of the owner.
+    pub user: u32,
+    /// Name of the class of jobs that behave like this one.
+    pub name: String,
+    /// Processors that the job needs at once. At least 1.
+    pub procs: u32,
+    /// Memory that the job needs, in bytes; None counts as 0.
+    pub memory: Option<u64>,
+    /// The user's estimate of the run time, if any. Positive.
+    pub estimate: Option<Span>,
+    /// Span from submission to the deadline, if there is one. Positive.
+    pub deadline: Option<Span>,
+    /// The user's maximum price, if any. Not negative.
+    pub budget: Option<Credits>,
+    /// The provider's cost of each second past the deadline. Not negative.
+    pub penalty: CreditsPerSecond,
+    /// The user's minimum probability of keeping the deadline, in millionths; at most 1,000,000.
+    pub confidence: Option<u32>,
+    /// Whether the job may run again after it was lost.
+    pub retry: OnEviction,
+    /// Duration of the reservation, if this is a quote to reserve. Positive.
+    pub reserve_for: Option<Span>,
+    /// The array's tasks, and the conditions for the decision.
+    pub options: SubmissionOptions,
+}
+
+impl Submission {
+    /// Returns the number of its tasks.
+    pub fn n_tasks(&self) -> u64 {
+        let array = self.options.array.as_ref();
+        array.map_or(1, |array| array.tasks.len())
+    }
+}
+
+/// The options of a submission beyond one task that may start at once.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SubmissionOptions {
+    /// The tasks of an array and their concurrency limit; None for a single job.
+    pub array: Option<ArraySpec>,
+    /// Jobs of the same user that have to finish first.
+    pub dependencies: Vec<JobDependency>,
+    /// Whether the job is held until its user releases it.
+    pub held: bool,
+    /// The instant of submission of a job that had to wait: its deadline counts from there.
+    pub submitted: Option<Instant>,
+}
+
+/// The tasks of an array, which differ only in their index.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArraySpec {
+    /// The tasks' indices; at least one.
+    pub tasks: TaskRanges,
+    /// Maximum number of the tasks in the gate at a time, if there is a limit. Positive.
+    pub max_at_once: Option<u32>,
+}
+
+/// A job that another one waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobDependency {
+    /// The number of the job.
+    pub job: u64,
+    /// The required end of the job.
+    pub condition: DependencyCondition,
+}
+
+/// The condition on a job's end for its dependents to start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum DependencyCondition {
+    /// Every task of the job ended with exit code 0.
+    Success,
+    /// The job has finished in any way.
+    AnyEnd,
+}
+
+/// An event in the life of an attempt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum AttemptProgress {
+    /// The attempt runs.
+    Started {
+        /// Its process id, if the engine knows it.
+        pid: Option<u32>,
+        /// The instant of the start.
+        at: Instant,
+    },
+    /// The attempt has ended.
+    Ended {
+        /// The exit status.
+        status: AttemptExit,
+        /// The cause of its kill; None if it ended by itself.
+        killed: Option<KillCause>,
+        /// The instant of the end.
+        at: Instant,
+        /// Wall-clock run time.
+        wall: Span,
+        /// Used processor time.
+        cpu: Span,
+        /// Maximum memory in use, in bytes; None if it is not known.
+        peak_memory: Option<u64>,
+    },
+    /// The attempt is lost: its end is unknown.
+    Lost {
+        /// The instant at which the loss was noticed.
+        at: Instant,
+    },
+}
+
+/// The exit status of an attempt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum AttemptExit {
+    /// The attempt ended by itself, with this code.
+    Code(u8),
+    /// The attempt was ended by this signal.
+    Signal(u8),
+    /// The program never ran.
+    NotStarted {
+        /// The failed step.
+        step: String,
+        /// The reason, as text.
+        reason: String,
+    },
+}
+
+/// The cause of a kill.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum KillCause {
+    /// The user or an operator cancelled the job.
+    Cancelled,
+    /// The attempt reached its time limit.
+    TimeLimit,
+    /// The attempt reached its memory limit.
+    MemoryLimit,
+    /// The nodes were needed for something else.
+    Evicted,
+    /// The attempt reached its output limit. (New causes go after this one, as their index is
+    /// stored.)
+    OutputLimit,
+}
+
+impl AttemptExit {
+    /// Returns the status as a shell shows it: the exit code, 128 + n after signal n, 127 if the
+    /// program never ran.
+    pub const fn shell_code(&self) -> u8 {
+        match self {
+            Self::Code(code) => *code,
+            Self::Signal(signal) => signal.saturating_add(128),
+            Self::NotStarted { .. } => 127,
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Jobs that wait for other jobs, or for their user, before their admission decision.
+//!
+//! The gate does not know these jobs. Their outcome depends on when the wait ends, so nothing is
+//! promised before; the deadline counts from the submission all the same.
+
+use serde::{Deserialize, Serialize};
+use tollgate_gate::JobEnding;
+use tollgate_model::Reason;
+
+use crate::Core;
+use crate::admission::AdmissionCandidate;
+use crate::array::TaskCounts;
+use crate::command::{DependencyCondition, JobDependency, Submission};
+use crate::output::{
+    AdmissionState, CommandError, RejectReason, RowChange, StepOutput, SubmitOutcome,
+};
+use crate::rules;
+use crate::runtime_forecast::RuntimeForecast;
+
+/// A job that waits for its admission decision.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct DeferredJob {
+    /// The submission. Its plan lists only the predecessors that are not finished.
+    pub(crate) submission: Submission,
+}
+
+impl DeferredJob {
+    /// Returns the number of its tasks.
+    pub(crate) fn n_tasks(&self) -> u64 {
+        self.submission.n_tasks()
+    }
+
+    /// Returns the jobs that this job waits for.
+    pub fn dependencies(&self) -> &[JobDependency] {
+        &self.submission.options.dependencies
+    }
+
+    /// Returns whether the job is also held by its user.
+    pub fn is_held(&self) -> bool {
+        self.submission.options.held
+    }
+
+    fn is_ready(&self) -> bool {
+        !self.is_held() && self.dependencies().is_empty()
+    }
+}
+
+impl Core {
+    /// Returns the outcome of a job that has to wait; None if the job need not wait or can never
+    /// run.
+    pub(crate) fn deferral_outcome(
+        &mut self,
+        submission: &Submission,
+        forecast: &RuntimeForecast,
+    ) -> Option<SubmitOutcome> {
+        let plan = &submission.options;
+        if plan.dependencies.is_empty() && !plan.held {
+            return None;
+        }
+        let (estimate, source) = self.rules.estimate(submission, forecast);
+        let spec = rules::spec(submission, estimate, self.now, self.memory_per_node());
+        let candidate = AdmissionCandidate::new(submission, spec, forecast);
+        let never = match self.admission_state(self.now, &candidate) {
+            AdmissionState::Rejected(refusals) => refusals.into_iter().find(|refusal| {
+                matches!(
+                    refusal,
+                    RejectReason::Malformed
+                        | RejectReason::Policy(Reason::TooManyProcs | Reason::NoMemory)
+                )
+            }),
+            AdmissionState::Accepted { .. } | AdmissionState::Queued | AdmissionState::Deferred => {
+                None
+            }
+        };
+        if never.is_some() {
+            return None;
+        }
+        Some(SubmitOutcome {
+            admission: AdmissionState::Deferred,
+            spec,
+            source,
+            basis: candidate.basis,
+            prediction: None,
+            offers: Vec::new(),
+            reserved_until: None,
+            groups: Vec::new(),
+        })
+    }
+
+    /// Defers a job. Predecessors that have already finished are dropped.
+    pub(crate) fn defer(&mut self, job: u64, submission: &Submission, step: &mut StepOutput) {
+        let mut submission = submission.clone();
+        submission.options.submitted = Some(self.now);
+        let after = std::mem::take(&mut submission.options.dependencies);
+        let mut failed = None;
+        for earlier in after {
+            if self.jobs.user_of(earlier.job).is_some() {
+                self.jobs.dependents.insert((earlier.job, job));
+                submission.options.dependencies.push(earlier);
+            } else if earlier.condition == DependencyCondition::Success
+                && !self.succeeded.contains(&earlier.job)
+            {
+                failed = failed.or(Some(earlier.job));
+            }
+        }
+        self.jobs.deferred.insert(job, DeferredJob { submission });
+        match failed {
+            Some(by) => self.cancel_dependent(job, by, step),
+            None => self.release_if_ready(job),
+        }
+    }
+
+    /// Handles the end of a job: its dependents may go on, or will never start.
+    pub(crate) fn notify_dependents(&mut self, job: u64, succeeded: bool, step: &mut StepOutput) {
+        if succeeded {
+            self.succeeded.insert(job);
+        }
+        let followers = self.jobs.dependents.range((job, 0)..=(job, u64::MAX));
+        let followers: Vec<u64> = followers.map(|&(_, later)| later).collect();
+        for later in followers {
+            self.jobs.dependents.remove(&(job, later));
+            let Some(waiting) = self.jobs.deferred.get_mut(&later) else {
+                continue;
+            };
+            let plan = &mut waiting.submission.options;
+            let needs = plan
+                .dependencies
+                .iter()
+                .filter(|earlier| earlier.job == job);
+            let in_vain = !succeeded
+                && needs
+                    .clone()
+                    .any(|it| it.condition == DependencyCondition::Success);
+            plan.dependencies.retain(|earlier| earlier.job != job);
+            if in_vain {
+                self.cancel_dependent(later, job, step);
+            } else {
+                self.release_if_ready(later);
+            }
+        }
+    }
+
+    fn release_if_ready(&mut self, job: u64) {
+        if self
+            .jobs
+            .deferred
+            .get(&job)
+            .is_some_and(DeferredJob::is_ready)
+        {
+            self.released.push(job);
+        }
+    }
+
+    /// Decides about the jobs whose wait is over. Returns whether there were any.
+    pub(crate) fn decide_released(&mut self, step: &mut StepOutput) -> bool {
+        let ready = std::mem::take(&mut self.released);
+        let any = !ready.is_empty();
+        for job in ready {
+            if let Some(waiting) = self.jobs.deferred.remove(&job) {
+                let place = step.changes.len();
+                let answer = self.admit(job, &waiting.submission, step);
+                let rejected = matches!(answer.admission, AdmissionState::Rejected(_));
+                step.changes
+                    .insert(place, RowChange::Decided { job, answer });
+                if rejected {
+                    self.notify_dependents(job, false, step);
+                }
+            }
+        }
+        any
+    }
+
+    /// Cancels a waiting job.
+    pub(crate) fn cancel_deferred(
+        &mut self,
+        job: u64,
+        step: &mut StepOutput,
+    ) -> Result<(), CommandError> {
+        let waiting = self.remove_deferred(job).ok_or(CommandError::UnknownJob)?;
+        let tally = TaskCounts::never_started(&waiting.submission, false);
+        step.changes
+            .extend(tally.map(|tally| RowChange::ArrayCounts { job, counts: tally }));
+        let ending = JobEnding::Cancelled;
+        step.changes.push(RowChange::JobEnded { job, ending });
+        self.notify_dependents(job, false, step);
+        Ok(())
+    }
+
+    /// Holds or releases a waiting job.
+    pub(crate) fn hold_deferred(
+        &mut self,
+        job: u64,
+        hold: bool,
+        step: &mut StepOutput,
+    ) -> Result<(), CommandError> {
+        let waiting = self.jobs.deferred.get_mut(&job);
+        let plan = &mut waiting.ok_or(CommandError::UnknownJob)?.submission.options;
+        if plan.held == hold {
+            return Err(CommandError::Gate(match hold {
+                true => tollgate_gate::InputError::NotQueued,
+                false => tollgate_gate::InputError::NotHeld,
+            }));
+        }
+        plan.held = hold;
+        step.changes.push(RowChange::Deferred { job, held: hold });
+        self.release_if_ready(job);
+        Ok(())
+    }
+
+    /// Cancels a job because its predecessor did not end with success.
+    fn cancel_dependent(&mut self, job: u64, by: u64, step: &mut StepOutput) {
+        let waiting = self.remove_deferred(job);
+        let tally =
+            waiting.and_then(|waiting| TaskCounts::never_started(&waiting.submission, false));
+        step.changes
+            .extend(tally.map(|tally| RowChange::ArrayCounts { job, counts: tally }));
+        step.changes.push(RowChange::DependencyFailed { job, by });
+        self.notify_dependents(job, false, step);
+    }
+
+    fn remove_deferred(&mut self, job: u64) -> Option<DeferredJob> {
+        let waiting = self.jobs.deferred.remove(&job)?;
+        for earlier in waiting.dependencies() {
+            self.jobs.dependents.remove(&(earlier.job, job));
+        }
+        Some(waiting)
+    }
+}

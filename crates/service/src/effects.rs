@@ -1,0 +1,171 @@
+//! The gate's effects, turned into changes for the store and actions for the engine.
+
+use tollgate_gate::{Effect, JobEnding, Notice};
+use tollgate_model::{JobId, NodeId};
+
+use crate::Core;
+use crate::command::TaskAttemptKey;
+use crate::output::{EngineAction, RowChange, StepOutput};
+
+impl Core {
+    pub(crate) fn apply_effects(&mut self, step: &mut StepOutput) {
+        let mut effects = std::mem::take(&mut self.effects);
+        for effect in effects.drain(..) {
+            self.apply_effect(effect, step);
+        }
+        self.effects = effects;
+    }
+
+    fn apply_effect(&mut self, effect: Effect, step: &mut StepOutput) {
+        match effect {
+            Effect::Notify {
+                job: slot,
+                notice: said,
+            } => self.on_notice(slot, said, step),
+            Effect::Start { job: slot, attempt } => {
+                let Some((task, live)) = self.jobs.by_slot_mut(slot) else {
+                    return;
+                };
+                live.start(attempt, self.now);
+                self.look_ahead.invalidate(slot);
+                // A reserved quote has nodes, but nothing to run on them yet.
+                if live.is_running() {
+                    let key = live.attempt_key(task);
+                    if let Some(array) = self.jobs.arrays.get_mut(&task.job) {
+                        array.count_start();
+                    }
+                    self.push_start(key, slot, step);
+                }
+            }
+            Effect::SharesChanged { node } => self.set_shares(node, step),
+            Effect::Kill { job: slot, .. } => {
+                if let Some((task, live)) = self
+                    .jobs
+                    .by_slot(slot)
+                    .filter(|(_, live)| live.is_running())
+                {
+                    let attempt = live.attempt_key(task);
+                    step.actions.push(EngineAction::Kill { attempt });
+                }
+            }
+            Effect::Book {
+                job: slot,
+                kind: entry,
+                amount,
+            } => {
+                // An unclaimed quote costs its user nothing.
+                let booked = self
+                    .jobs
+                    .by_slot(slot)
+                    .filter(|(_, live)| live.reserved_until.is_none());
+                if let Some((task, live)) = booked {
+                    step.changes.push(RowChange::Booked {
+                        attempt: live.attempt_key(task),
+                        user: live.user,
+                        entry,
+                        amount: self.rules.for_user(live.spec.procs, amount),
+                    });
+                }
+            }
+            Effect::Closed { job: slot, ending } => self.finish(slot, ending, step),
+        }
+    }
+
+    /// Records a notice of the gate. The outcome of a submission is part of its reply already.
+    pub(crate) fn on_notice(&mut self, slot: JobId, said: Notice, step: &mut StepOutput) {
+        let Some((task, live, array)) = self.jobs.with_array(slot) else {
+            return;
+        };
+        let job = task.job;
+        match said {
+            Notice::Accepted { price } => {
+                let price = self.rules.for_user(live.spec.procs, price);
+                match array {
+                    Some(array) => array.add_price(price),
+                    None => step.changes.push(RowChange::Accepted { job, price }),
+                }
+            }
+            Notice::Queued => {
+                let had_nodes = live.has_nodes();
+                live.stop();
+                self.look_ahead.invalidate(slot);
+                match array {
+                    Some(array) if had_nodes => array.count_stop(),
+                    Some(_) => {}
+                    None => step.changes.push(RowChange::Queued { job }),
+                }
+            }
+            Notice::Rejected(reason) => {
+                let of_array = array.is_some();
+                self.jobs.remove(slot);
+                if of_array {
+                    return self.reject_task(task, reason, step);
+                }
+                step.changes.push(RowChange::Rejected { job, reason });
+                self.notify_dependents(job, false, step);
+            }
+        }
+    }
+
+    pub(crate) fn finish(&mut self, slot: JobId, ending: JobEnding, step: &mut StepOutput) {
+        let Some((task, live)) = self.jobs.remove(slot) else {
+            return;
+        };
+        let job = task.job;
+        if live.reserved_until.is_some() {
+            step.changes.push(RowChange::Expired { job });
+            self.notify_dependents(job, false, step);
+        } else if self.jobs.arrays.contains_key(&job) {
+            self.finish_task(task, &live, ending, step);
+        } else {
+            step.changes.push(RowChange::JobEnded { job, ending });
+            let succeeded = ending == JobEnding::Finished && live.succeeded();
+            self.notify_dependents(job, succeeded, step);
+        }
+    }
+
+    pub(crate) fn push_start(&self, attempt: TaskAttemptKey, slot: JobId, step: &mut StepOutput) {
+        let of_array = self.jobs.arrays.contains_key(&attempt.job);
+        step.changes.push(RowChange::Started { attempt, of_array });
+        step.actions.push(self.start_action(attempt, slot));
+    }
+
+    pub(crate) fn start_action(&self, attempt: TaskAttemptKey, slot: JobId) -> EngineAction {
+        let view = self.gate.view(self.now);
+        let placement = view.job(slot).placement();
+        let nodes: Vec<NodeId> = placement.iter().flat_map(|range| range.nodes()).collect();
+        let exclusive = !nodes.iter().any(|&node| view.is_shared_on(slot, node));
+        EngineAction::Start {
+            attempt,
+            nodes,
+            exclusive,
+        }
+    }
+
+    /// Updates the shares of all tasks of a node whose rates have changed. A job on several nodes
+    /// progresses as one process, at the mean of its rates.
+    pub(crate) fn set_shares(&self, node: NodeId, step: &mut StepOutput) {
+        let view = self.gate.view(self.now);
+        for task in view.node(node).tasks() {
+            let Some((key, live)) = self
+                .jobs
+                .by_slot(task.job)
+                .filter(|(_, live)| live.is_running())
+            else {
+                continue;
+            };
+            let placement = view.job(task.job).placement();
+            let nodes = placement.iter().flat_map(|range| range.nodes());
+            let (mut sum, mut n) = (0.0, 0_u32);
+            for node in nodes {
+                let tasks = view.node(node).tasks().iter();
+                let rate = tasks.filter(|other| other.job == task.job).map(|t| t.rate);
+                sum += rate.sum::<f64>();
+                n += 1;
+            }
+            let attempt = live.attempt_key(key);
+            let rate = sum / f64::from(n.max(1));
+            step.actions.push(EngineAction::SetShare { attempt, rate });
+        }
+    }
+}

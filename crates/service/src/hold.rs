@@ -1,0 +1,121 @@
+//! Reserved quotes: promises that are not claimed yet and expire; and user holds.
+//!
+//! To the gate a reserved quote is an ordinary job: it takes its place in the plan, and its nodes
+//! if the policy starts it at once. Nothing runs for it and nothing is charged until it is claimed.
+
+use tollgate_gate::GateInput;
+
+use crate::Core;
+use crate::command::TaskKey;
+use crate::output::{CommandError, RowChange, StepOutput};
+use crate::task_ranges::TaskRanges;
+
+impl Core {
+    /// Turns a reserved quote into a job.
+    pub(crate) fn claim(&mut self, job: u64, step: &mut StepOutput) -> Result<(), CommandError> {
+        let now = self.now;
+        let live = self.jobs.claim(job).ok_or(CommandError::NoQuote)?;
+        let (slot, key) = (live.slot, live.attempt_key(job.into()));
+        self.look_ahead.invalidate(slot);
+        step.changes.push(RowChange::Claimed { job });
+        if live.has_nodes() {
+            live.started = Some(now);
+            self.push_start(key, slot, step);
+            let placement = self.gate.view(now).job(slot).placement().to_vec();
+            for node in placement.iter().flat_map(|range| range.nodes()) {
+                self.set_shares(node, step);
+            }
+        }
+        Ok(())
+    }
+
+    /// Cancels a job, tasks of it, or a reserved quote.
+    pub(crate) fn cancel(
+        &mut self,
+        job: u64,
+        tasks: Option<&TaskRanges>,
+        step: &mut StepOutput,
+    ) -> Result<(), CommandError> {
+        if self.jobs.arrays.contains_key(&job) {
+            return self.cancel_tasks(job, tasks, step);
+        }
+        if tasks.is_some() {
+            return Err(CommandError::UnknownJob);
+        }
+        if self.jobs.deferred.contains_key(&job) {
+            return self.cancel_deferred(job, step);
+        }
+        self.cancel_task(job.into(), step)
+    }
+
+    pub(crate) fn cancel_task(
+        &mut self,
+        task: TaskKey,
+        step: &mut StepOutput,
+    ) -> Result<(), CommandError> {
+        let live = self.jobs.get(task).ok_or(CommandError::UnknownJob)?;
+        let (slot, attempt) = (live.slot, live.gate_attempt);
+        let nothing_runs = live.reserved_until.is_some() && live.has_nodes();
+        self.apply_input(GateInput::Cancel { job: slot }, step)?;
+        if nothing_runs {
+            // No engine will report the end of this attempt.
+            self.apply_input(GateInput::Evicted { job: slot, attempt }, step)?;
+        }
+        Ok(())
+    }
+
+    /// Holds or releases a job, or tasks of it.
+    pub(crate) fn hold_or_release(
+        &mut self,
+        job: u64,
+        tasks: Option<&TaskRanges>,
+        hold: bool,
+        step: &mut StepOutput,
+    ) -> Result<(), CommandError> {
+        if self.jobs.arrays.contains_key(&job) {
+            return self.hold_tasks(job, tasks, hold, step);
+        }
+        if tasks.is_some() {
+            return Err(CommandError::UnknownJob);
+        }
+        if self.jobs.deferred.contains_key(&job) {
+            return self.hold_deferred(job, hold, step);
+        }
+        self.hold_task(job.into(), hold, step)?;
+        step.changes.push(match hold {
+            true => RowChange::Held { job },
+            false => RowChange::Queued { job },
+        });
+        Ok(())
+    }
+
+    pub(crate) fn hold_task(
+        &mut self,
+        task: TaskKey,
+        hold: bool,
+        step: &mut StepOutput,
+    ) -> Result<(), CommandError> {
+        let slot = self.jobs.get(task).ok_or(CommandError::UnknownJob)?.slot;
+        let input = match hold {
+            true => GateInput::Hold { job: slot },
+            false => GateInput::Release { job: slot },
+        };
+        self.apply_input(input, step)?;
+        if let Some(live) = self.jobs.get_mut(task) {
+            live.held = hold;
+        }
+        if let Some(array) = self.jobs.arrays.get_mut(&task.job) {
+            array.count_hold(hold);
+        }
+        Ok(())
+    }
+
+    /// Drops the expired quotes.
+    pub(crate) fn expire_due(&mut self, step: &mut StepOutput) {
+        while let Some((lapses, job)) = self.jobs.next_expiry() {
+            if lapses > self.now || self.cancel_task(job.into(), step).is_err() {
+                return;
+            }
+        }
+    }
+}

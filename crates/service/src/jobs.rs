@@ -1,0 +1,272 @@
+//! The table of unfinished jobs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use tollgate_forecast::ClassId;
+use tollgate_model::{Distribution, Instant, JobId, JobSpec, Span};
+
+use crate::array::ActiveArray;
+use crate::command::{Submission, TaskAttemptKey, TaskKey};
+use crate::dependency::DeferredJob;
+use crate::runtime_forecast::RuntimeForecast;
+
+/// The service's knowledge of a task in the gate, besides the gate's own.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ActiveTask {
+    /// The task's slot in the gate.
+    pub slot: JobId,
+    /// The user id of the owner.
+    pub user: u32,
+    /// The instant of submission.
+    pub submitted: Instant,
+    /// The specification at the decision, in the user's credits.
+    pub spec: JobSpec,
+    /// The run-time forecast at the submission.
+    pub forecast: RuntimeForecast,
+    /// The class of jobs that behave alike.
+    class: ClassId,
+    /// The user's estimate of the run time.
+    user_estimate: Option<Span>,
+    /// The number of the current or last attempt; 0 before the first.
+    pub attempt: u32,
+    /// The gate's number of that attempt.
+    pub(crate) gate_attempt: u32,
+    /// Start of the current attempt, if any.
+    pub started: Option<Instant>,
+    /// Expiry of an unclaimed quote; None for a job. Nothing runs for a quote, although the gate
+    /// may have given it nodes.
+    pub reserved_until: Option<Instant>,
+    /// The last attempt's exit code, in the shell's encoding.
+    pub(crate) exit_code: Option<u8>,
+    /// Whether the task is held by its user.
+    pub(crate) held: bool,
+}
+
+impl ActiveTask {
+    pub(crate) fn new(
+        submission: &Submission,
+        asked: tollgate_forecast::ForecastJob,
+        forecast: RuntimeForecast,
+        spec: JobSpec,
+    ) -> Self {
+        Self {
+            slot: JobId(u32::MAX),
+            user: submission.user,
+            submitted: submission.options.submitted.unwrap_or(spec.submit),
+            spec,
+            forecast,
+            class: asked.class,
+            user_estimate: asked.request,
+            attempt: 0,
+            gate_attempt: 0,
+            started: None,
+            reserved_until: None,
+            exit_code: None,
+            held: false,
+        }
+    }
+
+    /// Returns whether the gate has given the task nodes.
+    pub fn has_nodes(&self) -> bool {
+        self.started.is_some()
+    }
+
+    /// Returns whether an attempt at the task is running.
+    pub fn is_running(&self) -> bool {
+        self.has_nodes() && self.reserved_until.is_none()
+    }
+
+    /// Returns the distribution of the total run time, given the run time so far.
+    pub fn distribution(&self, now: Instant) -> Distribution {
+        let (whole, _) = self.forecast.distribution(self.spec.estimate);
+        match self.started {
+            Some(started) if self.is_running() => whole.given_survived(now.since(started)),
+            Some(_) | None => whole,
+        }
+    }
+
+    pub(crate) fn forecast_features(&self) -> tollgate_forecast::ForecastJob {
+        tollgate_forecast::ForecastJob {
+            class: self.class,
+            procs: self.spec.procs,
+            request: self.user_estimate,
+            context: tollgate_forecast::JobAttributes::default(),
+        }
+    }
+
+    pub(crate) fn attempt_key(&self, task: TaskKey) -> TaskAttemptKey {
+        TaskAttemptKey {
+            job: task.job,
+            task: task.task,
+            attempt: self.attempt,
+        }
+    }
+
+    /// Returns whether `key` is the current attempt.
+    pub(crate) fn is_current_attempt(&self, key: TaskAttemptKey) -> bool {
+        self.is_running() && self.attempt == key.attempt
+    }
+
+    /// Returns whether the last attempt ended with exit code 0.
+    pub(crate) fn succeeded(&self) -> bool {
+        self.exit_code == Some(0)
+    }
+
+    pub(crate) fn start(&mut self, gate_attempt: u32, now: Instant) {
+        self.attempt += 1;
+        self.gate_attempt = gate_attempt;
+        self.started = Some(now);
+    }
+
+    pub(crate) fn stop(&mut self) {
+        self.started = None;
+    }
+}
+
+/// All unfinished jobs, by key and by slot.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct JobTable {
+    active: BTreeMap<TaskKey, ActiveTask>,
+    /// The task in each slot of the gate.
+    slots: BTreeMap<JobId, TaskKey>,
+    /// Reserved quotes, by expiry.
+    reservations: BTreeSet<(Instant, u64)>,
+    /// The last number given to a job.
+    last_number: u64,
+    /// Arrays with unfinished tasks.
+    pub(crate) arrays: BTreeMap<u64, ActiveArray>,
+    /// Jobs that were not submitted to the gate yet.
+    pub(crate) deferred: BTreeMap<u64, DeferredJob>,
+    /// The dependents of each job: pairs of the earlier and the later job.
+    pub(crate) dependents: BTreeSet<(u64, u64)>,
+}
+
+impl JobTable {
+    /// Returns a new job number.
+    pub(crate) fn next_number(&mut self) -> u64 {
+        self.last_number += 1;
+        self.last_number
+    }
+
+    pub(crate) fn insert(&mut self, task: TaskKey, slot: JobId, live: ActiveTask) {
+        self.slots.insert(slot, task);
+        self.reservations
+            .extend(live.reserved_until.map(|lapses| (lapses, task.job)));
+        self.active.insert(task, ActiveTask { slot, ..live });
+        if let Some(array) = self.arrays.get_mut(&task.job) {
+            array.before_gate += 1;
+        }
+    }
+
+    /// Turns a reserved quote into a job. None if it is not a reserved quote.
+    pub(crate) fn claim(&mut self, job: u64) -> Option<&mut ActiveTask> {
+        let live = self.active.get_mut(&job.into())?;
+        let lapses = live.reserved_until.take()?;
+        self.reservations.remove(&(lapses, job));
+        Some(live)
+    }
+
+    /// Returns the quote that expires next, with its expiry.
+    pub(crate) fn next_expiry(&self) -> Option<(Instant, u64)> {
+        self.reservations.first().copied()
+    }
+
+    /// Returns the number of a user's reserved quotes.
+    pub(crate) fn n_reservations(&self, user: u32) -> usize {
+        let held = self.reservations.iter();
+        let held = held.filter_map(|&(_, job)| self.active.get(&job.into()));
+        held.filter(|live| live.user == user).count()
+    }
+
+    pub(crate) fn remove(&mut self, slot: JobId) -> Option<(TaskKey, ActiveTask)> {
+        let task = self.slots.remove(&slot)?;
+        let live = self.active.remove(&task)?;
+        if let Some(lapses) = live.reserved_until {
+            self.reservations.remove(&(lapses, task.job));
+        }
+        if let Some(array) = self.arrays.get_mut(&task.job) {
+            array.remove_from_gate(&live);
+        }
+        Some((task, live))
+    }
+
+    pub(crate) fn get(&self, task: impl Into<TaskKey>) -> Option<&ActiveTask> {
+        self.active.get(&task.into())
+    }
+
+    pub(crate) fn get_mut(&mut self, task: TaskKey) -> Option<&mut ActiveTask> {
+        self.active.get_mut(&task)
+    }
+
+    pub(crate) fn by_slot(&self, slot: JobId) -> Option<(TaskKey, &ActiveTask)> {
+        let task = *self.slots.get(&slot)?;
+        Some((task, self.active.get(&task)?))
+    }
+
+    pub(crate) fn by_slot_mut(&mut self, slot: JobId) -> Option<(TaskKey, &mut ActiveTask)> {
+        let task = *self.slots.get(&slot)?;
+        Some((task, self.active.get_mut(&task)?))
+    }
+
+    /// Returns the task in a slot, with its array, if it has one.
+    pub(crate) fn with_array(
+        &mut self,
+        slot: JobId,
+    ) -> Option<(TaskKey, &mut ActiveTask, Option<&mut ActiveArray>)> {
+        let task = *self.slots.get(&slot)?;
+        let live = self.active.get_mut(&task)?;
+        Some((task, live, self.arrays.get_mut(&task.job)))
+    }
+
+    /// Returns every task in the gate.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (TaskKey, &ActiveTask)> {
+        self.active.iter().map(|(&task, live)| (task, live))
+    }
+
+    /// Returns the tasks of a job that are in the gate.
+    pub(crate) fn tasks_of(&self, job: u64) -> impl Iterator<Item = (TaskKey, &ActiveTask)> {
+        let all = TaskKey { job, task: 0 }..=TaskKey {
+            job,
+            task: u32::MAX,
+        };
+        self.active.range(all).map(|(&task, live)| (task, live))
+    }
+
+    /// Returns the owner of an unfinished job.
+    pub(crate) fn user_of(&self, job: u64) -> Option<u32> {
+        let waits = || Some(self.deferred.get(&job)?.submission.user);
+        let array = || Some(self.arrays.get(&job)?.submission.user);
+        let live = self.get(job).map(|live| live.user);
+        live.or_else(array).or_else(waits)
+    }
+
+    /// Returns the numbers of all unfinished jobs, with their owners.
+    pub(crate) fn numbers(&self) -> BTreeMap<u64, u32> {
+        let live = self.active.iter().map(|(task, live)| (task.job, live.user));
+        let arrays = self.arrays.iter();
+        let arrays = arrays.map(|(&job, array)| (job, array.submission.user));
+        let waiting = self.deferred.iter();
+        let waiting = waiting.map(|(&job, waiting)| (job, waiting.submission.user));
+        live.chain(arrays).chain(waiting).collect()
+    }
+
+    /// Returns the number of unfinished tasks of all users.
+    pub(crate) fn n_tasks(&self) -> u64 {
+        self.pending_tasks().map(|(_, tasks)| tasks).sum::<u64>() + self.active.len() as u64
+    }
+
+    /// Returns the numbers of the users' unfinished tasks; a user may come up several times.
+    pub(crate) fn tasks_of_users(&self) -> impl Iterator<Item = (u32, u64)> {
+        let live = self.active.values().map(|live| (live.user, 1));
+        live.chain(self.pending_tasks())
+    }
+
+    /// Returns the numbers of unmaterialised tasks, with their owners.
+    fn pending_tasks(&self) -> impl Iterator<Item = (u32, u64)> {
+        let arrays = self.arrays.values();
+        let arrays = arrays.map(|array| (array.submission.user, array.n_pending()));
+        let waiting = self.deferred.values();
+        arrays.chain(waiting.map(|waiting| (waiting.submission.user, waiting.n_tasks())))
+    }
+}

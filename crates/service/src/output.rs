@@ -1,0 +1,453 @@
+//! The output of the core: replies, changes for the store, and actions for the engine.
+
+use std::fmt;
+
+use tollgate_gate::{BookingKind, JobEnding, WorkerId};
+use tollgate_model::{Credits, Instant, JobSpec, NodeId, Probability, Reason, Span};
+
+use crate::array::TaskCounts;
+use crate::command::{AttemptProgress, Submission, TaskAttemptKey};
+use crate::runtime_forecast::ForecastBasis;
+use crate::task_ranges::TaskRanges;
+
+/// The output of one step. It is stored in one transaction before it has any outside effect.
+#[derive(Clone, Debug, Default)]
+pub struct StepOutput {
+    /// One reply for each command, in their order.
+    pub results: Vec<CommandResult>,
+    /// Changes of the rows that queries read from the store.
+    pub changes: Vec<RowChange>,
+    /// Actions for the engine.
+    pub actions: Vec<EngineAction>,
+}
+
+/// The reply to a command.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CommandResult {
+    /// A job was submitted and got this number.
+    Submitted {
+        /// Its public number.
+        job: u64,
+        /// The outcome of the submission.
+        answer: SubmitOutcome,
+    },
+    /// A quote was not reserved, because the job would not be admitted now.
+    NotReserved {
+        /// The outcome that the job would get.
+        answer: SubmitOutcome,
+    },
+    /// The command was carried out.
+    Done,
+    /// The command changed nothing.
+    Ignored(CommandError),
+}
+
+/// The reason why a command changed nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CommandError {
+    /// The job is unknown or has finished.
+    #[error("no such job, or the job is over")]
+    UnknownJob,
+    /// The job is not a reserved quote.
+    #[error("no such reserved quote, or the quote has expired")]
+    NoQuote,
+    /// None of these tasks is in a state that allows the command.
+    #[error("no task is in a state that allows this")]
+    NoTask,
+    /// The job is not in a state that allows the command.
+    #[error("{0}")]
+    Gate(#[from] tollgate_gate::InputError),
+}
+
+/// The outcome of a submission or of a quote.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SubmitOutcome {
+    /// The admission state.
+    pub admission: AdmissionState,
+    /// The specification that the decision was based on.
+    pub spec: JobSpec,
+    /// The source of its estimate.
+    pub source: EstimateSource,
+    /// The basis of the run-time expectation.
+    pub basis: ForecastBasis,
+    /// The prediction, if the policy would admit the job and the look-ahead did not give up.
+    pub prediction: Option<JobPrediction>,
+    /// Counter-offers to a rejected job, at most one for each axis.
+    pub offers: Vec<CounterOffer>,
+    /// Expiry of the reservation, if this is a reserved quote.
+    pub reserved_until: Option<Instant>,
+    /// The outcomes of an array's tasks, ascending; all other fields are those of its first task.
+    pub groups: Vec<TaskGroupOutcome>,
+}
+
+/// Tasks of an array with the same outcome.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskGroupOutcome {
+    /// The tasks.
+    pub tasks: TaskRanges,
+    /// The admission state; its price is the total of these tasks.
+    pub admission: AdmissionState,
+}
+
+/// A counter-offer: a job that would be admitted now and differs from the rejected one on one axis.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CounterOffer {
+    /// The axis of the change.
+    pub axis: OfferAxis,
+    /// The deadline, as a span after submission.
+    pub deadline: Option<Span>,
+    /// The user's maximum price.
+    pub budget: Option<Credits>,
+    /// Processors that the job needs.
+    pub procs: u32,
+    /// Maximum price; None if it is decided at the start.
+    pub price: Option<Credits>,
+    /// Probability of keeping the deadline, if there is one.
+    pub probability: Option<Probability>,
+}
+
+/// The axis on which an offer differs from the request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OfferAxis {
+    /// A later deadline.
+    Deadline,
+    /// A higher budget.
+    Budget,
+    /// Fewer processors.
+    Procs,
+}
+
+impl OfferAxis {
+    /// Returns the key in JSON.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Deadline => "deadline",
+            Self::Budget => "budget",
+            Self::Procs => "procs",
+        }
+    }
+}
+
+/// The admission state of a submitted job.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AdmissionState {
+    /// The job is admitted.
+    Accepted {
+        /// Maximum price.
+        price: Credits,
+    },
+    /// The job waits, and its admission is decided at its start.
+    Queued,
+    /// The job waits for other jobs or for its user, and its admission is decided after that.
+    Deferred,
+    /// The job is rejected, for these reasons.
+    Rejected(Vec<RejectReason>),
+}
+
+/// The reason for a job's rejection.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum RejectReason {
+    /// The policy rejects the job.
+    Policy(Reason),
+    /// The probability of keeping the deadline is below the minimum of the user or the site.
+    Confidence {
+        /// The probability of keeping the deadline.
+        probability: Probability,
+        /// The required minimum.
+        threshold: ConfidenceThreshold,
+    },
+    /// The user has reached the maximum number of reserved quotes.
+    ReservationLimit,
+    /// The job asks for no processor, or for no time.
+    Malformed,
+}
+
+/// The minimum probability of keeping a deadline, with its source. In millionths, at most
+/// 1,000,000.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConfidenceThreshold {
+    /// The user's minimum.
+    User(u32),
+    /// The site's minimum for a promise.
+    Site(u32),
+}
+
+impl ConfidenceThreshold {
+    /// Returns the minimum probability.
+    pub fn min_probability(self) -> f64 {
+        match self {
+            Self::User(millionths) | Self::Site(millionths) => f64::from(millionths) / 1e6,
+        }
+    }
+}
+
+/// The source of an estimate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EstimateSource {
+    /// The user.
+    User,
+    /// Similar jobs.
+    Class,
+    /// The site's setting, because no similar job is known.
+    Default,
+}
+
+/// The prediction for a job.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct JobPrediction {
+    /// The expected start.
+    pub start: Instant,
+    /// The expected finish.
+    pub finish: Instant,
+    /// The job finishes before this instant with a probability of one tenth.
+    pub earliest: Instant,
+    /// The job finishes after this instant with a probability of one tenth.
+    pub latest: Instant,
+    /// Probability of keeping the deadline, if there is one.
+    pub probability: Option<Probability>,
+}
+
+/// A change of the rows that queries read from the store.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RowChange {
+    /// A job was submitted.
+    Submitted {
+        /// Its public number.
+        job: u64,
+        /// The submission.
+        submission: Box<Submission>,
+        /// The outcome of the submission.
+        answer: SubmitOutcome,
+    },
+    /// A job that had to wait got its admission decision.
+    Decided {
+        /// The number of the job.
+        job: u64,
+        /// The outcome.
+        answer: SubmitOutcome,
+    },
+    /// A waiting job was held or released by its user.
+    Deferred {
+        /// The number of the job.
+        job: u64,
+        /// Whether the job is now held.
+        held: bool,
+    },
+    /// A job was cancelled because its predecessor did not end with success.
+    DependencyFailed {
+        /// The number of the job.
+        job: u64,
+        /// The number of the predecessor.
+        by: u64,
+    },
+    /// Tasks of an array will never run.
+    TasksDropped {
+        /// The number of the array.
+        job: u64,
+        /// The tasks.
+        tasks: TaskRanges,
+        /// The reasons for the rejection; empty if the user cancelled the tasks.
+        reasons: Vec<RejectReason>,
+    },
+    /// The set of an array's held tasks has changed.
+    HeldTasks {
+        /// The number of the array.
+        job: u64,
+        /// All tasks that are now held.
+        tasks: TaskRanges,
+    },
+    /// A started task of an array has finished.
+    TaskEnded {
+        /// The task's last attempt.
+        attempt: TaskAttemptKey,
+        /// The task's ending.
+        ending: JobEnding,
+    },
+    /// The counts of an array's tasks have changed.
+    ArrayCounts {
+        /// The number of the array.
+        job: u64,
+        /// The new counts.
+        counts: TaskCounts,
+    },
+    /// A reserved quote was claimed and is now a job.
+    Claimed {
+        /// The number of the job.
+        job: u64,
+    },
+    /// A reserved quote has expired or was cancelled.
+    Expired {
+        /// The number of the quote.
+        job: u64,
+    },
+    /// A queued job was admitted.
+    Accepted {
+        /// The number of the job.
+        job: u64,
+        /// The price.
+        price: Credits,
+    },
+    /// A job that had waited was rejected.
+    Rejected {
+        /// The number of the job.
+        job: u64,
+        /// The reason.
+        reason: Reason,
+    },
+    /// A job waits again, or still.
+    Queued {
+        /// The number of the job.
+        job: u64,
+    },
+    /// A job was held.
+    Held {
+        /// The number of the job.
+        job: u64,
+    },
+    /// An attempt is to run.
+    Started {
+        /// The attempt.
+        attempt: TaskAttemptKey,
+        /// Whether its task belongs to an array.
+        of_array: bool,
+    },
+    /// The engine reported an event of an attempt.
+    AttemptProgressed {
+        /// The attempt.
+        attempt: TaskAttemptKey,
+        /// The event.
+        progress: AttemptProgress,
+    },
+    /// An attempt was lost with its worker.
+    WorkerLost {
+        /// The attempt.
+        attempt: TaskAttemptKey,
+        /// Its worker.
+        worker: WorkerId,
+    },
+    /// An amount was booked.
+    Booked {
+        /// The attempt that caused the booking.
+        attempt: TaskAttemptKey,
+        /// The user id of the owner.
+        user: u32,
+        /// The kind of the booking.
+        entry: BookingKind,
+        /// The amount, positive for the provider.
+        amount: Credits,
+    },
+    /// A job has finished.
+    JobEnded {
+        /// The number of the job.
+        job: u64,
+        /// The job's ending.
+        ending: JobEnding,
+    },
+}
+
+/// An action for the engine.
+#[derive(Clone, Debug, PartialEq)]
+pub enum EngineAction {
+    /// Starts an attempt.
+    Start {
+        /// The attempt.
+        attempt: TaskAttemptKey,
+        /// The nodes, ascending.
+        nodes: Vec<NodeId>,
+        /// Whether the attempt has its nodes to itself.
+        exclusive: bool,
+    },
+    /// Changes the rate of an attempt.
+    SetShare {
+        /// The attempt.
+        attempt: TaskAttemptKey,
+        /// The average share of its nodes that the attempt gets; above 0, at most 1.
+        rate: f64,
+    },
+    /// Ends an attempt.
+    Kill {
+        /// The attempt.
+        attempt: TaskAttemptKey,
+    },
+}
+
+impl RowChange {
+    /// Returns the public number of the change's job.
+    pub const fn job(&self) -> u64 {
+        match self {
+            Self::Submitted { job, .. }
+            | Self::Decided { job, .. }
+            | Self::Deferred { job, .. }
+            | Self::DependencyFailed { job, .. }
+            | Self::TasksDropped { job, .. }
+            | Self::HeldTasks { job, .. }
+            | Self::ArrayCounts { job, .. }
+            | Self::Claimed { job }
+            | Self::Expired { job }
+            | Self::Accepted { job, .. }
+            | Self::Rejected { job, .. }
+            | Self::Queued { job }
+            | Self::Held { job }
+            | Self::JobEnded { job, .. } => *job,
+            Self::TaskEnded { attempt, .. }
+            | Self::WorkerLost { attempt, .. }
+            | Self::Started { attempt, .. }
+            | Self::AttemptProgressed { attempt, .. }
+            | Self::Booked { attempt, .. } => attempt.job,
+        }
+    }
+}
+
+impl EstimateSource {
+    /// Returns the key in JSON.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Class => "class",
+            Self::Default => "default",
+        }
+    }
+}
+
+impl RejectReason {
+    /// Returns the key in JSON.
+    pub const fn key(&self) -> &'static str {
+        match self {
+            Self::Policy(reason) => reason.key(),
+            Self::Confidence { .. } => "confidence",
+            Self::ReservationLimit => "holds",
+            Self::Malformed => "malformed",
+        }
+    }
+}
+
+/// Formats the reason to follow the word "rejected:".
+impl fmt::Display for RejectReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Policy(reason) => reason.fmt(f),
+            Self::Confidence {
+                probability,
+                threshold: floor,
+            } => {
+                // Rounded down, so that a value below the minimum does not look equal to it.
+                let sure = (probability.as_f64() * 1e3).floor() / 1e3;
+                let least = floor.min_probability();
+                let minimum = match floor {
+                    ConfidenceThreshold::User(_) => "the minimum that the job asks for",
+                    ConfidenceThreshold::Site(_) => "the minimum of this service",
+                };
+                write!(
+                    f,
+                    "it would meet its deadline with a probability of {sure:.3}, below {least}, {minimum}"
+                )
+            }
+            Self::ReservationLimit => {
+                f.write_str("its user has the maximum number of reserved quotes already")
+            }
+            Self::Malformed => {
+                f.write_str("expected at least one processor and a positive estimate")
+            }
+        }
+    }
+}

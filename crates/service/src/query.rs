@@ -1,0 +1,139 @@
+//! Queries on the state, and the check of its invariants.
+
+use std::collections::BTreeMap;
+
+use tollgate_policy::JobPhase;
+
+use crate::Core;
+use crate::array::ActiveArray;
+use crate::command::TaskKey;
+use crate::dependency::DeferredJob;
+use crate::jobs::ActiveTask;
+use crate::output::EngineAction;
+
+impl Core {
+    /// Returns a task in the gate. The job's number is enough for a single job.
+    pub fn job(&self, task: impl Into<TaskKey>) -> Option<&ActiveTask> {
+        self.jobs.get(task)
+    }
+
+    /// Returns every task in the gate, by key.
+    pub fn tasks(&self) -> impl Iterator<Item = (TaskKey, &ActiveTask)> {
+        self.jobs.iter()
+    }
+
+    /// Returns the tasks of a job that are in the gate.
+    pub fn tasks_of(&self, job: u64) -> impl Iterator<Item = (TaskKey, &ActiveTask)> {
+        self.jobs.tasks_of(job)
+    }
+
+    /// Returns an unfinished array.
+    pub fn array(&self, job: u64) -> Option<&ActiveArray> {
+        self.jobs.arrays.get(&job)
+    }
+
+    /// Returns every unfinished job, by number, with its owner.
+    pub fn jobs(&self) -> BTreeMap<u64, u32> {
+        self.jobs.numbers()
+    }
+
+    /// Returns the owner of an unfinished job.
+    pub fn user_of(&self, job: u64) -> Option<u32> {
+        self.jobs.user_of(job)
+    }
+
+    /// Returns the number of unfinished tasks, including unmaterialised ones.
+    pub fn n_tasks(&self) -> u64 {
+        self.jobs.n_tasks()
+    }
+
+    /// Returns the numbers of the users' unfinished tasks; a user may come up several times.
+    pub fn tasks_of_users(&self) -> impl Iterator<Item = (u32, u64)> {
+        self.jobs.tasks_of_users()
+    }
+
+    /// Returns a job that waits for its admission decision.
+    pub fn deferred_job(&self, job: u64) -> Option<&DeferredJob> {
+        self.jobs.deferred.get(&job)
+    }
+
+    /// Returns the number of such jobs, and the number of those held by their user.
+    pub fn n_waiting(&self) -> (usize, usize) {
+        let waiting = self.jobs.deferred.values();
+        let held = waiting.filter(|waiting| waiting.is_held()).count();
+        (self.jobs.deferred.len(), held)
+    }
+
+    /// Returns every unfinished array.
+    pub fn arrays(&self) -> impl Iterator<Item = (u64, &ActiveArray)> {
+        self.jobs.arrays.iter().map(|(&job, array)| (job, array))
+    }
+
+    /// Returns the start actions of all running attempts, with their nodes: an engine that lacks
+    /// one of them has to start it again.
+    pub fn running_actions(&self) -> Vec<EngineAction> {
+        let running = self.jobs.iter().filter(|(_, live)| live.is_running());
+        running
+            .map(|(task, live)| self.start_action(live.attempt_key(task), live.slot))
+            .collect()
+    }
+
+    /// Checks the invariants.
+    ///
+    /// # Errors
+    /// The first violated invariant.
+    pub fn check_invariants(&self) -> Result<(), tollgate_gate::InvariantViolation> {
+        self.gate.check(self.now)?;
+        let view = self.gate.view(self.now);
+        let known = self.jobs.iter().count();
+        let there = view.jobs().count();
+        if known != there {
+            return Err(tollgate_gate::InvariantViolation(format!(
+                "the gate has {there} jobs, the service {known}"
+            )));
+        }
+        for (task, live) in self.jobs.iter() {
+            let job = view.job(live.slot);
+            if (job.phase == JobPhase::Running) != live.has_nodes() {
+                return Err(tollgate_gate::InvariantViolation(format!(
+                    "job {}, task {} is {:?}, and the service says that it has nodes: {}",
+                    task.job,
+                    task.task,
+                    job.phase,
+                    live.has_nodes()
+                )));
+            }
+        }
+        self.check_arrays()?;
+        self.shadow
+            .as_ref()
+            .map_or(Ok(()), |shadow| shadow.check_invariants())
+    }
+
+    /// Checks the counts of the arrays.
+    fn check_arrays(&self) -> Result<(), tollgate_gate::InvariantViolation> {
+        for (job, array) in self.arrays() {
+            let before_gate = self.jobs.tasks_of(job).count();
+            let running = self
+                .jobs
+                .tasks_of(job)
+                .filter(|(_, live)| live.has_nodes())
+                .count();
+            let held = self
+                .jobs
+                .tasks_of(job)
+                .filter(|(_, live)| live.held)
+                .count();
+            let tally = array.counts();
+            let counted = (array.before_gate as usize, tally.running as usize);
+            let held = held as u64 + array.held_pending.len();
+            if counted != (before_gate, running) || tally.held != held {
+                return Err(tollgate_gate::InvariantViolation(format!(
+                    "array {job} has {before_gate} tasks before the gate, {running} of them run and \
+                     {held} are held: {array:?}"
+                )));
+            }
+        }
+        Ok(())
+    }
+}

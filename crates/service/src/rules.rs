@@ -1,0 +1,190 @@
+//! The admission rules: the part of the configuration that decisions depend on.
+
+use serde::{Deserialize, Serialize};
+use tollgate_forecast::{ClassId, ClassStage};
+use tollgate_model::{Credits, CreditsPerSecond, Instant, JobSpec, Market, Probability, Sla, Span};
+use tollgate_policy::{PolicyRegistry, PolicySpec};
+
+use crate::command::Submission;
+use crate::output::EstimateSource;
+use crate::runtime_forecast::RuntimeForecast;
+
+/// Seconds of one core that the price refers to.
+const CORE_HOUR_S: f64 = 3600.0;
+
+/// The rules that decisions depend on besides the jobs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AdmissionRules {
+    /// The admission policy.
+    pub policy: PolicySpec,
+    /// The policies that stored rules may name.
+    pub registry: PolicyRegistry,
+    /// The market model.
+    pub market: Market,
+    /// Price of a core-hour, in credits; above 0.
+    pub price: f64,
+    /// Estimate for a job about which nothing is known. Positive.
+    pub default_estimate: Span,
+    /// Probability that a job without an estimate ends within the estimate that it is given.
+    pub level: Probability,
+    /// Minimum probability at which a deadline is promised, in millionths; at most 1,000,000.
+    pub confidence: u32,
+    /// Maximum number of tasks that share a node. At least 1.
+    pub max_resident: u32,
+    /// The shadow policy, which is followed on paper only.
+    pub shadow: Option<PolicySpec>,
+}
+
+/// The serialisable form of the rules. Equal forms decide alike.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StoredRules {
+    policy: String,
+    market: String,
+    price: f64,
+    default_estimate: Span,
+    level: f64,
+    confidence: u32,
+    max_resident: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    shadow: Option<String>,
+}
+
+impl AdmissionRules {
+    /// Returns the rules in their stored form.
+    pub fn to_stored(&self) -> StoredRules {
+        StoredRules {
+            policy: self.policy.to_string(),
+            market: self.market.name().to_owned(),
+            price: self.price,
+            default_estimate: self.default_estimate,
+            level: self.level.as_f64(),
+            confidence: self.confidence,
+            max_resident: self.max_resident,
+            shadow: self.shadow.as_ref().map(ToString::to_string),
+        }
+    }
+
+    /// Parses stored rules; None if this version or the registry does not know them.
+    pub fn from_stored(written: &StoredRules, registry: &PolicyRegistry) -> Option<Self> {
+        let one = |words: &String| {
+            let mut policies = registry.parse_list(words).ok()?;
+            policies.pop().filter(|_| policies.is_empty())
+        };
+        Some(Self {
+            policy: one(&written.policy)?,
+            registry: registry.clone(),
+            market: written.market.parse().ok()?,
+            price: written.price,
+            default_estimate: written.default_estimate,
+            level: Probability::new(written.level)?,
+            confidence: written.confidence,
+            max_resident: written.max_resident,
+            shadow: match &written.shadow {
+                Some(words) => Some(one(words)?),
+                None => None,
+            },
+        })
+    }
+
+    /// Returns the old and the new form of the rules if a change to `other` is impossible while
+    /// jobs are unfinished: the promises and prices of these jobs could not be kept.
+    pub fn incompatibility(&self, other: &Self) -> Option<[String; 2]> {
+        let words = |rules: &Self| {
+            let StoredRules {
+                policy,
+                market,
+                price,
+                ..
+            } = rules.to_stored();
+            format!("policy {policy}, market {market}, {price} credits a core-hour")
+        };
+        let words = [self, other].map(words);
+        (words[0] != words[1]).then_some(words)
+    }
+
+    /// Returns the job in the policy's units. Policies charge one credit a second for a whole job
+    /// (Yeo & Buyya 2008, section 5.2); users pay by the core-hour.
+    pub(crate) fn for_policy(&self, spec: &JobSpec) -> JobSpec {
+        let scale = self.price_factor(spec.procs);
+        let sla = Sla {
+            budget: spec
+                .sla
+                .budget
+                .map(|budget| Credits::from_f64(budget.as_f64() / scale)),
+            penalty: CreditsPerSecond::from_f64(spec.sla.penalty.as_f64() / scale),
+            ..spec.sla
+        };
+        JobSpec { sla, ..*spec }
+    }
+
+    /// Converts an amount of the policy into the user's credits.
+    pub(crate) fn for_user(&self, procs: u32, amount: Credits) -> Credits {
+        Credits::from_f64(amount.as_f64() * self.price_factor(procs))
+    }
+
+    fn price_factor(&self, procs: u32) -> f64 {
+        f64::from(procs.max(1)) * self.price / CORE_HOUR_S
+    }
+
+    /// Returns the estimate for the decision: the user's, else that of similar jobs, else the
+    /// default.
+    pub(crate) fn estimate(
+        &self,
+        submission: &Submission,
+        forecast: &RuntimeForecast,
+    ) -> (Span, EstimateSource) {
+        match (submission.estimate, forecast.forecast().stage()) {
+            (Some(estimate), _) => (estimate, EstimateSource::User),
+            (None, ClassStage::Unseen) => (self.default_estimate, EstimateSource::Default),
+            (
+                None,
+                ClassStage::Cold | ClassStage::Young | ClassStage::Changing | ClassStage::Settled,
+            ) => {
+                // Beyond the unseen stage, the distribution does not depend on the estimate.
+                let (distribution, _) = forecast.distribution(self.default_estimate);
+                (distribution.quantile(self.level), EstimateSource::Class)
+            }
+        }
+    }
+}
+
+/// Returns the job in the forecaster's terms.
+pub(crate) fn forecast_request(
+    class: ClassId,
+    submission: &Submission,
+) -> tollgate_forecast::ForecastJob {
+    tollgate_forecast::ForecastJob {
+        class,
+        procs: submission.procs,
+        request: submission.estimate,
+        context: tollgate_forecast::JobAttributes::default(),
+    }
+}
+
+/// Returns the specification of a job with its estimate, as if submitted at `now`. A deadline that
+/// counts from an earlier instant is reduced to the time left, which may be nothing. A node has its
+/// share of the machine's memory, and a job's memory is spread over its nodes: a job that needs
+/// more memory than its processors come with gets as many nodes as that memory comes with.
+pub(crate) fn spec(
+    submission: &Submission,
+    estimate: Span,
+    now: Instant,
+    memory_per_node: Option<u64>,
+) -> JobSpec {
+    let wanted = submission.memory.unwrap_or(0);
+    let filled = memory_per_node.map_or(0, |memory| wanted.div_ceil(memory.max(1)));
+    let procs = u32::try_from(filled).unwrap_or(u32::MAX);
+    let procs = submission.procs.max(procs);
+    let since = submission.options.submitted.unwrap_or(now);
+    JobSpec {
+        submit: now,
+        estimate,
+        procs,
+        memory: wanted.div_ceil(u64::from(procs.max(1))),
+        sla: Sla {
+            deadline: submission.deadline.map(|span| (since + span).since(now)),
+            budget: submission.budget,
+            penalty: submission.penalty,
+        },
+    }
+}

@@ -1,0 +1,331 @@
+//! The shadow policy: a second policy that is followed on paper, with the same jobs.
+//!
+//! The shadow has its own gate with the same nodes, and gets the same jobs. Jobs started on paper
+//! do not run: each ends when it would have ended. The run time is known once the job has really
+//! run; until then it is forecast, given the real run time so far. The run time of a job that the
+//! real policy rejects is never known, so its end on paper is always forecast.
+//!
+//! The shadow sees the decisions of a [`Core`], which never sees the shadow: it follows each step
+//! afterwards. Its state depends on the steps alone, not on the time of queries, so it is recovered
+//! together with the core.
+
+mod effects;
+mod job;
+mod sync;
+mod totals;
+
+use std::collections::BTreeMap;
+
+use job::{ObservedRuntime, ShadowJob};
+use serde::{Deserialize, Serialize};
+use tollgate_gate::{Effect, Gate, GateInput, ProbeScratch, next_completion};
+use tollgate_model::{Instant, JobId, NodeId, Span};
+use tollgate_policy::{JobPhase, PassTrigger, PolicySpec};
+pub use totals::{PolicyComparison, ShadowTotals};
+
+use crate::Core;
+use crate::command::{AttemptProgress, ServiceCommand, Submission, TaskKey};
+use crate::output::{CommandResult, RowChange, StepOutput};
+use crate::rules::AdmissionRules;
+
+/// Maximum number of events on paper in one go: the controller has other work to do.
+const MAX_STEPS_AT_ONCE: usize = 100_000;
+
+/// The shadow policy with its state on paper.
+#[derive(Debug)]
+pub(crate) struct ShadowPolicy {
+    rules: AdmissionRules,
+    gate: Gate,
+    now: Instant,
+    since: Instant,
+    jobs: BTreeMap<TaskKey, ShadowJob>,
+    slots: BTreeMap<JobId, TaskKey>,
+    /// Jobs that wait for other jobs before their admission decision.
+    waiting: BTreeMap<u64, Submission>,
+    real: ShadowTotals,
+    paper: ShadowTotals,
+    by_forecast: u64,
+    effects: Vec<Effect>,
+    scratch: ProbeScratch,
+}
+
+/// The serialisable state of a [`ShadowPolicy`].
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct ShadowSnapshot {
+    policy: String,
+    gate: tollgate_gate::GateSnapshot,
+    now: Instant,
+    since: Instant,
+    pairs: Vec<(TaskKey, ShadowJob)>,
+    waiting: Vec<(u64, Submission)>,
+    real: ShadowTotals,
+    paper: ShadowTotals,
+    by_forecast: u64,
+}
+
+impl ShadowPolicy {
+    /// Creates a shadow that begins now. Jobs that run or wait already are copied, so that the
+    /// machine is no emptier on paper; they have no deadline there and are not counted.
+    pub(crate) fn start(policy: &PolicySpec, core: &Core) -> Self {
+        let rules = AdmissionRules {
+            policy: policy.clone(),
+            shadow: None,
+            ..core.rules.clone()
+        };
+        let mut gate = Gate::new(rules.policy.build(rules.market), rules.market);
+        gate.set_task_limit(Some(rules.max_resident));
+        let mut shadow = Self {
+            gate,
+            rules,
+            now: core.now,
+            since: core.now,
+            jobs: BTreeMap::new(),
+            slots: BTreeMap::new(),
+            waiting: core
+                .jobs
+                .deferred
+                .iter()
+                .map(|(&job, waiting)| (job, waiting.submission.clone()))
+                .collect(),
+            real: ShadowTotals::default(),
+            paper: ShadowTotals::default(),
+            by_forecast: 0,
+            effects: Vec::new(),
+            scratch: ProbeScratch::default(),
+        };
+        for (worker, life) in core.gate.workers().filter(|(_, life)| life.up) {
+            shadow.apply_input(GateInput::WorkerUp {
+                worker,
+                incarnation: life.number,
+                nodes: life.nodes.len,
+                memory: core
+                    .gate
+                    .view(core.now)
+                    .node(NodeId(life.nodes.first))
+                    .memory(),
+            });
+        }
+        let (running, waiting): (Vec<_>, Vec<_>) = core
+            .jobs
+            .iter()
+            .filter(|(_, live)| live.reserved_until.is_none())
+            .partition(|(_, live)| live.is_running());
+        for (task, live) in running.into_iter().chain(waiting) {
+            shadow.adopt(task, live, core);
+        }
+        shadow.run_passes();
+        shadow
+    }
+
+    /// Restores a saved shadow; None if it belongs to another policy.
+    pub(crate) fn restore(
+        saved: ShadowSnapshot,
+        policy: &PolicySpec,
+        rules: &AdmissionRules,
+    ) -> Option<Self> {
+        if saved.policy != policy.to_string() {
+            return None;
+        }
+        let rules = AdmissionRules {
+            policy: policy.clone(),
+            shadow: None,
+            ..rules.clone()
+        };
+        let built = rules.policy.build(rules.market);
+        let mut gate = Gate::restore(saved.gate, built, rules.market, saved.now);
+        gate.set_task_limit(Some(rules.max_resident));
+        let slots = saved.pairs.iter();
+        Some(Self {
+            gate,
+            rules,
+            now: saved.now,
+            since: saved.since,
+            slots: slots
+                .filter_map(|(key, pair)| Some((pair.slot?, *key)))
+                .collect(),
+            jobs: saved.pairs.into_iter().collect(),
+            waiting: saved.waiting.into_iter().collect(),
+            real: saved.real,
+            paper: saved.paper,
+            by_forecast: saved.by_forecast,
+            effects: Vec::new(),
+            scratch: ProbeScratch::default(),
+        })
+    }
+
+    /// Returns the whole state, to be stored.
+    pub(crate) fn save(&mut self) -> ShadowSnapshot {
+        ShadowSnapshot {
+            policy: self.rules.policy.to_string(),
+            gate: self.gate.save(self.now),
+            now: self.now,
+            since: self.since,
+            pairs: self.jobs.clone().into_iter().collect(),
+            waiting: self.waiting.clone().into_iter().collect(),
+            real: self.real,
+            paper: self.paper,
+            by_forecast: self.by_forecast,
+        }
+    }
+
+    /// Follows a step of the core on paper.
+    pub(crate) fn observe_step(
+        &mut self,
+        core: &Core,
+        commands: &[ServiceCommand],
+        step: &StepOutput,
+    ) {
+        self.advance(core.now);
+        self.now = self.now.max(core.now);
+        // A new service has not read a clock yet.
+        if self.since == Instant::ZERO {
+            self.since = core.now;
+        }
+        // Ended jobs free nodes for jobs that arrive at the same instant.
+        for change in &step.changes {
+            self.observe_runtime(change);
+        }
+        self.advance(self.now);
+        for (command, reply) in commands.iter().zip(&step.results) {
+            if *reply == CommandResult::Done {
+                self.update_nodes(command);
+            }
+        }
+        for change in &step.changes {
+            if let RowChange::ArrayCounts { job, .. } = change {
+                self.add_materialised_tasks(*job, core);
+            }
+        }
+        for change in &step.changes {
+            self.on_change(core, change);
+            if self.gate.pass_trigger() == PassTrigger::Event {
+                self.run_passes();
+            }
+        }
+        self.run_passes();
+    }
+
+    /// Returns the comparison of both policies as of `at`.
+    pub(crate) fn compare(&mut self, at: Instant) -> PolicyComparison {
+        self.advance(at);
+        let view = self.gate.view(self.now);
+        let count = |phase| view.jobs().filter(|(_, job)| job.phase == phase).count() as u32;
+        let undecided = self.jobs.values().filter(|pair| pair.counts);
+        PolicyComparison {
+            policy: self.rules.policy.to_string(),
+            since: self.since,
+            running: count(JobPhase::Running),
+            queued: count(JobPhase::Queued),
+            real: self.real,
+            paper: self.paper,
+            by_forecast: self.by_forecast,
+            undecided: undecided.count() as u64,
+        }
+    }
+
+    /// Checks the invariants.
+    ///
+    /// # Errors
+    /// The first violated invariant.
+    pub(crate) fn check_invariants(&self) -> Result<(), tollgate_gate::InvariantViolation> {
+        self.gate.check(self.now)?;
+        let (there, known) = (self.gate.view(self.now).jobs().count(), self.slots.len());
+        if there == known {
+            return Ok(());
+        }
+        Err(tollgate_gate::InvariantViolation(format!(
+            "the gate on paper has {there} jobs, the shadow {known}"
+        )))
+    }
+
+    /// Runs the events on paper that are due by `until`. Only the instants of the events matter,
+    /// not the number of calls.
+    fn advance(&mut self, until: Instant) {
+        for _ in 0..MAX_STEPS_AT_ONCE {
+            let end = self.next_completion();
+            let wake = self.gate.next_wake();
+            let next = end.map(|(at, _)| at).into_iter().chain(wake).min();
+            let Some(at) = next.filter(|&at| at <= until && at < Instant::MAX) else {
+                return;
+            };
+            self.now = self.now.max(at);
+            // By now a job's expected run time may be longer.
+            match self.next_completion().filter(|&(due, _)| due <= self.now) {
+                Some((_, ended)) => self.finish(ended),
+                None if wake.is_some_and(|wake| wake <= self.now) => {
+                    self.apply_input(GateInput::Tick)
+                }
+                None => continue,
+            }
+            self.run_passes();
+        }
+    }
+
+    fn next_completion(&self) -> Option<(Instant, GateInput)> {
+        next_completion(&self.gate, self.now, |slot| {
+            self.job(slot)
+                .map_or(Span::ZERO, |pair| pair.paper_runtime(self.now))
+        })
+    }
+
+    fn job(&self, slot: JobId) -> Option<&ShadowJob> {
+        self.jobs.get(self.slots.get(&slot)?)
+    }
+
+    fn finish(&mut self, ended: GateInput) {
+        if let GateInput::Ended { job, .. } | GateInput::TaskEnded { job, .. } = ended
+            && let Some(pair) = self.slots.get(&job).and_then(|key| self.jobs.get_mut(key))
+        {
+            pair.by_forecast |= !matches!(pair.runtime, ObservedRuntime::Ran(_));
+        }
+        self.apply_input(ended);
+    }
+
+    fn update_nodes(&mut self, command: &ServiceCommand) {
+        match *command {
+            ServiceCommand::WorkerUp {
+                worker,
+                incarnation: epoch,
+                nodes,
+                memory,
+            } => self.apply_input(GateInput::WorkerUp {
+                worker,
+                incarnation: epoch,
+                nodes,
+                memory,
+            }),
+            ServiceCommand::WorkerLost {
+                worker,
+                incarnation: epoch,
+            } => {
+                self.apply_input(GateInput::WorkerLost {
+                    worker,
+                    incarnation: epoch,
+                });
+            }
+            ServiceCommand::Submit(_)
+            | ServiceCommand::Report { .. }
+            | ServiceCommand::Claim { .. }
+            | ServiceCommand::Cancel { .. }
+            | ServiceCommand::Hold { .. }
+            | ServiceCommand::Release { .. }
+            | ServiceCommand::Tick => {}
+        }
+    }
+
+    /// Learns the real run time of a job.
+    fn observe_runtime(&mut self, change: &RowChange) {
+        if let RowChange::AttemptProgressed {
+            attempt,
+            progress: fate,
+        } = change
+            && let Some(pair) = self.jobs.get_mut(&attempt.task())
+        {
+            match fate {
+                AttemptProgress::Started { .. } => {}
+                AttemptProgress::Ended { wall, .. } => pair.runtime = ObservedRuntime::Ran(*wall),
+                AttemptProgress::Lost { .. } => pair.runtime = ObservedRuntime::Unknown,
+            }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! The effects of the gate on paper, and jobs that have finished.
+
+use tollgate_gate::{Effect, GateInput, JobEnding, Notice};
+use tollgate_model::JobId;
+
+use super::ShadowPolicy;
+use super::totals::{ShadowEnd, ShadowOutcome};
+use crate::command::TaskKey;
+
+impl ShadowPolicy {
+    pub(super) fn real_end(&mut self, key: TaskKey, end: ShadowEnd) {
+        let pair = self.jobs.get_mut(&key);
+        if let Some(pair) = pair.filter(|pair| pair.real.end.is_none()) {
+            pair.real.end = Some(end);
+            self.count_if_over(key);
+        }
+    }
+
+    fn paper_end(&mut self, slot: JobId, end: ShadowEnd) {
+        let Some(key) = self.slots.remove(&slot) else {
+            return;
+        };
+        if let Some(pair) = self.jobs.get_mut(&key) {
+            pair.slot = None;
+            pair.paper.end = Some(end);
+            self.count_if_over(key);
+        }
+    }
+
+    /// Counts a job that has finished under both policies, and forgets it.
+    fn count_if_over(&mut self, key: TaskKey) {
+        let Some((pair, (real, paper))) = self
+            .jobs
+            .get(&key)
+            .and_then(|pair| Some((pair, pair.ends()?)))
+        else {
+            return;
+        };
+        if pair.counts {
+            self.real.add(&pair.terms, &pair.real, real);
+            self.paper.add(&pair.terms, &pair.paper, paper);
+            self.by_forecast += u64::from(pair.by_forecast);
+        }
+        self.jobs.remove(&key);
+    }
+
+    pub(super) fn with_slot(&mut self, key: TaskKey, input: impl Fn(JobId) -> GateInput) {
+        let slot = self.jobs.get(&key).and_then(|pair| pair.slot);
+        if let Some(slot) = slot {
+            self.apply_input(input(slot));
+        }
+    }
+
+    /// Passes an input to the gate on paper. An input that is impossible there is ignored: for
+    /// example, a hold of a job that already runs on paper.
+    pub(super) fn apply_input(&mut self, input: GateInput) {
+        let _ = self.gate.handle(self.now, input, &mut self.effects);
+        self.apply_effects();
+    }
+
+    pub(super) fn run_passes(&mut self) {
+        self.gate.run_pass(self.now, &mut self.effects);
+        self.apply_effects();
+    }
+
+    pub(super) fn apply_effects(&mut self) {
+        while !self.effects.is_empty() {
+            for effect in std::mem::take(&mut self.effects) {
+                self.apply_effect(effect);
+            }
+        }
+    }
+
+    fn apply_effect(&mut self, effect: Effect) {
+        match effect {
+            Effect::Start { job, .. } => {
+                let now = self.now;
+                self.update_paper(job, |course| course.start = course.start.or(Some(now)));
+            }
+            Effect::Book { job, amount, .. } => {
+                let procs = self.job(job).map_or(1, |pair| pair.terms.procs);
+                let amount = self.rules.for_user(procs, amount);
+                self.update_paper(job, |course| course.earned += amount);
+            }
+            // A running job on paper ends at once.
+            Effect::Kill { job, attempt, .. } => {
+                let ended = GateInput::Ended { job, attempt };
+                let _ = self.gate.handle(self.now, ended, &mut self.effects);
+            }
+            Effect::Notify {
+                job,
+                notice: Notice::Rejected(_),
+            } => self.paper_end(job, ShadowEnd::NotAdmitted),
+            Effect::Closed { job, ending } => self.paper_end(
+                job,
+                match ending {
+                    JobEnding::Finished => ShadowEnd::Finished(self.now),
+                    JobEnding::Lost | JobEnding::Cancelled => ShadowEnd::Lost,
+                },
+            ),
+            Effect::Notify {
+                notice: Notice::Accepted { .. } | Notice::Queued,
+                ..
+            }
+            | Effect::SharesChanged { .. } => {}
+        }
+    }
+
+    fn update_paper(&mut self, slot: JobId, change: impl FnOnce(&mut ShadowOutcome)) {
+        let key = self.slots.get(&slot);
+        if let Some(pair) = key.and_then(|key| self.jobs.get_mut(key)) {
+            change(&mut pair.paper);
+        }
+    }
+}

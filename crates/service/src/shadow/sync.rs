@@ -1,0 +1,332 @@
+//! Arrival of jobs at the shadow policy, and their real events.
+
+use tollgate_gate::{
+    AdmissionDecision, GateInput, InputAck, LookAhead, LookAheadHorizon, LookAheadSubject,
+    OnEviction,
+};
+use tollgate_model::{Distribution, JobSpec, Probability, Sla, Span};
+use tollgate_policy::{JobEnding, JobPhase};
+
+use super::ShadowPolicy;
+use super::job::{ObservedRuntime, ShadowJob};
+use super::totals::{JobTerms, ShadowEnd, ShadowOutcome};
+use crate::command::{Submission, TaskKey};
+use crate::output::{AdmissionState, RowChange, SubmitOutcome as CoreAnswer};
+use crate::task_ranges::TaskRanges;
+use crate::{ActiveTask, Core, rules};
+
+/// Maximum number of look-ahead steps (visits of a job or a node) before it gives up.
+const MAX_PROBE_STEPS: u64 = 1_000_000;
+/// Maximum number of tasks of an array, rejected by the real policy, that are submitted on paper;
+/// the others are not counted.
+const MAX_REJECTED_TASKS: usize = 1_000;
+
+impl ShadowPolicy {
+    /// Submits the newly materialised tasks of an array.
+    pub(super) fn add_materialised_tasks(&mut self, job: u64, core: &Core) {
+        let Some(array) = core.array(job) else {
+            return;
+        };
+        for (task, live) in core.tasks_of(job) {
+            if !self.jobs.contains_key(&task) {
+                self.submit(task, core, &array.submission, &live.spec);
+            }
+        }
+    }
+
+    /// Records a change under the real policy.
+    pub(super) fn on_change(&mut self, core: &Core, change: &RowChange) {
+        match change {
+            RowChange::Submitted {
+                job,
+                submission,
+                answer,
+            } => match answer.admission {
+                AdmissionState::Deferred => {
+                    self.waiting.insert(*job, submission.as_ref().clone());
+                }
+                // A quote is submitted on paper once it is claimed.
+                _ if submission.reserve_for.is_some() => {}
+                AdmissionState::Accepted { .. }
+                | AdmissionState::Queued
+                | AdmissionState::Rejected(_) => {
+                    self.on_decided(*job, core, submission, answer);
+                }
+            },
+            RowChange::Decided { job, answer } => {
+                if let Some(submission) = self.waiting.remove(job) {
+                    self.on_decided(*job, core, &submission, answer);
+                }
+            }
+            RowChange::Claimed { job } => {
+                if let Some(live) = core.job(*job) {
+                    self.on_claimed((*job).into(), live);
+                }
+            }
+            RowChange::TasksDropped {
+                job,
+                tasks,
+                reasons: refusals,
+            } => self.on_tasks_dropped(*job, core, tasks, !refusals.is_empty()),
+            RowChange::HeldTasks { job, tasks } => {
+                for task in self.tasks_of_job(*job) {
+                    self.with_slot(task, |job| match tasks.contains(task.task) {
+                        true => GateInput::Hold { job },
+                        false => GateInput::Release { job },
+                    });
+                }
+            }
+            RowChange::Rejected { job, .. } => self.real_end((*job).into(), ShadowEnd::NotAdmitted),
+            RowChange::Queued { job } => {
+                self.with_slot((*job).into(), |job| GateInput::Release { job });
+            }
+            RowChange::Held { job } => self.with_slot((*job).into(), |job| GateInput::Hold { job }),
+            RowChange::Started { attempt, .. } => {
+                let now = self.now;
+                if let Some(pair) = self.jobs.get_mut(&attempt.task()) {
+                    pair.runtime = ObservedRuntime::RunsSince(now);
+                    pair.real.start = pair.real.start.or(Some(now));
+                }
+            }
+            RowChange::Booked {
+                attempt, amount, ..
+            } => {
+                if let Some(pair) = self.jobs.get_mut(&attempt.task()) {
+                    pair.real.earned += *amount;
+                }
+            }
+            RowChange::TaskEnded { attempt, ending } => self.on_ended(attempt.task(), *ending),
+            RowChange::JobEnded { job, ending } => {
+                self.waiting.remove(job);
+                // The tasks of the array have already finished.
+                self.on_ended((*job).into(), *ending);
+            }
+            RowChange::Deferred { .. }
+            | RowChange::DependencyFailed { .. }
+            | RowChange::ArrayCounts { .. }
+            | RowChange::Expired { .. }
+            | RowChange::Accepted { .. }
+            | RowChange::AttemptProgressed { .. }
+            | RowChange::WorkerLost { .. } => {}
+        }
+    }
+
+    /// Records the admission decision on a job.
+    fn on_decided(&mut self, job: u64, core: &Core, submission: &Submission, answer: &CoreAnswer) {
+        let kept_out = matches!(answer.admission, AdmissionState::Rejected(_));
+        match &submission.options.array {
+            None => {
+                self.submit(job.into(), core, submission, &answer.spec);
+                if kept_out {
+                    self.real_end(job.into(), ShadowEnd::NotAdmitted);
+                }
+            }
+            Some(plan) if kept_out => {
+                self.on_tasks_rejected(job, core, submission, &answer.spec, &plan.tasks);
+            }
+            // The tasks of an admitted array come one by one.
+            Some(_) => {}
+        }
+    }
+
+    /// Records tasks of an array that the real policy rejects.
+    fn on_tasks_rejected(
+        &mut self,
+        job: u64,
+        core: &Core,
+        submission: &Submission,
+        spec: &JobSpec,
+        tasks: &TaskRanges,
+    ) {
+        for task in tasks.numbers().take(MAX_REJECTED_TASKS) {
+            let task = TaskKey { job, task };
+            if !self.jobs.contains_key(&task) {
+                self.submit(task, core, submission, spec);
+            }
+            self.real_end(task, ShadowEnd::NotAdmitted);
+        }
+    }
+
+    /// Records tasks of an array that will never run, because they were rejected or cancelled.
+    fn on_tasks_dropped(&mut self, job: u64, core: &Core, tasks: &TaskRanges, kept_out: bool) {
+        if !kept_out {
+            for task in self.tasks_of_job(job) {
+                if tasks.contains(task.task) {
+                    self.withdraw(task);
+                }
+            }
+            return;
+        }
+        let array = core.array(job);
+        if let Some(submission) = array.map(|array| &array.submission) {
+            let forecast = core.forecast(submission);
+            let (estimate, _) = self.rules.estimate(submission, &forecast);
+            let spec = rules::spec(submission, estimate, self.now, core.memory_per_node());
+            self.on_tasks_rejected(job, core, submission, &spec, tasks);
+        }
+        for task in self.tasks_of_job(job) {
+            if tasks.contains(task.task) {
+                self.real_end(task, ShadowEnd::NotAdmitted);
+            }
+        }
+    }
+
+    fn tasks_of_job(&self, job: u64) -> Vec<TaskKey> {
+        let first = TaskKey { job, task: 0 };
+        let last = TaskKey {
+            job,
+            task: u32::MAX,
+        };
+        self.jobs
+            .range(first..=last)
+            .map(|(&task, _)| task)
+            .collect()
+    }
+
+    fn on_ended(&mut self, task: TaskKey, ending: JobEnding) {
+        match ending {
+            JobEnding::Finished => self.real_end(task, ShadowEnd::Finished(self.now)),
+            JobEnding::Lost => self.real_end(task, ShadowEnd::Lost),
+            JobEnding::Cancelled => self.withdraw(task),
+        }
+    }
+
+    /// Submits a job on paper, with the specification of its decision.
+    fn submit(&mut self, key: TaskKey, core: &Core, submission: &Submission, spec: &JobSpec) {
+        let forecast = core.forecast(submission);
+        let (forecast, _) = forecast.distribution(spec.estimate);
+        let floor = submission.confidence.unwrap_or(0);
+        self.probe_and_submit(key, *spec, forecast, submission.retry, floor);
+    }
+
+    /// Submits a claimed quote on paper, with the time left until its deadline.
+    fn on_claimed(&mut self, key: TaskKey, live: &ActiveTask) {
+        let deadline = live.spec.due().map(|due| due.since(self.now));
+        let spec = JobSpec {
+            submit: self.now,
+            sla: Sla {
+                deadline: deadline.map(|left| left.max(Span::TICK)),
+                ..live.spec.sla
+            },
+            ..live.spec
+        };
+        let (forecast, _) = live.forecast.distribution(spec.estimate);
+        self.probe_and_submit(key, spec, forecast, OnEviction::Fail, 0);
+    }
+
+    /// Takes over a job that is older than the shadow.
+    pub(super) fn adopt(&mut self, key: TaskKey, live: &ActiveTask, core: &Core) {
+        let before = match live.started {
+            Some(started) => self.now.since(started),
+            None => Span::ZERO,
+        };
+        let spec = JobSpec {
+            submit: self.now,
+            estimate: (live.spec.estimate - before).max(Span::from_secs(1)),
+            procs: live.spec.procs,
+            memory: live.spec.memory,
+            sla: Sla::default(),
+        };
+        let (forecast, _) = live.forecast.distribution(live.spec.estimate);
+        self.probe_and_submit(key, spec, forecast, OnEviction::Requeue, 0);
+        if let Some(pair) = self.jobs.get_mut(&key) {
+            pair.counts = false;
+            pair.ran_before = before;
+            pair.runtime = live
+                .started
+                .map_or(ObservedRuntime::Unknown, ObservedRuntime::RunsSince);
+        }
+        if core.gate.view(core.now).job(live.slot).phase == JobPhase::Held {
+            self.with_slot(key, |job| GateInput::Hold { job });
+        }
+        // Each job starts before the next one is submitted, as in reality.
+        self.run_passes();
+    }
+
+    /// Asks the policy on paper, and submits the job to its gate if the policy admits it.
+    fn probe_and_submit(
+        &mut self,
+        key: TaskKey,
+        spec: JobSpec,
+        forecast: Distribution,
+        retry: OnEviction,
+        floor: u32,
+    ) {
+        let mut pair = ShadowJob {
+            slot: None,
+            terms: JobTerms {
+                submit: spec.submit,
+                procs: spec.procs,
+                due: spec.due(),
+                budget: spec.sla.budget,
+            },
+            forecast,
+            runtime: ObservedRuntime::Unknown,
+            ran_before: Span::ZERO,
+            counts: true,
+            by_forecast: false,
+            real: ShadowOutcome::default(),
+            paper: ShadowOutcome::default(),
+        };
+        let input = GateInput::Submitted {
+            spec: self.rules.for_policy(&spec),
+            on_eviction: retry,
+            forecast: Some(forecast),
+        };
+        if self.would_admit(&spec, &forecast, floor)
+            && let Ok(InputAck::Job(slot)) = self.gate.handle(self.now, input, &mut self.effects)
+        {
+            pair.slot = Some(slot);
+            self.slots.insert(slot, key);
+        } else {
+            pair.paper.end = Some(ShadowEnd::NotAdmitted);
+        }
+        self.jobs.insert(key, pair);
+        self.apply_effects();
+    }
+
+    /// Returns whether a job passes the service's checks on paper: the policy admits it, and its
+    /// probability of keeping the deadline is high enough.
+    fn would_admit(&mut self, spec: &JobSpec, forecast: &Distribution, floor: u32) -> bool {
+        if spec.procs == 0 || spec.estimate <= Span::ZERO {
+            return false;
+        }
+        let asked = self.rules.for_policy(spec);
+        let verdict = self
+            .gate
+            .quote(self.now, &asked, Some(forecast), &mut self.scratch);
+        let floor = match verdict {
+            AdmissionDecision::Reject(_) => return false,
+            AdmissionDecision::Queue => floor,
+            AdmissionDecision::Promise { .. } | AdmissionDecision::Run { .. } => {
+                floor.max(self.rules.confidence)
+            }
+        };
+        let level = Probability::new(f64::from(floor) / 1e6);
+        let (Some(due), Some(level)) = (spec.due(), level.filter(|_| floor > 0)) else {
+            return true;
+        };
+        let runtime = forecast.quantile(level);
+        let horizon = LookAheadHorizon {
+            runtime: Span::ZERO,
+            due: Some((due, runtime)),
+        };
+        let work = |slot| {
+            self.job(slot)
+                .map_or(Span::ZERO, |pair| pair.paper_runtime(self.now))
+        };
+        let mut ahead = LookAhead::new(&self.gate, self.now, &work, MAX_PROBE_STEPS);
+        let course = ahead.trajectory(LookAheadSubject::New(&asked, Some(forecast)), &horizon);
+        let finish = course.and_then(|course| course.finish(runtime));
+        finish.is_some_and(|finish| finish <= due + Span::TICK)
+    }
+
+    /// Cancels a job under both policies, so that it counts under neither.
+    fn withdraw(&mut self, key: TaskKey) {
+        self.with_slot(key, |job| GateInput::Cancel { job });
+        if let Some(pair) = self.jobs.get_mut(&key) {
+            pair.counts = false;
+        }
+        self.real_end(key, ShadowEnd::Lost);
+    }
+}

@@ -1,0 +1,116 @@
+//! Submission of jobs.
+
+use tollgate_forecast::ClassId;
+use tollgate_gate::GateInput;
+use tollgate_model::{Instant, JobSpec};
+
+use crate::Core;
+use crate::admission::AdmissionCandidate;
+use crate::array::TaskCounts;
+use crate::command::{Submission, TaskKey};
+use crate::jobs::ActiveTask;
+use crate::output::{AdmissionState, CommandResult, RowChange, StepOutput, SubmitOutcome};
+use crate::rules;
+use crate::runtime_forecast::RuntimeForecast;
+
+impl Core {
+    pub(crate) fn submit(
+        &mut self,
+        submission: &Submission,
+        step: &mut StepOutput,
+    ) -> CommandResult {
+        let forecast = self.forecast(submission);
+        if let Some(answer) = self.deferral_outcome(submission, &forecast) {
+            let job = self.jobs.next_number();
+            step.changes.push(RowChange::Submitted {
+                job,
+                submission: Box::new(submission.clone()),
+                answer: answer.clone(),
+            });
+            self.defer(job, submission, step);
+            return CommandResult::Submitted { job, answer };
+        }
+        if submission.reserve_for.is_some() {
+            let answer = self.evaluate(self.now, submission);
+            if answer.reserved_until.is_none() {
+                return CommandResult::NotReserved { answer };
+            }
+        }
+        let job = self.jobs.next_number();
+        let place = step.changes.len();
+        let answer = self.admit(job, submission, step);
+        let submitted = RowChange::Submitted {
+            job,
+            submission: Box::new(submission.clone()),
+            answer: answer.clone(),
+        };
+        step.changes.insert(place, submitted);
+        CommandResult::Submitted { job, answer }
+    }
+
+    /// Decides about a job whose turn has come. The job is submitted to the gate unless it is
+    /// rejected.
+    pub(crate) fn admit(
+        &mut self,
+        job: u64,
+        submission: &Submission,
+        step: &mut StepOutput,
+    ) -> SubmitOutcome {
+        let mut answer = self.evaluate(self.now, submission);
+        if matches!(answer.admission, AdmissionState::Rejected(_)) {
+            let tally = TaskCounts::never_started(submission, true);
+            step.changes
+                .extend(tally.map(|tally| RowChange::ArrayCounts { job, counts: tally }));
+            return answer;
+        }
+        if let Some(plan) = &submission.options.array {
+            answer.groups = self.admit_array(job, submission, plan, &answer, step);
+        } else {
+            self.admit_task(
+                job.into(),
+                submission,
+                answer.spec,
+                answer.reserved_until,
+                step,
+            );
+        }
+        answer
+    }
+
+    /// Submits a task to the gate, which is not going to reject it: nothing has changed since its
+    /// verdict.
+    pub(crate) fn admit_task(
+        &mut self,
+        task: TaskKey,
+        submission: &Submission,
+        spec: JobSpec,
+        held: Option<Instant>,
+        step: &mut StepOutput,
+    ) {
+        let class = self.class_of(submission);
+        let asked = rules::forecast_request(class, submission);
+        let forecast = RuntimeForecast::new(&self.forecaster, &asked);
+        let candidate = AdmissionCandidate::new(submission, spec, &forecast);
+        let mut live = ActiveTask::new(submission, asked, forecast, spec);
+        live.reserved_until = held;
+        let (spec, reserved_for) = self.policy_request(&candidate);
+        let input = GateInput::Submitted {
+            spec,
+            on_eviction: submission.retry,
+            forecast: Some(reserved_for),
+        };
+        let answered = self.gate.handle(self.now, input, &mut self.effects);
+        let Ok(tollgate_gate::InputAck::Job(slot)) = answered else {
+            unreachable!("the job was probed just now: {answered:?}");
+        };
+        self.jobs.insert(task, slot, live);
+        self.look_ahead.invalidate(slot);
+        self.apply_effects(step);
+    }
+
+    pub(crate) fn class_of(&mut self, submission: &Submission) -> ClassId {
+        let next = ClassId(self.classes.len() as u32);
+        let key = (submission.user, submission.name.clone());
+        *self.classes.entry(key).or_insert(next)
+    }
+}

@@ -1,0 +1,133 @@
+//! Writes about attempts, within a transaction. All updates of an attempt in one step are one
+//! write.
+
+use std::collections::BTreeMap;
+
+use rusqlite::{Transaction, params};
+use tollgate_gate::{JobEnding, WorkerId};
+use tollgate_service::LOCAL_WORKER;
+use tollgate_service::{AttemptExit, AttemptProgress, KillCause, TaskAttemptKey};
+
+use crate::write::ending_key;
+
+/// The updates of all attempts in one step.
+#[derive(Debug, Default)]
+pub(crate) struct AttemptUpdates(BTreeMap<TaskAttemptKey, AttemptUpdate>);
+
+/// The update of an attempt; None leaves a column unchanged. Instants and spans are in
+/// microseconds.
+#[derive(Debug, Default)]
+struct AttemptUpdate {
+    ordered: Option<i64>,
+    start: Option<i64>,
+    pid: Option<u32>,
+    finish: Option<i64>,
+    status: Option<String>,
+    wall: Option<i64>,
+    cpu: Option<i64>,
+    peak_memory: Option<i64>,
+    ending: Option<&'static str>,
+}
+
+impl AttemptUpdates {
+    /// Records the order to start the attempt.
+    pub(crate) fn set_ordered(&mut self, attempt: TaskAttemptKey, at: i64) {
+        self.0.entry(attempt).or_default().ordered = Some(at);
+    }
+
+    /// Records that the task ended with this attempt.
+    pub(crate) fn set_ended(&mut self, attempt: TaskAttemptKey, ending: JobEnding) {
+        self.0.entry(attempt).or_default().ending = Some(ending_key(ending));
+    }
+
+    /// Records progress that the engine reported.
+    pub(crate) fn set_progress(&mut self, attempt: TaskAttemptKey, fate: &AttemptProgress) {
+        let news = self.0.entry(attempt).or_default();
+        match fate {
+            AttemptProgress::Started { pid, at } => {
+                news.start = Some(at.as_micros());
+                news.pid = *pid;
+            }
+            AttemptProgress::Ended {
+                status,
+                killed,
+                at,
+                wall,
+                cpu,
+                peak_memory,
+            } => {
+                news.finish = Some(at.as_micros());
+                news.status = Some(status_text(status, *killed));
+                news.wall = Some(wall.as_micros());
+                news.cpu = Some(cpu.as_micros());
+                news.peak_memory = peak_memory.map(|bytes| bytes as i64);
+            }
+            AttemptProgress::Lost { at } => {
+                news.finish = Some(at.as_micros());
+                news.status = Some("lost".to_owned());
+            }
+        }
+    }
+
+    /// Records that the attempt was lost together with its worker.
+    pub(crate) fn set_worker_lost(&mut self, attempt: TaskAttemptKey, worker: WorkerId) {
+        let status = match worker {
+            LOCAL_WORKER => "lost (nodes of the service changed)",
+            _ => "lost (worker disconnected)",
+        };
+        self.0.entry(attempt).or_default().status = Some(status.to_owned());
+    }
+
+    pub(crate) fn write(self, to: &Transaction<'_>) -> rusqlite::Result<()> {
+        for (key, news) in self.0 {
+            let sql = match news.ordered {
+                Some(_) => {
+                    "INSERT INTO attempt (job, task, attempt, ordered, start, pid, finish, status,
+                         wall, cpu, peak_memory, ending)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"
+                }
+                None => {
+                    "UPDATE attempt SET ordered = coalesce(?4, ordered), start = coalesce(?5, start),
+                         pid = coalesce(?6, pid), finish = coalesce(?7, finish),
+                         status = coalesce(?8, status), wall = coalesce(?9, wall),
+                         cpu = coalesce(?10, cpu), peak_memory = coalesce(?11, peak_memory),
+                         ending = coalesce(?12, ending)
+                     WHERE job = ?1 AND task = ?2 AND attempt = ?3"
+                }
+            };
+            to.prepare_cached(sql)?.execute(params![
+                key.job,
+                key.task,
+                key.attempt,
+                news.ordered,
+                news.start,
+                news.pid,
+                news.finish,
+                news.status,
+                news.wall,
+                news.cpu,
+                news.peak_memory,
+                news.ending,
+            ])?;
+        }
+        Ok(())
+    }
+}
+
+/// Formats a status: `exit 0`, `signal 9`, `signal 15 (cancelled)`, `not started: program: no such
+/// file`.
+fn status_text(status: &AttemptExit, killed: Option<KillCause>) -> String {
+    let how = match status {
+        AttemptExit::Code(code) => format!("exit {code}"),
+        AttemptExit::Signal(signal) => format!("signal {signal}"),
+        AttemptExit::NotStarted { step, reason } => format!("not started: {step}: {reason}"),
+    };
+    match killed {
+        None => how,
+        Some(KillCause::Cancelled) => format!("{how} (cancelled)"),
+        Some(KillCause::TimeLimit) => format!("{how} (time limit)"),
+        Some(KillCause::MemoryLimit) => format!("{how} (memory limit)"),
+        Some(KillCause::OutputLimit) => format!("{how} (output limit)"),
+        Some(KillCause::Evicted) => format!("{how} (evicted)"),
+    }
+}

@@ -1,0 +1,227 @@
+//! Backups of a data directory: created while the service runs, restored to another directory.
+//!
+//! A backup is a directory with a consistent copy of the store, the service's identity, tokens,
+//! certificate and list of workers, and its settings. A backup does not record the outcome of jobs
+//! that run when it is created: a restored service reports these jobs as lost.
+
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, chown};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::data_dir::{self, DataDir};
+use crate::{CheckedRows, StoreError, VERSION, copy, private_file};
+
+/// The file that marks a complete backup. It is written last.
+const MANIFEST: &str = "backup.json";
+
+/// The settings file. A restore does not replace an existing one.
+const SETTINGS: &str = "config.toml";
+
+/// The files that are copied as they are; any of them may be missing.
+const COPIED_FILES: &[&str] = &[
+    SETTINGS,
+    "identity",
+    "tokens.toml",
+    "workers.json",
+    "server.crt",
+    "server.key",
+];
+
+/// The description of a backup: the file `backup.json`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BackupManifest {
+    /// The version of the program that created the backup.
+    pub program: String,
+    /// The version of the store's tables that this program writes.
+    pub store_version: u32,
+    /// Creation time: ISO 8601, in UTC.
+    pub made_at: String,
+}
+
+/// A reason why a backup could not be created, restored or checked.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    /// The store cannot be read, or is damaged.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The directory for the backup is not empty.
+    #[error("{}: expected a directory that is empty or does not exist yet", .0.display())]
+    NotEmpty(PathBuf),
+    /// The data directory has no store.
+    #[error("{}: there is no store in this directory", .0.display())]
+    NoStore(PathBuf),
+    /// The directory is not a backup, or the backup is incomplete.
+    #[error("{}: expected a backup, found no {MANIFEST} that can be read", .0.display())]
+    NoBackup(PathBuf),
+    /// The directory to restore to has a store.
+    #[error("{}: this directory already has a store", .0.display())]
+    Occupied(PathBuf),
+    /// A file operation failed.
+    #[error("{}: {action}: {error}", path.display())]
+    File {
+        /// The file or directory.
+        path: PathBuf,
+        /// The failed action.
+        action: &'static str,
+        /// The error.
+        error: io::Error,
+    },
+}
+
+impl BackupError {
+    /// Returns what to do about it.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Store(error) => error.hint(),
+            Self::NotEmpty(_) => Some("name a new directory for each backup"),
+            Self::NoStore(_) => Some("name the service's data directory with `--data`"),
+            Self::NoBackup(_) => Some("name a directory that `tollgate backup` has created"),
+            Self::Occupied(_) => {
+                Some("restore to a new directory with `--data`, or move this store away")
+            }
+            Self::File { .. } => None,
+        }
+    }
+}
+
+fn failed(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> BackupError {
+    let path = path.to_owned();
+    move |error| BackupError::File {
+        path,
+        action,
+        error,
+    }
+}
+
+/// Creates a backup of the data directory `data` in `to`; a service may be using `data`. `made_at`
+/// is the current time.
+///
+/// # Errors
+/// If the data directory cannot be read, the backup cannot be written, or the store is damaged.
+pub fn back_up(data: &Path, to: &Path, made_at: String) -> Result<CheckedRows, BackupError> {
+    let store = data_dir::store(data);
+    if !has_bytes(&store) {
+        return Err(BackupError::NoStore(data.to_owned()));
+    }
+    create_empty_dir(to)?;
+    let checked = copy::copy(&store, &data_dir::store(to))?;
+    for name in COPIED_FILES {
+        copy_file(&data.join(name), &to.join(name))?;
+    }
+    let manifest = BackupManifest {
+        program: env!("CARGO_PKG_VERSION").to_owned(),
+        store_version: VERSION,
+        made_at,
+    };
+    let path = to.join(MANIFEST);
+    let text = serde_json::to_vec_pretty(&manifest).map_err(io::Error::from);
+    text.and_then(|text| private_file::replace(&path, &text))
+        .map_err(failed(&path, "cannot be written"))?;
+    Ok(checked)
+}
+
+/// Restores a backup to a data directory that has no store. A runner that is left there ends its
+/// tasks, because its own directory is removed.
+///
+/// # Errors
+/// If `from` is not a backup or is damaged, or the data directory has a store or cannot be written.
+pub fn restore(from: &Path, to: &DataDir) -> Result<(BackupManifest, CheckedRows), BackupError> {
+    let manifest = fs::read(from.join(MANIFEST)).ok();
+    let manifest: Option<BackupManifest> =
+        manifest.and_then(|text| serde_json::from_slice(&text).ok());
+    let manifest = manifest.ok_or_else(|| BackupError::NoBackup(from.to_owned()))?;
+    let checked = copy::check(&data_dir::store(from))?;
+    if has_bytes(&to.store()) {
+        return Err(BackupError::Occupied(to.path().to_owned()));
+    }
+    for name in [
+        "tollgate.db-wal",
+        "tollgate.db-shm",
+        "runner",
+        "runner-scripts",
+    ] {
+        remove(&to.path().join(name))?;
+    }
+    for &name in COPIED_FILES {
+        let target = to.path().join(name);
+        if name != SETTINGS {
+            remove(&target)?;
+        } else if target.exists() {
+            continue;
+        }
+        copy_file(&from.join(name), &target)?;
+    }
+    let marker = to.restored_marker();
+    let text = format!("{}\n", manifest.made_at);
+    private_file::replace(&marker, text.as_bytes())
+        .map_err(failed(&marker, "cannot be written"))?;
+    // The store comes last: no service starts in a directory that has an identity but no store.
+    let new = to.path().join("tollgate.db.new");
+    remove(&new)?;
+    copy::copy(&data_dir::store(from), &new)?;
+    let synced = fs::rename(&new, to.store()).and_then(|()| File::open(to.path())?.sync_all());
+    synced.map_err(failed(&to.store(), "cannot be put in place"))?;
+    Ok((manifest, checked))
+}
+
+/// Verifies the store of a data directory that no service uses.
+///
+/// # Errors
+/// If the store is missing, cannot be read or is damaged.
+pub fn check(data: &DataDir) -> Result<CheckedRows, BackupError> {
+    if !has_bytes(&data.store()) {
+        return Err(BackupError::NoStore(data.path().to_owned()));
+    }
+    Ok(copy::check(&data.store())?)
+}
+
+/// Returns whether a file exists and is not empty.
+pub fn has_bytes(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|file| file.len() > 0)
+}
+
+fn create_empty_dir(path: &Path) -> Result<(), BackupError> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .map_err(failed(path, "cannot be created"))?;
+    let mut entries = fs::read_dir(path).map_err(failed(path, "cannot be read"))?;
+    match entries.next() {
+        None => Ok(()),
+        Some(_) => Err(BackupError::NotEmpty(path.to_owned())),
+    }
+}
+
+fn remove(path: &Path) -> Result<(), BackupError> {
+    let removed = match fs::symlink_metadata(path) {
+        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(error) => Err(error),
+    };
+    match removed {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(failed(path, "cannot be removed")(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Copies a file with permissions and owner. A missing file is not an error.
+fn copy_file(from: &Path, to: &Path) -> Result<(), BackupError> {
+    let owner = match fs::symlink_metadata(from) {
+        Ok(found) => (found.uid(), found.gid()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(failed(from, "cannot be looked at")(error)),
+    };
+    fs::copy(from, to)
+        .and_then(|_| match rustix::process::geteuid().is_root() {
+            true => chown(to, Some(owner.0), Some(owner.1)),
+            false => Ok(()),
+        })
+        .and_then(|()| File::open(to)?.sync_all())
+        .map_err(failed(to, "cannot be copied"))
+}

@@ -1,0 +1,226 @@
+//! Checksums over all rows of the store.
+//!
+//! SQLite detects damage to its own structure, but not a changed or a missing row. So the store
+//! keeps the number of rows of each table and the sum of their checksums. Triggers update both in
+//! the transaction that changes the rows; `check` computes them again and compares.
+
+use std::path::Path;
+
+use rusqlite::functions::FunctionFlags;
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, params};
+
+use crate::{StoreError, sqlite};
+
+/// The tables with a checksum, and their columns.
+const SUMMED_TABLES: &[(&str, &str)] = &[
+    ("account", "user, day, charges, penalties"),
+    (
+        "array",
+        "job, tasks, most, queued, held, running, finished, cancelled, lost, rejected, fulfilled, wait, worst",
+    ),
+    (
+        "attempt",
+        "job, task, attempt, ordered, start, pid, finish, status, wall, cpu, peak_memory, ending",
+    ),
+    // `checksum` covers the commands; a replay verifies it.
+    ("batch", "seq, at, checksum"),
+    (
+        "job",
+        "id, user, name, state, program, procs, submit, estimate, source, due, budget, penalty, decided, price, reasons, probability, start, finish, attempts, after, script",
+    ),
+    ("ledger", "job, task, attempt, kind, at, user, amount"),
+    ("promise", "user, tenth, promises, expected, kept"),
+    ("rules", "id, program, body"),
+    ("script", "sha256, text"),
+    ("snapshot", "id, seq, format, checksum"),
+    ("task_range", "job, first, last, state, at, reasons"),
+    (
+        "total",
+        "user, submitted, accepted, fulfilled, wait, budgets, utility",
+    ),
+];
+
+/// The first version of the tables with checksums.
+pub(crate) const FIRST_VERSION_WITH_SUMS: u32 = 7;
+
+/// The numbers of rows that a check has verified.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CheckedRows {
+    /// Number of rows of all tables.
+    pub rows: u64,
+    /// Number of jobs.
+    pub jobs: u64,
+    /// Number of ledger entries.
+    pub ledger_entries: u64,
+}
+
+/// Registers the function that the triggers of the store call. A connection without this function
+/// can read the store but not write to it.
+///
+/// # Errors
+/// If SQLite rejects the function.
+pub fn register(connection: &Connection) -> rusqlite::Result<()> {
+    let flags = FunctionFlags::SQLITE_UTF8
+        | FunctionFlags::SQLITE_DETERMINISTIC
+        | FunctionFlags::SQLITE_INNOCUOUS;
+    connection.create_scalar_function("row_sum", -1, flags, |row| {
+        let mut sum = crc32fast::Hasher::new();
+        for column in 0..row.len() {
+            // Type and length come before the bytes, so that different rows never give equal input.
+            let value = row.get_raw(column);
+            match value {
+                ValueRef::Null => sum.update(&[0]),
+                ValueRef::Integer(number) => {
+                    sum.update(&[1]);
+                    sum.update(&number.to_le_bytes());
+                }
+                ValueRef::Real(number) => {
+                    sum.update(&[2]);
+                    sum.update(&number.to_bits().to_le_bytes());
+                }
+                ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
+                    sum.update(&[if matches!(value, ValueRef::Text(_)) {
+                        3
+                    } else {
+                        4
+                    }]);
+                    sum.update(&bytes.len().to_le_bytes());
+                    sum.update(bytes);
+                }
+            }
+        }
+        Ok(i64::from(sum.finalize()))
+    })
+}
+
+/// Returns the migration that adds the sums to the store. A later migration that changes the
+/// columns of a table has to replace the table's triggers and its sum.
+pub(crate) fn step() -> String {
+    let table = "CREATE TABLE sum_of (
+    name TEXT PRIMARY KEY,
+    n_rows INTEGER NOT NULL,
+    sum INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+";
+    let tables = SUMMED_TABLES
+        .iter()
+        .map(|(name, columns)| keep_sum_of(name, columns));
+    table.to_owned() + &tables.collect::<String>()
+}
+
+fn keep_sum_of(name: &str, columns: &str) -> String {
+    let of = |row: &str| {
+        let columns = columns.split(", ").map(|column| format!("{row}.{column}"));
+        format!("row_sum({})", columns.collect::<Vec<_>>().join(", "))
+    };
+    let (old, new) = (of("OLD"), of("NEW"));
+    format!(
+        "INSERT INTO sum_of
+    SELECT '{name}', count(*), coalesce(sum(row_sum({columns})), 0) FROM {name};
+CREATE TRIGGER {name}_sum_of_inserted AFTER INSERT ON {name}
+BEGIN
+    UPDATE sum_of SET n_rows = n_rows + 1, sum = sum + {new} WHERE name = '{name}';
+END;
+CREATE TRIGGER {name}_sum_of_updated AFTER UPDATE ON {name}
+BEGIN
+    UPDATE sum_of SET sum = sum - {old} + {new} WHERE name = '{name}';
+END;
+CREATE TRIGGER {name}_sum_of_deleted AFTER DELETE ON {name}
+BEGIN
+    UPDATE sum_of SET n_rows = n_rows - 1, sum = sum - {old} WHERE name = '{name}';
+END;
+"
+    )
+}
+
+/// Verifies the structure of the file, the sums of all tables, and that accounts and totals are the
+/// sums of the ledger. Reads the whole file. A store older than version [`FIRST_VERSION_WITH_SUMS`] has no sums of
+/// tables.
+///
+/// # Errors
+/// [`StoreError::Damaged`] with a description of the damage, or an error of reading the store.
+pub(crate) fn check(
+    connection: &Connection,
+    path: &Path,
+    version: u32,
+) -> Result<CheckedRows, StoreError> {
+    let failed = sqlite(path, "cannot be read");
+    let damaged = |what: String| StoreError::Damaged {
+        path: path.to_owned(),
+        what,
+    };
+    // One read transaction sees a consistent state while a service writes.
+    let reading = connection.unchecked_transaction().map_err(failed)?;
+    let found: String = reading
+        .query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))
+        .map_err(failed)?;
+    if found != "ok" {
+        return Err(damaged(found));
+    }
+    let mut checked = CheckedRows::default();
+    for (name, columns) in SUMMED_TABLES {
+        let rows = compare_sum(&reading, name, columns, version >= FIRST_VERSION_WITH_SUMS)
+            .map_err(failed)?;
+        let rows =
+            rows.ok_or_else(|| damaged(format!("the rows of `{name}` are not what was written")))?;
+        checked.rows += rows;
+        match *name {
+            "job" => checked.jobs = rows,
+            "ledger" => checked.ledger_entries = rows,
+            _ => {}
+        }
+    }
+    for (sql, what) in [
+        (
+            ACCOUNTS_DIFFER,
+            "the accounts are not the sums of the ledger",
+        ),
+        (TOTALS_DIFFER, "the totals are not the sums of the ledger"),
+    ] {
+        let differs: bool = reading
+            .query_row(sql, [], |row| row.get(0))
+            .map_err(failed)?;
+        if differs {
+            return Err(damaged(what.to_owned()));
+        }
+    }
+    Ok(checked)
+}
+
+/// Returns the number of rows of a table; None if their sum differs from the stored one.
+fn compare_sum(
+    connection: &Connection,
+    name: &str,
+    columns: &str,
+    has_sums: bool,
+) -> rusqlite::Result<Option<u64>> {
+    let sql = format!("SELECT count(*), coalesce(sum(row_sum({columns})), 0) FROM {name}");
+    let found: (i64, i64) = connection.query_row(&sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    if !has_sums {
+        return Ok(Some(found.0.unsigned_abs()));
+    }
+    let sql = "SELECT EXISTS (SELECT 1 FROM sum_of WHERE name = ?1 AND n_rows = ?2 AND sum = ?3)";
+    let is_so: bool =
+        connection.query_row(sql, params![name, found.0, found.1], |row| row.get(0))?;
+    Ok(is_so.then_some(found.0.unsigned_abs()))
+}
+
+const ACCOUNTS_DIFFER: &str = "SELECT EXISTS (
+    SELECT user, at / 86400000000 AS day,
+        sum(CASE kind WHEN 'charge' THEN amount ELSE 0 END),
+        sum(CASE kind WHEN 'penalty' THEN amount ELSE 0 END)
+    FROM ledger GROUP BY user, day
+    EXCEPT SELECT user, day, charges, penalties FROM account)
+OR (SELECT count(*) FROM account) <> (SELECT count(*) FROM
+    (SELECT 1 FROM ledger GROUP BY user, at / 86400000000))";
+
+/// A single job enters the totals once it is finished; tasks of an array enter them at once.
+const TOTALS_DIFFER: &str = "SELECT EXISTS (
+    SELECT user, sum(amount) FROM (
+        SELECT ledger.user AS user, amount FROM ledger JOIN job ON id = ledger.job
+        WHERE state IN ('finished', 'lost', 'rejected')
+            OR EXISTS (SELECT 1 FROM array WHERE array.job = id)
+        UNION ALL SELECT user, 0 FROM total)
+    GROUP BY user
+    EXCEPT SELECT user, utility FROM total)";

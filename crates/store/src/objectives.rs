@@ -1,0 +1,127 @@
+//! Statistics over finished jobs: how well promises were kept, and the objectives.
+//!
+//! The store updates the sums in the transaction in which a job ends, because there may be millions
+//! of jobs.
+
+use tollgate_model::{Credits, Span};
+
+use crate::{StoreError, StoreReader};
+
+/// Sums over finished jobs. Each finished task of an array counts at once, before the array is
+/// finished. Jobs that their user cancelled are left out, because their promise is neither kept nor
+/// broken. Quotes are left out too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ObjectiveSums {
+    /// Number of decided jobs, admitted or rejected.
+    pub submitted: u64,
+    /// Number of admitted jobs.
+    pub accepted: u64,
+    /// Number of jobs that finished within their deadline, or had none and finished.
+    pub fulfilled: u64,
+    /// Total time from submission to start of the fulfilled jobs.
+    pub wait: Span,
+    /// Total of the budgets of all submitted jobs.
+    pub budgets: Credits,
+    /// Total of the amounts earned.
+    pub utility: Credits,
+}
+
+/// Promises with about the same probability.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PromiseBin {
+    /// Tenth of the probability: 0 for below 0.1, 9 for 0.9 to 1.
+    pub tenth: u32,
+    /// Number of promises.
+    pub promises: u64,
+    /// Expected number of kept promises: the sum of the promised probabilities.
+    pub expected: f64,
+    /// Number of kept promises.
+    pub kept: u64,
+}
+
+/// Coverage of the estimates that came from forecasts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EstimateCoverage {
+    /// Number of finished jobs, without arrays, whose estimate was a quantile of the forecast.
+    pub jobs: u64,
+    /// Number of these jobs that ran no longer than the estimate.
+    pub covered: u64,
+}
+
+impl StoreReader {
+    /// Returns the number of jobs in each state; an array counts as one job.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn states(&self) -> Result<Vec<(String, u64)>, StoreError> {
+        let sql = "SELECT state, count(*) FROM job GROUP BY state ORDER BY state";
+        self.rows(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))
+    }
+
+    /// Returns the coverage of the estimates that came from forecasts.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn coverage(&self) -> Result<EstimateCoverage, StoreError> {
+        let sql = "SELECT count(*), coalesce(sum(finish - start <= estimate), 0)
+             FROM job WHERE state = 'finished' AND source = 'class' AND start IS NOT NULL
+                 AND NOT EXISTS (SELECT 1 FROM array WHERE job = id)";
+        let rows = self.rows(sql, [], |row| {
+            Ok(EstimateCoverage {
+                jobs: row.get(0)?,
+                covered: row.get(1)?,
+            })
+        })?;
+        Ok(rows.into_iter().next().unwrap_or_default())
+    }
+
+    /// Returns the sums over all users, or of one user.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn objective_sums(&self, user: Option<u32>) -> Result<ObjectiveSums, StoreError> {
+        let sql = "SELECT coalesce(sum(submitted), 0), coalesce(sum(accepted), 0),
+                 coalesce(sum(fulfilled), 0), coalesce(sum(wait), 0), coalesce(sum(budgets), 0),
+                 coalesce(sum(utility), 0)
+             FROM total WHERE ?1 IS NULL OR user = ?1";
+        let rows = self.rows(sql, [user], |row| {
+            Ok(ObjectiveSums {
+                submitted: row.get(0)?,
+                accepted: row.get(1)?,
+                fulfilled: row.get(2)?,
+                wait: Span::from_micros(row.get(3)?),
+                budgets: Credits::from_micros(row.get(4)?),
+                utility: Credits::from_micros(row.get(5)?),
+            })
+        })?;
+        Ok(rows.into_iter().next().unwrap_or_default())
+    }
+
+    /// Returns promised against kept deadlines, by tenths of the probability promised at
+    /// submission. Only finished jobs that were admitted with a deadline count.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn calibration(&self, user: Option<u32>) -> Result<Vec<PromiseBin>, StoreError> {
+        let sql = "SELECT tenth, sum(promises), sum(expected), sum(kept)
+             FROM promise WHERE ?1 IS NULL OR user = ?1 GROUP BY tenth ORDER BY tenth";
+        self.rows(sql, [user], |row| {
+            Ok(PromiseBin {
+                tenth: row.get(0)?,
+                promises: row.get(1)?,
+                expected: row.get(2)?,
+                kept: row.get(3)?,
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    /// The triggers contain the tolerance as a number, which cannot refer to the constant.
+    #[test]
+    fn tables_use_the_deadline_tolerance_of_the_objectives() {
+        let tolerance = tollgate_model::outcome::DELAY_TOLERANCE.as_micros();
+        assert_eq!(tolerance, 1_000);
+    }
+}

@@ -1,0 +1,337 @@
+//! Queries of the store for clients.
+
+use std::path::PathBuf;
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use tollgate_model::{Credits, Instant, Span};
+
+use crate::tasks::ArrayRow;
+use crate::{JobProgram, StoreError, sqlite};
+
+/// A read-only connection to the store, in parallel with the writer.
+#[derive(Debug)]
+pub struct StoreReader {
+    connection: Connection,
+    path: PathBuf,
+}
+
+/// A stored job.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobRow {
+    /// Number of the job.
+    pub id: u64,
+    /// Number of the task, if this is a task of an array.
+    pub task: Option<u32>,
+    /// State of the tasks, if the job is an array.
+    pub array: Option<ArrayRow>,
+    /// User id of the owner.
+    pub user: u32,
+    /// Name of the job.
+    pub name: String,
+    /// State: `dependent`, `queued`, `held`, `running`, `finished`, `cancelled`, `lost` or
+    /// `rejected`; of a quote, `reserved` or `expired`.
+    pub state: String,
+    /// The program; None if the job was rejected.
+    pub program: Option<JobProgram>,
+    /// Number of processors.
+    pub procs: u32,
+    /// Instant of the submission.
+    pub submit: Instant,
+    /// The estimate that the decision used.
+    pub estimate: Span,
+    /// Source of the estimate: `user`, `class` or `default`.
+    pub source: String,
+    /// Deadline.
+    pub due: Option<Instant>,
+    /// Budget: the maximum that the user pays.
+    pub budget: Option<Credits>,
+    /// Instant of the admission or rejection.
+    pub decided: Option<Instant>,
+    /// Maximum cost of an admitted job.
+    pub price: Option<Credits>,
+    /// Keys of the reasons of a rejection.
+    pub reasons: Vec<String>,
+    /// Probability of meeting the deadline, as of the submission.
+    pub probability: Option<f64>,
+    /// Instant of the first start.
+    pub start: Option<Instant>,
+    /// Instant of the end.
+    pub finish: Option<Instant>,
+    /// Number of attempts.
+    pub attempts: u32,
+    /// Status of the last attempt, as text: `exit 0`, `signal 9`, `lost`; of a finished array, the
+    /// greatest exit code.
+    pub status: Option<String>,
+    /// Dependencies, without the jobs that had finished at the submission.
+    pub after: Vec<u64>,
+}
+
+/// A stored attempt.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AttemptRow {
+    /// Number of the task.
+    pub task: u32,
+    /// Number of the attempt.
+    pub attempt: u32,
+    /// Instant of the start.
+    pub start: Option<Instant>,
+    /// Instant of the end.
+    pub finish: Option<Instant>,
+    /// Status, as text.
+    pub status: Option<String>,
+    /// Processor time.
+    pub cpu: Option<Span>,
+    /// Peak memory, in bytes.
+    pub peak_memory: Option<u64>,
+}
+
+/// The bookings of a user on a day.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AccountRow {
+    /// User id.
+    pub user: u32,
+    /// Days since 1970, in UTC.
+    pub day: i64,
+    /// Total of charges.
+    pub charges: Credits,
+    /// Total of penalties; not positive.
+    pub penalties: Credits,
+}
+
+/// A filter on jobs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JobFilter {
+    /// Only jobs of this user.
+    pub user: Option<u32>,
+    /// Only jobs in this state.
+    pub state: Option<String>,
+    /// Only unfinished jobs.
+    pub unfinished: bool,
+    /// Only jobs with a smaller number.
+    pub before: Option<u64>,
+    /// Maximum number of jobs, latest first.
+    pub limit: u32,
+}
+
+const COLUMNS: &str =
+    "id, user, name, state, program, procs, submit, estimate, source, due, budget,
+    decided, price, reasons, probability, start, finish, attempts,
+    CASE WHEN array.job IS NULL
+        THEN (SELECT status FROM attempt WHERE job = id ORDER BY attempt DESC LIMIT 1)
+        WHEN finish IS NOT NULL THEN 'exit ' || worst END,
+    after, array.tasks, most, queued, held, running, finished, cancelled, lost, rejected";
+/// The tables with `COLUMNS`.
+const TABLES: &str = "job LEFT JOIN array ON array.job = id";
+
+impl StoreReader {
+    pub(crate) fn new(connection: Connection, path: PathBuf) -> Self {
+        Self { connection, path }
+    }
+
+    /// Returns a job.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn job(&self, job: u64) -> Result<Option<JobRow>, StoreError> {
+        let sql = format!("SELECT {COLUMNS} FROM {TABLES} WHERE id = ?1");
+        let rows = self.rows(&sql, [job], job_row)?;
+        Ok(rows.into_iter().next())
+    }
+
+    /// Returns the user id of a job's owner; None if the job does not exist.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn owner(&self, job: u64) -> Result<Option<u32>, StoreError> {
+        let sql = "SELECT user FROM job WHERE id = ?1";
+        let rows = self.rows(sql, [job], |row| row.get(0))?;
+        Ok(rows.into_iter().next())
+    }
+
+    /// Returns the jobs that match the filter, latest first.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn jobs(&self, selection: &JobFilter) -> Result<Vec<JobRow>, StoreError> {
+        let live = if selection.unfinished {
+            " AND state IN ('queued', 'held', 'running', 'reserved', 'dependent')"
+        } else {
+            ""
+        };
+        let sql = format!(
+            "SELECT {COLUMNS} FROM {TABLES} WHERE (?1 IS NULL OR user = ?1)
+             AND (?2 IS NULL OR state = ?2) AND (?3 IS NULL OR id < ?3){live}
+             ORDER BY id DESC LIMIT ?4"
+        );
+        let values = params![
+            selection.user,
+            selection.state,
+            selection.before,
+            selection.limit
+        ];
+        self.rows(&sql, values, job_row)
+    }
+
+    /// Returns the attempts of a job, in order of task and attempt.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn attempts(&self, job: u64) -> Result<Vec<AttemptRow>, StoreError> {
+        let sql = "SELECT task, attempt, start, finish, status, cpu, peak_memory
+             FROM attempt WHERE job = ?1 ORDER BY task, attempt";
+        self.rows(sql, [job], |row| {
+            Ok(AttemptRow {
+                task: row.get(0)?,
+                attempt: row.get(1)?,
+                start: instant(row, 2)?,
+                finish: instant(row, 3)?,
+                status: row.get(4)?,
+                cpu: row.get::<_, Option<i64>>(5)?.map(Span::from_micros),
+                peak_memory: row.get::<_, Option<i64>>(6)?.map(|bytes| bytes as u64),
+            })
+        })
+    }
+
+    /// Returns the bookings by user and day.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn ledger(&self, user: Option<u32>) -> Result<Vec<AccountRow>, StoreError> {
+        let sql = "SELECT user, day, charges, penalties FROM account
+             WHERE ?1 IS NULL OR user = ?1 ORDER BY user, day";
+        self.rows(sql, [user], |row| {
+            Ok(AccountRow {
+                user: row.get(0)?,
+                day: row.get(1)?,
+                charges: Credits::from_micros(row.get(2)?),
+                penalties: Credits::from_micros(row.get(3)?),
+            })
+        })
+    }
+
+    pub(crate) fn rows<T>(
+        &self,
+        sql: &str,
+        values: impl rusqlite::Params,
+        row: impl Fn(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, StoreError> {
+        let failed = sqlite(&self.path, "cannot be read");
+        let mut statement = self.connection.prepare_cached(sql).map_err(failed)?;
+        let rows = statement
+            .query_map(values, |found| row(found))
+            .map_err(failed)?;
+        rows.collect::<Result<_, _>>().map_err(failed)
+    }
+}
+
+/// Returns the time of a batch, its commands, their checksum, and its number.
+pub(crate) fn batch(row: &Row<'_>) -> rusqlite::Result<(Instant, Vec<u8>, u32, i64)> {
+    let at = Instant::from_micros(row.get(0)?);
+    Ok((at, row.get(1)?, row.get(2)?, row.get(3)?))
+}
+
+/// Returns the program of a job.
+pub(crate) fn program(connection: &Connection, job: u64) -> rusqlite::Result<Option<JobProgram>> {
+    let mut statement = connection.prepare_cached("SELECT program FROM job WHERE id = ?1")?;
+    statement.query_row([job], |row| program_of(row, 0))
+}
+
+/// Returns the text of a script.
+pub(crate) fn script(connection: &Connection, sha256: &str) -> rusqlite::Result<Option<String>> {
+    let mut statement = connection.prepare_cached("SELECT text FROM script WHERE sha256 = ?1")?;
+    statement.query_row([sha256], |row| row.get(0)).optional()
+}
+
+fn program_of(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<JobProgram>> {
+    let text: String = row.get(column)?;
+    serde_json::from_str(&text).map_err(|error| {
+        let kind = rusqlite::types::Type::Text;
+        rusqlite::Error::FromSqlConversionFailure(column, kind, Box::new(error))
+    })
+}
+
+fn instant(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Instant>> {
+    Ok(row.get::<_, Option<i64>>(column)?.map(Instant::from_micros))
+}
+
+fn job_row(row: &Row<'_>) -> rusqlite::Result<JobRow> {
+    let credits = |column| -> rusqlite::Result<Option<Credits>> {
+        Ok(row.get::<_, Option<i64>>(column)?.map(Credits::from_micros))
+    };
+    let reasons: Option<String> = row.get(13)?;
+    let after: Option<String> = row.get(19)?;
+    let after = after.unwrap_or_default();
+    Ok(JobRow {
+        id: row.get(0)?,
+        task: None,
+        array: array_row(row)?,
+        after: after
+            .split(',')
+            .filter_map(|job| job.parse().ok())
+            .collect(),
+        user: row.get(1)?,
+        name: row.get(2)?,
+        state: row.get(3)?,
+        program: program_of(row, 4)?,
+        procs: row.get(5)?,
+        submit: Instant::from_micros(row.get(6)?),
+        estimate: Span::from_micros(row.get(7)?),
+        source: row.get(8)?,
+        due: instant(row, 9)?,
+        budget: credits(10)?,
+        decided: instant(row, 11)?,
+        price: credits(12)?,
+        reasons: reasons.map_or(Vec::new(), |keys| {
+            keys.split(',').map(str::to_owned).collect()
+        }),
+        probability: row.get(14)?,
+        start: instant(row, 15)?,
+        finish: instant(row, 16)?,
+        attempts: row.get(17)?,
+        status: row.get(18)?,
+    })
+}
+
+fn array_row(row: &Row<'_>) -> rusqlite::Result<Option<ArrayRow>> {
+    let Some(tasks) = row.get::<_, Option<String>>(20)? else {
+        return Ok(None);
+    };
+    Ok(Some(ArrayRow {
+        tasks: tasks.parse().unwrap_or_default(),
+        max_at_once: row.get(21)?,
+        queued: row.get(22)?,
+        held: row.get(23)?,
+        running: row.get(24)?,
+        finished: row.get(25)?,
+        cancelled: row.get(26)?,
+        lost: row.get(27)?,
+        rejected: row.get(28)?,
+    }))
+}
+
+/// Lists the unfinished jobs: number, user, and size of the program in bytes.
+pub(crate) fn stored_bytes(connection: &Connection) -> rusqlite::Result<Vec<(u64, u32, u64)>> {
+    let sql = "SELECT id, user, octet_length(program)
+                   + coalesce((SELECT octet_length(text) FROM script WHERE sha256 = job.script), 0)
+               FROM job WHERE finish IS NULL";
+    let mut statement = connection.prepare(sql)?;
+    let rows = statement.query_map([], |row| {
+        let bytes: Option<u64> = row.get(2)?;
+        Ok((row.get(0)?, row.get(1)?, bytes.unwrap_or(0)))
+    })?;
+    rows.collect()
+}
+
+/// Returns the user of a finished job, and whether all of its tasks ended with exit code 0.
+pub(crate) fn ended(connection: &Connection, job: u64) -> rusqlite::Result<Option<(u32, bool)>> {
+    let sql = format!("SELECT {COLUMNS} FROM {TABLES} WHERE id = ?1 AND finish IS NOT NULL");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query([job])?;
+    let Some(row) = rows.next()? else {
+        return Ok(None);
+    };
+    let row = job_row(row)?;
+    let whole = row.array.is_none_or(|array| array.rejected == 0);
+    let well = row.state == "finished" && row.status.as_deref() == Some("exit 0") && whole;
+    Ok(Some((row.user, well)))
+}

@@ -1,0 +1,184 @@
+//! Queries for the tasks of an array.
+
+use std::collections::BTreeMap;
+
+use rusqlite::params;
+use tollgate_model::Instant;
+use tollgate_service::TaskRanges;
+
+use crate::{JobRow, StoreError, StoreReader};
+
+/// The state of an array's tasks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArrayRow {
+    /// Numbers of the tasks.
+    pub tasks: TaskRanges,
+    /// Maximum number of tasks at a time.
+    pub max_at_once: Option<u32>,
+    /// Number of queued tasks.
+    pub queued: u64,
+    /// Number of held tasks.
+    pub held: u64,
+    /// Number of running tasks.
+    pub running: u64,
+    /// Number of finished tasks.
+    pub finished: u64,
+    /// Number of cancelled tasks.
+    pub cancelled: u64,
+    /// Number of lost tasks.
+    pub lost: u64,
+    /// Number of rejected tasks.
+    pub rejected: u64,
+}
+
+/// A range of tasks without attempts.
+struct PendingTaskRange {
+    first: u32,
+    last: u32,
+    state: String,
+    at: Instant,
+    reasons: Vec<String>,
+}
+
+/// A summary of the attempts of a task.
+#[derive(Default)]
+struct AttemptSummary {
+    attempts: u32,
+    start: Option<Instant>,
+    finish: Option<Instant>,
+    status: Option<String>,
+    ending: Option<String>,
+}
+
+impl StoreReader {
+    /// Returns tasks of an array, each as a job of its own, ascending, at most `limit`. None if the
+    /// array does not exist.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn tasks(
+        &self,
+        job: u64,
+        wanted: Option<&TaskRanges>,
+        limit: u32,
+    ) -> Result<Option<Vec<JobRow>>, StoreError> {
+        let Some((row, array)) = self.job(job)?.and_then(|mut row| {
+            let array = row.array.take()?;
+            Some((row, array))
+        }) else {
+            return Ok(None);
+        };
+        let tasks = wanted.map_or_else(|| array.tasks.clone(), |it| array.tasks.intersection(it));
+        let tasks: Vec<u32> = tasks.numbers().take(limit as usize).collect();
+        let (Some(&first), Some(&last)) = (tasks.first(), tasks.last()) else {
+            return Ok(Some(Vec::new()));
+        };
+        let mut tried = self.attempt_summaries(job, first, last)?;
+        let unstarted = self.pending_ranges(job, first, last)?;
+        let tasks = tasks.into_iter().map(|task| {
+            let ranges = unstarted.iter().rev();
+            let range = ranges
+                .clone()
+                .find(|it| it.first <= task && task <= it.last);
+            task_row(&row, task, tried.remove(&task), range)
+        });
+        Ok(Some(tasks.collect()))
+    }
+
+    fn attempt_summaries(
+        &self,
+        job: u64,
+        first: u32,
+        last: u32,
+    ) -> Result<BTreeMap<u32, AttemptSummary>, StoreError> {
+        let sql = "SELECT task, attempt, start, finish, status, ending FROM attempt
+             WHERE job = ?1 AND task BETWEEN ?2 AND ?3 ORDER BY task, attempt";
+        let instant = |micros: Option<i64>| micros.map(Instant::from_micros);
+        let rows = self.rows(sql, params![job, first, last], |row| {
+            let tried = AttemptSummary {
+                attempts: row.get(1)?,
+                start: instant(row.get(2)?),
+                finish: instant(row.get(3)?),
+                status: row.get(4)?,
+                ending: row.get(5)?,
+            };
+            Ok((row.get::<_, u32>(0)?, tried))
+        })?;
+        let mut tried: BTreeMap<u32, AttemptSummary> = BTreeMap::new();
+        for (task, row) in rows {
+            let first = tried.get(&task).and_then(|earlier| earlier.start);
+            let start = first.or(row.start);
+            tried.insert(task, AttemptSummary { start, ..row });
+        }
+        Ok(tried)
+    }
+
+    fn pending_ranges(
+        &self,
+        job: u64,
+        first: u32,
+        last: u32,
+    ) -> Result<Vec<PendingTaskRange>, StoreError> {
+        let sql = "SELECT first, last, state, at, reasons FROM task_range
+             WHERE job = ?1 AND first <= ?3 AND last >= ?2 ORDER BY state = 'held', first";
+        self.rows(sql, params![job, first, last], |row| {
+            let reasons: Option<String> = row.get(4)?;
+            let reasons = reasons.as_deref().map(|keys| keys.split(','));
+            Ok(PendingTaskRange {
+                first: row.get(0)?,
+                last: row.get(1)?,
+                state: row.get(2)?,
+                at: Instant::from_micros(row.get(3)?),
+                reasons: reasons.map_or(Vec::new(), |keys| keys.map(str::to_owned).collect()),
+            })
+        })
+    }
+}
+
+/// Returns the row of a task: that of its array, with the fields that differ.
+fn task_row(
+    row: &JobRow,
+    task: u32,
+    tried: Option<AttemptSummary>,
+    range: Option<&PendingTaskRange>,
+) -> JobRow {
+    let tried = tried.unwrap_or_default();
+    let one = JobRow {
+        task: Some(task),
+        start: tried.start,
+        attempts: tried.attempts,
+        status: tried.status,
+        reasons: Vec::new(),
+        finish: None,
+        ..row.clone()
+    };
+    match (tried.ending, range) {
+        (Some(state), _) => JobRow {
+            state,
+            finish: tried.finish,
+            ..one
+        },
+        (None, _) if tried.attempts > 0 && tried.finish.is_none() => JobRow {
+            state: "running".to_owned(),
+            ..one
+        },
+        (None, Some(range)) => JobRow {
+            state: range.state.clone(),
+            finish: Some(range.at).filter(|_| range.state != "held"),
+            reasons: range.reasons.clone(),
+            ..one
+        },
+        // A task of an array that is undecided, or was finished before its tasks were created.
+        (None, None) if ["dependent", "held", "cancelled", "rejected"].contains(&&*row.state) => {
+            JobRow {
+                finish: row.finish,
+                reasons: row.reasons.clone(),
+                ..one
+            }
+        }
+        (None, None) => JobRow {
+            state: "queued".to_owned(),
+            ..one
+        },
+    }
+}

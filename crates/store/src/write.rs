@@ -1,0 +1,425 @@
+//! Writes of the store: one transaction per step.
+
+use std::collections::BTreeMap;
+
+use rusqlite::{Transaction, TransactionBehavior, params};
+use serde::{Deserialize, Serialize};
+use tollgate_engine::LaunchScript;
+use tollgate_gate::{BookingKind, JobEnding};
+use tollgate_model::Instant;
+use tollgate_service::{
+    AdmissionState, Core, RejectReason, RowChange, ServiceCommand, Submission, SubmitOutcome,
+};
+
+use crate::attempts::AttemptUpdates;
+use crate::{FORMAT, Store, StoreError, arrays, sqlite};
+
+/// The program of a job: the part of a submission that decisions do not depend on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobProgram {
+    /// The program and its arguments; at least one word.
+    pub argv: Vec<String>,
+    /// The script that the first of `argv` names, if the submission contained its text. The stored
+    /// program has no text, because jobs share it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script: Option<LaunchScript>,
+    /// Environment variables: name and value.
+    pub env: Vec<(String, String)>,
+    /// Working directory; absolute.
+    pub dir: String,
+    /// Output file, relative to `dir`; None discards the output.
+    pub output: Option<String>,
+    /// Permission bits that new files of the job do not get.
+    pub umask: u32,
+    /// Maximum memory, in bytes.
+    pub memory: Option<u64>,
+}
+
+impl JobProgram {
+    /// Returns the stored size in bytes, without the overhead of JSON. A script counts in full for
+    /// each of the jobs that share it.
+    pub fn bytes(&self) -> u64 {
+        let words = self.argv.iter().chain([&self.dir]).chain(&self.output);
+        let variables = self.env.iter().flat_map(|(name, value)| [name, value]);
+        let lengths = words.chain(variables).map(|word| word.len() as u64);
+        let script = self.script.as_ref().and_then(LaunchScript::text);
+        lengths.sum::<u64>() + script.map_or(0, |text| text.len() as u64)
+    }
+}
+
+/// A step of the core with the data that the core does not know.
+#[derive(Clone, Debug)]
+pub struct CommandBatch<'a> {
+    /// Time of the step.
+    pub at: Instant,
+    /// The commands of the step.
+    pub commands: &'a [ServiceCommand],
+    /// The resulting changes.
+    pub changes: &'a [RowChange],
+    /// The programs of the jobs submitted in the step, by job number.
+    pub programs: &'a BTreeMap<u64, JobProgram>,
+}
+
+impl Store {
+    /// Writes a step atomically. The step is on disk when this function returns.
+    ///
+    /// # Errors
+    /// If the write failed; nothing of the step is stored then.
+    pub fn commit(&mut self, batch: &CommandBatch<'_>) -> Result<(), StoreError> {
+        let failed = sqlite(&self.path, "cannot be written");
+        let seq = self.batch + 1;
+        let commands =
+            postcard::to_stdvec(batch.commands).map_err(|error| StoreError::Damaged {
+                path: self.path.clone(),
+                what: format!("commands cannot be encoded: {error}"),
+            })?;
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(failed)?;
+        transaction
+            .prepare_cached(
+                "INSERT INTO batch (seq, at, commands, checksum) VALUES (?1, ?2, ?3, ?4)",
+            )
+            .and_then(|mut insert| {
+                let sum = crc32fast::hash(&commands);
+                insert.execute(params![seq, batch.at.as_micros(), commands, sum])
+            })
+            .map_err(failed)?;
+        let mut attempts = AttemptUpdates::default();
+        for change in batch.changes {
+            write(&transaction, &mut attempts, batch, change).map_err(failed)?;
+        }
+        attempts.write(&transaction).map_err(failed)?;
+        transaction.commit().map_err(failed)?;
+        self.batch = seq;
+        self.since_snapshot += 1;
+        Ok(())
+    }
+
+    /// Returns the number of batches that a recovery would have to replay.
+    pub fn since_snapshot(&self) -> u32 {
+        self.since_snapshot
+    }
+
+    /// Writes a snapshot of the state and deletes the batches that it replaces.
+    ///
+    /// # Errors
+    /// If the write failed; the previous snapshot stays valid then.
+    pub fn save(&mut self, core: &mut Core) -> Result<(), StoreError> {
+        let failed = sqlite(&self.path, "cannot be written");
+        let body = postcard::to_stdvec(&core.save()).map_err(|error| StoreError::Damaged {
+            path: self.path.clone(),
+            what: format!("the state cannot be encoded: {error}"),
+        })?;
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(failed)?;
+        transaction
+            .execute(
+                "INSERT INTO snapshot (id, seq, format, body, checksum)
+                 VALUES (0, ?1, ?2, ?3, ?4)
+                 ON CONFLICT DO UPDATE SET seq = excluded.seq, format = excluded.format,
+                     body = excluded.body, checksum = excluded.checksum",
+                params![self.batch, FORMAT, body, crc32fast::hash(&body)],
+            )
+            .map_err(failed)?;
+        transaction
+            .execute("DELETE FROM batch WHERE seq <= ?1", [self.batch])
+            .map_err(failed)?;
+        transaction.commit().map_err(failed)?;
+        self.since_snapshot = 0;
+        Ok(())
+    }
+}
+
+fn write(
+    to: &Transaction<'_>,
+    attempts: &mut AttemptUpdates,
+    batch: &CommandBatch<'_>,
+    change: &RowChange,
+) -> rusqlite::Result<()> {
+    let at = batch.at.as_micros();
+    match change {
+        RowChange::Submitted {
+            job,
+            submission,
+            answer,
+        } => {
+            // The array row comes first: it makes the triggers count the tasks instead of the job.
+            if let Some(plan) = &submission.options.array {
+                arrays::insert(to, *job, plan)?;
+            }
+            let program = batch.programs.get(job);
+            insert_job(to, *job, at, submission, answer, program)?;
+            insert_script(to, *job, program)
+        }
+        RowChange::Decided { job, answer } => decide(to, *job, at, answer),
+        RowChange::Deferred { job, held } => set_state(to, *job, deferred_state(*held)),
+        RowChange::DependencyFailed { job, by } => run(
+            to,
+            "UPDATE job SET state = 'cancelled', finish = ?2, reasons = ?3 WHERE id = ?1",
+            params![job, at, format!("after:{by}")],
+        ),
+        RowChange::TasksDropped {
+            job,
+            tasks,
+            reasons: refusals,
+        } => arrays::dropped(to, *job, at, tasks, refusals),
+        RowChange::HeldTasks { job, tasks } => arrays::held(to, *job, at, tasks),
+        RowChange::ArrayCounts { job, counts: tally } => arrays::tally(to, *job, at, tally),
+        RowChange::TaskEnded { attempt, ending } => {
+            attempts.set_ended(*attempt, *ending);
+            Ok(())
+        }
+        RowChange::Claimed { job } => run(
+            to,
+            "UPDATE job SET state = 'queued', program = ?2 WHERE id = ?1",
+            params![job, program_json(batch.programs.get(job))?],
+        )
+        .and_then(|()| insert_script(to, *job, batch.programs.get(job))),
+        RowChange::Expired { job } => run(
+            to,
+            "UPDATE job SET state = 'expired', finish = ?2 WHERE id = ?1",
+            params![job, at],
+        ),
+        RowChange::Accepted { job, price } => run(
+            to,
+            "UPDATE job SET decided = coalesce(decided, ?2), price = coalesce(price, ?3) WHERE id = ?1",
+            params![job, at, price.as_micros()],
+        ),
+        RowChange::Rejected { job, reason } => run(
+            to,
+            "UPDATE job SET state = 'rejected', decided = ?2, finish = ?2, reasons = ?3 WHERE id = ?1",
+            params![job, at, reason.key()],
+        ),
+        RowChange::Queued { job } => set_state(to, *job, "queued"),
+        RowChange::Held { job } => set_state(to, *job, "held"),
+        RowChange::Started { attempt, of_array } => {
+            attempts.set_ordered(*attempt, at);
+            match of_array {
+                true => Ok(()),
+                false => run(
+                    to,
+                    "UPDATE job SET state = 'running', attempts = ?2, start = coalesce(start, ?3)
+                     WHERE id = ?1",
+                    params![attempt.job, attempt.attempt, at],
+                ),
+            }
+        }
+        RowChange::AttemptProgressed {
+            attempt,
+            progress: fate,
+        } => {
+            attempts.set_progress(*attempt, fate);
+            Ok(())
+        }
+        RowChange::WorkerLost { attempt, worker } => {
+            attempts.set_worker_lost(*attempt, *worker);
+            Ok(())
+        }
+        RowChange::Booked {
+            attempt,
+            user,
+            entry,
+            amount,
+        } => run(
+            to,
+            "INSERT INTO ledger (job, task, attempt, kind, at, user, amount)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            params![
+                attempt.job,
+                attempt.task,
+                attempt.attempt,
+                entry_key(*entry),
+                at,
+                user,
+                amount.as_micros()
+            ],
+        ),
+        RowChange::JobEnded { job, ending } => run(
+            to,
+            "UPDATE job SET state = ?2, finish = ?3 WHERE id = ?1",
+            params![job, ending_key(*ending), at],
+        ),
+    }
+}
+
+pub(crate) fn run(
+    to: &Transaction<'_>,
+    sql: &str,
+    values: impl rusqlite::Params,
+) -> rusqlite::Result<()> {
+    to.prepare_cached(sql)?.execute(values).map(|_| ())
+}
+
+fn insert_job(
+    to: &Transaction<'_>,
+    job: u64,
+    at: i64,
+    submission: &Submission,
+    answer: &SubmitOutcome,
+    program: Option<&JobProgram>,
+) -> rusqlite::Result<()> {
+    let DecisionColumns {
+        state,
+        decided,
+        price,
+        reasons,
+        probability,
+    } = DecisionColumns::of(answer, at);
+    let program = program_json(program)?;
+    let state = match (answer.reserved_until, state) {
+        (Some(_), _) => "reserved",
+        (None, "dependent") => deferred_state(submission.options.held),
+        (None, state) => state,
+    };
+    let after = submission.options.dependencies.iter();
+    let after: Vec<String> = after.map(|earlier| earlier.job.to_string()).collect();
+    let after = Some(after.join(",")).filter(|after| !after.is_empty());
+    run(
+        to,
+        "INSERT INTO job (id, user, name, state, program, procs, submit, estimate, source, due,
+             budget, penalty, decided, price, reasons, probability, finish, after)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
+        params![
+            job,
+            submission.user,
+            submission.name,
+            state,
+            program,
+            submission.procs,
+            answer.spec.submit.as_micros(),
+            answer.spec.estimate.as_micros(),
+            answer.source.key(),
+            answer.spec.due().map(Instant::as_micros),
+            submission.budget.map(|budget| budget.as_micros()),
+            submission.penalty.as_f64(),
+            decided,
+            price,
+            reasons,
+            probability,
+            decided.filter(|_| state == "rejected"),
+            after,
+        ],
+    )
+}
+
+/// Updates a job whose decision was deferred.
+fn decide(to: &Transaction<'_>, job: u64, at: i64, answer: &SubmitOutcome) -> rusqlite::Result<()> {
+    let verdict = DecisionColumns::of(answer, at);
+    run(
+        to,
+        "UPDATE job SET state = ?2, decided = ?3, price = ?4, reasons = ?5, probability = ?6,
+             estimate = ?7, source = ?8, finish = ?9 WHERE id = ?1",
+        params![
+            job,
+            verdict.state,
+            verdict.decided,
+            verdict.price,
+            verdict.reasons,
+            verdict.probability,
+            answer.spec.estimate.as_micros(),
+            answer.source.key(),
+            verdict.decided.filter(|_| verdict.state == "rejected"),
+        ],
+    )
+}
+
+/// The decision about a job, as columns.
+struct DecisionColumns {
+    state: &'static str,
+    decided: Option<i64>,
+    price: Option<i64>,
+    reasons: Option<String>,
+    probability: Option<f64>,
+}
+
+impl DecisionColumns {
+    fn of(answer: &SubmitOutcome, at: i64) -> Self {
+        let (state, decided, price, reasons) = match &answer.admission {
+            AdmissionState::Accepted { price } => {
+                ("queued", Some(at), Some(price.as_micros()), None)
+            }
+            AdmissionState::Queued => ("queued", None, None, None),
+            AdmissionState::Deferred => ("dependent", None, None, None),
+            AdmissionState::Rejected(refusals) => {
+                ("rejected", Some(at), None, Some(keys(refusals)))
+            }
+        };
+        let probability = answer.prediction.and_then(|prospect| prospect.probability);
+        Self {
+            state,
+            decided,
+            price,
+            reasons,
+            probability: probability.map(|probability| probability.as_f64()),
+        }
+    }
+}
+
+fn deferred_state(held: bool) -> &'static str {
+    if held { "held" } else { "dependent" }
+}
+
+/// Stores the text of a job's script. A trigger deletes the text once no unfinished job needs it.
+fn insert_script(
+    to: &Transaction<'_>,
+    job: u64,
+    program: Option<&JobProgram>,
+) -> rusqlite::Result<()> {
+    let Some(script) = program.and_then(|program| program.script.as_ref()) else {
+        return Ok(());
+    };
+    let sha256 = script.sha256();
+    run(
+        to,
+        "UPDATE job SET script = ?2 WHERE id = ?1",
+        params![job, sha256],
+    )?;
+    run(
+        to,
+        "INSERT OR IGNORE INTO script (sha256, text)
+         SELECT ?2, ?3 WHERE ?3 IS NOT NULL AND EXISTS
+             (SELECT 1 FROM job WHERE id = ?1 AND finish IS NULL)",
+        params![job, sha256, script.text().map(AsRef::<str>::as_ref)],
+    )
+}
+
+fn program_json(program: Option<&JobProgram>) -> rusqlite::Result<String> {
+    let program = program.map(|program| JobProgram {
+        script: program.script.as_ref().map(LaunchScript::without_text),
+        ..program.clone()
+    });
+    serde_json::to_string(&program)
+        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
+}
+
+pub(crate) fn keys(refusals: &[RejectReason]) -> String {
+    let keys: Vec<&str> = refusals.iter().map(RejectReason::key).collect();
+    keys.join(",")
+}
+
+fn set_state(to: &Transaction<'_>, job: u64, state: &str) -> rusqlite::Result<()> {
+    run(
+        to,
+        "UPDATE job SET state = ?2 WHERE id = ?1",
+        params![job, state],
+    )
+}
+
+fn entry_key(entry: BookingKind) -> &'static str {
+    match entry {
+        BookingKind::Charge => "charge",
+        BookingKind::Penalty => "penalty",
+    }
+}
+
+pub(crate) fn ending_key(ending: JobEnding) -> &'static str {
+    match ending {
+        JobEnding::Finished => "finished",
+        JobEnding::Cancelled => "cancelled",
+        JobEnding::Lost => "lost",
+    }
+}

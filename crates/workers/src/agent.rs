@@ -1,0 +1,431 @@
+//! The worker's side of the protocol: messages received and sent, and the commands to its engine.
+//!
+//! [`WorkerAgent`] reads no clock and no socket. Its driver passes in messages and the time, sends
+//! the messages of [`WorkerAgent::drain_outgoing`], and calls [`WorkerAgent::tick`] when asked to.
+//! Times are spans since the boot of the host, as the engine reads them
+//! ([`tollgate_engine::BootTime`]).
+
+mod handle;
+mod pending;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::time::Duration;
+
+use pending::EngineCommand;
+use serde::{Deserialize, Serialize};
+use tollgate_engine::{
+    AttemptEvent, AttemptKey, AttemptReport, BootTime, Engine, EngineError, KillReason, LaunchUser,
+    Retryability,
+};
+use tollgate_model::Instant;
+
+use crate::engine_convert;
+use crate::lease::LeaseTimings;
+use crate::protocol::{SequenceCounter, VERSION, WorkerFrame, WorkerHello, WorkerMessage};
+
+/// Wait before an engine that failed to answer is asked again.
+const ENGINE_RETRY_DELAY: Duration = Duration::from_secs(1);
+/// Minimum wait for a turn.
+const MIN_IDLE: Duration = Duration::from_millis(5);
+/// Maximum number of reports in one message.
+const MAX_REPORTS_PER_FRAME: usize = 500;
+
+/// Opens the engine with the given lease timings.
+pub type EngineOpener<E> = Box<dyn FnMut(&LeaseTimings) -> Result<E, EngineError> + Send>;
+/// Maps an owner's name to the user that a job runs as, or to the reason for a rejection.
+pub type OwnerResolver = Box<dyn Fn(&str) -> Result<Option<LaunchUser>, String> + Send>;
+/// Writes the persistent state.
+pub type StateWriter = Box<dyn FnMut(&AgentPersistentState) -> io::Result<()> + Send>;
+
+/// Configuration of a worker agent.
+pub struct AgentConfig<E> {
+    /// The worker's unique identity.
+    pub identity: String,
+    /// The worker's display name.
+    pub name: String,
+    /// Name of the user that the worker runs as.
+    pub user: String,
+    /// Whether the worker runs jobs of every user.
+    pub all_users: bool,
+    /// Whether the worker runs jobs of root.
+    pub root_jobs: bool,
+    /// Opens the engine with these timings, under a lease that the worker renews.
+    pub open_engine: EngineOpener<E>,
+    /// Maps an owner's name to the user that the job runs as; None for the engine's own user.
+    pub resolve_owner: OwnerResolver,
+    /// Stores the worker's persistent state, which is on disk when this returns.
+    pub write_state: StateWriter,
+}
+
+/// The state of a worker that survives a restart.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentPersistentState {
+    /// The service that the worker belongs to.
+    pub service: Option<String>,
+    /// The worker's last incarnation; 0 if none.
+    #[serde(rename = "incarnation")]
+    pub incarnation: u32,
+}
+
+/// The reason for giving a connection up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DisconnectReason {
+    /// Connecting again may help.
+    Reconnect(String),
+    /// The service does not want this worker.
+    Refused(String),
+}
+
+/// The state machine on the worker's side.
+pub struct WorkerAgent<E> {
+    config: AgentConfig<E>,
+    state: AgentPersistentState,
+    lease: LeaseTimings,
+    engine: Option<E>,
+    stage: AgentStage,
+    sent: SequenceCounter,
+    received: SequenceCounter,
+    outgoing: Vec<WorkerFrame<WorkerMessage>>,
+    /// Unacknowledged reports, oldest first.
+    reports: BTreeMap<AttemptKey, Vec<AttemptReport>>,
+    /// Commands waiting for the engine.
+    pending: VecDeque<EngineCommand>,
+    /// When to ask an engine again that failed to answer.
+    retry: Option<Duration>,
+    /// Send time of the newest message that the service has acknowledged; the lease counts from
+    /// here.
+    lease_start: Duration,
+    /// Unanswered hellos and heartbeats, with their send times.
+    unanswered: VecDeque<(u64, Duration)>,
+    heartbeats: u64,
+    /// Send time of the last offer.
+    offered_at: Duration,
+    last_heartbeat: Duration,
+    last_contact: Duration,
+    departure: DeparturePhase,
+}
+
+/// The stage of a worker's departure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum DeparturePhase {
+    /// The worker stays.
+    Staying,
+    /// The worker was asked to leave, and ends its tasks.
+    Draining,
+    /// The worker has reported to the service that it runs nothing any more.
+    Announced,
+}
+
+/// The stage of the current connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AgentStage {
+    /// No connection.
+    Disconnected,
+    /// The worker has identified itself.
+    AwaitingWelcome,
+    /// The worker ends the tasks of an incarnation that is over.
+    EndingTasks,
+    /// The worker has offered its capacity for a new incarnation.
+    AwaitingRegistration,
+    /// The worker is registered and runs attempts.
+    Registered,
+}
+
+impl<E: Engine> WorkerAgent<E> {
+    /// Creates a worker that is not connected yet. Attempts of an earlier worker process stay
+    /// untouched until the service has answered whether its incarnation goes on; until then only
+    /// the runner knows how long they may go on.
+    pub fn new(kit: AgentConfig<E>, memory: AgentPersistentState) -> Self {
+        Self {
+            config: kit,
+            state: memory,
+            lease: LeaseTimings::default(),
+            engine: None,
+            stage: AgentStage::Disconnected,
+            sent: SequenceCounter::default(),
+            received: SequenceCounter::default(),
+            outgoing: Vec::new(),
+            reports: BTreeMap::new(),
+            pending: VecDeque::new(),
+            retry: None,
+            lease_start: Duration::ZERO,
+            unanswered: VecDeque::new(),
+            heartbeats: 0,
+            offered_at: Duration::ZERO,
+            last_heartbeat: Duration::ZERO,
+            last_contact: Duration::ZERO,
+            departure: DeparturePhase::Staying,
+        }
+    }
+
+    /// Starts the handshake on a new connection.
+    pub fn connected(&mut self, now: Duration) {
+        self.disconnected();
+        self.stage = AgentStage::AwaitingWelcome;
+        self.last_contact = now;
+        self.last_heartbeat = now;
+        self.unanswered.push_back((0, now));
+        let hello = WorkerHello {
+            version: VERSION,
+            identity: self.config.identity.clone(),
+            name: self.config.name.clone(),
+            user: self.config.user.clone(),
+            all_users: self.config.all_users,
+            root_jobs: self.config.root_jobs,
+            service: self.state.service.clone(),
+            incarnation: self.state.incarnation,
+        };
+        self.send(WorkerMessage::Hello(hello));
+    }
+
+    /// Resets the agent after a connection is lost. The service repeats the orders that were not
+    /// carried out.
+    pub fn disconnected(&mut self) {
+        self.stage = AgentStage::Disconnected;
+        self.sent = SequenceCounter::default();
+        self.received = SequenceCounter::default();
+        self.outgoing.clear();
+        self.pending.clear();
+        self.unanswered.clear();
+    }
+
+    /// Returns the messages to send, in this order.
+    pub fn drain_outgoing(&mut self) -> Vec<WorkerFrame<WorkerMessage>> {
+        std::mem::take(&mut self.outgoing)
+    }
+
+    /// Returns whether the worker is registered, with an incarnation that goes on.
+    pub fn is_registered(&self) -> bool {
+        self.stage == AgentStage::Registered
+    }
+
+    /// Returns the current lease timings.
+    pub fn lease_timings(&self) -> LeaseTimings {
+        self.lease
+    }
+
+    /// Asks the worker to leave for good: it ends its tasks and then announces its departure, so
+    /// that the service does not wait for it.
+    pub fn request_departure(&mut self) {
+        if self.departure == DeparturePhase::Staying {
+            self.departure = DeparturePhase::Draining;
+        }
+    }
+
+    /// Returns whether a worker that was asked to leave may exit: it runs nothing, and the service
+    /// has either confirmed the end of its incarnation or cannot be reached.
+    pub fn has_left(&mut self) -> bool {
+        let is_done = match self.departure {
+            DeparturePhase::Staying => false,
+            DeparturePhase::Draining => self.is_idle(),
+            DeparturePhase::Announced => true,
+        };
+        is_done && self.stage != AgentStage::Registered
+    }
+
+    /// Returns the engine, once it was opened.
+    pub fn engine(&mut self) -> Option<&mut E> {
+        self.engine.as_mut()
+    }
+
+    /// Returns the persistent state: the service and the last incarnation.
+    pub fn persistent_state(&self) -> &AgentPersistentState {
+        &self.state
+    }
+
+    /// Returns the longest wait until the next turn if nothing happens.
+    pub fn max_idle(&self, now: Duration) -> Duration {
+        let until = |at: Duration| at.saturating_sub(now);
+        let next = match self.stage {
+            AgentStage::Disconnected => ENGINE_RETRY_DELAY,
+            AgentStage::AwaitingWelcome => {
+                until(self.last_contact + self.lease.keepalive_timeout())
+            }
+            AgentStage::EndingTasks | AgentStage::AwaitingRegistration | AgentStage::Registered => {
+                until(self.last_heartbeat + self.lease.heartbeat_interval())
+            }
+        };
+        let retry = self.retry.map(until);
+        let clearing = (self.stage == AgentStage::EndingTasks).then_some(ENGINE_RETRY_DELAY);
+        let lease = self.engine.is_some() && !self.is_out_of_lease(now);
+        let lease = lease.then(|| until(self.lease_start + self.lease.lease()));
+        let waits = retry.into_iter().chain(clearing).chain(lease);
+        // Never zero: an action that is due and failed is due again in a moment.
+        waits.fold(next, Duration::min).max(MIN_IDLE)
+    }
+
+    /// Does what is due; `at` is the wall-clock time for reports.
+    ///
+    /// # Errors
+    /// If the connection is to be given up.
+    pub fn tick(&mut self, now: Duration, at: Instant) -> Result<(), DisconnectReason> {
+        if self.is_out_of_lease(now) || self.departure != DeparturePhase::Staying {
+            self.kill_all();
+        }
+        self.poll();
+        if self.stage == AgentStage::EndingTasks {
+            self.finish_previous_incarnation(now);
+        }
+        self.run_pending(now, at);
+        self.announce_departure();
+        if self.stage == AgentStage::Disconnected {
+            return Ok(());
+        }
+        if now.saturating_sub(self.last_contact) >= self.lease.keepalive_timeout() {
+            return Err(DisconnectReason::Reconnect(
+                "the service is silent".to_owned(),
+            ));
+        }
+        if now.saturating_sub(self.last_heartbeat) >= self.lease.heartbeat_interval()
+            && self.stage != AgentStage::AwaitingWelcome
+        {
+            self.heartbeats += 1;
+            self.last_heartbeat = now;
+            self.unanswered.push_back((self.heartbeats, now));
+            self.send(WorkerMessage::Beat(self.heartbeats));
+        }
+        Ok(())
+    }
+
+    /// Returns whether the lease is over: the service may assume that the running tasks have ended.
+    fn is_out_of_lease(&self, now: Duration) -> bool {
+        now.saturating_sub(self.lease_start) >= self.lease.lease()
+    }
+
+    fn send(&mut self, word: WorkerMessage) {
+        let epoch = match self.stage {
+            AgentStage::Disconnected
+            | AgentStage::AwaitingWelcome
+            | AgentStage::EndingTasks
+            | AgentStage::AwaitingRegistration => 0,
+            AgentStage::Registered => self.state.incarnation,
+        };
+        let seq = self.sent.next_number();
+        self.outgoing.push(WorkerFrame {
+            incarnation: epoch,
+            seq,
+            word,
+        });
+    }
+
+    /// Forwards the engine's new reports.
+    fn poll(&mut self) {
+        let Some(engine) = &mut self.engine else {
+            return;
+        };
+        // An engine that cannot be asked now keeps its reports for later.
+        let reports = engine.poll(Duration::ZERO).unwrap_or_default();
+        self.record_reports(reports);
+    }
+
+    fn record_reports(&mut self, reports: Vec<AttemptReport>) {
+        let mut new = Vec::new();
+        for report in reports {
+            let known = self.reports.entry(report.attempt).or_default();
+            if !known.contains(&report) {
+                known.push(report.clone());
+                new.push(report);
+            }
+        }
+        // A leaving worker reports everything at once: after partial reports the service would send
+        // more work.
+        if self.stage == AgentStage::Registered && self.departure == DeparturePhase::Staying {
+            self.send_reports(&new);
+        }
+    }
+
+    fn send_reports(&mut self, reports: &[AttemptReport]) {
+        for some in reports.chunks(MAX_REPORTS_PER_FRAME) {
+            self.send(WorkerMessage::Reports(some.to_vec()));
+        }
+    }
+
+    /// Extends the engine's lease to the runner's lease after the newest acknowledged message. If
+    /// the engine cannot be asked, the next answer of the service tries again.
+    fn renew_lease(&mut self) {
+        let until = BootTime::after_boot(self.lease_start + self.lease.runner_lease());
+        if let Some(engine) = &mut self.engine {
+            let _ = engine.renew_lease(until);
+        }
+    }
+
+    /// Sends the last messages of a leaving worker once nothing runs: the reports of tasks that
+    /// ended by themselves, and the departure. Tasks that were ended for the departure are lost
+    /// with the incarnation.
+    fn announce_departure(&mut self) {
+        let is_asked =
+            self.departure == DeparturePhase::Draining && self.stage == AgentStage::Registered;
+        if !is_asked || !self.is_idle() || !self.reports.values().all(|all| has_ended(all)) {
+            return;
+        }
+        let by_itself = |reports: &&Vec<AttemptReport>| !reports.iter().any(was_evicted);
+        let reports = self.reports.values().filter(by_itself);
+        let reports: Vec<AttemptReport> = reports.flatten().cloned().collect();
+        self.send_reports(&reports);
+        self.send(WorkerMessage::Leave);
+        self.departure = DeparturePhase::Announced;
+    }
+
+    fn is_idle(&mut self) -> bool {
+        self.running().is_ok_and(|running| running.is_empty())
+    }
+
+    /// Asks all running tasks to end. Tasks that were asked before are not asked in another way.
+    fn kill_all(&mut self) {
+        let is_harmless = |todo: &EngineCommand| matches!(todo, EngineCommand::Acknowledge(_));
+        self.pending.retain(is_harmless);
+        let running = self.running().unwrap_or_default();
+        if let Some(engine) = self.engine.as_mut().filter(|_| !running.is_empty()) {
+            // The next turn tries again if the engine cannot be asked.
+            let _ = engine.kill(&running, KillReason::Evicted);
+        }
+    }
+
+    fn running(&mut self) -> Result<Vec<AttemptKey>, EngineError> {
+        let Some(engine) = &mut self.engine else {
+            return Ok(Vec::new());
+        };
+        let running = engine.running()?;
+        Ok(running.into_iter().map(|running| running.attempt).collect())
+    }
+
+    /// Forgets an earlier incarnation once none of its tasks runs, and offers the capacity.
+    fn finish_previous_incarnation(&mut self, now: Duration) {
+        self.kill_all();
+        let ended = self.reports.values().flatten();
+        let ended = ended.filter(|report| engine_convert::is_end(report));
+        let ended: Vec<AttemptKey> = ended.map(|report| report.attempt).collect();
+        // A leaving worker has nothing to offer.
+        let is_clear = self.departure == DeparturePhase::Staying && self.is_idle();
+        let Some(engine) = self.engine.as_mut().filter(|_| is_clear) else {
+            return;
+        };
+        let forgotten = match ended.is_empty() {
+            true => Ok(()),
+            false => engine.acknowledge(&ended),
+        };
+        if let (Ok(()), Ok(capacity)) = (forgotten, engine.capacity()) {
+            self.reports.clear();
+            self.stage = AgentStage::AwaitingRegistration;
+            self.offered_at = now;
+            let running = Vec::new();
+            self.send(WorkerMessage::Offer { capacity, running });
+        }
+    }
+}
+
+/// Returns whether an attempt need not be started because its end is already reported.
+fn has_ended(reports: &[AttemptReport]) -> bool {
+    let ends = |report: &AttemptReport| !matches!(report.event, AttemptEvent::Started(_));
+    reports.iter().any(ends)
+}
+
+fn was_evicted(report: &AttemptReport) -> bool {
+    matches!(&report.event, AttemptEvent::Ended(ended) if ended.killed == Some(KillReason::Evicted))
+}
+
+/// Returns whether another try can help.
+fn is_retryable(error: &EngineError) -> bool {
+    error.retryability() != Retryability::Never
+}

@@ -1,0 +1,191 @@
+//! Handling of the service's messages.
+
+use std::time::Duration;
+
+use tollgate_engine::{AttemptKey, Engine, EngineError};
+
+use super::pending::EngineCommand;
+use super::{AgentStage, DeparturePhase, DisconnectReason, WorkerAgent, has_ended};
+use crate::lease::LeaseTimings;
+use crate::protocol::{SequenceCheck, ServerMessage, WorkerFrame, WorkerLaunch, WorkerMessage};
+
+impl<E: Engine> WorkerAgent<E> {
+    /// Handles a message of the service.
+    ///
+    /// # Errors
+    /// If the connection is to be given up.
+    pub fn on_frame(
+        &mut self,
+        frame: WorkerFrame<ServerMessage>,
+        now: Duration,
+    ) -> Result<(), DisconnectReason> {
+        if self.stage == AgentStage::Disconnected {
+            return Ok(());
+        }
+        match self.received.check(frame.seq) {
+            SequenceCheck::Next => {}
+            SequenceCheck::Duplicate => return Ok(()),
+            SequenceCheck::Gap => return Err(reconnect("a word of the service is missing")),
+        }
+        self.last_contact = now;
+        match (self.stage, frame.word) {
+            (_, ServerMessage::Beat(number)) => self.extend_lease(number),
+            (_, ServerMessage::Over) => {
+                return Err(reconnect("the service has given this worker up"));
+            }
+            (_, ServerMessage::Refused(why)) => return Err(DisconnectReason::Refused(why)),
+            (
+                AgentStage::AwaitingWelcome,
+                ServerMessage::Welcome {
+                    service,
+                    grace_ms,
+                    goes_on,
+                },
+            ) => {
+                let grace = Duration::from_millis(grace_ms);
+                return self.on_welcome(service, LeaseTimings { grace }, goes_on);
+            }
+            (AgentStage::AwaitingRegistration, ServerMessage::Taken) => {
+                return self.start_incarnation(frame.incarnation);
+            }
+            (AgentStage::Registered, word) => return self.on_command(frame.incarnation, word, now),
+            (_, _) => return Err(reconnect("the service says what makes no sense here")),
+        }
+        Ok(())
+    }
+
+    /// Records that the service has acknowledged the message with this number.
+    fn extend_lease(&mut self, number: u64) {
+        while let Some(&(said, at)) = self.unanswered.front() {
+            if said > number {
+                return;
+            }
+            self.unanswered.pop_front();
+            if said == number && self.stage == AgentStage::Registered && at > self.lease_start {
+                self.lease_start = at;
+                self.renew_lease();
+            }
+        }
+    }
+
+    fn on_welcome(
+        &mut self,
+        service: String,
+        terms: LeaseTimings,
+        goes_on: bool,
+    ) -> Result<(), DisconnectReason> {
+        if self.state.service.as_ref() != Some(&service) {
+            self.state.service = Some(service);
+            self.write_state()?;
+        }
+        self.lease = terms;
+        if self.engine.is_none() {
+            let engine = (self.config.open_engine)(&terms);
+            self.engine = Some(engine.map_err(|error| engine_failed(&error))?);
+        }
+        if !goes_on {
+            self.stage = AgentStage::EndingTasks;
+            return Ok(());
+        }
+        self.stage = AgentStage::Registered;
+        // The welcome acknowledges the hello.
+        self.extend_lease(0);
+        let running = self.running().map_err(|error| engine_failed(&error))?;
+        let capacity = self.engine.as_mut().map(Engine::capacity);
+        let Some(capacity) = capacity
+            .transpose()
+            .map_err(|error| engine_failed(&error))?
+        else {
+            return Err(reconnect("there is no engine"));
+        };
+        self.send(WorkerMessage::Offer { capacity, running });
+        if self.departure == DeparturePhase::Staying {
+            let reports: Vec<_> = self.reports.values().flatten().cloned().collect();
+            self.send_reports(&reports);
+        }
+        Ok(())
+    }
+
+    fn write_state(&mut self) -> Result<(), DisconnectReason> {
+        let kept = (self.config.write_state)(&self.state);
+        kept.map_err(|error| reconnect(&format!("what has to be remembered cannot be: {error}")))
+    }
+
+    /// Begins a new incarnation with nothing running, after the service took the offer. It is
+    /// stored before anything is started in it.
+    fn start_incarnation(&mut self, epoch: u32) -> Result<(), DisconnectReason> {
+        self.state.incarnation = epoch;
+        self.write_state()?;
+        self.stage = AgentStage::Registered;
+        // The service counts from when it took the offer. Earlier heartbeats were not about this
+        // incarnation.
+        self.lease_start = self.offered_at;
+        self.renew_lease();
+        self.unanswered.clear();
+        Ok(())
+    }
+
+    fn on_command(
+        &mut self,
+        epoch: u32,
+        word: ServerMessage,
+        now: Duration,
+    ) -> Result<(), DisconnectReason> {
+        if epoch != self.state.incarnation {
+            return Err(reconnect(
+                "the service addressed another incarnation of this worker",
+            ));
+        }
+        if self.is_out_of_lease(now) {
+            // The message may be old, and the service may have given this worker up since.
+            return Err(reconnect("the service was silent for too long"));
+        }
+        match word {
+            // An attempt that is not started ends with the incarnation.
+            ServerMessage::Start(_) if self.departure != DeparturePhase::Staying => {}
+            ServerMessage::Start(charges) => self.queue_launches(charges),
+            ServerMessage::SetShares(shares) => {
+                self.pending.push_back(EngineCommand::SetShares(shares))
+            }
+            ServerMessage::Kill(attempts, why) => {
+                self.pending.push_back(EngineCommand::Kill(attempts, why))
+            }
+            ServerMessage::Acknowledge(attempts) => self.drop_reports(attempts),
+            ServerMessage::Taken => {}
+            ServerMessage::Welcome { .. }
+            | ServerMessage::Refused(_)
+            | ServerMessage::Over
+            | ServerMessage::Beat(_) => {
+                return Err(reconnect("the service says what makes no sense here"));
+            }
+        }
+        Ok(())
+    }
+
+    fn queue_launches(&mut self, charges: Vec<WorkerLaunch>) {
+        let reports = &self.reports;
+        let is_new = |charge: &WorkerLaunch| {
+            let known = reports.get(&charge.launch.attempt);
+            !known.is_some_and(|reports| has_ended(reports))
+        };
+        let new: Vec<WorkerLaunch> = charges.into_iter().filter(is_new).collect();
+        if !new.is_empty() {
+            self.pending.push_back(EngineCommand::Start(new));
+        }
+    }
+
+    fn drop_reports(&mut self, attempts: Vec<AttemptKey>) {
+        for attempt in &attempts {
+            self.reports.remove(attempt);
+        }
+        self.pending.push_back(EngineCommand::Acknowledge(attempts));
+    }
+}
+
+fn reconnect(why: &str) -> DisconnectReason {
+    DisconnectReason::Reconnect(why.to_owned())
+}
+
+fn engine_failed(error: &EngineError) -> DisconnectReason {
+    DisconnectReason::Reconnect(error.to_string())
+}

@@ -1,0 +1,110 @@
+//! Commands to the engine, in the order of the service's messages.
+
+use std::time::Duration;
+
+use tollgate_engine::{AttemptKey, Engine, EngineError, KillReason, LaunchSpec};
+use tollgate_model::Instant;
+
+use super::{ENGINE_RETRY_DELAY, WorkerAgent, is_retryable};
+use crate::engine_convert;
+use crate::protocol::WorkerLaunch;
+
+/// A command to the engine.
+#[derive(Clone, Debug)]
+pub(super) enum EngineCommand {
+    Start(Vec<WorkerLaunch>),
+    SetShares(Vec<(AttemptKey, f64)>),
+    Kill(Vec<AttemptKey>, KillReason),
+    Acknowledge(Vec<AttemptKey>),
+}
+
+impl<E: Engine> WorkerAgent<E> {
+    /// Carries out the commands until the engine cannot be asked. A failed command is tried again
+    /// later.
+    pub(super) fn run_pending(&mut self, now: Duration, at: Instant) {
+        if self.retry.is_some_and(|retry| now < retry) {
+            return;
+        }
+        self.retry = None;
+        while let Some(todo) = self.pending.pop_front() {
+            let again = todo.clone();
+            if let Err(error) = self.run_command(todo, at)
+                && is_retryable(&error)
+            {
+                self.pending.push_front(again);
+                self.retry = Some(now + ENGINE_RETRY_DELAY);
+                return;
+            }
+        }
+    }
+
+    fn run_command(&mut self, todo: EngineCommand, at: Instant) -> Result<(), EngineError> {
+        match todo {
+            EngineCommand::Start(charges) => self.start(charges, at),
+            EngineCommand::SetShares(shares) => {
+                self.try_engine(|engine| engine.set_shares(&shares))
+            }
+            EngineCommand::Kill(attempts, why) => {
+                self.try_engine(|engine| engine.kill(&attempts, why))
+            }
+            EngineCommand::Acknowledge(attempts) => {
+                self.try_engine(|engine| engine.acknowledge(&attempts))
+            }
+        }
+    }
+
+    fn try_engine(
+        &mut self,
+        ask: impl FnOnce(&mut E) -> Result<(), EngineError>,
+    ) -> Result<(), EngineError> {
+        self.engine.as_mut().map_or(Ok(()), ask)
+    }
+
+    /// Starts attempts. An attempt that no engine could start has ended without having run.
+    fn start(&mut self, charges: Vec<WorkerLaunch>, at: Instant) -> Result<(), EngineError> {
+        let mut launches = Vec::new();
+        let mut unfit = Vec::new();
+        for charge in charges {
+            let attempt = charge.launch.attempt;
+            match self.launch(charge) {
+                Ok(launch) => launches.push(launch),
+                Err((step, why)) => {
+                    unfit.push(engine_convert::not_started_report(attempt, step, why, at))
+                }
+            }
+        }
+        let started = match launches.is_empty() {
+            true => Ok(()),
+            false => self.try_engine(|engine| engine.start(&launches)),
+        };
+        match started {
+            Err(error) if is_retryable(&error) => return Err(error),
+            // One of the launches is at fault, and none was started.
+            Err(_) => {
+                for launch in launches {
+                    match self.try_engine(|engine| engine.start(std::slice::from_ref(&launch))) {
+                        Ok(()) => {}
+                        Err(error) if is_retryable(&error) => return Err(error),
+                        Err(error) => {
+                            let (attempt, why) = (launch.attempt, error.to_string());
+                            unfit.push(engine_convert::not_started_report(
+                                attempt, "launch", why, at,
+                            ));
+                        }
+                    }
+                }
+            }
+            Ok(()) => {}
+        }
+        self.record_reports(unfit);
+        Ok(())
+    }
+
+    /// Returns the launch specification with a user of this host.
+    fn launch(&self, charge: WorkerLaunch) -> Result<LaunchSpec, (&'static str, String)> {
+        let user = (self.config.resolve_owner)(&charge.owner).map_err(|why| ("user", why))?;
+        let mut launch = charge.launch;
+        launch.user = user;
+        Ok(launch)
+    }
+}

@@ -1,0 +1,160 @@
+//! One worker, as the service knows it, and one connection.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::time::Duration;
+
+use tollgate_engine::{AttemptKey, EngineCapacity};
+use tollgate_gate::WorkerId;
+use tollgate_model::NodeRange;
+
+use crate::protocol::{SequenceCounter, ServerMessage, WorkerFrame};
+
+/// The service's end of a connection. Frames reach the worker in order, or not at all.
+pub trait FrameSink: Send {
+    /// Sends a frame; false if the connection takes no more. Must not block.
+    fn send(&mut self, frame: WorkerFrame<ServerMessage>) -> bool;
+}
+
+/// An event on a worker's connection.
+#[derive(Debug)]
+pub struct ConnectionEvent {
+    /// Number of the connection, unique as long as this service runs.
+    pub connection: u64,
+    /// The event itself.
+    pub kind: ConnectionEventKind,
+}
+
+/// The kind of a connection event.
+pub enum ConnectionEventKind {
+    /// The connection was opened.
+    Opened(Box<dyn FrameSink>),
+    /// The worker sent a frame.
+    Received(WorkerFrame<crate::protocol::WorkerMessage>),
+    /// The connection was closed.
+    Closed,
+}
+
+impl fmt::Debug for ConnectionEventKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Opened(_) => f.write_str("Opened"),
+            Self::Received(frame) => f.debug_tuple("Said").field(frame).finish(),
+            Self::Closed => f.write_str("Closed"),
+        }
+    }
+}
+
+/// The service's record of a worker.
+pub(crate) struct WorkerEntry {
+    /// The worker's incarnation, if the gate counts on it.
+    pub(crate) incarnation: Option<LiveIncarnation>,
+    /// The connection that serves this incarnation.
+    pub(crate) connection: Option<u64>,
+    /// When the worker last confirmed this incarnation, by the pool's clock.
+    pub(crate) last_contact: Duration,
+    /// The capacity that the worker offered.
+    pub(crate) capacity: Option<EngineCapacity>,
+    /// The connection on which the worker has offered a new incarnation.
+    pub(crate) offer: Option<u64>,
+    /// Whether the worker has reported that it runs nothing any more and leaves.
+    pub(crate) has_left: bool,
+    /// Whether the worker has reported its running attempts since the service was started. Until
+    /// then it may run attempts that the service does not remember.
+    pub(crate) has_reported_running: bool,
+    /// The reported running attempts, as long as the controller has not read them.
+    pub(crate) reported_running: Option<BTreeSet<AttemptKey>>,
+}
+
+/// An incarnation of a worker that goes on.
+#[derive(Clone, Copy)]
+pub(crate) struct LiveIncarnation {
+    pub(crate) number: u32,
+    pub(crate) nodes: NodeRange,
+}
+
+impl WorkerEntry {
+    pub(crate) fn new(now: Duration) -> Self {
+        Self {
+            incarnation: None,
+            connection: None,
+            last_contact: now,
+            capacity: None,
+            offer: None,
+            has_left: false,
+            has_reported_running: false,
+            reported_running: None,
+        }
+    }
+
+    pub(crate) fn incarnation_number(&self) -> u32 {
+        self.incarnation.map_or(0, |life| life.number)
+    }
+}
+
+/// A worker's connection.
+pub(crate) struct WorkerConnection {
+    pub(crate) sink: Box<dyn FrameSink>,
+    pub(crate) received: SequenceCounter,
+    pub(crate) sent: SequenceCounter,
+    pub(crate) stage: HandshakeStage,
+}
+
+/// The stage of a connection's handshake.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HandshakeStage {
+    /// The worker has not identified itself.
+    New,
+    /// The worker is identified, and the service has decided whether its incarnation goes on.
+    Identified(WorkerId, bool),
+    /// The worker has offered its capacity.
+    Offered(WorkerId),
+}
+
+impl WorkerConnection {
+    pub(crate) fn send(&mut self, epoch: u32, word: ServerMessage) -> bool {
+        let seq = self.sent.next_number();
+        self.sink.send(WorkerFrame {
+            incarnation: epoch,
+            seq,
+            word,
+        })
+    }
+}
+
+/// A worker, as the API shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkerInfo {
+    /// The worker's name.
+    pub name: String,
+    /// Number of the current or last incarnation.
+    pub incarnation: u32,
+    /// Whether the worker is connected.
+    pub state: WorkerState,
+    /// The worker's nodes.
+    pub nodes: NodeRange,
+    /// The worker's capacity; None before its first connection since the service was started.
+    pub capacity: Option<EngineCapacity>,
+}
+
+/// The state of a worker that the log records on each change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkerSnapshot {
+    /// Whether the worker is connected.
+    pub state: WorkerState,
+    /// Number of the current or last incarnation.
+    pub incarnation: u32,
+    /// The number of nodes that the worker offers, or offered.
+    pub nodes: u32,
+}
+
+/// Whether a worker is connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WorkerState {
+    /// The worker is connected.
+    Connected,
+    /// The worker is disconnected; its jobs go on within the grace period.
+    Disconnected,
+    /// The worker was given up.
+    Lost,
+}

@@ -1,0 +1,45 @@
+//! Workers on other hosts: processes that offer their cores to the service and run the attempts it
+//! sends them. Both ends of the protocol are here, without a network: frames in, frames out.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`protocol`] | the messages between a worker and the service |
+//! | [`lease`] | the lease and the timeouts |
+//! | [`pool`] | [`WorkerPool`]: this host's engine and all workers, as the controller sees them |
+//! | `placement` | placing attempts on workers, and starts that have to wait |
+//! | `session` | the service's answers to a worker |
+//! | `lifecycle` | begin and end of a worker's incarnations |
+//! | [`entry`] | one worker, as the service knows it |
+//! | `registry` | the file of all workers that ever registered |
+//! | [`agent`] | [`WorkerAgent`]: the worker's side, free of I/O except through its engine |
+//! | `engine_convert` | the engine's types as those of the service, and back |
+//!
+//! The worker opens the connection. On each connection the two sides first agree whether the
+//! worker's last *incarnation* goes on, and then bring each other up to date: the worker reports
+//! its running and ended attempts, and the service sends the attempts to run. So a message that is
+//! lost with a connection needs no separate repetition, and a repeated message does no harm.
+//!
+//! Incarnations are numbered with a growing epoch. An incarnation ends when the service has
+//! received nothing from the worker for the grace period; its jobs are then requeued, or lost. By
+//! then the worker has ended its tasks ([`lease`] says why), and it begins a new incarnation with
+//! nothing running.
+
+pub mod agent;
+pub mod engine_convert;
+pub mod entry;
+pub mod lease;
+mod lifecycle;
+mod placement;
+pub mod pool;
+pub mod protocol;
+mod registry;
+mod session;
+
+pub use agent::{AgentConfig, AgentPersistentState, DisconnectReason, WorkerAgent};
+pub use entry::{
+    ConnectionEvent, ConnectionEventKind, FrameSink, WorkerInfo, WorkerSnapshot, WorkerState,
+};
+pub use lease::LeaseTimings;
+pub use pool::{
+    JobOwners, LaunchRequest, MonotonicClock, UserNameLookup, WorkerPool, WorkerPoolConfig,
+};

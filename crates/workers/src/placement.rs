@@ -1,0 +1,150 @@
+//! Starts of attempts on the right workers, and starts that have to wait.
+
+use std::collections::BTreeMap;
+
+use tollgate_engine::{AttemptKey, AttemptReport, Engine, EngineError, LaunchSpec};
+use tollgate_gate::WorkerId;
+use tollgate_model::Instant;
+use tollgate_service::LOCAL_WORKER;
+
+use crate::engine_convert;
+use crate::pool::{LaunchRequest, WorkerPool};
+use crate::protocol::{ServerMessage, WorkerLaunch};
+
+/// Maximum number of attempts in one message: each may carry a script.
+const MAX_LAUNCHES_PER_FRAME: usize = 16;
+
+impl<E: Engine> WorkerPool<E> {
+    /// Starts attempts. Attempts for a disconnected worker are sent when it connects again. An
+    /// attempt waits until an earlier attempt of the same task has ended.
+    pub fn start(&mut self, duties: Vec<LaunchRequest>, now: Instant) -> Result<(), EngineError> {
+        let mut here = Vec::new();
+        let mut away: BTreeMap<WorkerId, Vec<WorkerLaunch>> = BTreeMap::new();
+        for duty in duties {
+            if self.predecessor_may_run(duty.launch.attempt) {
+                self.delay(duty);
+                continue;
+            }
+            let (worker, nodes) = self.locate(&duty.launch.nodes);
+            if nodes.is_empty() {
+                // The nodes have gone since, and the attempt with them.
+                continue;
+            }
+            self.assign(duty.launch.attempt, worker);
+            if let Some(seat) = self.locations.get_mut(&duty.launch.attempt) {
+                seat.is_unconfirmed = false;
+            }
+            let launch = LaunchSpec {
+                nodes,
+                ..duty.launch
+            };
+            match worker {
+                LOCAL_WORKER => here.push(launch),
+                _ => match self.worker_launch(duty.owner, launch) {
+                    Ok(charge) => away.entry(worker).or_default().push(charge),
+                    Err(unfit) => self.inbox.push(unfit.into_report(now)),
+                },
+            }
+        }
+        for (worker, charges) in away {
+            for charges in charges.chunks(MAX_LAUNCHES_PER_FRAME) {
+                self.send(worker, ServerMessage::Start(charges.to_vec()));
+            }
+        }
+        match here.is_empty() {
+            true => Ok(()),
+            false => self.local.start(&here),
+        }
+    }
+
+    /// Starts the attempts that waited for an attempt that has ended.
+    pub fn start_delayed(&mut self, now: Instant) -> Result<(), EngineError> {
+        let held = std::mem::take(&mut self.delayed);
+        let ready = |duty: &LaunchRequest| !self.predecessor_may_run(duty.launch.attempt);
+        let (ready, held): (Vec<_>, Vec<_>) = held.into_iter().partition(ready);
+        self.delayed = held;
+        if ready.is_empty() {
+            return Ok(());
+        }
+        let started = self.start(ready.clone(), now);
+        if started.is_err() {
+            // Engines accept an attempt twice.
+            self.delayed.extend(ready);
+        }
+        started
+    }
+
+    /// Ends attempts that wait for their start, without starting them.
+    pub fn cancel_delayed(&mut self, attempts: &[AttemptKey], now: Instant) {
+        let is_meant = |duty: &mut LaunchRequest| attempts.contains(&duty.launch.attempt);
+        let killed: Vec<LaunchRequest> = self.delayed.extract_if(.., is_meant).collect();
+        let ended = killed.into_iter().map(|duty| LaunchError {
+            attempt: duty.launch.attempt,
+            step: "start",
+            reason: "it was killed before it started".to_owned(),
+        });
+        self.inbox.extend(ended.map(|unfit| unfit.into_report(now)));
+    }
+
+    fn delay(&mut self, duty: LaunchRequest) {
+        let attempt = duty.launch.attempt;
+        let is_known = |other: &LaunchRequest| other.launch.attempt == attempt;
+        if !self.delayed.iter().any(is_known) {
+            self.delayed.push(duty);
+        }
+    }
+
+    /// Returns whether an earlier attempt of the same task may still be running.
+    fn predecessor_may_run(&self, attempt: AttemptKey) -> bool {
+        let mut lives = self
+            .workers
+            .values()
+            .filter(|post| post.incarnation.is_some());
+        if attempt.attempt > 1 && lives.any(|post| !post.has_reported_running) {
+            return true;
+        }
+        let first = AttemptKey {
+            attempt: 0,
+            ..attempt
+        };
+        let earlier = self.locations.range(first..attempt);
+        earlier.into_iter().any(|(_, seat)| !seat.ended)
+    }
+
+    fn worker_launch(&self, owner: u32, launch: LaunchSpec) -> Result<WorkerLaunch, LaunchError> {
+        let attempt = launch.attempt;
+        let unfit = |step, reason| LaunchError {
+            attempt,
+            step,
+            reason,
+        };
+        let house = self.house.as_ref();
+        let Some(house) = house else {
+            return Err(unfit(
+                "node",
+                "the service takes no workers any more".to_owned(),
+            ));
+        };
+        let owner = (house.name_of)(owner).map_err(|error| unfit("user", error))?;
+        Ok(WorkerLaunch {
+            launch: LaunchSpec {
+                user: None,
+                ..launch
+            },
+            owner,
+        })
+    }
+}
+
+/// An attempt that cannot be sent.
+struct LaunchError {
+    attempt: AttemptKey,
+    step: &'static str,
+    reason: String,
+}
+
+impl LaunchError {
+    fn into_report(self, at: Instant) -> AttemptReport {
+        engine_convert::not_started_report(self.attempt, self.step, self.reason, at)
+    }
+}

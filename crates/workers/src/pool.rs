@@ -1,0 +1,275 @@
+//! This host's engine and all workers, combined for the controller like one engine.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tollgate_engine::{
+    AttemptKey, AttemptReport, Engine, EngineCapacity, EngineError, KillReason, LaunchSpec,
+    WakeCallback,
+};
+use tollgate_gate::WorkerId;
+use tollgate_model::{Instant, NodeId, NodeRange};
+use tollgate_service::LOCAL_WORKER;
+
+use crate::engine_convert;
+use crate::entry::{WorkerConnection, WorkerEntry};
+use crate::lease::LeaseTimings;
+use crate::protocol::ServerMessage;
+use crate::registry::WorkerRegistry;
+use crate::session::lost_if_evicted;
+
+/// A clock that returns the time since a fixed moment. It never goes back, whatever happens to the
+/// wall clock.
+pub type MonotonicClock = Box<dyn FnMut() -> Duration + Send>;
+
+/// Looks up the name of a user of this host. Other hosts know users by name, because user ids may
+/// differ between hosts. The error says in words why there is none.
+pub type UserNameLookup = fn(u32) -> Result<String, String>;
+
+/// Configuration of a service that accepts workers.
+pub struct WorkerPoolConfig {
+    /// The service's unique identity.
+    pub service: String,
+    /// The users whose jobs run here.
+    pub owners: JobOwners,
+    /// The lease timings.
+    pub lease: LeaseTimings,
+    /// Path of the worker registry.
+    pub registry: PathBuf,
+    /// Looks up the name of a user.
+    pub name_of: UserNameLookup,
+}
+
+/// The users whose jobs a service runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum JobOwners {
+    /// The service's own user, by name.
+    Own(String),
+    /// Every user.
+    All,
+}
+
+/// The engine of this host, and the workers on other hosts.
+///
+/// An attempt runs on the worker that holds most of its nodes. Its nodes on other workers are only
+/// reserved, as for a batch job that is started on the first of its hosts.
+pub struct WorkerPool<E> {
+    pub(crate) local: E,
+    pub(crate) local_nodes: NodeRange,
+    pub(crate) house: Option<WorkerPoolConfig>,
+    pub(crate) registry: WorkerRegistry,
+    pub(crate) workers: BTreeMap<WorkerId, WorkerEntry>,
+    pub(crate) connections: BTreeMap<u64, WorkerConnection>,
+    /// The locations of attempts whose ends are not yet durable.
+    pub(crate) locations: BTreeMap<AttemptKey, AttemptLocation>,
+    /// Attempts whose predecessor may still run.
+    pub(crate) delayed: Vec<LaunchRequest>,
+    /// Reports that the controller has not yet taken.
+    pub(crate) inbox: Vec<AttemptReport>,
+    pub(crate) ticks: MonotonicClock,
+}
+
+/// An attempt to start, on nodes as the gate numbers them.
+#[derive(Clone, Debug)]
+pub struct LaunchRequest {
+    /// The job's owner: a user id of this host.
+    pub owner: u32,
+    /// The launch specification.
+    pub launch: LaunchSpec,
+}
+
+/// The location of an attempt.
+pub(crate) struct AttemptLocation {
+    pub(crate) worker: WorkerId,
+    /// Whether the attempt has ended.
+    pub(crate) ended: bool,
+    /// Whether the worker's list of running attempts lacked this attempt. Either it has ended, with
+    /// a report to follow, or the start message was lost.
+    pub(crate) is_unconfirmed: bool,
+}
+
+impl<E: Engine> WorkerPool<E> {
+    /// Creates a pool of this host alone.
+    pub fn new(local: E) -> Self {
+        let began = std::time::Instant::now();
+        Self {
+            local,
+            local_nodes: NodeRange { first: 0, len: 0 },
+            house: None,
+            registry: WorkerRegistry::default(),
+            workers: BTreeMap::new(),
+            connections: BTreeMap::new(),
+            locations: BTreeMap::new(),
+            delayed: Vec::new(),
+            inbox: Vec::new(),
+            ticks: Box::new(move || began.elapsed()),
+        }
+    }
+
+    /// Accepts workers from now on.
+    ///
+    /// # Errors
+    /// If the registry of workers cannot be read.
+    pub fn accept_workers(
+        &mut self,
+        house: WorkerPoolConfig,
+        ticks: MonotonicClock,
+    ) -> std::io::Result<()> {
+        self.registry = WorkerRegistry::read(&house.registry)?;
+        self.house = Some(house);
+        self.ticks = ticks;
+        Ok(())
+    }
+
+    /// Returns this host's capacity.
+    pub fn capacity(&mut self) -> Result<EngineCapacity, EngineError> {
+        self.local.capacity()
+    }
+
+    /// Calls `wake` whenever a report of this host's engine may have arrived.
+    pub fn on_report(&mut self, wake: WakeCallback) {
+        self.local.on_report(wake);
+    }
+
+    /// Returns the attempts that run on this host.
+    pub fn running_locally(&mut self) -> Result<BTreeSet<AttemptKey>, EngineError> {
+        let running = self.local.running()?;
+        Ok(running.into_iter().map(|running| running.attempt).collect())
+    }
+
+    /// Returns the worker that an attempt on these nodes runs on, and its nodes there in the
+    /// worker's own numbering.
+    pub fn locate(&self, nodes: &[NodeId]) -> (WorkerId, Vec<NodeId>) {
+        let lives = self.workers.iter();
+        let lives = lives.filter_map(|(&worker, post)| Some((worker, post.incarnation?.nodes)));
+        let homes = std::iter::once((LOCAL_WORKER, self.local_nodes)).chain(lives);
+        let parts = homes.map(|(worker, range)| {
+            let part = nodes.iter().filter_map(|node| local_node(range, *node));
+            (worker, part.collect::<Vec<NodeId>>())
+        });
+        let most = parts.reduce(|most, next| match next.1.len() > most.1.len() {
+            true => next,
+            false => most,
+        });
+        most.unwrap_or((LOCAL_WORKER, Vec::new()))
+    }
+
+    /// Records that an attempt may be running on this worker.
+    pub fn assign(&mut self, attempt: AttemptKey, worker: WorkerId) {
+        self.locations.entry(attempt).or_insert(AttemptLocation {
+            worker,
+            ended: false,
+            is_unconfirmed: false,
+        });
+    }
+
+    /// Sets the shares of running attempts.
+    ///
+    /// # Errors
+    /// If this host's engine fails.
+    pub fn set_shares(&mut self, shares: &[(AttemptKey, f64)]) -> Result<(), EngineError> {
+        let parted = self.partition_by_worker(shares, |share| share.0);
+        for (worker, shares) in parted {
+            match worker {
+                LOCAL_WORKER => self.local.set_shares(&shares)?,
+                _ => self.send(worker, ServerMessage::SetShares(shares)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Kills attempts, wherever they run, or cancels their delayed starts.
+    ///
+    /// # Errors
+    /// If this host's engine fails.
+    pub fn kill(
+        &mut self,
+        attempts: &[AttemptKey],
+        why: KillReason,
+        now: Instant,
+    ) -> Result<(), EngineError> {
+        self.cancel_delayed(attempts, now);
+        for (worker, attempts) in self.partition_by_worker(attempts, |attempt| *attempt) {
+            match worker {
+                LOCAL_WORKER => self.local.kill(&attempts, why)?,
+                _ => self.send(worker, ServerMessage::Kill(attempts, why)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Acknowledges these attempts, whose ends are durable.
+    pub fn acknowledge(&mut self, attempts: &[AttemptKey]) -> Result<(), EngineError> {
+        let parted = self.partition_by_worker(attempts, |attempt| *attempt);
+        for attempt in attempts {
+            self.locations.remove(attempt);
+        }
+        for (worker, attempts) in parted {
+            match worker {
+                LOCAL_WORKER => self.local.acknowledge(&attempts)?,
+                _ => self.send(worker, ServerMessage::Acknowledge(attempts)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the reports since the last call and the first error, and starts the attempts that
+    /// waited for these reports.
+    pub fn poll(&mut self, now: Instant) -> (Vec<AttemptReport>, Option<EngineError>) {
+        let mut reports = std::mem::take(&mut self.inbox);
+        let here = self.local.poll(Duration::ZERO);
+        let here = here.map(|here| here.into_iter().map(lost_if_evicted));
+        let failed = here.map(|here| reports.extend(here)).err();
+        for report in reports
+            .iter()
+            .filter(|report| engine_convert::is_end(report))
+        {
+            if let Some(seat) = self.locations.get_mut(&report.attempt) {
+                seat.ended = true;
+            }
+            // The attempt was sent again before this report was known.
+            self.delayed
+                .retain(|duty| duty.launch.attempt != report.attempt);
+        }
+        let failed = failed.or(self.start_delayed(now).err());
+        (reports, failed)
+    }
+
+    /// Sends a message to a connected worker. A disconnected worker is brought up to date when it
+    /// connects.
+    pub fn send(&mut self, worker: WorkerId, word: ServerMessage) {
+        let Some(post) = self.workers.get(&worker) else {
+            return;
+        };
+        let (epoch, line) = (post.incarnation_number(), post.connection);
+        let Some(line) = line else {
+            return;
+        };
+        let connection = self.connections.get_mut(&line);
+        if connection.is_none_or(|connection| !connection.send(epoch, word)) {
+            self.disconnect(line);
+        }
+    }
+
+    /// Splits `things` by the location of their attempts; unknown attempts belong to this host.
+    fn partition_by_worker<T: Clone>(
+        &self,
+        things: &[T],
+        attempt: impl Fn(&T) -> AttemptKey,
+    ) -> BTreeMap<WorkerId, Vec<T>> {
+        let mut parted: BTreeMap<WorkerId, Vec<T>> = BTreeMap::new();
+        for thing in things {
+            let seat = self.locations.get(&attempt(thing));
+            let worker = seat.map_or(LOCAL_WORKER, |seat| seat.worker);
+            parted.entry(worker).or_default().push(thing.clone());
+        }
+        parted
+    }
+}
+
+/// Returns the number of a node within its worker's range.
+fn local_node(range: NodeRange, node: NodeId) -> Option<NodeId> {
+    let number = node.0.checked_sub(range.first)?;
+    (number < range.len).then_some(NodeId(number))
+}

@@ -1,0 +1,294 @@
+//! The server side of a worker's session: handshake, heartbeats and reports.
+
+use std::collections::BTreeSet;
+
+use tollgate_engine::{
+    AttemptEvent, AttemptKey, AttemptReport, Engine, EngineCapacity, KillReason,
+};
+use tollgate_gate::WorkerId;
+
+use crate::engine_convert;
+use crate::entry::{
+    ConnectionEvent, ConnectionEventKind, HandshakeStage, WorkerConnection, WorkerEntry,
+};
+use crate::pool::{JobOwners, WorkerPool};
+use crate::protocol::{
+    SequenceCheck, SequenceCounter, ServerMessage, VERSION, WorkerFrame, WorkerHello, WorkerMessage,
+};
+
+/// Maximum length of a worker's name, in bytes.
+const MAX_NAME_LEN: usize = 64;
+/// Name of the user whose jobs run only on workers that allow them explicitly.
+const ROOT: &str = "root";
+/// Maximum number of nodes of one worker. A larger offer is a mistake or an attack.
+const MAX_NODES: u32 = 4096;
+
+impl<E: Engine> WorkerPool<E> {
+    /// Handles an event of a connection. Returns false if the connection is to be closed.
+    pub fn on_connection_event(&mut self, heard: ConnectionEvent) -> bool {
+        match heard.kind {
+            ConnectionEventKind::Opened(line) => {
+                let connection = WorkerConnection {
+                    sink: line,
+                    received: SequenceCounter::default(),
+                    sent: SequenceCounter::default(),
+                    stage: HandshakeStage::New,
+                };
+                self.connections.insert(heard.connection, connection);
+            }
+            ConnectionEventKind::Received(frame) => self.on_frame(heard.connection, frame),
+            ConnectionEventKind::Closed => self.disconnect(heard.connection),
+        }
+        self.connections.contains_key(&heard.connection)
+    }
+
+    /// Closes a connection.
+    pub fn disconnect(&mut self, line: u64) {
+        self.connections.remove(&line);
+        for post in self.workers.values_mut() {
+            post.connection = post.connection.filter(|&other| other != line);
+            post.offer = post.offer.filter(|&other| other != line);
+        }
+    }
+
+    fn on_frame(&mut self, line: u64, frame: WorkerFrame<WorkerMessage>) {
+        let Some(connection) = self.connections.get_mut(&line) else {
+            return;
+        };
+        match connection.received.check(frame.seq) {
+            SequenceCheck::Next => {}
+            SequenceCheck::Duplicate => return,
+            SequenceCheck::Gap => return self.disconnect(line),
+        }
+        let stage = connection.stage;
+        match (stage, frame.word) {
+            (HandshakeStage::New, WorkerMessage::Hello(hello)) => self.on_hello(line, hello),
+            (
+                HandshakeStage::Identified(worker, goes_on),
+                WorkerMessage::Offer { capacity, running },
+            ) => {
+                self.on_offer(line, worker, goes_on, capacity, running);
+            }
+            (
+                HandshakeStage::Identified(worker, _) | HandshakeStage::Offered(worker),
+                WorkerMessage::Beat(number),
+            ) => {
+                // A worker without an incarnation yet has none to lose.
+                let word = match frame.incarnation == 0
+                    || self.record_contact(worker, frame.incarnation)
+                {
+                    true => ServerMessage::Beat(number),
+                    false => ServerMessage::Over,
+                };
+                self.reply(line, frame.incarnation, word);
+            }
+            (HandshakeStage::Offered(worker), WorkerMessage::Reports(reports)) => {
+                match self.record_contact(worker, frame.incarnation) {
+                    true => self.on_reports(worker, reports),
+                    false => self.reply(line, frame.incarnation, ServerMessage::Over),
+                }
+            }
+            (HandshakeStage::Offered(worker), WorkerMessage::Leave) => {
+                match self.record_contact(worker, frame.incarnation) {
+                    true => {
+                        let post = self.workers.get_mut(&worker);
+                        post.into_iter().for_each(|post| post.has_left = true);
+                    }
+                    false => self.reply(line, frame.incarnation, ServerMessage::Over),
+                }
+            }
+            // Any other message breaks the protocol.
+            _ => self.disconnect(line),
+        }
+    }
+
+    fn reply(&mut self, line: u64, epoch: u32, word: ServerMessage) {
+        let last = matches!(word, ServerMessage::Over | ServerMessage::Refused(_));
+        let connection = self.connections.get_mut(&line);
+        let said = connection.is_some_and(|connection| connection.send(epoch, word));
+        if last || !said {
+            self.disconnect(line);
+        }
+    }
+
+    /// Records that an incarnation goes on. Returns false if it is over.
+    fn record_contact(&mut self, worker: WorkerId, epoch: u32) -> bool {
+        let now = (self.ticks)();
+        let post = self.workers.get_mut(&worker);
+        let post = post.filter(|post| post.incarnation.is_some_and(|life| life.number == epoch));
+        let is_so = post.is_some();
+        post.into_iter().for_each(|post| post.last_contact = now);
+        is_so
+    }
+
+    fn on_hello(&mut self, line: u64, hello: WorkerHello) {
+        if let Err(why) = self.check_hello(&hello) {
+            return self.reply(line, 0, ServerMessage::Refused(why));
+        }
+        let posts = &self.workers;
+        let is_free = |worker| {
+            posts
+                .get(&worker)
+                .is_none_or(|post: &WorkerEntry| post.incarnation.is_none())
+        };
+        let entered = self
+            .registry
+            .register(&hello.identity, &hello.name, is_free);
+        let (Ok(worker), Some(house)) = (entered, &self.house) else {
+            // The disk may be full; the worker connects again.
+            return self.disconnect(line);
+        };
+        let now = (self.ticks)();
+        let post = self
+            .workers
+            .entry(worker)
+            .or_insert_with(|| WorkerEntry::new(now));
+        let same = hello.service.as_ref() == Some(&house.service);
+        let goes_on = same
+            && post
+                .incarnation
+                .is_some_and(|life| life.number == hello.incarnation);
+        let welcome = ServerMessage::Welcome {
+            service: house.service.clone(),
+            grace_ms: u64::try_from(house.lease.grace.as_millis()).unwrap_or(u64::MAX),
+            goes_on,
+        };
+        let older: Vec<u64> = self.connections_of(worker).collect();
+        for older in older {
+            self.disconnect(older);
+        }
+        if goes_on && let Some(post) = self.workers.get_mut(&worker) {
+            post.last_contact = now;
+        }
+        if let Some(connection) = self.connections.get_mut(&line) {
+            connection.stage = HandshakeStage::Identified(worker, goes_on);
+        }
+        let epoch = if goes_on { hello.incarnation } else { 0 };
+        self.reply(line, epoch, welcome);
+    }
+
+    /// Returns the connections on which this worker has identified itself.
+    fn connections_of(&self, worker: WorkerId) -> impl Iterator<Item = u64> + '_ {
+        let lines = self.connections.iter();
+        let its = move |stage: HandshakeStage| match stage {
+            HandshakeStage::New => false,
+            HandshakeStage::Identified(other, _) | HandshakeStage::Offered(other) => {
+                other == worker
+            }
+        };
+        lines
+            .filter(move |(_, connection)| its(connection.stage))
+            .map(|(&line, _)| line)
+    }
+
+    fn check_hello(&self, hello: &WorkerHello) -> Result<(), String> {
+        let Some(house) = &self.house else {
+            return Err("this service accepts no workers".to_owned());
+        };
+        if hello.version != VERSION {
+            let theirs = hello.version;
+            return Err(format!(
+                "protocol version mismatch: the worker has {theirs}, the service {VERSION}"
+            ));
+        }
+        let is_plain = |text: &str| {
+            (1..=MAX_NAME_LEN).contains(&text.len()) && !text.contains(char::is_control)
+        };
+        if !is_plain(&hello.name) || !is_plain(&hello.identity) {
+            return Err(format!(
+                "expected a name of 1 to {MAX_NAME_LEN} bytes without control characters"
+            ));
+        }
+        let other = |service: &String| *service != house.service;
+        if hello.service.as_ref().is_some_and(other) {
+            return Err("the worker's directory belongs to another service".to_owned());
+        }
+        match &house.owners {
+            JobOwners::Own(own) if own == ROOT && !hello.root_jobs => {
+                Err("the service runs jobs of root: the worker needs `--root-jobs`".to_owned())
+            }
+            _ if hello.all_users => Ok(()),
+            JobOwners::Own(own) if *own == hello.user => Ok(()),
+            JobOwners::Own(own) => Err(format!(
+                "the service runs jobs of user {own}, but the worker only jobs of user {}",
+                hello.user
+            )),
+            JobOwners::All => Err(format!(
+                "the service runs jobs of every user, but the worker only jobs of user {}",
+                hello.user
+            )),
+        }
+    }
+
+    fn on_offer(
+        &mut self,
+        line: u64,
+        worker: WorkerId,
+        goes_on: bool,
+        capacity: EngineCapacity,
+        running: Vec<AttemptKey>,
+    ) {
+        let Some(post) = self.workers.get_mut(&worker) else {
+            return;
+        };
+        let nodes = capacity.nodes;
+        let epoch = post.incarnation_number();
+        // The incarnation may have ended since the welcome.
+        let fits = post.incarnation.is_some_and(|life| life.nodes.len == nodes);
+        if !(1..=MAX_NODES).contains(&nodes) {
+            let why = format!("expected a worker with 1 to {MAX_NODES} nodes, found {nodes}");
+            return self.reply(line, epoch, ServerMessage::Refused(why));
+        }
+        if (goes_on && !fits) || (!goes_on && !running.is_empty()) {
+            return self.reply(line, epoch, ServerMessage::Over);
+        }
+        post.capacity = Some(capacity);
+        if goes_on {
+            let running: BTreeSet<AttemptKey> = running.into_iter().collect();
+            post.connection = Some(line);
+            post.reported_running = Some(running.clone());
+            // Comes before anything else is sent there, as new attempts are not in this report.
+            self.reconcile_running(worker, &running);
+        } else {
+            post.offer = Some(line);
+        }
+        if let Some(connection) = self.connections.get_mut(&line) {
+            connection.stage = HandshakeStage::Offered(worker);
+        }
+        if goes_on {
+            self.reply(line, epoch, ServerMessage::Taken);
+        }
+    }
+
+    /// Takes reports of attempts. Reports of attempts that were never sent to this worker are
+    /// ignored; repeated ends of finished attempts are acknowledged, so that the worker stops
+    /// reporting them.
+    fn on_reports(&mut self, worker: WorkerId, reports: Vec<AttemptReport>) {
+        let is_its = |report: &AttemptReport| {
+            let seat = self.locations.get(&report.attempt);
+            seat.is_some_and(|seat| seat.worker == worker)
+        };
+        let (its, others): (Vec<_>, Vec<_>) = reports.into_iter().partition(is_its);
+        self.inbox.extend(its.into_iter().map(lost_if_evicted));
+        let ends = others.into_iter().filter(engine_convert::is_end);
+        let done: Vec<AttemptKey> = ends.map(|report| report.attempt).collect();
+        if !done.is_empty() {
+            self.send(worker, ServerMessage::Acknowledge(done));
+        }
+    }
+}
+
+/// Turns an eviction into a loss: a task that was ended because its worker lost contact or left, or
+/// its host did, has not finished.
+pub(crate) fn lost_if_evicted(report: AttemptReport) -> AttemptReport {
+    match report.event {
+        AttemptEvent::Ended(ended) if ended.killed == Some(KillReason::Evicted) => AttemptReport {
+            event: AttemptEvent::Lost { at: ended.at },
+            ..report
+        },
+        AttemptEvent::Started(_) | AttemptEvent::Ended(_) | AttemptEvent::Lost { .. } => report,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,235 @@
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tollgate_engine::sim_engine::SimProgram;
+use tollgate_engine::{AttemptOutcome, AttemptStatus, SimEngine, SimHost};
+use tollgate_gate::{Gate, GateInput};
+use tollgate_model::{Instant, Market, Span};
+use tollgate_policy::PolicySpec;
+use tollgate_service::ServiceCommand;
+
+use super::*;
+use crate::{FrameSink, LeaseTimings, WorkerPoolConfig};
+
+#[derive(Clone, Default)]
+struct RecordingSink(Arc<Mutex<Vec<WorkerFrame<ServerMessage>>>>);
+
+impl FrameSink for RecordingSink {
+    fn send(&mut self, frame: WorkerFrame<ServerMessage>) -> bool {
+        self.0.lock().unwrap().push(frame);
+        true
+    }
+}
+
+/// A service with one worker connection.
+struct TestSession {
+    pool: WorkerPool<SimEngine>,
+    sink: RecordingSink,
+    seq: u64,
+    _folder: tempfile::TempDir,
+}
+
+impl TestSession {
+    fn new(whose: JobOwners) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let world = SimHost::new(1, 1 << 30, SimProgram::of_command);
+        let mut fleet = WorkerPool::new(SimEngine::open(&world));
+        let house = WorkerPoolConfig {
+            service: "this".to_owned(),
+            owners: whose,
+            lease: LeaseTimings::default(),
+            registry: folder.path().join("workers.json"),
+            name_of: |_| Ok("ann".to_owned()),
+        };
+        fleet
+            .accept_workers(house, Box::new(|| Duration::ZERO))
+            .unwrap();
+        let said = RecordingSink::default();
+        fleet.on_connection_event(ConnectionEvent {
+            connection: 1,
+            kind: ConnectionEventKind::Opened(Box::new(said.clone())),
+        });
+        Self {
+            pool: fleet,
+            sink: said,
+            seq: 0,
+            _folder: folder,
+        }
+    }
+
+    /// Sends a message as the worker, and returns the answers.
+    fn exchange(&mut self, epoch: u32, word: WorkerMessage) -> Vec<ServerMessage> {
+        self.seq += 1;
+        let seq = self.seq;
+        let what = ConnectionEventKind::Received(WorkerFrame {
+            incarnation: epoch,
+            seq,
+            word,
+        });
+        self.pool.on_connection_event(ConnectionEvent {
+            connection: 1,
+            kind: what,
+        });
+        self.sent()
+    }
+
+    fn sent(&self) -> Vec<ServerMessage> {
+        let said = std::mem::take(&mut *self.sink.0.lock().unwrap());
+        said.into_iter().map(|frame| frame.word).collect()
+    }
+
+    fn is_connected(&self) -> bool {
+        self.pool.connections.contains_key(&1)
+    }
+}
+
+fn hello(user: &str) -> WorkerHello {
+    WorkerHello {
+        version: VERSION,
+        identity: "one".to_owned(),
+        name: "blade".to_owned(),
+        user: user.to_owned(),
+        all_users: false,
+        root_jobs: false,
+        service: None,
+        incarnation: 0,
+    }
+}
+
+fn is_refused(whose: JobOwners, hello: WorkerHello) -> bool {
+    let mut talk = TestSession::new(whose);
+    match talk.exchange(0, WorkerMessage::Hello(hello)).as_slice() {
+        [ServerMessage::Welcome { goes_on: false, .. }] => false,
+        [ServerMessage::Refused(why)] => {
+            assert!(!why.is_empty() && !talk.is_connected());
+            true
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn worker_that_cannot_run_the_jobs_is_rejected() {
+    let own = || JobOwners::Own("ann".to_owned());
+    assert!(!is_refused(own(), hello("ann")));
+    assert!(is_refused(own(), hello("bob")));
+    assert!(is_refused(JobOwners::All, hello("ann")));
+    let root = WorkerHello {
+        all_users: true,
+        ..hello("root")
+    };
+    assert!(!is_refused(own(), root.clone()));
+    assert!(!is_refused(JobOwners::All, root.clone()));
+    let roots = || JobOwners::Own("root".to_owned());
+    assert!(is_refused(roots(), root.clone()));
+    let root_jobs = true;
+    assert!(!is_refused(roots(), WorkerHello { root_jobs, ..root }));
+}
+
+#[test]
+fn worker_with_invalid_hello_is_rejected() {
+    let own = || JobOwners::Own("ann".to_owned());
+    let other = |change: fn(&mut WorkerHello)| {
+        let mut hello = hello("ann");
+        change(&mut hello);
+        is_refused(own(), hello)
+    };
+    assert!(other(|hello| hello.version += 1));
+    assert!(other(|hello| hello.service = Some("another".to_owned())));
+    assert!(other(|hello| hello.name = "\u{1b}[2J".to_owned()));
+    assert!(other(|hello| hello.name = "x".repeat(65)));
+    assert!(other(|hello| hello.identity.clear()));
+    assert!(!other(|hello| hello.service = Some("this".to_owned())));
+}
+
+/// Returns a session with a worker in its first incarnation, ready to run attempts.
+fn registered_worker() -> (TestSession, Gate) {
+    let mut talk = TestSession::new(JobOwners::Own("ann".to_owned()));
+    talk.exchange(0, WorkerMessage::Hello(hello("ann")));
+    let capacity = talk.pool.capacity().unwrap();
+    let running = Vec::new();
+    let offer = WorkerMessage::Offer { capacity, running };
+    assert_eq!(talk.exchange(0, offer), [], "the gate is told first");
+    let rules = PolicySpec::named("fcfs").unwrap();
+    let mut gate = Gate::new(rules.build(Market::None), Market::None);
+    let news = talk.pool.membership_changes(&gate);
+    let [
+        ServiceCommand::WorkerUp {
+            worker,
+            incarnation: epoch,
+            nodes,
+            memory,
+        },
+    ] = news.as_slice()
+    else {
+        panic!("{news:?}");
+    };
+    let input = GateInput::WorkerUp {
+        worker: *worker,
+        incarnation: *epoch,
+        nodes: *nodes,
+        memory: *memory,
+    };
+    gate.handle(Instant::ZERO, input, &mut Vec::new()).unwrap();
+    talk.pool.sync_with_gate(&gate);
+    assert_eq!(talk.sent(), [ServerMessage::Taken]);
+    assert_eq!(talk.pool.membership_changes(&gate), [], "said once");
+    (talk, gate)
+}
+
+fn end(job: u64) -> AttemptReport {
+    AttemptReport {
+        attempt: AttemptKey {
+            job,
+            task: 0,
+            attempt: 1,
+        },
+        event: AttemptEvent::Ended(AttemptOutcome {
+            status: AttemptStatus::Exited(0),
+            killed: None,
+            at: Instant::ZERO,
+            wall: Span::ZERO,
+            cpu: Span::ZERO,
+            peak_memory: None,
+        }),
+    }
+}
+
+#[test]
+fn frame_of_another_incarnation_is_answered_and_ignored() {
+    let (mut talk, _) = registered_worker();
+    let report = end(1);
+    talk.pool.assign(report.attempt, WorkerId(1));
+    let answer = talk.exchange(7, WorkerMessage::Reports(vec![report]));
+    assert_eq!(answer, [ServerMessage::Over]);
+    assert_eq!(talk.pool.inbox, []);
+    assert!(!talk.is_connected());
+}
+
+#[test]
+fn reports_about_attempts_of_other_workers_are_ignored() {
+    let (mut talk, _) = registered_worker();
+    let [its, another_s, nobody_s] = [end(1), end(2), end(3)];
+    talk.pool.assign(its.attempt, WorkerId(1));
+    talk.pool.assign(another_s.attempt, WorkerId(2));
+    let done = vec![another_s.attempt, nobody_s.attempt];
+    let said = vec![its.clone(), another_s, nobody_s];
+    let answer = talk.exchange(1, WorkerMessage::Reports(said));
+    assert_eq!(answer, [ServerMessage::Acknowledge(done)]);
+    assert_eq!(talk.pool.inbox, [its]);
+}
+
+#[test]
+fn duplicate_frame_is_ignored_and_missing_frame_disconnects() {
+    let (mut talk, _) = registered_worker();
+    assert_eq!(
+        talk.exchange(1, WorkerMessage::Beat(4)),
+        [ServerMessage::Beat(4)]
+    );
+    talk.seq -= 1;
+    assert_eq!(talk.exchange(1, WorkerMessage::Beat(4)), []);
+    assert!(talk.is_connected());
+    talk.seq += 1;
+    assert_eq!(talk.exchange(1, WorkerMessage::Beat(5)), []);
+    assert!(!talk.is_connected());
+}
