@@ -149,6 +149,6 @@ mod tests {
             0
         );
         assert_eq!(count("crates/policy", &[("thiserror", None)]), 0);
-        assert_eq!(count("crates/service", &[("tokio", None)]), 0);
+        assert_eq!(count("crates/server", &[("tokio", None)]), 0);
     }
 }

@@ -103,6 +103,8 @@ fn no_pem(path: &Path, error: rustls::pki_types::pem::Error) -> CertificateError
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -2,7 +2,6 @@
 //! rejected with a message or has no effect; the service never returns a wrong result. Stores of
 //! earlier versions are read.
 
-#[allow(dead_code)] // The simulation uses all of it.
 use std::fs;
 use std::path::{Path, PathBuf};
 

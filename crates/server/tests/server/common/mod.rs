@@ -1,6 +1,5 @@
 //! A service on an engine that runs nothing, for the tests of the controller.
 
-
 pub(crate) mod test_service;
 
 use std::path::PathBuf;

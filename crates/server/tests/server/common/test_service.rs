@@ -1,6 +1,5 @@
 //! A service with open sockets, on an engine that runs nothing.
 
-
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::net::UnixStream;
