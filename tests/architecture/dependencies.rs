@@ -94,6 +94,7 @@ mod tests {
         CargoPackage {
             name: format!("tollgate-{name}"),
             version: "0.1.0".to_owned(),
+            description: None,
             license: None,
             source: None,
             manifest_path: format!("/house/{dir}/Cargo.toml").into(),

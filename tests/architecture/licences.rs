@@ -87,6 +87,7 @@ mod tests {
     fn foreign(name: &str, license: Option<&str>) -> CargoPackage {
         CargoPackage {
             name: name.to_owned(),
+            description: None,
             version: "1.0.0".to_owned(),
             license: license.map(str::to_owned),
             source: Some("registry".to_owned()),

@@ -3,6 +3,7 @@
 //! | module | rule |
 //! |---|---|
 //! | [`dependencies`] | a crate uses only crates on its list, all of them above it |
+//! | [`code_map`] | the table of crates in `ARCHITECTURE.md` follows the manifests, and the list allows nothing unused |
 //! | [`purity`] | pure crates read no clock, file, socket, environment or global random source |
 //! | [`licences`] | external crates have a licence that `deny.toml` lists, and are not banned |
 //! | [`blocks`] | every block of a document states whether it is run |
@@ -12,6 +13,7 @@
 //! [`layers`] is the list that the first two modules check against.
 
 mod blocks;
+mod code_map;
 mod dependencies;
 mod layers;
 mod licences;

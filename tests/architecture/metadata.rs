@@ -17,6 +17,7 @@ pub(crate) struct CargoMetadata {
 pub(crate) struct CargoPackage {
     pub(crate) name: String,
     pub(crate) version: String,
+    pub(crate) description: Option<String>,
     /// The SPDX expression, or the older form with slashes.
     pub(crate) license: Option<String>,
     /// The source of the package. None for a package of the workspace.

@@ -128,7 +128,7 @@ pub enum JobDecision {
     Accepted,
     /// Queued without a promise: the policy decides when the job could start.
     Queued,
-    /// Decided later: once the jobs before it are over, or once it is released.
+    /// Decided later: once the jobs before it have finished, or once it is released.
     Deferred,
     /// Not admitted.
     Rejected,
@@ -251,7 +251,7 @@ pub struct JobDetails {
     /// The states of its tasks, if the job is an array.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub array: Option<ArrayStatus>,
-    /// The jobs to start after, without those that were over at the submission.
+    /// The jobs to start after, without those that had finished at the submission.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<u64>,
     /// User id of the owner.
@@ -349,7 +349,7 @@ pub struct JobExplanation {
     pub job: JobDetails,
     /// Sentences: why the job waits and for what, or how it ended.
     pub words: Vec<String>,
-    /// The forecast, if the job is not over.
+    /// The forecast, if the job is unfinished.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub expected: Option<JobForecast>,
 }
@@ -389,7 +389,7 @@ pub struct ServiceStatus {
 }
 
 /// The results of a second policy with the same jobs, on paper, beside the real ones: over the jobs
-/// that were submitted since it began and are over under both.
+/// that were submitted since it began and have finished under both.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ShadowStatus {
     /// The policy on paper.
@@ -400,7 +400,7 @@ pub struct ShadowStatus {
     pub running: u32,
     /// Number of jobs that wait on paper.
     pub queued: u32,
-    /// Number of jobs that are not over under both, and count in neither objectives.
+    /// Number of jobs that are unfinished under either policy, and count in neither objectives.
     pub undecided: u64,
     /// Number of jobs whose end on paper is a forecast, because their run time is not known.
     pub by_forecast: u64,
@@ -448,7 +448,7 @@ pub struct CalibrationBin {
     pub from: f64,
     /// Upper bound of the probabilities, exclusive except for 1.
     pub to: f64,
-    /// Number of promises that are over.
+    /// Number of promises of finished jobs.
     pub promises: u64,
     /// Mean promised probability.
     pub promised: f64,

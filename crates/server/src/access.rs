@@ -6,60 +6,62 @@ use tollgate_client::types::AccessRole;
 
 use crate::os_users::{self, UserLookupError};
 
-/// Whom the service is for.
+/// The users that the service serves.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum UserScope {
-    /// Its own user.
+    /// The service's own user.
     #[default]
     Own,
-    /// Every user of the system; jobs run as whoever hands them in. Needs root.
+    /// Every user of the system; a job runs as the user that submits it. Needs root.
     All,
 }
 
-/// How much one user may have of the service.
+/// The limits of a user.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ServiceLimits {
-    /// Connections of a user at a time. At least 1.
+    /// Maximum number of connections of a user. At least 1.
     pub connections: u32,
-    /// Connections over TCP from one address at a time whose other end has not said yet who it is.
-    /// At least 1.
+    /// Maximum number of connections over TCP from one address that are not authenticated yet. At
+    /// least 1.
     pub strangers: u32,
-    /// Jobs of a user that are not over, each task of an array counted. At least 1.
+    /// Maximum number of unfinished jobs of a user; each task of an array counts. At least 1.
     pub jobs: u32,
-    /// Bytes of commands, environments and scripts of a user's jobs that are not over. At least 1.
+    /// Maximum size of the commands, environments and scripts of a user's unfinished jobs, in bytes.
+    /// At least 1.
     pub stored_bytes: u64,
-    /// Tasks of an array. At least 1.
+    /// Maximum number of tasks of an array. At least 1.
     pub array: u32,
-    /// Streams of events of a user at a time. At least 1.
+    /// Maximum number of event streams of a user. At least 1.
     pub streams: u32,
-    /// Processes and threads of a task at a time, where control groups can limit them. At least 1.
+    /// Maximum number of processes and threads of a task, where control groups can limit them. At
+    /// least 1.
     pub task_processes: u32,
-    /// What memory a task may have that does not say how much it needs.
+    /// Memory limit of a task whose job names none.
     pub task_memory: TaskMemory,
-    /// Bytes of a task's output: one with more is ended. At least 1.
+    /// Maximum size of a task's output, in bytes; a task with more is killed. At least 1.
     pub output_bytes: u64,
-    /// Bytes of a request. At least 1.
+    /// Maximum size of a request, in bytes. At least 1.
     pub body_bytes: usize,
-    /// Seconds that a client may take for the head of a request, for its body, and to take the next
-    /// part of an answer. Above 0, at most an hour.
+    /// Maximum time for a client to send the head of a request, to send its body, and to read the
+    /// next part of a response, in seconds. Above 0, at most an hour.
     pub request_s: f64,
 }
 
-/// The memory of a task that does not say how much it needs.
+/// The memory limit of a task whose job names none.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum TaskMemory {
-    /// What comes with its processors: their share of the memory of their host, where control groups
+    /// The share of the host's memory that belongs to the task's processors, where control groups
     /// can limit it.
     #[default]
     Share,
-    /// As much as there is.
+    /// No limit.
     Unlimited,
 }
 

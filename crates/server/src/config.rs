@@ -30,43 +30,44 @@ pub use listen::{ListenConfig, TcpListenOptions};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ServiceConfig {
-    /// Who gets in: a policy as in `tollgate policies`, with its settings.
+    /// Admission policy, as in `tollgate policies`, with its settings.
     pub policy: String,
-    /// A policy that is asked too, on paper: what it would have done stands beside what was done.
+    /// Second policy, which decides about the same jobs on paper; its results are reported beside the
+    /// real ones.
     pub shadow: Option<String>,
-    /// Who pays: `none`, `commodity` or `bid`.
+    /// Market: `none`, `commodity` or `bid`.
     pub market: String,
-    /// What an hour of a core costs, in credits. Above 0.
+    /// Price of an hour of a core, in credits. Above 0.
     pub price_per_core_hour: f64,
-    /// How long a job is thought to take of which nothing is known. Above 0.
+    /// Run time assumed for a job of which nothing is known. Above 0.
     pub default_estimate_s: f64,
-    /// With what probability a job without an estimate ends within the one that it is given, by
-    /// the forecast. Between 0 and 1.
+    /// Level of the forecast that replaces a missing estimate: the probability that the job ends
+    /// within it. Between 0 and 1.
     pub estimate_level: f64,
-    /// The least probability at which a deadline is promised. Between 0 and 1.
+    /// Minimum probability at which a deadline is promised. Between 0 and 1.
     pub confidence: f64,
-    /// How many tasks may share a node (a core) at a time. At least 1.
+    /// Maximum number of tasks that share a node (a core). At least 1.
     pub max_resident: u32,
-    /// Whom the service is for: `own`, its own user, or `all`, which needs root.
+    /// Users that the service serves: `own`, its own user, or `all`, which needs root.
     pub users: UserScope,
-    /// Whether root may hand in jobs where `users` is `all`.
+    /// Whether root may submit jobs where `users` is `all`.
     pub root_jobs: bool,
-    /// Where `users` is `all`: the account that parses the network and decides, once root has started it. With
-    /// `root` all of it stays root.
+    /// Account that the service runs as where `users` is `all`; only the runner stays root's. With
+    /// `root`, everything runs as root.
     pub account: String,
     /// How much one user may have of the service.
     pub limits: ServiceLimits,
     /// Workers on other hosts.
     pub workers: WorkerConfig,
-    /// How the log is written.
+    /// Log settings.
     pub log: LogConfig,
-    /// Where to listen besides the socket; nowhere if left out.
+    /// Addresses to listen on besides the socket; default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub listen: Option<ListenConfig>,
-    /// Tokens that are let in over TCP, besides those that `tollgate token new` makes.
+    /// Tokens that are valid over TCP, besides those that `tollgate token new` creates.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tokens: Vec<CredentialConfig>,
-    /// Certificates of clients that are let in over TCP.
+    /// Certificates of clients that may connect over TCP.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub certificates: Vec<CredentialConfig>,
     /// The folder that paths are relative to.
@@ -105,22 +106,22 @@ impl ServeOptions {
     }
 }
 
-/// How the service deals with workers on other hosts.
+/// Settings for workers on other hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct WorkerConfig {
-    /// Seconds without a word after which a worker is given up, and its jobs with it. At least 2,
+    /// Seconds without a message after which a worker and its jobs are lost. At least 2,
     /// at most an hour.
     pub grace_s: f64,
 }
 
-/// How the service writes its log, and the runner that it starts.
+/// Log settings of the service and of the runner that it starts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LogConfig {
     /// The format of the lines on standard error: `text` or `json`.
     pub format: String,
-    /// The level from which on events are written: `error`, `warn`, `info` or `debug`.
+    /// Minimum level of written events: `error`, `warn`, `info` or `debug`.
     pub level: String,
 }
 

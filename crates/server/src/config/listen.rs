@@ -13,23 +13,23 @@ use crate::net::credentials::{CredentialConfig, ProofType};
 use crate::net::{AllowedHosts, Credential};
 use crate::os_users;
 
-/// Where to listen besides the socket, as it is written. TCP is always with TLS.
+/// Addresses to listen on besides the socket, as they are written. TCP is always with TLS.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ListenConfig {
     /// An address and a port: `127.0.0.1:8443`.
     pub address: String,
-    /// The file with the certificate and those that vouch for it, in PEM. Without, one is made that
-    /// vouches for itself. Paths are relative to the folder of the settings.
+    /// PEM file with the certificate chain; default: a self-signed certificate is created. Paths are
+    /// relative to the folder of the settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certificate: Option<PathBuf>,
     /// The file with its private key, in PEM.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<PathBuf>,
-    /// The names that clients may call the service by, besides the address.
+    /// Host names that requests may name, besides the address.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<String>,
-    /// Origins of web pages elsewhere that may ask: `https://host[:port]`.
+    /// Origins of web pages elsewhere that may send requests: `https://host[:port]`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub origins: Vec<String>,
 }

@@ -26,7 +26,7 @@ fn acknowledged_requests_are_never_lost_or_executed_twice() {
             Ok(survived) => crashes += survived,
             Err(failure) => {
                 eprintln!(
-                    "replay: TOLLGATE_SEED={seed} cargo test -p tollgate-service --test whole_system"
+                    "replay: TOLLGATE_SEED={seed} cargo test -p tollgate-server --test server whole_system"
                 );
                 resume_unwind(failure);
             }

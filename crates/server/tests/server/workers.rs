@@ -33,7 +33,7 @@ fn worker_failures_lose_no_job_and_never_run_an_attempt_twice() {
             Ok(more) => seen.add(more),
             Err(failure) => {
                 eprintln!(
-                    "replay: TOLLGATE_SEED={seed} cargo test -p tollgate-service --test workers"
+                    "replay: TOLLGATE_SEED={seed} cargo test -p tollgate-server --test server workers"
                 );
                 resume_unwind(failure);
             }

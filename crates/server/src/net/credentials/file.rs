@@ -15,17 +15,17 @@ use super::{Credential, ProofType};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CredentialConfig {
-    /// Whom it stands for: a user's name or number.
+    /// User that it authenticates: a name or a number.
     pub user: UserRef,
     /// `sha256:` and 64 hexadecimal digits: of the token, or of the certificate's public key.
     pub fingerprint: String,
-    /// What its holder is let in for: `user` or `worker`.
+    /// Access of its holder: `user` or `worker`.
     #[serde(default)]
     pub kind: AccessRole,
-    /// When it was made.
+    /// Instant of its creation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made_at: Option<String>,
-    /// From when on it stands for nobody.
+    /// Instant from which it is invalid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
 }
