@@ -32,6 +32,7 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
     rule("federation", &["model", "policy"], Pure),
     rule("workload", &["model"], Edge),
     rule("engine", &["model"], Edge),
+    rule("runner", &["model", "engine"], Edge),
     rule(
         "sim",
         &[
@@ -62,6 +63,7 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
             "federation",
             "workload",
             "engine",
+            "runner",
         ],
         Edge,
     ),
@@ -76,6 +78,7 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
             "federation",
             "workload",
             "engine",
+            "runner",
             "sim",
             "study",
             "report",

@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
-use tollgate_engine::log::{LogSettings, UnknownLogSetting};
 use tollgate_model::{Market, Probability, Span};
 use tollgate_policy::{PolicyError, PolicyRegistry, PolicySpec};
+use tollgate_runner::log::{LogSettings, UnknownLogSetting};
 
 use crate::access::{AccessRules, ServiceLimits, UserScope};
 use crate::core::AdmissionRules;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use std::{env, fs, io, process, thread};
 
 use rustix::process::{Signal, getpid, kill_process};
-use tollgate_engine::log::{self, LogLevel, LogSettings};
 use tollgate_engine::{AttemptEvent, Engine, KillReason};
+use tollgate_runner::log::{self, LogLevel, LogSettings};
 use tollgate_service::api::types::{JobDecision, JobDetails, JobRequest, SubmitResponse};
 use tollgate_service::{ApiClient, DataDir, ServiceConfig, UserScope, data_dir};
 

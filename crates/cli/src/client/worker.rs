@@ -3,8 +3,8 @@
 use std::env;
 use std::path::PathBuf;
 
-use tollgate_engine::LocalEngineConfig;
-use tollgate_engine::log::{self, LogSettings};
+use tollgate_runner::LocalEngineConfig;
+use tollgate_runner::log::{self, LogSettings};
 use tollgate_service::DataDir;
 use tollgate_service::privileges::ACCOUNT;
 use tollgate_service::workers::WorkerTransport;

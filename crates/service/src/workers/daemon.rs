@@ -7,7 +7,8 @@ use std::sync::Arc;
 use ring::rand::{SecureRandom, SystemRandom};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
-use tollgate_engine::{Engine, EngineError, LaunchUser, LocalEngine, LocalEngineConfig};
+use tollgate_engine::{Engine, EngineError, LaunchUser};
+use tollgate_runner::{LocalEngine, LocalEngineConfig};
 
 use super::agent::{AgentConfig, AgentPersistentState, WorkerAgent};
 use super::connector::{self, ConnectError};
