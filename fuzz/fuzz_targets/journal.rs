@@ -3,5 +3,5 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    tollgate_engine::fuzz::journal(data);
+    tollgate_runner::fuzz::journal(data);
 });

@@ -32,6 +32,7 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
     rule("federation", &["model"], Pure),
     rule("workload", &["model"], Edge),
     rule("engine", &["model"], Edge),
+    rule("runner", &["model", "engine"], Edge),
     rule(
         "sim",
         &["model", "policy", "forecast", "gate", "workload"],
@@ -50,15 +51,15 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
     rule(
         "server",
         &[
-            "model", "policy", "gate", "engine", "service", "store", "workers", "client",
+            "model", "policy", "gate", "engine", "runner", "service", "store", "workers", "client",
         ],
         Edge,
     ),
     rule(
         "cli",
         &[
-            "model", "policy", "forecast", "risk", "gate", "workload", "engine", "sim", "study",
-            "report", "service", "store", "client", "server",
+            "model", "policy", "forecast", "risk", "gate", "workload", "engine", "runner", "sim",
+            "study", "report", "service", "store", "client", "server",
         ],
         Edge,
     ),

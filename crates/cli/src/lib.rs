@@ -78,10 +78,10 @@ pub fn main_with(registry: &PolicyRegistry) -> ExitCode {
     let mut detached = false;
     match words.next() {
         Some(word) if word == client::serve::RUNNER_ARG => {
-            return tollgate_engine::runner::main(words);
+            return tollgate_runner::main(words);
         }
         Some(word) if word == client::serve::STARTER_ARG => {
-            return tollgate_engine::starter::main(words);
+            return tollgate_runner::starter::main(words);
         }
         Some(word) => detached = word == DETACHED_ARG,
         None => {}

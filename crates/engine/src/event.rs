@@ -28,7 +28,7 @@ pub enum AttemptEvent {
     /// runner observed their end. The engine never starts it again.
     Lost {
         /// Time at which the loss was noticed.
-        #[serde(with = "crate::protocol::time::instant")]
+        #[serde(with = "crate::wire::time::instant")]
         at: Instant,
     },
 }
@@ -42,13 +42,13 @@ pub struct AttemptOutcome {
     /// by itself at the same moment: `status` is the operating system's report.
     pub killed: Option<KillReason>,
     /// Time of the end.
-    #[serde(with = "crate::protocol::time::instant")]
+    #[serde(with = "crate::wire::time::instant")]
     pub at: Instant,
     /// Wall-clock time from the start; zero if the attempt did not start.
-    #[serde(with = "crate::protocol::time::span")]
+    #[serde(with = "crate::wire::time::span")]
     pub wall: Span,
     /// Processor time of all its processes, as far as the engine can measure it.
-    #[serde(with = "crate::protocol::time::span")]
+    #[serde(with = "crate::wire::time::span")]
     pub cpu: Span,
     /// Peak memory in bytes, where the engine can measure it.
     pub peak_memory: Option<u64>,
@@ -122,7 +122,7 @@ pub struct AttemptStart {
     /// The process id, if the engine knows it.
     pub pid: Option<u32>,
     /// Time of the start.
-    #[serde(with = "crate::protocol::time::instant")]
+    #[serde(with = "crate::wire::time::instant")]
     pub at: Instant,
 }
 
@@ -134,6 +134,6 @@ pub struct RunningAttempt {
     /// The attempt's start; None while it waits.
     pub started: Option<AttemptStart>,
     /// Processor time used until now, as far as the engine can measure it.
-    #[serde(with = "crate::protocol::time::span")]
+    #[serde(with = "crate::wire::time::span")]
     pub cpu: Span,
 }

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use tollgate_model::{NodeId, Span};
 
 use crate::EngineError;
-use crate::protocol::launch::LaunchOnWire;
 use crate::script::{LaunchScript, MAX_SCRIPT_BYTES};
+use crate::wire::launch::LaunchOnWire;
 
 /// The key of one attempt at a task. It is never used twice: a requeued task gets another
 /// `attempt`.
@@ -81,7 +81,7 @@ pub struct LaunchUser {
 pub struct LaunchLimits {
     /// Maximum wall-clock time from the start; then the attempt is killed with
     /// [`crate::KillReason::TimeLimit`]. Positive.
-    #[serde(with = "crate::protocol::time::optional_span")]
+    #[serde(with = "crate::wire::time::optional_span")]
     pub wall: Option<Span>,
     /// Maximum memory in bytes, where [`crate::EngineCapacity`] says that this limit is enforced.
     /// Positive.
@@ -144,7 +144,7 @@ impl LaunchSpec {
     }
 
     /// Returns the launch with the hash of its script, without the text.
-    pub(crate) fn without_text(&self) -> Self {
+    pub fn without_text(&self) -> Self {
         Self {
             script: self.script.as_ref().map(LaunchScript::without_text),
             ..self.clone()
@@ -201,8 +201,23 @@ impl LaunchSpec {
     }
 }
 
+/// Checks that all shares are valid weights.
+///
+/// # Errors
+/// [`EngineError::Invalid`] with the first attempt whose share is not positive and finite.
+pub fn check_shares(shares: &[(AttemptKey, f64)]) -> Result<(), EngineError> {
+    match shares.iter().find(|(_, share)| !is_share(*share)) {
+        None => Ok(()),
+        Some(&(attempt, _)) => Err(EngineError::Invalid {
+            attempt,
+            field: "share",
+            expected: "a positive, finite number",
+        }),
+    }
+}
+
 /// Returns whether `share` is a valid weight.
-pub(crate) fn is_share(share: f64) -> bool {
+fn is_share(share: f64) -> bool {
     share.is_finite() && share > 0.0
 }
 

@@ -35,12 +35,12 @@ impl BootTime {
 
     /// Returns the time in whole microseconds, rounded down, so that a lease never becomes longer
     /// in transit.
-    pub(crate) fn as_micros(self) -> u64 {
+    pub fn as_micros(self) -> u64 {
         u64::try_from(self.0.as_micros()).unwrap_or(u64::MAX)
     }
 
     /// Returns the time `micros` microseconds after the boot.
-    pub(crate) const fn from_micros(micros: u64) -> Self {
+    pub const fn from_micros(micros: u64) -> Self {
         Self(Duration::from_micros(micros))
     }
 }

@@ -10,28 +10,19 @@
 //! | [`capacity`] | [`EngineCapacity`]: resources, enforced limits, possible escapes |
 //! | [`error`] | [`EngineError`]: failed calls, and whether a retry can help |
 //! | [`sim_engine`] | [`SimEngine`]: a simulation with a simulated clock and injected faults |
-//! | [`local`] | [`LocalEngine`]: this machine, through a runner that outlives its caller |
-//! | [`log`] | the log of a process: levels, times, text or JSON |
-//! | [`runner`] | the runner: the process that starts tasks here and records them |
-//! | [`starter`] | the process that starts runners as root for a service that is not root |
+//! | `wire` | launches and times as JSON |
 //! | [`conformance`] | conformance checks that every engine must pass |
 
 pub mod capacity;
 pub mod conformance;
 pub mod error;
 pub mod event;
-#[doc(hidden)]
-pub mod fuzz;
 pub mod launch;
 pub mod lease;
-pub mod local;
-pub mod log;
-mod protocol;
-pub mod runner;
 pub mod script;
 pub mod sim_engine;
-pub mod starter;
 pub mod traits;
+mod wire;
 
 pub use capacity::EngineCapacity;
 pub use error::{EngineError, Retryability};
@@ -41,7 +32,6 @@ pub use event::{
 };
 pub use launch::{AttemptKey, LaunchLimits, LaunchSpec, LaunchUser};
 pub use lease::BootTime;
-pub use local::{LocalEngine, LocalEngineConfig};
 pub use script::{LaunchScript, MAX_SCRIPT_BYTES};
 pub use sim_engine::{SimEngine, SimHost};
 pub use traits::{Engine, WakeCallback};

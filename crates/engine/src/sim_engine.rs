@@ -14,7 +14,7 @@ pub use program::SimProgram;
 use crate::capacity::{
     CpuPinning, MemoryEnforcement, ProcessEnforcement, ShareEnforcement, TreeTracking,
 };
-use crate::launch::is_share;
+use crate::launch::check_shares;
 use crate::{
     AttemptEvent, AttemptKey, AttemptReport, BootTime, Engine, EngineCapacity, EngineError,
     KillReason, LaunchSpec, RunningAttempt, WakeCallback,
@@ -298,17 +298,5 @@ impl Engine for SimEngine {
 
     fn on_report(&mut self, wake: WakeCallback) {
         self.host.lock().wake = Some(wake);
-    }
-}
-
-/// Checks that all shares are valid weights.
-pub(crate) fn check_shares(shares: &[(AttemptKey, f64)]) -> Result<(), EngineError> {
-    match shares.iter().find(|(_, share)| !is_share(*share)) {
-        None => Ok(()),
-        Some(&(attempt, _)) => Err(EngineError::Invalid {
-            attempt,
-            field: "share",
-            expected: "a positive, finite number",
-        }),
     }
 }

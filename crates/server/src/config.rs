@@ -13,9 +13,9 @@ use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use tollgate_client::certificate::{CertificateError, TlsCertificate};
 use tollgate_client::private_file::{self, FilePermissions, PrivateFileError};
-use tollgate_engine::log::{LogSettings, UnknownLogSetting};
 use tollgate_model::{Market, Probability, Span};
 use tollgate_policy::{PolicyError, PolicyRegistry, PolicySpec};
+use tollgate_runner::log::{LogSettings, UnknownLogSetting};
 use tollgate_service::AdmissionRules;
 use tollgate_workers::lease::{self, LeaseTimings};
 

@@ -2,7 +2,7 @@
 //! service or a worker that serves all users.
 //!
 //! The code that parses network input and decides needs no rights over users. Root prepares the
-//! data directory and starts the [starter](tollgate_engine::starter), the only process besides the
+//! data directory and starts the [starter](tollgate_runner::starter), the only process besides the
 //! runner that stays root. Then root switches to the account for good, before the process listens
 //! for connections.
 
@@ -15,7 +15,7 @@ use std::process::Child;
 
 use nix::unistd;
 use rustix::thread::{Gid, Uid};
-use tollgate_engine::starter::{LaunchGuard, StarterLink};
+use tollgate_runner::starter::{LaunchGuard, StarterLink};
 use tollgate_store::data_dir::{
     ACCOUNT_DIR_MODE, DataDirError, SETTINGS, check_parents, engine_dir_in,
 };

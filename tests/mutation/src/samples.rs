@@ -33,7 +33,7 @@ pub const TARGETS: &[MutationTarget] = &[
     },
     MutationTarget {
         name: "journal",
-        run: tollgate_engine::fuzz::journal,
+        run: tollgate_runner::fuzz::journal,
         samples: &[JOURNAL],
     },
     MutationTarget {

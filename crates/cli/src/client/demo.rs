@@ -7,8 +7,8 @@ use std::{env, fs, io, process, thread};
 use rustix::process::{Signal, getpid, kill_process};
 use tollgate_client::ApiClient;
 use tollgate_client::types::{JobDecision, JobDetails, JobRequest, SubmitResponse};
-use tollgate_engine::log::{self, LogLevel, LogSettings};
 use tollgate_engine::{AttemptEvent, Engine, KillReason};
+use tollgate_runner::log::{self, LogLevel, LogSettings};
 use tollgate_server::{ServiceConfig, UserScope};
 use tollgate_store::{DataDir, data_dir};
 

@@ -1,6 +1,6 @@
 //! The flags of the log.
 
-use tollgate_engine::log::{LogFormat, LogLevel, LogSettings, UnknownLogSetting};
+use tollgate_runner::log::{LogFormat, LogLevel, LogSettings, UnknownLogSetting};
 
 use super::endpoint::text_var;
 use crate::exit::CliFailure;

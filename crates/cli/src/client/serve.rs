@@ -4,10 +4,10 @@ use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use tollgate_engine::log::{self, LogSettings};
-use tollgate_engine::starter::StarterLink;
-use tollgate_engine::{LocalEngine, LocalEngineConfig};
 use tollgate_policy::PolicyRegistry;
+use tollgate_runner::log::{self, LogSettings};
+use tollgate_runner::starter::StarterLink;
+use tollgate_runner::{LocalEngine, LocalEngineConfig};
 use tollgate_server::privileges::ServiceAccount;
 use tollgate_server::{ListenConfig, ServeOptions, ServiceConfig, UserScope, serve};
 use tollgate_service::AdmissionRules;

@@ -3,8 +3,8 @@
 use std::env;
 use std::path::PathBuf;
 
-use tollgate_engine::LocalEngineConfig;
-use tollgate_engine::log::{self, LogSettings};
+use tollgate_runner::LocalEngineConfig;
+use tollgate_runner::log::{self, LogSettings};
 use tollgate_server::privileges::ACCOUNT;
 use tollgate_server::workers::WorkerTransport;
 use tollgate_server::workers::daemon;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
-use tollgate_engine::{Engine, EngineError, LaunchUser, LocalEngine, LocalEngineConfig};
+use tollgate_engine::{Engine, EngineError, LaunchUser};
+use tollgate_runner::{LocalEngine, LocalEngineConfig};
 use tollgate_store::data_dir::random_identity;
 use tollgate_store::{DataDir, DataDirError, private_file};
 use tollgate_workers::LeaseTimings;

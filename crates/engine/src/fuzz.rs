@@ -1,8 +1,0 @@
-//! The entry points of the fuzz targets. The module is hidden, and public only for the targets and
-//! for the tests that run them without a fuzzer.
-
-/// Reads `data` as the runner's journal, and checks that each line is skipped or survives a round
-/// trip, and that the tasks in it can be recalled. Returns false if a line is skipped.
-pub fn journal(data: &[u8]) -> bool {
-    crate::runner::check_journal(data)
-}

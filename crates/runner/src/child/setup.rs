@@ -1,0 +1,170 @@
+//! The steps of a child between its birth and its replacement by the program.
+//!
+//! The child shares the runner's memory (see [`super::spawn`]), so every step is a system call on
+//! data of the [`SpawnSpec`]: no allocation, no lock, no panic.
+
+use std::ffi::CStr;
+use std::os::fd::AsFd;
+
+use rustix::fs::{Mode, OFlags, openat};
+use rustix::io::Errno;
+use rustix::process::{Resource, Rlimit, Signal};
+
+use super::spec::SpawnSpec;
+use crate::failpoint;
+
+/// A step of a child, named in the error if it fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SpawnPhase {
+    Begin,
+    Started,
+    Script,
+    Confine,
+    User,
+    Dir,
+    Output,
+    Program,
+}
+
+impl SpawnPhase {
+    /// Returns the name of the step in an [`tollgate_engine::AttemptStatus::NotStarted`].
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Begin => "start",
+            Self::Started => "record",
+            Self::Script => "script",
+            Self::Confine => "limits",
+            Self::User => "user",
+            Self::Dir => "dir",
+            Self::Output => "output",
+            Self::Program => "program",
+        }
+    }
+}
+
+/// Runs all steps but the last. Calls `reached` before each step.
+pub(crate) fn prepare(plan: &SpawnSpec, reached: impl Fn(SpawnPhase)) -> Result<(), Errno> {
+    reached(SpawnPhase::Begin);
+    set_death_signal(plan)?;
+    rustix::process::setsid()?;
+    failpoint::kill_at_in_child("child-begun");
+    reached(SpawnPhase::Started);
+    record_start(plan)?;
+    failpoint::kill_at_in_child("child-recorded");
+    reached(SpawnPhase::Script);
+    if let Some(script) = &plan.script {
+        script.create_copy()?;
+        failpoint::kill_at_in_child("child-copied");
+    }
+    reached(SpawnPhase::Confine);
+    confine(plan)?;
+    reached(SpawnPhase::User);
+    become_user(plan)?;
+    failpoint::stop_at_in_child("child-stopped");
+    reached(SpawnPhase::Dir);
+    rustix::process::chdir(plan.dir.as_c_str())?;
+    reached(SpawnPhase::Output);
+    open_output(plan)?;
+    reached(SpawnPhase::Program);
+    failpoint::kill_at_in_child("child-ready");
+    // From here on the attempt outlives the runner.
+    rustix::process::set_parent_process_death_signal(None)
+}
+
+/// Makes the child end with the runner until its program replaces it. So the next runner finds only
+/// running programs, and `started` files of children that are gone.
+fn set_death_signal(plan: &SpawnSpec) -> Result<(), Errno> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+    match rustix::process::getppid() {
+        Some(parent) if parent == plan.runner => Ok(()),
+        Some(_) | None => Err(Errno::SRCH),
+    }
+}
+
+/// Creates the `started` file. The process that creates it starts the attempt, and no other process
+/// ever does. Its second line, `/proc/self/stat`, identifies the process by id and start time.
+fn record_start(plan: &SpawnSpec) -> Result<(), Errno> {
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+    let mode = Mode::RUSR | Mode::WUSR;
+    let file = openat(plan.attempts.as_fd(), plan.started.as_c_str(), flags, mode)?;
+    failpoint::kill_at_in_child("child-created");
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let stat = rustix::fs::open(c"/proc/self/stat", flags, Mode::empty())?;
+    let mut line = [0; 1024];
+    let length = rustix::io::read(&stat, &mut line)?;
+    let line = line.get(..length).unwrap_or_default();
+    for part in [&plan.header[..], line] {
+        if rustix::io::write(&file, part)? < part.len() {
+            return Err(Errno::NOSPC);
+        }
+    }
+    Ok(())
+}
+
+fn confine(plan: &SpawnSpec) -> Result<(), Errno> {
+    for group in &plan.cgroup_files {
+        rustix::io::write(group, b"0")?;
+    }
+    if let Some(cpus) = &plan.affinity {
+        rustix::thread::sched_setaffinity(None, cpus)?;
+    }
+    if let Some(bytes) = plan.address_space {
+        let limit = Rlimit {
+            current: Some(bytes),
+            maximum: Some(bytes),
+        };
+        rustix::process::setrlimit(Resource::As, limit)?;
+    }
+    if plan.nice > 0 {
+        rustix::process::setpriority_process(None, plan.nice)?;
+    }
+    rustix::process::umask(Mode::from_raw_mode(plan.umask & 0o777));
+    Ok(())
+}
+
+/// Sets the groups, then the user: a process that is no longer root cannot change its groups.
+fn become_user(plan: &SpawnSpec) -> Result<(), Errno> {
+    let Some(user) = &plan.user else {
+        return Ok(());
+    };
+    rustix::thread::set_thread_groups(&user.groups)?;
+    rustix::thread::set_thread_res_gid(user.gid, user.gid, user.gid)?;
+    rustix::thread::set_thread_res_uid(user.uid, user.uid, user.uid)?;
+    rustix::thread::set_no_new_privs(true)?;
+    // The kernel has cleared the death signal with the change of user.
+    set_death_signal(plan)
+}
+
+/// Opens the output as the user, so that no user can write through the runner to files without
+/// permission. A symbolic link is rejected, since in a directory that others may write to it may
+/// lead to any file of the user. The open does not wait for a reader if the file is a named pipe.
+fn open_output(plan: &SpawnSpec) -> Result<(), Errno> {
+    let null = open_file(c"/dev/null", OFlags::RDONLY)?;
+    rustix::stdio::dup2_stdin(&null)?;
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::NOCTTY;
+    let flags = flags | OFlags::NONBLOCK;
+    let output = match (open_file(&plan.output, flags), &plan.output_dir) {
+        (Err(Errno::NOENT), Some(dir)) => {
+            make_dir(dir)?;
+            open_file(&plan.output, flags)?
+        }
+        (opened, _) => opened?,
+    };
+    rustix::fs::fcntl_setfl(&output, OFlags::empty())?;
+    plan.output_id.set(&rustix::fs::fstat(&output)?);
+    rustix::stdio::dup2_stdout(&output)?;
+    rustix::stdio::dup2_stderr(&output)
+}
+
+/// Creates one directory, as the user and with the user's umask. Another task of the same job may
+/// have created it meanwhile.
+fn make_dir(path: &CStr) -> Result<(), Errno> {
+    match rustix::fs::mkdir(path, Mode::from_raw_mode(0o777)) {
+        Err(Errno::EXIST) => Ok(()),
+        made => made,
+    }
+}
+
+fn open_file(path: &CStr, flags: OFlags) -> Result<rustix::fd::OwnedFd, Errno> {
+    rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::from_raw_mode(0o666))
+}

@@ -1,0 +1,388 @@
+//! The engine for this machine: the service's end of the runner's socket.
+
+mod connection;
+mod process;
+
+use std::collections::{BTreeSet, VecDeque};
+use std::ffi::OsString;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tollgate_engine::capacity::{
+    CpuPinning, MemoryEnforcement, ProcessEnforcement, ShareEnforcement, TreeTracking,
+};
+use tollgate_engine::launch::check_shares;
+use tollgate_engine::{
+    AttemptKey, AttemptReport, BootTime, Engine, EngineCapacity, EngineError, KillReason,
+    LaunchSpec, RunningAttempt, WakeCallback,
+};
+
+use crate::log::LogSettings;
+use crate::protocol::{RunnerRequestKind, RunnerResponse};
+use crate::settings::RunnerConfig;
+use crate::starter::StarterLink;
+use crate::state_dir;
+use connection::RunnerConnection;
+
+pub(crate) use connection::read_guard;
+pub(crate) use process::RunnerProcess;
+
+/// The settings of a [`LocalEngine`].
+#[derive(Clone, Debug)]
+pub struct LocalEngineConfig {
+    /// The runner's directory; created if it is missing, provided that its parent exists. No other
+    /// user may enter it.
+    pub state_dir: PathBuf,
+    /// The program and arguments that start a runner; the directory is appended as the last
+    /// argument.
+    pub runner: Vec<OsString>,
+    /// Number of nodes to offer, out of the cores that this process may run on. None for all cores.
+    pub nodes: Option<u32>,
+    /// Maximum number of attempts that run at once on each node; further attempts wait in the
+    /// runner.
+    pub slots_per_node: u32,
+    /// Whether launches may name other users, which needs root.
+    pub other_users: bool,
+    /// The time from asking a task to end until it is killed.
+    pub grace: Duration,
+    /// The maximum time from the start of a task's setup until its program runs. A directory on a
+    /// server that does not answer can block the setup for ever.
+    pub setup_timeout: Duration,
+    /// The time after which a runner without a connection and without running tasks ends.
+    pub idle_timeout: Duration,
+    /// The length of the first lease, from the start of a runner in a new directory. Once the lease
+    /// has ended, running tasks are ended with [`KillReason::Evicted`]. Only
+    /// [`Engine::renew_lease`] renews it. None for no lease: tasks then run without a time limit.
+    pub lease: Option<Duration>,
+    /// Whether control groups are used where possible. Without them fewer limits are enforced.
+    pub control_groups: bool,
+    /// The log settings of a new runner, which logs to the file `log` in its directory.
+    pub log: LogSettings,
+    /// The starter that provides a connection to a runner. None if this process starts a runner and
+    /// connects to it itself.
+    pub starter: Option<StarterLink>,
+    /// The maximum time to wait for an answer, or for a new runner.
+    pub call_timeout: Duration,
+}
+
+impl LocalEngineConfig {
+    /// Creates settings with all cores, 8 slots per node, own tasks only and 5 s of grace; `runner`
+    /// starts a runner.
+    pub fn new(
+        folder: impl AsRef<Path>,
+        runner: impl IntoIterator<Item = impl Into<OsString>>,
+    ) -> Self {
+        Self {
+            state_dir: folder.as_ref().to_owned(),
+            runner: runner.into_iter().map(Into::into).collect(),
+            nodes: None,
+            slots_per_node: 8,
+            other_users: false,
+            grace: Duration::from_secs(5),
+            setup_timeout: Duration::from_secs(30),
+            idle_timeout: Duration::from_secs(10),
+            lease: None,
+            control_groups: true,
+            log: LogSettings::default(),
+            starter: None,
+            call_timeout: Duration::from_secs(30),
+        }
+    }
+
+    fn runner_config(&self) -> RunnerConfig {
+        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        RunnerConfig {
+            nodes: self.nodes,
+            slots_per_node: self.slots_per_node,
+            other_users: self.other_users,
+            grace_ms: millis(self.grace),
+            setup_ms: millis(self.setup_timeout),
+            idle_ms: millis(self.idle_timeout),
+            lease_ms: self.lease.map(millis),
+            control_groups: self.control_groups,
+            log: self.log,
+            guard: None,
+        }
+    }
+}
+
+/// An engine that runs tasks as processes of this machine. A runner starts and watches them: a
+/// separate process, which is started on demand, found again after a restart of the caller, and
+/// replaced when it has ended.
+///
+/// After a runner is replaced, all unacknowledged reports are delivered again.
+pub struct LocalEngine {
+    settings: LocalEngineConfig,
+    connection: Option<RunnerConnection>,
+    capacity: EngineCapacity,
+    mailbox: Arc<ReportMailbox>,
+    runner: RunnerProcess,
+    last_request_id: u64,
+}
+
+/// The reports that arrived from the runner, and the callback for new ones.
+#[derive(Default)]
+struct ReportMailbox {
+    reports: Mutex<VecDeque<AttemptReport>>,
+    arrived: std::sync::Condvar,
+    wake: Mutex<Option<WakeCallback>>,
+}
+
+impl LocalEngine {
+    /// Connects to the runner of the directory, and starts a runner if none is running.
+    ///
+    /// # Errors
+    /// [`EngineError::Setup`] if the directory is not private to this user or no runner can be
+    /// started, [`EngineError::OtherVersion`] if a runner of another release is still busy there,
+    /// or the errors of any call.
+    pub fn open(settings: LocalEngineConfig) -> Result<Self, EngineError> {
+        let path = settings.state_dir.clone();
+        // The starter owns the directory, if there is a starter.
+        if settings.starter.is_none() {
+            state_dir::make_private(&path).map_err(|source| EngineError::Setup {
+                path,
+                step: "making it",
+                source,
+            })?;
+        }
+        let runner = RunnerProcess::new(settings.state_dir.clone(), settings.runner.clone());
+        let mut engine = Self {
+            settings,
+            connection: None,
+            capacity: NO_CAPACITY,
+            mailbox: Arc::default(),
+            runner,
+            last_request_id: 0,
+        };
+        engine.connect()?;
+        Ok(engine)
+    }
+
+    /// Returns the process id of the last connected runner. None if that runner has ended.
+    pub fn runner_pid(&self) -> Option<u32> {
+        let open = self
+            .connection
+            .as_ref()
+            .filter(|connection| connection.is_open());
+        open.map(RunnerConnection::runner_pid)
+    }
+
+    /// Reconnects, if necessary to a new runner, and reads its capacity.
+    fn connect(&mut self) -> Result<(), EngineError> {
+        self.connection = None;
+        // The next runner repeats the reports of the last one that were not polled yet.
+        self.mailbox.lock().clear();
+        let deadline = Instant::now() + self.settings.call_timeout;
+        let connection = loop {
+            if let Some(connection) =
+                RunnerConnection::handshake(self.open_stream(deadline)?, &self.mailbox)?
+            {
+                break connection;
+            }
+            // The runner ended before its hello.
+            if Instant::now() >= deadline {
+                let folder = self.settings.state_dir.display();
+                let reason = format!("no runner answers in {folder}");
+                return Err(EngineError::Unreachable { reason });
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        };
+        self.connection = Some(connection);
+        if let RunnerResponse::Capacity(capacity) = self.call_once(RunnerRequestKind::Capacity)? {
+            self.capacity = capacity;
+        }
+        Ok(())
+    }
+
+    /// Connects to a runner, which may be about to end.
+    fn open_stream(&mut self, deadline: Instant) -> Result<UnixStream, EngineError> {
+        let settings = self.settings.runner_config();
+        match &self.settings.starter {
+            Some(starter) => starter.connect(&settings),
+            None => {
+                let left = deadline.saturating_duration_since(Instant::now());
+                self.runner.connect(&settings, left)
+            }
+        }
+    }
+
+    /// Sends a request to the runner; if the runner has ended, sends it once to the next runner.
+    fn call(&mut self, ask: impl Fn() -> RunnerRequestKind) -> Result<RunnerResponse, EngineError> {
+        if self
+            .connection
+            .as_ref()
+            .is_some_and(RunnerConnection::is_open)
+        {
+            match self.call_once(ask()) {
+                Err(EngineError::Unreachable { .. }) => {}
+                result => return result,
+            }
+        }
+        self.connect()?;
+        self.call_once(ask())
+    }
+
+    fn call_once(&mut self, ask: RunnerRequestKind) -> Result<RunnerResponse, EngineError> {
+        self.last_request_id += 1;
+        let connection = self.connection.as_mut().ok_or_else(not_connected)?;
+        let answer = connection.call(self.last_request_id, ask, self.settings.call_timeout);
+        if answer.is_err() {
+            self.connection = None;
+        }
+        answer
+    }
+
+    fn validate(&self, launch: &LaunchSpec) -> Result<(), EngineError> {
+        launch.validate(self.capacity.nodes)?;
+        match &launch.user {
+            Some(_) if !self.capacity.other_users => Err(EngineError::Invalid {
+                attempt: launch.attempt,
+                field: "user",
+                expected: "no user: only the engine's own user's tasks are run here",
+            }),
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
+/// Returns the launches in the form in which they are sent: of launches with the same script, only
+/// the first contains the text.
+fn without_repeated_texts(launches: &[LaunchSpec]) -> Vec<LaunchSpec> {
+    let mut sent = BTreeSet::new();
+    let mut once = |launch: &LaunchSpec| {
+        let script = launch.script.as_ref();
+        match script.is_none_or(|script| sent.insert(script.sha256().to_owned())) {
+            true => launch.clone(),
+            false => launch.without_text(),
+        }
+    };
+    launches.iter().map(&mut once).collect()
+}
+
+fn not_connected() -> EngineError {
+    EngineError::Unreachable {
+        reason: "the runner has gone".to_owned(),
+    }
+}
+
+/// The capacity before a runner has reported its own.
+const NO_CAPACITY: EngineCapacity = EngineCapacity {
+    nodes: 0,
+    memory_per_node: 0,
+    shares: ShareEnforcement::Unenforced,
+    pinning: CpuPinning::Unenforced,
+    memory: MemoryEnforcement::Unenforced,
+    processes: ProcessEnforcement::Unenforced,
+    tree: TreeTracking::Subreaper,
+    other_users: false,
+};
+
+impl Engine for LocalEngine {
+    fn capacity(&mut self) -> Result<EngineCapacity, EngineError> {
+        if !self
+            .connection
+            .as_ref()
+            .is_some_and(RunnerConnection::is_open)
+        {
+            self.connect()?;
+        }
+        Ok(self.capacity.clone())
+    }
+
+    fn start(&mut self, launches: &[LaunchSpec]) -> Result<(), EngineError> {
+        for launch in launches {
+            self.validate(launch)?;
+        }
+        let launches = without_repeated_texts(launches);
+        self.call(|| RunnerRequestKind::Start(launches.clone()))?
+            .expect_done()
+    }
+
+    fn set_shares(&mut self, shares: &[(AttemptKey, f64)]) -> Result<(), EngineError> {
+        check_shares(shares)?;
+        self.call(|| RunnerRequestKind::SetShares(shares.to_vec()))?
+            .expect_done()
+    }
+
+    fn kill(&mut self, attempts: &[AttemptKey], why: KillReason) -> Result<(), EngineError> {
+        self.call(|| RunnerRequestKind::Kill(attempts.to_vec(), why))?
+            .expect_done()
+    }
+
+    fn poll(&mut self, timeout: Duration) -> Result<Vec<AttemptReport>, EngineError> {
+        let arrived = self.mailbox.take(Duration::ZERO);
+        if !arrived.is_empty() {
+            return Ok(arrived);
+        }
+        if !self
+            .connection
+            .as_ref()
+            .is_some_and(RunnerConnection::is_open)
+        {
+            self.connect()?;
+        }
+        Ok(self.mailbox.take(timeout))
+    }
+
+    fn acknowledge(&mut self, attempts: &[AttemptKey]) -> Result<(), EngineError> {
+        self.call(|| RunnerRequestKind::Acknowledge(attempts.to_vec()))?
+            .expect_done()
+    }
+
+    fn renew_lease(&mut self, until: BootTime) -> Result<(), EngineError> {
+        if self.settings.lease.is_none() {
+            return Ok(());
+        }
+        self.call(|| RunnerRequestKind::RenewLease(until.as_micros()))?
+            .expect_done()
+    }
+
+    fn running(&mut self) -> Result<Vec<RunningAttempt>, EngineError> {
+        match self.call(|| RunnerRequestKind::Running)? {
+            RunnerResponse::Running(running) => Ok(running),
+            RunnerResponse::Done | RunnerResponse::Capacity(_) | RunnerResponse::Full(_) => {
+                Ok(Vec::new())
+            }
+        }
+    }
+
+    fn on_report(&mut self, wake: WakeCallback) {
+        *self
+            .mailbox
+            .wake
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(wake);
+    }
+}
+
+impl ReportMailbox {
+    fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<AttemptReport>> {
+        self.reports.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Signals that a report arrived, or that no more will arrive.
+    fn notify(&self) {
+        self.arrived.notify_all();
+        let wake = self
+            .wake
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        if let Some(wake) = wake {
+            wake();
+        }
+    }
+
+    /// Returns all reports that have arrived. Waits at most `timeout` for the first report, or
+    /// until the connection is closed.
+    fn take(&self, timeout: Duration) -> Vec<AttemptReport> {
+        let mut reports = self.lock();
+        if reports.is_empty() && !timeout.is_zero() {
+            let waited = self.arrived.wait_timeout(reports, timeout);
+            reports = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        reports.drain(..).collect()
+    }
+}

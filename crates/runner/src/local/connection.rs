@@ -1,0 +1,163 @@
+//! One connection to a runner, with a thread that reads it.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use tollgate_engine::EngineError;
+
+use super::ReportMailbox;
+use crate::protocol::{self, RunnerMessage, RunnerRequest, RunnerRequestKind, RunnerResponse};
+use crate::starter::LaunchGuard;
+
+/// The time-out for a runner's hello, which the runner sends when it accepts.
+const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A connection on which the runner's hello has arrived.
+pub(super) struct RunnerConnection {
+    stream: UnixStream,
+    responses: Receiver<(u64, RunnerResponse)>,
+    open: Arc<AtomicBool>,
+    runner_pid: u32,
+}
+
+impl RunnerConnection {
+    /// Opens a connection and reads from it. None if the connection ends before the runner's hello.
+    pub(super) fn handshake(
+        stream: UnixStream,
+        mailbox: &Arc<ReportMailbox>,
+    ) -> Result<Option<Self>, EngineError> {
+        let ready = stream
+            .set_read_timeout(Some(HELLO_TIMEOUT))
+            .and_then(|()| Ok(BufReader::new(stream.try_clone()?)));
+        let Ok(mut lines) = ready else {
+            return Ok(None);
+        };
+        let hello = read_hello(&mut lines);
+        match hello {
+            Some((protocol::VERSION, _)) => {}
+            Some((theirs, _)) => {
+                let ours = protocol::VERSION;
+                return Err(EngineError::OtherVersion { theirs, ours });
+            }
+            None => return Ok(None),
+        }
+        if stream.set_read_timeout(None).is_err() {
+            return Ok(None);
+        }
+        let open = Arc::new(AtomicBool::new(true));
+        let answers = spawn_reader(lines, Arc::clone(mailbox), Arc::clone(&open));
+        Ok(Some(Self {
+            stream,
+            responses: answers,
+            open,
+            runner_pid: hello.map_or(0, |(_, pid)| pid),
+        }))
+    }
+
+    /// Returns whether the connection is still open, as far as known.
+    pub(super) fn is_open(&self) -> bool {
+        self.open.load(Ordering::Acquire)
+    }
+
+    /// Returns the process id of the runner.
+    pub(super) const fn runner_pid(&self) -> u32 {
+        self.runner_pid
+    }
+
+    /// Sends a request and waits for the answer.
+    pub(super) fn call(
+        &mut self,
+        id: u64,
+        ask: RunnerRequestKind,
+        patience: Duration,
+    ) -> Result<RunnerResponse, EngineError> {
+        let call = ask.name();
+        let timed_out = EngineError::TimedOut {
+            call,
+            after: patience,
+        };
+        let line = protocol::encode_line(&RunnerRequest { id, ask });
+        let sent = self.stream.set_write_timeout(Some(patience));
+        match sent.and_then(|()| self.stream.write_all(&line)) {
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return Err(timed_out),
+            Err(_) => return Err(super::not_connected()),
+            Ok(()) => {}
+        }
+        match self.responses.recv_timeout(patience) {
+            Ok((answered, answer)) if answered == id => Ok(answer),
+            Err(RecvTimeoutError::Timeout) => Err(timed_out),
+            // A call that timed out closes the connection, so an answer never belongs to another
+            // call.
+            Ok(_) | Err(RecvTimeoutError::Disconnected) => Err(super::not_connected()),
+        }
+    }
+}
+
+impl Drop for RunnerConnection {
+    /// Ends the reading thread.
+    fn drop(&mut self) {
+        let _ = self.stream.shutdown(Shutdown::Both);
+    }
+}
+
+/// Returns the version of the runner's protocol, and its process id.
+fn read_hello(lines: &mut BufReader<UnixStream>) -> Option<(u32, u32)> {
+    let mut line = Vec::new();
+    lines.take(1 << 16).read_until(b'\n', &mut line).ok()?;
+    match serde_json::from_slice(&line).ok()? {
+        RunnerMessage::Hello { version, pid, .. } => Some((version, pid)),
+        RunnerMessage::Answer { .. } | RunnerMessage::Report(_) => None,
+    }
+}
+
+/// Reads the runner's launch guard from a new connection. None if the connection ends before the
+/// runner's hello.
+pub(crate) fn read_guard(stream: &UnixStream) -> Option<Option<LaunchGuard>> {
+    stream.set_read_timeout(Some(HELLO_TIMEOUT)).ok()?;
+    let mut line = Vec::new();
+    let mut lines = BufReader::new(stream).take(1 << 16);
+    lines.read_until(b'\n', &mut line).ok()?;
+    match serde_json::from_slice(&line).ok()? {
+        RunnerMessage::Hello { guard, .. } => Some(guard),
+        RunnerMessage::Answer { .. } | RunnerMessage::Report(_) => None,
+    }
+}
+
+/// Dispatches the runner's messages until the connection ends.
+fn spawn_reader(
+    lines: BufReader<UnixStream>,
+    mailbox: Arc<ReportMailbox>,
+    open: Arc<AtomicBool>,
+) -> Receiver<(u64, RunnerResponse)> {
+    let (to, answers) = mpsc::channel();
+    thread::spawn(move || {
+        for line in lines.split(b'\n') {
+            let Some(word) = line
+                .ok()
+                .and_then(|line| serde_json::from_slice(&line).ok())
+            else {
+                break;
+            };
+            match word {
+                RunnerMessage::Hello { .. } => {}
+                RunnerMessage::Answer { id, answer } => {
+                    // The caller may have given up.
+                    let _ = to.send((id, answer));
+                }
+                RunnerMessage::Report(report) => {
+                    mailbox.lock().push_back(report);
+                    mailbox.notify();
+                }
+            }
+        }
+        open.store(false, Ordering::Release);
+        mailbox.notify();
+    });
+    answers
+}

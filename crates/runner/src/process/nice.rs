@@ -1,0 +1,43 @@
+//! Shares by nice levels, where the kernel's weights cannot be set: each level gets a quarter more
+//! or less processor time than the next.
+
+use std::fs;
+
+use rustix::process::{Pid, setpriority_pgrp};
+
+const SHARE_RATIO_PER_LEVEL: f64 = 1.25;
+const MAX_NICE: i32 = 19;
+
+/// Returns the level for `share` beside a task with `most`: 0 for the same share, up to 19 for a
+/// 70th.
+pub(crate) fn level(share: f64, most: f64) -> i32 {
+    let levels = ((most / share).ln() / SHARE_RATIO_PER_LEVEL.ln()).round();
+    // The cast saturates, and a share is positive and finite.
+    (levels as i32).clamp(0, MAX_NICE)
+}
+
+/// Sets the level of a process group that leads a session. Without root a level can only rise.
+pub(crate) fn set(leader: Pid, level: i32) {
+    let _ = setpriority_pgrp(Some(leader), level);
+    // Where sessions compete as a whole, the level of the session counts. Without root only one
+    // level can be set in a tenth of a second, so some are set only at the runner's next check.
+    let session = format!("/proc/{}/autogroup", leader.as_raw_pid());
+    let is_so = |found: String| found.trim_end().ends_with(&format!(" nice {level}"));
+    if !fs::read_to_string(&session).is_ok_and(is_so) {
+        let _ = fs::write(session, level.to_string());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nice_levels_differ_by_a_quarter_of_the_share() {
+        assert_eq!(level(1.0, 1.0), 0);
+        assert_eq!(level(0.25, 0.75), 5);
+        assert_eq!(level(0.001, 1.0), MAX_NICE);
+        assert_eq!(level(f64::MIN_POSITIVE, f64::MAX), MAX_NICE);
+        assert_eq!(level(1.0, 0.0), 0, "nobody else is there");
+    }
+}

@@ -1,0 +1,98 @@
+//! The messages between a [`crate::LocalEngine`] and its runner, also used in the runner's journal:
+//! one JSON value per line. The two sides may be of different releases, so fields are only ever
+//! added, and unknown fields are ignored.
+
+use serde::{Deserialize, Serialize};
+use tollgate_engine::{
+    AttemptKey, AttemptReport, EngineCapacity, EngineError, KillReason, LaunchSpec, RunningAttempt,
+};
+
+use crate::starter::LaunchGuard;
+
+/// The protocol version, incremented for changes that the other side cannot do without. In version
+/// 1 an open connection renewed a lease, and a launch of a script named a path.
+pub(crate) const VERSION: u32 = 2;
+
+/// A message from the engine to the runner.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct RunnerRequest {
+    /// The number of the request, repeated in the answer.
+    pub(crate) id: u64,
+    pub(crate) ask: RunnerRequestKind,
+}
+
+/// A request to the runner.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum RunnerRequestKind {
+    Capacity,
+    Start(Vec<LaunchSpec>),
+    SetShares(Vec<(AttemptKey, f64)>),
+    Kill(Vec<AttemptKey>, KillReason),
+    Acknowledge(Vec<AttemptKey>),
+    /// Renews the lease: tasks may run until this many microseconds after the boot of the host.
+    RenewLease(u64),
+    Running,
+}
+
+impl RunnerRequestKind {
+    /// Returns the call's name for messages.
+    pub(crate) const fn name(&self) -> &'static str {
+        match self {
+            Self::Capacity => "capacity",
+            Self::Start(_) => "start",
+            Self::SetShares(_) => "set_shares",
+            Self::Kill(..) => "kill",
+            Self::Acknowledge(_) => "acknowledge",
+            Self::RenewLease(_) => "renew_lease",
+            Self::Running => "running",
+        }
+    }
+}
+
+/// A message from the runner to the engine.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum RunnerMessage {
+    /// The first message on every connection.
+    Hello {
+        version: u32,
+        pid: u32,
+        /// The runner's launch guard.
+        #[serde(default)]
+        guard: Option<LaunchGuard>,
+    },
+    Answer {
+        id: u64,
+        answer: RunnerResponse,
+    },
+    Report(AttemptReport),
+}
+
+/// The answer to a call.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum RunnerResponse {
+    Done,
+    Capacity(EngineCapacity),
+    Running(Vec<RunningAttempt>),
+    /// There is no disk space to record more attempts.
+    Full(String),
+}
+
+impl RunnerResponse {
+    /// Returns `Done`, or the error that the answer contains.
+    pub(crate) fn expect_done(self) -> Result<(), EngineError> {
+        match self {
+            Self::Full(reason) => Err(EngineError::Full { reason }),
+            Self::Done | Self::Capacity(_) | Self::Running(_) => Ok(()),
+        }
+    }
+}
+
+/// Returns `value` as a line.
+pub(crate) fn encode_line(value: &impl Serialize) -> Vec<u8> {
+    let mut line = serde_json::to_vec(value).expect("our own types are representable in JSON");
+    line.push(b'\n');
+    line
+}

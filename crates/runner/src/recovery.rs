@@ -1,0 +1,154 @@
+//! Recovery at the start of a runner: the journal of the runner before it, and the state of its
+//! attempts.
+
+pub(crate) mod adopted;
+mod reattach;
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use tollgate_engine::AttemptKey;
+
+use crate::journal::RunnerJournalEntry;
+use crate::process::procfs::ProcessIdentity;
+use crate::slot::StartedFileHeader;
+use crate::state_dir::RunnerStateDir;
+use crate::supervisor::task::{RunnerTask, RunnerTaskState};
+
+/// Returns the attempts that the entries describe.
+pub(crate) fn rebuild_tasks(entries: &[RunnerJournalEntry]) -> BTreeMap<AttemptKey, RunnerTask> {
+    let mut tasks: BTreeMap<AttemptKey, RunnerTask> = BTreeMap::new();
+    for entry in entries {
+        match entry {
+            RunnerJournalEntry::Version(_) | RunnerJournalEntry::Boot(_) => {}
+            RunnerJournalEntry::Taken(launch) => {
+                tasks.insert(launch.attempt, RunnerTask::new(launch.clone()));
+            }
+            RunnerJournalEntry::Over {
+                attempt,
+                started,
+                event,
+            } => {
+                if let Some(task) = tasks.get_mut(attempt) {
+                    task.started = *started;
+                    task.state = RunnerTaskState::Finished(event.clone());
+                }
+            }
+            RunnerJournalEntry::Acknowledged(attempt) => {
+                tasks.remove(attempt);
+            }
+        }
+    }
+    tasks
+}
+
+/// Returns whether any entry was written since the machine was booted.
+pub(crate) fn is_same_boot(entries: &[RunnerJournalEntry], boot: &str) -> bool {
+    let last = entries.iter().rev().find_map(|entry| match entry {
+        RunnerJournalEntry::Boot(id) => Some(id),
+        RunnerJournalEntry::Version(_)
+        | RunnerJournalEntry::Taken(_)
+        | RunnerJournalEntry::Over { .. }
+        | RunnerJournalEntry::Acknowledged(_) => None,
+    });
+    last.is_some_and(|id| id == boot)
+}
+
+/// The state of an attempt according to its `started` file.
+pub(crate) enum RecoveredState {
+    /// There is no file: the attempt's program never ran.
+    NeverStarted,
+    /// The attempt's program runs.
+    Alive(Box<StartedFileHeader>, ProcessIdentity),
+    /// The attempt was started, or its child died before that was certain; in either case it is
+    /// gone.
+    Gone,
+}
+
+/// Looks for an attempt of an earlier runner. None of that runner's children is still being
+/// started, since this runner holds the lock.
+pub(crate) fn inspect(folder: &RunnerStateDir, attempt: AttemptKey, boot: &str) -> RecoveredState {
+    let Ok(text) = fs::read_to_string(folder.started_file(attempt)) else {
+        return match folder.started_file(attempt).exists() {
+            true => RecoveredState::Gone,
+            false => RecoveredState::NeverStarted,
+        };
+    };
+    match parse_started_file(&text) {
+        Some((header, identity)) if header.boot == boot && identity.is_alive() => {
+            RecoveredState::Alive(Box::new(header), identity)
+        }
+        Some(_) | None => RecoveredState::Gone,
+    }
+}
+
+/// Parses a header and the line of the process. A truncated file has no end of line.
+pub(crate) fn parse_started_file(text: &str) -> Option<(StartedFileHeader, ProcessIdentity)> {
+    let (header, stat) = text.strip_suffix('\n')?.split_once('\n')?;
+    Some((
+        serde_json::from_str(header).ok()?,
+        ProcessIdentity::parse(stat)?,
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use tollgate_engine::{AttemptEvent, LaunchSpec};
+    use tollgate_model::{Instant, NodeId};
+
+    use super::*;
+
+    fn key(job: u64) -> AttemptKey {
+        AttemptKey {
+            job,
+            task: 0,
+            attempt: 1,
+        }
+    }
+
+    #[test]
+    fn tasks_are_rebuilt_from_journal_entries() {
+        let taken = |job| {
+            RunnerJournalEntry::Taken(LaunchSpec::new(key(job), vec![NodeId(0)], ["true"], "/"))
+        };
+        let over = |job| RunnerJournalEntry::Over {
+            attempt: key(job),
+            started: None,
+            event: AttemptEvent::Lost { at: Instant::ZERO },
+        };
+        let entries = [
+            RunnerJournalEntry::Boot("a".to_owned()),
+            taken(1),
+            taken(2),
+            taken(3),
+            over(2),
+            over(3),
+            RunnerJournalEntry::Acknowledged(key(3)),
+            RunnerJournalEntry::Acknowledged(key(9)),
+        ];
+        let tasks = rebuild_tasks(&entries);
+        let over: Vec<_> = tasks
+            .iter()
+            .map(|(key, task)| (key.job, task.is_finished()))
+            .collect();
+        assert_eq!(over, [(1, false), (2, true)]);
+        assert!(is_same_boot(&entries, "a"));
+        assert!(!is_same_boot(&entries, "b"));
+        assert!(!is_same_boot(&[], "a"));
+    }
+
+    #[test]
+    fn truncated_started_file_is_not_parsed() {
+        let header = crate::protocol::encode_line(&StartedFileHeader {
+            boot: "a".to_owned(),
+            slot: 3,
+            group: Default::default(),
+            meter: Default::default(),
+            at_micros: 5,
+        });
+        let stat = fs::read_to_string("/proc/self/stat").expect("there is /proc");
+        let whole = String::from_utf8(header).expect("JSON") + &stat;
+        assert!(parse_started_file(&whole).is_some());
+        assert!((0..whole.len()).all(|cut| parse_started_file(&whole[..cut]).is_none()));
+    }
+}

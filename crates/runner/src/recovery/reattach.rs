@@ -1,0 +1,101 @@
+//! The takeover of the attempts of an earlier runner.
+
+use std::collections::BTreeSet;
+
+use tollgate_engine::{AttemptEvent, AttemptKey, AttemptStart};
+
+use super::RecoveredState;
+use super::adopted;
+use crate::cgroup::group::SlotCgroup;
+use crate::clock;
+use crate::journal::RunnerJournalEntry;
+use crate::process::kill_tree;
+use crate::process::procfs::ProcessIdentity;
+use crate::supervisor::RunnerSupervisor;
+use crate::supervisor::task::RunningProcess;
+
+impl RunnerSupervisor {
+    /// Finds the unfinished attempts: watches those that run, starts those that never ran, and
+    /// reports the others as lost. After a reboot it is unknown which of them ran, since `started`
+    /// files need not have reached the disk: all are lost.
+    pub(crate) fn recover_tasks(&mut self, same_boot: bool) {
+        self.unflushed
+            .push((RunnerJournalEntry::Boot(self.host.boot.clone()), None));
+        let open = self.tasks.iter().filter(|(_, task)| !task.is_finished());
+        let open: Vec<AttemptKey> = open.map(|(attempt, _)| *attempt).collect();
+        let mut in_use = BTreeSet::new();
+        let mut lost = Vec::new();
+        for attempt in open {
+            let trace = match same_boot {
+                true => super::inspect(&self.state_dir, attempt, &self.host.boot),
+                false => RecoveredState::Gone,
+            };
+            match trace {
+                RecoveredState::NeverStarted => self.queued.push_back(attempt),
+                RecoveredState::Gone => lost.push(attempt),
+                RecoveredState::Alive(header, identity) => match adopted::attach(identity) {
+                    None => lost.push(attempt),
+                    Some(live) => {
+                        in_use.insert(header.slot.to_string());
+                        self.slots.reserve(header.slot);
+                        self.reattach(attempt, identity, adopted::from_started_file(live, *header));
+                    }
+                },
+            }
+        }
+        self.kill_leftovers(&in_use, &lost);
+        for attempt in lost {
+            tracing::warn!(%attempt, "attempt is lost: no runner saw its end");
+            self.report_lost(attempt);
+        }
+        self.remove_stale_started_files();
+    }
+
+    fn reattach(
+        &mut self,
+        attempt: AttemptKey,
+        identity: ProcessIdentity,
+        found: (RunningProcess, AttemptStart),
+    ) {
+        let (process, start) = found;
+        let watched = process.clone();
+        self.on_started(attempt, start, process);
+        adopted::spawn_watch_thread(
+            (attempt, self.host.runner_id.mark(attempt)),
+            Some(start),
+            (watched, identity),
+            self.events.clone(),
+        );
+    }
+
+    fn report_lost(&mut self, attempt: AttemptKey) {
+        let event = AttemptEvent::Lost { at: clock::now() };
+        self.on_finished(attempt, event);
+    }
+
+    /// Ends the remaining processes of attempts that have ended but whose runner had no time to end
+    /// them.
+    fn kill_leftovers(&self, in_use: &BTreeSet<String>, lost: &[AttemptKey]) {
+        let names = self.host.cgroups.existing();
+        for name in names.iter().filter(|name| !in_use.contains(*name)) {
+            kill_tree::kill_group(&self.host.cgroups.slot_cgroup(name));
+        }
+        for attempt in lost {
+            kill_tree::kill_adopted(&SlotCgroup::default(), &self.host.runner_id.mark(attempt));
+        }
+    }
+
+    /// Removes the `started` files of acknowledged attempts, which the service never submits again.
+    fn remove_stale_started_files(&self) {
+        let ours = self
+            .tasks
+            .keys()
+            .map(|attempt| self.state_dir.started_file(*attempt));
+        let ours: BTreeSet<_> = ours.collect();
+        for file in self.state_dir.started_files() {
+            if !ours.contains(&file) {
+                let _ = std::fs::remove_file(file);
+            }
+        }
+    }
+}

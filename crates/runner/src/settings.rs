@@ -1,0 +1,93 @@
+//! The settings of a runner, written by the service that starts it: `runner.json` in its directory.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tollgate_engine::EngineError;
+
+use crate::log::LogSettings;
+use crate::starter::LaunchGuard;
+use crate::state_dir::{FILE_MODE, set_mode};
+
+/// The settings of a runner.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct RunnerConfig {
+    /// Number of nodes to offer, out of all cores; None for all cores.
+    pub(crate) nodes: Option<u32>,
+    /// Maximum number of attempts that run at once on each node; others wait.
+    pub(crate) slots_per_node: u32,
+    /// Whether tasks of other users are run.
+    pub(crate) other_users: bool,
+    /// Milliseconds from asking a task to end until it is killed.
+    pub(crate) grace_ms: u64,
+    /// Maximum milliseconds from the birth of a child until its program replaces it.
+    pub(crate) setup_ms: u64,
+    /// Milliseconds after which a runner without a connection and without running tasks ends.
+    pub(crate) idle_ms: u64,
+    /// Milliseconds of the first lease. Once it has ended, all running tasks are ended. None for no
+    /// lease.
+    #[serde(default)]
+    pub(crate) lease_ms: Option<u64>,
+    /// Whether control groups are used where possible.
+    pub(crate) control_groups: bool,
+    /// The settings of its log.
+    #[serde(default)]
+    pub(crate) log: LogSettings,
+    /// The launch guard, if the service that submits the launches is not trusted.
+    #[serde(default)]
+    pub(crate) guard: Option<LaunchGuard>,
+}
+
+const FILE_NAME: &str = "runner.json";
+
+impl RunnerConfig {
+    /// Writes the settings for the next runner that starts in `folder`.
+    pub(crate) fn write(&self, folder: &Path) -> Result<(), EngineError> {
+        let path = folder.join(FILE_NAME);
+        let new = folder.join("runner.json.new");
+        let mut options = OpenOptions::new();
+        let options = options.create(true).truncate(true).write(true);
+        let open = options.mode(FILE_MODE).open(&new);
+        let written = open.and_then(|mut file| file.write_all(&crate::protocol::encode_line(self)));
+        let closed = written.and_then(|()| set_mode(&new, FILE_MODE));
+        let renamed = closed.and_then(|()| std::fs::rename(&new, &path));
+        renamed.map_err(|source| EngineError::Setup {
+            path,
+            step: "writing it",
+            source,
+        })
+    }
+
+    pub(crate) fn read(folder: &Path) -> Result<Self, EngineError> {
+        let path = folder.join(FILE_NAME);
+        let text = std::fs::read(&path).map_err(|source| EngineError::Setup {
+            path: path.clone(),
+            step: "reading it",
+            source,
+        })?;
+        serde_json::from_slice(&text).map_err(|error| EngineError::Damaged {
+            path,
+            reason: error.to_string(),
+        })
+    }
+
+    pub(crate) const fn grace(&self) -> Duration {
+        Duration::from_millis(self.grace_ms)
+    }
+
+    pub(crate) const fn setup(&self) -> Duration {
+        Duration::from_millis(self.setup_ms)
+    }
+
+    pub(crate) fn lease(&self) -> Option<Duration> {
+        self.lease_ms.map(Duration::from_millis)
+    }
+
+    pub(crate) const fn idle(&self) -> Duration {
+        Duration::from_millis(self.idle_ms)
+    }
+}

@@ -1,0 +1,171 @@
+//! The size limits of task outputs.
+//!
+//! A separate thread checks the sizes once a second. That costs a task one open file and no time,
+//! whereas a pipe would cost a copy of each byte. Unlike the system's limit of file size, this
+//! limit applies to the output alone and not to every file that a task writes.
+
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, StatxFlags, fstat, open, statx};
+use rustix::io::Errno;
+use tollgate_engine::AttemptKey;
+
+use crate::process::handle::ProcessHandle;
+use crate::supervisor::event::RunnerEvent;
+
+/// The interval between two checks.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The block size in the result of `stat`, independent of the file system's own.
+const BLOCK_BYTES: u64 = 512;
+
+/// A handle to the thread that checks outputs.
+#[derive(Clone)]
+pub(crate) struct OutputMonitor(Sender<MonitoredOutput>);
+
+/// The output of a running attempt.
+struct MonitoredOutput {
+    attempt: AttemptKey,
+    /// A reference that is dead once the attempt has ended.
+    live: Weak<ProcessHandle>,
+    /// A handle through which the file cannot be read.
+    file: OwnedFd,
+    most: u64,
+}
+
+/// The identity of a file: its device and inode, written by a child that must not allocate.
+#[derive(Debug, Default)]
+pub(crate) struct FileId {
+    device: AtomicU64,
+    inode: AtomicU64,
+}
+
+impl FileId {
+    pub(crate) fn set(&self, stat: &Stat) {
+        self.device.store(stat.st_dev, Ordering::Release);
+        self.inode.store(stat.st_ino, Ordering::Release);
+    }
+
+    fn is(&self, stat: &Stat) -> bool {
+        let known = (&self.device, &self.inode);
+        (
+            known.0.load(Ordering::Acquire),
+            known.1.load(Ordering::Acquire),
+        ) == (stat.st_dev, stat.st_ino)
+    }
+}
+
+impl OutputMonitor {
+    /// Starts the thread, which reports outputs over their limit to `to`, and ends with the last
+    /// handle to it.
+    pub(crate) fn start(to: Sender<RunnerEvent>) -> Self {
+        let (way, outputs) = mpsc::channel();
+        let thread = thread::Builder::new().name("outputs".to_owned());
+        if let Err(error) = thread.spawn(move || watch_loop(&outputs, &to)) {
+            tracing::error!(%error, "no thread can be started to look at outputs");
+        }
+        Self(way)
+    }
+
+    /// Monitors the output of an attempt that has just started: the file that the child opened, if
+    /// the program still writes to it and it is a regular file.
+    pub(crate) fn watch(
+        &self,
+        attempt: AttemptKey,
+        live: &Arc<ProcessHandle>,
+        output: &FileId,
+        most: u64,
+    ) {
+        let path = format!("/proc/{}/fd/1", live.pid().as_raw_pid());
+        let Ok(file) = open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) else {
+            return;
+        };
+        let is_output = fstat(&file).is_ok_and(|stat| {
+            FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile && output.is(&stat)
+        });
+        if is_output {
+            // Without the thread there is no limit; the failure was logged.
+            let _ = self.0.send(MonitoredOutput {
+                attempt,
+                live: Arc::downgrade(live),
+                file,
+                most,
+            });
+        }
+    }
+}
+
+fn watch_loop(new: &Receiver<MonitoredOutput>, to: &Sender<RunnerEvent>) {
+    let mut outputs: Vec<MonitoredOutput> = Vec::new();
+    let mut next = Instant::now();
+    loop {
+        let wait = match outputs.is_empty() {
+            true => Duration::from_secs(3600),
+            false => next.saturating_duration_since(Instant::now()),
+        };
+        match new.recv_timeout(wait) {
+            Ok(output) => {
+                if outputs.is_empty() {
+                    next = Instant::now() + CHECK_INTERVAL;
+                }
+                outputs.push(output);
+                continue;
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+        next = Instant::now() + CHECK_INTERVAL;
+        outputs.retain(|output| {
+            let goes_on = output.live.strong_count() > 0;
+            let is_long =
+                goes_on && allocated_bytes(&output.file).is_ok_and(|bytes| bytes > output.most);
+            if is_long {
+                // A closed channel means that the runner is ending.
+                let _ = to.send(RunnerEvent::OutputLimitReached(output.attempt));
+            }
+            goes_on && !is_long
+        });
+    }
+}
+
+/// Returns the size of a file in bytes, without holes, as this host knows it, so that a server that
+/// does not answer blocks no check.
+fn allocated_bytes(file: &OwnedFd) -> Result<u64, Errno> {
+    let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+    let stat = statx(file, c"", flags, StatxFlags::SIZE | StatxFlags::BLOCKS)?;
+    Ok(stat
+        .stx_size
+        .min(stat.stx_blocks.saturating_mul(BLOCK_BYTES)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::FileExt;
+
+    use super::*;
+
+    #[test]
+    fn file_length_excludes_holes() {
+        let file = tempfile::tempfile().expect("a file");
+        let handle = || OwnedFd::from(file.try_clone().expect("a handle"));
+        assert_eq!(allocated_bytes(&handle()), Ok(0));
+        file.write_at(&[1; 5_000], 0).expect("written");
+        assert_eq!(allocated_bytes(&handle()), Ok(5_000));
+        file.set_len(1 << 30).expect("longer");
+        assert!(allocated_bytes(&handle()).expect("a length") < 1 << 20);
+    }
+
+    #[test]
+    fn file_id_distinguishes_files() {
+        let [one, other] = [(); 2].map(|()| tempfile::tempfile().expect("a file"));
+        let id = FileId::default();
+        id.set(&fstat(&one).expect("it is there"));
+        assert!(id.is(&fstat(&one).expect("it is there")));
+        assert!(!id.is(&fstat(&other).expect("it is there")));
+    }
+}

@@ -1,0 +1,170 @@
+//! The slots: the maximum number of attempts that run at once, and the free slots.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::mpsc::{self, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tollgate_engine::capacity::MemoryEnforcement;
+
+use super::output::OutputMonitor;
+use super::{SlotJob, SlotWorker};
+use crate::host::RunnerHost;
+use crate::lease::LeaseEnd;
+use crate::scripts::ScriptDirs;
+use crate::starter::LaunchGuard;
+use crate::supervisor::event::RunnerEvent;
+
+/// The stack size of a slot's thread, which needs little stack.
+const STACK_BYTES: usize = 256 << 10;
+
+/// The slots of a runner, created on demand.
+pub(crate) struct SlotPool {
+    max_slots: usize,
+    threads: BTreeMap<usize, SlotThread>,
+    free: Vec<usize>,
+    /// Numbers whose control groups hold tasks of an earlier runner.
+    reserved: BTreeSet<usize>,
+    attempts: Arc<OwnedFd>,
+    scripts: Arc<ScriptDirs>,
+    /// The launch guard, if callers are not trusted.
+    pub(crate) guard: Option<LaunchGuard>,
+    events: Sender<RunnerEvent>,
+    lease: LeaseEnd,
+    outputs: OutputMonitor,
+}
+
+struct SlotThread {
+    jobs: Sender<SlotJob>,
+    setting_up: Arc<AtomicI32>,
+    thread: JoinHandle<()>,
+    /// The child that was being set up at the last check, and the time since then.
+    setup_seen: Option<(i32, Instant)>,
+}
+
+impl SlotPool {
+    pub(crate) fn new(
+        most: usize,
+        attempts: Arc<OwnedFd>,
+        scripts: Arc<ScriptDirs>,
+        lease: LeaseEnd,
+        to: Sender<RunnerEvent>,
+    ) -> Self {
+        Self {
+            max_slots: most,
+            threads: BTreeMap::new(),
+            free: Vec::new(),
+            reserved: BTreeSet::new(),
+            attempts,
+            scripts,
+            outputs: OutputMonitor::start(to.clone()),
+            guard: None,
+            events: to,
+            lease,
+        }
+    }
+
+    /// Returns whether a slot can take another job.
+    pub(crate) fn has_room(&self) -> bool {
+        !self.free.is_empty() || self.threads.len() + self.reserved.len() < self.max_slots
+    }
+
+    /// Reserves a slot with a task of an earlier runner, so that no job gets it.
+    pub(crate) fn reserve(&mut self, number: usize) {
+        self.reserved.insert(number);
+    }
+
+    /// Raises the maximum by one slot, once the earlier task in a reserved slot has ended.
+    pub(crate) const fn release_reserved(&mut self) {
+        self.max_slots += 1;
+    }
+
+    /// Gives a job to a free slot.
+    pub(crate) fn dispatch(&mut self, machine: &RunnerHost, order: SlotJob) -> io::Result<()> {
+        let number = match self.free.pop() {
+            Some(number) => number,
+            None => self.create(machine)?,
+        };
+        if let Some(handle) = self.threads.get(&number) {
+            // A slot's thread receives jobs for as long as this end of its channel exists.
+            let _ = handle.jobs.send(order);
+        }
+        Ok(())
+    }
+
+    /// Marks a slot as free for the next job.
+    pub(crate) fn release(&mut self, number: usize) {
+        self.free.push(number);
+    }
+
+    /// Ends the threads, which run no attempt any more, so that their control groups are empty.
+    pub(crate) fn shut_down(self) {
+        for handle in self.threads.into_values() {
+            drop(handle.jobs);
+            // A thread that panicked has ended too.
+            let _ = handle.thread.join();
+        }
+    }
+
+    fn create(&mut self, machine: &RunnerHost) -> io::Result<usize> {
+        let mut numbers = 0..;
+        let is_new =
+            |number: &usize| !self.threads.contains_key(number) && !self.reserved.contains(number);
+        let number = numbers.find(is_new).unwrap_or_default();
+        let setting_up = Arc::new(AtomicI32::new(0));
+        let slot = SlotWorker {
+            number,
+            group: machine.cgroups.slot_cgroup(&number.to_string()),
+            boot: machine.boot.clone(),
+            runner_id: machine.runner_id.clone(),
+            attempts: Arc::clone(&self.attempts),
+            scripts: Arc::clone(&self.scripts),
+            guard: self.guard,
+            cpus: Arc::clone(&machine.cpus),
+            setting_up: Arc::clone(&setting_up),
+            events: self.events.clone(),
+            lease: self.lease.clone(),
+            pinned_to: None,
+            outputs: self.outputs.clone(),
+            memory_limit: None,
+            memory_share: match machine.capacity.memory {
+                MemoryEnforcement::Cgroup => machine.capacity.node_memory(),
+                MemoryEnforcement::AddressSpace | MemoryEnforcement::Unenforced => None,
+            },
+        };
+        let (orders, taken) = mpsc::channel();
+        let thread = thread::Builder::new().stack_size(STACK_BYTES);
+        let thread = thread.spawn(move || super::serve(slot, &taken))?;
+        let handle = SlotThread {
+            jobs: orders,
+            setting_up,
+            thread,
+            setup_seen: None,
+        };
+        self.threads.insert(number, handle);
+        Ok(number)
+    }
+
+    /// Ends children that take longer than `limit` to become their programs. A server may not
+    /// answer when a directory is entered, and a user can stop a child that has become that user.
+    pub(crate) fn kill_stuck_setups(&mut self, now: Instant, limit: Duration) {
+        for handle in self.threads.values_mut() {
+            let child = handle.setting_up.load(Ordering::Acquire);
+            match handle.setup_seen {
+                Some((seen, since)) if seen == child && child != 0 => {
+                    if now.duration_since(since) >= limit
+                        && let Some(pid) = Pid::from_raw(child)
+                    {
+                        let _ = kill_process(pid, Signal::KILL);
+                    }
+                }
+                Some(_) | None => handle.setup_seen = (child != 0).then_some((child, now)),
+            }
+        }
+    }
+}

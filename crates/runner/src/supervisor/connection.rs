@@ -1,0 +1,90 @@
+//! The connection to the service.
+
+use std::io::Write;
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use tollgate_engine::AttemptReport;
+
+use crate::protocol::{self, RunnerMessage};
+use crate::starter::LaunchGuard;
+
+/// The maximum time for which a service may leave messages unread. Then the connection is closed,
+/// and the next connection receives all messages again.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The connection to the service, at most one at a time: a new connection replaces the one before.
+#[derive(Default)]
+pub(crate) struct EngineConnection {
+    connection: u64,
+    stream: Option<UnixStream>,
+    outbox: Vec<u8>,
+    /// The launch guard of this runner, which is sent to each service.
+    pub(crate) guard: Option<LaunchGuard>,
+}
+
+impl EngineConnection {
+    /// Replaces the connection, and returns the number of the new one.
+    pub(crate) fn replace(&mut self, stream: UnixStream) -> u64 {
+        self.disconnect();
+        let timeout = stream.set_write_timeout(Some(WRITE_TIMEOUT));
+        if let Err(error) = timeout {
+            tracing::warn!(%error, "the service that connected cannot be talked to");
+            return self.connection;
+        }
+        self.connection += 1;
+        self.stream = Some(stream);
+        self.send(&RunnerMessage::Hello {
+            version: protocol::VERSION,
+            pid: std::process::id(),
+            guard: self.guard,
+        });
+        self.connection
+    }
+
+    /// Returns whether this is the current connection.
+    pub(crate) const fn is_current(&self, connection: u64) -> bool {
+        self.stream.is_some() && self.connection == connection
+    }
+
+    pub(crate) const fn is_connected(&self) -> bool {
+        self.stream.is_some()
+    }
+
+    /// Returns whether a service has connected since this runner started.
+    pub(crate) const fn was_ever_connected(&self) -> bool {
+        self.connection > 0
+    }
+
+    /// Queues a message to the service, if one is connected, until [`EngineConnection::flush`] is
+    /// called.
+    pub(crate) fn send(&mut self, word: &RunnerMessage) {
+        if self.stream.is_some() {
+            self.outbox.extend(protocol::encode_line(word));
+        }
+    }
+
+    pub(crate) fn report(&mut self, report: AttemptReport) {
+        self.send(&RunnerMessage::Report(report));
+    }
+
+    pub(crate) fn flush(&mut self) {
+        let Some(stream) = &mut self.stream else {
+            return;
+        };
+        if let Err(error) = stream.write_all(&self.outbox) {
+            tracing::info!(%error, "the service is gone");
+            self.disconnect();
+        }
+        self.outbox.clear();
+    }
+
+    /// Closes the connection, if there is one; its reading thread ends.
+    pub(crate) fn disconnect(&mut self) {
+        if let Some(stream) = self.stream.take() {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+        self.outbox.clear();
+    }
+}

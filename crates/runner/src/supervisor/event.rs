@@ -1,0 +1,39 @@
+//! The events that other threads send to the runner's main thread.
+
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+
+use tollgate_engine::{AttemptEvent, AttemptKey, AttemptStart};
+
+use crate::cgroup::group::SlotCgroup;
+use crate::cgroup::meter::CgroupUsageBaseline;
+use crate::process::handle::ProcessHandle;
+use crate::protocol::RunnerRequest;
+
+/// An event for the runner's main thread.
+pub(crate) enum RunnerEvent {
+    /// A service connected.
+    Connected(UnixStream),
+    /// A service sent a request. The number identifies the connection.
+    Request(u64, RunnerRequest),
+    /// A service disconnected.
+    Disconnected(u64),
+    /// The runner was asked to end: by an operator, a batch system or a host that shuts down.
+    StopRequested,
+    /// An attempt's program runs.
+    Started {
+        attempt: AttemptKey,
+        start: AttemptStart,
+        live: Arc<ProcessHandle>,
+        group: SlotCgroup,
+        meter: CgroupUsageBaseline,
+    },
+    /// The output of an attempt exceeds its limit.
+    OutputLimitReached(AttemptKey),
+    /// An attempt has ended, and its slot is free. An adopted attempt has no slot.
+    Finished {
+        slot: Option<usize>,
+        attempt: AttemptKey,
+        event: AttemptEvent,
+    },
+}

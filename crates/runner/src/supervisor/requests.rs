@@ -1,0 +1,287 @@
+//! The requests of the service to the runner.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+use std::time::Instant;
+
+use rustix::process::Signal;
+use tollgate_engine::capacity::ShareEnforcement;
+use tollgate_engine::{AttemptEvent, AttemptKey, BootTime, KillReason, LaunchScript, LaunchSpec};
+
+use super::RunnerSupervisor;
+use super::task::{RunnerTask, RunnerTaskState};
+use super::timers::TimerKind;
+use crate::journal::RunnerJournalEntry;
+use crate::lease::watcher::LeaseWatcher;
+use crate::process::nice;
+use crate::protocol::{RunnerMessage, RunnerRequest, RunnerRequestKind, RunnerResponse};
+use crate::{clock, failpoint, slot};
+
+/// The size in bytes from which the journal is rewritten if that reduces it to a quarter or less.
+const COMPACTION_BYTES: u64 = 4 << 20;
+
+/// Returns the script texts of these launches by hash. Of launches with equal scripts only the
+/// first contains the text.
+fn script_texts(launches: &[LaunchSpec]) -> BTreeMap<String, Arc<str>> {
+    let scripts = launches.iter().filter_map(|launch| launch.script.as_ref());
+    let named =
+        |script: &LaunchScript| Some((script.sha256().to_owned(), Arc::clone(script.text()?)));
+    scripts.filter_map(named).collect()
+}
+
+impl RunnerSupervisor {
+    pub(crate) fn handle_request(&mut self, call: RunnerRequest) {
+        let answer = match call.ask {
+            RunnerRequestKind::Capacity => RunnerResponse::Capacity(self.host.capacity.clone()),
+            RunnerRequestKind::Start(launches) => self.accept_launches(launches),
+            RunnerRequestKind::SetShares(shares) => {
+                self.set_shares(&shares);
+                RunnerResponse::Done
+            }
+            RunnerRequestKind::Kill(attempts, why) => {
+                for attempt in attempts {
+                    self.request_stop(attempt, why);
+                }
+                RunnerResponse::Done
+            }
+            RunnerRequestKind::Acknowledge(attempts) => {
+                self.acknowledge(&attempts);
+                RunnerResponse::Done
+            }
+            RunnerRequestKind::RenewLease(micros) => {
+                self.renew_lease(BootTime::from_micros(micros))
+            }
+            RunnerRequestKind::Running => RunnerResponse::Running(
+                self.tasks
+                    .values()
+                    .filter_map(RunnerTask::running)
+                    .collect(),
+            ),
+        };
+        self.connection.send(&RunnerMessage::Answer {
+            id: call.id,
+            answer,
+        });
+    }
+
+    fn renew_lease(&mut self, until: BootTime) -> RunnerResponse {
+        let Some(lease) = &self.lease else {
+            return RunnerResponse::Done;
+        };
+        let is_sooner = lease.end().at().is_some_and(|end| until < end);
+        match lease.renew(until) {
+            Ok(()) => {
+                let watcher = self.watcher.as_mut().filter(|_| is_sooner);
+                watcher.into_iter().for_each(LeaseWatcher::wake);
+                RunnerResponse::Done
+            }
+            Err(error) => {
+                RunnerResponse::Full(format!("the lease cannot be written down: {error}"))
+            }
+        }
+    }
+
+    /// Takes attempts that are not known yet: the journal is on disk first.
+    fn accept_launches(&mut self, launches: Vec<LaunchSpec>) -> RunnerResponse {
+        if self.is_stopping {
+            return RunnerResponse::Full("the runner was asked to end".to_owned());
+        }
+        let mut new: BTreeMap<AttemptKey, LaunchSpec> = BTreeMap::new();
+        let mut order = Vec::new();
+        let texts = script_texts(&launches);
+        for launch in launches {
+            let attempt = launch.attempt;
+            let launch = launch.without_text();
+            if !self.tasks.contains_key(&attempt) && new.insert(attempt, launch).is_none() {
+                order.push(attempt);
+            }
+        }
+        failpoint::kill_at("asked");
+        // Ends must be recorded first: attempts that are revoked below must be revoked before they
+        // are submitted again.
+        self.flush_journal();
+        if !self.unflushed.is_empty() {
+            return RunnerResponse::Full("what has ended cannot be recorded".to_owned());
+        }
+        if let Err(error) = self.retain_scripts(&new, &texts) {
+            return RunnerResponse::Full(error.to_string());
+        }
+        failpoint::kill_at("kept");
+        let entries: Vec<RunnerJournalEntry> = new
+            .values()
+            .cloned()
+            .map(RunnerJournalEntry::Taken)
+            .collect();
+        if let Err(error) = self.append_entries(&entries) {
+            new.values().for_each(|launch| self.scripts.release(launch));
+            // Some entries may be in the journal all the same; the next runner must not start them.
+            let revoked = order
+                .into_iter()
+                .map(|attempt| (RunnerJournalEntry::Acknowledged(attempt), None));
+            self.unflushed.extend(revoked);
+            return RunnerResponse::Full(error.to_string());
+        }
+        failpoint::kill_at("taken");
+        for (attempt, launch) in new {
+            self.tasks.insert(attempt, RunnerTask::new(launch));
+        }
+        let nodes = self.host.capacity.nodes;
+        for attempt in order {
+            let launch = self.tasks.get(&attempt).map(|task| &task.launch);
+            match launch.map_or(Ok(()), |launch| launch.validate(nodes)) {
+                Ok(()) => self.queued.push_back(attempt),
+                // Callers check launches too, but this runner does not rely on it.
+                Err(error) => {
+                    let ended =
+                        slot::not_started_outcome("launch", error.to_string(), clock::now());
+                    self.on_finished(attempt, AttemptEvent::Ended(ended));
+                }
+            }
+        }
+        RunnerResponse::Done
+    }
+
+    /// Stores the scripts of all these launches, or of none.
+    fn retain_scripts(
+        &mut self,
+        launches: &BTreeMap<AttemptKey, LaunchSpec>,
+        texts: &BTreeMap<String, Arc<str>>,
+    ) -> io::Result<()> {
+        let mut kept: Vec<&LaunchSpec> = Vec::new();
+        for launch in launches.values() {
+            let script = launch.script.as_ref();
+            let text = script.and_then(|script| texts.get(script.sha256()));
+            if let Err(error) = self.scripts.retain(launch, text.map(AsRef::as_ref)) {
+                kept.into_iter()
+                    .for_each(|launch| self.scripts.release(launch));
+                return Err(error);
+            }
+            kept.push(launch);
+        }
+        Ok(())
+    }
+
+    fn append_entries(&mut self, entries: &[RunnerJournalEntry]) -> io::Result<()> {
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let open = self.n_unfinished() + entries.len();
+        self.journal.reserve(entries, open)?;
+        self.journal.append(entries)?;
+        self.journal.sync()
+    }
+
+    fn acknowledge(&mut self, attempts: &[AttemptKey]) {
+        for attempt in attempts {
+            if self.tasks.get(attempt).is_some_and(RunnerTask::is_finished) {
+                self.tasks.remove(attempt);
+                self.unflushed
+                    .push((RunnerJournalEntry::Acknowledged(*attempt), None));
+            }
+        }
+        self.flush_journal();
+        failpoint::kill_at("forgotten");
+        for attempt in attempts
+            .iter()
+            .filter(|attempt| !self.tasks.contains_key(attempt))
+        {
+            let _ = std::fs::remove_file(self.state_dir.started_file(*attempt));
+        }
+        self.compact_journal();
+    }
+
+    fn compact_journal(&mut self) {
+        if self.journal.bytes() < COMPACTION_BYTES || !self.unflushed.is_empty() {
+            return;
+        }
+        let mut entries = vec![RunnerJournalEntry::Boot(self.host.boot.clone())];
+        entries.extend(self.tasks.values().flat_map(RunnerTask::journal_entries));
+        let bytes: usize = entries
+            .iter()
+            .map(|entry| crate::protocol::encode_line(entry).len())
+            .sum();
+        if bytes as u64 <= self.journal.bytes() / 4
+            && let Err(error) = self.journal.rewrite(&entries)
+        {
+            tracing::warn!(%error, "the journal cannot be shortened");
+        }
+    }
+
+    fn set_shares(&mut self, shares: &[(AttemptKey, f64)]) {
+        for (attempt, share) in shares {
+            let Some(task) = self.tasks.get_mut(attempt) else {
+                continue;
+            };
+            task.launch.share = *share;
+            let nodes = task.launch.nodes.len();
+            if let Some(process) = task.process()
+                && let Err(error) = process.group.set_share(*share, nodes)
+            {
+                tracing::warn!(%attempt, %error, "the share of an attempt cannot be set");
+            }
+        }
+        self.reapply_nice();
+    }
+
+    /// Sets all nice levels, where shares are approximated by nice levels: each level depends on
+    /// the highest share.
+    pub(crate) fn reapply_nice(&self) {
+        if self.host.capacity.shares != ShareEnforcement::Nice {
+            return;
+        }
+        let most = self.highest_share();
+        for task in self
+            .placed
+            .iter()
+            .filter_map(|attempt| self.tasks.get(attempt))
+        {
+            if let Some(process) = task.process() {
+                nice::set(process.handle.pid(), nice::level(task.launch.share, most));
+            }
+        }
+    }
+
+    pub(crate) fn highest_share(&self) -> f64 {
+        let placed = self
+            .placed
+            .iter()
+            .filter_map(|attempt| self.tasks.get(attempt));
+        placed.map(|task| task.launch.share).fold(0.0, f64::max)
+    }
+
+    pub(crate) fn request_stop(&mut self, attempt: AttemptKey, why: KillReason) {
+        let Some(task) = self.tasks.get_mut(&attempt) else {
+            return;
+        };
+        let waits = matches!(task.state, RunnerTaskState::Queued);
+        if task.is_finished() || task.killed.is_some() {
+            return;
+        }
+        task.killed = Some(why);
+        if waits {
+            self.queued.retain(|other| *other != attempt);
+            let reason = "it was killed before it started".to_owned();
+            self.on_finished(
+                attempt,
+                AttemptEvent::Ended(slot::not_started_outcome("start", reason, clock::now())),
+            );
+        } else {
+            self.send_sigterm(attempt);
+        }
+    }
+
+    /// Asks the processes of an attempt to end. An attempt that is still being started is asked
+    /// after its start.
+    pub(crate) fn send_sigterm(&mut self, attempt: AttemptKey) {
+        let process = self.tasks.get(&attempt).and_then(RunnerTask::process);
+        if let Some(process) = process {
+            let until = Instant::now() + self.grace();
+            process.handle.set_kill_deadline(until);
+            process.handle.signal(Signal::TERM);
+            // A stopped process cannot end.
+            process.handle.signal(Signal::CONT);
+            self.timers.set(until, attempt, TimerKind::Kill);
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! The runner's record of one attempt.
+
+use std::sync::Arc;
+use std::time;
+
+use tollgate_engine::{
+    AttemptEvent, AttemptKey, AttemptReport, AttemptStart, KillReason, LaunchSpec, RunningAttempt,
+};
+use tollgate_model::Span;
+
+use crate::cgroup::group::SlotCgroup;
+use crate::cgroup::meter::CgroupUsageBaseline;
+use crate::journal::RunnerJournalEntry;
+use crate::process::handle::ProcessHandle;
+use crate::process::procfs;
+
+/// An attempt that was submitted and whose end is not acknowledged.
+pub(crate) struct RunnerTask {
+    pub(crate) launch: LaunchSpec,
+    pub(crate) state: RunnerTaskState,
+    pub(crate) started: Option<AttemptStart>,
+    /// The first reason for which the attempt was asked to end.
+    pub(crate) killed: Option<KillReason>,
+}
+
+/// The state of an attempt in the runner.
+pub(crate) enum RunnerTaskState {
+    /// The attempt waits for a free slot.
+    Queued,
+    /// The attempt is in a slot, whose thread starts its program.
+    Starting,
+    /// The attempt's program runs.
+    Running(RunningProcess),
+    /// The attempt ended or was lost, and the end is recorded.
+    Finished(AttemptEvent),
+}
+
+/// The processes of an attempt, and their control groups.
+#[derive(Clone)]
+pub(crate) struct RunningProcess {
+    pub(crate) handle: Arc<ProcessHandle>,
+    pub(crate) group: SlotCgroup,
+    pub(crate) meter: CgroupUsageBaseline,
+    /// The start on a clock that cannot be set, for time limits.
+    pub(crate) began: time::Instant,
+}
+
+impl RunnerTask {
+    pub(crate) const fn new(launch: LaunchSpec) -> Self {
+        Self {
+            launch,
+            state: RunnerTaskState::Queued,
+            started: None,
+            killed: None,
+        }
+    }
+
+    pub(crate) const fn is_finished(&self) -> bool {
+        matches!(self.state, RunnerTaskState::Finished(_))
+    }
+
+    pub(crate) const fn process(&self) -> Option<&RunningProcess> {
+        match &self.state {
+            RunnerTaskState::Running(process) => Some(process),
+            RunnerTaskState::Queued | RunnerTaskState::Starting | RunnerTaskState::Finished(_) => {
+                None
+            }
+        }
+    }
+
+    /// Returns the reports for a service that has received none yet.
+    pub(crate) fn reports(&self) -> Vec<AttemptReport> {
+        let attempt = self.launch.attempt;
+        let started = self.started.map(AttemptEvent::Started);
+        let over = match &self.state {
+            RunnerTaskState::Finished(event) => Some(event.clone()),
+            RunnerTaskState::Queued | RunnerTaskState::Starting | RunnerTaskState::Running(_) => {
+                None
+            }
+        };
+        let events = started.into_iter().chain(over);
+        events
+            .map(|event| AttemptReport { attempt, event })
+            .collect()
+    }
+
+    /// Returns the journal entries for the next runner.
+    pub(crate) fn journal_entries(&self) -> Vec<RunnerJournalEntry> {
+        let mut entries = vec![RunnerJournalEntry::Taken(self.launch.clone())];
+        if let RunnerTaskState::Finished(event) = &self.state {
+            entries.push(finished_entry(self.launch.attempt, self.started, event));
+        }
+        entries
+    }
+
+    /// Returns the attempt in the form for the engine's caller; None if it has ended.
+    pub(crate) fn running(&self) -> Option<RunningAttempt> {
+        let cpu = |process: &RunningProcess| {
+            let of_all = process.meter.cpu(&process.group);
+            of_all.unwrap_or_else(|| procfs::cpu_time(process.handle.pid()))
+        };
+        (!self.is_finished()).then(|| RunningAttempt {
+            attempt: self.launch.attempt,
+            started: self.started,
+            cpu: self.process().map_or(Span::ZERO, cpu),
+        })
+    }
+}
+
+/// Returns the journal entry of an end.
+pub(crate) fn finished_entry(
+    attempt: AttemptKey,
+    started: Option<AttemptStart>,
+    event: &AttemptEvent,
+) -> RunnerJournalEntry {
+    RunnerJournalEntry::Over {
+        attempt,
+        started,
+        event: event.clone(),
+    }
+}

@@ -1,0 +1,287 @@
+//! Tests that kill the runner, at every critical point and at random moments: no task runs twice,
+//! no task is forgotten, and every report is true.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tollgate_engine::{AttemptEvent, AttemptKey, AttemptStatus, Engine, LaunchSpec};
+use tollgate_runner::LocalEngine;
+
+use crate::common::{self, EngineTestDir, poll_until, run, script, wait_for_ends, wait_for_start};
+
+/// Returns a task that writes a line and then ends with 7, and the file of the line.
+fn witness(home: &EngineTestDir, job: u64) -> (LaunchSpec, PathBuf) {
+    let file = home.path().join(format!("witness-{job}"));
+    let mut launch = script(job, &format!("echo $$ >> {}; exit 7", file.display()));
+    launch.output = Some(home.path().join(format!("output-{job}")));
+    (launch, file)
+}
+
+fn times_run(witness: &PathBuf) -> usize {
+    fs::read_to_string(witness).map_or(0, |text| text.lines().count())
+}
+
+fn kill_runner(engine: &LocalEngine) {
+    let pid = engine.runner_pid().and_then(|pid| i32::try_from(pid).ok());
+    if let Some(pid) = pid.and_then(rustix::process::Pid::from_raw) {
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+    }
+}
+
+/// Returns whether an attempt ended with 7; false if it was lost.
+fn ended(fate: &AttemptEvent) -> bool {
+    match fate {
+        AttemptEvent::Ended(ended) => {
+            assert_eq!(ended.status, AttemptStatus::Exited(7));
+            true
+        }
+        AttemptEvent::Lost { .. } => false,
+        AttemptEvent::Started(_) => panic!("no end"),
+    }
+}
+
+#[test]
+fn runner_killed_at_failpoints_runs_each_task_exactly_once() {
+    // The end is certain if no program had run yet, or if the end was already recorded.
+    let sure = ["asked", "taken", "recorded"];
+    let unsure = [
+        "child-begun",
+        "child-created",
+        "child-recorded",
+        "child-ready",
+        "spawned",
+        "started",
+        "ended",
+        "over",
+    ];
+    for point in sure.into_iter().chain(unsure) {
+        let home = EngineTestDir::new().with_fault(point);
+        let (launch, file) = witness(&home, 1);
+        let mut engine = home.open();
+        let first = engine.runner_pid();
+        // A runner that is killed during a request is replaced, and the next runner gets the
+        // request.
+        engine
+            .start(std::slice::from_ref(&launch))
+            .expect("taken on");
+        let fate = wait_for_ends(&mut engine, &[launch.attempt]).remove(0);
+        assert_ne!(engine.runner_pid(), first, "{point}: it was not killed");
+        let ran = times_run(&file);
+        assert!(ran <= 1, "{point}: it ran {ran} times");
+        if ended(&fate) {
+            assert_eq!(ran, 1, "{point}");
+        } else {
+            assert!(!sure.contains(&point), "{point}: it was lost");
+        }
+        engine.acknowledge(&[launch.attempt]).expect("acknowledged");
+        assert_eq!(engine.running().expect("it answers"), [], "{point}");
+    }
+}
+
+#[test]
+fn runner_killed_during_acknowledge_reports_nothing_again() {
+    let home = EngineTestDir::new().with_fault("forgotten");
+    let (launch, _) = witness(&home, 1);
+    let mut engine = home.open();
+    let first = engine.runner_pid();
+    run(&mut engine, &launch);
+    engine
+        .acknowledge(&[launch.attempt])
+        .expect("the next runner is asked");
+    assert_ne!(engine.runner_pid(), first, "it was not killed");
+    drop(engine);
+    let mut engine = home.open();
+    assert_eq!(
+        engine.poll(Duration::from_millis(100)).expect("it answers"),
+        []
+    );
+    let left = fs::read_dir(home.settings.state_dir.join("attempts")).expect("a folder");
+    assert_eq!(left.count(), 0, "the `started` file is gone too");
+}
+
+#[test]
+fn runner_that_cannot_start_reports_the_reason() {
+    let home = EngineTestDir::new();
+    drop(home.open());
+    let journal = home.settings.state_dir.join("journal");
+    common::wait_until("it has ended", || {
+        !home.settings.state_dir.join("socket").exists()
+    });
+    let newer = "{\"version\":99}";
+    let line = format!("{:08x} {newer}\n", crc32fast::hash(newer.as_bytes()));
+    fs::write(&journal, line).expect("written");
+    let opened = LocalEngine::open(home.settings.clone());
+    let said = opened.err().expect("it is refused").to_string();
+    let expected = "journal: it is of version 99, and this program reads 1";
+    assert!(said.contains(expected), "{said}");
+}
+
+#[test]
+fn child_stuck_in_setup_is_killed() {
+    let mut home = EngineTestDir::new().with_fault("child-stopped");
+    home.settings.setup_timeout = Duration::from_millis(100);
+    let (launch, file) = witness(&home, 1);
+    let ended = run(&mut home.open(), &launch);
+    let said = ended.status.to_string();
+    assert_eq!(said, "not started: user: it was killed while it was set up");
+    assert_eq!(times_run(&file), 0);
+}
+
+#[test]
+fn task_outlives_its_runner_and_its_end_is_reported() {
+    for home in [
+        EngineTestDir::new(),
+        EngineTestDir::without_control_groups(),
+    ] {
+        let mut engine = home.open();
+        let mut launch = script(1, "while [ ! -e go ]; do sleep 0.01; done; exit 7");
+        launch.dir = home.path().to_owned();
+        engine
+            .start(std::slice::from_ref(&launch))
+            .expect("taken on");
+        let pid = wait_for_start(&mut engine, launch.attempt);
+        kill_runner(&engine);
+        drop(engine);
+
+        let mut engine = home.open();
+        assert_eq!(
+            wait_for_start(&mut engine, launch.attempt),
+            pid,
+            "the same process"
+        );
+        engine
+            .set_shares(&[(launch.attempt, 0.5)])
+            .expect("it is still ours");
+        fs::write(home.path().join("go"), "").expect("written");
+        let fate = wait_for_ends(&mut engine, &[launch.attempt]).remove(0);
+        let knows_exits = kernel_is_at_least(6, 15);
+        assert_eq!(ended(&fate), knows_exits, "{fate:?}");
+    }
+}
+
+#[test]
+fn task_of_an_earlier_runner_can_be_killed() {
+    for home in [
+        EngineTestDir::new(),
+        EngineTestDir::without_control_groups(),
+    ] {
+        let mut engine = home.open();
+        let launch = script(1, "trap '' TERM; while :; do sleep 1; done");
+        engine
+            .start(std::slice::from_ref(&launch))
+            .expect("taken on");
+        let pid = wait_for_start(&mut engine, launch.attempt);
+        kill_runner(&engine);
+        let why = tollgate_engine::KillReason::Cancelled;
+        engine
+            .kill(&[launch.attempt], why)
+            .expect("the next runner is asked");
+        let fate = wait_for_ends(&mut engine, &[launch.attempt]).remove(0);
+        if let AttemptEvent::Ended(ended) = fate {
+            assert_eq!(ended.status, AttemptStatus::Signalled(9));
+            assert_eq!(ended.killed, Some(why));
+        }
+        let path = format!("/proc/{pid}/environ");
+        common::wait_until("it is gone", || {
+            fs::read(&path).unwrap_or_default().is_empty()
+        });
+    }
+}
+
+#[test]
+fn recovery_spares_equally_named_attempts_of_another_runner() {
+    let homes = [
+        EngineTestDir::without_control_groups(),
+        EngineTestDir::without_control_groups(),
+    ];
+    let mut engines = homes.each_ref().map(EngineTestDir::open);
+    let launch = script(1, "exec sleep 60");
+    let pids = engines.each_mut().map(|engine| {
+        engine.start(std::slice::from_ref(&launch)).expect("taken");
+        wait_for_start(engine, launch.attempt)
+    });
+    let [crashed, other] = &mut engines;
+    kill_runner(crashed);
+    common::signal(pids[0], rustix::process::Signal::KILL);
+    common::wait_until("the task is gone", || !common::is_alive(pids[0]));
+    let fate = wait_for_ends(crashed, &[launch.attempt]).remove(0);
+    assert!(matches!(fate, AttemptEvent::Lost { .. }), "{fate:?}");
+    assert!(common::is_alive(pids[1]), "the other runner's task is gone");
+    other
+        .kill(&[launch.attempt], tollgate_engine::KillReason::Cancelled)
+        .expect("it is asked");
+    wait_for_ends(other, &[launch.attempt]);
+}
+
+#[test]
+fn task_that_ends_without_a_runner_is_lost() {
+    let home = EngineTestDir::new();
+    let mut engine = home.open();
+    let mut launch = script(1, "while [ ! -e go ]; do sleep 0.01; done");
+    launch.dir = home.path().to_owned();
+    engine
+        .start(std::slice::from_ref(&launch))
+        .expect("taken on");
+    let pid = wait_for_start(&mut engine, launch.attempt);
+    kill_runner(&engine);
+    drop(engine);
+    fs::write(home.path().join("go"), "").expect("written");
+    let environ = format!("/proc/{pid}/environ");
+    common::wait_until("it has ended", || {
+        fs::read(&environ).unwrap_or_default().is_empty()
+    });
+    let mut engine = home.open();
+    let fate = wait_for_ends(&mut engine, &[launch.attempt]).remove(0);
+    assert!(matches!(fate, AttemptEvent::Lost { .. }), "{fate:?}");
+    // The attempt is not started again either.
+    engine
+        .start(std::slice::from_ref(&launch))
+        .expect("it is known");
+    assert_eq!(engine.running().expect("it answers"), []);
+}
+
+#[test]
+fn runner_killed_under_load_runs_each_task_exactly_once() {
+    const TASKS: u64 = 400;
+    const KILLS: u64 = 25;
+    let home = EngineTestDir::new();
+    let (launches, witnesses): (Vec<LaunchSpec>, Vec<PathBuf>) =
+        (1..=TASKS).map(|job| witness(&home, job)).unzip();
+    let attempts: Vec<AttemptKey> = launches.iter().map(|launch| launch.attempt).collect();
+    let mut engine = home.open();
+    engine.start(&launches).expect("taken on");
+    let mut reports = Vec::new();
+    for kill in 0..KILLS {
+        // The moments are uneven, and the same in each run.
+        let moment = Duration::from_micros(500 + kill * 7_919 % 20_000);
+        reports.extend(engine.poll(moment).unwrap_or_default());
+        std::thread::sleep(moment);
+        kill_runner(&engine);
+    }
+    drop(engine);
+    let mut engine = home.open();
+    let fates = wait_for_ends(&mut engine, &attempts);
+    let lost = fates.iter().filter(|fate| !ended(fate)).count();
+    let runs: Vec<usize> = witnesses.iter().map(times_run).collect();
+    assert!(runs.iter().all(|runs| *runs <= 1), "some ran twice");
+    for (fate, runs) in fates.iter().zip(&runs) {
+        assert!(!ended(fate) || *runs == 1, "ended without having run");
+    }
+    // Each kill loses at most the attempts that were running.
+    let slots = 8 * engine.capacity().expect("known").nodes as usize;
+    assert!(lost <= KILLS as usize * slots, "{lost} lost");
+    engine.acknowledge(&attempts).expect("acknowledged");
+    drop(engine);
+    let mut engine = home.open();
+    let told = poll_until(&mut engine, |_| true);
+    assert_eq!(told, []);
+}
+
+fn kernel_is_at_least(major: u32, minor: u32) -> bool {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").expect("there is /proc");
+    let mut numbers = release
+        .split(['.', '-'])
+        .map_while(|word| word.trim().parse::<u32>().ok());
+    (numbers.next(), numbers.next()) >= (Some(major), Some(minor))
+}
