@@ -6,12 +6,11 @@
 
 use std::time::Duration;
 
-use tollgate_model::{NodeId, Span};
-
-use crate::{
-    AttemptEvent, AttemptKey, AttemptOutcome, AttemptReport, AttemptStatus, Engine, EngineError,
-    KillReason, LaunchSpec, Retryability,
+use tollgate_model::{
+    AttemptEvent, AttemptId, AttemptOutcome, AttemptReport, AttemptStatus, KillReason, NodeId, Span,
 };
+
+use crate::{Engine, EngineError, LaunchSpec, Retryability};
 
 /// Runs every check on the engines that `open` returns. All of them must be the same engine, as a
 /// caller sees it after a restart. Programs needed: `true`, `false`, `sleep` and `sh`.
@@ -53,7 +52,7 @@ impl EngineUnderTest<'_> {
     /// Returns a launch of `argv` on node 0 with an attempt that was never submitted before.
     fn launch(&mut self, argv: &[&str]) -> LaunchSpec {
         self.jobs += 1;
-        let attempt = AttemptKey {
+        let attempt = AttemptId {
             job: 1_000 + self.jobs,
             task: 3,
             attempt: 2,
@@ -78,7 +77,7 @@ impl EngineUnderTest<'_> {
 }
 
 /// Waits until `attempt` has ended. Returns whether it started, and its outcome.
-fn wait_for_end(engine: &mut dyn Engine, attempt: AttemptKey) -> (bool, AttemptOutcome) {
+fn wait_for_end(engine: &mut dyn Engine, attempt: AttemptId) -> (bool, AttemptOutcome) {
     let mut started = false;
     let mut waited = Duration::ZERO;
     loop {
@@ -95,7 +94,7 @@ fn wait_for_end(engine: &mut dyn Engine, attempt: AttemptKey) -> (bool, AttemptO
     }
 }
 
-fn wait_for_start(engine: &mut dyn Engine, attempt: AttemptKey) {
+fn wait_for_start(engine: &mut dyn Engine, attempt: AttemptId) {
     let mut waited = Duration::ZERO;
     let is_start = |report: &AttemptReport| {
         report.attempt == attempt && matches!(report.event, AttemptEvent::Started(_))

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::AttemptKey;
+use tollgate_model::AttemptId;
 
 /// The error of a call to an engine.
 #[derive(Debug, thiserror::Error)]
@@ -13,7 +13,7 @@ pub enum EngineError {
     #[error("attempt {attempt}: {field}: expected {expected}")]
     Invalid {
         /// The launch, or the attempt whose share was to be set.
-        attempt: AttemptKey,
+        attempt: AttemptId,
         /// The field that is invalid.
         field: &'static str,
         /// The values that are valid.

@@ -1,41 +1,21 @@
 //! The specification of one attempt.
 
 use std::ffi::OsString;
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use tollgate_model::{NodeId, Span};
+use tollgate_model::{AttemptId, NodeId, Span};
 
 use crate::EngineError;
 use crate::script::{LaunchScript, MAX_SCRIPT_BYTES};
 use crate::wire::launch::LaunchOnWire;
 
-/// The key of one attempt at a task. It is never used twice: a requeued task gets another
-/// `attempt`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct AttemptKey {
-    /// The public number of the job.
-    pub job: u64,
-    /// The task's index in its job; 0 in a job of one task.
-    pub task: u32,
-    /// The number of the attempt.
-    pub attempt: u32,
-}
-
-/// Writes `7.0.1`: job, task, attempt.
-impl fmt::Display for AttemptKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}.{}", self.job, self.task, self.attempt)
-    }
-}
-
 /// The specification of an attempt: its program, nodes, user and limits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "LaunchOnWire", into = "LaunchOnWire")]
 pub struct LaunchSpec {
-    /// The attempt's key.
-    pub attempt: AttemptKey,
+    /// The attempt.
+    pub attempt: AttemptId,
     /// The nodes that the attempt holds; on a single machine a node is a core. At least one, no
     /// duplicates.
     pub nodes: Vec<NodeId>,
@@ -80,8 +60,7 @@ pub struct LaunchUser {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaunchLimits {
     /// Maximum wall-clock time from the start; then the attempt is killed with
-    /// [`crate::KillReason::TimeLimit`]. Positive.
-    #[serde(with = "crate::wire::time::optional_span")]
+    /// [`tollgate_model::KillReason::TimeLimit`]. Positive.
     pub wall: Option<Span>,
     /// Maximum memory in bytes, where [`crate::EngineCapacity`] says that this limit is enforced.
     /// Positive.
@@ -96,7 +75,7 @@ pub struct LaunchLimits {
     #[serde(default)]
     pub processes: Option<u32>,
     /// Maximum size of the output in bytes; then the attempt is killed with
-    /// [`crate::KillReason::OutputLimit`]. The size is checked once a second, so the output can
+    /// [`tollgate_model::KillReason::OutputLimit`]. The size is checked once a second, so the output can
     /// exceed the limit. Positive.
     #[serde(default)]
     pub output: Option<u64>,
@@ -106,7 +85,7 @@ impl LaunchSpec {
     /// Creates a launch of `argv` on `nodes` in `dir` with an empty environment, no output, no
     /// limits, the engine's own user, umask 022 and a share of 1.
     pub fn new(
-        attempt: AttemptKey,
+        attempt: AttemptId,
         nodes: Vec<NodeId>,
         argv: impl IntoIterator<Item = impl Into<OsString>>,
         dir: impl AsRef<Path>,
@@ -205,7 +184,7 @@ impl LaunchSpec {
 ///
 /// # Errors
 /// [`EngineError::Invalid`] with the first attempt whose share is not positive and finite.
-pub fn check_shares(shares: &[(AttemptKey, f64)]) -> Result<(), EngineError> {
+pub fn check_shares(shares: &[(AttemptId, f64)]) -> Result<(), EngineError> {
     match shares.iter().find(|(_, share)| !is_share(*share)) {
         None => Ok(()),
         Some(&(attempt, _)) => Err(EngineError::Invalid {
@@ -226,7 +205,7 @@ mod tests {
     use super::*;
 
     fn launch() -> LaunchSpec {
-        let attempt = AttemptKey {
+        let attempt = AttemptId {
             job: 7,
             task: 0,
             attempt: 1,

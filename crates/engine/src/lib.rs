@@ -5,7 +5,7 @@
 //! | [`traits`] | [`Engine`]: the trait, with the guarantees of every engine |
 //! | [`launch`] | [`LaunchSpec`]: the specification of one attempt, with its limits |
 //! | [`script`] | [`LaunchScript`]: the text of a program that comes with its launch |
-//! | [`event`] | [`AttemptReport`]: starts and ends of attempts |
+//! | [`running`] | [`RunningAttempt`]: an attempt that has not ended |
 //! | [`lease`] | [`BootTime`]: the time until which attempts may run without renewal |
 //! | [`capacity`] | [`EngineCapacity`]: resources, enforced limits, possible escapes |
 //! | [`error`] | [`EngineError`]: failed calls, and whether a retry can help |
@@ -16,9 +16,9 @@
 pub mod capacity;
 pub mod conformance;
 pub mod error;
-pub mod event;
 pub mod launch;
 pub mod lease;
+pub mod running;
 pub mod script;
 pub mod sim_engine;
 pub mod traits;
@@ -26,12 +26,9 @@ mod wire;
 
 pub use capacity::EngineCapacity;
 pub use error::{EngineError, Retryability};
-pub use event::{
-    AttemptEvent, AttemptOutcome, AttemptReport, AttemptStart, AttemptStatus, KillReason,
-    RunningAttempt,
-};
-pub use launch::{AttemptKey, LaunchLimits, LaunchSpec, LaunchUser};
+pub use launch::{LaunchLimits, LaunchSpec, LaunchUser};
 pub use lease::BootTime;
+pub use running::RunningAttempt;
 pub use script::{LaunchScript, MAX_SCRIPT_BYTES};
 pub use sim_engine::{SimEngine, SimHost};
 pub use traits::{Engine, WakeCallback};

@@ -7,7 +7,7 @@ mod program;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tollgate_model::{Instant, Span};
+use tollgate_model::{AttemptEvent, AttemptId, AttemptReport, Instant, KillReason, Span};
 
 pub use program::SimProgram;
 
@@ -16,8 +16,7 @@ use crate::capacity::{
 };
 use crate::launch::check_shares;
 use crate::{
-    AttemptEvent, AttemptKey, AttemptReport, BootTime, Engine, EngineCapacity, EngineError,
-    KillReason, LaunchSpec, RunningAttempt, WakeCallback,
+    BootTime, Engine, EngineCapacity, EngineError, LaunchSpec, RunningAttempt, WakeCallback,
 };
 use machine::SimMachine;
 
@@ -100,7 +99,7 @@ impl SimHost {
     }
 
     /// Makes an unfinished attempt vanish: it is reported as lost.
-    pub fn mark_lost(&self, attempt: AttemptKey) {
+    pub fn mark_lost(&self, attempt: AttemptId) {
         let mut machine = self.lock();
         machine.machine.mark_lost(attempt);
         machine.send_reports();
@@ -233,7 +232,7 @@ impl Engine for SimEngine {
         })
     }
 
-    fn set_shares(&mut self, shares: &[(AttemptKey, f64)]) -> Result<(), EngineError> {
+    fn set_shares(&mut self, shares: &[(AttemptId, f64)]) -> Result<(), EngineError> {
         self.call("set_shares", |machine| {
             check_shares(shares)?;
             for &(attempt, share) in shares {
@@ -243,7 +242,7 @@ impl Engine for SimEngine {
         })
     }
 
-    fn kill(&mut self, attempts: &[AttemptKey], why: KillReason) -> Result<(), EngineError> {
+    fn kill(&mut self, attempts: &[AttemptId], why: KillReason) -> Result<(), EngineError> {
         self.call("kill", |machine| {
             for &attempt in attempts {
                 machine.machine.kill(attempt, why);
@@ -269,7 +268,7 @@ impl Engine for SimEngine {
         Ok(arrived)
     }
 
-    fn acknowledge(&mut self, attempts: &[AttemptKey]) -> Result<(), EngineError> {
+    fn acknowledge(&mut self, attempts: &[AttemptId]) -> Result<(), EngineError> {
         self.call("acknowledge", |machine| {
             for &attempt in attempts {
                 machine.machine.acknowledge(attempt);

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{
-    AttemptKey, AttemptReport, BootTime, EngineCapacity, EngineError, KillReason, LaunchSpec,
-    RunningAttempt,
-};
+use tollgate_model::{AttemptId, AttemptReport, KillReason};
+
+use crate::{BootTime, EngineCapacity, EngineError, LaunchSpec, RunningAttempt};
 
 /// A callback for new reports to [`Engine::poll`], called from any thread. It must not block.
 pub type WakeCallback = Arc<dyn Fn() + Send + Sync>;
@@ -49,14 +48,14 @@ pub trait Engine: Send {
     /// # Errors
     /// [`EngineError::Invalid`] if a weight is not positive and finite; otherwise an error if the
     /// engine cannot be reached.
-    fn set_shares(&mut self, shares: &[(AttemptKey, f64)]) -> Result<(), EngineError>;
+    fn set_shares(&mut self, shares: &[(AttemptId, f64)]) -> Result<(), EngineError>;
 
     /// Ends attempts: asks their processes to end, and kills them after the grace period. The end
     /// is reported like any other, with `why` in it, unless the attempt has ended before.
     ///
     /// # Errors
     /// If the engine cannot be reached.
-    fn kill(&mut self, attempts: &[AttemptKey], why: KillReason) -> Result<(), EngineError>;
+    fn kill(&mut self, attempts: &[AttemptId], why: KillReason) -> Result<(), EngineError>;
 
     /// Returns the reports since the last call, oldest first. Waits at most `timeout` for a report;
     /// the result is empty if none arrives. An attempt's start comes before its end.
@@ -70,7 +69,7 @@ pub trait Engine: Send {
     ///
     /// # Errors
     /// If the engine cannot be reached.
-    fn acknowledge(&mut self, attempts: &[AttemptKey]) -> Result<(), EngineError>;
+    fn acknowledge(&mut self, attempts: &[AttemptId]) -> Result<(), EngineError>;
 
     /// Renews the lease: running attempts may continue until `until`, by the clock of the engine's
     /// host. Does nothing if the engine was opened without a lease. Once `until` has passed, the

@@ -1,4 +1,3 @@
-//! The JSON forms of launches, instants and spans, in messages between processes and in journals.
+//! The JSON form of launches, in messages between processes and in journals.
 
 pub(crate) mod launch;
-pub(crate) mod time;

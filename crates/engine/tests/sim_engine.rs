@@ -3,16 +3,13 @@
 use std::time::Duration;
 
 use tollgate_engine::sim_engine::{SimFaults, SimProgram};
-use tollgate_engine::{
-    AttemptEvent, AttemptKey, AttemptStatus, Engine, EngineError, LaunchSpec, SimEngine, SimHost,
-    conformance,
-};
-use tollgate_model::{Instant, NodeId, Span};
+use tollgate_engine::{Engine, EngineError, LaunchSpec, SimEngine, SimHost, conformance};
+use tollgate_model::{AttemptEvent, AttemptId, AttemptStatus, Instant, NodeId, Span};
 
 const GIB: u64 = 1 << 30;
 
 fn launch(job: u64, seconds: &str, share: f64) -> LaunchSpec {
-    let attempt = AttemptKey {
+    let attempt = AttemptId {
         job,
         task: 0,
         attempt: 1,

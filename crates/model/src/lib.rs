@@ -6,6 +6,7 @@
 //! | [`memory`] | [`Bytes`]: whole bytes |
 //! | [`money`] | [`Credits`], [`CreditsPerSecond`]: fixed-point |
 //! | [`job`] | [`JobId`], [`JobSpec`], [`Sla`]: a submitted job |
+//! | [`attempt`] | [`TaskId`], [`AttemptId`], [`AttemptEvent`], [`AttemptStatus`], [`KillReason`]: tries at running a task |
 //! | [`node`] | [`NodeId`], [`NodeRange`]: where jobs run |
 //! | [`decision`] | [`Decision`], [`Reason`]: the answer to a submission, with its reason |
 //! | [`distribution`] | [`Distribution`], [`Probability`]: predicted run times |
@@ -16,6 +17,7 @@
 //! No type here reads a clock, a file or a random source. A [`JobSpec`] carries no run time: only
 //! the simulated or real machine knows the true run time of a job, never a policy.
 
+pub mod attempt;
 pub mod decision;
 pub mod distribution;
 pub mod job;
@@ -27,6 +29,10 @@ pub mod outcome;
 pub mod power;
 pub mod time;
 
+pub use attempt::{
+    AttemptEvent, AttemptId, AttemptOutcome, AttemptReport, AttemptStart, AttemptStatus,
+    KillReason, TaskId,
+};
 pub use decision::{Decision, Reason};
 pub use distribution::{Distribution, Probability};
 pub use job::{JobId, JobSpec, Sla};

@@ -6,8 +6,8 @@
 
 use std::time::Duration;
 
-use tollgate_engine::{AttemptEvent, AttemptKey, Engine, KillReason, LaunchSpec};
-use tollgate_model::NodeId;
+use tollgate_engine::{Engine, LaunchSpec};
+use tollgate_model::{AttemptEvent, AttemptId, KillReason, NodeId};
 use tollgate_runner::{LocalEngine, LocalEngineConfig};
 
 /// The run time of the tasks.
@@ -89,7 +89,7 @@ fn measure(name: &str, control_groups: bool, tasks: &[ShareTask]) {
 }
 
 fn launch((task, job): (&ShareTask, u64)) -> LaunchSpec {
-    let attempt = AttemptKey {
+    let attempt = AttemptId {
         job,
         task: 0,
         attempt: 1,
@@ -106,7 +106,7 @@ fn launch((task, job): (&ShareTask, u64)) -> LaunchSpec {
 fn run(engine: &mut LocalEngine, launches: &[LaunchSpec]) -> Vec<f64> {
     engine.start(launches).expect("taken on");
     std::thread::sleep(RUN);
-    let attempts: Vec<AttemptKey> = launches.iter().map(|launch| launch.attempt).collect();
+    let attempts: Vec<AttemptId> = launches.iter().map(|launch| launch.attempt).collect();
     engine
         .kill(&attempts, KillReason::Cancelled)
         .expect("killed");

@@ -8,8 +8,8 @@
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use tollgate_engine::{AttemptEvent, AttemptKey, Engine, LaunchSpec, LaunchUser};
-use tollgate_model::NodeId;
+use tollgate_engine::{Engine, LaunchSpec, LaunchUser};
+use tollgate_model::{AttemptEvent, AttemptId, NodeId};
 use tollgate_runner::{LocalEngine, LocalEngineConfig};
 
 const TASKS: u32 = 2_000;
@@ -104,7 +104,7 @@ fn engine(kind: LaunchVariant) -> Duration {
 }
 
 fn launch(task: u32, nodes: u32, kind: LaunchVariant) -> LaunchSpec {
-    let attempt = AttemptKey {
+    let attempt = AttemptId {
         job: 1,
         task,
         attempt: 1,

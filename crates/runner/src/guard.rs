@@ -55,7 +55,7 @@ fn look_up(user: u32) -> Result<LaunchUser, LaunchGuardError> {
 
 #[cfg(test)]
 mod tests {
-    use tollgate_engine::AttemptKey;
+    use tollgate_model::AttemptId;
     use tollgate_model::NodeId;
 
     use super::*;
@@ -66,7 +66,7 @@ mod tests {
     };
 
     fn launch_as(uid: Option<u32>) -> LaunchSpec {
-        let attempt = AttemptKey {
+        let attempt = AttemptId {
             job: 1,
             task: 0,
             attempt: 1,

@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FallocateFlags, fallocate};
 use serde::{Deserialize, Serialize};
-use tollgate_engine::{AttemptEvent, AttemptKey, AttemptStart, EngineError, LaunchSpec};
+use tollgate_engine::{EngineError, LaunchSpec};
+use tollgate_model::{AttemptEvent, AttemptId, AttemptStart};
 
 /// An entry of the journal, one per line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,12 +27,12 @@ pub(crate) enum RunnerJournalEntry {
     Taken(LaunchSpec),
     /// An attempt ended or was lost; `started` if it had started before.
     Over {
-        attempt: AttemptKey,
+        attempt: AttemptId,
         started: Option<AttemptStart>,
         event: AttemptEvent,
     },
     /// The caller has acknowledged the end.
-    Acknowledged(AttemptKey),
+    Acknowledged(AttemptId),
 }
 
 const VERSION: u32 = 1;
@@ -207,7 +208,7 @@ mod tests {
     use super::*;
 
     fn entries() -> Vec<RunnerJournalEntry> {
-        let attempt = AttemptKey {
+        let attempt = AttemptId {
             job: 1,
             task: 0,
             attempt: 1,

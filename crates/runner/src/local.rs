@@ -10,21 +10,21 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use connection::RunnerConnection;
 use tollgate_engine::capacity::{
     CpuPinning, MemoryEnforcement, ProcessEnforcement, ShareEnforcement, TreeTracking,
 };
 use tollgate_engine::launch::check_shares;
 use tollgate_engine::{
-    AttemptKey, AttemptReport, BootTime, Engine, EngineCapacity, EngineError, KillReason,
-    LaunchSpec, RunningAttempt, WakeCallback,
+    BootTime, Engine, EngineCapacity, EngineError, LaunchSpec, RunningAttempt, WakeCallback,
 };
+use tollgate_model::{AttemptId, AttemptReport, KillReason};
 
 use crate::log::LogSettings;
 use crate::protocol::{RunnerRequestKind, RunnerResponse};
 use crate::settings::RunnerConfig;
 use crate::starter::StarterLink;
 use crate::state_dir;
-use connection::RunnerConnection;
 
 pub(crate) use connection::read_guard;
 pub(crate) use process::RunnerProcess;
@@ -300,13 +300,13 @@ impl Engine for LocalEngine {
             .expect_done()
     }
 
-    fn set_shares(&mut self, shares: &[(AttemptKey, f64)]) -> Result<(), EngineError> {
+    fn set_shares(&mut self, shares: &[(AttemptId, f64)]) -> Result<(), EngineError> {
         check_shares(shares)?;
         self.call(|| RunnerRequestKind::SetShares(shares.to_vec()))?
             .expect_done()
     }
 
-    fn kill(&mut self, attempts: &[AttemptKey], why: KillReason) -> Result<(), EngineError> {
+    fn kill(&mut self, attempts: &[AttemptId], why: KillReason) -> Result<(), EngineError> {
         self.call(|| RunnerRequestKind::Kill(attempts.to_vec(), why))?
             .expect_done()
     }
@@ -326,7 +326,7 @@ impl Engine for LocalEngine {
         Ok(self.mailbox.take(timeout))
     }
 
-    fn acknowledge(&mut self, attempts: &[AttemptKey]) -> Result<(), EngineError> {
+    fn acknowledge(&mut self, attempts: &[AttemptId]) -> Result<(), EngineError> {
         self.call(|| RunnerRequestKind::Acknowledge(attempts.to_vec()))?
             .expect_done()
     }

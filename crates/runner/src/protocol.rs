@@ -3,9 +3,8 @@
 //! added, and unknown fields are ignored.
 
 use serde::{Deserialize, Serialize};
-use tollgate_engine::{
-    AttemptKey, AttemptReport, EngineCapacity, EngineError, KillReason, LaunchSpec, RunningAttempt,
-};
+use tollgate_engine::{EngineCapacity, EngineError, LaunchSpec, RunningAttempt};
+use tollgate_model::{AttemptId, AttemptReport, KillReason};
 
 use crate::starter::LaunchGuard;
 
@@ -27,9 +26,9 @@ pub(crate) struct RunnerRequest {
 pub(crate) enum RunnerRequestKind {
     Capacity,
     Start(Vec<LaunchSpec>),
-    SetShares(Vec<(AttemptKey, f64)>),
-    Kill(Vec<AttemptKey>, KillReason),
-    Acknowledge(Vec<AttemptKey>),
+    SetShares(Vec<(AttemptId, f64)>),
+    Kill(Vec<AttemptId>, KillReason),
+    Acknowledge(Vec<AttemptId>),
     /// Renews the lease: tasks may run until this many microseconds after the boot of the host.
     RenewLease(u64),
     Running,

@@ -7,7 +7,7 @@ mod reattach;
 use std::collections::BTreeMap;
 use std::fs;
 
-use tollgate_engine::AttemptKey;
+use tollgate_model::AttemptId;
 
 use crate::journal::RunnerJournalEntry;
 use crate::process::procfs::ProcessIdentity;
@@ -16,8 +16,8 @@ use crate::state_dir::RunnerStateDir;
 use crate::supervisor::task::{RunnerTask, RunnerTaskState};
 
 /// Returns the attempts that the entries describe.
-pub(crate) fn rebuild_tasks(entries: &[RunnerJournalEntry]) -> BTreeMap<AttemptKey, RunnerTask> {
-    let mut tasks: BTreeMap<AttemptKey, RunnerTask> = BTreeMap::new();
+pub(crate) fn rebuild_tasks(entries: &[RunnerJournalEntry]) -> BTreeMap<AttemptId, RunnerTask> {
+    let mut tasks: BTreeMap<AttemptId, RunnerTask> = BTreeMap::new();
     for entry in entries {
         match entry {
             RunnerJournalEntry::Version(_) | RunnerJournalEntry::Boot(_) => {}
@@ -67,7 +67,7 @@ pub(crate) enum RecoveredState {
 
 /// Looks for an attempt of an earlier runner. None of that runner's children is still being
 /// started, since this runner holds the lock.
-pub(crate) fn inspect(folder: &RunnerStateDir, attempt: AttemptKey, boot: &str) -> RecoveredState {
+pub(crate) fn inspect(folder: &RunnerStateDir, attempt: AttemptId, boot: &str) -> RecoveredState {
     let Ok(text) = fs::read_to_string(folder.started_file(attempt)) else {
         return match folder.started_file(attempt).exists() {
             true => RecoveredState::Gone,
@@ -93,13 +93,14 @@ pub(crate) fn parse_started_file(text: &str) -> Option<(StartedFileHeader, Proce
 
 #[cfg(test)]
 mod tests {
-    use tollgate_engine::{AttemptEvent, LaunchSpec};
+    use tollgate_engine::LaunchSpec;
+    use tollgate_model::AttemptEvent;
     use tollgate_model::{Instant, NodeId};
 
     use super::*;
 
-    fn key(job: u64) -> AttemptKey {
-        AttemptKey {
+    fn key(job: u64) -> AttemptId {
+        AttemptId {
             job,
             task: 0,
             attempt: 1,

@@ -10,14 +10,13 @@ use std::sync::atomic::AtomicI32;
 use std::sync::mpsc::{Receiver, Sender};
 use std::time;
 
+use output::OutputMonitor;
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use rustix::thread::CpuSet;
 use serde::{Deserialize, Serialize};
-use tollgate_engine::{
-    AttemptEvent, AttemptKey, AttemptOutcome, AttemptStart, AttemptStatus, KillReason, LaunchSpec,
-};
-use tollgate_model::{Instant, Span};
+use tollgate_engine::LaunchSpec;
+use tollgate_model::{AttemptEvent, AttemptId, AttemptOutcome, AttemptStart, KillReason, Span};
 
 use crate::cgroup::group::{self, SlotCgroup};
 use crate::cgroup::meter::CgroupUsageBaseline;
@@ -34,7 +33,6 @@ use crate::process::mark::RunnerId;
 use crate::scripts::{ScriptCopySpec, ScriptDirs};
 use crate::starter::LaunchGuard;
 use crate::supervisor::event::RunnerEvent;
-use output::OutputMonitor;
 
 /// The state of a slot's thread.
 pub(crate) struct SlotWorker {
@@ -162,7 +160,7 @@ impl SlotWorker {
 
     fn report_started(
         &self,
-        attempt: AttemptKey,
+        attempt: AttemptId,
         live: &Arc<ProcessHandle>,
         meter: CgroupUsageBaseline,
     ) {
@@ -286,20 +284,9 @@ fn describe_failure(step: SpawnPhase, errno: Errno) -> String {
 
 /// Returns the end of an attempt whose program never ran.
 pub(crate) fn not_started_event(step: SpawnPhase, reason: String) -> AttemptEvent {
-    AttemptEvent::Ended(not_started_outcome(step.name(), reason, clock::now()))
-}
-
-/// Returns the outcome of an attempt whose program never ran, with any step.
-pub(crate) fn not_started_outcome(step: &str, reason: String, at: Instant) -> AttemptOutcome {
-    AttemptOutcome {
-        status: AttemptStatus::NotStarted {
-            step: step.to_owned(),
-            reason,
-        },
-        killed: None,
-        at,
-        wall: Span::ZERO,
-        cpu: Span::ZERO,
-        peak_memory: None,
-    }
+    AttemptEvent::Ended(AttemptOutcome::not_started(
+        step.name(),
+        reason,
+        clock::now(),
+    ))
 }

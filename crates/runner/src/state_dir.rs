@@ -10,7 +10,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
-use tollgate_engine::{AttemptKey, EngineError};
+use tollgate_engine::EngineError;
+use tollgate_model::AttemptId;
 
 /// The maximum time that a new runner waits for the last children of the runner before it.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
@@ -65,7 +66,7 @@ impl RunnerStateDir {
     }
 
     /// Returns the path of the `started` file of an attempt.
-    pub(crate) fn started_file(&self, attempt: AttemptKey) -> PathBuf {
+    pub(crate) fn started_file(&self, attempt: AttemptId) -> PathBuf {
         self.path.join("attempts").join(attempt.to_string())
     }
 

@@ -11,10 +11,15 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
+use connection::EngineConnection;
+use event::RunnerEvent;
 use rustix::process::Signal;
+use task::{RunnerTask, RunnerTaskState, RunningProcess};
+use timers::{AttemptTimers, TimerKind};
+use tollgate_engine::BootTime;
 use tollgate_engine::capacity::ShareEnforcement;
-use tollgate_engine::{
-    AttemptEvent, AttemptKey, AttemptReport, AttemptStart, AttemptStatus, BootTime, KillReason,
+use tollgate_model::{
+    AttemptEvent, AttemptId, AttemptReport, AttemptStart, AttemptStatus, KillReason,
 };
 
 use crate::failpoint;
@@ -28,10 +33,6 @@ use crate::settings::RunnerConfig;
 use crate::slot::SlotJob;
 use crate::slot::pool::SlotPool;
 use crate::state_dir::RunnerStateDir;
-use connection::EngineConnection;
-use event::RunnerEvent;
-use task::{RunnerTask, RunnerTaskState, RunningProcess};
-use timers::{AttemptTimers, TimerKind};
 
 /// The interval of checks for states without an event: orphans, and children whose setup is
 /// blocked.
@@ -50,12 +51,12 @@ pub(crate) struct RunnerSupervisor {
     pub(crate) settings: RunnerConfig,
     pub(crate) host: RunnerHost,
     pub(crate) journal: RunnerJournal,
-    pub(crate) tasks: BTreeMap<AttemptKey, RunnerTask>,
+    pub(crate) tasks: BTreeMap<AttemptId, RunnerTask>,
     pub(crate) scripts: ScriptCache,
     /// Attempts for which no slot is free, in order of submission.
-    pub(crate) queued: VecDeque<AttemptKey>,
+    pub(crate) queued: VecDeque<AttemptId>,
     /// Attempts in slots. An attempt that neither waits nor is in this set has ended.
-    pub(crate) placed: BTreeSet<AttemptKey>,
+    pub(crate) placed: BTreeSet<AttemptId>,
     pub(crate) slots: SlotPool,
     pub(crate) timers: AttemptTimers,
     pub(crate) connection: EngineConnection,
@@ -245,7 +246,7 @@ impl RunnerSupervisor {
 
     pub(crate) fn on_started(
         &mut self,
-        attempt: AttemptKey,
+        attempt: AttemptId,
         start: AttemptStart,
         process: RunningProcess,
     ) {
@@ -275,7 +276,7 @@ impl RunnerSupervisor {
         }
     }
 
-    pub(crate) fn on_finished(&mut self, attempt: AttemptKey, event: AttemptEvent) {
+    pub(crate) fn on_finished(&mut self, attempt: AttemptId, event: AttemptEvent) {
         failpoint::kill_at("over");
         let lease_ended = self.lease_end().has_ended();
         let Some(task) = self
@@ -341,7 +342,7 @@ impl RunnerSupervisor {
         if self.n_unfinished() == 0 || !self.must_stop_all() {
             return;
         }
-        let open: Vec<AttemptKey> = self.queued.iter().chain(&self.placed).copied().collect();
+        let open: Vec<AttemptId> = self.queued.iter().chain(&self.placed).copied().collect();
         for attempt in open {
             self.request_stop(attempt, KillReason::Evicted);
         }

@@ -7,7 +7,8 @@ mod common;
 
 use common::{EngineTestDir, command, signal, wait_for_ends, wait_for_start};
 use rustix::process::{Signal, getpid, set_child_subreaper};
-use tollgate_engine::{AttemptEvent, AttemptStatus, Engine};
+use tollgate_engine::Engine;
+use tollgate_model::{AttemptEvent, AttemptStatus};
 
 #[test]
 fn unreaped_task_of_a_killed_runner_is_reported_ended() {

@@ -227,7 +227,7 @@ fn event_of(change: &RowChange) -> Option<EventEntry> {
         }
         RowChange::JobEnded { job, ending } => whole(ending_key(*ending), *job),
         RowChange::ArrayCounts { .. }
-        | RowChange::AttemptProgressed { .. }
+        | RowChange::AttemptReported(_)
         | RowChange::WorkerLost { .. }
         | RowChange::Booked { .. } => return None,
     };

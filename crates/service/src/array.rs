@@ -7,11 +7,11 @@
 
 use serde::{Deserialize, Serialize};
 use tollgate_gate::JobEnding;
-use tollgate_model::{Credits, Instant, Probability, Reason, Span};
+use tollgate_model::{Credits, Instant, Probability, Reason, Span, TaskId};
 
 use crate::Core;
 use crate::admission::AdmissionCandidate;
-use crate::command::{ArraySpec, Submission, TaskKey};
+use crate::command::{ArraySpec, Submission};
 use crate::jobs::ActiveTask;
 use crate::output::{
     AdmissionState, CommandError, JobPrediction, RejectReason, RowChange, StepOutput,
@@ -262,7 +262,7 @@ impl Core {
         let forecast = self.forecast(&submission);
         let (estimate, _) = self.rules.estimate(&submission, &forecast);
         let spec = rules::spec(&submission, estimate, self.now, self.memory_per_node());
-        self.admit_task(TaskKey { job, task }, &submission, spec, None, step);
+        self.admit_task(TaskId { job, task }, &submission, spec, None, step);
     }
 
     /// Returns the outcome of the next task. The probability of keeping its deadline is computed if
@@ -326,7 +326,7 @@ impl Core {
     }
 
     /// Rejects a waiting task.
-    pub(crate) fn reject_task(&mut self, task: TaskKey, reason: Reason, step: &mut StepOutput) {
+    pub(crate) fn reject_task(&mut self, task: TaskId, reason: Reason, step: &mut StepOutput) {
         if let Some(array) = self.jobs.arrays.get_mut(&task.job) {
             array.counts.rejected += 1;
         }
@@ -341,7 +341,7 @@ impl Core {
     /// Handles the end of a task in the gate.
     pub(crate) fn finish_task(
         &mut self,
-        task: TaskKey,
+        task: TaskId,
         live: &ActiveTask,
         ending: JobEnding,
         step: &mut StepOutput,
@@ -477,7 +477,7 @@ impl Core {
         step.changes.push(RowChange::HeldTasks { job, tasks });
     }
 
-    fn tasks_before_gate(&self, job: u64, tasks: Option<&TaskRanges>) -> Vec<TaskKey> {
+    fn tasks_before_gate(&self, job: u64, tasks: Option<&TaskRanges>) -> Vec<TaskId> {
         let all = self.jobs.tasks_of(job).map(|(task, _)| task);
         all.filter(|task| tasks.is_none_or(|tasks| tasks.contains(task.task)))
             .collect()

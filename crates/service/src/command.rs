@@ -2,46 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 use tollgate_gate::{OnEviction, WorkerId};
-use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
+use tollgate_model::{AttemptReport, Credits, CreditsPerSecond, Instant, Span};
 
 use crate::task_ranges::TaskRanges;
-
-/// The permanent key of a task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct TaskKey {
-    /// The public number of the job.
-    pub job: u64,
-    /// The task's index in its array; 0 for a single job.
-    pub task: u32,
-}
-
-/// The only task of a single job.
-impl From<u64> for TaskKey {
-    fn from(job: u64) -> Self {
-        Self { job, task: 0 }
-    }
-}
-
-/// The permanent key of an attempt at a task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct TaskAttemptKey {
-    /// The public number of the job.
-    pub job: u64,
-    /// The task's index in its array; 0 for a single job.
-    pub task: u32,
-    /// The number of the attempt, from 1.
-    pub attempt: u32,
-}
-
-impl TaskAttemptKey {
-    /// Returns the attempt's task.
-    pub const fn task(self) -> TaskKey {
-        TaskKey {
-            job: self.job,
-            task: self.task,
-        }
-    }
-}
 
 /// A command. Commands are stored unchanged, and replayed after a crash.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -49,12 +12,7 @@ pub enum ServiceCommand {
     /// Submits a job.
     Submit(Submission),
     /// Reports an event of an attempt, as the engine saw it.
-    Report {
-        /// The attempt.
-        attempt: TaskAttemptKey,
-        /// The event.
-        progress: AttemptProgress,
-    },
+    Report(AttemptReport),
     /// Claims a reserved quote for its user.
     Claim {
         /// The number of the quote.
@@ -195,80 +153,4 @@ pub enum DependencyCondition {
     Success,
     /// The job has finished in any way.
     AnyEnd,
-}
-
-/// An event in the life of an attempt.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum AttemptProgress {
-    /// The attempt runs.
-    Started {
-        /// Its process id, if the engine knows it.
-        pid: Option<u32>,
-        /// The instant of the start.
-        at: Instant,
-    },
-    /// The attempt has ended.
-    Ended {
-        /// The exit status.
-        status: AttemptExit,
-        /// The cause of its kill; None if it ended by itself.
-        killed: Option<KillCause>,
-        /// The instant of the end.
-        at: Instant,
-        /// Wall-clock run time.
-        wall: Span,
-        /// Used processor time.
-        cpu: Span,
-        /// Maximum memory in use, in bytes; None if it is not known.
-        peak_memory: Option<u64>,
-    },
-    /// The attempt is lost: its end is unknown.
-    Lost {
-        /// The instant at which the loss was noticed.
-        at: Instant,
-    },
-}
-
-/// The exit status of an attempt.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum AttemptExit {
-    /// The attempt ended by itself, with this code.
-    Code(u8),
-    /// The attempt was ended by this signal.
-    Signal(u8),
-    /// The program never ran.
-    NotStarted {
-        /// The failed step.
-        step: String,
-        /// The reason, as text.
-        reason: String,
-    },
-}
-
-/// The cause of a kill.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum KillCause {
-    /// The user or an operator cancelled the job.
-    Cancelled,
-    /// The attempt reached its time limit.
-    TimeLimit,
-    /// The attempt reached its memory limit.
-    MemoryLimit,
-    /// The nodes were needed for something else.
-    Evicted,
-    /// The attempt reached its output limit. (New causes go after this one, as their index is
-    /// stored.)
-    OutputLimit,
-}
-
-impl AttemptExit {
-    /// Returns the status as a shell shows it: the exit code, 128 + n after signal n, 127 if the
-    /// program never ran.
-    pub const fn shell_code(&self) -> u8 {
-        match self {
-            Self::Code(code) => *code,
-            Self::Signal(signal) => signal.saturating_add(128),
-            Self::NotStarted { .. } => 127,
-        }
-    }
 }

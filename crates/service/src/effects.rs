@@ -1,10 +1,9 @@
 //! The gate's effects, turned into changes for the store and actions for the engine.
 
 use tollgate_gate::{Effect, JobEnding, Notice};
-use tollgate_model::{JobId, NodeId};
+use tollgate_model::{AttemptId, JobId, NodeId};
 
 use crate::Core;
-use crate::command::TaskAttemptKey;
 use crate::output::{EngineAction, RowChange, StepOutput};
 
 impl Core {
@@ -124,13 +123,13 @@ impl Core {
         }
     }
 
-    pub(crate) fn push_start(&self, attempt: TaskAttemptKey, slot: JobId, step: &mut StepOutput) {
+    pub(crate) fn push_start(&self, attempt: AttemptId, slot: JobId, step: &mut StepOutput) {
         let of_array = self.jobs.arrays.contains_key(&attempt.job);
         step.changes.push(RowChange::Started { attempt, of_array });
         step.actions.push(self.start_action(attempt, slot));
     }
 
-    pub(crate) fn start_action(&self, attempt: TaskAttemptKey, slot: JobId) -> EngineAction {
+    pub(crate) fn start_action(&self, attempt: AttemptId, slot: JobId) -> EngineAction {
         let view = self.gate.view(self.now);
         let placement = view.job(slot).placement();
         let nodes: Vec<NodeId> = placement.iter().flat_map(|range| range.nodes()).collect();

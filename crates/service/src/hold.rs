@@ -4,9 +4,9 @@
 //! if the policy starts it at once. Nothing runs for it and nothing is charged until it is claimed.
 
 use tollgate_gate::GateInput;
+use tollgate_model::TaskId;
 
 use crate::Core;
-use crate::command::TaskKey;
 use crate::output::{CommandError, RowChange, StepOutput};
 use crate::task_ranges::TaskRanges;
 
@@ -50,7 +50,7 @@ impl Core {
 
     pub(crate) fn cancel_task(
         &mut self,
-        task: TaskKey,
+        task: TaskId,
         step: &mut StepOutput,
     ) -> Result<(), CommandError> {
         let live = self.jobs.get(task).ok_or(CommandError::UnknownJob)?;
@@ -91,7 +91,7 @@ impl Core {
 
     pub(crate) fn hold_task(
         &mut self,
-        task: TaskKey,
+        task: TaskId,
         hold: bool,
         step: &mut StepOutput,
     ) -> Result<(), CommandError> {

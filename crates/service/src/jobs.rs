@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use tollgate_forecast::ClassId;
-use tollgate_model::{Distribution, Instant, JobId, JobSpec, Span};
+use tollgate_model::{AttemptId, Distribution, Instant, JobId, JobSpec, Span, TaskId};
 
 use crate::array::ActiveArray;
-use crate::command::{Submission, TaskAttemptKey, TaskKey};
+use crate::command::Submission;
 use crate::dependency::DeferredJob;
 use crate::runtime_forecast::RuntimeForecast;
 
@@ -95,8 +95,8 @@ impl ActiveTask {
         }
     }
 
-    pub(crate) fn attempt_key(&self, task: TaskKey) -> TaskAttemptKey {
-        TaskAttemptKey {
+    pub(crate) fn attempt_key(&self, task: TaskId) -> AttemptId {
+        AttemptId {
             job: task.job,
             task: task.task,
             attempt: self.attempt,
@@ -104,7 +104,7 @@ impl ActiveTask {
     }
 
     /// Returns whether `key` is the current attempt.
-    pub(crate) fn is_current_attempt(&self, key: TaskAttemptKey) -> bool {
+    pub(crate) fn is_current_attempt(&self, key: AttemptId) -> bool {
         self.is_running() && self.attempt == key.attempt
     }
 
@@ -127,9 +127,9 @@ impl ActiveTask {
 /// All unfinished jobs, by key and by slot.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct JobTable {
-    active: BTreeMap<TaskKey, ActiveTask>,
+    active: BTreeMap<TaskId, ActiveTask>,
     /// The task in each slot of the gate.
-    slots: BTreeMap<JobId, TaskKey>,
+    slots: BTreeMap<JobId, TaskId>,
     /// Reserved quotes, by expiry.
     reservations: BTreeSet<(Instant, u64)>,
     /// The last number given to a job.
@@ -149,7 +149,7 @@ impl JobTable {
         self.last_number
     }
 
-    pub(crate) fn insert(&mut self, task: TaskKey, slot: JobId, live: ActiveTask) {
+    pub(crate) fn insert(&mut self, task: TaskId, slot: JobId, live: ActiveTask) {
         self.slots.insert(slot, task);
         self.reservations
             .extend(live.reserved_until.map(|lapses| (lapses, task.job)));
@@ -179,7 +179,7 @@ impl JobTable {
         held.filter(|live| live.user == user).count()
     }
 
-    pub(crate) fn remove(&mut self, slot: JobId) -> Option<(TaskKey, ActiveTask)> {
+    pub(crate) fn remove(&mut self, slot: JobId) -> Option<(TaskId, ActiveTask)> {
         let task = self.slots.remove(&slot)?;
         let live = self.active.remove(&task)?;
         if let Some(lapses) = live.reserved_until {
@@ -191,20 +191,20 @@ impl JobTable {
         Some((task, live))
     }
 
-    pub(crate) fn get(&self, task: impl Into<TaskKey>) -> Option<&ActiveTask> {
+    pub(crate) fn get(&self, task: impl Into<TaskId>) -> Option<&ActiveTask> {
         self.active.get(&task.into())
     }
 
-    pub(crate) fn get_mut(&mut self, task: TaskKey) -> Option<&mut ActiveTask> {
+    pub(crate) fn get_mut(&mut self, task: TaskId) -> Option<&mut ActiveTask> {
         self.active.get_mut(&task)
     }
 
-    pub(crate) fn by_slot(&self, slot: JobId) -> Option<(TaskKey, &ActiveTask)> {
+    pub(crate) fn by_slot(&self, slot: JobId) -> Option<(TaskId, &ActiveTask)> {
         let task = *self.slots.get(&slot)?;
         Some((task, self.active.get(&task)?))
     }
 
-    pub(crate) fn by_slot_mut(&mut self, slot: JobId) -> Option<(TaskKey, &mut ActiveTask)> {
+    pub(crate) fn by_slot_mut(&mut self, slot: JobId) -> Option<(TaskId, &mut ActiveTask)> {
         let task = *self.slots.get(&slot)?;
         Some((task, self.active.get_mut(&task)?))
     }
@@ -213,20 +213,20 @@ impl JobTable {
     pub(crate) fn with_array(
         &mut self,
         slot: JobId,
-    ) -> Option<(TaskKey, &mut ActiveTask, Option<&mut ActiveArray>)> {
+    ) -> Option<(TaskId, &mut ActiveTask, Option<&mut ActiveArray>)> {
         let task = *self.slots.get(&slot)?;
         let live = self.active.get_mut(&task)?;
         Some((task, live, self.arrays.get_mut(&task.job)))
     }
 
     /// Returns every task in the gate.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (TaskKey, &ActiveTask)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (TaskId, &ActiveTask)> {
         self.active.iter().map(|(&task, live)| (task, live))
     }
 
     /// Returns the tasks of a job that are in the gate.
-    pub(crate) fn tasks_of(&self, job: u64) -> impl Iterator<Item = (TaskKey, &ActiveTask)> {
-        let all = TaskKey { job, task: 0 }..=TaskKey {
+    pub(crate) fn tasks_of(&self, job: u64) -> impl Iterator<Item = (TaskId, &ActiveTask)> {
+        let all = TaskId { job, task: 0 }..=TaskId {
             job,
             task: u32::MAX,
         };

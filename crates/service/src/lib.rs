@@ -36,13 +36,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use tollgate_forecast::{ClassId, Forecaster};
 use tollgate_gate::{Effect, Gate, GateInput, ProbeScratch, WorkerId};
-use tollgate_model::{Instant, Span};
+use tollgate_model::{AttemptEvent, AttemptReport, Instant, Span, TaskId};
 use tollgate_policy::PassTrigger;
 
 pub use array::{ActiveArray, TaskCounts};
 pub use command::{
-    ArraySpec, AttemptExit, AttemptProgress, DependencyCondition, JobDependency, KillCause,
-    ServiceCommand, Submission, SubmissionOptions, TaskAttemptKey, TaskKey,
+    ArraySpec, DependencyCondition, JobDependency, ServiceCommand, Submission, SubmissionOptions,
 };
 pub use dependency::DeferredJob;
 pub use jobs::ActiveTask;
@@ -236,10 +235,7 @@ impl Core {
     fn handle(&mut self, command: &ServiceCommand, step: &mut StepOutput) -> CommandResult {
         let done = match command {
             ServiceCommand::Submit(submission) => return self.submit(submission, step),
-            ServiceCommand::Report {
-                attempt,
-                progress: fate,
-            } => self.report(*attempt, fate, step),
+            ServiceCommand::Report(report) => self.report(report, step),
             ServiceCommand::Claim { job } => self.claim(*job, step),
             ServiceCommand::Cancel { job, tasks } => self.cancel(*job, tasks.as_ref(), step),
             ServiceCommand::Hold { job, tasks } => {
@@ -276,37 +272,35 @@ impl Core {
 
     fn report(
         &mut self,
-        key: TaskAttemptKey,
-        fate: &AttemptProgress,
+        report: &AttemptReport,
         step: &mut StepOutput,
     ) -> Result<(), CommandError> {
+        let key = report.attempt;
         let live = self
             .jobs
             .get_mut(key.task())
             .filter(|live| live.is_current_attempt(key));
         let live = live.ok_or(CommandError::Gate(tollgate_gate::InputError::StaleAttempt))?;
         let (job, attempt) = (live.slot, live.gate_attempt);
-        if let AttemptProgress::Ended { status, .. } = fate {
-            live.exit_code = Some(status.shell_code());
+        if let AttemptEvent::Ended(ended) = &report.event {
+            live.exit_code = Some(ended.status.shell_code());
         }
-        step.changes.push(RowChange::AttemptProgressed {
-            attempt: key,
-            progress: fate.clone(),
-        });
-        match *fate {
-            AttemptProgress::Started { .. } => Ok(()),
-            AttemptProgress::Ended { wall, .. } => {
-                self.observe_runtime(key.task(), wall);
+        step.changes
+            .push(RowChange::AttemptReported(report.clone()));
+        match &report.event {
+            AttemptEvent::Started(_) => Ok(()),
+            AttemptEvent::Ended(ended) => {
+                self.observe_runtime(key.task(), ended.wall);
                 self.apply_input(GateInput::Ended { job, attempt }, step)
             }
-            AttemptProgress::Lost { .. } => {
+            AttemptEvent::Lost { .. } => {
                 self.apply_input(GateInput::Evicted { job, attempt }, step)
             }
         }
     }
 
     /// Learns the run time of a job. A cancelled job says nothing about the run time of such jobs.
-    fn observe_runtime(&mut self, task: TaskKey, runtime: Span) {
+    fn observe_runtime(&mut self, task: TaskId, runtime: Span) {
         let Some(live) = self.jobs.get(task) else {
             return;
         };

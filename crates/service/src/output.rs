@@ -3,10 +3,12 @@
 use std::fmt;
 
 use tollgate_gate::{BookingKind, JobEnding, WorkerId};
-use tollgate_model::{Credits, Instant, JobSpec, NodeId, Probability, Reason, Span};
+use tollgate_model::{
+    AttemptId, AttemptReport, Credits, Instant, JobSpec, NodeId, Probability, Reason, Span,
+};
 
 use crate::array::TaskCounts;
-use crate::command::{AttemptProgress, Submission, TaskAttemptKey};
+use crate::command::Submission;
 use crate::runtime_forecast::ForecastBasis;
 use crate::task_ranges::TaskRanges;
 
@@ -259,7 +261,7 @@ pub enum RowChange {
     /// A started task of an array has finished.
     TaskEnded {
         /// The task's last attempt.
-        attempt: TaskAttemptKey,
+        attempt: AttemptId,
         /// The task's ending.
         ending: JobEnding,
     },
@@ -307,28 +309,23 @@ pub enum RowChange {
     /// An attempt is to run.
     Started {
         /// The attempt.
-        attempt: TaskAttemptKey,
+        attempt: AttemptId,
         /// Whether its task belongs to an array.
         of_array: bool,
     },
     /// The engine reported an event of an attempt.
-    AttemptProgressed {
-        /// The attempt.
-        attempt: TaskAttemptKey,
-        /// The event.
-        progress: AttemptProgress,
-    },
+    AttemptReported(AttemptReport),
     /// An attempt was lost with its worker.
     WorkerLost {
         /// The attempt.
-        attempt: TaskAttemptKey,
+        attempt: AttemptId,
         /// Its worker.
         worker: WorkerId,
     },
     /// An amount was booked.
     Booked {
         /// The attempt that caused the booking.
-        attempt: TaskAttemptKey,
+        attempt: AttemptId,
         /// The user id of the owner.
         user: u32,
         /// The kind of the booking.
@@ -351,7 +348,7 @@ pub enum EngineAction {
     /// Starts an attempt.
     Start {
         /// The attempt.
-        attempt: TaskAttemptKey,
+        attempt: AttemptId,
         /// The nodes, ascending.
         nodes: Vec<NodeId>,
         /// Whether the attempt has its nodes to itself.
@@ -360,14 +357,14 @@ pub enum EngineAction {
     /// Changes the rate of an attempt.
     SetShare {
         /// The attempt.
-        attempt: TaskAttemptKey,
+        attempt: AttemptId,
         /// The average share of its nodes that the attempt gets; above 0, at most 1.
         rate: f64,
     },
     /// Ends an attempt.
     Kill {
         /// The attempt.
-        attempt: TaskAttemptKey,
+        attempt: AttemptId,
     },
 }
 
@@ -392,8 +389,8 @@ impl RowChange {
             Self::TaskEnded { attempt, .. }
             | Self::WorkerLost { attempt, .. }
             | Self::Started { attempt, .. }
-            | Self::AttemptProgressed { attempt, .. }
             | Self::Booked { attempt, .. } => attempt.job,
+            Self::AttemptReported(report) => report.attempt.job,
         }
     }
 }

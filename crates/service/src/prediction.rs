@@ -3,11 +3,10 @@
 use std::cell::{Cell, RefCell};
 
 use tollgate_gate::{JobTrajectory, LookAhead, LookAheadHorizon, LookAheadSubject};
-use tollgate_model::{Distribution, Instant, JobId, Probability, Span};
+use tollgate_model::{Distribution, Instant, JobId, Probability, Span, TaskId};
 
 use crate::Core;
 use crate::admission::AdmissionCandidate;
-use crate::command::TaskKey;
 use crate::output::JobPrediction;
 use crate::runtime_forecast::MedianCache;
 
@@ -98,7 +97,7 @@ impl Core {
     }
 
     /// Returns the prediction for a queued or running job, by the knowledge at `now`.
-    pub fn predict(&self, now: Instant, task: impl Into<TaskKey>) -> Option<JobPrediction> {
+    pub fn predict(&self, now: Instant, task: impl Into<TaskId>) -> Option<JobPrediction> {
         self.look_ahead.reset_budget();
         let live = self.jobs.get(task)?;
         let now = self.now.max(now);

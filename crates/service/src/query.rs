@@ -2,28 +2,28 @@
 
 use std::collections::BTreeMap;
 
+use tollgate_model::TaskId;
 use tollgate_policy::JobPhase;
 
 use crate::Core;
 use crate::array::ActiveArray;
-use crate::command::TaskKey;
 use crate::dependency::DeferredJob;
 use crate::jobs::ActiveTask;
 use crate::output::EngineAction;
 
 impl Core {
     /// Returns a task in the gate. The job's number is enough for a single job.
-    pub fn job(&self, task: impl Into<TaskKey>) -> Option<&ActiveTask> {
+    pub fn job(&self, task: impl Into<TaskId>) -> Option<&ActiveTask> {
         self.jobs.get(task)
     }
 
     /// Returns every task in the gate, by key.
-    pub fn tasks(&self) -> impl Iterator<Item = (TaskKey, &ActiveTask)> {
+    pub fn tasks(&self) -> impl Iterator<Item = (TaskId, &ActiveTask)> {
         self.jobs.iter()
     }
 
     /// Returns the tasks of a job that are in the gate.
-    pub fn tasks_of(&self, job: u64) -> impl Iterator<Item = (TaskKey, &ActiveTask)> {
+    pub fn tasks_of(&self, job: u64) -> impl Iterator<Item = (TaskId, &ActiveTask)> {
         self.jobs.tasks_of(job)
     }
 

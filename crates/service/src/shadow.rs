@@ -19,12 +19,12 @@ use std::collections::BTreeMap;
 use job::{ObservedRuntime, ShadowJob};
 use serde::{Deserialize, Serialize};
 use tollgate_gate::{Effect, Gate, GateInput, ProbeScratch, next_completion};
-use tollgate_model::{Instant, JobId, NodeId, Span};
+use tollgate_model::{AttemptEvent, Instant, JobId, NodeId, Span, TaskId};
 use tollgate_policy::{JobPhase, PassTrigger, PolicySpec};
 pub use totals::{PolicyComparison, ShadowTotals};
 
 use crate::Core;
-use crate::command::{AttemptProgress, ServiceCommand, Submission, TaskKey};
+use crate::command::{ServiceCommand, Submission};
 use crate::output::{CommandResult, RowChange, StepOutput};
 use crate::rules::AdmissionRules;
 
@@ -38,8 +38,8 @@ pub(crate) struct ShadowPolicy {
     gate: Gate,
     now: Instant,
     since: Instant,
-    jobs: BTreeMap<TaskKey, ShadowJob>,
-    slots: BTreeMap<JobId, TaskKey>,
+    jobs: BTreeMap<TaskId, ShadowJob>,
+    slots: BTreeMap<JobId, TaskId>,
     /// Jobs that wait for other jobs before their admission decision.
     waiting: BTreeMap<u64, Submission>,
     real: ShadowTotals,
@@ -56,7 +56,7 @@ pub(crate) struct ShadowSnapshot {
     gate: tollgate_gate::GateSnapshot,
     now: Instant,
     since: Instant,
-    pairs: Vec<(TaskKey, ShadowJob)>,
+    pairs: Vec<(TaskId, ShadowJob)>,
     waiting: Vec<(u64, Submission)>,
     real: ShadowTotals,
     paper: ShadowTotals,
@@ -304,7 +304,7 @@ impl ShadowPolicy {
                 });
             }
             ServiceCommand::Submit(_)
-            | ServiceCommand::Report { .. }
+            | ServiceCommand::Report(_)
             | ServiceCommand::Claim { .. }
             | ServiceCommand::Cancel { .. }
             | ServiceCommand::Hold { .. }
@@ -315,16 +315,13 @@ impl ShadowPolicy {
 
     /// Learns the real run time of a job.
     fn observe_runtime(&mut self, change: &RowChange) {
-        if let RowChange::AttemptProgressed {
-            attempt,
-            progress: fate,
-        } = change
-            && let Some(pair) = self.jobs.get_mut(&attempt.task())
+        if let RowChange::AttemptReported(report) = change
+            && let Some(pair) = self.jobs.get_mut(&report.attempt.task())
         {
-            match fate {
-                AttemptProgress::Started { .. } => {}
-                AttemptProgress::Ended { wall, .. } => pair.runtime = ObservedRuntime::Ran(*wall),
-                AttemptProgress::Lost { .. } => pair.runtime = ObservedRuntime::Unknown,
+            match &report.event {
+                AttemptEvent::Started(_) => {}
+                AttemptEvent::Ended(ended) => pair.runtime = ObservedRuntime::Ran(ended.wall),
+                AttemptEvent::Lost { .. } => pair.runtime = ObservedRuntime::Unknown,
             }
         }
     }

@@ -2,12 +2,12 @@
 
 use tollgate_forecast::ClassId;
 use tollgate_gate::GateInput;
-use tollgate_model::{Instant, JobSpec};
+use tollgate_model::{Instant, JobSpec, TaskId};
 
 use crate::Core;
 use crate::admission::AdmissionCandidate;
 use crate::array::TaskCounts;
-use crate::command::{Submission, TaskKey};
+use crate::command::Submission;
 use crate::jobs::ActiveTask;
 use crate::output::{AdmissionState, CommandResult, RowChange, StepOutput, SubmitOutcome};
 use crate::rules;
@@ -81,7 +81,7 @@ impl Core {
     /// verdict.
     pub(crate) fn admit_task(
         &mut self,
-        task: TaskKey,
+        task: TaskId,
         submission: &Submission,
         spec: JobSpec,
         held: Option<Instant>,

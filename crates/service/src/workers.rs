@@ -1,11 +1,9 @@
 //! Jobs of workers that vanish or come back.
 
 use tollgate_gate::{GateInput, WorkerId};
-use tollgate_model::{NodeId, NodeRange};
+use tollgate_model::{AttemptEvent, AttemptId, AttemptReport, NodeId, NodeRange};
 
-use crate::{
-    AttemptProgress, CommandError, Core, EngineAction, RowChange, StepOutput, TaskAttemptKey,
-};
+use crate::{CommandError, Core, EngineAction, RowChange, StepOutput};
 
 impl Core {
     /// Returns the actions to repeat for every running attempt whose engine may have missed
@@ -34,11 +32,10 @@ impl Core {
         let life = self.gate.worker(worker);
         if let Some(life) = life.filter(|life| life.up && life.number == epoch) {
             for attempt in self.running_on(life.nodes) {
-                let fate = AttemptProgress::Lost { at: self.now };
-                step.changes.push(RowChange::AttemptProgressed {
+                step.changes.push(RowChange::AttemptReported(AttemptReport {
                     attempt,
-                    progress: fate,
-                });
+                    event: AttemptEvent::Lost { at: self.now },
+                }));
                 step.changes.push(RowChange::WorkerLost { attempt, worker });
                 step.actions.push(EngineAction::Kill { attempt });
             }
@@ -52,7 +49,7 @@ impl Core {
         )
     }
 
-    fn running_on(&self, nodes: NodeRange) -> Vec<TaskAttemptKey> {
+    fn running_on(&self, nodes: NodeRange) -> Vec<AttemptId> {
         let view = self.gate.view(self.now);
         let touches = |range: &NodeRange| {
             range.first < nodes.first + nodes.len && nodes.first < range.first + range.len

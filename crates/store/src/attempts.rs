@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 
 use rusqlite::{Transaction, params};
 use tollgate_gate::{JobEnding, WorkerId};
+use tollgate_model::{AttemptEvent, AttemptId, AttemptReport, AttemptStatus, KillReason};
 use tollgate_service::LOCAL_WORKER;
-use tollgate_service::{AttemptExit, AttemptProgress, KillCause, TaskAttemptKey};
 
 use crate::write::ending_key;
 
 /// The updates of all attempts in one step.
 #[derive(Debug, Default)]
-pub(crate) struct AttemptUpdates(BTreeMap<TaskAttemptKey, AttemptUpdate>);
+pub(crate) struct AttemptUpdates(BTreeMap<AttemptId, AttemptUpdate>);
 
 /// The update of an attempt; None leaves a column unchanged. Instants and spans are in
 /// microseconds.
@@ -31,38 +31,31 @@ struct AttemptUpdate {
 
 impl AttemptUpdates {
     /// Records the order to start the attempt.
-    pub(crate) fn set_ordered(&mut self, attempt: TaskAttemptKey, at: i64) {
+    pub(crate) fn set_ordered(&mut self, attempt: AttemptId, at: i64) {
         self.0.entry(attempt).or_default().ordered = Some(at);
     }
 
     /// Records that the task ended with this attempt.
-    pub(crate) fn set_ended(&mut self, attempt: TaskAttemptKey, ending: JobEnding) {
+    pub(crate) fn set_ended(&mut self, attempt: AttemptId, ending: JobEnding) {
         self.0.entry(attempt).or_default().ending = Some(ending_key(ending));
     }
 
-    /// Records progress that the engine reported.
-    pub(crate) fn set_progress(&mut self, attempt: TaskAttemptKey, fate: &AttemptProgress) {
-        let news = self.0.entry(attempt).or_default();
-        match fate {
-            AttemptProgress::Started { pid, at } => {
-                news.start = Some(at.as_micros());
-                news.pid = *pid;
+    /// Records what the engine reported.
+    pub(crate) fn set_reported(&mut self, report: &AttemptReport) {
+        let news = self.0.entry(report.attempt).or_default();
+        match &report.event {
+            AttemptEvent::Started(start) => {
+                news.start = Some(start.at.as_micros());
+                news.pid = start.pid;
             }
-            AttemptProgress::Ended {
-                status,
-                killed,
-                at,
-                wall,
-                cpu,
-                peak_memory,
-            } => {
-                news.finish = Some(at.as_micros());
-                news.status = Some(status_text(status, *killed));
-                news.wall = Some(wall.as_micros());
-                news.cpu = Some(cpu.as_micros());
-                news.peak_memory = peak_memory.map(|bytes| bytes as i64);
+            AttemptEvent::Ended(ended) => {
+                news.finish = Some(ended.at.as_micros());
+                news.status = Some(status_text(&ended.status, ended.killed));
+                news.wall = Some(ended.wall.as_micros());
+                news.cpu = Some(ended.cpu.as_micros());
+                news.peak_memory = ended.peak_memory.map(|bytes| bytes as i64);
             }
-            AttemptProgress::Lost { at } => {
+            AttemptEvent::Lost { at } => {
                 news.finish = Some(at.as_micros());
                 news.status = Some("lost".to_owned());
             }
@@ -70,7 +63,7 @@ impl AttemptUpdates {
     }
 
     /// Records that the attempt was lost together with its worker.
-    pub(crate) fn set_worker_lost(&mut self, attempt: TaskAttemptKey, worker: WorkerId) {
+    pub(crate) fn set_worker_lost(&mut self, attempt: AttemptId, worker: WorkerId) {
         let status = match worker {
             LOCAL_WORKER => "lost (nodes of the service changed)",
             _ => "lost (worker disconnected)",
@@ -116,18 +109,13 @@ impl AttemptUpdates {
 
 /// Formats a status: `exit 0`, `signal 9`, `signal 15 (cancelled)`, `not started: program: no such
 /// file`.
-fn status_text(status: &AttemptExit, killed: Option<KillCause>) -> String {
-    let how = match status {
-        AttemptExit::Code(code) => format!("exit {code}"),
-        AttemptExit::Signal(signal) => format!("signal {signal}"),
-        AttemptExit::NotStarted { step, reason } => format!("not started: {step}: {reason}"),
-    };
+fn status_text(status: &AttemptStatus, killed: Option<KillReason>) -> String {
     match killed {
-        None => how,
-        Some(KillCause::Cancelled) => format!("{how} (cancelled)"),
-        Some(KillCause::TimeLimit) => format!("{how} (time limit)"),
-        Some(KillCause::MemoryLimit) => format!("{how} (memory limit)"),
-        Some(KillCause::OutputLimit) => format!("{how} (output limit)"),
-        Some(KillCause::Evicted) => format!("{how} (evicted)"),
+        None => status.to_string(),
+        Some(KillReason::Cancelled) => format!("{status} (cancelled)"),
+        Some(KillReason::TimeLimit) => format!("{status} (time limit)"),
+        Some(KillReason::MemoryLimit) => format!("{status} (memory limit)"),
+        Some(KillReason::OutputLimit) => format!("{status} (output limit)"),
+        Some(KillReason::Evicted) => format!("{status} (evicted)"),
     }
 }

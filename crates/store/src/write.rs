@@ -208,11 +208,8 @@ fn write(
                 ),
             }
         }
-        RowChange::AttemptProgressed {
-            attempt,
-            progress: fate,
-        } => {
-            attempts.set_progress(*attempt, fate);
+        RowChange::AttemptReported(report) => {
+            attempts.set_reported(report);
             Ok(())
         }
         RowChange::WorkerLost { attempt, worker } => {

@@ -14,13 +14,9 @@ use std::time::Duration;
 
 use pending::EngineCommand;
 use serde::{Deserialize, Serialize};
-use tollgate_engine::{
-    AttemptEvent, AttemptKey, AttemptReport, BootTime, Engine, EngineError, KillReason, LaunchUser,
-    Retryability,
-};
-use tollgate_model::Instant;
+use tollgate_engine::{BootTime, Engine, EngineError, LaunchUser, Retryability};
+use tollgate_model::{AttemptEvent, AttemptId, AttemptReport, Instant, KillReason};
 
-use crate::engine_convert;
 use crate::lease::LeaseTimings;
 use crate::protocol::{SequenceCounter, VERSION, WorkerFrame, WorkerHello, WorkerMessage};
 
@@ -88,7 +84,7 @@ pub struct WorkerAgent<E> {
     received: SequenceCounter,
     outgoing: Vec<WorkerFrame<WorkerMessage>>,
     /// Unacknowledged reports, oldest first.
-    reports: BTreeMap<AttemptKey, Vec<AttemptReport>>,
+    reports: BTreeMap<AttemptId, Vec<AttemptReport>>,
     /// Commands waiting for the engine.
     pending: VecDeque<EngineCommand>,
     /// When to ask an engine again that failed to answer.
@@ -382,7 +378,7 @@ impl<E: Engine> WorkerAgent<E> {
         }
     }
 
-    fn running(&mut self) -> Result<Vec<AttemptKey>, EngineError> {
+    fn running(&mut self) -> Result<Vec<AttemptId>, EngineError> {
         let Some(engine) = &mut self.engine else {
             return Ok(Vec::new());
         };
@@ -394,8 +390,8 @@ impl<E: Engine> WorkerAgent<E> {
     fn finish_previous_incarnation(&mut self, now: Duration) {
         self.kill_all();
         let ended = self.reports.values().flatten();
-        let ended = ended.filter(|report| engine_convert::is_end(report));
-        let ended: Vec<AttemptKey> = ended.map(|report| report.attempt).collect();
+        let ended = ended.filter(|report| report.event.is_end());
+        let ended: Vec<AttemptId> = ended.map(|report| report.attempt).collect();
         // A leaving worker has nothing to offer.
         let is_clear = self.departure == DeparturePhase::Staying && self.is_idle();
         let Some(engine) = self.engine.as_mut().filter(|_| is_clear) else {

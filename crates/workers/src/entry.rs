@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
-use tollgate_engine::{AttemptKey, EngineCapacity};
+use tollgate_engine::EngineCapacity;
 use tollgate_gate::WorkerId;
-use tollgate_model::NodeRange;
+use tollgate_model::{AttemptId, NodeRange};
 
 use crate::protocol::{SequenceCounter, ServerMessage, WorkerFrame};
 
@@ -63,7 +63,7 @@ pub(crate) struct WorkerEntry {
     /// then it may run attempts that the service does not remember.
     pub(crate) has_reported_running: bool,
     /// The reported running attempts, as long as the controller has not read them.
-    pub(crate) reported_running: Option<BTreeSet<AttemptKey>>,
+    pub(crate) reported_running: Option<BTreeSet<AttemptId>>,
 }
 
 /// An incarnation of a worker that goes on.

@@ -12,7 +12,6 @@
 //! | [`entry`] | one worker, as the service knows it |
 //! | `registry` | the file of all workers that ever registered |
 //! | [`agent`] | [`WorkerAgent`]: the worker's side, free of I/O except through its engine |
-//! | `engine_convert` | the engine's types as those of the service, and back |
 //!
 //! The worker opens the connection. On each connection the two sides first agree whether the
 //! worker's last *incarnation* goes on, and then bring each other up to date: the worker reports
@@ -25,7 +24,6 @@
 //! nothing running.
 
 pub mod agent;
-pub mod engine_convert;
 pub mod entry;
 pub mod lease;
 mod lifecycle;

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use tollgate_engine::{AttemptKey, Engine};
+use tollgate_engine::Engine;
 use tollgate_gate::{Gate, WorkerId};
+use tollgate_model::AttemptId;
 use tollgate_service::{LOCAL_WORKER, ServiceCommand};
 
 use crate::entry::{LiveIncarnation, WorkerEntry, WorkerInfo, WorkerSnapshot, WorkerState};
@@ -45,7 +46,7 @@ impl<E: Engine> WorkerPool<E> {
 
     /// Adopts the gate's incarnations. Returns the workers to bring up to date, with the attempts
     /// that each of them runs.
-    pub fn sync_with_gate(&mut self, gate: &Gate) -> Vec<(WorkerId, BTreeSet<AttemptKey>)> {
+    pub fn sync_with_gate(&mut self, gate: &Gate) -> Vec<(WorkerId, BTreeSet<AttemptId>)> {
         let now = (self.ticks)();
         for (worker, life) in gate.workers() {
             let life = life.up.then_some(LiveIncarnation {
@@ -73,7 +74,7 @@ impl<E: Engine> WorkerPool<E> {
     }
 
     /// Records which attempts a worker runs, and doubts those that it did not report.
-    pub fn reconcile_running(&mut self, worker: WorkerId, running: &BTreeSet<AttemptKey>) {
+    pub fn reconcile_running(&mut self, worker: WorkerId, running: &BTreeSet<AttemptId>) {
         for (attempt, seat) in &mut self.locations {
             seat.is_unconfirmed |= seat.worker == worker && !running.contains(attempt);
         }
@@ -87,7 +88,7 @@ impl<E: Engine> WorkerPool<E> {
 
     /// Forgets where the worker's unreported attempts run, except those that `is_wanted`: these are
     /// sent again. For the others the start message was lost, or the end is already reported.
-    pub fn drop_unconfirmed(&mut self, worker: WorkerId, is_wanted: impl Fn(AttemptKey) -> bool) {
+    pub fn drop_unconfirmed(&mut self, worker: WorkerId, is_wanted: impl Fn(AttemptId) -> bool) {
         self.locations.retain(|&attempt, seat| {
             let is_gone = seat.worker == worker && seat.is_unconfirmed && !seat.ended;
             !is_gone || is_wanted(attempt)
@@ -184,7 +185,7 @@ impl<E: Engine> WorkerPool<E> {
     }
 
     /// Returns the worker that an attempt was sent to; None if the attempt is not known.
-    pub fn worker_of(&self, attempt: AttemptKey) -> Option<WorkerId> {
+    pub fn worker_of(&self, attempt: AttemptId) -> Option<WorkerId> {
         self.locations.get(&attempt).map(|seat| seat.worker)
     }
 }

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_engine::{AttemptKey, AttemptReport, Engine, EngineError, LaunchSpec};
+use tollgate_engine::{Engine, EngineError, LaunchSpec};
 use tollgate_gate::WorkerId;
-use tollgate_model::Instant;
+use tollgate_model::{AttemptId, AttemptReport, Instant};
 use tollgate_service::LOCAL_WORKER;
 
-use crate::engine_convert;
 use crate::pool::{LaunchRequest, WorkerPool};
 use crate::protocol::{ServerMessage, WorkerLaunch};
 
@@ -75,7 +74,7 @@ impl<E: Engine> WorkerPool<E> {
     }
 
     /// Ends attempts that wait for their start, without starting them.
-    pub fn cancel_delayed(&mut self, attempts: &[AttemptKey], now: Instant) {
+    pub fn cancel_delayed(&mut self, attempts: &[AttemptId], now: Instant) {
         let is_meant = |duty: &mut LaunchRequest| attempts.contains(&duty.launch.attempt);
         let killed: Vec<LaunchRequest> = self.delayed.extract_if(.., is_meant).collect();
         let ended = killed.into_iter().map(|duty| LaunchError {
@@ -95,7 +94,7 @@ impl<E: Engine> WorkerPool<E> {
     }
 
     /// Returns whether an earlier attempt of the same task may still be running.
-    fn predecessor_may_run(&self, attempt: AttemptKey) -> bool {
+    fn predecessor_may_run(&self, attempt: AttemptId) -> bool {
         let mut lives = self
             .workers
             .values()
@@ -103,7 +102,7 @@ impl<E: Engine> WorkerPool<E> {
         if attempt.attempt > 1 && lives.any(|post| !post.has_reported_running) {
             return true;
         }
-        let first = AttemptKey {
+        let first = AttemptId {
             attempt: 0,
             ..attempt
         };
@@ -138,13 +137,13 @@ impl<E: Engine> WorkerPool<E> {
 
 /// An attempt that cannot be sent.
 struct LaunchError {
-    attempt: AttemptKey,
+    attempt: AttemptId,
     step: &'static str,
     reason: String,
 }
 
 impl LaunchError {
     fn into_report(self, at: Instant) -> AttemptReport {
-        engine_convert::not_started_report(self.attempt, self.step, self.reason, at)
+        AttemptReport::not_started(self.attempt, self.step, self.reason, at)
     }
 }

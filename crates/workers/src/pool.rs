@@ -4,15 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tollgate_engine::{
-    AttemptKey, AttemptReport, Engine, EngineCapacity, EngineError, KillReason, LaunchSpec,
-    WakeCallback,
-};
+use tollgate_engine::{Engine, EngineCapacity, EngineError, LaunchSpec, WakeCallback};
 use tollgate_gate::WorkerId;
-use tollgate_model::{Instant, NodeId, NodeRange};
+use tollgate_model::{AttemptId, AttemptReport, Instant, KillReason, NodeId, NodeRange};
 use tollgate_service::LOCAL_WORKER;
 
-use crate::engine_convert;
 use crate::entry::{WorkerConnection, WorkerEntry};
 use crate::lease::LeaseTimings;
 use crate::protocol::ServerMessage;
@@ -62,7 +58,7 @@ pub struct WorkerPool<E> {
     pub(crate) workers: BTreeMap<WorkerId, WorkerEntry>,
     pub(crate) connections: BTreeMap<u64, WorkerConnection>,
     /// The locations of attempts whose ends are not yet durable.
-    pub(crate) locations: BTreeMap<AttemptKey, AttemptLocation>,
+    pub(crate) locations: BTreeMap<AttemptId, AttemptLocation>,
     /// Attempts whose predecessor may still run.
     pub(crate) delayed: Vec<LaunchRequest>,
     /// Reports that the controller has not yet taken.
@@ -133,7 +129,7 @@ impl<E: Engine> WorkerPool<E> {
     }
 
     /// Returns the attempts that run on this host.
-    pub fn running_locally(&mut self) -> Result<BTreeSet<AttemptKey>, EngineError> {
+    pub fn running_locally(&mut self) -> Result<BTreeSet<AttemptId>, EngineError> {
         let running = self.local.running()?;
         Ok(running.into_iter().map(|running| running.attempt).collect())
     }
@@ -156,7 +152,7 @@ impl<E: Engine> WorkerPool<E> {
     }
 
     /// Records that an attempt may be running on this worker.
-    pub fn assign(&mut self, attempt: AttemptKey, worker: WorkerId) {
+    pub fn assign(&mut self, attempt: AttemptId, worker: WorkerId) {
         self.locations.entry(attempt).or_insert(AttemptLocation {
             worker,
             ended: false,
@@ -168,7 +164,7 @@ impl<E: Engine> WorkerPool<E> {
     ///
     /// # Errors
     /// If this host's engine fails.
-    pub fn set_shares(&mut self, shares: &[(AttemptKey, f64)]) -> Result<(), EngineError> {
+    pub fn set_shares(&mut self, shares: &[(AttemptId, f64)]) -> Result<(), EngineError> {
         let parted = self.partition_by_worker(shares, |share| share.0);
         for (worker, shares) in parted {
             match worker {
@@ -185,7 +181,7 @@ impl<E: Engine> WorkerPool<E> {
     /// If this host's engine fails.
     pub fn kill(
         &mut self,
-        attempts: &[AttemptKey],
+        attempts: &[AttemptId],
         why: KillReason,
         now: Instant,
     ) -> Result<(), EngineError> {
@@ -200,7 +196,7 @@ impl<E: Engine> WorkerPool<E> {
     }
 
     /// Acknowledges these attempts, whose ends are durable.
-    pub fn acknowledge(&mut self, attempts: &[AttemptKey]) -> Result<(), EngineError> {
+    pub fn acknowledge(&mut self, attempts: &[AttemptId]) -> Result<(), EngineError> {
         let parted = self.partition_by_worker(attempts, |attempt| *attempt);
         for attempt in attempts {
             self.locations.remove(attempt);
@@ -221,10 +217,7 @@ impl<E: Engine> WorkerPool<E> {
         let here = self.local.poll(Duration::ZERO);
         let here = here.map(|here| here.into_iter().map(lost_if_evicted));
         let failed = here.map(|here| reports.extend(here)).err();
-        for report in reports
-            .iter()
-            .filter(|report| engine_convert::is_end(report))
-        {
+        for report in reports.iter().filter(|report| report.event.is_end()) {
             if let Some(seat) = self.locations.get_mut(&report.attempt) {
                 seat.ended = true;
             }
@@ -256,7 +249,7 @@ impl<E: Engine> WorkerPool<E> {
     fn partition_by_worker<T: Clone>(
         &self,
         things: &[T],
-        attempt: impl Fn(&T) -> AttemptKey,
+        attempt: impl Fn(&T) -> AttemptId,
     ) -> BTreeMap<WorkerId, Vec<T>> {
         let mut parted: BTreeMap<WorkerId, Vec<T>> = BTreeMap::new();
         for thing in things {

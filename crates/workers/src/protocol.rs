@@ -1,7 +1,8 @@
 //! The messages between a worker and the service: one JSON value a line.
 
 use serde::{Deserialize, Serialize};
-use tollgate_engine::{AttemptKey, AttemptReport, EngineCapacity, KillReason, LaunchSpec};
+use tollgate_engine::{EngineCapacity, LaunchSpec};
+use tollgate_model::{AttemptId, AttemptReport, KillReason};
 
 /// Protocol version. It counts incompatible changes.
 pub const VERSION: u32 = 2;
@@ -33,7 +34,7 @@ pub enum WorkerMessage {
         /// The capacity.
         capacity: EngineCapacity,
         /// Attempts that were started and have not ended.
-        running: Vec<AttemptKey>,
+        running: Vec<AttemptId>,
     },
     /// Reports of attempts, repeated until they are acknowledged.
     Reports(Vec<AttemptReport>),
@@ -88,11 +89,11 @@ pub enum ServerMessage {
     /// Attempts to start, unless they are known.
     Start(Vec<WorkerLaunch>),
     /// The shares of attempts on their nodes.
-    SetShares(Vec<(AttemptKey, f64)>),
+    SetShares(Vec<(AttemptId, f64)>),
     /// Attempts to end.
-    Kill(Vec<AttemptKey>, KillReason),
+    Kill(Vec<AttemptId>, KillReason),
     /// Attempts whose ends need not be reported again.
-    Acknowledge(Vec<AttemptKey>),
+    Acknowledge(Vec<AttemptId>),
     /// The answer to a heartbeat.
     Beat(u64),
 }

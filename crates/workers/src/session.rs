@@ -2,12 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use tollgate_engine::{
-    AttemptEvent, AttemptKey, AttemptReport, Engine, EngineCapacity, KillReason,
-};
+use tollgate_engine::{Engine, EngineCapacity};
 use tollgate_gate::WorkerId;
+use tollgate_model::{AttemptEvent, AttemptId, AttemptReport, KillReason};
 
-use crate::engine_convert;
 use crate::entry::{
     ConnectionEvent, ConnectionEventKind, HandshakeStage, WorkerConnection, WorkerEntry,
 };
@@ -226,7 +224,7 @@ impl<E: Engine> WorkerPool<E> {
         worker: WorkerId,
         goes_on: bool,
         capacity: EngineCapacity,
-        running: Vec<AttemptKey>,
+        running: Vec<AttemptId>,
     ) {
         let Some(post) = self.workers.get_mut(&worker) else {
             return;
@@ -244,7 +242,7 @@ impl<E: Engine> WorkerPool<E> {
         }
         post.capacity = Some(capacity);
         if goes_on {
-            let running: BTreeSet<AttemptKey> = running.into_iter().collect();
+            let running: BTreeSet<AttemptId> = running.into_iter().collect();
             post.connection = Some(line);
             post.reported_running = Some(running.clone());
             // Comes before anything else is sent there, as new attempts are not in this report.
@@ -270,8 +268,8 @@ impl<E: Engine> WorkerPool<E> {
         };
         let (its, others): (Vec<_>, Vec<_>) = reports.into_iter().partition(is_its);
         self.inbox.extend(its.into_iter().map(lost_if_evicted));
-        let ends = others.into_iter().filter(engine_convert::is_end);
-        let done: Vec<AttemptKey> = ends.map(|report| report.attempt).collect();
+        let ends = others.into_iter().filter(|report| report.event.is_end());
+        let done: Vec<AttemptId> = ends.map(|report| report.attempt).collect();
         if !done.is_empty() {
             self.send(worker, ServerMessage::Acknowledge(done));
         }

@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_model::{Instant, Span};
+use tollgate_model::{
+    AttemptEvent, AttemptId, AttemptOutcome, AttemptReport, AttemptStart, AttemptStatus, Instant,
+    KillReason, Span,
+};
 
 use super::program::SimProgram;
-use crate::{
-    AttemptEvent, AttemptKey, AttemptOutcome, AttemptReport, AttemptStart, AttemptStatus,
-    KillReason, LaunchSpec, RunningAttempt,
-};
+use crate::{LaunchSpec, RunningAttempt};
 
 /// The time from asking a task to end until it is killed.
 pub(super) const GRACE: Span = Span::from_secs(5);
@@ -18,7 +18,7 @@ pub(super) const GRACE: Span = Span::from_secs(5);
 #[derive(Default)]
 pub(super) struct SimMachine {
     pub(super) now: Instant,
-    tasks: BTreeMap<AttemptKey, SimTask>,
+    tasks: BTreeMap<AttemptId, SimTask>,
     /// The time at which all running attempts are asked to end; None before the first lease.
     lease: Option<Instant>,
     /// The reports that were not delivered yet, oldest first.
@@ -67,14 +67,14 @@ impl SimMachine {
     }
 
     /// Sets the share of a running task.
-    pub(super) fn set_share(&mut self, attempt: AttemptKey, share: f64) {
+    pub(super) fn set_share(&mut self, attempt: AttemptId, share: f64) {
         if let Some(task) = self.tasks.get_mut(&attempt) {
             task.launch.share = share;
         }
     }
 
     /// Asks a task to end.
-    pub(super) fn kill(&mut self, attempt: AttemptKey, why: KillReason) {
+    pub(super) fn kill(&mut self, attempt: AttemptId, why: KillReason) {
         let now = self.now;
         if let Some(task) = self.tasks.get_mut(&attempt) {
             task.stop_requested.get_or_insert((now, why));
@@ -83,13 +83,13 @@ impl SimMachine {
     }
 
     /// Makes a task vanish, so that it is lost.
-    pub(super) fn mark_lost(&mut self, attempt: AttemptKey) {
+    pub(super) fn mark_lost(&mut self, attempt: AttemptId) {
         let at = self.now;
         self.finish(attempt, AttemptEvent::Lost { at });
     }
 
     /// Forgets an end that was acknowledged.
-    pub(super) fn acknowledge(&mut self, attempt: AttemptKey) {
+    pub(super) fn acknowledge(&mut self, attempt: AttemptId) {
         if self
             .tasks
             .get(&attempt)
@@ -252,7 +252,7 @@ impl SimMachine {
         }
     }
 
-    fn finish(&mut self, attempt: AttemptKey, event: AttemptEvent) {
+    fn finish(&mut self, attempt: AttemptId, event: AttemptEvent) {
         if let Some(task) = self
             .tasks
             .get_mut(&attempt)
@@ -263,7 +263,7 @@ impl SimMachine {
         }
     }
 
-    fn report(&mut self, attempt: AttemptKey, event: AttemptEvent) {
+    fn report(&mut self, attempt: AttemptId, event: AttemptEvent) {
         self.reports.push(AttemptReport { attempt, event });
     }
 }

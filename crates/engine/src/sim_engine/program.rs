@@ -1,8 +1,8 @@
 //! The programs of a simulated machine.
 
-use tollgate_model::Span;
+use tollgate_model::{AttemptStatus, Span};
 
-use crate::{AttemptStatus, LaunchSpec};
+use crate::LaunchSpec;
 
 /// The behaviour of a simulated program when it is not disturbed.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,14 +4,14 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use serde::{Deserialize, Serialize};
-use tollgate_model::NodeId;
+use tollgate_model::{AttemptId, NodeId};
 
-use crate::{AttemptKey, LaunchLimits, LaunchScript, LaunchSpec, LaunchUser};
+use crate::{LaunchLimits, LaunchScript, LaunchSpec, LaunchUser};
 
 /// The fields of a [`LaunchSpec`].
 #[derive(Serialize, Deserialize)]
 pub(crate) struct LaunchOnWire {
-    attempt: AttemptKey,
+    attempt: AttemptId,
     nodes: Vec<u32>,
     argv: Vec<WireString>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn arguments_that_are_not_utf8_survive_json() {
-        let attempt = AttemptKey {
+        let attempt = AttemptId {
             job: 1,
             task: 2,
             attempt: 3,

@@ -27,7 +27,7 @@ pub(crate) enum SpawnPhase {
 }
 
 impl SpawnPhase {
-    /// Returns the name of the step in an [`tollgate_engine::AttemptStatus::NotStarted`].
+    /// Returns the name of the step in an [`tollgate_model::AttemptStatus::NotStarted`].
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Begin => "start",

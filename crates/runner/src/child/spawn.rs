@@ -15,8 +15,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal};
-use tollgate_engine::AttemptStatus;
-use tollgate_model::Span;
+use tollgate_model::{AttemptStatus, Span};
 
 use super::setup::{self, SpawnPhase};
 use super::spec::SpawnSpec;

@@ -8,10 +8,9 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{PidfdFlags, pidfd_open};
-use tollgate_engine::{
-    AttemptEvent, AttemptKey, AttemptOutcome, AttemptStart, AttemptStatus, KillReason,
+use tollgate_model::{
+    AttemptEvent, AttemptId, AttemptOutcome, AttemptStart, AttemptStatus, KillReason, Span,
 };
-use tollgate_model::Span;
 
 use crate::child::spawn;
 use crate::clock;
@@ -34,7 +33,7 @@ pub(crate) fn attach(identity: ProcessIdentity) -> Option<ProcessHandle> {
 
 /// Waits for the end of a process in a separate thread, and reports it.
 pub(crate) fn spawn_watch_thread(
-    (attempt, mark): (AttemptKey, AttemptMark),
+    (attempt, mark): (AttemptId, AttemptMark),
     started: Option<AttemptStart>,
     (process, identity): (RunningProcess, ProcessIdentity),
     to: Sender<RunnerEvent>,

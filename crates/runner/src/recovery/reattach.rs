@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tollgate_engine::{AttemptEvent, AttemptKey, AttemptStart};
+use tollgate_model::{AttemptEvent, AttemptId, AttemptStart};
 
 use super::RecoveredState;
 use super::adopted;
@@ -22,7 +22,7 @@ impl RunnerSupervisor {
         self.unflushed
             .push((RunnerJournalEntry::Boot(self.host.boot.clone()), None));
         let open = self.tasks.iter().filter(|(_, task)| !task.is_finished());
-        let open: Vec<AttemptKey> = open.map(|(attempt, _)| *attempt).collect();
+        let open: Vec<AttemptId> = open.map(|(attempt, _)| *attempt).collect();
         let mut in_use = BTreeSet::new();
         let mut lost = Vec::new();
         for attempt in open {
@@ -53,7 +53,7 @@ impl RunnerSupervisor {
 
     fn reattach(
         &mut self,
-        attempt: AttemptKey,
+        attempt: AttemptId,
         identity: ProcessIdentity,
         found: (RunningProcess, AttemptStart),
     ) {
@@ -68,14 +68,14 @@ impl RunnerSupervisor {
         );
     }
 
-    fn report_lost(&mut self, attempt: AttemptKey) {
+    fn report_lost(&mut self, attempt: AttemptId) {
         let event = AttemptEvent::Lost { at: clock::now() };
         self.on_finished(attempt, event);
     }
 
     /// Ends the remaining processes of attempts that have ended but whose runner had no time to end
     /// them.
-    fn kill_leftovers(&self, in_use: &BTreeSet<String>, lost: &[AttemptKey]) {
+    fn kill_leftovers(&self, in_use: &BTreeSet<String>, lost: &[AttemptId]) {
         let names = self.host.cgroups.existing();
         for name in names.iter().filter(|name| !in_use.contains(*name)) {
             kill_tree::kill_group(&self.host.cgroups.slot_cgroup(name));

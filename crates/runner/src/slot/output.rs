@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, StatxFlags, fstat, open, statx};
 use rustix::io::Errno;
-use tollgate_engine::AttemptKey;
+use tollgate_model::AttemptId;
 
 use crate::process::handle::ProcessHandle;
 use crate::supervisor::event::RunnerEvent;
@@ -30,7 +30,7 @@ pub(crate) struct OutputMonitor(Sender<MonitoredOutput>);
 
 /// The output of a running attempt.
 struct MonitoredOutput {
-    attempt: AttemptKey,
+    attempt: AttemptId,
     /// A reference that is dead once the attempt has ended.
     live: Weak<ProcessHandle>,
     /// A handle through which the file cannot be read.
@@ -76,7 +76,7 @@ impl OutputMonitor {
     /// the program still writes to it and it is a regular file.
     pub(crate) fn watch(
         &self,
-        attempt: AttemptKey,
+        attempt: AttemptId,
         live: &Arc<ProcessHandle>,
         output: &FileId,
         most: u64,

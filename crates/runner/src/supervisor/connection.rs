@@ -5,7 +5,7 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use tollgate_engine::AttemptReport;
+use tollgate_model::AttemptReport;
 
 use crate::protocol::{self, RunnerMessage};
 use crate::starter::LaunchGuard;

@@ -3,7 +3,7 @@
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
-use tollgate_engine::{AttemptEvent, AttemptKey, AttemptStart};
+use tollgate_model::{AttemptEvent, AttemptId, AttemptStart};
 
 use crate::cgroup::group::SlotCgroup;
 use crate::cgroup::meter::CgroupUsageBaseline;
@@ -22,18 +22,18 @@ pub(crate) enum RunnerEvent {
     StopRequested,
     /// An attempt's program runs.
     Started {
-        attempt: AttemptKey,
+        attempt: AttemptId,
         start: AttemptStart,
         live: Arc<ProcessHandle>,
         group: SlotCgroup,
         meter: CgroupUsageBaseline,
     },
     /// The output of an attempt exceeds its limit.
-    OutputLimitReached(AttemptKey),
+    OutputLimitReached(AttemptId),
     /// An attempt has ended, and its slot is free. An adopted attempt has no slot.
     Finished {
         slot: Option<usize>,
-        attempt: AttemptKey,
+        attempt: AttemptId,
         event: AttemptEvent,
     },
 }

@@ -7,7 +7,8 @@ use std::time::Instant;
 
 use rustix::process::Signal;
 use tollgate_engine::capacity::ShareEnforcement;
-use tollgate_engine::{AttemptEvent, AttemptKey, BootTime, KillReason, LaunchScript, LaunchSpec};
+use tollgate_engine::{BootTime, LaunchScript, LaunchSpec};
+use tollgate_model::{AttemptEvent, AttemptId, AttemptOutcome, KillReason};
 
 use super::RunnerSupervisor;
 use super::task::{RunnerTask, RunnerTaskState};
@@ -16,7 +17,7 @@ use crate::journal::RunnerJournalEntry;
 use crate::lease::watcher::LeaseWatcher;
 use crate::process::nice;
 use crate::protocol::{RunnerMessage, RunnerRequest, RunnerRequestKind, RunnerResponse};
-use crate::{clock, failpoint, slot};
+use crate::{clock, failpoint};
 
 /// The size in bytes from which the journal is rewritten if that reduces it to a quarter or less.
 const COMPACTION_BYTES: u64 = 4 << 20;
@@ -87,7 +88,7 @@ impl RunnerSupervisor {
         if self.is_stopping {
             return RunnerResponse::Full("the runner was asked to end".to_owned());
         }
-        let mut new: BTreeMap<AttemptKey, LaunchSpec> = BTreeMap::new();
+        let mut new: BTreeMap<AttemptId, LaunchSpec> = BTreeMap::new();
         let mut order = Vec::new();
         let texts = script_texts(&launches);
         for launch in launches {
@@ -134,7 +135,7 @@ impl RunnerSupervisor {
                 // Callers check launches too, but this runner does not rely on it.
                 Err(error) => {
                     let ended =
-                        slot::not_started_outcome("launch", error.to_string(), clock::now());
+                        AttemptOutcome::not_started("launch", error.to_string(), clock::now());
                     self.on_finished(attempt, AttemptEvent::Ended(ended));
                 }
             }
@@ -145,7 +146,7 @@ impl RunnerSupervisor {
     /// Stores the scripts of all these launches, or of none.
     fn retain_scripts(
         &mut self,
-        launches: &BTreeMap<AttemptKey, LaunchSpec>,
+        launches: &BTreeMap<AttemptId, LaunchSpec>,
         texts: &BTreeMap<String, Arc<str>>,
     ) -> io::Result<()> {
         let mut kept: Vec<&LaunchSpec> = Vec::new();
@@ -172,7 +173,7 @@ impl RunnerSupervisor {
         self.journal.sync()
     }
 
-    fn acknowledge(&mut self, attempts: &[AttemptKey]) {
+    fn acknowledge(&mut self, attempts: &[AttemptId]) {
         for attempt in attempts {
             if self.tasks.get(attempt).is_some_and(RunnerTask::is_finished) {
                 self.tasks.remove(attempt);
@@ -208,7 +209,7 @@ impl RunnerSupervisor {
         }
     }
 
-    fn set_shares(&mut self, shares: &[(AttemptKey, f64)]) {
+    fn set_shares(&mut self, shares: &[(AttemptId, f64)]) {
         for (attempt, share) in shares {
             let Some(task) = self.tasks.get_mut(attempt) else {
                 continue;
@@ -250,7 +251,7 @@ impl RunnerSupervisor {
         placed.map(|task| task.launch.share).fold(0.0, f64::max)
     }
 
-    pub(crate) fn request_stop(&mut self, attempt: AttemptKey, why: KillReason) {
+    pub(crate) fn request_stop(&mut self, attempt: AttemptId, why: KillReason) {
         let Some(task) = self.tasks.get_mut(&attempt) else {
             return;
         };
@@ -264,7 +265,7 @@ impl RunnerSupervisor {
             let reason = "it was killed before it started".to_owned();
             self.on_finished(
                 attempt,
-                AttemptEvent::Ended(slot::not_started_outcome("start", reason, clock::now())),
+                AttemptEvent::Ended(AttemptOutcome::not_started("start", reason, clock::now())),
             );
         } else {
             self.send_sigterm(attempt);
@@ -273,7 +274,7 @@ impl RunnerSupervisor {
 
     /// Asks the processes of an attempt to end. An attempt that is still being started is asked
     /// after its start.
-    pub(crate) fn send_sigterm(&mut self, attempt: AttemptKey) {
+    pub(crate) fn send_sigterm(&mut self, attempt: AttemptId) {
         let process = self.tasks.get(&attempt).and_then(RunnerTask::process);
         if let Some(process) = process {
             let until = Instant::now() + self.grace();

@@ -3,10 +3,8 @@
 use std::sync::Arc;
 use std::time;
 
-use tollgate_engine::{
-    AttemptEvent, AttemptKey, AttemptReport, AttemptStart, KillReason, LaunchSpec, RunningAttempt,
-};
-use tollgate_model::Span;
+use tollgate_engine::{LaunchSpec, RunningAttempt};
+use tollgate_model::{AttemptEvent, AttemptId, AttemptReport, AttemptStart, KillReason, Span};
 
 use crate::cgroup::group::SlotCgroup;
 use crate::cgroup::meter::CgroupUsageBaseline;
@@ -109,7 +107,7 @@ impl RunnerTask {
 
 /// Returns the journal entry of an end.
 pub(crate) fn finished_entry(
-    attempt: AttemptKey,
+    attempt: AttemptId,
     started: Option<AttemptStart>,
     event: &AttemptEvent,
 ) -> RunnerJournalEntry {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
-use tollgate_engine::AttemptKey;
+use tollgate_model::AttemptId;
 
 /// An action that is due for an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,18 +17,18 @@ pub(crate) enum TimerKind {
 /// The pending timers, soonest first.
 #[derive(Default)]
 pub(crate) struct AttemptTimers {
-    pending: BTreeSet<(Instant, AttemptKey, TimerKind)>,
-    of_attempts: BTreeMap<AttemptKey, Vec<(Instant, TimerKind)>>,
+    pending: BTreeSet<(Instant, AttemptId, TimerKind)>,
+    of_attempts: BTreeMap<AttemptId, Vec<(Instant, TimerKind)>>,
 }
 
 impl AttemptTimers {
-    pub(crate) fn set(&mut self, at: Instant, attempt: AttemptKey, due: TimerKind) {
+    pub(crate) fn set(&mut self, at: Instant, attempt: AttemptId, due: TimerKind) {
         self.pending.insert((at, attempt, due));
         self.of_attempts.entry(attempt).or_default().push((at, due));
     }
 
     /// Removes the timers of an attempt.
-    pub(crate) fn forget(&mut self, attempt: AttemptKey) {
+    pub(crate) fn forget(&mut self, attempt: AttemptId) {
         for (at, due) in self.of_attempts.remove(&attempt).unwrap_or_default() {
             self.pending.remove(&(at, attempt, due));
         }
@@ -39,7 +39,7 @@ impl AttemptTimers {
     }
 
     /// Removes and returns the timers that are due by `now`.
-    pub(crate) fn due(&mut self, now: Instant) -> Vec<(AttemptKey, TimerKind)> {
+    pub(crate) fn due(&mut self, now: Instant) -> Vec<(AttemptId, TimerKind)> {
         let mut due = Vec::new();
         while let Some((_, attempt, what)) = self.pending.first().filter(|(at, ..)| *at <= now) {
             due.push((*attempt, *what));
@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn cleared_timers_do_not_fire() {
-        let key = |job| AttemptKey {
+        let key = |job| AttemptId {
             job,
             task: 0,
             attempt: 1,

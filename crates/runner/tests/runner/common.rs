@@ -6,10 +6,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
-use tollgate_engine::{
-    AttemptEvent, AttemptKey, AttemptOutcome, AttemptReport, Engine, LaunchSpec,
-};
-use tollgate_model::NodeId;
+use tollgate_engine::{Engine, LaunchSpec};
+use tollgate_model::{AttemptEvent, AttemptId, AttemptOutcome, AttemptReport, NodeId};
 use tollgate_runner::{LocalEngine, LocalEngineConfig};
 
 /// The maximum wait of a test for a required event; a passing test waits far less.
@@ -67,7 +65,7 @@ pub(crate) fn script(job: u64, script: &str) -> LaunchSpec {
 }
 
 pub(crate) fn command(job: u64, argv: &[&str]) -> LaunchSpec {
-    let attempt = AttemptKey {
+    let attempt = AttemptId {
         job,
         task: 0,
         attempt: 1,
@@ -93,7 +91,7 @@ pub(crate) fn poll_until(
 }
 
 /// Returns the end or the loss of each of `attempts`.
-pub(crate) fn wait_for_ends(engine: &mut dyn Engine, attempts: &[AttemptKey]) -> Vec<AttemptEvent> {
+pub(crate) fn wait_for_ends(engine: &mut dyn Engine, attempts: &[AttemptId]) -> Vec<AttemptEvent> {
     let began = Instant::now();
     let mut fates = BTreeMap::new();
     while attempts.iter().any(|attempt| !fates.contains_key(attempt)) {
@@ -120,7 +118,7 @@ pub(crate) fn run(engine: &mut dyn Engine, launch: &LaunchSpec) -> AttemptOutcom
     }
 }
 
-pub(crate) fn wait_for_start(engine: &mut dyn Engine, attempt: AttemptKey) -> u32 {
+pub(crate) fn wait_for_start(engine: &mut dyn Engine, attempt: AttemptId) -> u32 {
     let is_start = |report: &&AttemptReport| {
         report.attempt == attempt && matches!(report.event, AttemptEvent::Started(_))
     };

@@ -5,7 +5,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tollgate_engine::{AttemptEvent, AttemptKey, AttemptStatus, Engine, LaunchSpec};
+use tollgate_engine::{Engine, LaunchSpec};
+use tollgate_model::{AttemptEvent, AttemptId, AttemptStatus};
 use tollgate_runner::LocalEngine;
 
 use crate::common::{self, EngineTestDir, poll_until, run, script, wait_for_ends, wait_for_start};
@@ -173,7 +174,7 @@ fn task_of_an_earlier_runner_can_be_killed() {
             .expect("taken on");
         let pid = wait_for_start(&mut engine, launch.attempt);
         kill_runner(&engine);
-        let why = tollgate_engine::KillReason::Cancelled;
+        let why = tollgate_model::KillReason::Cancelled;
         engine
             .kill(&[launch.attempt], why)
             .expect("the next runner is asked");
@@ -209,7 +210,7 @@ fn recovery_spares_equally_named_attempts_of_another_runner() {
     assert!(matches!(fate, AttemptEvent::Lost { .. }), "{fate:?}");
     assert!(common::is_alive(pids[1]), "the other runner's task is gone");
     other
-        .kill(&[launch.attempt], tollgate_engine::KillReason::Cancelled)
+        .kill(&[launch.attempt], tollgate_model::KillReason::Cancelled)
         .expect("it is asked");
     wait_for_ends(other, &[launch.attempt]);
 }
@@ -248,7 +249,7 @@ fn runner_killed_under_load_runs_each_task_exactly_once() {
     let home = EngineTestDir::new();
     let (launches, witnesses): (Vec<LaunchSpec>, Vec<PathBuf>) =
         (1..=TASKS).map(|job| witness(&home, job)).unzip();
-    let attempts: Vec<AttemptKey> = launches.iter().map(|launch| launch.attempt).collect();
+    let attempts: Vec<AttemptId> = launches.iter().map(|launch| launch.attempt).collect();
     let mut engine = home.open();
     engine.start(&launches).expect("taken on");
     let mut reports = Vec::new();

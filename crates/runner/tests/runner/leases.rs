@@ -5,14 +5,14 @@ use std::cell::Cell;
 use std::fs;
 use std::time::Duration;
 
+use rustix::process::Signal;
+use tollgate_engine::{BootTime, Engine, LaunchSpec};
+use tollgate_model::{AttemptEvent, AttemptOutcome, AttemptStatus, KillReason};
+use tollgate_runner::LocalEngine;
+
 use crate::common::{
     EngineTestDir, command, is_alive, script, signal, wait_for_ends, wait_for_start, wait_until,
 };
-use rustix::process::Signal;
-use tollgate_engine::{
-    AttemptEvent, AttemptOutcome, AttemptStatus, BootTime, Engine, KillReason, LaunchSpec,
-};
-use tollgate_runner::LocalEngine;
 
 /// A span long enough to kill a process meanwhile.
 const SOON: Duration = Duration::from_millis(500);

@@ -3,12 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use rustix::process::Signal;
+use tollgate_engine::Engine;
+use tollgate_model::KillReason;
+use tollgate_runner::LocalEngine;
+
 use crate::common::{
     self, EngineTestDir, command, is_alive, script, wait_for_ends, wait_for_start, wait_until,
 };
-use rustix::process::Signal;
-use tollgate_engine::{Engine, KillReason};
-use tollgate_runner::LocalEngine;
 
 /// Returns the control groups that an attempt was started in, from its `started` file.
 fn groups_of(home: &EngineTestDir, engine: &mut LocalEngine) -> Vec<PathBuf> {

@@ -4,9 +4,8 @@ use std::path::Path;
 use std::process::Command;
 
 use tollgate_engine::capacity::{MemoryEnforcement, ProcessEnforcement};
-use tollgate_engine::{
-    AttemptEvent, AttemptKey, AttemptStatus, Engine, EngineError, KillReason, Retryability,
-};
+use tollgate_engine::{Engine, EngineError, Retryability};
+use tollgate_model::{AttemptEvent, AttemptId, AttemptStatus, KillReason};
 use tollgate_runner::LocalEngine;
 
 use crate::common::{EngineTestDir, command, run, script, wait_for_ends, wait_for_start};
@@ -179,7 +178,7 @@ fn ten_thousand_tasks_each_run_once() {
         launch
     };
     let launches: Vec<_> = (0..TASKS).map(launch).collect();
-    let attempts: Vec<AttemptKey> = launches.iter().map(|launch| launch.attempt).collect();
+    let attempts: Vec<AttemptId> = launches.iter().map(|launch| launch.attempt).collect();
     engine.start(&launches).expect("taken on");
     let fates = wait_for_ends(&mut engine, &attempts);
     let succeeded = fates.iter().filter(|fate| match fate {

@@ -5,7 +5,8 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::Path;
 
-use tollgate_engine::{AttemptStatus, Engine, EngineError, LaunchScript, LaunchSpec, LaunchUser};
+use tollgate_engine::{Engine, EngineError, LaunchScript, LaunchSpec, LaunchUser};
+use tollgate_model::AttemptStatus;
 
 use crate::common::{self, EngineTestDir, command, run, script};
 
@@ -218,7 +219,7 @@ fn script_is_readable_by_its_user_only() {
     fs::write(own.join("go"), "").expect("written");
     let ended = common::wait_for_ends(&mut engine, &[launch.attempt]).remove(0);
     assert!(
-        matches!(&ended, tollgate_engine::AttemptEvent::Ended(ended) if ended.status == AttemptStatus::Exited(0)),
+        matches!(&ended, tollgate_model::AttemptEvent::Ended(ended) if ended.status == AttemptStatus::Exited(0)),
         "{ended:?}"
     );
     common::wait_until("the copy is removed", || !copy.exists());

@@ -4,7 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tollgate_engine::{AttemptEvent, AttemptKey, AttemptStatus, Engine, LaunchScript, LaunchSpec};
+use tollgate_engine::{Engine, LaunchScript, LaunchSpec};
+use tollgate_model::{AttemptEvent, AttemptId, AttemptStatus};
 
 use crate::common::{self, EngineTestDir, command, poll_until, run, wait_for_ends, wait_until};
 
@@ -66,7 +67,7 @@ fn tasks_with_the_same_script_share_a_copy_until_the_last_finishes() {
     let text = "#!/bin/sh\nwhile [ ! -e go-$TOLLGATE_JOB ]; do sleep 0.01; done\n";
     let launches = [1, 2, 3].map(|job| launch(&home, job, text));
     engine.start(&launches).expect("taken on");
-    let started = |reports: &[tollgate_engine::AttemptReport]| {
+    let started = |reports: &[tollgate_model::AttemptReport]| {
         let starts = reports.iter();
         let starts = starts.filter(|report| matches!(report.event, AttemptEvent::Started(_)));
         starts.count() == 3
@@ -130,7 +131,7 @@ fn queued_script_is_run_by_the_next_runner_without_being_sent_again() {
     let runner = runner.expect("it is connected");
     rustix::process::kill_process(runner, rustix::process::Signal::KILL).expect("killed");
     fs::write(home.path().join("go"), "").expect("written");
-    let attempts: [AttemptKey; 2] = [first.attempt, second.attempt];
+    let attempts: [AttemptId; 2] = [first.attempt, second.attempt];
     let fates = wait_for_ends(&mut engine, &attempts);
     let AttemptEvent::Ended(ended) = &fates[1] else {
         panic!("{fates:?}");

@@ -2,8 +2,8 @@
 //! their accuracy.
 
 use tollgate_engine::capacity::ShareEnforcement;
-use tollgate_engine::{Engine, KillReason, LaunchSpec};
-use tollgate_model::{NodeId, Span};
+use tollgate_engine::{Engine, LaunchSpec};
+use tollgate_model::{KillReason, NodeId, Span};
 use tollgate_runner::LocalEngine;
 
 use crate::common::{self, EngineTestDir, poll_until, script, wait_until};

@@ -4,8 +4,8 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
-use tollgate_engine::{AttemptStatus, Engine, KillReason};
-use tollgate_model::{NodeId, Span};
+use tollgate_engine::Engine;
+use tollgate_model::{AttemptStatus, KillReason, NodeId, Span};
 
 use crate::common::{self, EngineTestDir, command, run, script, wait_for_ends, wait_until};
 

@@ -8,10 +8,11 @@ use std::time::{Duration, Instant as Clock};
 use rusqlite::Connection;
 use tollgate_client::types::{JobList, ServiceStatus};
 use tollgate_gate::{OnEviction, WorkerId};
-use tollgate_model::{CreditsPerSecond, Instant, Span};
-use tollgate_service::{
-    AttemptExit, AttemptProgress, ServiceCommand, Submission, SubmissionOptions, TaskAttemptKey,
+use tollgate_model::{
+    AttemptEvent, AttemptId, AttemptOutcome, AttemptReport, AttemptStatus, CreditsPerSecond,
+    Instant, Span,
 };
+use tollgate_service::{ServiceCommand, Submission, SubmissionOptions};
 use tollgate_store::{CommandBatch, JobProgram, Store};
 
 use crate::server::{BenchServer, NODES, config};
@@ -138,21 +139,21 @@ fn submit(job: u64) -> ServiceCommand {
 }
 
 fn end(job: u64, at: Instant) -> ServiceCommand {
-    ServiceCommand::Report {
-        attempt: TaskAttemptKey {
+    ServiceCommand::Report(AttemptReport {
+        attempt: AttemptId {
             job,
             task: 0,
             attempt: 1,
         },
-        progress: AttemptProgress::Ended {
-            status: AttemptExit::Code(0),
+        event: AttemptEvent::Ended(AttemptOutcome {
+            status: AttemptStatus::Exited(0),
             killed: None,
             at,
             wall: Span::from_secs(30 + (job * 7_919 % 60) as i64),
             cpu: Span::from_secs(30),
             peak_memory: Some(1 << 20),
-        },
-    }
+        }),
+    })
 }
 
 fn program() -> JobProgram {

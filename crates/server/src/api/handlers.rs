@@ -18,7 +18,8 @@ use tollgate_client::types::{
     CalibrationReport, JobDetails, JobExplanation, JobList, JobRef, JobRequest, LedgerReport,
     NodeList, ServiceObjectives, ServiceStatus, SubmitResponse,
 };
-use tollgate_service::{ServiceCommand, Submission, SubmissionOptions, TaskKey, TaskRanges};
+use tollgate_model::TaskId;
+use tollgate_service::{ServiceCommand, Submission, SubmissionOptions, TaskRanges};
 use tollgate_store::{JobFilter, JobRow, StoreError, StoreReader};
 
 use super::error::ApiError;
@@ -357,7 +358,7 @@ pub(super) async fn explain(
     Path(id): Path<String>,
 ) -> JsonResult<JobExplanation> {
     let row = own_job(&service, &peer, &JobSelector::parse(&id)?).await?;
-    let task = TaskKey {
+    let task = TaskId {
         job: row.id,
         task: row.task.unwrap_or(0),
     };

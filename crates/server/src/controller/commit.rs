@@ -6,7 +6,6 @@ use tollgate_engine::Engine;
 use tollgate_model::Instant;
 use tollgate_service::{CommandResult as Said, RowChange, ServiceCommand, StepOutput};
 use tollgate_store::{CommandBatch, JobProgram, StoreError};
-use tollgate_workers::engine_convert;
 
 use super::response::PendingResponse;
 use super::state::Controller;
@@ -102,7 +101,8 @@ impl<E: Engine> Controller<E> {
         let reports: Vec<ServiceCommand> = self
             .reports
             .iter()
-            .map(engine_convert::report_command)
+            .cloned()
+            .map(ServiceCommand::Report)
             .collect();
         if reports.is_empty() {
             return;

@@ -4,11 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use tollgate_engine::{Engine, EngineError, KillReason, LaunchLimits, LaunchScript, LaunchSpec};
-use tollgate_model::{NodeId, Span};
-use tollgate_service::{EngineAction, TaskAttemptKey};
+use tollgate_engine::{Engine, EngineError, LaunchLimits, LaunchScript, LaunchSpec};
+use tollgate_model::{AttemptId, AttemptReport, KillReason, NodeId, Span};
+use tollgate_service::EngineAction;
 use tollgate_store::{JobProgram, StoreError};
-use tollgate_workers::engine_convert;
 use tollgate_workers::pool::LaunchRequest;
 
 use super::state::Controller;
@@ -48,7 +47,7 @@ impl<E: Engine> Controller<E> {
     /// Moves the ends of stored reports to the list for acknowledgement.
     pub(super) fn mark_reports_stored(&mut self) {
         let reports = std::mem::take(&mut self.reports).into_iter();
-        let ended = reports.filter(engine_convert::is_end);
+        let ended = reports.filter(|report| report.event.is_end());
         self.unacknowledged
             .extend(ended.map(|report| report.attempt));
     }
@@ -98,12 +97,9 @@ impl<E: Engine> Controller<E> {
                     }
                 }
                 EngineAction::SetShare { attempt, rate } => {
-                    shares.insert(
-                        engine_convert::engine_key(*attempt),
-                        rate.max(f64::MIN_POSITIVE),
-                    );
+                    shares.insert(*attempt, rate.max(f64::MIN_POSITIVE));
                 }
-                EngineAction::Kill { attempt } => kills.push(engine_convert::engine_key(*attempt)),
+                EngineAction::Kill { attempt } => kills.push(*attempt),
             }
         }
         let waits = |order: &EngineAction| {
@@ -173,11 +169,10 @@ impl<E: Engine> Controller<E> {
     }
 
     /// Ends an attempt without the engine.
-    fn fail_attempt(&mut self, attempt: TaskAttemptKey, step: &str, why: String) -> LaunchOutcome {
+    fn fail_attempt(&mut self, attempt: AttemptId, step: &str, why: String) -> LaunchOutcome {
         let now = self.now();
-        let ended =
-            engine_convert::not_started_report(engine_convert::engine_key(attempt), step, why, now);
-        self.failed_launches.push(ended);
+        self.failed_launches
+            .push(AttemptReport::not_started(attempt, step, why, now));
         self.retry_at = Some(now);
         LaunchOutcome::Failed
     }
@@ -186,7 +181,7 @@ impl<E: Engine> Controller<E> {
     /// action that failed at first may have been carried out all the same.
     fn prepare_launch(
         &mut self,
-        attempt: TaskAttemptKey,
+        attempt: AttemptId,
         nodes: &[NodeId],
     ) -> Result<LaunchOutcome, StoreError> {
         let live = self.core.job(attempt.task());
@@ -208,7 +203,7 @@ impl<E: Engine> Controller<E> {
             return Ok(self.fail_attempt(attempt, "script", why.to_owned()));
         }
         let launch = LaunchSpec {
-            attempt: engine_convert::engine_key(attempt),
+            attempt: attempt,
             nodes: nodes.to_vec(),
             argv: program.argv.into_iter().map(OsString::from).collect(),
             script: program.script,
@@ -241,7 +236,7 @@ fn os_env(env: Vec<(String, String)>) -> Vec<(OsString, OsString)> {
 }
 
 /// Expands the name of an output file: `%j` is the job's number, `%a` the task's index in it.
-fn output_path(name: &str, attempt: TaskAttemptKey) -> PathBuf {
+fn output_path(name: &str, attempt: AttemptId) -> PathBuf {
     let name = name.replace("%j", &attempt.job.to_string());
     PathBuf::from(name.replace("%a", &attempt.task.to_string()))
 }
@@ -252,7 +247,7 @@ mod tests {
 
     #[test]
     fn output_path_expands_job_and_task_numbers() {
-        let attempt = TaskAttemptKey {
+        let attempt = AttemptId {
             job: 12,
             task: 7,
             attempt: 2,

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use tollgate_engine::Engine;
 use tollgate_gate::WorkerId;
+use tollgate_model::{AttemptEvent, AttemptId, AttemptOutcome, AttemptReport, AttemptStatus};
 use tollgate_service::AdmissionState as Admission;
 use tollgate_service::LOCAL_WORKER;
-use tollgate_service::{AttemptExit, AttemptProgress, RejectReason, RowChange, TaskAttemptKey};
-use tollgate_workers::engine_convert;
+use tollgate_service::{RejectReason, RowChange};
 use tollgate_workers::{WorkerSnapshot, WorkerState};
 
 use super::state::Controller;
@@ -40,10 +40,9 @@ impl<E: Engine> Controller<E> {
                     let reasons = reason_keys(refusals);
                     tracing::debug!(job, %tasks, reasons, "tasks rejected");
                 }
-                RowChange::AttemptProgressed {
-                    attempt,
-                    progress: fate,
-                } => self.log_progress(*attempt, fate, lost_with.get(attempt)),
+                RowChange::AttemptReported(report) => {
+                    self.log_report(report, lost_with.get(&report.attempt));
+                }
                 RowChange::TasksDropped { .. }
                 | RowChange::Accepted { .. }
                 | RowChange::Deferred { .. }
@@ -63,16 +62,11 @@ impl<E: Engine> Controller<E> {
         }
     }
 
-    fn log_progress(
-        &self,
-        key: TaskAttemptKey,
-        fate: &AttemptProgress,
-        lost_with: Option<&WorkerId>,
-    ) {
-        let TaskAttemptKey { job, task, attempt } = key;
-        match fate {
-            AttemptProgress::Lost { .. } => {
-                let worker = self.workers.worker_of(engine_convert::engine_key(key));
+    fn log_report(&self, report: &AttemptReport, lost_with: Option<&WorkerId>) {
+        let AttemptId { job, task, attempt } = report.attempt;
+        match &report.event {
+            AttemptEvent::Lost { .. } => {
+                let worker = self.workers.worker_of(report.attempt);
                 let worker = lost_with.copied().or(worker);
                 let host = match worker {
                     None | Some(LOCAL_WORKER) => "this host".to_owned(),
@@ -85,11 +79,11 @@ impl<E: Engine> Controller<E> {
                 };
                 tracing::warn!(job, task, attempt, host, reason, "attempt is lost");
             }
-            AttemptProgress::Ended {
-                status: AttemptExit::NotStarted { step, reason },
+            AttemptEvent::Ended(AttemptOutcome {
+                status: AttemptStatus::NotStarted { step, reason },
                 ..
-            } => tracing::debug!(job, task, attempt, step, reason, "attempt was not started"),
-            AttemptProgress::Ended { .. } | AttemptProgress::Started { .. } => {}
+            }) => tracing::debug!(job, task, attempt, step, reason, "attempt was not started"),
+            AttemptEvent::Ended(_) | AttemptEvent::Started(_) => {}
         }
     }
 

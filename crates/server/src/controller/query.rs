@@ -1,9 +1,8 @@
 //! Queries, which change nothing.
 
 use tollgate_engine::Engine;
-use tollgate_model::NodeId;
+use tollgate_model::{NodeId, TaskId};
 use tollgate_policy::JobPhase;
-use tollgate_service::TaskKey;
 use tollgate_workers::WorkerState;
 
 use super::deadline;
@@ -96,7 +95,7 @@ impl<E: Engine> Controller<E> {
         })
     }
 
-    fn outlook(&mut self, task: TaskKey) -> Option<TaskOutlook> {
+    fn outlook(&mut self, task: TaskId) -> Option<TaskOutlook> {
         let now = self.now();
         let view = self.core.gate().view(now);
         let mut story = TaskOutlook {

@@ -2,10 +2,9 @@
 
 use tokio::sync::oneshot;
 use tollgate_engine::EngineCapacity;
-use tollgate_model::Instant;
+use tollgate_model::{Instant, TaskId};
 use tollgate_service::{
     CommandError, JobPrediction, PolicyComparison, ServiceCommand, Submission, SubmitOutcome,
-    TaskKey,
 };
 use tollgate_store::{JobProgram, StoreError};
 use tollgate_workers::ConnectionEvent;
@@ -84,7 +83,7 @@ pub enum ControllerRequest {
     /// Asks for the outlook of an unfinished job.
     Explain {
         /// The task; for an array, one of its tasks.
-        task: TaskKey,
+        task: TaskId,
         /// Receives the outlook; None if the task has finished or does not exist.
         reply: Responder<Option<TaskOutlook>>,
     },

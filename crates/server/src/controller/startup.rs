@@ -5,11 +5,10 @@ use std::io;
 
 use tollgate_engine::{Engine, EngineError};
 use tollgate_gate::WorkerId;
-use tollgate_model::{NodeId, NodeRange};
+use tollgate_model::{AttemptEvent, AttemptId, AttemptReport, NodeId, NodeRange};
 use tollgate_service::LOCAL_WORKER;
-use tollgate_service::{AttemptProgress, EngineAction, ServiceCommand, TaskAttemptKey};
+use tollgate_service::{EngineAction, ServiceCommand};
 use tollgate_store::StoreError;
-use tollgate_workers::engine_convert;
 
 use super::commit::CommandPrograms;
 use super::state::Controller;
@@ -72,8 +71,7 @@ impl<E: Engine> Controller<E> {
         for order in self.core.running_actions() {
             if let EngineAction::Start { attempt, nodes, .. } = order {
                 let (worker, _) = self.workers.locate(&nodes);
-                self.workers
-                    .assign(engine_convert::engine_key(attempt), worker);
+                self.workers.assign(attempt, worker);
             }
         }
         let running = self.workers.running_locally()?;
@@ -93,10 +91,12 @@ impl<E: Engine> Controller<E> {
         let running = self.core.running_actions().into_iter();
         let lost: Vec<ServiceCommand> = running
             .filter_map(|order| match order {
-                EngineAction::Start { attempt, .. } => Some(ServiceCommand::Report {
-                    attempt,
-                    progress: AttemptProgress::Lost { at },
-                }),
+                EngineAction::Start { attempt, .. } => {
+                    Some(ServiceCommand::Report(AttemptReport {
+                        attempt,
+                        event: AttemptEvent::Lost { at },
+                    }))
+                }
                 EngineAction::SetShare { .. } | EngineAction::Kill { .. } => None,
             })
             .collect();
@@ -109,14 +109,9 @@ impl<E: Engine> Controller<E> {
 
     /// Brings a worker up to date: restarts wanted attempts that it does not run, ends unwanted
     /// ones, and repeats the standing orders for the others.
-    pub(super) fn resync_worker(
-        &mut self,
-        worker: WorkerId,
-        running: &BTreeSet<tollgate_engine::AttemptKey>,
-    ) {
+    pub(super) fn resync_worker(&mut self, worker: WorkerId, running: &BTreeSet<AttemptId>) {
         let is_there = |nodes: &[NodeId]| self.workers.locate(nodes).0 == worker;
-        let runs =
-            |attempt: &TaskAttemptKey| running.contains(&engine_convert::engine_key(*attempt));
+        let runs = |attempt: &AttemptId| running.contains(attempt);
         let mut wanted = BTreeSet::new();
         let mut orders = Vec::new();
         for order in self.core.running_actions() {
@@ -129,7 +124,7 @@ impl<E: Engine> Controller<E> {
                 orders.extend(Some(order.clone()).filter(|_| !runs(attempt)));
             }
         }
-        let is_wanted = |attempt| wanted.contains(&engine_convert::from_engine_key(attempt));
+        let is_wanted = |attempt| wanted.contains(&attempt);
         self.workers.drop_unconfirmed(worker, is_wanted);
         let standing = self.core.resync_actions().into_iter();
         orders.extend(standing.filter(|order| match order {
@@ -138,10 +133,7 @@ impl<E: Engine> Controller<E> {
             }
             EngineAction::Start { .. } => false,
         }));
-        let strays = running
-            .iter()
-            .map(|attempt| engine_convert::from_engine_key(*attempt));
-        let strays = strays.filter(|attempt| !wanted.contains(attempt));
+        let strays = running.difference(&wanted).copied();
         orders.extend(strays.map(|attempt| EngineAction::Kill { attempt }));
         self.pending_actions.extend(orders);
     }

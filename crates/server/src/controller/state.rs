@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tollgate_engine::{AttemptReport, Engine, LaunchLimits, WakeCallback};
+use tollgate_engine::{Engine, LaunchLimits, WakeCallback};
 use tollgate_gate::WorkerId;
-use tollgate_model::{Instant, Span};
+use tollgate_model::{AttemptReport, Instant, Span};
 use tollgate_service::{AdmissionRules, Core, EngineAction};
 use tollgate_store::{JobProgram, Store, StoreError};
 use tollgate_workers::{MonotonicClock, WorkerPool, WorkerPoolConfig, WorkerSnapshot};
@@ -33,7 +33,7 @@ pub struct Controller<E> {
     /// Reports of the engine that are not yet stored.
     pub(super) reports: Vec<AttemptReport>,
     /// Attempts with stored ends, which the engine may forget.
-    pub(super) unacknowledged: Vec<tollgate_engine::AttemptKey>,
+    pub(super) unacknowledged: Vec<tollgate_model::AttemptId>,
     /// Latest time to acknowledge them to the engine.
     pub(super) ack_deadline: Option<Instant>,
     /// The programs of arrays.

@@ -3,7 +3,6 @@
 use tollgate_engine::Engine;
 use tollgate_model::Instant;
 use tollgate_service::{DependencyCondition, ServiceCommand, Submission};
-use tollgate_workers::engine_convert;
 
 use super::commit::CommandPrograms;
 use super::deadline;
@@ -42,7 +41,8 @@ impl<E: Engine> Controller<E> {
             commands: self
                 .reports
                 .iter()
-                .map(engine_convert::report_command)
+                .cloned()
+                .map(ServiceCommand::Report)
                 .collect(),
             responses: self
                 .reports

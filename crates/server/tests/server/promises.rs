@@ -368,7 +368,7 @@ fn penalty_of_a_lost_job_is_that_of_the_delay_of_its_rerun() {
     };
     site.submit_job(asked, &["sleep", "80"]).unwrap();
     site.wait_until(50);
-    let attempt = tollgate_engine::AttemptKey {
+    let attempt = tollgate_model::AttemptId {
         job: 1,
         task: 0,
         attempt: 1,

@@ -4,13 +4,15 @@
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed};
 use tollgate_gate::{OnEviction, WorkerId};
-use tollgate_model::{Credits, CreditsPerSecond, Instant, Market, Probability, Span};
+use tollgate_model::{
+    AttemptEvent, AttemptId, AttemptOutcome, AttemptReport, AttemptStatus, Credits,
+    CreditsPerSecond, Instant, Market, Probability, Span,
+};
 use tollgate_policy::registry::REGISTRY;
 use tollgate_policy::{PolicyRegistry, PolicySpec};
 use tollgate_service::{
-    AdmissionRules, ArraySpec, AttemptExit, AttemptProgress, Core, DependencyCondition,
-    EngineAction, JobDependency, ServiceCommand, Submission, SubmissionOptions, TaskAttemptKey,
-    TaskRanges,
+    AdmissionRules, ArraySpec, Core, DependencyCondition, EngineAction, JobDependency,
+    ServiceCommand, Submission, SubmissionOptions, TaskRanges,
 };
 use tollgate_store::{CommandBatch, JobProgram, Store};
 
@@ -149,7 +151,7 @@ impl RecoveryService {
         service
     }
 
-    fn running(&self) -> Vec<TaskAttemptKey> {
+    fn running(&self) -> Vec<AttemptId> {
         let attempt = |order| match order {
             EngineAction::Start { attempt, .. } => Some(attempt),
             EngineAction::SetShare { .. } | EngineAction::Kill { .. } => None,
@@ -164,10 +166,7 @@ impl RecoveryService {
     fn commands(&mut self, doing: RecoveryAction) -> Vec<ServiceCommand> {
         let running = self.running();
         let pick = |n: usize| (!running.is_empty()).then(|| running[n % running.len()]);
-        let report = |attempt, fate| ServiceCommand::Report {
-            attempt,
-            progress: fate,
-        };
+        let report = |attempt, event| ServiceCommand::Report(AttemptReport { attempt, event });
         match doing {
             RecoveryAction::Submit {
                 user,
@@ -200,20 +199,20 @@ impl RecoveryService {
             })],
             RecoveryAction::End(n, secs) => pick(n)
                 .map(|attempt| {
-                    let fate = AttemptProgress::Ended {
-                        status: AttemptExit::Code(0),
+                    let ended = AttemptOutcome {
+                        status: AttemptStatus::Exited(0),
                         killed: None,
                         at: self.now,
                         wall: Span::from_secs(secs),
                         cpu: Span::ZERO,
                         peak_memory: None,
                     };
-                    report(attempt, fate)
+                    report(attempt, AttemptEvent::Ended(ended))
                 })
                 .into_iter()
                 .collect(),
             RecoveryAction::Lose(n) => pick(n)
-                .map(|attempt| report(attempt, AttemptProgress::Lost { at: self.now }))
+                .map(|attempt| report(attempt, AttemptEvent::Lost { at: self.now }))
                 .into_iter()
                 .collect(),
             RecoveryAction::Claim(job) => vec![ServiceCommand::Claim { job }],

@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed};
 use tollgate_gate::WorkerId;
-use tollgate_model::{Instant, Market, Span};
+use tollgate_model::{
+    AttemptEvent, AttemptId, AttemptOutcome, AttemptReport, AttemptStatus, Instant, Market, Span,
+};
 use tollgate_policy::PolicySpec;
 use tollgate_policy::registry::REGISTRY;
 use tollgate_service::{
-    AdmissionRules, ArraySpec, AttemptExit, AttemptProgress, Core, DependencyCondition,
-    EngineAction, JobDependency, PolicyComparison, ServiceCommand, StepOutput, Submission,
-    SubmissionOptions, TaskAttemptKey, TaskRanges,
+    AdmissionRules, ArraySpec, Core, DependencyCondition, EngineAction, JobDependency,
+    PolicyComparison, ServiceCommand, StepOutput, Submission, SubmissionOptions, TaskRanges,
 };
 
 use crate::common::{rules, submission};
@@ -21,8 +22,8 @@ struct CoreDriver {
     core: Core,
     now: Instant,
     runtimes: BTreeMap<u64, Span>,
-    scheduled_ends: BTreeSet<(Instant, TaskAttemptKey)>,
-    started: BTreeMap<TaskAttemptKey, Instant>,
+    scheduled_ends: BTreeSet<(Instant, AttemptId)>,
+    started: BTreeMap<AttemptId, Instant>,
     /// All decisions, as text.
     decisions: Vec<String>,
 }
@@ -91,18 +92,18 @@ impl CoreDriver {
         self.now = self.now.max(until);
     }
 
-    fn ended(&self, attempt: TaskAttemptKey) -> ServiceCommand {
-        ServiceCommand::Report {
+    fn ended(&self, attempt: AttemptId) -> ServiceCommand {
+        ServiceCommand::Report(AttemptReport {
             attempt,
-            progress: AttemptProgress::Ended {
-                status: AttemptExit::Code(0),
+            event: AttemptEvent::Ended(AttemptOutcome {
+                status: AttemptStatus::Exited(0),
                 killed: None,
                 at: self.now,
                 wall: self.now.since(self.started[&attempt]),
                 cpu: Span::ZERO,
                 peak_memory: None,
-            },
-        }
+            }),
+        })
     }
 
     /// Submits job `job` with a run time of `runtime_s`.

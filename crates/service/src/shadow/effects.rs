@@ -1,14 +1,13 @@
 //! The effects of the gate on paper, and jobs that have finished.
 
 use tollgate_gate::{Effect, GateInput, JobEnding, Notice};
-use tollgate_model::JobId;
+use tollgate_model::{JobId, TaskId};
 
 use super::ShadowPolicy;
 use super::totals::{ShadowEnd, ShadowOutcome};
-use crate::command::TaskKey;
 
 impl ShadowPolicy {
-    pub(super) fn real_end(&mut self, key: TaskKey, end: ShadowEnd) {
+    pub(super) fn real_end(&mut self, key: TaskId, end: ShadowEnd) {
         let pair = self.jobs.get_mut(&key);
         if let Some(pair) = pair.filter(|pair| pair.real.end.is_none()) {
             pair.real.end = Some(end);
@@ -28,7 +27,7 @@ impl ShadowPolicy {
     }
 
     /// Counts a job that has finished under both policies, and forgets it.
-    fn count_if_over(&mut self, key: TaskKey) {
+    fn count_if_over(&mut self, key: TaskId) {
         let Some((pair, (real, paper))) = self
             .jobs
             .get(&key)
@@ -44,7 +43,7 @@ impl ShadowPolicy {
         self.jobs.remove(&key);
     }
 
-    pub(super) fn with_slot(&mut self, key: TaskKey, input: impl Fn(JobId) -> GateInput) {
+    pub(super) fn with_slot(&mut self, key: TaskId, input: impl Fn(JobId) -> GateInput) {
         let slot = self.jobs.get(&key).and_then(|pair| pair.slot);
         if let Some(slot) = slot {
             self.apply_input(input(slot));

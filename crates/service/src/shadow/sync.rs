@@ -4,13 +4,13 @@ use tollgate_gate::{
     AdmissionDecision, GateInput, InputAck, LookAhead, LookAheadHorizon, LookAheadSubject,
     OnEviction,
 };
-use tollgate_model::{Distribution, JobSpec, Probability, Sla, Span};
+use tollgate_model::{Distribution, JobSpec, Probability, Sla, Span, TaskId};
 use tollgate_policy::{JobEnding, JobPhase};
 
 use super::ShadowPolicy;
 use super::job::{ObservedRuntime, ShadowJob};
 use super::totals::{JobTerms, ShadowEnd, ShadowOutcome};
-use crate::command::{Submission, TaskKey};
+use crate::command::Submission;
 use crate::output::{AdmissionState, RowChange, SubmitOutcome as CoreAnswer};
 use crate::task_ranges::TaskRanges;
 use crate::{ActiveTask, Core, rules};
@@ -106,7 +106,7 @@ impl ShadowPolicy {
             | RowChange::ArrayCounts { .. }
             | RowChange::Expired { .. }
             | RowChange::Accepted { .. }
-            | RowChange::AttemptProgressed { .. }
+            | RowChange::AttemptReported(_)
             | RowChange::WorkerLost { .. } => {}
         }
     }
@@ -139,7 +139,7 @@ impl ShadowPolicy {
         tasks: &TaskRanges,
     ) {
         for task in tasks.numbers().take(MAX_REJECTED_TASKS) {
-            let task = TaskKey { job, task };
+            let task = TaskId { job, task };
             if !self.jobs.contains_key(&task) {
                 self.submit(task, core, submission, spec);
             }
@@ -171,9 +171,9 @@ impl ShadowPolicy {
         }
     }
 
-    fn tasks_of_job(&self, job: u64) -> Vec<TaskKey> {
-        let first = TaskKey { job, task: 0 };
-        let last = TaskKey {
+    fn tasks_of_job(&self, job: u64) -> Vec<TaskId> {
+        let first = TaskId { job, task: 0 };
+        let last = TaskId {
             job,
             task: u32::MAX,
         };
@@ -183,7 +183,7 @@ impl ShadowPolicy {
             .collect()
     }
 
-    fn on_ended(&mut self, task: TaskKey, ending: JobEnding) {
+    fn on_ended(&mut self, task: TaskId, ending: JobEnding) {
         match ending {
             JobEnding::Finished => self.real_end(task, ShadowEnd::Finished(self.now)),
             JobEnding::Lost => self.real_end(task, ShadowEnd::Lost),
@@ -192,7 +192,7 @@ impl ShadowPolicy {
     }
 
     /// Submits a job on paper, with the specification of its decision.
-    fn submit(&mut self, key: TaskKey, core: &Core, submission: &Submission, spec: &JobSpec) {
+    fn submit(&mut self, key: TaskId, core: &Core, submission: &Submission, spec: &JobSpec) {
         let forecast = core.forecast(submission);
         let (forecast, _) = forecast.distribution(spec.estimate);
         let floor = submission.confidence.unwrap_or(0);
@@ -200,7 +200,7 @@ impl ShadowPolicy {
     }
 
     /// Submits a claimed quote on paper, with the time left until its deadline.
-    fn on_claimed(&mut self, key: TaskKey, live: &ActiveTask) {
+    fn on_claimed(&mut self, key: TaskId, live: &ActiveTask) {
         let deadline = live.spec.due().map(|due| due.since(self.now));
         let spec = JobSpec {
             submit: self.now,
@@ -215,7 +215,7 @@ impl ShadowPolicy {
     }
 
     /// Takes over a job that is older than the shadow.
-    pub(super) fn adopt(&mut self, key: TaskKey, live: &ActiveTask, core: &Core) {
+    pub(super) fn adopt(&mut self, key: TaskId, live: &ActiveTask, core: &Core) {
         let before = match live.started {
             Some(started) => self.now.since(started),
             None => Span::ZERO,
@@ -246,7 +246,7 @@ impl ShadowPolicy {
     /// Asks the policy on paper, and submits the job to its gate if the policy admits it.
     fn probe_and_submit(
         &mut self,
-        key: TaskKey,
+        key: TaskId,
         spec: JobSpec,
         forecast: Distribution,
         retry: OnEviction,
@@ -322,7 +322,7 @@ impl ShadowPolicy {
     }
 
     /// Cancels a job under both policies, so that it counts under neither.
-    fn withdraw(&mut self, key: TaskKey) {
+    fn withdraw(&mut self, key: TaskId) {
         self.with_slot(key, |job| GateInput::Cancel { job });
         if let Some(pair) = self.jobs.get_mut(&key) {
             pair.counts = false;

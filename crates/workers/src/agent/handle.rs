@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use tollgate_engine::{AttemptKey, Engine, EngineError};
+use tollgate_engine::{Engine, EngineError};
+use tollgate_model::AttemptId;
 
 use super::pending::EngineCommand;
 use super::{AgentStage, DeparturePhase, DisconnectReason, WorkerAgent, has_ended};
@@ -174,7 +175,7 @@ impl<E: Engine> WorkerAgent<E> {
         }
     }
 
-    fn drop_reports(&mut self, attempts: Vec<AttemptKey>) {
+    fn drop_reports(&mut self, attempts: Vec<AttemptId>) {
         for attempt in &attempts {
             self.reports.remove(attempt);
         }

@@ -2,20 +2,19 @@
 
 use std::time::Duration;
 
-use tollgate_engine::{AttemptKey, Engine, EngineError, KillReason, LaunchSpec};
-use tollgate_model::Instant;
+use tollgate_engine::{Engine, EngineError, LaunchSpec};
+use tollgate_model::{AttemptId, AttemptReport, Instant, KillReason};
 
 use super::{ENGINE_RETRY_DELAY, WorkerAgent, is_retryable};
-use crate::engine_convert;
 use crate::protocol::WorkerLaunch;
 
 /// A command to the engine.
 #[derive(Clone, Debug)]
 pub(super) enum EngineCommand {
     Start(Vec<WorkerLaunch>),
-    SetShares(Vec<(AttemptKey, f64)>),
-    Kill(Vec<AttemptKey>, KillReason),
-    Acknowledge(Vec<AttemptKey>),
+    SetShares(Vec<(AttemptId, f64)>),
+    Kill(Vec<AttemptId>, KillReason),
+    Acknowledge(Vec<AttemptId>),
 }
 
 impl<E: Engine> WorkerAgent<E> {
@@ -68,9 +67,7 @@ impl<E: Engine> WorkerAgent<E> {
             let attempt = charge.launch.attempt;
             match self.launch(charge) {
                 Ok(launch) => launches.push(launch),
-                Err((step, why)) => {
-                    unfit.push(engine_convert::not_started_report(attempt, step, why, at))
-                }
+                Err((step, why)) => unfit.push(AttemptReport::not_started(attempt, step, why, at)),
             }
         }
         let started = match launches.is_empty() {
@@ -87,9 +84,7 @@ impl<E: Engine> WorkerAgent<E> {
                         Err(error) if is_retryable(&error) => return Err(error),
                         Err(error) => {
                             let (attempt, why) = (launch.attempt, error.to_string());
-                            unfit.push(engine_convert::not_started_report(
-                                attempt, "launch", why, at,
-                            ));
+                            unfit.push(AttemptReport::not_started(attempt, "launch", why, at));
                         }
                     }
                 }

@@ -2,9 +2,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tollgate_engine::sim_engine::SimProgram;
-use tollgate_engine::{AttemptOutcome, AttemptStatus, SimEngine, SimHost};
+use tollgate_engine::{SimEngine, SimHost};
 use tollgate_gate::{Gate, GateInput};
-use tollgate_model::{Instant, Market, Span};
+use tollgate_model::{AttemptOutcome, AttemptStatus, Instant, Market, Span};
 use tollgate_policy::PolicySpec;
 use tollgate_service::ServiceCommand;
 
@@ -179,7 +179,7 @@ fn registered_worker() -> (TestSession, Gate) {
 
 fn end(job: u64) -> AttemptReport {
     AttemptReport {
-        attempt: AttemptKey {
+        attempt: AttemptId {
             job,
             task: 0,
             attempt: 1,

@@ -5,12 +5,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tollgate_engine::{
-    AttemptKey, AttemptReport, BootTime, Engine, EngineCapacity, EngineError, KillReason,
-    LaunchSpec, RunningAttempt, SimEngine, SimHost, WakeCallback,
+    BootTime, Engine, EngineCapacity, EngineError, LaunchSpec, RunningAttempt, SimEngine, SimHost,
+    WakeCallback,
 };
+use tollgate_model::{AttemptId, AttemptReport, KillReason};
 
 /// Attempts that were acknowledged to any engine of a host: starting one again would run it twice.
-pub(crate) type AcknowledgedAttempts = Arc<Mutex<BTreeSet<AttemptKey>>>;
+pub(crate) type AcknowledgedAttempts = Arc<Mutex<BTreeSet<AttemptId>>>;
 
 pub(crate) struct AckTrackingEngine {
     engine: SimEngine,
@@ -39,11 +40,11 @@ impl Engine for AckTrackingEngine {
         self.engine.start(launches)
     }
 
-    fn set_shares(&mut self, shares: &[(AttemptKey, f64)]) -> Result<(), EngineError> {
+    fn set_shares(&mut self, shares: &[(AttemptId, f64)]) -> Result<(), EngineError> {
         self.engine.set_shares(shares)
     }
 
-    fn kill(&mut self, attempts: &[AttemptKey], why: KillReason) -> Result<(), EngineError> {
+    fn kill(&mut self, attempts: &[AttemptId], why: KillReason) -> Result<(), EngineError> {
         self.engine.kill(attempts, why)
     }
 
@@ -51,7 +52,7 @@ impl Engine for AckTrackingEngine {
         self.engine.poll(timeout)
     }
 
-    fn acknowledge(&mut self, attempts: &[AttemptKey]) -> Result<(), EngineError> {
+    fn acknowledge(&mut self, attempts: &[AttemptId]) -> Result<(), EngineError> {
         // Recorded even if the call fails, because the call may have been carried out.
         self.acknowledged.lock().unwrap().extend(attempts);
         self.engine.acknowledge(attempts)

@@ -14,9 +14,9 @@ use engine::{AckTrackingEngine, AcknowledgedAttempts};
 use random::SplitMix;
 use tokio::sync::oneshot;
 use tollgate_engine::sim_engine::{SimFaults, SimProgram};
-use tollgate_engine::{AttemptKey, Engine, SimHost};
+use tollgate_engine::{Engine, SimHost};
 use tollgate_gate::OnEviction;
-use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
+use tollgate_model::{AttemptId, Credits, CreditsPerSecond, Instant, Span};
 use tollgate_policy::PolicySpec;
 use tollgate_policy::registry::REGISTRY;
 use tollgate_server::controller::{Controller, ControllerRequest, RequestError, SubmittedJob};
@@ -372,7 +372,7 @@ impl ServiceSimulation {
 
     /// Loses one running attempt, or all of them with their host.
     fn lose(&mut self) {
-        let running: Vec<AttemptKey> = self.core_running();
+        let running: Vec<AttemptId> = self.core_running();
         let all = self.random.one_in(3);
         let one = self.random.pick(&running);
         for attempt in running {
@@ -382,10 +382,10 @@ impl ServiceSimulation {
         }
     }
 
-    fn core_running(&self) -> Vec<AttemptKey> {
+    fn core_running(&self) -> Vec<AttemptId> {
         let orders = self.controller().core().running_actions();
         let attempts = orders.into_iter().filter_map(|order| match order {
-            EngineAction::Start { attempt, .. } => Some(AttemptKey {
+            EngineAction::Start { attempt, .. } => Some(AttemptId {
                 job: attempt.job,
                 task: attempt.task,
                 attempt: attempt.attempt,

@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::Connection;
-use tollgate_engine::AttemptKey;
-use tollgate_model::Credits;
+use tollgate_model::{AttemptId, Credits};
 use tollgate_store::{JobFilter, JobRow, Store};
 
 use super::run::WorkerSimulation;
@@ -14,7 +13,7 @@ const LIVE: [&str; 4] = ["queued", "held", "running", "reserved"];
 /// Checks at every moment that each task has at most one running attempt on all hosts.
 pub(super) fn nothing_runs_twice(run: &WorkerSimulation) {
     let worlds = run.worlds();
-    let mut running: BTreeMap<(u64, u32), AttemptKey> = BTreeMap::new();
+    let mut running: BTreeMap<(u64, u32), AttemptId> = BTreeMap::new();
     for attempt in worlds.iter().flat_map(|world| world.running()) {
         let attempt = attempt.attempt;
         let other = running.insert((attempt.job, attempt.task), attempt);

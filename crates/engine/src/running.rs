@@ -1,0 +1,15 @@
+//! Attempts that an engine has and that have not ended.
+
+use serde::{Deserialize, Serialize};
+use tollgate_model::{AttemptId, AttemptStart, Span};
+
+/// An attempt that was submitted and has not ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunningAttempt {
+    /// The attempt's key.
+    pub attempt: AttemptId,
+    /// The attempt's start; None while it waits.
+    pub started: Option<AttemptStart>,
+    /// Processor time used until now, as far as the engine can measure it.
+    pub cpu: Span,
+}
