@@ -97,14 +97,14 @@ impl ApiClient {
     /// If the service cannot be reached, or fails the authentication.
     pub fn connect_to(remote: &RemoteService) -> Result<Self, ClientError> {
         let host = HeaderValue::from_str(remote.authority()).map_err(hyper::http::Error::from)?;
-        let shown = |token: &SecretToken| {
+        let presented = |token: &SecretToken| {
             let value = HeaderValue::from_str(&format!("Bearer {}", token.reveal()));
             value.map(|mut value| {
                 value.set_sensitive(true);
                 value
             })
         };
-        let authorization = remote.token().map(shown).transpose();
+        let authorization = remote.token().map(presented).transpose();
         let authorization = authorization.map_err(hyper::http::Error::from)?;
         let runtime = runtime()?;
         let stream = runtime.block_on(remote.connect())?;
@@ -163,8 +163,10 @@ impl ApiClient {
             .header(HOST, &self.host)
             .header(CONTENT_TYPE, "application/json")
             .body(Full::new(body))?;
-        if let Some(shown) = &self.authorization {
-            request.headers_mut().insert(AUTHORIZATION, shown.clone());
+        if let Some(presented) = &self.authorization {
+            request
+                .headers_mut()
+                .insert(AUTHORIZATION, presented.clone());
         }
         let Self {
             runtime, sender, ..

@@ -109,8 +109,8 @@ mod tests {
 
     #[test]
     fn invalid_certificate_file_is_rejected() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("server.crt");
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("server.crt");
         let files = CertificateFiles {
             certificate: file.clone(),
             key: file.clone(),

@@ -154,7 +154,7 @@ impl RemoteService {
             (None, Some(path)) => ServerTrust::Authorities(authorities(path)?),
             (None, None) => return Err(RemoteError::NoTrust(directions.url.clone())),
         };
-        let shown = directions.certificate.as_ref().map(|path| {
+        let presented = directions.certificate.as_ref().map(|path| {
             TlsCertificate::read(&CertificateFiles {
                 certificate: path.clone(),
                 key: path.clone(),
@@ -164,7 +164,7 @@ impl RemoteService {
             authority: authority.as_str().to_owned(),
             host: bare.to_owned(),
             port: authority.port_u16().unwrap_or(DEFAULT_PORT),
-            tls: tls::client_config(trust, shown.transpose()?)?,
+            tls: tls::client_config(trust, presented.transpose()?)?,
             token: directions
                 .token
                 .as_deref()

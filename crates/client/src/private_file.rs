@@ -92,15 +92,15 @@ pub fn check_file(
 ///
 /// # Errors
 /// If the directory belongs to another user, or others may change it.
-pub fn check_parent_dir(folder: &Path) -> Result<(), PrivateFileError> {
+pub fn check_parent_dir(dir: &Path) -> Result<(), PrivateFileError> {
     let failed = |error| PrivateFileError::System {
-        path: folder.to_owned(),
+        path: dir.to_owned(),
         action: "cannot be looked at",
         error,
     };
-    let file = File::open(folder).map_err(failed)?;
+    let file = File::open(dir).map_err(failed)?;
     let sticky = file.metadata().map_err(failed)?.mode() & 0o1000 != 0;
-    match check_file(&file, folder, FilePermissions::Public) {
+    match check_file(&file, dir, FilePermissions::Public) {
         // In a sticky directory only the owner of a file may move it away.
         Err(_) if sticky => Ok(()),
         checked => checked,

@@ -34,7 +34,7 @@ pub enum ServerTrust {
 /// If the certificate and the key do not match, or the list of authorities is empty.
 pub fn client_config(
     trust: ServerTrust,
-    shown: Option<TlsCertificate>,
+    presented: Option<TlsCertificate>,
 ) -> Result<Arc<ClientConfig>, Error> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
@@ -50,8 +50,8 @@ pub fn client_config(
     let builder = builder
         .dangerous()
         .with_custom_certificate_verifier(verifier);
-    let mut config = match shown {
-        Some(shown) => builder.with_client_auth_cert(shown.chain, shown.key)?,
+    let mut config = match presented {
+        Some(presented) => builder.with_client_auth_cert(presented.chain, presented.key)?,
         None => builder.with_no_client_auth(),
     };
     config.alpn_protocols = vec![ALPN_PROTOCOL.to_vec()];

@@ -122,8 +122,8 @@ mod tests {
 
     #[test]
     fn token_file_readable_by_others_is_rejected() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("token");
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("token");
         let secret = SecretToken::generate().unwrap();
         fs::write(&file, format!("{}\n", secret.reveal())).unwrap();
         fs::set_permissions(&file, Permissions::from_mode(0o640)).unwrap();
@@ -137,8 +137,8 @@ mod tests {
 
     #[test]
     fn invalid_token_file_is_rejected() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("token");
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("token");
         for text in ["", "\n", "two words", "caf\u{e9}"] {
             fs::write(&file, text).unwrap();
             fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();

@@ -318,7 +318,7 @@ pub struct ArrayStatus {
     pub tasks: String,
     /// Maximum number of tasks at a time.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub most: Option<u32>,
+    pub max_running: Option<u32>,
     /// Queued tasks.
     pub queued: u64,
     /// Held tasks.

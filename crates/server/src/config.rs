@@ -72,7 +72,7 @@ pub struct ServiceConfig {
     pub certificates: Vec<CredentialConfig>,
     /// The folder that paths are relative to.
     #[serde(skip)]
-    pub folder: PathBuf,
+    pub dir: PathBuf,
 }
 
 /// The access rules and addresses of a service.
@@ -144,7 +144,7 @@ impl Default for WorkerConfig {
 }
 
 impl WorkerConfig {
-    fn terms(self) -> Result<LeaseTimings, ConfigError> {
+    fn timings(self) -> Result<LeaseTimings, ConfigError> {
         let allowed = lease::MIN_GRACE.as_secs_f64()..=lease::MAX_GRACE.as_secs_f64();
         if allowed.contains(&self.grace_s) {
             let grace = Duration::from_secs_f64(self.grace_s);
@@ -178,7 +178,7 @@ impl Default for ServiceConfig {
             listen: None,
             tokens: Vec::new(),
             certificates: Vec::new(),
-            folder: PathBuf::new(),
+            dir: PathBuf::new(),
         }
     }
 }
@@ -272,8 +272,8 @@ impl ServiceConfig {
             .open(path)
             .map_err(failed)?;
         private_file::check_file(&file, path, FilePermissions::Public)?;
-        let folder = path.parent().unwrap_or(path);
-        private_file::check_parent_dir(folder)?;
+        let dir = path.parent().unwrap_or(path);
+        private_file::check_parent_dir(dir)?;
         let mut text = String::new();
         file.read_to_string(&mut text).map_err(failed)?;
         let config: Self = toml::from_str(&text).map_err(|error| ConfigError::Parse {
@@ -281,7 +281,7 @@ impl ServiceConfig {
             error: Box::new(error),
         })?;
         Ok(Self {
-            folder: folder.to_owned(),
+            dir: dir.to_owned(),
             ..config
         })
     }
@@ -295,11 +295,9 @@ impl ServiceConfig {
         let listen = self.listen.as_ref();
         Ok(ServeOptions {
             access,
-            listen: listen
-                .map(|listen| listen.resolve(&self.folder))
-                .transpose()?,
+            listen: listen.map(|listen| listen.resolve(&self.dir)).transpose()?,
             credentials: listen::keys(&self.tokens, &self.certificates, access)?,
-            lease: self.workers.terms()?,
+            lease: self.workers.timings()?,
             certificate: None,
         })
     }

@@ -44,8 +44,8 @@ impl ControllerHandle {
     /// Creates a handle without a controller. Its requests come out of the returned receiver.
     #[cfg(test)]
     pub(crate) fn detached() -> (Self, Receiver<ControllerRequest>) {
-        let (sender, asks) = channel();
-        (Self(sender), asks)
+        let (sender, requests) = channel();
+        (Self(sender), requests)
     }
 
     /// Sends a request, which contains the channel for its answer. If the controller has stopped,
@@ -62,7 +62,7 @@ impl ControllerHandle {
 pub fn start<E: Engine + 'static>(
     mut controller: Controller<E>,
 ) -> Result<(ControllerHandle, JoinHandle<()>), StartError> {
-    let (sender, asks) = channel();
+    let (sender, requests) = channel();
     let wake = sender.clone();
     controller.on_report(Arc::new(move || {
         let _ = wake.send(ControllerRequest::EngineReady);
@@ -70,22 +70,22 @@ pub fn start<E: Engine + 'static>(
     controller.reconcile()?;
     let thread = std::thread::Builder::new()
         .name("controller".to_owned())
-        .spawn(move || run(controller, &asks))
+        .spawn(move || run(controller, &requests))
         .map_err(StartError::Thread)?;
     Ok((ControllerHandle(sender), thread))
 }
 
-fn run<E: Engine>(mut controller: Controller<E>, asks: &Receiver<ControllerRequest>) {
+fn run<E: Engine>(mut controller: Controller<E>, requests: &Receiver<ControllerRequest>) {
     let mut queue = RequestQueue::default();
     loop {
         if queue.is_empty() {
-            match asks.recv_timeout(idle_time(&mut controller)) {
+            match requests.recv_timeout(idle_time(&mut controller)) {
                 Ok(ask) => queue.add(ask),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
         }
-        for ask in asks.try_iter() {
+        for ask in requests.try_iter() {
             queue.add(ask);
         }
         let asked = queue.next_batch();

@@ -133,7 +133,7 @@ pub struct BoundAddress {
 /// # Errors
 /// If the store or the engine cannot be used, or the service cannot listen on its socket.
 pub fn serve<E: Engine + 'static>(
-    folder: &DataDir,
+    dir: &DataDir,
     mut engine: E,
     rules: &AdmissionRules,
     doors: ServeOptions,
@@ -141,21 +141,21 @@ pub fn serve<E: Engine + 'static>(
 ) -> Result<(), ServeError> {
     let access = doors.access;
     if access.scope == UserScope::All {
-        folder.open_to_users()?;
+        dir.open_to_users()?;
         if !engine.capacity().map_err(StartError::from)?.other_users {
             return Err(ServeError::SingleUserRunner);
         }
     }
     // Files created from here on, among them the store's, are not accessible to other users.
     rustix::process::umask(Mode::RWXG | Mode::RWXO);
-    let keyring = Arc::new(CredentialStore::open(folder.tokens(), doors.credentials)?);
-    if folder.has_served() && !backup::has_bytes(&folder.store()) {
-        return Err(ServeError::StoreGone(folder.store()));
+    let keyring = Arc::new(CredentialStore::open(dir.tokens(), doors.credentials)?);
+    if dir.has_served() && !backup::has_bytes(&dir.store()) {
+        return Err(ServeError::StoreGone(dir.store()));
     }
-    let is_large = is_large(folder);
+    let is_large = is_large(dir);
     let store = match is_large {
-        true => Store::open_unchecked(&folder.store()),
-        false => Store::open(&folder.store()),
+        true => Store::open_unchecked(&dir.store()),
+        false => Store::open(&dir.store()),
     };
     let store = store.map_err(StartError::from)?;
     let reader = store.reader().map_err(StartError::from)?;
@@ -171,15 +171,15 @@ pub fn serve<E: Engine + 'static>(
     let began = std::time::Instant::now();
     controller
         .accept_workers(
-            worker_pool_config(folder, access, doors.lease)?,
+            worker_pool_config(dir, access, doors.lease)?,
             Box::new(move || began.elapsed()),
         )
         .map_err(registry_error)?;
-    report_restored_as_lost(folder, &mut controller)?;
+    report_restored_as_lost(dir, &mut controller)?;
     let log = controller.log();
-    let (door, thread) = controller::start(controller)?;
+    let (controller_handle, thread) = controller::start(controller)?;
     let service = ApiState {
-        door: door.clone(),
+        controller_handle: controller_handle.clone(),
         reader: Arc::new(Mutex::new(reader)),
         info: Arc::new(ServiceInfo {
             policy: rules.policy.to_string(),
@@ -189,31 +189,31 @@ pub fn serve<E: Engine + 'static>(
         clock: now,
         access,
         credentials: keyring,
-        worker_acceptor: WorkerAcceptor::new(door.clone()),
+        worker_acceptor: WorkerAcceptor::new(controller_handle.clone()),
         log,
         stream_permits: KeyedSemaphore::new(access.limits.streams),
         metrics: Arc::default(),
     };
-    let checked = check_large_store(folder, is_large);
+    let checked = check_large_store(dir, is_large);
     let (tcp, certificate) = (doors.listen, doors.certificate);
-    let served = runtime()?.block_on(listen(folder, service, tcp, certificate, ready, checked));
-    door.send(ControllerRequest::Stop);
+    let served = runtime()?.block_on(listen(dir, service, tcp, certificate, ready, checked));
+    controller_handle.send(ControllerRequest::Stop);
     // A panic of the thread has been reported already.
     let _ = thread.join();
     served
 }
 
 /// Returns whether verifying the store takes so long that the service answers meanwhile.
-fn is_large(folder: &DataDir) -> bool {
-    fs::metadata(folder.store()).is_ok_and(|store| store.len() > LARGE_STORE)
+fn is_large(dir: &DataDir) -> bool {
+    fs::metadata(dir.store()).is_ok_and(|store| store.len() > LARGE_STORE)
 }
 
 /// Verifies a large store while the service answers. Returns only if the store is damaged or cannot
 /// be read.
-async fn check_large_store(folder: &DataDir, is_large: bool) -> Result<(), StoreError> {
+async fn check_large_store(dir: &DataDir, is_large: bool) -> Result<(), StoreError> {
     if is_large {
         tracing::info!("the store is large: it is checked while the service answers");
-        let path = folder.store();
+        let path = dir.store();
         let checked = tokio::task::spawn_blocking(move || tollgate_store::check(&path)).await;
         let rows = match checked {
             Ok(checked) => checked?.rows,
@@ -228,10 +228,10 @@ async fn check_large_store(folder: &DataDir, is_large: bool) -> Result<(), Store
 /// Reports the attempts that ran when a backup was created as lost, if the store was restored from
 /// it: they may have ended since, and must not run twice.
 fn report_restored_as_lost<E: Engine>(
-    folder: &DataDir,
+    dir: &DataDir,
     controller: &mut Controller<E>,
 ) -> Result<(), ServeError> {
-    let marker = folder.restored_marker();
+    let marker = dir.restored_marker();
     if !marker.exists() {
         return Ok(());
     }
@@ -250,20 +250,20 @@ fn report_restored_as_lost<E: Engine>(
 
 /// Returns the service's description for workers.
 fn worker_pool_config(
-    folder: &DataDir,
+    dir: &DataDir,
     access: AccessRules,
-    terms: LeaseTimings,
+    timings: LeaseTimings,
 ) -> Result<WorkerPoolConfig, ServeError> {
     let own = rustix::process::geteuid().as_raw();
     Ok(WorkerPoolConfig {
-        service: folder.identity().map_err(registry_error)?,
+        service: dir.identity().map_err(registry_error)?,
         owners: match access.scope {
             // An empty name matches no worker.
             UserScope::Own => JobOwners::Own(os_users::name(own).unwrap_or_default()),
             UserScope::All => JobOwners::All,
         },
-        lease: terms,
-        registry: folder.workers(),
+        lease: timings,
+        registry: dir.workers(),
         name_of: |user| os_users::name(user).map_err(|error| error.to_string()),
     })
 }
@@ -287,17 +287,17 @@ fn runtime() -> Result<tokio::runtime::Runtime, ServeError> {
 }
 
 async fn listen(
-    folder: &DataDir,
+    dir: &DataDir,
     service: ApiState,
     tcp: Option<TcpListenOptions>,
     certificate: Option<TlsCertificate>,
     ready: impl FnOnce(Option<BoundAddress>),
     checked: impl Future<Output = Result<(), StoreError>>,
 ) -> Result<(), ServeError> {
-    let socket = folder.socket();
-    let listener = listen_unix(folder, service.access.scope)?;
+    let socket = dir.socket();
+    let listener = listen_unix(dir, service.access.scope)?;
     let network = match &tcp {
-        Some(tcp) => Some(listen_tcp(folder, tcp, certificate, &service.credentials).await?),
+        Some(tcp) => Some(listen_tcp(dir, tcp, certificate, &service.credentials).await?),
         None => None,
     };
     let access = service.access;
@@ -333,7 +333,7 @@ async fn listen(
     }
     let asked = tokio::select! {
         asked = stop_signal() => asked,
-        gone = data_dir_gone(folder) => Err(gone),
+        gone = data_dir_gone(dir) => Err(gone),
         Err(damaged) = checked => Err(StartError::from(damaged).into()),
     };
     log.close();
@@ -345,8 +345,8 @@ async fn listen(
     asked
 }
 
-fn listen_unix(folder: &DataDir, users: UserScope) -> Result<UnixListener, ServeError> {
-    let socket = folder.socket();
+fn listen_unix(dir: &DataDir, users: UserScope) -> Result<UnixListener, ServeError> {
+    let socket = dir.socket();
     // The directory is locked, so the service that left this socket behind is gone.
     let _ = fs::remove_file(&socket);
     let failed = |error| ServeError::Listen {
@@ -363,7 +363,7 @@ fn listen_unix(folder: &DataDir, users: UserScope) -> Result<UnixListener, Serve
 }
 
 async fn listen_tcp(
-    folder: &DataDir,
+    dir: &DataDir,
     tcp: &TcpListenOptions,
     certificate: Option<TlsCertificate>,
     keyring: &CredentialStore,
@@ -373,8 +373,8 @@ async fn listen_tcp(
         (None, Some(files)) => TlsCertificate::read(files)?,
         (None, None) => {
             let files = CertificateFiles {
-                certificate: folder.certificate(),
-                key: folder.certificate_key(),
+                certificate: dir.certificate(),
+                key: dir.certificate_key(),
             };
             own_certificate::read_or_create(&files, &tcp.hosts.names, tcp.address.ip())?
         }
@@ -398,12 +398,12 @@ async fn listen_tcp(
 }
 
 /// Returns once the data directory is gone.
-async fn data_dir_gone(folder: &DataDir) -> ServeError {
+async fn data_dir_gone(dir: &DataDir) -> ServeError {
     let mut interval = tokio::time::interval(DATA_DIR_CHECK_INTERVAL);
-    while !folder.is_gone() {
+    while !dir.is_gone() {
         interval.tick().await;
     }
-    ServeError::DataDirGone(folder.path().to_owned())
+    ServeError::DataDirGone(dir.path().to_owned())
 }
 
 async fn stop_signal() -> Result<(), ServeError> {

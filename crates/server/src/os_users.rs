@@ -61,7 +61,7 @@ pub fn background_resolver() -> io::Result<RunAsResolver> {
 
 fn spawn_resolver(look_up: fn(u32) -> RunAsResult) -> io::Result<RunAsResolver> {
     let known = LookupCache::default();
-    let (asks, asked) = mpsc::channel::<u32>();
+    let (requests, asked) = mpsc::channel::<u32>();
     let answers = Arc::clone(&known);
     thread::Builder::new()
         .name("accounts".to_owned())
@@ -83,7 +83,7 @@ fn spawn_resolver(look_up: fn(u32) -> RunAsResult) -> io::Result<RunAsResolver> 
         if !fresh && !asked {
             pending.insert(user, Instant::now());
             // The thread receives as long as this sender exists.
-            let _ = asks.send(user);
+            let _ = requests.send(user);
         }
         if fresh {
             pending.remove(&user);

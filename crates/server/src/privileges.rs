@@ -121,17 +121,17 @@ impl ServiceAccount {
     /// If the directory cannot be given to the account, or a system call fails.
     pub fn switch_to(
         &self,
-        folder: &Path,
+        dir: &Path,
         root_jobs: bool,
         starter: &[OsString],
         runner: &[OsString],
     ) -> Result<PrivilegeDrop, PrivilegeError> {
-        let (folder, took_over) = self.take_over(folder)?;
+        let (dir, took_over) = self.take_over(dir)?;
         let guard = LaunchGuard {
             account: self.uid,
             root_jobs,
         };
-        let started = StarterLink::start(starter, &engine_dir_in(&folder), guard, runner);
+        let started = StarterLink::start(starter, &engine_dir_in(&dir), guard, runner);
         let (starter, process) = started.map_err(system("the starter cannot be started"))?;
         self.give_up_root()?;
         exit_with_starter(process).map_err(system("no thread can be started"))?;
@@ -186,8 +186,8 @@ impl ServiceAccount {
 
     /// Gives files and sockets to the account. The directories of the runner stay root's, and so do
     /// the settings.
-    fn take_files(&self, folder: &Path) -> io::Result<()> {
-        for entry in fs::read_dir(folder)? {
+    fn take_files(&self, dir: &Path) -> io::Result<()> {
+        for entry in fs::read_dir(dir)? {
             let entry = entry?;
             let metadata = entry.metadata()?;
             let kind = metadata.file_type();
@@ -201,8 +201,8 @@ impl ServiceAccount {
 
     /// Gives a socket that a service of root's has left behind to the account, which could not
     /// remove the socket otherwise.
-    fn take_socket(&self, folder: &Path) -> io::Result<()> {
-        let socket = tollgate_store::data_dir::socket(folder);
+    fn take_socket(&self, dir: &Path) -> io::Result<()> {
+        let socket = tollgate_store::data_dir::socket(dir);
         match fs::symlink_metadata(&socket) {
             Ok(found) if found.file_type().is_socket() && found.uid() == 0 => {
                 lchown(&socket, Some(self.uid), Some(self.gid))
@@ -232,8 +232,8 @@ impl ServiceAccount {
 
 /// Makes settings that belong to root readable for root only: the account receives their contents
 /// from root.
-fn close_settings(folder: &Path) -> io::Result<()> {
-    let file = folder.join(SETTINGS);
+fn close_settings(dir: &Path) -> io::Result<()> {
+    let file = dir.join(SETTINGS);
     match fs::symlink_metadata(&file) {
         // Only root can replace this file.
         Ok(found) if found.is_file() && found.uid() == 0 => {

@@ -42,22 +42,22 @@ impl AttemptUpdates {
 
     /// Records what the engine reported.
     pub(crate) fn set_reported(&mut self, report: &AttemptReport) {
-        let news = self.0.entry(report.attempt).or_default();
+        let update = self.0.entry(report.attempt).or_default();
         match &report.event {
             AttemptEvent::Started(start) => {
-                news.start = Some(start.at.as_micros());
-                news.pid = start.pid;
+                update.start = Some(start.at.as_micros());
+                update.pid = start.pid;
             }
             AttemptEvent::Ended(ended) => {
-                news.finish = Some(ended.at.as_micros());
-                news.status = Some(status_text(&ended.status, ended.killed));
-                news.wall = Some(ended.wall.as_micros());
-                news.cpu = Some(ended.cpu.as_micros());
-                news.peak_memory = ended.peak_memory.map(|bytes| bytes as i64);
+                update.finish = Some(ended.at.as_micros());
+                update.status = Some(status_text(&ended.status, ended.killed));
+                update.wall = Some(ended.wall.as_micros());
+                update.cpu = Some(ended.cpu.as_micros());
+                update.peak_memory = ended.peak_memory.map(|bytes| bytes as i64);
             }
             AttemptEvent::Lost { at } => {
-                news.finish = Some(at.as_micros());
-                news.status = Some("lost".to_owned());
+                update.finish = Some(at.as_micros());
+                update.status = Some("lost".to_owned());
             }
         }
     }
@@ -72,8 +72,8 @@ impl AttemptUpdates {
     }
 
     pub(crate) fn write(self, to: &Transaction<'_>) -> rusqlite::Result<()> {
-        for (key, news) in self.0 {
-            let sql = match news.ordered {
+        for (key, update) in self.0 {
+            let sql = match update.ordered {
                 Some(_) => {
                     "INSERT INTO attempt (job, task, attempt, ordered, start, pid, finish, status,
                          wall, cpu, peak_memory, ending)
@@ -92,15 +92,15 @@ impl AttemptUpdates {
                 key.job,
                 key.task,
                 key.attempt,
-                news.ordered,
-                news.start,
-                news.pid,
-                news.finish,
-                news.status,
-                news.wall,
-                news.cpu,
-                news.peak_memory,
-                news.ending,
+                update.ordered,
+                update.start,
+                update.pid,
+                update.finish,
+                update.status,
+                update.wall,
+                update.cpu,
+                update.peak_memory,
+                update.ending,
             ])?;
         }
         Ok(())

@@ -153,13 +153,13 @@ impl DataDir {
             .map_err(failed("the lock cannot be opened"))?;
         match lock.try_lock() {
             Ok(()) => {
-                let folder = Self {
+                let dir = Self {
                     path: path.clone(),
                     is_taken_over,
                     lock,
                 };
-                folder.close_private_files()?;
-                Ok(folder)
+                dir.close_private_files()?;
+                Ok(dir)
             }
             Err(TryLockError::WouldBlock) => Err(DataDirError::InUse(path.clone())),
             Err(TryLockError::Error(error)) => Err(failed("cannot be locked")(error)),
@@ -269,9 +269,9 @@ impl DataDir {
         let path = self.path.join("identity");
         match fs::read_to_string(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let drawn = random_identity()?;
-                private_file::replace(&path, drawn.as_bytes())?;
-                Ok(drawn)
+                let random = random_identity()?;
+                private_file::replace(&path, random.as_bytes())?;
+                Ok(random)
             }
             read => read,
         }
@@ -293,8 +293,8 @@ impl DataDir {
 ///
 /// # Errors
 /// If a parent directory fails the check.
-pub fn check_parents(folder: &Path) -> Result<(), DataDirError> {
-    for above in folder.ancestors().skip(1) {
+pub fn check_parents(dir: &Path) -> Result<(), DataDirError> {
+    for above in dir.ancestors().skip(1) {
         let metadata = fs::metadata(above).map_err(|error| DataDirError::System {
             path: above.to_owned(),
             action: "cannot be looked at",
@@ -311,8 +311,8 @@ pub fn check_parents(folder: &Path) -> Result<(), DataDirError> {
 }
 
 /// Returns the engine's directory in a data directory.
-pub fn engine_dir_in(folder: &Path) -> PathBuf {
-    folder.join("runner")
+pub fn engine_dir_in(dir: &Path) -> PathBuf {
+    dir.join("runner")
 }
 
 /// Returns a new random identity of a service or worker, in hexadecimal.
@@ -332,11 +332,11 @@ fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
 }
 
 /// Returns the store in a data directory.
-pub fn store(folder: &Path) -> PathBuf {
-    folder.join("tollgate.db")
+pub fn store(dir: &Path) -> PathBuf {
+    dir.join("tollgate.db")
 }
 
 /// Returns the socket in a data directory.
-pub fn socket(folder: &Path) -> PathBuf {
-    folder.join("socket")
+pub fn socket(dir: &Path) -> PathBuf {
+    dir.join("socket")
 }

@@ -343,8 +343,8 @@ fn sqlite(path: &Path, action: &'static str) -> impl Fn(rusqlite::Error) -> Stor
 
 /// Returns whether the file system of a file has no space for another page.
 fn is_full(path: &Path) -> bool {
-    let folder = path.parent().unwrap_or(path);
-    let room = rustix::fs::statvfs(folder).map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize));
+    let dir = path.parent().unwrap_or(path);
+    let room = rustix::fs::statvfs(dir).map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize));
     room.is_ok_and(|bytes| bytes < PAGE)
 }
 

@@ -356,8 +356,8 @@ mod tests {
 
     #[test]
     fn states_of_an_older_store_get_their_present_names() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("tollgate.db");
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("tollgate.db");
         let mut connection = Connection::open(&path).unwrap();
         integrity::register(&connection).unwrap();
         connection.execute_batch(TABLES).unwrap();

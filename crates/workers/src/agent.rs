@@ -289,7 +289,7 @@ impl<E: Engine> WorkerAgent<E> {
         now.saturating_sub(self.lease_start) >= self.lease.lease()
     }
 
-    fn send(&mut self, word: WorkerMessage) {
+    fn send(&mut self, message: WorkerMessage) {
         let epoch = match self.stage {
             AgentStage::Disconnected
             | AgentStage::AwaitingWelcome
@@ -301,7 +301,7 @@ impl<E: Engine> WorkerAgent<E> {
         self.outgoing.push(WorkerFrame {
             incarnation: epoch,
             seq,
-            word,
+            message,
         });
     }
 

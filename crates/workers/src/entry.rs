@@ -88,7 +88,7 @@ impl WorkerEntry {
     }
 
     pub(crate) fn incarnation_number(&self) -> u32 {
-        self.incarnation.map_or(0, |life| life.number)
+        self.incarnation.map_or(0, |live| live.number)
     }
 }
 
@@ -112,12 +112,12 @@ pub(crate) enum HandshakeStage {
 }
 
 impl WorkerConnection {
-    pub(crate) fn send(&mut self, epoch: u32, word: ServerMessage) -> bool {
+    pub(crate) fn send(&mut self, epoch: u32, message: ServerMessage) -> bool {
         let seq = self.sent.next_number();
         self.sink.send(WorkerFrame {
             incarnation: epoch,
             seq,
-            word,
+            message,
         })
     }
 }

@@ -79,12 +79,12 @@ mod tests {
     fn leases_end_before_the_grace_period() {
         for secs in [2, 10, 60, 3600] {
             let grace = Duration::from_secs(secs);
-            let terms = LeaseTimings { grace };
-            let worst = terms.runner_lease() + terms.stop_timeout();
-            assert!(terms.lease() + terms.stop_timeout() < terms.runner_lease());
+            let timings = LeaseTimings { grace };
+            let worst = timings.runner_lease() + timings.stop_timeout();
+            assert!(timings.lease() + timings.stop_timeout() < timings.runner_lease());
             assert!(worst <= grace.mul_f64(0.9), "{worst:?} of {grace:?}");
-            assert!(terms.heartbeat_interval() * 2 < terms.keepalive_timeout());
-            assert!(terms.keepalive_timeout() < terms.lease());
+            assert!(timings.heartbeat_interval() * 2 < timings.keepalive_timeout());
+            assert!(timings.keepalive_timeout() < timings.lease());
         }
     }
 }

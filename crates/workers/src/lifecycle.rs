@@ -19,23 +19,23 @@ impl<E: Engine> WorkerPool<E> {
         let now = (self.ticks)();
         let grace = self.grace_period();
         let mut commands = Vec::new();
-        for (&worker, post) in &self.workers {
-            let overdue = now.saturating_sub(post.last_contact) >= grace;
-            if let Some(life) = post.incarnation
-                && (overdue || post.offer.is_some() || post.has_left)
+        for (&worker, worker_entry) in &self.workers {
+            let overdue = now.saturating_sub(worker_entry.last_contact) >= grace;
+            if let Some(live) = worker_entry.incarnation
+                && (overdue || worker_entry.offer.is_some() || worker_entry.has_left)
             {
-                let epoch = life.number;
+                let epoch = live.number;
                 commands.push(ServiceCommand::WorkerLost {
                     worker,
                     incarnation: epoch,
                 });
             }
-            if post.offer.is_some()
-                && let Some(capacity) = &post.capacity
+            if worker_entry.offer.is_some()
+                && let Some(capacity) = &worker_entry.capacity
             {
                 commands.push(ServiceCommand::WorkerUp {
                     worker,
-                    incarnation: gate.worker(worker).map_or(1, |life| life.number + 1),
+                    incarnation: gate.worker(worker).map_or(1, |live| live.number + 1),
                     nodes: capacity.nodes,
                     memory: capacity.node_memory(),
                 });
@@ -48,49 +48,50 @@ impl<E: Engine> WorkerPool<E> {
     /// that each of them runs.
     pub fn sync_with_gate(&mut self, gate: &Gate) -> Vec<(WorkerId, BTreeSet<AttemptId>)> {
         let now = (self.ticks)();
-        for (worker, life) in gate.workers() {
-            let life = life.up.then_some(LiveIncarnation {
-                number: life.number,
-                nodes: life.nodes,
+        for (worker, live) in gate.workers() {
+            let live = live.up.then_some(LiveIncarnation {
+                number: live.number,
+                nodes: live.nodes,
             });
             if worker == LOCAL_WORKER {
-                self.local_nodes = life.map_or(self.local_nodes, |life| life.nodes);
+                self.local_nodes = live.map_or(self.local_nodes, |live| live.nodes);
                 continue;
             }
-            let post = self
+            let worker_entry = self
                 .workers
                 .entry(worker)
                 .or_insert_with(|| WorkerEntry::new(now));
-            let epoch = life.map_or(0, |life| life.number);
-            if post.incarnation_number() != epoch {
-                let offer = post.offer.filter(|_| life.is_some());
-                self.set_incarnation(worker, life, offer, now);
+            let epoch = live.map_or(0, |live| live.number);
+            if worker_entry.incarnation_number() != epoch {
+                let offer = worker_entry.offer.filter(|_| live.is_some());
+                self.set_incarnation(worker, live, offer, now);
             }
         }
-        let posts = self.workers.iter_mut();
-        let told =
-            posts.filter_map(|(&worker, post)| Some((worker, post.reported_running.take()?)));
-        told.collect()
+        let entries = self.workers.iter_mut();
+        let reported = entries.filter_map(|(&worker, worker_entry)| {
+            Some((worker, worker_entry.reported_running.take()?))
+        });
+        reported.collect()
     }
 
     /// Records which attempts a worker runs, and doubts those that it did not report.
     pub fn reconcile_running(&mut self, worker: WorkerId, running: &BTreeSet<AttemptId>) {
-        for (attempt, seat) in &mut self.locations {
-            seat.is_unconfirmed |= seat.worker == worker && !running.contains(attempt);
+        for (attempt, location) in &mut self.locations {
+            location.is_unconfirmed |= location.worker == worker && !running.contains(attempt);
         }
         for &attempt in running {
             self.assign(attempt, worker);
         }
-        if let Some(post) = self.workers.get_mut(&worker) {
-            post.has_reported_running = true;
+        if let Some(worker_entry) = self.workers.get_mut(&worker) {
+            worker_entry.has_reported_running = true;
         }
     }
 
     /// Forgets where the worker's unreported attempts run, except those that `is_wanted`: these are
     /// sent again. For the others the start message was lost, or the end is already reported.
     pub fn drop_unconfirmed(&mut self, worker: WorkerId, is_wanted: impl Fn(AttemptId) -> bool) {
-        self.locations.retain(|&attempt, seat| {
-            let is_gone = seat.worker == worker && seat.is_unconfirmed && !seat.ended;
+        self.locations.retain(|&attempt, location| {
+            let is_gone = location.worker == worker && location.is_unconfirmed && !location.ended;
             !is_gone || is_wanted(attempt)
         });
     }
@@ -98,24 +99,25 @@ impl<E: Engine> WorkerPool<E> {
     fn set_incarnation(
         &mut self,
         worker: WorkerId,
-        life: Option<LiveIncarnation>,
+        live: Option<LiveIncarnation>,
         offer: Option<u64>,
         now: Duration,
     ) {
         // A connection of the previous incarnation ends its tasks.
         self.send(worker, ServerMessage::Over);
-        self.locations.retain(|_, seat| seat.worker != worker);
-        let Some(post) = self.workers.get_mut(&worker) else {
+        self.locations
+            .retain(|_, location| location.worker != worker);
+        let Some(worker_entry) = self.workers.get_mut(&worker) else {
             return;
         };
-        let before = std::mem::replace(&mut post.connection, offer);
-        post.incarnation = life;
-        post.has_left = false;
-        post.last_contact = now;
-        post.has_reported_running = offer.is_some();
+        let before = std::mem::replace(&mut worker_entry.connection, offer);
+        worker_entry.incarnation = live;
+        worker_entry.has_left = false;
+        worker_entry.last_contact = now;
+        worker_entry.has_reported_running = offer.is_some();
         if offer.is_some() {
-            post.offer = None;
-            post.reported_running = Some(BTreeSet::new());
+            worker_entry.offer = None;
+            worker_entry.reported_running = Some(BTreeSet::new());
         }
         before.into_iter().for_each(|line| self.disconnect(line));
         if offer.is_some() {
@@ -130,37 +132,38 @@ impl<E: Engine> WorkerPool<E> {
         let lives = self
             .workers
             .values()
-            .filter(|post| post.incarnation.is_some());
-        let left = lives.map(|post| (post.last_contact + grace).saturating_sub(now));
+            .filter(|worker_entry| worker_entry.incarnation.is_some());
+        let left =
+            lives.map(|worker_entry| (worker_entry.last_contact + grace).saturating_sub(now));
         let unread = (!self.inbox.is_empty()).then_some(Duration::ZERO);
         left.chain(unread).min()
     }
 
     fn grace_period(&self) -> Duration {
-        let house = self.house.as_ref();
-        house.map_or(Duration::ZERO, |house| house.lease.grace)
+        let pool_config = self.pool_config.as_ref();
+        pool_config.map_or(Duration::ZERO, |pool_config| pool_config.lease.grace)
     }
 
     /// Returns all workers that ever registered.
     pub fn worker_infos(&self, gate: &Gate) -> Vec<WorkerInfo> {
         let workers = gate.workers().filter(|(worker, _)| *worker != LOCAL_WORKER);
-        let site = |(worker, life): (WorkerId, tollgate_gate::WorkerIncarnation)| WorkerInfo {
+        let site = |(worker, live): (WorkerId, tollgate_gate::WorkerIncarnation)| WorkerInfo {
             name: self.name_of(worker),
-            incarnation: life.number,
-            state: self.state_of(worker, life),
-            nodes: life.nodes,
+            incarnation: live.number,
+            state: self.state_of(worker, live),
+            nodes: live.nodes,
             capacity: self
                 .workers
                 .get(&worker)
-                .and_then(|post| post.capacity.clone()),
+                .and_then(|worker_entry| worker_entry.capacity.clone()),
         };
         workers.map(site).collect()
     }
 
-    fn state_of(&self, worker: WorkerId, life: tollgate_gate::WorkerIncarnation) -> WorkerState {
+    fn state_of(&self, worker: WorkerId, live: tollgate_gate::WorkerIncarnation) -> WorkerState {
         match self.workers.get(&worker) {
-            _ if !life.up => WorkerState::Lost,
-            Some(post) if post.connection.is_some() => WorkerState::Connected,
+            _ if !live.up => WorkerState::Lost,
+            Some(worker_entry) if worker_entry.connection.is_some() => WorkerState::Connected,
             Some(_) | None => WorkerState::Disconnected,
         }
     }
@@ -168,11 +171,11 @@ impl<E: Engine> WorkerPool<E> {
     /// Returns the state of all workers that ever registered.
     pub fn snapshots(&self, gate: &Gate) -> impl Iterator<Item = (WorkerId, WorkerSnapshot)> {
         let workers = gate.workers().filter(|(worker, _)| *worker != LOCAL_WORKER);
-        workers.map(|(worker, life)| {
+        workers.map(|(worker, live)| {
             let standing = WorkerSnapshot {
-                state: self.state_of(worker, life),
-                incarnation: life.number,
-                nodes: life.nodes.len,
+                state: self.state_of(worker, live),
+                incarnation: live.number,
+                nodes: live.nodes.len,
             };
             (worker, standing)
         })
@@ -186,6 +189,6 @@ impl<E: Engine> WorkerPool<E> {
 
     /// Returns the worker that an attempt was sent to; None if the attempt is not known.
     pub fn worker_of(&self, attempt: AttemptId) -> Option<WorkerId> {
-        self.locations.get(&attempt).map(|seat| seat.worker)
+        self.locations.get(&attempt).map(|location| location.worker)
     }
 }

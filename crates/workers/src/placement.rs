@@ -19,27 +19,27 @@ impl<E: Engine> WorkerPool<E> {
     pub fn start(&mut self, duties: Vec<LaunchRequest>, now: Instant) -> Result<(), EngineError> {
         let mut here = Vec::new();
         let mut away: BTreeMap<WorkerId, Vec<WorkerLaunch>> = BTreeMap::new();
-        for duty in duties {
-            if self.predecessor_may_run(duty.launch.attempt) {
-                self.delay(duty);
+        for request in duties {
+            if self.predecessor_may_run(request.launch.attempt) {
+                self.delay(request);
                 continue;
             }
-            let (worker, nodes) = self.locate(&duty.launch.nodes);
+            let (worker, nodes) = self.locate(&request.launch.nodes);
             if nodes.is_empty() {
                 // The nodes have gone since, and the attempt with them.
                 continue;
             }
-            self.assign(duty.launch.attempt, worker);
-            if let Some(seat) = self.locations.get_mut(&duty.launch.attempt) {
-                seat.is_unconfirmed = false;
+            self.assign(request.launch.attempt, worker);
+            if let Some(location) = self.locations.get_mut(&request.launch.attempt) {
+                location.is_unconfirmed = false;
             }
             let launch = LaunchSpec {
                 nodes,
-                ..duty.launch
+                ..request.launch
             };
             match worker {
                 LOCAL_WORKER => here.push(launch),
-                _ => match self.worker_launch(duty.owner, launch) {
+                _ => match self.worker_launch(request.owner, launch) {
                     Ok(charge) => away.entry(worker).or_default().push(charge),
                     Err(unfit) => self.inbox.push(unfit.into_report(now)),
                 },
@@ -59,7 +59,7 @@ impl<E: Engine> WorkerPool<E> {
     /// Starts the attempts that waited for an attempt that has ended.
     pub fn start_delayed(&mut self, now: Instant) -> Result<(), EngineError> {
         let held = std::mem::take(&mut self.delayed);
-        let ready = |duty: &LaunchRequest| !self.predecessor_may_run(duty.launch.attempt);
+        let ready = |request: &LaunchRequest| !self.predecessor_may_run(request.launch.attempt);
         let (ready, held): (Vec<_>, Vec<_>) = held.into_iter().partition(ready);
         self.delayed = held;
         if ready.is_empty() {
@@ -75,21 +75,21 @@ impl<E: Engine> WorkerPool<E> {
 
     /// Ends attempts that wait for their start, without starting them.
     pub fn cancel_delayed(&mut self, attempts: &[AttemptId], now: Instant) {
-        let is_meant = |duty: &mut LaunchRequest| attempts.contains(&duty.launch.attempt);
+        let is_meant = |request: &mut LaunchRequest| attempts.contains(&request.launch.attempt);
         let killed: Vec<LaunchRequest> = self.delayed.extract_if(.., is_meant).collect();
-        let ended = killed.into_iter().map(|duty| LaunchError {
-            attempt: duty.launch.attempt,
+        let ended = killed.into_iter().map(|request| LaunchError {
+            attempt: request.launch.attempt,
             step: "start",
             reason: "it was killed before it started".to_owned(),
         });
         self.inbox.extend(ended.map(|unfit| unfit.into_report(now)));
     }
 
-    fn delay(&mut self, duty: LaunchRequest) {
-        let attempt = duty.launch.attempt;
+    fn delay(&mut self, request: LaunchRequest) {
+        let attempt = request.launch.attempt;
         let is_known = |other: &LaunchRequest| other.launch.attempt == attempt;
         if !self.delayed.iter().any(is_known) {
-            self.delayed.push(duty);
+            self.delayed.push(request);
         }
     }
 
@@ -98,8 +98,8 @@ impl<E: Engine> WorkerPool<E> {
         let mut lives = self
             .workers
             .values()
-            .filter(|post| post.incarnation.is_some());
-        if attempt.attempt > 1 && lives.any(|post| !post.has_reported_running) {
+            .filter(|worker_entry| worker_entry.incarnation.is_some());
+        if attempt.attempt > 1 && lives.any(|worker_entry| !worker_entry.has_reported_running) {
             return true;
         }
         let first = AttemptId {
@@ -107,7 +107,7 @@ impl<E: Engine> WorkerPool<E> {
             ..attempt
         };
         let earlier = self.locations.range(first..attempt);
-        earlier.into_iter().any(|(_, seat)| !seat.ended)
+        earlier.into_iter().any(|(_, location)| !location.ended)
     }
 
     fn worker_launch(&self, owner: u32, launch: LaunchSpec) -> Result<WorkerLaunch, LaunchError> {
@@ -117,14 +117,14 @@ impl<E: Engine> WorkerPool<E> {
             step,
             reason,
         };
-        let house = self.house.as_ref();
-        let Some(house) = house else {
+        let pool_config = self.pool_config.as_ref();
+        let Some(pool_config) = pool_config else {
             return Err(unfit(
                 "node",
                 "the service takes no workers any more".to_owned(),
             ));
         };
-        let owner = (house.name_of)(owner).map_err(|error| unfit("user", error))?;
+        let owner = (pool_config.name_of)(owner).map_err(|error| unfit("user", error))?;
         Ok(WorkerLaunch {
             launch: LaunchSpec {
                 user: None,

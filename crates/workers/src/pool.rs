@@ -53,7 +53,7 @@ pub enum JobOwners {
 pub struct WorkerPool<E> {
     pub(crate) local: E,
     pub(crate) local_nodes: NodeRange,
-    pub(crate) house: Option<WorkerPoolConfig>,
+    pub(crate) pool_config: Option<WorkerPoolConfig>,
     pub(crate) registry: WorkerRegistry,
     pub(crate) workers: BTreeMap<WorkerId, WorkerEntry>,
     pub(crate) connections: BTreeMap<u64, WorkerConnection>,
@@ -92,7 +92,7 @@ impl<E: Engine> WorkerPool<E> {
         Self {
             local,
             local_nodes: NodeRange { first: 0, len: 0 },
-            house: None,
+            pool_config: None,
             registry: WorkerRegistry::default(),
             workers: BTreeMap::new(),
             connections: BTreeMap::new(),
@@ -109,11 +109,11 @@ impl<E: Engine> WorkerPool<E> {
     /// If the registry of workers cannot be read.
     pub fn accept_workers(
         &mut self,
-        house: WorkerPoolConfig,
+        pool_config: WorkerPoolConfig,
         ticks: MonotonicClock,
     ) -> std::io::Result<()> {
-        self.registry = WorkerRegistry::read(&house.registry)?;
-        self.house = Some(house);
+        self.registry = WorkerRegistry::read(&pool_config.registry)?;
+        self.pool_config = Some(pool_config);
         self.ticks = ticks;
         Ok(())
     }
@@ -138,7 +138,8 @@ impl<E: Engine> WorkerPool<E> {
     /// worker's own numbering.
     pub fn locate(&self, nodes: &[NodeId]) -> (WorkerId, Vec<NodeId>) {
         let lives = self.workers.iter();
-        let lives = lives.filter_map(|(&worker, post)| Some((worker, post.incarnation?.nodes)));
+        let lives = lives
+            .filter_map(|(&worker, worker_entry)| Some((worker, worker_entry.incarnation?.nodes)));
         let homes = std::iter::once((LOCAL_WORKER, self.local_nodes)).chain(lives);
         let parts = homes.map(|(worker, range)| {
             let part = nodes.iter().filter_map(|node| local_node(range, *node));
@@ -218,12 +219,12 @@ impl<E: Engine> WorkerPool<E> {
         let here = here.map(|here| here.into_iter().map(lost_if_evicted));
         let failed = here.map(|here| reports.extend(here)).err();
         for report in reports.iter().filter(|report| report.event.is_end()) {
-            if let Some(seat) = self.locations.get_mut(&report.attempt) {
-                seat.ended = true;
+            if let Some(location) = self.locations.get_mut(&report.attempt) {
+                location.ended = true;
             }
             // The attempt was sent again before this report was known.
             self.delayed
-                .retain(|duty| duty.launch.attempt != report.attempt);
+                .retain(|request| request.launch.attempt != report.attempt);
         }
         let failed = failed.or(self.start_delayed(now).err());
         (reports, failed)
@@ -231,16 +232,16 @@ impl<E: Engine> WorkerPool<E> {
 
     /// Sends a message to a connected worker. A disconnected worker is brought up to date when it
     /// connects.
-    pub fn send(&mut self, worker: WorkerId, word: ServerMessage) {
-        let Some(post) = self.workers.get(&worker) else {
+    pub fn send(&mut self, worker: WorkerId, message: ServerMessage) {
+        let Some(worker_entry) = self.workers.get(&worker) else {
             return;
         };
-        let (epoch, line) = (post.incarnation_number(), post.connection);
+        let (epoch, line) = (worker_entry.incarnation_number(), worker_entry.connection);
         let Some(line) = line else {
             return;
         };
         let connection = self.connections.get_mut(&line);
-        if connection.is_none_or(|connection| !connection.send(epoch, word)) {
+        if connection.is_none_or(|connection| !connection.send(epoch, message)) {
             self.disconnect(line);
         }
     }
@@ -253,8 +254,8 @@ impl<E: Engine> WorkerPool<E> {
     ) -> BTreeMap<WorkerId, Vec<T>> {
         let mut parted: BTreeMap<WorkerId, Vec<T>> = BTreeMap::new();
         for thing in things {
-            let seat = self.locations.get(&attempt(thing));
-            let worker = seat.map_or(LOCAL_WORKER, |seat| seat.worker);
+            let location = self.locations.get(&attempt(thing));
+            let worker = location.map_or(LOCAL_WORKER, |location| location.worker);
             parted.entry(worker).or_default().push(thing.clone());
         }
         parted

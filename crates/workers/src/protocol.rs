@@ -5,7 +5,7 @@ use tollgate_engine::{EngineCapacity, LaunchSpec};
 use tollgate_model::{AttemptId, AttemptReport, KillReason};
 
 /// Protocol version. It counts incompatible changes.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// Maximum length of a line, in bytes: several hundred scripts.
 pub const MAX_LINE_LEN: usize = 64 << 20;
@@ -20,7 +20,7 @@ pub struct WorkerFrame<T> {
     /// Sequence number of the frame on this connection and in this direction, from 1.
     pub seq: u64,
     /// The message.
-    pub word: T,
+    pub message: T,
 }
 
 /// A message from the worker to the service.
@@ -156,11 +156,11 @@ mod tests {
 
     #[test]
     fn frames_are_accepted_once_and_in_order() {
-        let mut heard = SequenceCounter::default();
-        assert_eq!(heard.check(1), SequenceCheck::Next);
-        assert_eq!(heard.check(1), SequenceCheck::Duplicate);
-        assert_eq!(heard.check(3), SequenceCheck::Gap);
-        assert_eq!(heard.check(2), SequenceCheck::Next);
-        assert_eq!(heard.check(3), SequenceCheck::Next);
+        let mut event = SequenceCounter::default();
+        assert_eq!(event.check(1), SequenceCheck::Next);
+        assert_eq!(event.check(1), SequenceCheck::Duplicate);
+        assert_eq!(event.check(3), SequenceCheck::Gap);
+        assert_eq!(event.check(2), SequenceCheck::Next);
+        assert_eq!(event.check(3), SequenceCheck::Next);
     }
 }

@@ -97,14 +97,15 @@ mod tests {
     fn worker_keeps_its_number_after_a_restart() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("workers.json");
-        let mut roster = WorkerRegistry::read(&path).unwrap();
-        let mut enter = |identity, name, free| roster.register(identity, name, |_| free).unwrap().0;
+        let mut registry = WorkerRegistry::read(&path).unwrap();
+        let mut enter =
+            |identity, name, free| registry.register(identity, name, |_| free).unwrap().0;
         assert_eq!(enter("a", "blade", false), 1);
         assert_eq!(enter("b", "blade", false), 2, "two hosts of one name");
         assert_eq!(enter("a", "sword", false), 1);
         assert_eq!(enter("c", "blade", true), 2, "made anew");
         let read = WorkerRegistry::read(&path).unwrap();
-        assert_eq!(read.entries, roster.entries);
+        assert_eq!(read.entries, registry.entries);
         assert_eq!(read.get(WorkerId(1)).unwrap().name, "sword");
     }
 }

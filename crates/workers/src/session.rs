@@ -43,9 +43,9 @@ impl<E: Engine> WorkerPool<E> {
     /// Closes a connection.
     pub fn disconnect(&mut self, line: u64) {
         self.connections.remove(&line);
-        for post in self.workers.values_mut() {
-            post.connection = post.connection.filter(|&other| other != line);
-            post.offer = post.offer.filter(|&other| other != line);
+        for worker_entry in self.workers.values_mut() {
+            worker_entry.connection = worker_entry.connection.filter(|&other| other != line);
+            worker_entry.offer = worker_entry.offer.filter(|&other| other != line);
         }
     }
 
@@ -59,7 +59,7 @@ impl<E: Engine> WorkerPool<E> {
             SequenceCheck::Gap => return self.disconnect(line),
         }
         let stage = connection.stage;
-        match (stage, frame.word) {
+        match (stage, frame.message) {
             (HandshakeStage::New, WorkerMessage::Hello(hello)) => self.on_hello(line, hello),
             (
                 HandshakeStage::Identified(worker, goes_on),
@@ -72,13 +72,13 @@ impl<E: Engine> WorkerPool<E> {
                 WorkerMessage::Beat(number),
             ) => {
                 // A worker without an incarnation yet has none to lose.
-                let word = match frame.incarnation == 0
+                let message = match frame.incarnation == 0
                     || self.record_contact(worker, frame.incarnation)
                 {
                     true => ServerMessage::Beat(number),
                     false => ServerMessage::Over,
                 };
-                self.reply(line, frame.incarnation, word);
+                self.reply(line, frame.incarnation, message);
             }
             (HandshakeStage::Offered(worker), WorkerMessage::Reports(reports)) => {
                 match self.record_contact(worker, frame.incarnation) {
@@ -89,8 +89,10 @@ impl<E: Engine> WorkerPool<E> {
             (HandshakeStage::Offered(worker), WorkerMessage::Leave) => {
                 match self.record_contact(worker, frame.incarnation) {
                     true => {
-                        let post = self.workers.get_mut(&worker);
-                        post.into_iter().for_each(|post| post.has_left = true);
+                        let worker_entry = self.workers.get_mut(&worker);
+                        worker_entry
+                            .into_iter()
+                            .for_each(|worker_entry| worker_entry.has_left = true);
                     }
                     false => self.reply(line, frame.incarnation, ServerMessage::Over),
                 }
@@ -100,10 +102,10 @@ impl<E: Engine> WorkerPool<E> {
         }
     }
 
-    fn reply(&mut self, line: u64, epoch: u32, word: ServerMessage) {
-        let last = matches!(word, ServerMessage::Over | ServerMessage::Refused(_));
+    fn reply(&mut self, line: u64, epoch: u32, message: ServerMessage) {
+        let last = matches!(message, ServerMessage::Over | ServerMessage::Refused(_));
         let connection = self.connections.get_mut(&line);
-        let said = connection.is_some_and(|connection| connection.send(epoch, word));
+        let said = connection.is_some_and(|connection| connection.send(epoch, message));
         if last || !said {
             self.disconnect(line);
         }
@@ -112,10 +114,16 @@ impl<E: Engine> WorkerPool<E> {
     /// Records that an incarnation goes on. Returns false if it is over.
     fn record_contact(&mut self, worker: WorkerId, epoch: u32) -> bool {
         let now = (self.ticks)();
-        let post = self.workers.get_mut(&worker);
-        let post = post.filter(|post| post.incarnation.is_some_and(|life| life.number == epoch));
-        let is_so = post.is_some();
-        post.into_iter().for_each(|post| post.last_contact = now);
+        let worker_entry = self.workers.get_mut(&worker);
+        let worker_entry = worker_entry.filter(|worker_entry| {
+            worker_entry
+                .incarnation
+                .is_some_and(|live| live.number == epoch)
+        });
+        let is_so = worker_entry.is_some();
+        worker_entry
+            .into_iter()
+            .for_each(|worker_entry| worker_entry.last_contact = now);
         is_so
     }
 
@@ -123,40 +131,40 @@ impl<E: Engine> WorkerPool<E> {
         if let Err(why) = self.check_hello(&hello) {
             return self.reply(line, 0, ServerMessage::Refused(why));
         }
-        let posts = &self.workers;
+        let entries = &self.workers;
         let is_free = |worker| {
-            posts
+            entries
                 .get(&worker)
-                .is_none_or(|post: &WorkerEntry| post.incarnation.is_none())
+                .is_none_or(|worker_entry: &WorkerEntry| worker_entry.incarnation.is_none())
         };
         let entered = self
             .registry
             .register(&hello.identity, &hello.name, is_free);
-        let (Ok(worker), Some(house)) = (entered, &self.house) else {
+        let (Ok(worker), Some(pool_config)) = (entered, &self.pool_config) else {
             // The disk may be full; the worker connects again.
             return self.disconnect(line);
         };
         let now = (self.ticks)();
-        let post = self
+        let worker_entry = self
             .workers
             .entry(worker)
             .or_insert_with(|| WorkerEntry::new(now));
-        let same = hello.service.as_ref() == Some(&house.service);
+        let same = hello.service.as_ref() == Some(&pool_config.service);
         let goes_on = same
-            && post
+            && worker_entry
                 .incarnation
-                .is_some_and(|life| life.number == hello.incarnation);
+                .is_some_and(|live| live.number == hello.incarnation);
         let welcome = ServerMessage::Welcome {
-            service: house.service.clone(),
-            grace_ms: u64::try_from(house.lease.grace.as_millis()).unwrap_or(u64::MAX),
+            service: pool_config.service.clone(),
+            grace_ms: u64::try_from(pool_config.lease.grace.as_millis()).unwrap_or(u64::MAX),
             goes_on,
         };
         let older: Vec<u64> = self.connections_of(worker).collect();
         for older in older {
             self.disconnect(older);
         }
-        if goes_on && let Some(post) = self.workers.get_mut(&worker) {
-            post.last_contact = now;
+        if goes_on && let Some(worker_entry) = self.workers.get_mut(&worker) {
+            worker_entry.last_contact = now;
         }
         if let Some(connection) = self.connections.get_mut(&line) {
             connection.stage = HandshakeStage::Identified(worker, goes_on);
@@ -180,7 +188,7 @@ impl<E: Engine> WorkerPool<E> {
     }
 
     fn check_hello(&self, hello: &WorkerHello) -> Result<(), String> {
-        let Some(house) = &self.house else {
+        let Some(pool_config) = &self.pool_config else {
             return Err("this service accepts no workers".to_owned());
         };
         if hello.version != VERSION {
@@ -197,11 +205,11 @@ impl<E: Engine> WorkerPool<E> {
                 "expected a name of 1 to {MAX_NAME_LEN} bytes without control characters"
             ));
         }
-        let other = |service: &String| *service != house.service;
+        let other = |service: &String| *service != pool_config.service;
         if hello.service.as_ref().is_some_and(other) {
             return Err("the worker's directory belongs to another service".to_owned());
         }
-        match &house.owners {
+        match &pool_config.owners {
             JobOwners::Own(own) if own == ROOT && !hello.root_jobs => {
                 Err("the service runs jobs of root: the worker needs `--root-jobs`".to_owned())
             }
@@ -226,13 +234,15 @@ impl<E: Engine> WorkerPool<E> {
         capacity: EngineCapacity,
         running: Vec<AttemptId>,
     ) {
-        let Some(post) = self.workers.get_mut(&worker) else {
+        let Some(worker_entry) = self.workers.get_mut(&worker) else {
             return;
         };
         let nodes = capacity.nodes;
-        let epoch = post.incarnation_number();
+        let epoch = worker_entry.incarnation_number();
         // The incarnation may have ended since the welcome.
-        let fits = post.incarnation.is_some_and(|life| life.nodes.len == nodes);
+        let fits = worker_entry
+            .incarnation
+            .is_some_and(|live| live.nodes.len == nodes);
         if !(1..=MAX_NODES).contains(&nodes) {
             let why = format!("expected a worker with 1 to {MAX_NODES} nodes, found {nodes}");
             return self.reply(line, epoch, ServerMessage::Refused(why));
@@ -240,15 +250,15 @@ impl<E: Engine> WorkerPool<E> {
         if (goes_on && !fits) || (!goes_on && !running.is_empty()) {
             return self.reply(line, epoch, ServerMessage::Over);
         }
-        post.capacity = Some(capacity);
+        worker_entry.capacity = Some(capacity);
         if goes_on {
             let running: BTreeSet<AttemptId> = running.into_iter().collect();
-            post.connection = Some(line);
-            post.reported_running = Some(running.clone());
+            worker_entry.connection = Some(line);
+            worker_entry.reported_running = Some(running.clone());
             // Comes before anything else is sent there, as new attempts are not in this report.
             self.reconcile_running(worker, &running);
         } else {
-            post.offer = Some(line);
+            worker_entry.offer = Some(line);
         }
         if let Some(connection) = self.connections.get_mut(&line) {
             connection.stage = HandshakeStage::Offered(worker);
@@ -263,8 +273,8 @@ impl<E: Engine> WorkerPool<E> {
     /// reporting them.
     fn on_reports(&mut self, worker: WorkerId, reports: Vec<AttemptReport>) {
         let is_its = |report: &AttemptReport| {
-            let seat = self.locations.get(&report.attempt);
-            seat.is_some_and(|seat| seat.worker == worker)
+            let location = self.locations.get(&report.attempt);
+            location.is_some_and(|location| location.worker == worker)
         };
         let (its, others): (Vec<_>, Vec<_>) = reports.into_iter().partition(is_its);
         self.inbox.extend(its.into_iter().map(lost_if_evicted));

@@ -386,7 +386,7 @@ pub(super) fn job_details(row: JobRow) -> JobDetails {
 fn array_status(row: tollgate_store::ArrayRow) -> ArrayStatus {
     ArrayStatus {
         tasks: row.tasks.to_string(),
-        most: row.max_at_once,
+        max_running: row.max_at_once,
         queued: row.queued,
         held: row.held,
         running: row.running,

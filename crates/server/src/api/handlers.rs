@@ -49,7 +49,7 @@ pub(super) fn visible_user(peer: &Peer) -> Option<u32> {
 #[derive(Clone)]
 pub struct ApiState {
     /// The handle of the controller.
-    pub door: ControllerHandle,
+    pub controller_handle: ControllerHandle,
     /// The store, for reading.
     pub reader: Arc<Mutex<StoreReader>>,
     /// Static facts about the service.
@@ -127,11 +127,11 @@ async fn buffer_body(
 /// Asks the controller thread for a sign of life: the other threads may still answer while it is
 /// stuck.
 pub(super) async fn healthz(State(service): State<ApiState>) -> Result<&'static str, ApiError> {
-    ping(&service.door).await
+    ping(&service.controller_handle).await
 }
 
-async fn ping(door: &ControllerHandle) -> Result<&'static str, ApiError> {
-    let pulse = send_request(door, |reply| ControllerRequest::Ping { reply });
+async fn ping(controller_handle: &ControllerHandle) -> Result<&'static str, ApiError> {
+    let pulse = send_request(controller_handle, |reply| ControllerRequest::Ping { reply });
     match tokio::time::timeout(PING_TIMEOUT, pulse).await {
         Ok(answered) => answered.map(|()| "ok\n"),
         Err(_) => {
@@ -182,11 +182,11 @@ pub(super) async fn submit(
 
 /// Rejects an oversized array before it is expanded.
 fn check_size(service: &ApiState, submission: &Submission) -> Result<(), ApiError> {
-    let most = service.access.limits.array;
-    if submission.n_tasks() <= u64::from(most) {
+    let max = service.access.limits.array;
+    if submission.n_tasks() <= u64::from(max) {
         return Ok(());
     }
-    Err(ApiError::field("array", &format!("at most {most} tasks")))
+    Err(ApiError::field("array", &format!("at most {max} tasks")))
 }
 
 pub(super) async fn quote(
@@ -526,15 +526,15 @@ pub(super) async fn ask_controller<T>(
     service: &ApiState,
     question: impl FnOnce(Responder<T>) -> ControllerRequest,
 ) -> Result<T, ApiError> {
-    send_request(&service.door, question).await
+    send_request(&service.controller_handle, question).await
 }
 
 async fn send_request<T>(
-    door: &ControllerHandle,
+    controller_handle: &ControllerHandle,
     question: impl FnOnce(Responder<T>) -> ControllerRequest,
 ) -> Result<T, ApiError> {
     let (reply, answer) = oneshot::channel::<Result<T, RequestError>>();
-    door.send(question(reply));
+    controller_handle.send(question(reply));
     let answered = answer.await.map_err(|_| ApiError::stopping())?;
     Ok(answered?)
 }
@@ -560,19 +560,19 @@ mod tests {
     /// With paused time, a timeout elapses at once when all tasks wait.
     #[tokio::test(start_paused = true)]
     async fn health_check_fails_if_the_controller_does_not_respond() {
-        let (door, asks) = ControllerHandle::detached();
-        let stuck = ping(&door).await.unwrap_err();
+        let (controller_handle, requests) = ControllerHandle::detached();
+        let stuck = ping(&controller_handle).await.unwrap_err();
         assert_eq!(stuck.status(), StatusCode::SERVICE_UNAVAILABLE);
-        drop(asks);
-        let gone = ping(&door).await.unwrap_err();
+        drop(requests);
+        let gone = ping(&controller_handle).await.unwrap_err();
         assert_eq!(gone.status(), StatusCode::SERVICE_UNAVAILABLE);
-        let (door, asks) = ControllerHandle::detached();
+        let (controller_handle, requests) = ControllerHandle::detached();
         // Paused time does not pass while a blocking task runs.
-        let answering = tokio::task::spawn_blocking(move || match asks.recv() {
+        let answering = tokio::task::spawn_blocking(move || match requests.recv() {
             Ok(ControllerRequest::Ping { reply }) => reply.send(Ok(())).unwrap(),
             other => panic!("{other:?}"),
         });
-        assert_eq!(ping(&door).await.unwrap(), "ok\n");
+        assert_eq!(ping(&controller_handle).await.unwrap(), "ok\n");
         answering.await.unwrap();
     }
 }

@@ -131,18 +131,18 @@ impl EventStream {
             .stream_permits
             .try_acquire(self.peer.user)
             .ok_or_else(|| {
-                let most = self.service.access.limits.streams;
-                let error = format!("expected at most {most} streams of events of one user");
+                let max = self.service.access.limits.streams;
+                let error = format!("expected at most {max} streams of events of one user");
                 ApiError::new(StatusCode::TOO_MANY_REQUESTS, error)
             })?;
         // At most one frame is queued and one is being built, so a slow reader uses no more memory.
-        let (frames, told) = mpsc::channel(1);
+        let (frames, reported) = mpsc::channel(1);
         tokio::spawn(async move {
             // Ends as soon as the reader is gone.
             let _ = self.run(begin, &frames).await;
         });
         let body = Body::new(EventBody {
-            events: told,
+            events: reported,
             _permit: seat,
         });
         let head = [
@@ -302,7 +302,7 @@ impl hyper::body::Body for EventBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        let told = self.events.poll_recv(cx);
-        told.map(|frame| frame.map(|bytes| Ok(Frame::data(bytes))))
+        let reported = self.events.poll_recv(cx);
+        reported.map(|frame| frame.map(|bytes| Ok(Frame::data(bytes))))
     }
 }

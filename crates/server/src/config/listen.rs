@@ -57,7 +57,7 @@ impl ListenConfig {
         }
     }
 
-    pub(super) fn resolve(&self, folder: &Path) -> Result<TcpListenOptions, ConfigError> {
+    pub(super) fn resolve(&self, dir: &Path) -> Result<TcpListenOptions, ConfigError> {
         let address = self.address.parse().map_err(|_| ConfigError::Range {
             key: "listen.address",
             expected: "an address and a port as in 127.0.0.1:8443",
@@ -65,8 +65,8 @@ impl ListenConfig {
         })?;
         let files = match (&self.certificate, &self.key) {
             (Some(certificate), Some(key)) => Some(CertificateFiles {
-                certificate: folder.join(certificate),
-                key: folder.join(key),
+                certificate: dir.join(certificate),
+                key: dir.join(key),
             }),
             (None, None) => None,
             (one, _) => {

@@ -203,7 +203,7 @@ impl<E: Engine> Controller<E> {
             return Ok(self.fail_attempt(attempt, "script", why.to_owned()));
         }
         let launch = LaunchSpec {
-            attempt: attempt,
+            attempt,
             nodes: nodes.to_vec(),
             argv: program.argv.into_iter().map(OsString::from).collect(),
             script: program.script,

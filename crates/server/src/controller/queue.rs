@@ -52,7 +52,7 @@ impl RequestQueue {
     /// Returns the requests of the next turn, in the order in which they are served.
     pub(super) fn next_batch(&mut self) -> Vec<ControllerRequest> {
         let mut taken = std::mem::take(&mut self.first);
-        let most = taken.len() + MAX_REQUESTS;
+        let max = taken.len() + MAX_REQUESTS;
         let may_put_off = !std::mem::take(&mut self.has_deferred);
         let (mut weight, mut is_asked) = (0_u64, false);
         while let Some(user) = self.next_user() {
@@ -61,7 +61,7 @@ impl RequestQueue {
             };
             let next = waiting.front().map_or(0, request_weight);
             let sum = weight.saturating_add(next);
-            if taken.len() >= most || (weight > 0 && sum > MAX_WEIGHT) {
+            if taken.len() >= max || (weight > 0 && sum > MAX_WEIGHT) {
                 break;
             }
             if may_put_off && is_asked && waiting.front().is_some_and(is_large) {
@@ -208,9 +208,9 @@ mod tests {
         }
     }
 
-    fn queue(asks: impl IntoIterator<Item = ControllerRequest>) -> RequestQueue {
+    fn queue(requests: impl IntoIterator<Item = ControllerRequest>) -> RequestQueue {
         let mut queue = RequestQueue::default();
-        for ask in asks {
+        for ask in requests {
             queue.add(ask);
         }
         queue
@@ -269,13 +269,13 @@ mod tests {
 
     #[test]
     fn internal_requests_are_served_first_and_all_at_once() {
-        let asks = [
+        let requests = [
             submit(1, 2_000_000),
             ControllerRequest::EngineReady,
             submit(1, 0),
             ControllerRequest::Stop,
         ];
-        let mut queue = queue(asks);
+        let mut queue = queue(requests);
         assert_eq!(users(&mut queue), [u32::MAX, u32::MAX, 1]);
         assert_eq!(users(&mut queue), [1]);
     }

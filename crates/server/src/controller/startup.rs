@@ -41,8 +41,8 @@ impl<E: Engine> Controller<E> {
         // A change of memory alone is no reason to evict tasks from the nodes.
         let idle = self.core.running_actions().is_empty();
         let view = self.core.gate().view(self.core.now());
-        let told = |range: NodeRange| view.node(NodeId(range.first)).memory();
-        let is_other = |range: NodeRange| range.len != nodes || idle && told(range) != memory;
+        let reported = |range: NodeRange| view.node(NodeId(range.first)).memory();
+        let is_other = |range: NodeRange| range.len != nodes || idle && reported(range) != memory;
         let mut commands = Vec::new();
         if let Some(life) = known.filter(|life| life.up && is_other(life.nodes)) {
             let epoch = life.number;

@@ -28,11 +28,11 @@ struct TickInput {
 
 impl<E: Engine> Controller<E> {
     /// Handles the requests, commits their consequences, and then answers and acts.
-    pub fn tick(&mut self, asks: Vec<ControllerRequest>) {
+    pub fn tick(&mut self, requests: Vec<ControllerRequest>) {
         let now = self.now();
         self.retry_at = self.retry_at.filter(|&at| at > now);
         self.engine_backoff_until = self.engine_backoff_until.filter(|&at| at > now);
-        let asks = self.handle_worker_events(asks);
+        let requests = self.handle_worker_events(requests);
         self.poll();
         self.disk_full = self.disk_full && !self.store.keep_reserve();
         let reported = !self.reports.is_empty();
@@ -51,7 +51,7 @@ impl<E: Engine> Controller<E> {
                 .collect(),
             programs: CommandPrograms::new(),
             queries: Vec::new(),
-            quota: self.user_quota(&asks),
+            quota: self.user_quota(&requests),
         };
         for command in self.workers.membership_changes(self.core.gate()) {
             intake.add(command, PendingResponse::Internal);
@@ -61,7 +61,7 @@ impl<E: Engine> Controller<E> {
         }
         // The time left until a deadline is counted from the instant of the decision.
         let at = self.now();
-        for ask in asks {
+        for ask in requests {
             self.accept(ask, at, &mut intake);
         }
         if !intake.commands.is_empty() {
@@ -87,9 +87,9 @@ impl<E: Engine> Controller<E> {
 
     /// Handles the workers' events first, because this turn uses their news. Returns the other
     /// requests.
-    fn handle_worker_events(&mut self, asks: Vec<ControllerRequest>) -> Vec<ControllerRequest> {
+    fn handle_worker_events(&mut self, requests: Vec<ControllerRequest>) -> Vec<ControllerRequest> {
         let mut others = Vec::new();
-        for ask in asks {
+        for ask in requests {
             if let ControllerRequest::Worker {
                 event: heard,
                 reply,
@@ -192,8 +192,8 @@ impl<E: Engine> Controller<E> {
         }
     }
 
-    fn user_quota(&self, asks: &[ControllerRequest]) -> UserQuota {
-        let arriving = asks.iter().filter_map(ControllerRequest::submission);
+    fn user_quota(&self, requests: &[ControllerRequest]) -> UserQuota {
+        let arriving = requests.iter().filter_map(ControllerRequest::submission);
         let arriving = arriving.map(Submission::n_tasks);
         let together = self.core.n_tasks();
         let live = || self.core.tasks_of_users();

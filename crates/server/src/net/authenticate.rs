@@ -68,8 +68,8 @@ pub(super) async fn authenticate(
         .authenticate(&key, guard.access, &guard.permits)
         .await
     else {
-        let most = guard.access.limits.connections;
-        let error = format!("connection limit reached: a user may have {most} connections");
+        let max = guard.access.limits.connections;
+        let error = format!("connection limit reached: a user may have {max} connections");
         let refused = ApiError::new(StatusCode::TOO_MANY_REQUESTS, error);
         return with_close(refused.into_response());
     };
@@ -110,8 +110,8 @@ impl AuthLayer {
         certificate: Option<Fingerprint>,
     ) -> Result<Option<Credential>, ()> {
         let now = (self.clock)();
-        let mut shown = headers.get_all(AUTHORIZATION).iter();
-        let (proof, print) = match (shown.next(), shown.next()) {
+        let mut presented = headers.get_all(AUTHORIZATION).iter();
+        let (proof, print) = match (presented.next(), presented.next()) {
             (Some(only), None) => (ProofType::Token, Some(bearer(only).ok_or(())?)),
             (Some(_), Some(_)) => return Err(()),
             (None, _) => (ProofType::Certificate, certificate),

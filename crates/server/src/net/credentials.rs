@@ -90,12 +90,16 @@ impl CredentialStore {
         fingerprint: &Fingerprint,
         now: Instant,
     ) -> Option<Credential> {
-        let shown = |key: &&Credential| {
+        let presented = |key: &&Credential| {
             let stands = key.expires.is_none_or(|expires| now < expires);
             key.proof == proof && stands && key.fingerprint == *fingerprint
         };
         let made = self.tokens.read().unwrap_or_else(PoisonError::into_inner);
-        self.configured.iter().chain(&*made).find(shown).cloned()
+        self.configured
+            .iter()
+            .chain(&*made)
+            .find(presented)
+            .cloned()
     }
 
     /// Returns whether a credential seen earlier is still valid: it may have been revoked or have
@@ -178,18 +182,18 @@ mod tests {
 
     const NOW: Instant = Instant::from_secs(100);
 
-    fn ring(folder: &tempfile::TempDir) -> CredentialStore {
-        CredentialStore::open(folder.path().join("tokens.toml"), Vec::new()).unwrap()
+    fn ring(dir: &tempfile::TempDir) -> CredentialStore {
+        CredentialStore::open(dir.path().join("tokens.toml"), Vec::new()).unwrap()
     }
 
     #[test]
     fn token_is_valid_until_it_is_revoked() {
-        let folder = tempfile::tempdir().unwrap();
-        let (secret, key) = ring(&folder)
+        let dir = tempfile::tempdir().unwrap();
+        let (secret, key) = ring(&dir)
             .create_token(7, AccessRole::Worker, None, NOW)
             .unwrap();
         // A restart of the service.
-        let ring = ring(&folder);
+        let ring = ring(&dir);
         let find = |proof| ring.find(proof, &secret.fingerprint(), NOW);
         assert_eq!(find(ProofType::Token), Some(key.clone()));
         assert_eq!(find(ProofType::Certificate), None);
@@ -203,8 +207,8 @@ mod tests {
 
     #[test]
     fn token_is_invalid_after_its_expiry() {
-        let folder = tempfile::tempdir().unwrap();
-        let ring = ring(&folder);
+        let dir = tempfile::tempdir().unwrap();
+        let ring = ring(&dir);
         let expires = Instant::from_secs(200);
         let (secret, _) = ring
             .create_token(7, AccessRole::User, Some(expires), NOW)
@@ -220,8 +224,8 @@ mod tests {
 
     #[test]
     fn tokens_per_user_are_limited() {
-        let folder = tempfile::tempdir().unwrap();
-        let ring = ring(&folder);
+        let dir = tempfile::tempdir().unwrap();
+        let ring = ring(&dir);
         for _ in 0..MAX_TOKENS {
             ring.create_token(7, AccessRole::User, None, NOW).unwrap();
         }
@@ -233,11 +237,11 @@ mod tests {
     #[test]
     fn token_file_is_private_and_holds_hashes_only() {
         use std::os::unix::fs::MetadataExt;
-        let folder = tempfile::tempdir().unwrap();
-        let (secret, key) = ring(&folder)
+        let dir = tempfile::tempdir().unwrap();
+        let (secret, key) = ring(&dir)
             .create_token(7, AccessRole::User, None, NOW)
             .unwrap();
-        let file = folder.path().join("tokens.toml");
+        let file = dir.path().join("tokens.toml");
         let text = std::fs::read_to_string(&file).unwrap();
         assert!(!text.contains(&secret.reveal()[9..]), "{text}");
         assert!(text.contains(&key.fingerprint.to_string()), "{text}");

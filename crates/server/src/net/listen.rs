@@ -100,8 +100,8 @@ async fn accept_tls(
     let greeted = tokio::time::timeout(time, acceptor.accept(stream)).await;
     // The handshake itself reports a failure to the client.
     let stream = greeted.ok()?.ok()?;
-    let shown = stream.get_ref().1.peer_certificates();
-    let certificate = shown.and_then(|chain| fingerprint(chain.first()?).ok());
+    let presented = stream.get_ref().1.peer_certificates();
+    let certificate = presented.and_then(|chain| fingerprint(chain.first()?).ok());
     let caller = Arc::new(ConnectionInfo::new(local, certificate, place));
     Some((stream, router.layer(Extension(caller))))
 }

@@ -68,10 +68,10 @@ mod tests {
 
     #[test]
     fn certificate_is_created_once_and_reused() {
-        let folder = tempfile::tempdir().unwrap();
+        let dir = tempfile::tempdir().unwrap();
         let files = CertificateFiles {
-            certificate: folder.path().join("server.crt"),
-            key: folder.path().join("server.key"),
+            certificate: dir.path().join("server.crt"),
+            key: dir.path().join("server.key"),
         };
         let ip = IpAddr::from([127, 0, 0, 1]);
         let print = || {

@@ -35,9 +35,9 @@ pub struct WorkerAcceptor {
 
 impl WorkerAcceptor {
     /// Creates an acceptor in front of this controller.
-    pub fn new(door: ControllerHandle) -> Self {
+    pub fn new(controller_handle: ControllerHandle) -> Self {
         Self {
-            controller: door,
+            controller: controller_handle,
             last_connection: Arc::default(),
             permits: KeyedSemaphore::new(MAX_CONNECTIONS),
         }
@@ -58,7 +58,7 @@ impl WorkerAcceptor {
     ) {
         let line = self.last_connection.fetch_add(1, Ordering::Relaxed);
         let (read, write) = tokio::io::split(stream);
-        let (say, said) = channel(MAX_UNREAD_FRAMES);
+        let (say, message) = channel(MAX_UNREAD_FRAMES);
         if !self
             .forward(
                 line,
@@ -68,7 +68,7 @@ impl WorkerAcceptor {
         {
             return;
         }
-        let mut speaking = std::pin::pin!(write_frames(write, said));
+        let mut speaking = std::pin::pin!(write_frames(write, message));
         let listening = async {
             let mut ear = FrameReader::new(read, MAX_LINE_LEN, CONNECTION_TIMEOUT);
             while let Some(frame) = ear.read_frame::<WorkerMessage>().await {
@@ -96,12 +96,12 @@ impl WorkerAcceptor {
     /// controller, so a worker cannot send faster than the controller reads.
     async fn forward(&self, line: u64, what: ConnectionEventKind) -> bool {
         let (reply, answer) = oneshot::channel();
-        let heard = ConnectionEvent {
+        let received = ConnectionEvent {
             connection: line,
             kind: what,
         };
         self.controller.send(ControllerRequest::Worker {
-            event: heard,
+            event: received,
             reply,
         });
         answer.await.unwrap_or(false)

@@ -75,11 +75,11 @@ mod tests {
     }
 
     fn heartbeat(seq: u64) -> WorkerFrame<WorkerMessage> {
-        let word = WorkerMessage::Beat(7);
+        let message = WorkerMessage::Beat(7);
         WorkerFrame {
             incarnation: 3,
             seq,
-            word,
+            message,
         }
     }
 
@@ -96,15 +96,15 @@ mod tests {
                 drop(say);
             };
             let listen = async {
-                let mut heard = Vec::new();
+                let mut event = Vec::new();
                 while let Some(frame) = ear.read_frame::<WorkerMessage>().await {
-                    heard.push(frame);
+                    event.push(frame);
                 }
-                heard
+                event
             };
-            let (said, (), heard) = tokio::join!(write_frames(ours, said), talk, listen);
+            let (said, (), event) = tokio::join!(write_frames(ours, said), talk, listen);
             said.unwrap();
-            assert_eq!(heard, [heartbeat(1), heartbeat(2), heartbeat(3)]);
+            assert_eq!(event, [heartbeat(1), heartbeat(2), heartbeat(3)]);
         });
     }
 

@@ -58,7 +58,7 @@ pub enum ConnectError {
 /// If the service cannot be reached in any way, or refuses this worker.
 pub fn run<E: Engine + 'static>(
     route: WorkerTransport,
-    hand: WorkerAgent<E>,
+    worker_agent: WorkerAgent<E>,
     engine_calls: Arc<Notify>,
 ) -> Result<(), ConnectError> {
     let failed = |action| move |error| ConnectError::System { action, error };
@@ -68,7 +68,7 @@ pub fn run<E: Engine + 'static>(
         .build()
         .map_err(failed("no threads can be started"))?;
     let caller = WorkerConnector {
-        agent: hand,
+        agent: worker_agent,
         transport: Arc::new(route),
         leave_by: None,
         link: None,
@@ -126,7 +126,7 @@ impl<E: Engine> WorkerConnector<E> {
             }
             let wait = self.max_idle();
             let event = tokio::select! {
-                heard = next_frame(&mut self.link) => ConnectorEvent::FrameReceived(heard),
+                received = next_frame(&mut self.link) => ConnectorEvent::FrameReceived(received),
                 dialled = poll_connect(&mut self.connecting) => ConnectorEvent::Connected(dialled),
                 () = engine_calls.notified() => ConnectorEvent::TickDue,
                 () = tokio::time::sleep(wait) => ConnectorEvent::TickDue,
@@ -241,8 +241,8 @@ async fn poll_connect(
 /// Carries both directions until the returned end is dropped.
 fn spawn_io(stream: UpgradedStream) -> FrameChannels {
     let (read, write) = tokio::io::split(stream);
-    let (say, said) = channel(MAX_UNSENT_FRAMES);
-    let (to, heard) = channel(16);
+    let (say, message) = channel(MAX_UNSENT_FRAMES);
+    let (to, received) = channel(16);
     tokio::spawn(async move {
         let listening = async {
             let mut ear = FrameReader::new(read, MAX_LINE_LEN, CONNECTION_TIMEOUT);
@@ -255,11 +255,11 @@ fn spawn_io(stream: UpgradedStream) -> FrameChannels {
         // The connection ends with either direction: half a connection is of no use.
         tokio::select! {
             () = listening => {}
-            _ = write_frames(write, said) => {}
+            _ = write_frames(write, message) => {}
         }
     });
     FrameChannels {
-        incoming: heard,
+        incoming: received,
         outgoing: say,
     }
 }

@@ -76,17 +76,17 @@ struct WorkerStateFile {
 /// # Errors
 /// If the directory is not usable, or the service cannot be reached in any way or refuses the
 /// worker.
-pub fn run(folder: &DataDir, settings: WorkerDaemonConfig) -> Result<(), WorkerError> {
+pub fn run(dir: &DataDir, settings: WorkerDaemonConfig) -> Result<(), WorkerError> {
     let me = rustix::process::geteuid();
     // Root has prepared the directory, and has dropped its privileges since.
     let has_starter = settings.engine.starter.is_some();
-    let all_users = match (me.is_root() || has_starter).then(|| folder.open_to_users()) {
+    let all_users = match (me.is_root() || has_starter).then(|| dir.open_to_users()) {
         // Other users run their scripts from this directory; root could do without.
         Some(Err(error)) if !settings.root_jobs => return Err(error.into()),
         Some(shared) => shared.is_ok(),
         None => false,
     };
-    let path = folder.path().join("worker.json");
+    let path = dir.path().join("worker.json");
     let failed = |error| WorkerError::Memory {
         path: path.clone(),
         error,
@@ -104,8 +104,8 @@ pub fn run(folder: &DataDir, settings: WorkerDaemonConfig) -> Result<(), WorkerE
         write_state: Box::new(move |memory| write_state(&path, &identity, memory)),
         identity: disk.identity,
     };
-    let hand = WorkerAgent::new(kit, disk.state);
-    Ok(connector::run(settings.transport, hand, calls)?)
+    let worker_agent = WorkerAgent::new(kit, disk.state);
+    Ok(connector::run(settings.transport, worker_agent, calls)?)
 }
 
 type LocalEngineOpener = Box<dyn FnMut(&LeaseTimings) -> Result<LocalEngine, EngineError> + Send>;
@@ -115,11 +115,11 @@ fn engine_opener(
     other_users: bool,
     calls: Arc<Notify>,
 ) -> LocalEngineOpener {
-    Box::new(move |terms| {
+    Box::new(move |timings| {
         let mut engine = LocalEngine::open(LocalEngineConfig {
             other_users,
-            lease: Some(terms.runner_lease()),
-            grace: terms.stop_timeout(),
+            lease: Some(timings.runner_lease()),
+            grace: timings.stop_timeout(),
             ..settings.clone()
         })?;
         let calls = Arc::clone(&calls);
@@ -178,8 +178,8 @@ mod tests {
 
     #[test]
     fn worker_keeps_its_identity_after_a_restart() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("worker.json");
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("worker.json");
         let first = read_state(&path).unwrap();
         let memory = AgentPersistentState {
             service: Some("a".to_owned()),

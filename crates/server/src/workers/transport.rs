@@ -106,10 +106,12 @@ impl WorkerTransport {
             Self::Remote(remote) => {
                 let host = HeaderValue::from_str(remote.authority());
                 let host = host.map_err(hyper::http::Error::from)?;
-                let shown = remote
+                let presented = remote
                     .token()
                     .map(|token| format!("Bearer {}", token.reveal()));
-                let token = shown.map(|shown| HeaderValue::from_str(&shown)).transpose();
+                let token = presented
+                    .map(|presented| HeaderValue::from_str(&presented))
+                    .transpose();
                 let token = token.map_err(hyper::http::Error::from)?;
                 upgrade_with_timeout(remote.connect().await?, host, token).await
             }

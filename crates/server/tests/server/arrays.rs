@@ -10,12 +10,12 @@ use tollgate_service::{
 
 use crate::common::{TestCluster, submission};
 
-fn array(tasks: &str, most: Option<u32>) -> SubmissionOptions {
+fn array(tasks: &str, max: Option<u32>) -> SubmissionOptions {
     let tasks = tasks.parse().unwrap();
     SubmissionOptions {
         array: Some(ArraySpec {
             tasks,
-            max_at_once: most,
+            max_at_once: max,
         }),
         ..SubmissionOptions::default()
     }
@@ -108,8 +108,8 @@ fn array_runs_to_its_end_under_every_policy() {
             site.controller().core().check_invariants().unwrap();
             let row = site.row(verdict.job);
             let array = row.array.unwrap();
-            let told = array.finished + array.rejected;
-            assert_eq!(told, 80, "{} in market {market}", named.name);
+            let reported = array.finished + array.rejected;
+            assert_eq!(reported, 80, "{} in market {market}", named.name);
             assert!(array.finished >= 16, "{} in market {market}", named.name);
         }
     }

@@ -27,7 +27,7 @@ fn job_runs_ends_and_is_charged_once() {
     );
     site.restart();
     site.wait_until(7);
-    let store = Store::open(&site.folder.path().join("tollgate.db")).unwrap();
+    let store = Store::open(&site.data_dir.path().join("tollgate.db")).unwrap();
     let reader = store.reader().unwrap();
     let accounts = reader.ledger(None).unwrap();
     assert_eq!(accounts.len(), 1);
@@ -110,7 +110,7 @@ fn quote_changes_no_state_and_agrees_with_the_submission() {
     let mut site = TestCluster::new("libra-risk");
     site.submit(&["sleep", "50"], 60).unwrap();
     let quoted = site.quote(submission("sleep", 60));
-    let store = Store::open(&site.folder.path().join("tollgate.db")).unwrap();
+    let store = Store::open(&site.data_dir.path().join("tollgate.db")).unwrap();
     let jobs = store.reader().unwrap().jobs(&JobFilter {
         limit: 10,
         ..JobFilter::default()

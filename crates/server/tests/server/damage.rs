@@ -15,7 +15,7 @@ use crate::simulation::random::SplitMix;
 
 /// A store with finished, running, queued and rejected jobs.
 struct StoreSample {
-    folder: tempfile::TempDir,
+    data_dir: tempfile::TempDir,
     path: PathBuf,
 }
 
@@ -54,7 +54,7 @@ fn store_sample() -> StoreSample {
     connection.query_row(checkpoint, [], |_| Ok(())).unwrap();
     drop(connection);
     StoreSample {
-        folder: site.folder,
+        data_dir: site.data_dir,
         path,
     }
 }
@@ -153,13 +153,13 @@ fn changed_or_deleted_rows_are_detected() {
             .execute(sql, [])
             .unwrap();
         assert!(rows > 0, "{sql}");
-        let said = damaged(&store.path);
-        assert!(said.contains("is not that of version"), "{said}");
+        let message = damaged(&store.path);
+        assert!(message.contains("is not that of version"), "{message}");
         // Once the triggers are restored, only the sums reveal the damage.
         change(&store.path, &texts.join(";"));
-        let said = damaged(&store.path);
+        let message = damaged(&store.path);
         let expected = format!("the rows of `{table}` are not what was written");
-        assert!(said.contains(&expected), "{said}");
+        assert!(message.contains(&expected), "{message}");
         fs::write(&store.path, &sound).unwrap();
     }
 }
@@ -177,10 +177,10 @@ fn store_with_a_wrong_version_number_is_rejected() {
     let store = store_sample();
     let set = |version: u32| change(&store.path, &format!("PRAGMA user_version = {version}"));
     set(VERSION - 1);
-    let said = damaged(&store.path);
+    let message = damaged(&store.path);
     assert!(
-        said.contains(&format!("is not that of version {}", VERSION - 1)),
-        "{said}"
+        message.contains(&format!("is not that of version {}", VERSION - 1)),
+        "{message}"
     );
     for early in [0, FIRST - 1] {
         set(early);
@@ -207,7 +207,7 @@ fn flipped_bit_is_detected_or_changes_no_result() {
     let store = store_sample();
     let expected = answers(&store.path).unwrap();
     let sound = fs::read(&store.path).unwrap();
-    let folder = store.folder.path();
+    let data_dir = store.data_dir.path();
     let mut random = SplitMix::new(8);
     let (mut refused, mut harmless) = (0, 0);
     for _ in 0..n_flips() {
@@ -215,7 +215,7 @@ fn flipped_bit_is_detected_or_changes_no_result() {
         let mut bytes = sound.clone();
         bytes[bit / 8] ^= 1 << (bit % 8);
         for file in ["tollgate.db-wal", "tollgate.db-shm"] {
-            let _ = fs::remove_file(folder.join(file));
+            let _ = fs::remove_file(data_dir.join(file));
         }
         fs::write(&store.path, bytes).unwrap();
         match answers(&store.path) {
@@ -248,8 +248,8 @@ fn stores_of_earlier_versions_are_migrated_with_all_their_rows() {
             continue;
         };
         versions.push(version.parse::<u32>().unwrap());
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("tollgate.db");
+        let data_dir = tempfile::tempdir().unwrap();
+        let path = data_dir.path().join("tollgate.db");
         fs::copy(&fixture, &path).unwrap();
         let reader = Store::open(&path).unwrap().reader().unwrap();
         let all = JobFilter {

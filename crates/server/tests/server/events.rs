@@ -60,7 +60,7 @@ impl TestService {
 impl EventReader {
     /// Returns the next event; None at the end of the stream.
     fn next(&mut self) -> Option<ReceivedEvent> {
-        let mut told = ReceivedEvent::default();
+        let mut reported = ReceivedEvent::default();
         let mut line = String::new();
         loop {
             line.clear();
@@ -69,11 +69,11 @@ impl EventReader {
             }
             // Chunk lengths appear between the events.
             match line.trim_end().split_once(": ") {
-                Some(("id", id)) => told.0 = id.to_owned(),
-                Some(("event", kind)) => told.1 = kind.to_owned(),
+                Some(("id", id)) => reported.0 = id.to_owned(),
+                Some(("event", kind)) => reported.1 = kind.to_owned(),
                 Some(("data", data)) => {
-                    told.2 = serde_json::from_str(data).unwrap();
-                    return Some(told);
+                    reported.2 = serde_json::from_str(data).unwrap();
+                    return Some(reported);
                 }
                 Some(_) | None if line.trim_end() == "0" => return None,
                 Some(_) | None => {}
@@ -96,19 +96,19 @@ fn events_are_streamed_in_order() {
         events.head
     );
     let id = open.job();
-    let told: Vec<ReceivedEvent> = (0..4).map(|_| events.next().unwrap()).collect();
-    let kinds: Vec<&str> = told.iter().map(|(_, kind, _)| kind.as_str()).collect();
+    let reported: Vec<ReceivedEvent> = (0..4).map(|_| events.next().unwrap()).collect();
+    let kinds: Vec<&str> = reported.iter().map(|(_, kind, _)| kind.as_str()).collect();
     assert_eq!(kinds[0], "queued");
     assert!(kinds.contains(&"started"), "{kinds:?}");
-    for (_, kind, words) in &told {
+    for (_, kind, words) in &reported {
         assert_eq!(words["job"], id);
         assert_eq!(words["event"], **kind);
         assert!(words["at"].is_string());
     }
     // A stream resumes after the last event seen.
-    let mut again = open.events("/v1/events", Some(&told[0].0));
-    assert_eq!(again.next().as_ref(), Some(&told[1]));
-    assert_eq!(again.next().as_ref(), Some(&told[2]));
+    let mut again = open.events("/v1/events", Some(&reported[0].0));
+    assert_eq!(again.next().as_ref(), Some(&reported[1]));
+    assert_eq!(again.next().as_ref(), Some(&reported[2]));
 }
 
 #[test]
@@ -154,11 +154,12 @@ fn stream_of_a_job_ends_with_the_job() {
     let _: JobRef = client
         .post(&format!("/v1/jobs/{}/cancel", answer.id.unwrap()), &())
         .unwrap();
-    let told: Vec<ReceivedEvent> = std::iter::from_fn(|| events.next()).collect();
-    let (last, kind, _) = told.last().unwrap();
+    let reported: Vec<ReceivedEvent> = std::iter::from_fn(|| events.next()).collect();
+    let (last, kind, _) = reported.last().unwrap();
     assert_eq!(kind, "cancelled");
     assert!(
-        told.iter()
+        reported
+            .iter()
             .all(|(_, _, words)| words["job"] == answer.id.unwrap())
     );
     // A browser that reconnects gets 204 and stops.

@@ -23,7 +23,7 @@ use crate::common::{TestCluster, rules, submission};
 fn full_disk_rejects_submissions_and_records_ends() {
     let mut site = TestCluster::new("libra");
     site.submit(&["sleep", "5"], 10).unwrap();
-    let reserve = site.folder.path().join("reserve");
+    let reserve = site.data_dir.path().join("reserve");
     assert!(reserve.is_file(), "room is kept");
     // The disk is full as long as the reserve exists.
     let watched = reserve.clone();
@@ -64,14 +64,14 @@ struct TmpfsDisk(tempfile::TempDir);
 impl TmpfsDisk {
     /// Mounts the file system; None if this user may not mount.
     fn mount() -> Option<Self> {
-        let folder = tempfile::tempdir().unwrap();
+        let data_dir = tempfile::tempdir().unwrap();
         let done = Program::new("mount")
             .args(["-t", "tmpfs", "-o", "size=12m", "tollgate-test"])
-            .arg(folder.path())
+            .arg(data_dir.path())
             .stderr(Stdio::null())
             .status();
         done.is_ok_and(|status| status.success())
-            .then_some(Self(folder))
+            .then_some(Self(data_dir))
     }
 
     fn fill(&self) -> PathBuf {
@@ -197,8 +197,8 @@ fn clock_set_back_stands_still() {
 
 #[test]
 fn data_directory_is_locked_by_one_service() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("data");
+    let data_dir = tempfile::tempdir().unwrap();
+    let path = data_dir.path().join("data");
     let first = DataDir::lock(&path).unwrap();
     let second = DataDir::lock(&path).unwrap_err();
     assert!(matches!(second, DataDirError::InUse(_)), "{second}");

@@ -31,7 +31,7 @@ impl TestService {
     fn directions(&self, token: Option<&str>) -> ConnectOptions {
         let file = token.map(|token| {
             let file = self
-                .folder
+                .data_dir
                 .path()
                 .join(Fingerprint::of(token.as_bytes()).short());
             fs::write(&file, token).unwrap();
@@ -100,8 +100,8 @@ fn client_without_a_valid_token_is_rejected() {
     let expired = open.make(AccessRole::User, Some(NOW - Span::from_secs(1)));
     let last = if token.ends_with('0') { '1' } else { '0' };
     let almost = format!("{}{last}", &token[..token.len() - 1]);
-    for shown in [None, Some("nonsense"), Some(&*almost), Some(&*expired)] {
-        let (status, problem) = refused(open.status(shown));
+    for presented in [None, Some("nonsense"), Some(&*almost), Some(&*expired)] {
+        let (status, problem) = refused(open.status(presented));
         assert_eq!(status, 401, "{problem:?}");
     }
     let mut client = open.remote_client(Some(&token));
@@ -131,12 +131,12 @@ fn only_the_health_check_is_open_to_unauthenticated_clients() {
 }
 
 /// Creates a self-signed certificate; returns its file and the fingerprint of its key.
-fn certificate(folder: &std::path::Path) -> (PathBuf, Fingerprint) {
+fn certificate(data_dir: &std::path::Path) -> (PathBuf, Fingerprint) {
     let key = KeyPair::generate().unwrap();
     let params = CertificateParams::new(Vec::new()).unwrap();
     let certificate = params.self_signed(&key).unwrap();
     let print = Fingerprint::of(&key.subject_public_key_info());
-    let file = folder.join(print.short());
+    let file = data_dir.join(print.short());
     fs::write(&file, certificate.pem() + &key.serialize_pem()).unwrap();
     fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
     (file, print)
@@ -144,9 +144,9 @@ fn certificate(folder: &std::path::Path) -> (PathBuf, Fingerprint) {
 
 #[test]
 fn client_with_a_certificate_is_authenticated_as_its_user() {
-    let folder = tempfile::tempdir().unwrap();
-    let (known, fingerprint) = certificate(folder.path());
-    let (unknown, _) = certificate(folder.path());
+    let data_dir = tempfile::tempdir().unwrap();
+    let (known, fingerprint) = certificate(data_dir.path());
+    let (unknown, _) = certificate(data_dir.path());
     let key = Credential {
         proof: ProofType::Certificate,
         fingerprint,
@@ -199,7 +199,7 @@ fn client_accepts_a_service_certified_by_a_trusted_authority() {
     let token = open.make(AccessRole::User, None);
     let directions = ConnectOptions {
         fingerprint: None,
-        authorities: Some(open.folder.path().join("server.crt")),
+        authorities: Some(open.data_dir.path().join("server.crt")),
         ..open.directions(Some(&token))
     };
     let connect = |directions: &ConnectOptions| {
@@ -207,9 +207,9 @@ fn client_accepts_a_service_certified_by_a_trusted_authority() {
         client.get::<ServiceStatus>("/v1/status")
     };
     assert_eq!(connect(&directions).unwrap().nodes, 2);
-    let folder = tempfile::tempdir().unwrap();
+    let data_dir = tempfile::tempdir().unwrap();
     let strange = ConnectOptions {
-        authorities: Some(certificate(folder.path()).0),
+        authorities: Some(certificate(data_dir.path()).0),
         ..directions
     };
     let refused = connect(&strange);
@@ -312,10 +312,10 @@ fn plaintext_connection_gets_no_response() {
         let mut stream = open.stranger(Ipv4Addr::LOCALHOST);
         let _ = stream.write_all(bytes);
         let _ = stream.shutdown(std::net::Shutdown::Write);
-        let mut said = Vec::new();
-        let _ = stream.read_to_end(&mut said);
+        let mut message = Vec::new();
+        let _ = stream.read_to_end(&mut message);
         // A TLS alert is the only response.
-        assert!(said.is_empty() || said[0] == 21, "{said:?}");
+        assert!(message.is_empty() || message[0] == 21, "{message:?}");
     }
     let token = open.make(AccessRole::User, None);
     let _: ServiceStatus = open.status(Some(&token)).unwrap();

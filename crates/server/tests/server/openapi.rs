@@ -45,13 +45,13 @@ fn described<'a>(document: &'a Value, method: &str, path: &str, status: u16) -> 
 
 /// Checks a JSON response against its schema, which allows no undocumented fields.
 #[track_caller]
-fn check(document: &Value, answer: &Value, said: &str) {
+fn check(document: &Value, answer: &Value, message: &str) {
     let mut schema = answer["content"]["application/json"]["schema"].clone();
     schema["components"] = document["components"].clone();
     schema["unevaluatedProperties"] = false.into();
-    let said: Value = serde_json::from_str(said).unwrap();
-    let checked = jsonschema::validate(&schema, &said);
-    assert!(checked.is_ok(), "{checked:?}: {said:#}");
+    let message: Value = serde_json::from_str(message).unwrap();
+    let checked = jsonschema::validate(&schema, &message);
+    assert!(checked.is_ok(), "{checked:?}: {message:#}");
 }
 
 #[test]
@@ -170,15 +170,15 @@ fn every_response_matches_its_schema() {
             // The stream never ends.
             continue;
         }
-        let (status, head, said) = open.answer(&method.to_uppercase(), asked, body);
-        assert_eq!(status, expected, "{method} {asked}: {said}");
+        let (status, head, message) = open.answer(&method.to_uppercase(), asked, body);
+        assert_eq!(status, expected, "{method} {asked}: {message}");
         let media = content.as_object().unwrap().keys().next().unwrap();
         assert!(
             head.contains(&format!("content-type: {media}")),
             "{asked}: {head}"
         );
         if content["application/json"]["schema"].is_object() {
-            check(&document, answer, &said);
+            check(&document, answer, &message);
         }
     }
     let paths = document["paths"].as_object().unwrap();
@@ -202,10 +202,10 @@ fn reserved_quote_response_matches_its_schema() {
         ("/v1/quotes", "/v1/quotes", held),
         ("/v1/quotes/{id}/claim", "/v1/quotes/1/claim", job),
     ] {
-        let (status, _, said) = open.answer("POST", asked, &body);
-        assert_eq!(status, 200, "{said}");
-        check(&document, described(&document, "post", path, 200), &said);
-        assert!(said.contains("\"id\":1"), "{said}");
+        let (status, _, message) = open.answer("POST", asked, &body);
+        assert_eq!(status, 200, "{message}");
+        check(&document, described(&document, "post", path, 200), &message);
+        assert!(message.contains("\"id\":1"), "{message}");
     }
 }
 
@@ -340,8 +340,8 @@ fn schema_accepts_a_body_if_and_only_if_the_service_does() {
             .build(&schema)
             .unwrap();
         assert_eq!(validator.is_valid(body), *sound, "{path}: {body}");
-        let (status, _, said) = open.answer("POST", path, body);
-        assert_eq!(status < 300, *sound, "{path}: {body}: {status} {said}");
+        let (status, _, message) = open.answer("POST", path, body);
+        assert_eq!(status < 300, *sound, "{path}: {body}: {status} {message}");
     }
 }
 

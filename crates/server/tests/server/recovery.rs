@@ -61,12 +61,12 @@ fn planned() -> impl Strategy<Value = OptionSample> {
     )
 }
 
-fn plan((tasks, most, after, held): OptionSample) -> SubmissionOptions {
+fn plan((tasks, max, after, held): OptionSample) -> SubmissionOptions {
     let need = DependencyCondition::Success;
     SubmissionOptions {
         array: tasks.map(|last| ArraySpec {
             tasks: TaskRanges::new(0, last),
-            max_at_once: most,
+            max_at_once: max,
         }),
         dependencies: after
             .map(|job| JobDependency {
@@ -138,8 +138,8 @@ struct RecoveryService {
 }
 
 impl RecoveryService {
-    fn new(folder: &std::path::Path, rules: &AdmissionRules) -> Self {
-        let mut store = Store::open(&folder.join("tollgate.db")).unwrap();
+    fn new(data_dir: &std::path::Path, rules: &AdmissionRules) -> Self {
+        let mut store = Store::open(&data_dir.join("tollgate.db")).unwrap();
         let core = store.recover(rules).unwrap();
         let mut service = Self {
             core,
@@ -285,8 +285,8 @@ proptest! {
             shadow: shadow.filter(|shadow| shadow.runs_in(market)),
             ..rules(named.name, market)
         };
-        let folder = tempfile::tempdir().unwrap();
-        let mut service = RecoveryService::new(folder.path(), &rules);
+        let data_dir = tempfile::tempdir().unwrap();
+        let mut service = RecoveryService::new(data_dir.path(), &rules);
         for step in steps {
             match step {
                 RecoveryStep::Wait(micros) => service.now += Span::from_micros(micros),
@@ -304,6 +304,6 @@ proptest! {
         let mut recovered = service.store.recover(&rules).unwrap();
         prop_assert_eq!(postcard::to_stdvec(&recovered.save()).unwrap(), service.bytes());
         // Opening the store again verifies the checksums of all tables.
-        Store::open(&folder.path().join("tollgate.db")).unwrap();
+        Store::open(&data_dir.path().join("tollgate.db")).unwrap();
     }
 }

@@ -29,7 +29,7 @@ impl<E: Engine> WorkerAgent<E> {
             SequenceCheck::Gap => return Err(reconnect("a word of the service is missing")),
         }
         self.last_contact = now;
-        match (self.stage, frame.word) {
+        match (self.stage, frame.message) {
             (_, ServerMessage::Beat(number)) => self.extend_lease(number),
             (_, ServerMessage::Over) => {
                 return Err(reconnect("the service has given this worker up"));
@@ -49,7 +49,9 @@ impl<E: Engine> WorkerAgent<E> {
             (AgentStage::AwaitingRegistration, ServerMessage::Taken) => {
                 return self.start_incarnation(frame.incarnation);
             }
-            (AgentStage::Registered, word) => return self.on_command(frame.incarnation, word, now),
+            (AgentStage::Registered, message) => {
+                return self.on_command(frame.incarnation, message, now);
+            }
             (_, _) => return Err(reconnect("the service says what makes no sense here")),
         }
         Ok(())
@@ -72,16 +74,16 @@ impl<E: Engine> WorkerAgent<E> {
     fn on_welcome(
         &mut self,
         service: String,
-        terms: LeaseTimings,
+        timings: LeaseTimings,
         goes_on: bool,
     ) -> Result<(), DisconnectReason> {
         if self.state.service.as_ref() != Some(&service) {
             self.state.service = Some(service);
             self.write_state()?;
         }
-        self.lease = terms;
+        self.lease = timings;
         if self.engine.is_none() {
-            let engine = (self.config.open_engine)(&terms);
+            let engine = (self.config.open_engine)(&timings);
             self.engine = Some(engine.map_err(|error| engine_failed(&error))?);
         }
         if !goes_on {
@@ -129,7 +131,7 @@ impl<E: Engine> WorkerAgent<E> {
     fn on_command(
         &mut self,
         epoch: u32,
-        word: ServerMessage,
+        message: ServerMessage,
         now: Duration,
     ) -> Result<(), DisconnectReason> {
         if epoch != self.state.incarnation {
@@ -141,7 +143,7 @@ impl<E: Engine> WorkerAgent<E> {
             // The message may be old, and the service may have given this worker up since.
             return Err(reconnect("the service was silent for too long"));
         }
-        match word {
+        match message {
             // An attempt that is not started ends with the incarnation.
             ServerMessage::Start(_) if self.departure != DeparturePhase::Staying => {}
             ServerMessage::Start(charges) => self.queue_launches(charges),

@@ -34,7 +34,7 @@ impl TestSession {
         let folder = tempfile::tempdir().unwrap();
         let world = SimHost::new(1, 1 << 30, SimProgram::of_command);
         let mut fleet = WorkerPool::new(SimEngine::open(&world));
-        let house = WorkerPoolConfig {
+        let pool_config = WorkerPoolConfig {
             service: "this".to_owned(),
             owners: whose,
             lease: LeaseTimings::default(),
@@ -42,7 +42,7 @@ impl TestSession {
             name_of: |_| Ok("ann".to_owned()),
         };
         fleet
-            .accept_workers(house, Box::new(|| Duration::ZERO))
+            .accept_workers(pool_config, Box::new(|| Duration::ZERO))
             .unwrap();
         let said = RecordingSink::default();
         fleet.on_connection_event(ConnectionEvent {
@@ -58,13 +58,13 @@ impl TestSession {
     }
 
     /// Sends a message as the worker, and returns the answers.
-    fn exchange(&mut self, epoch: u32, word: WorkerMessage) -> Vec<ServerMessage> {
+    fn exchange(&mut self, epoch: u32, message: WorkerMessage) -> Vec<ServerMessage> {
         self.seq += 1;
         let seq = self.seq;
         let what = ConnectionEventKind::Received(WorkerFrame {
             incarnation: epoch,
             seq,
-            word,
+            message,
         });
         self.pool.on_connection_event(ConnectionEvent {
             connection: 1,
@@ -75,7 +75,7 @@ impl TestSession {
 
     fn sent(&self) -> Vec<ServerMessage> {
         let said = std::mem::take(&mut *self.sink.0.lock().unwrap());
-        said.into_iter().map(|frame| frame.word).collect()
+        said.into_iter().map(|frame| frame.message).collect()
     }
 
     fn is_connected(&self) -> bool {
@@ -152,7 +152,7 @@ fn registered_worker() -> (TestSession, Gate) {
     assert_eq!(talk.exchange(0, offer), [], "the gate is told first");
     let rules = PolicySpec::named("fcfs").unwrap();
     let mut gate = Gate::new(rules.build(Market::None), Market::None);
-    let news = talk.pool.membership_changes(&gate);
+    let changes = talk.pool.membership_changes(&gate);
     let [
         ServiceCommand::WorkerUp {
             worker,
@@ -160,9 +160,9 @@ fn registered_worker() -> (TestSession, Gate) {
             nodes,
             memory,
         },
-    ] = news.as_slice()
+    ] = changes.as_slice()
     else {
-        panic!("{news:?}");
+        panic!("{changes:?}");
     };
     let input = GateInput::WorkerUp {
         worker: *worker,

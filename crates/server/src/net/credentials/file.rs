@@ -168,7 +168,7 @@ pub(super) fn write(path: &Path, keys: &[Credential]) -> io::Result<()> {
     file.sync_all()?;
     fs::rename(&fresh, path)?;
     match path.parent() {
-        Some(folder) => File::open(folder)?.sync_all(),
+        Some(dir) => File::open(dir)?.sync_all(),
         None => Ok(()),
     }
 }

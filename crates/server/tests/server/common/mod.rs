@@ -17,7 +17,7 @@ use tollgate_store::{JobProgram, JobRow, Store, StoreReader};
 
 /// A service in a data directory, on a host that survives restarts.
 pub(crate) struct TestCluster {
-    pub(crate) folder: tempfile::TempDir,
+    pub(crate) data_dir: tempfile::TempDir,
     pub(crate) world: SimHost,
     pub(crate) clock: Arc<Mutex<Instant>>,
     pub(crate) controller: Option<Controller<SimEngine>>,
@@ -31,7 +31,7 @@ impl TestCluster {
 
     pub(crate) fn in_market(policy: &str, market: Market) -> Self {
         let mut site = Self {
-            folder: tempfile::tempdir().unwrap(),
+            data_dir: tempfile::tempdir().unwrap(),
             world: SimHost::new(2, 1 << 30, SimProgram::of_command),
             clock: Arc::default(),
             controller: None,
@@ -42,7 +42,7 @@ impl TestCluster {
     }
 
     pub(crate) fn store(&self) -> PathBuf {
-        self.folder.path().join("tollgate.db")
+        self.data_dir.path().join("tollgate.db")
     }
 
     /// Kills the service, if it runs, and starts the next one.
@@ -61,8 +61,8 @@ impl TestCluster {
         self.controller.as_mut().unwrap()
     }
 
-    pub(crate) fn tick(&mut self, asks: Vec<ControllerRequest>) {
-        self.controller().tick(asks);
+    pub(crate) fn tick(&mut self, requests: Vec<ControllerRequest>) {
+        self.controller().tick(requests);
     }
 
     pub(crate) fn wait_until(&mut self, secs: i64) {

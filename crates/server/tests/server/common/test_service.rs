@@ -30,14 +30,14 @@ use super::rules;
 pub(crate) const NOW: Instant = Instant::from_secs(1);
 
 pub(crate) struct TestService {
-    pub(crate) folder: tempfile::TempDir,
+    pub(crate) data_dir: tempfile::TempDir,
     pub(crate) keyring: Arc<CredentialStore>,
     /// Its TLS address.
     pub(crate) address: SocketAddr,
     /// Fingerprint of its TLS key.
     pub(crate) fingerprint: Fingerprint,
     stop: watch::Sender<bool>,
-    door: ControllerHandle,
+    controller_handle: ControllerHandle,
     log: EventLog,
     threads: Vec<JoinHandle<()>>,
 }
@@ -58,8 +58,8 @@ impl TestService {
     }
 
     fn start(policy: &str, limits: ServiceLimits, keys: Vec<Credential>) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(&folder.path().join("tollgate.db")).unwrap();
+        let data_dir = tempfile::tempdir().unwrap();
+        let store = Store::open(&data_dir.path().join("tollgate.db")).unwrap();
         let reader = store.reader().unwrap();
         let world = SimHost::new(2, 1 << 30, SimProgram::of_command);
         let rules = rules(policy, Market::None);
@@ -69,15 +69,15 @@ impl TestService {
         controller.limit_stored_bytes(limits.stored_bytes);
         controller.limit_tasks(limits.task_limits());
         let log = controller.log();
-        let (door, thread) = controller::start(controller).unwrap();
+        let (controller_handle, thread) = controller::start(controller).unwrap();
         let access = AccessRules {
             limits,
             ..AccessRules::default()
         };
-        let keyring = CredentialStore::open(folder.path().join("tokens.toml"), keys).unwrap();
+        let keyring = CredentialStore::open(data_dir.path().join("tokens.toml"), keys).unwrap();
         let keyring = Arc::new(keyring);
         let service = ApiState {
-            door: door.clone(),
+            controller_handle: controller_handle.clone(),
             reader: Arc::new(Mutex::new(reader)),
             info: Arc::new(ServiceInfo {
                 policy: rules.policy.to_string(),
@@ -90,11 +90,13 @@ impl TestService {
             stream_permits: KeyedSemaphore::new(limits.streams),
             metrics: Arc::default(),
             clock: || NOW,
-            worker_acceptor: tollgate_server::workers::WorkerAcceptor::new(door.clone()),
+            worker_acceptor: tollgate_server::workers::WorkerAcceptor::new(
+                controller_handle.clone(),
+            ),
         };
         let files = CertificateFiles {
-            certificate: folder.path().join("server.crt"),
-            key: folder.path().join("server.key"),
+            certificate: data_dir.path().join("server.crt"),
+            key: data_dir.path().join("server.key"),
         };
         let here = IpAddr::from([127, 0, 0, 1]);
         let certificate = own_certificate::read_or_create(&files, &[], here).unwrap();
@@ -114,7 +116,7 @@ impl TestService {
             .build()
             .unwrap();
         let (unix, tcp) = runtime.block_on(async {
-            let unix = UnixListener::bind(folder.path().join("socket")).unwrap();
+            let unix = UnixListener::bind(data_dir.path().join("socket")).unwrap();
             (unix, TcpListener::bind((here, 0)).await.unwrap())
         });
         let address = tcp.local_addr().unwrap();
@@ -134,19 +136,19 @@ impl TestService {
             });
         });
         Self {
-            folder,
+            data_dir,
             keyring,
             address,
             fingerprint,
             stop,
-            door,
+            controller_handle,
             log,
             threads: vec![thread, listening],
         }
     }
 
     pub(crate) fn socket(&self) -> PathBuf {
-        self.folder.path().join("socket")
+        self.data_dir.path().join("socket")
     }
 
     pub(crate) fn connect(&self) -> UnixStream {
@@ -166,7 +168,7 @@ impl Drop for TestService {
     fn drop(&mut self) {
         self.log.close();
         let _ = self.stop.send(true);
-        self.door.send(ControllerRequest::Stop);
+        self.controller_handle.send(ControllerRequest::Stop);
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }

@@ -51,7 +51,7 @@ struct ServiceFaults {
 
 pub(crate) struct ServiceSimulation {
     random: SplitMix,
-    folder: tempfile::TempDir,
+    data_dir: tempfile::TempDir,
     world: SimHost,
     rules: AdmissionRules,
     controller: Option<Controller<AckTrackingEngine>>,
@@ -117,14 +117,14 @@ impl ServiceSimulation {
         let shadow = random.pick(&others).filter(|_| random.one_in(2));
         let shadow = shadow.map(|name| PolicySpec::named(name).unwrap());
         let memory = Path::new("/dev/shm");
-        let folder = if memory.is_dir() {
+        let data_dir = if memory.is_dir() {
             tempfile::tempdir_in(memory)
         } else {
             tempfile::tempdir()
         };
         let mut run = Self {
             random,
-            folder: folder.expect("a folder"),
+            data_dir: data_dir.expect("a folder"),
             world: SimHost::new(3, 1 << 30, SimProgram::of_command),
             rules: AdmissionRules {
                 shadow,
@@ -196,7 +196,7 @@ impl ServiceSimulation {
     }
 
     fn submit(&mut self) {
-        let mut asks = Vec::new();
+        let mut requests = Vec::new();
         let mut waiting: WaitReceivers = (Vec::new(), Vec::new());
         for _ in 0..=self.random.below(3) {
             let (submission, secs) = self.job();
@@ -205,7 +205,7 @@ impl ServiceSimulation {
             if submission.reserve_for.is_some() {
                 let (reply, answer) = oneshot::channel();
                 waiting.1.push((due, answer));
-                asks.push(ControllerRequest::Reserve {
+                requests.push(ControllerRequest::Reserve {
                     submission,
                     due,
                     reply,
@@ -213,7 +213,7 @@ impl ServiceSimulation {
             } else {
                 let (reply, answer) = oneshot::channel();
                 waiting.0.push((due, answer));
-                asks.push(ControllerRequest::Submit {
+                requests.push(ControllerRequest::Submit {
                     submission,
                     due,
                     program,
@@ -226,7 +226,7 @@ impl ServiceSimulation {
             let off = (hours - 2) * 1_800_000_000;
             self.clock.lock().unwrap().set_in = Some((looks, off));
         }
-        self.tick(asks);
+        self.tick(requests);
         // Responses of a service that has crashed since count too.
         for (due, mut answer) in waiting.0 {
             if let Ok(Ok(verdict)) = answer.try_recv() {
@@ -303,10 +303,10 @@ impl ServiceSimulation {
         let array = random.one_in(4).then(|| {
             let first = random.below(3) as u32;
             let tasks = TaskRanges::new(first, first + random.below(12) as u32);
-            let most = random.one_in(3).then(|| 1 + random.below(4) as u32);
+            let max = random.one_in(3).then(|| 1 + random.below(4) as u32);
             ArraySpec {
                 tasks,
-                max_at_once: most,
+                max_at_once: max,
             }
         });
         let earlier: Vec<u64> = self.acknowledged_jobs.keys().copied().collect();
@@ -437,8 +437,8 @@ impl ServiceSimulation {
         }
     }
 
-    fn tick(&mut self, asks: Vec<ControllerRequest>) {
-        self.catch_crash(|controller| controller.tick(asks));
+    fn tick(&mut self, requests: Vec<ControllerRequest>) {
+        self.catch_crash(|controller| controller.tick(requests));
     }
 
     /// Runs an action on the service, and restarts the service if the action crashes it.
@@ -473,7 +473,7 @@ impl ServiceSimulation {
     }
 
     fn store(&self) -> std::path::PathBuf {
-        self.folder.path().join("tollgate.db")
+        self.data_dir.path().join("tollgate.db")
     }
 
     fn controller(&self) -> &Controller<AckTrackingEngine> {

@@ -18,7 +18,7 @@ pub(super) struct WorkerHost {
     disk: Arc<Mutex<AgentPersistentState>>,
     pub(super) world: SimHost,
     acknowledged: AcknowledgedAttempts,
-    hand: Option<WorkerAgent<AckTrackingEngine>>,
+    worker_agent: Option<WorkerAgent<AckTrackingEngine>>,
     pub(super) line: Option<u64>,
     /// Deliveries that arrived while the worker is stopped; None while it is not.
     stopped: Option<Vec<(u64, NetworkDelivery)>>,
@@ -28,7 +28,7 @@ pub(super) struct WorkerHost {
 impl WorkerHost {
     pub(super) fn new(
         number: usize,
-        life: u32,
+        live: u32,
         acknowledged: &AcknowledgedAttempts,
         now: Instant,
     ) -> Self {
@@ -36,11 +36,11 @@ impl WorkerHost {
         world.advance_to(now);
         Self {
             number,
-            identity: format!("host {number}, disk {life}"),
+            identity: format!("host {number}, disk {live}"),
             disk: Arc::default(),
             world,
             acknowledged: Arc::clone(acknowledged),
-            hand: None,
+            worker_agent: None,
             line: None,
             stopped: None,
             dial_at: Duration::ZERO,
@@ -49,7 +49,7 @@ impl WorkerHost {
 
     /// Starts the worker if it is not running.
     pub(super) fn start(&mut self) {
-        if self.hand.is_some() {
+        if self.worker_agent.is_some() {
             return;
         }
         let (world, acknowledged) = (self.world.clone(), Arc::clone(&self.acknowledged));
@@ -71,12 +71,12 @@ impl WorkerHost {
             }),
         };
         let memory = self.disk.lock().unwrap().clone();
-        self.hand = Some(WorkerAgent::new(kit, memory));
+        self.worker_agent = Some(WorkerAgent::new(kit, memory));
     }
 
     /// Kills the worker; its jobs keep running. The network decides whether the service notices.
     pub(super) fn kill_worker(&mut self, network: &SimNetwork) {
-        self.hand = None;
+        self.worker_agent = None;
         self.stopped = None;
         if let Some(line) = self.line.take() {
             network.send(line, NetworkDelivery::ServiceClosed);
@@ -85,7 +85,7 @@ impl WorkerHost {
 
     /// Switches the host off: its jobs are lost, and no message reports the loss.
     pub(super) fn switch_off(&mut self) {
-        self.hand = None;
+        self.worker_agent = None;
         self.stopped = None;
         self.line = None;
         for running in self.world.running() {
@@ -95,7 +95,7 @@ impl WorkerHost {
 
     /// Stops the worker, as Ctrl-Z does: the connection and the engine stay open.
     pub(super) fn stop_worker(&mut self) {
-        if self.hand.is_some() && self.stopped.is_none() {
+        if self.worker_agent.is_some() && self.stopped.is_none() {
             self.stopped = Some(Vec::new());
         }
     }
@@ -109,17 +109,19 @@ impl WorkerHost {
 
     /// Asks the worker to leave for good.
     pub(super) fn ask_to_leave(&mut self) {
-        if let Some(hand) = &mut self.hand {
-            hand.request_departure();
+        if let Some(worker_agent) = &mut self.worker_agent {
+            worker_agent.request_departure();
         }
     }
 
     pub(super) fn is_up(&self) -> bool {
-        self.hand.is_some()
+        self.worker_agent.is_some()
     }
 
     pub(super) fn is_registered(&self) -> bool {
-        self.hand.as_ref().is_some_and(WorkerAgent::is_registered)
+        self.worker_agent
+            .as_ref()
+            .is_some_and(WorkerAgent::is_registered)
     }
 
     /// Runs one tick of the worker and its runner, which has a lease to renew. Returns a new
@@ -134,15 +136,19 @@ impl WorkerHost {
             return None;
         }
         let dials = self.line.is_none() && now >= self.dial_at;
-        let hand = self.hand.as_mut()?;
+        let worker_agent = self.worker_agent.as_mut()?;
         let line = dials.then(|| network.connect(self.number)).flatten();
         if let Some((number, _)) = &line {
             self.line = Some(*number);
-            hand.connected(now);
+            worker_agent.connected(now);
         }
-        let left = hand.tick(now, instant(now)).err();
+        let left = worker_agent.tick(now, instant(now)).err();
         self.after(left, network, now);
-        if self.hand.as_mut().is_some_and(WorkerAgent::has_left) {
+        if self
+            .worker_agent
+            .as_mut()
+            .is_some_and(WorkerAgent::has_left)
+        {
             self.kill_worker(network);
         }
         line
@@ -161,11 +167,11 @@ impl WorkerHost {
             return;
         }
         let current = self.line == Some(line);
-        let Some(hand) = self.hand.as_mut().filter(|_| current) else {
+        let Some(worker_agent) = self.worker_agent.as_mut().filter(|_| current) else {
             return;
         };
         let left = match parcel {
-            NetworkDelivery::Worker(frame) => hand.on_frame(frame, now).err(),
+            NetworkDelivery::Worker(frame) => worker_agent.on_frame(frame, now).err(),
             NetworkDelivery::WorkerClosed => Some(DisconnectReason::Reconnect("closed".to_owned())),
             NetworkDelivery::Service(_) | NetworkDelivery::ServiceClosed => None,
         };
@@ -173,19 +179,19 @@ impl WorkerHost {
     }
 
     fn after(&mut self, left: Option<DisconnectReason>, network: &SimNetwork, now: Duration) {
-        let Some(hand) = &mut self.hand else {
+        let Some(worker_agent) = &mut self.worker_agent else {
             return;
         };
         if let Some(DisconnectReason::Refused(why)) = &left {
             panic!("refused: {why}");
         }
-        for frame in hand.drain_outgoing() {
+        for frame in worker_agent.drain_outgoing() {
             if let Some(line) = self.line {
                 network.send(line, NetworkDelivery::Service(frame));
             }
         }
         if left.is_some() {
-            hand.disconnected();
+            worker_agent.disconnected();
             self.dial_at = now + Duration::from_secs(1);
             if let Some(line) = self.line.take() {
                 network.send(line, NetworkDelivery::ServiceClosed);

@@ -58,7 +58,7 @@ impl RunCounts {
 
 pub(super) struct WorkerSimulation {
     random: SplitMix,
-    folder: tempfile::TempDir,
+    data_dir: tempfile::TempDir,
     now: Duration,
     world: SimHost,
     hosts: Vec<WorkerHost>,
@@ -80,7 +80,7 @@ impl WorkerSimulation {
         let named = &REGISTRY[random.below(REGISTRY.len() as u64) as usize];
         let market = named.markets[random.below(named.markets.len() as u64) as usize];
         let memory = Path::new("/dev/shm");
-        let folder = match memory.is_dir() {
+        let data_dir = match memory.is_dir() {
             true => tempfile::tempdir_in(memory),
             false => tempfile::tempdir(),
         };
@@ -88,7 +88,7 @@ impl WorkerSimulation {
         let host = |number| WorkerHost::new(number, 0, &acknowledged, Instant::ZERO);
         let mut run = Self {
             random,
-            folder: folder.expect("a folder"),
+            data_dir: data_dir.expect("a folder"),
             now: Duration::ZERO,
             world: SimHost::new(1, 1 << 30, SimProgram::of_command),
             hosts: (0..HOSTS).map(host).collect(),
@@ -187,16 +187,16 @@ impl WorkerSimulation {
         for _ in 0..secs {
             self.now += MOMENT;
             self.world.advance_to(instant(self.now));
-            let mut asks = Vec::new();
+            let mut requests = Vec::new();
             let mut answers = Vec::new();
             let mut hear = |line, what| {
                 let (reply, answer) = oneshot::channel();
-                let heard = ConnectionEvent {
+                let received = ConnectionEvent {
                     connection: line,
                     kind: what,
                 };
-                asks.push(ControllerRequest::Worker {
-                    event: heard,
+                requests.push(ControllerRequest::Worker {
+                    event: received,
                     reply,
                 });
                 answers.push((line, answer));
@@ -218,7 +218,7 @@ impl WorkerSimulation {
                     }
                 }
             }
-            self.tick(asks);
+            self.tick(requests);
             for (line, mut answer) in answers {
                 if answer.try_recv() == Ok(false) {
                     self.network.send(line, NetworkDelivery::WorkerClosed);
@@ -230,20 +230,20 @@ impl WorkerSimulation {
 
     fn submit(&mut self) {
         let mut answers = Vec::new();
-        let mut asks = Vec::new();
+        let mut requests = Vec::new();
         for _ in 0..=self.random.below(3) {
             let (submission, words) = self.job();
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
             let (reply, answer) = oneshot::channel();
             answers.push(answer);
-            asks.push(ControllerRequest::Submit {
+            requests.push(ControllerRequest::Submit {
                 submission,
                 due: None,
                 program: Box::new(program(&words)),
                 reply,
             });
         }
-        self.tick(asks);
+        self.tick(requests);
         for mut answer in answers {
             let answered: Result<Result<SubmittedJob, RequestError>, _> = answer.try_recv();
             if let Ok(Ok(verdict)) = answered {
@@ -264,7 +264,7 @@ impl WorkerSimulation {
         let random = &mut self.random;
         let secs = 1 + random.below(90);
         let guess = 1 + random.below(120) as i64;
-        let word = if random.one_in(3) { "sleep" } else { "work" };
+        let message = if random.one_in(3) { "sleep" } else { "work" };
         let submission = Submission {
             procs: 1 + random.below(3) as u32,
             estimate: (!random.one_in(4)).then(|| Span::from_secs(guess)),
@@ -276,9 +276,9 @@ impl WorkerSimulation {
             } else {
                 OnEviction::Fail
             },
-            ..submission(word, guess)
+            ..submission(message, guess)
         };
-        (submission, [word.to_owned(), secs.to_string()])
+        (submission, [message.to_owned(), secs.to_string()])
     }
 
     /// Cancels, holds or releases a job.
@@ -316,11 +316,11 @@ impl WorkerSimulation {
             now + Span::from_micros(*off.lock().unwrap())
         });
         let mut controller = Controller::new(store, engine, &self.rules, now).expect("it recovers");
-        let house = WorkerPoolConfig {
+        let pool_config = WorkerPoolConfig {
             service: "this".to_owned(),
             owners: JobOwners::Own("me".to_owned()),
             lease: LeaseTimings::default(),
-            registry: self.folder.path().join("workers.json"),
+            registry: self.data_dir.path().join("workers.json"),
             name_of: |_| Ok("me".to_owned()),
         };
         let world = self.world.clone();
@@ -328,15 +328,17 @@ impl WorkerSimulation {
             let micros = world.now().as_micros();
             Duration::from_micros(u64::try_from(micros).expect("after zero"))
         });
-        controller.accept_workers(house, ticks).expect("a roster");
+        controller
+            .accept_workers(pool_config, ticks)
+            .expect("a roster");
         controller.reconcile().expect("it begins");
         self.controller = Some(controller);
     }
 
-    fn tick(&mut self, asks: Vec<ControllerRequest>) {
+    fn tick(&mut self, requests: Vec<ControllerRequest>) {
         let controller = self.controller.as_mut().expect("a controller");
         let before = n_incarnations(controller);
-        controller.tick(asks);
+        controller.tick(requests);
         self.seen.workers_lost += u32::from(n_incarnations(controller) < before);
         let running = self.hosts.iter().flat_map(|host| host.world.running());
         self.seen.jobs_on_workers += running.count() as u32;
@@ -363,7 +365,7 @@ impl WorkerSimulation {
     }
 
     pub(super) fn store(&self) -> std::path::PathBuf {
-        self.folder.path().join("tollgate.db")
+        self.data_dir.path().join("tollgate.db")
     }
 
     pub(super) fn controller(&self) -> &Controller<AckTrackingEngine> {
@@ -382,5 +384,5 @@ impl WorkerSimulation {
 
 fn n_incarnations(controller: &Controller<AckTrackingEngine>) -> usize {
     let workers = controller.core().gate().workers();
-    workers.filter(|(_, life)| life.up).count()
+    workers.filter(|(_, live)| live.up).count()
 }
