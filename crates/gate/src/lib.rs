@@ -26,6 +26,7 @@ mod input;
 mod ledger;
 mod look_ahead;
 mod next_completion;
+mod simulation;
 mod snapshot;
 mod workers;
 
@@ -33,6 +34,7 @@ pub use gate::Gate;
 pub use input::{GateInput, InputAck, InputError, OnEviction, WorkerId};
 pub use look_ahead::{JobTrajectory, LookAhead, LookAheadHorizon, LookAheadSubject};
 pub use next_completion::next_completion;
+pub use simulation::{RunTimes, Simulation};
 pub use snapshot::GateSnapshot;
 pub use tollgate_policy::{
     AdmissionDecision, BookingKind, Effect, InvariantViolation, JobEnding, Notice, PassTrigger,
