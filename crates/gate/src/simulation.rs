@@ -17,7 +17,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-use tollgate_model::{Instant, JobId, NodeId, Span};
+use tollgate_model::{Instant, JobId, NodeId, NodeRange, Span};
 use tollgate_policy::{Effect, JobPhase, Node, NodeTask, TOLERANCE_S, TimerTree, View};
 
 use crate::gate::Gate;
@@ -170,7 +170,15 @@ impl Simulation {
             origin: RunTimeOrigin::Prediction,
             ..Self::new(gate)
         };
-        simulation.reschedule(now, run_times);
+        let view = simulation.gate.view(now);
+        let running = view
+            .jobs()
+            .filter(|(_, job)| job.phase == JobPhase::Running);
+        let alone = running.filter(|&(id, _)| !is_shared(view, id));
+        let ends = alone.filter_map(|(id, _)| simulation.job_end(now, id, run_times));
+        simulation.job_ends = ends.map(Reverse).collect();
+        simulation.node_ends.grow(view.n_nodes() as usize);
+        simulation.schedule_nodes(now, run_times);
         simulation
     }
 
@@ -276,19 +284,24 @@ impl Simulation {
         Some(job)
     }
 
-    /// Computes all ends anew, for run times that changed.
+    /// Computes all ends anew, because run times have changed. A job that never ends stays so.
     pub fn reschedule(&mut self, now: Instant, run_times: &dyn RunTimes) {
-        let view = self.gate.view(now);
-        self.node_ends.grow(view.n_nodes() as usize);
-        let running = view
-            .jobs()
-            .filter(|(_, job)| job.phase == JobPhase::Running);
-        let alone = running.filter(|&(id, _)| !is_shared(view, id));
-        let ends = alone.filter_map(|(id, _)| self.job_end(now, id, run_times));
-        let ends: Vec<_> = ends.map(Reverse).collect();
+        let mut ends = std::mem::take(&mut self.job_ends).into_vec();
+        ends.retain_mut(|Reverse(end)| {
+            let later = self.job_end(now, end.job, run_times);
+            later.inspect(|later| *end = *later).is_some()
+        });
         self.job_ends = BinaryHeap::from(ends);
-        for node in (0..view.n_nodes()).map(NodeId) {
-            self.schedule_node(now, node, run_times);
+        if self.node_ends.next().is_some() {
+            self.schedule_nodes(now, run_times);
+        }
+    }
+
+    fn schedule_nodes(&mut self, now: Instant, run_times: &dyn RunTimes) {
+        for id in (0..self.gate.view(now).n_nodes()).map(NodeId) {
+            if !self.gate.view(now).node(id).tasks().is_empty() {
+                self.schedule_node(now, id, run_times);
+            }
         }
     }
 
@@ -296,8 +309,9 @@ impl Simulation {
     /// other jobs are scheduled node by node.
     fn schedule_job(&mut self, now: Instant, id: JobId, run_times: &dyn RunTimes) {
         let view = self.gate.view(now);
-        let first = NodeId(view.job(id).placement()[0].first);
-        if view.node(first).tasks().is_empty() {
+        let first = view.job(id).placement().first();
+        let is_alone = |range: &NodeRange| view.node(NodeId(range.first)).tasks().is_empty();
+        if first.is_some_and(is_alone) {
             let end = self.job_end(now, id, run_times);
             self.job_ends.extend(end.map(Reverse));
         }

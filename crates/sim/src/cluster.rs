@@ -1,4 +1,5 @@
-//! The cluster world: jobs arrive, a gate decides, and the true run times unfold.
+//! The cluster world: jobs arrive, a gate decides, and the true run times unfold. The ends of jobs
+//! follow from a [`Simulation`]; the world adds the arrivals, the truth and the outcomes.
 
 use std::ops::Index;
 
