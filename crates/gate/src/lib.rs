@@ -9,7 +9,17 @@
 //! | [`Gate::view`], [`Gate::check`] | inspection |
 //! | [`Gate::save`], [`Gate::restore`] | storage |
 //! | [`LookAhead`] | predicted trajectory of a job |
-//! | [`next_completion()`] | the next end, for a simulated world |
+//! | [`Simulation`] | a gate in simulated time, with given run times |
+//!
+//! | module | contents |
+//! |---|---|
+//! | `gate` | the state machine: admission, passes, ends, evictions |
+//! | `input` | inputs, their answers and errors |
+//! | `workers` | the workers that registered, with their nodes |
+//! | `ledger` | the amounts that are booked when a job ends or is lost |
+//! | `snapshot` | the state of a gate for storage |
+//! | `simulation` | a gate in simulated time: the ends of jobs and tasks, in order |
+//! | `look_ahead` | the future of one job, on a [`Simulation`] or on the job's nodes alone |
 //!
 //! No input reports the start of a job's processes or their usage while they run. The gate counts
 //! from its own [`Effect::Start`], and the difference is milliseconds. Processor time, the only
@@ -25,14 +35,14 @@ mod gate;
 mod input;
 mod ledger;
 mod look_ahead;
-mod next_completion;
+mod simulation;
 mod snapshot;
 mod workers;
 
 pub use gate::Gate;
 pub use input::{GateInput, InputAck, InputError, OnEviction, WorkerId};
 pub use look_ahead::{JobTrajectory, LookAhead, LookAheadHorizon, LookAheadSubject};
-pub use next_completion::next_completion;
+pub use simulation::{RunTimes, Simulation};
 pub use snapshot::GateSnapshot;
 pub use tollgate_policy::{
     AdmissionDecision, BookingKind, Effect, InvariantViolation, JobEnding, Notice, PassTrigger,

@@ -16,12 +16,14 @@ mod totals;
 
 use std::collections::BTreeMap;
 
-use job::{ObservedRuntime, ShadowJob};
 use serde::{Deserialize, Serialize};
-use tollgate_gate::{Effect, Gate, GateInput, ProbeScratch, next_completion};
+use tollgate_gate::{Gate, GateInput, ProbeScratch, Simulation};
 use tollgate_model::{AttemptEvent, Instant, JobId, NodeId, Span, TaskId};
 use tollgate_policy::{JobPhase, PassTrigger, PolicySpec};
+
 pub use totals::{PolicyComparison, ShadowTotals};
+
+use job::{ObservedRuntime, PaperRunTimes, ShadowJob};
 
 use crate::Core;
 use crate::command::{ServiceCommand, Submission};
@@ -35,7 +37,7 @@ const MAX_STEPS_AT_ONCE: usize = 100_000;
 #[derive(Debug)]
 pub(crate) struct ShadowPolicy {
     rules: AdmissionRules,
-    gate: Gate,
+    simulation: Simulation,
     now: Instant,
     since: Instant,
     jobs: BTreeMap<TaskId, ShadowJob>,
@@ -45,7 +47,9 @@ pub(crate) struct ShadowPolicy {
     real: ShadowTotals,
     paper: ShadowTotals,
     by_forecast: u64,
-    effects: Vec<Effect>,
+    /// Whether a run time may have changed since the simulation last asked for all: with time they
+    /// all do.
+    run_times_changed: bool,
     scratch: ProbeScratch,
 }
 
@@ -75,7 +79,7 @@ impl ShadowPolicy {
         let mut gate = Gate::new(rules.policy.build(rules.market), rules.market);
         gate.set_task_limit(Some(rules.max_resident));
         let mut shadow = Self {
-            gate,
+            simulation: Simulation::of_future(gate, core.now, &|_| Span::ZERO),
             rules,
             now: core.now,
             since: core.now,
@@ -90,7 +94,7 @@ impl ShadowPolicy {
             real: ShadowTotals::default(),
             paper: ShadowTotals::default(),
             by_forecast: 0,
-            effects: Vec::new(),
+            run_times_changed: false,
             scratch: ProbeScratch::default(),
         };
         for (worker, life) in core.gate.workers().filter(|(_, life)| life.up) {
@@ -135,20 +139,26 @@ impl ShadowPolicy {
         let mut gate = Gate::restore(saved.gate, built, rules.market, saved.now);
         gate.set_task_limit(Some(rules.max_resident));
         let slots = saved.pairs.iter();
+        let slots = slots
+            .filter_map(|(key, pair)| Some((pair.slot?, *key)))
+            .collect();
+        let jobs = saved.pairs.into_iter().collect();
+        let run_times = PaperRunTimes {
+            jobs: &jobs,
+            slots: &slots,
+        };
         Some(Self {
-            gate,
+            simulation: Simulation::of_future(gate, saved.now, &run_times),
             rules,
             now: saved.now,
             since: saved.since,
-            slots: slots
-                .filter_map(|(key, pair)| Some((pair.slot?, *key)))
-                .collect(),
-            jobs: saved.pairs.into_iter().collect(),
+            jobs,
+            slots,
             waiting: saved.waiting.into_iter().collect(),
             real: saved.real,
             paper: saved.paper,
             by_forecast: saved.by_forecast,
-            effects: Vec::new(),
+            run_times_changed: false,
             scratch: ProbeScratch::default(),
         })
     }
@@ -157,7 +167,7 @@ impl ShadowPolicy {
     pub(crate) fn save(&mut self) -> ShadowSnapshot {
         ShadowSnapshot {
             policy: self.rules.policy.to_string(),
-            gate: self.gate.save(self.now),
+            gate: self.simulation.save(self.now),
             now: self.now,
             since: self.since,
             pairs: self.jobs.clone().into_iter().collect(),
@@ -176,7 +186,7 @@ impl ShadowPolicy {
         step: &StepOutput,
     ) {
         self.advance(core.now);
-        self.now = self.now.max(core.now);
+        self.move_to(core.now);
         // A new service has not read a clock yet.
         if self.since == Instant::ZERO {
             self.since = core.now;
@@ -198,7 +208,7 @@ impl ShadowPolicy {
         }
         for change in &step.changes {
             self.on_change(core, change);
-            if self.gate.pass_trigger() == PassTrigger::Event {
+            if self.simulation.gate().pass_trigger() == PassTrigger::Event {
                 self.run_passes();
             }
         }
@@ -208,7 +218,7 @@ impl ShadowPolicy {
     /// Returns the comparison of both policies as of `at`.
     pub(crate) fn compare(&mut self, at: Instant) -> PolicyComparison {
         self.advance(at);
-        let view = self.gate.view(self.now);
+        let view = self.simulation.gate().view(self.now);
         let count = |phase| view.jobs().filter(|(_, job)| job.phase == phase).count() as u32;
         let undecided = self.jobs.values().filter(|pair| pair.counts);
         PolicyComparison {
@@ -228,8 +238,9 @@ impl ShadowPolicy {
     /// # Errors
     /// The first violated invariant.
     pub(crate) fn check_invariants(&self) -> Result<(), tollgate_gate::InvariantViolation> {
-        self.gate.check(self.now)?;
-        let (there, known) = (self.gate.view(self.now).jobs().count(), self.slots.len());
+        let gate = self.simulation.gate();
+        gate.check(self.now)?;
+        let (there, known) = (gate.view(self.now).jobs().count(), self.slots.len());
         if there == known {
             return Ok(());
         }
@@ -242,43 +253,62 @@ impl ShadowPolicy {
     /// not the number of calls.
     fn advance(&mut self, until: Instant) {
         for _ in 0..MAX_STEPS_AT_ONCE {
-            let end = self.next_completion();
-            let wake = self.gate.next_wake();
-            let next = end.map(|(at, _)| at).into_iter().chain(wake).min();
+            self.reschedule();
+            let next = self.simulation.next_event();
             let Some(at) = next.filter(|&at| at <= until && at < Instant::MAX) else {
                 return;
             };
-            self.now = self.now.max(at);
+            self.move_to(at);
             // By now a job's expected run time may be longer.
-            match self.next_completion().filter(|&(due, _)| due <= self.now) {
-                Some((_, ended)) => self.finish(ended),
-                None if wake.is_some_and(|wake| wake <= self.now) => {
-                    self.apply_input(GateInput::Tick)
+            self.reschedule();
+            if !self.complete_next() {
+                let wake = self.simulation.gate().next_wake();
+                if wake.is_none_or(|wake| wake > self.now) {
+                    continue;
                 }
-                None => continue,
+                self.apply_input(GateInput::Tick);
             }
             self.run_passes();
         }
     }
 
-    fn next_completion(&self) -> Option<(Instant, GateInput)> {
-        next_completion(&self.gate, self.now, |slot| {
-            self.job(slot)
-                .map_or(Span::ZERO, |pair| pair.paper_runtime(self.now))
-        })
+    /// Moves to `now`, unless the shadow is there already.
+    fn move_to(&mut self, now: Instant) {
+        if now > self.now {
+            self.now = now;
+            self.run_times_changed = true;
+        }
+    }
+
+    /// Computes all ends anew, if run times may have changed.
+    fn reschedule(&mut self) {
+        if std::mem::take(&mut self.run_times_changed) {
+            let run_times = PaperRunTimes {
+                jobs: &self.jobs,
+                slots: &self.slots,
+            };
+            self.simulation.reschedule(self.now, &run_times);
+        }
+    }
+
+    /// Ends the next job or task that is due. Returns false if none is.
+    fn complete_next(&mut self) -> bool {
+        let run_times = PaperRunTimes {
+            jobs: &self.jobs,
+            slots: &self.slots,
+        };
+        let Some(job) = self.simulation.complete_next(self.now, &run_times) else {
+            return false;
+        };
+        if let Some(pair) = self.slots.get(&job).and_then(|key| self.jobs.get_mut(key)) {
+            pair.by_forecast |= !matches!(pair.runtime, ObservedRuntime::Ran(_));
+        }
+        self.apply_effects();
+        true
     }
 
     fn job(&self, slot: JobId) -> Option<&ShadowJob> {
         self.jobs.get(self.slots.get(&slot)?)
-    }
-
-    fn finish(&mut self, ended: GateInput) {
-        if let GateInput::Ended { job, .. } | GateInput::TaskEnded { job, .. } = ended
-            && let Some(pair) = self.slots.get(&job).and_then(|key| self.jobs.get_mut(key))
-        {
-            pair.by_forecast |= !matches!(pair.runtime, ObservedRuntime::Ran(_));
-        }
-        self.apply_input(ended);
     }
 
     fn update_nodes(&mut self, command: &ServiceCommand) {
@@ -323,6 +353,7 @@ impl ShadowPolicy {
                 AttemptEvent::Ended(ended) => pair.runtime = ObservedRuntime::Ran(ended.wall),
                 AttemptEvent::Lost { .. } => pair.runtime = ObservedRuntime::Unknown,
             }
+            self.run_times_changed = true;
         }
     }
 }

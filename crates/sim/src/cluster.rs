@@ -1,15 +1,15 @@
-//! The cluster world: jobs arrive, a gate decides, and the true run times unfold.
+//! The cluster world: jobs arrive, a gate decides, and the true run times unfold. The ends of jobs
+//! follow from a [`Simulation`]; the world adds the arrivals, the truth and the outcomes.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::ops::Index;
 
 use tollgate_gate::{
     Effect, Gate, GateInput, InputAck, InvariantViolation, JobEnding, Notice, OnEviction,
-    PassTrigger, WorkerId,
+    PassTrigger, RunTimes, Simulation, WorkerId,
 };
 use tollgate_model::outcome::RunInterval;
-use tollgate_model::{Credits, Decision, Instant, JobId, Market, NodeId, NodeRange, Outcome, Span};
-use tollgate_policy::{JobSlot, Policy, TOLERANCE_S, TimerTree};
+use tollgate_model::{Credits, Decision, Instant, JobId, Market, NodeRange, Outcome, Span};
+use tollgate_policy::{JobSlot, Policy};
 use tollgate_workload::JobArrival;
 
 use crate::estimates::{EstimateOrigin, EstimateProvider, JobContext};
@@ -128,20 +128,18 @@ pub fn replay_with(
 }
 
 struct ClusterSim<'a> {
-    gate: Gate,
+    simulation: Simulation,
     teller: EstimateProvider<'a>,
-    effects: Vec<Effect>,
-    /// By slot: the truth about its job.
-    truths: Vec<GroundTruth>,
-    /// The ends of space-shared jobs; at one instant in order of arrival.
-    ends: BinaryHeap<Reverse<(Instant, usize, JobId, u32)>>,
-    /// By node: the end of the first of the tasks that share it.
-    node_ends: TimerTree,
+    truths: GroundTruths,
     outcomes: Vec<Option<Outcome>>,
     placements: Option<JobPlacements>,
     arrived: usize,
     checking: bool,
 }
+
+/// By slot: the truth about its job.
+#[derive(Default)]
+struct GroundTruths(Vec<GroundTruth>);
 
 /// The truth about a job.
 #[derive(Clone, Copy, Debug)]
@@ -149,10 +147,35 @@ struct GroundTruth {
     /// The job's place in the order of arrival.
     index: usize,
     runtime: Span,
-    /// The run time in seconds, because work is a real number.
-    runtime_s: f64,
     /// The sum of the bookings.
     utility: Credits,
+}
+
+impl RunTimes for GroundTruths {
+    fn run_time(&self, job: JobId, _: Instant) -> Option<Span> {
+        Some(self[job].runtime)
+    }
+}
+
+impl Index<JobId> for GroundTruths {
+    type Output = GroundTruth;
+
+    fn index(&self, job: JobId) -> &GroundTruth {
+        &self.0[job.index()]
+    }
+}
+
+impl GroundTruths {
+    fn set(&mut self, job: JobId, truth: GroundTruth) {
+        if job.index() >= self.0.len() {
+            self.0.resize(job.index() + 1, truth);
+        }
+        self.0[job.index()] = truth;
+    }
+
+    fn book(&mut self, job: JobId, amount: Credits) {
+        self.0[job.index()].utility += amount;
+    }
 }
 
 impl<'a> ClusterSim<'a> {
@@ -167,12 +190,9 @@ impl<'a> ClusterSim<'a> {
             gate.enable_checks();
         }
         let mut world = Self {
-            gate,
+            simulation: Simulation::new(gate),
             teller,
-            effects: Vec::new(),
-            truths: Vec::new(),
-            ends: BinaryHeap::new(),
-            node_ends: TimerTree::new(settings.nodes as usize),
+            truths: GroundTruths::default(),
             outcomes: Vec::with_capacity(jobs),
             placements: (settings.record_level != RecordLevel::Outcomes)
                 .then(|| JobPlacements::new(jobs)),
@@ -193,16 +213,16 @@ impl<'a> ClusterSim<'a> {
     /// here and not in the calling crate.
     fn run(&mut self, arrivals: &mut dyn Iterator<Item = JobArrival>) {
         let mut arrivals = arrivals.peekable();
-        let discipline = self.gate.pass_trigger();
+        let discipline = self.simulation.gate().pass_trigger();
         loop {
             let arrival = arrivals.peek().map(|arrival| arrival.spec.submit);
-            let event = self.next_event();
+            let event = self.simulation.next_event();
             let Some(next) = arrival.into_iter().chain(event).min() else {
                 return;
             };
             match discipline {
                 PassTrigger::Instant => {
-                    self.end_all(next);
+                    while self.complete_next(next) {}
                     self.input(next, GateInput::Tick);
                     while let Some(arrival) = arrivals.next_if(|a| a.spec.submit == next) {
                         self.arrive(arrival);
@@ -214,11 +234,9 @@ impl<'a> ClusterSim<'a> {
                         self.arrive(arrival);
                         self.run_pass(next);
                     }
-                    while let Some((job, attempt)) = self.pop_end(next) {
-                        self.input(next, GateInput::Ended { job, attempt });
+                    while self.complete_next(next) {
                         self.run_pass(next);
                     }
-                    self.end_tasks(next);
                     self.input(next, GateInput::Tick);
                     self.run_pass(next);
                 }
@@ -226,54 +244,11 @@ impl<'a> ClusterSim<'a> {
         }
     }
 
-    /// Returns the next event other than an arrival.
-    fn next_event(&self) -> Option<Instant> {
-        let end = self.ends.peek().map(|Reverse((at, ..))| *at);
-        let events = [end, self.node_ends.next(), self.gate.next_wake()];
-        events.into_iter().flatten().min()
-    }
-
-    fn end_all(&mut self, now: Instant) {
-        while let Some((job, attempt)) = self.pop_end(now) {
-            self.input(now, GateInput::Ended { job, attempt });
-        }
-        self.end_tasks(now);
-    }
-
-    fn pop_end(&mut self, now: Instant) -> Option<(JobId, u32)> {
-        let &Reverse((at, _, job, attempt)) = self.ends.peek()?;
-        if at > now {
-            return None;
-        }
-        self.ends.pop();
-        Some((job, attempt))
-    }
-
-    /// Ends the tasks on shared nodes that have done their work. The ends are rounded up to the
-    /// next microsecond, so a task at most one microsecond from its end has ended.
-    fn end_tasks(&mut self, now: Instant) {
-        while let Some(slot) = self.node_ends.due(now + Span::TICK) {
-            let node = NodeId(slot as u32);
-            let view = self.gate.view(now);
-            let tasks = view.node(node).tasks().iter();
-            let done = tasks
-                .filter(|task| {
-                    let work = view.node(node).work_at(task, now);
-                    self.runtime_s(task.job) - work <= TOLERANCE_S
-                })
-                .map(|task| (task.job, view.job(task.job).attempt));
-            // The end of a task changes the rates of the others, so tasks are ended one by one.
-            match done.min_by_key(|(job, _)| self.truths[job.index()].index) {
-                Some((job, attempt)) => {
-                    self.input(now, GateInput::TaskEnded { job, attempt, node })
-                }
-                None => self.update_node_end(now, node),
-            }
-        }
-    }
-
-    fn runtime_s(&self, job: JobId) -> f64 {
-        self.truths[job.index()].runtime_s
+    /// Ends the next job or task that is due. Returns false if none is.
+    fn complete_next(&mut self, now: Instant) -> bool {
+        let job = self.simulation.complete_next(now, &self.truths);
+        self.apply_effects(now);
+        job.is_some()
     }
 
     fn arrive(&mut self, arrival: JobArrival) {
@@ -281,7 +256,6 @@ impl<'a> ClusterSim<'a> {
         let truth = GroundTruth {
             index: self.arrived,
             runtime: arrival.runtime,
-            runtime_s: arrival.runtime.as_secs_f64(),
             utility: Credits::ZERO,
         };
         self.arrived += 1;
@@ -292,37 +266,29 @@ impl<'a> ClusterSim<'a> {
             on_eviction: OnEviction::Fail,
             forecast: told.forecast,
         };
-        let answer = self.gate.handle(now, submitted, &mut self.effects);
+        let answer = self.simulation.handle(now, submitted);
         let Ok(InputAck::Job(job)) = answer else {
             unreachable!("a job from a workload is well-formed: {answer:?}");
         };
-        if job.index() >= self.truths.len() {
-            self.truths.resize(job.index() + 1, truth);
-        }
-        self.truths[job.index()] = truth;
+        self.truths.set(job, truth);
         self.apply_effects(now);
     }
 
     fn input(&mut self, now: Instant, input: GateInput) {
-        let answer = self.gate.handle(now, input, &mut self.effects);
+        let answer = self.simulation.handle(now, input);
         debug_assert!(answer.is_ok(), "the world reports what is true: {answer:?}");
         self.apply_effects(now);
     }
 
     fn run_pass(&mut self, now: Instant) {
-        self.gate.run_pass(now, &mut self.effects);
+        self.simulation.run_pass(now);
         self.apply_effects(now);
     }
 
     fn apply_effects(&mut self, now: Instant) {
-        let mut effects = std::mem::take(&mut self.effects);
-        for effect in effects.drain(..) {
+        while let Some(effect) = self.simulation.next_effect(now, &self.truths) {
             match effect {
-                Effect::Start { job, attempt } => self.start(now, job, attempt),
-                Effect::SharesChanged { node } => self.update_node_end(now, node),
-                Effect::Book { job, amount, .. } => {
-                    self.truths[job.index()].utility += amount;
-                }
+                Effect::Book { job, amount, .. } => self.truths.book(job, amount),
                 Effect::Notify {
                     job,
                     notice: Notice::Rejected(reason),
@@ -331,7 +297,9 @@ impl<'a> ClusterSim<'a> {
                     job,
                     ending: JobEnding::Finished,
                 } => self.record_outcome(now, job, Decision::Accepted),
-                Effect::Notify {
+                Effect::Start { .. }
+                | Effect::SharesChanged { .. }
+                | Effect::Notify {
                     notice: Notice::Accepted { .. } | Notice::Queued,
                     ..
                 } => {}
@@ -342,47 +310,12 @@ impl<'a> ClusterSim<'a> {
                 } => unreachable!("nobody cancels, nothing vanishes here: {effect:?}"),
             }
         }
-        self.effects = effects;
-    }
-
-    /// Starts a job. A space-shared job ends after its run time; the tasks of a shared job are
-    /// watched node by node.
-    fn start(&mut self, now: Instant, job: JobId, attempt: u32) {
-        let view = self.gate.view(now);
-        let first = view.job(job).placement()[0].first;
-        if view.node(NodeId(first)).tasks().is_empty() {
-            let truth = self.truths[job.index()];
-            let end = now + truth.runtime;
-            self.ends.push(Reverse((end, truth.index, job, attempt)));
-        }
-    }
-
-    /// Computes the true end of the first task on a shared node. On a dedicated node work is done
-    /// at exactly the gate's rates, so the gate's account of work done is the truth; only the world
-    /// knows the total work.
-    fn update_node_end(&mut self, now: Instant, id: NodeId) {
-        let view = self.gate.view(now);
-        let node = view.node(id);
-        let mut first_s = f64::INFINITY;
-        for task in node.tasks() {
-            let left = self.runtime_s(task.job) - node.work_at(task, now);
-            let end_s = if left <= TOLERANCE_S {
-                0.0
-            } else {
-                left / task.rate
-            };
-            first_s = first_s.min(end_s);
-        }
-        let end = first_s
-            .is_finite()
-            .then(|| now + Span::ceil_secs_f64(first_s));
-        self.node_ends.set(id.index(), end);
     }
 
     /// Records the outcome of a job.
     fn record_outcome(&mut self, now: Instant, id: JobId, decision: Decision) {
-        let truth = self.truths[id.index()];
-        let view = self.gate.view(now);
+        let truth = self.truths[id];
+        let view = self.simulation.gate().view(now);
         let job = view.job(id);
         let accepted = job.accepted;
         match decision {
@@ -412,7 +345,7 @@ impl<'a> ClusterSim<'a> {
 
     fn into_replay(self) -> Result<ReplayResult, InvariantViolation> {
         if self.checking {
-            self.gate.check(Instant::MAX)?;
+            self.simulation.gate().check(Instant::MAX)?;
         }
         let outcomes = self.outcomes.into_iter().enumerate().map(|(job, outcome)| {
             outcome.ok_or_else(|| {

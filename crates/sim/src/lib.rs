@@ -2,7 +2,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`cluster`] | the cluster world: jobs arrive, a gate decides, the true run times unfold |
+//! | [`cluster`] | the cluster world: arrivals, true run times and outcomes of a [`tollgate_gate::Simulation`] |
 //! | [`campus`] | the campus world: tasks on desktops that users also log in to |
 //! | [`federation`] | the federation world: proxies at several sites, dispatched and moved |
 //! | [`verify`] | an independent verifier of finished schedules |

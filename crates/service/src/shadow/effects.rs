@@ -4,6 +4,7 @@ use tollgate_gate::{Effect, GateInput, JobEnding, Notice};
 use tollgate_model::{JobId, TaskId};
 
 use super::ShadowPolicy;
+use super::job::PaperRunTimes;
 use super::totals::{ShadowEnd, ShadowOutcome};
 
 impl ShadowPolicy {
@@ -53,20 +54,25 @@ impl ShadowPolicy {
     /// Passes an input to the gate on paper. An input that is impossible there is ignored: for
     /// example, a hold of a job that already runs on paper.
     pub(super) fn apply_input(&mut self, input: GateInput) {
-        let _ = self.gate.handle(self.now, input, &mut self.effects);
+        let _ = self.simulation.handle(self.now, input);
         self.apply_effects();
     }
 
     pub(super) fn run_passes(&mut self) {
-        self.gate.run_pass(self.now, &mut self.effects);
+        self.simulation.run_pass(self.now);
         self.apply_effects();
     }
 
     pub(super) fn apply_effects(&mut self) {
-        while !self.effects.is_empty() {
-            for effect in std::mem::take(&mut self.effects) {
-                self.apply_effect(effect);
-            }
+        loop {
+            let run_times = PaperRunTimes {
+                jobs: &self.jobs,
+                slots: &self.slots,
+            };
+            let Some(effect) = self.simulation.next_effect(self.now, &run_times) else {
+                return;
+            };
+            self.apply_effect(effect);
         }
     }
 
@@ -84,7 +90,7 @@ impl ShadowPolicy {
             // A running job on paper ends at once.
             Effect::Kill { job, attempt, .. } => {
                 let ended = GateInput::Ended { job, attempt };
-                let _ = self.gate.handle(self.now, ended, &mut self.effects);
+                let _ = self.simulation.handle(self.now, ended);
             }
             Effect::Notify {
                 job,

@@ -1,7 +1,12 @@
 //! A job under both policies, with the known part of its run time.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
+use tollgate_gate::RunTimes;
+use tollgate_model::TaskId;
 use tollgate_model::{Distribution, Instant, JobId, Span};
+use tollgate_policy::{Node, NodeTask};
 
 use super::totals::{JobTerms, ShadowEnd, ShadowOutcome};
 
@@ -59,6 +64,26 @@ impl ShadowJob {
     /// Returns the job's ends under both policies; None until it has both.
     pub(super) fn ends(&self) -> Option<(ShadowEnd, ShadowEnd)> {
         self.real.end.zip(self.paper.end)
+    }
+}
+
+/// The run times on paper, as far as they are known.
+pub(super) struct PaperRunTimes<'a> {
+    pub(super) jobs: &'a BTreeMap<TaskId, ShadowJob>,
+    pub(super) slots: &'a BTreeMap<JobId, TaskId>,
+}
+
+impl RunTimes for PaperRunTimes<'_> {
+    fn run_time(&self, slot: JobId, now: Instant) -> Option<Span> {
+        let job = self.slots.get(&slot).and_then(|key| self.jobs.get(key));
+        Some(job.map_or(Span::ZERO, |job| job.paper_runtime(now)))
+    }
+
+    /// A task ends with all of its work done: what is left of a forecast run time is no rounding
+    /// error.
+    fn task_end(&self, node: &Node, task: &NodeTask, now: Instant) -> Option<Instant> {
+        let left_s = self.run_time(task.job, now)?.as_secs_f64() - node.work_at(task, now);
+        Some(now + Span::ceil_secs_f64(left_s.max(0.0) / task.rate))
     }
 }
 

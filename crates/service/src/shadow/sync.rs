@@ -86,6 +86,7 @@ impl ShadowPolicy {
                 if let Some(pair) = self.jobs.get_mut(&attempt.task()) {
                     pair.runtime = ObservedRuntime::RunsSince(now);
                     pair.real.start = pair.real.start.or(Some(now));
+                    self.run_times_changed = true;
                 }
             }
             RowChange::Booked {
@@ -235,6 +236,7 @@ impl ShadowPolicy {
             pair.runtime = live
                 .started
                 .map_or(ObservedRuntime::Unknown, ObservedRuntime::RunsSince);
+            self.run_times_changed = true;
         }
         if core.gate.view(core.now).job(live.slot).phase == JobPhase::Held {
             self.with_slot(key, |job| GateInput::Hold { job });
@@ -274,7 +276,7 @@ impl ShadowPolicy {
             forecast: Some(forecast),
         };
         if self.would_admit(&spec, &forecast, floor)
-            && let Ok(InputAck::Job(slot)) = self.gate.handle(self.now, input, &mut self.effects)
+            && let Ok(InputAck::Job(slot)) = self.simulation.handle(self.now, input)
         {
             pair.slot = Some(slot);
             self.slots.insert(slot, key);
@@ -292,9 +294,8 @@ impl ShadowPolicy {
             return false;
         }
         let asked = self.rules.for_policy(spec);
-        let verdict = self
-            .gate
-            .quote(self.now, &asked, Some(forecast), &mut self.scratch);
+        let gate = self.simulation.gate();
+        let verdict = gate.quote(self.now, &asked, Some(forecast), &mut self.scratch);
         let floor = match verdict {
             AdmissionDecision::Reject(_) => return false,
             AdmissionDecision::Queue => floor,
@@ -315,7 +316,7 @@ impl ShadowPolicy {
             self.job(slot)
                 .map_or(Span::ZERO, |pair| pair.paper_runtime(self.now))
         };
-        let mut ahead = LookAhead::new(&self.gate, self.now, &work, MAX_PROBE_STEPS);
+        let mut ahead = LookAhead::new(gate, self.now, &work, MAX_PROBE_STEPS);
         let course = ahead.trajectory(LookAheadSubject::New(&asked, Some(forecast)), &horizon);
         let finish = course.and_then(|course| course.finish(runtime));
         finish.is_some_and(|finish| finish <= due + Span::TICK)
