@@ -2,4 +2,4 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| tollgate_workload::fuzz::condor_json(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tollgate_trace::fuzz::condor_json(data));

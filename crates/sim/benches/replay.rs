@@ -10,7 +10,8 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use tollgate_model::{Instant, Market, Span};
 use tollgate_policy::PolicySpec;
 use tollgate_sim::{RecordLevel, ReplayConfig, replay};
-use tollgate_workload::{JobArrival, ReadOptions, Workload, WorkloadGenerator};
+use tollgate_trace::ReadOptions;
+use tollgate_workload::{JobArrival, Workload, WorkloadGenerator};
 
 fn run(choice: &PolicySpec, arrivals: &[JobArrival], nodes: u32, market: Market) {
     let settings = ReplayConfig {
@@ -46,7 +47,7 @@ fn easy_on_lublin(criterion: &mut Criterion) {
         return;
     };
     let path = folder.join("swf/lublin_256.swf.gz");
-    let trace = tollgate_workload::open(&path, ReadOptions::default()).expect("the trace reads");
+    let trace = tollgate_trace::open(&path, ReadOptions::default()).expect("the trace reads");
     let workload = Workload::new(Arc::new(trace), Default::default(), Market::None);
     let once: Vec<JobArrival> = workload.expect("defaults").arrivals().collect();
     let span = once[once.len() - 1].spec.submit.since(Instant::ZERO);

@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use tollgate_sim::{MAX_RECORD_NODES, PolicyRegistry};
-use tollgate_workload::OpenError;
+use tollgate_trace::OpenError;
 
 use crate::builtin::{BUILTIN_EXPERIMENTS, BuiltinExperiment};
 use crate::chart::{self, CHARTS_FILE};

@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use tollgate_workload::{NodeCountSource, OpenError, ReadOptions, Trace, WorkloadGenerator, open};
+use tollgate_trace::{NodeCountSource, OpenError, ReadOptions, Trace, open};
+use tollgate_workload::WorkloadGenerator;
 
 use crate::experiment::Experiment;
 use crate::fingerprint::InputFingerprint;

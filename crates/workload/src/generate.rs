@@ -17,10 +17,11 @@ use tollgate_model::{Instant, Span};
 
 use self::calendar::SubmissionCalendar;
 use self::user::{GeneratedJob, GeneratedSession, UserPopulation};
-use crate::open::ColumnSelection;
 use crate::rng::{StreamFamily, StreamPurpose};
-use crate::trace::{RecordNames, Trace, TraceJob, TraceMetadata};
-use crate::usage::TraceUsage;
+use tollgate_trace::ColumnSelection;
+use tollgate_trace::TraceUsage;
+use tollgate_trace::trace::RecordNames;
+use tollgate_trace::{Trace, TraceJob, TraceMetadata};
 
 /// Mean time between two submissions, from Yeo & Buyya 2008, §5.3.
 const MEAN_INTERARRIVAL_S: f64 = 1969.0;

@@ -1,9 +1,9 @@
 //! The rows of a trace that take part in a run, and their order.
 
 use tollgate_model::Span;
+use tollgate_trace::TraceJob;
 
 use crate::settings::NeverRanHandling;
-use crate::trace::TraceJob;
 
 /// Rows of a trace by submit time; ties in file order.
 #[derive(Clone, Debug)]
@@ -65,8 +65,9 @@ impl RowSelection {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use tollgate_model::Instant;
+
+    use super::*;
 
     fn rows(jobs: &[(i64, i64)], never_ran: NeverRanHandling) -> RowSelection {
         let job = |&(submit, runtime): &(i64, i64)| TraceJob {

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use tollgate_model::{Instant, JobSpec, Market, Sla, Span};
+use tollgate_trace::{NodeCountSource, Trace, TraceJob, TraceSla};
 
 use crate::row_selection::RowSelection;
 use crate::settings::{WorkloadConfig, WorkloadConfigError};
 use crate::sla::SlaModel;
-use crate::trace::{NodeCountSource, Trace, TraceJob, TraceSla};
 
 /// Run time of a job that never ran, if these jobs are kept.
 const ONE_SECOND: Span = Span::from_secs(1);

@@ -1,7 +1,7 @@
 //! Damaged inputs for every parser: valid samples, damaged in many ways at once.
 //!
 //! The fuzz targets (`fuzz/`) need a fuzzer. This crate drives the same functions without a fuzzer:
-//! for a moment in `tests/smoke.rs`, and for any length of time with its program.
+//! for a moment in `tests/smoke`, and for any length of time with its program.
 
 mod samples;
 
@@ -10,7 +10,7 @@ use tollgate_workload::rng::{RandomStream, StreamFamily, StreamPurpose};
 pub use samples::{MutationTarget, RECORDS, TARGETS};
 
 /// Byte sequences with a meaning to one of the parsers.
-const TOKENS: [&[u8]; 34] = [
+const TOKENS: [&[u8]; 36] = [
     b":",
     b"|",
     b"=",
@@ -42,6 +42,8 @@ const TOKENS: [&[u8]; 34] = [
     b"[",
     b"]",
     b"\\",
+    b"...",
+    b"<row>",
     b"#PBS -",
     b"#$ -",
     b"\xff\xff\xff\xff",
@@ -49,19 +51,26 @@ const TOKENS: [&[u8]; 34] = [
 
 /// Returns the input of a round: one of the target's samples with one to five changes.
 pub fn input(target: &MutationTarget, seed: u64, round: u64) -> Vec<u8> {
+    let samples: Vec<&[u8]> = target.samples.iter().map(|text| text.as_bytes()).collect();
+    damaged(&samples, &samples, seed, round)
+}
+
+/// Returns one of `samples` with one to five changes, some of which replace its end by a piece of
+/// `others`. The same seed and round give the same bytes.
+///
+/// # Panics
+/// If `samples` or `others` is empty.
+pub fn damaged(samples: &[&[u8]], others: &[&[u8]], seed: u64, round: u64) -> Vec<u8> {
     let mut stream = StreamFamily::new(seed, StreamPurpose::Sessions).stream(round);
-    let samples = target.samples;
-    let mut data = samples[below(&mut stream, samples.len())]
-        .as_bytes()
-        .to_vec();
+    let mut data = samples[below(&mut stream, samples.len())].to_vec();
     for _ in 0..=below(&mut stream, 4) {
-        damage(&mut data, &mut stream, samples);
+        damage(&mut data, &mut stream, others);
     }
     data
 }
 
 /// Applies one change at a random place.
-fn damage(data: &mut Vec<u8>, stream: &mut RandomStream, samples: &[&str]) {
+fn damage(data: &mut Vec<u8>, stream: &mut RandomStream, others: &[&[u8]]) {
     let at = below(stream, data.len());
     match below(stream, 6) {
         0 if at < data.len() => data[at] ^= 1 << below(stream, 8),
@@ -79,7 +88,7 @@ fn damage(data: &mut Vec<u8>, stream: &mut RandomStream, samples: &[&str]) {
             data.splice(to..to, piece.repeat(times));
         }
         _ => {
-            let other = samples[below(stream, samples.len())].as_bytes();
+            let other = others[below(stream, others.len())];
             let from = below(stream, other.len());
             data.splice(at.., other[from..].iter().copied());
         }

@@ -1,7 +1,7 @@
 //! Valid inputs of each target, which the other modules damage.
 
-use tollgate_workload::fuzz as records;
-use tollgate_workload::fuzz::samples as traces;
+use tollgate_trace::fuzz as records;
+use tollgate_trace::fuzz::samples as traces;
 
 /// A parser of external input.
 pub struct MutationTarget {
@@ -43,7 +43,7 @@ pub const TARGETS: &[MutationTarget] = &[
     },
 ];
 
-/// Builds the target of the reader with the same name in `workload`. The reader does not report its
+/// Builds the target of the reader with the same name in `trace`. The reader does not report its
 /// result.
 macro_rules! record {
     ($read:ident, $samples:expr) => {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::io::{self, ErrorKind};
 
-use tollgate_workload::{OpenError, ReadError};
+use tollgate_trace::{OpenError, ReadError};
 
 use super::{CliError, CliFailure, ExitKind};
 

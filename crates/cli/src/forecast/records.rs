@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use tollgate_forecast::{ClassId, CompletedJob, ForecastJob, JobAttributes};
 use tollgate_model::{Instant, Span};
-use tollgate_workload::name_column::NameColumn;
-use tollgate_workload::{
+use tollgate_trace::name_column::NameColumn;
+use tollgate_trace::{
     ColumnSelection, Diagnostics, Finding, ReadOptions, Trace, TraceJob, TraceMetadata, open,
 };
 

@@ -4,11 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use tollgate_sim::{ClassId, JobAttributes, JobContext, MAX_NODES, MAX_RECORD_NODES};
-use tollgate_workload::name_column::NameColumn;
-use tollgate_workload::{
-    ColumnSelection, NodeCountSource, ReadOptions, SynthesisedSlas, Workload, WorkloadGenerator,
-    open,
-};
+use tollgate_trace::name_column::NameColumn;
+use tollgate_trace::{ColumnSelection, NodeCountSource, ReadOptions, open};
+use tollgate_workload::{SynthesisedSlas, Workload, WorkloadGenerator};
 
 use super::error::ReplayError;
 use super::plan::ReplayPlan;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 use tollgate_model::{Credits, Reason, Span};
-use tollgate_workload::{Finding, FindingTally};
+use tollgate_trace::{Finding, FindingTally};
 
 use super::input::ReplayInput;
 use super::plan::ReplayPlan;

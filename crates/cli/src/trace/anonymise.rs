@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tollgate_workload::anonymise::{AnonymiserKey, TraceAnonymiser};
+use tollgate_trace::anonymise::{AnonymiserKey, TraceAnonymiser};
 
 use super::error::TraceError;
 use super::input::{ClockOrigin, each_batch, print_findings};

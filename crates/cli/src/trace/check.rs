@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use serde::Serialize;
-use tollgate_workload::batches::BatchReadError;
-use tollgate_workload::diagnostics::FindingOccurrence;
-use tollgate_workload::directory::files_in;
-use tollgate_workload::{Finding, FindingAction, RecordField};
+use tollgate_trace::batches::BatchReadError;
+use tollgate_trace::diagnostics::FindingOccurrence;
+use tollgate_trace::directory::files_in;
+use tollgate_trace::{Finding, FindingAction, RecordField};
 
 use super::error::TraceError;
 use super::input::each_batch;

@@ -19,9 +19,9 @@ mod zone;
 use std::io::{self, BufWriter, Write, stdout};
 use std::path::{Path, PathBuf};
 
-use tollgate_workload::batches::BatchReadError;
-use tollgate_workload::statistics::{TraceStatistics, TraceStatisticsBuilder};
-use tollgate_workload::{OpenError, ReadError, Trace};
+use tollgate_trace::batches::BatchReadError;
+use tollgate_trace::statistics::{TraceStatistics, TraceStatisticsBuilder};
+use tollgate_trace::{OpenError, ReadError, Trace};
 
 use self::keys::{RecordKeys, TraceInfoKeys};
 use self::non_job_records::NonJobKeys;

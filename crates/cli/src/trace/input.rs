@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use tollgate_model::Instant;
-use tollgate_workload::batches::{BatchReadError, open_in_batches};
-use tollgate_workload::{ColumnSelection, ReadOptions, Trace};
+use tollgate_trace::batches::{BatchReadError, open_in_batches};
+use tollgate_trace::{ColumnSelection, ReadOptions, Trace};
 
 use super::error::TraceError;
 use crate::exit::CliFailure;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use tollgate_model::Instant;
-use tollgate_workload::{Trace, job_table, swf};
+use tollgate_trace::{Trace, job_table, swf};
 
 use super::atomic_output::AtomicOutput;
 use super::error::TraceError;

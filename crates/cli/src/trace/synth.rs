@@ -1,6 +1,7 @@
 //! `tollgate trace synth`: synthetic jobs.
 
-use tollgate_workload::{ColumnSelection, WorkloadGenerator};
+use tollgate_trace::ColumnSelection;
+use tollgate_workload::WorkloadGenerator;
 
 use super::output;
 use crate::args::{parse_count, parse_integer};

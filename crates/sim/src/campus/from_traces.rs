@@ -2,10 +2,10 @@
 
 use tollgate_model::{Instant, NodeId, Span};
 use tollgate_policy::select::CampusComputer;
-use tollgate_workload::logins::{ComputerPresence, LoginTrace};
+use tollgate_trace::logins::{ComputerPresence, LoginTrace};
+use tollgate_trace::usage::TraceStatus;
+use tollgate_trace::{Trace, TraceAttemptEnd};
 use tollgate_workload::rng::{StreamFamily, StreamPurpose};
-use tollgate_workload::usage::TraceStatus;
-use tollgate_workload::{Trace, TraceAttemptEnd};
 
 use super::layout::CampusLayout;
 use super::sessions::{CampusSessions, UserSession};

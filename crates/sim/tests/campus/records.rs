@@ -3,7 +3,7 @@
 use tollgate_model::Span;
 use tollgate_sim::campus::from_traces::{CampusTraceOptions, environment};
 use tollgate_sim::campus::{CampusConfig, TaskTruth};
-use tollgate_workload::{ColumnSelection, ReadOptions, logins, read};
+use tollgate_trace::{ColumnSelection, ReadOptions, logins, read};
 
 use crate::small::run_policies;
 

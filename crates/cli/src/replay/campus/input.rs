@@ -2,7 +2,7 @@
 
 use tollgate_sim::campus::from_traces::{self, CampusTraceNotes, CampusTraceOptions};
 use tollgate_sim::campus::{CampusConfig, CampusEnvironment};
-use tollgate_workload::{ColumnSelection, ReadOptions, logins, open};
+use tollgate_trace::{ColumnSelection, ReadOptions, logins, open};
 
 use crate::exit::CliFailure;
 use crate::messages::{Verbosity, pluralise};

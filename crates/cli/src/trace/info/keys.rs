@@ -7,9 +7,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use tollgate_model::{Instant, Span};
-use tollgate_workload::statistics::{NameCounts, TraceStatistics};
-use tollgate_workload::summary::QuantileSummary;
-use tollgate_workload::{Finding, FindingTally, NodeCountSource, TraceStatus};
+use tollgate_trace::statistics::{NameCounts, TraceStatistics};
+use tollgate_trace::summary::QuantileSummary;
+use tollgate_trace::{Finding, FindingTally, NodeCountSource, TraceStatus};
 
 use super::TraceSurvey;
 use super::non_job_records::NonJobKeys;

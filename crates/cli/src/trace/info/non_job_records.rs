@@ -8,9 +8,9 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 use tollgate_model::{Instant, Span};
-use tollgate_workload::error::NonJobRecords;
-use tollgate_workload::logins::{self, ComputerPresence, LoginTrace};
-use tollgate_workload::rrd::{self, RrdDatabase};
+use tollgate_trace::error::NonJobRecords;
+use tollgate_trace::logins::{self, ComputerPresence, LoginTrace};
+use tollgate_trace::rrd::{self, RrdDatabase};
 
 use super::format;
 use crate::exit::CliFailure;

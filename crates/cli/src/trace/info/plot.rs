@@ -1,6 +1,6 @@
 //! Plots made of characters, the same on every terminal.
 
-use tollgate_workload::statistics::{SpanHistogram, SubmissionCounts};
+use tollgate_trace::statistics::{SpanHistogram, SubmissionCounts};
 
 use super::format;
 

@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 
 use tollgate_model::Span;
-use tollgate_workload::TraceStatus;
-use tollgate_workload::statistics::{NameCounts, TraceStatistics};
-use tollgate_workload::summary::QuantileSummary;
+use tollgate_trace::TraceStatus;
+use tollgate_trace::statistics::{NameCounts, TraceStatistics};
+use tollgate_trace::summary::QuantileSummary;
 
 use super::{TraceSurvey, format, plot};
 use crate::messages::pluralise;

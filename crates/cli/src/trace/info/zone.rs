@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use tollgate_model::{Instant, Span};
-use tollgate_workload::Trace;
+use tollgate_trace::Trace;
 
 use crate::messages::Verbosity;
 

@@ -1,0 +1,116 @@
+//! Detection of a format by content and never by name, and the reader of each format.
+
+use std::io::BufRead;
+
+use memchr::memchr;
+
+use crate::error::{BinaryKind, NonJobRecords, ReadError, excerpt};
+use crate::format::TraceFormat;
+use crate::options::ReadOptions;
+use crate::parse_field::unquoted;
+use crate::trace::Trace;
+use crate::trace_sink::TraceSink;
+use crate::{condor, gwf, job_table, logins, lsf, pbs, rrd, sge, slurm, swf};
+
+impl TraceFormat {
+    /// Returns the format of a file that begins with `prefix`.
+    pub(crate) fn of(prefix: &[u8]) -> Result<Self, ReadError> {
+        if rrd::matches_format(prefix) {
+            let found = NonJobRecords::Rrd;
+            return Err(ReadError::NotJobs { found });
+        }
+        let found = BinaryKind::of(prefix);
+        if found != BinaryKind::Unknown || memchr(0, prefix).is_some() {
+            return Err(ReadError::Binary { found });
+        }
+        let mut lines = (1..).zip(prefix.split(|&byte| byte == b'\n'));
+        let (line, first) = lines
+            .find(|(_, line)| !line.trim_ascii().is_empty())
+            .ok_or(ReadError::Empty)?;
+        if let Some(format) = Self::of_start(first, prefix) {
+            return Ok(format);
+        }
+        if logins::matches_format(first) {
+            let found = NonJobRecords::Logins;
+            return Err(ReadError::NotJobs { found });
+        }
+        if let Some(format) = prefix
+            .split(|&byte| byte == b'\n')
+            .find_map(Self::of_record)
+        {
+            return Ok(format);
+        }
+        if swf::matches_format(first) || lines.any(|(_, line)| swf::is_record(line)) {
+            return Ok(Self::Swf);
+        }
+        Err(ReadError::UnknownFormat {
+            line,
+            found: excerpt(first),
+        })
+    }
+
+    /// Returns the format that the beginning of a file indicates by itself, without a record.
+    fn of_start(first: &[u8], prefix: &[u8]) -> Option<Self> {
+        let first_byte = first.trim_ascii_start().first();
+        match first_byte {
+            Some(b';') => Some(Self::Swf),
+            Some(b'[' | b'{') if condor::json::matches_format(prefix) => Some(Self::CondorJson),
+            Some(b'{') if slurm::json::matches_format(prefix) => Some(Self::SlurmJson),
+            _ if looks_like_table(first) => Some(Self::Table),
+            _ => None,
+        }
+    }
+
+    /// Returns the format in which `line` is a record, or begins one. No line is a record in two
+    /// formats.
+    fn of_record(line: &[u8]) -> Option<Self> {
+        let line = line.trim_ascii();
+        let known = [
+            (sge::is_record as fn(&[u8]) -> bool, Self::GridEngine),
+            (slurm::matches_format, Self::Slurm),
+            (pbs::begins_record, Self::Pbs),
+            (lsf::begins_record, Self::Lsf),
+            (slurm::events::is_event, Self::SlurmEvents),
+            (condor::events::begins_event, Self::CondorEvents),
+            (condor::history::is_attribute, Self::CondorHistory),
+            (gwf::matches_format, Self::Gwf),
+        ];
+        known
+            .into_iter()
+            .find_map(|(is_record, format)| is_record(line).then_some(format))
+    }
+
+    /// Reads the jobs in `reader`, which has this format, through `outlet`.
+    pub(crate) fn read(
+        self,
+        outlet: &mut TraceSink<'_>,
+        source: &str,
+        reader: impl BufRead,
+        options: ReadOptions,
+    ) -> Result<Trace, ReadError> {
+        let trace = match self {
+            Self::Swf => swf::read_to(outlet, source, reader, options),
+            Self::Gwf => gwf::read_to(outlet, source, reader, options),
+            Self::GridEngine => sge::read_to(outlet, source, reader, options),
+            Self::Slurm => slurm::read_to(outlet, source, reader, options),
+            Self::SlurmJson => slurm::json::read_to(outlet, source, reader, options),
+            Self::SlurmEvents => slurm::events::read_to(outlet, source, reader, options),
+            Self::Pbs => pbs::read_to(outlet, source, reader, options),
+            Self::Lsf => lsf::read_to(outlet, source, reader, options),
+            Self::CondorHistory => condor::history::read_to(outlet, source, reader, options),
+            Self::CondorJson => condor::json::read_to(outlet, source, reader, options),
+            Self::CondorEvents => condor::events::read_to(outlet, source, reader, options),
+            Self::Table => job_table::read_to(outlet, source, reader, options),
+        };
+        trace.map(|mut trace| {
+            trace.format = Some(self);
+            trace
+        })
+    }
+}
+
+/// Returns whether `line` names at least one of the required columns of a job table.
+fn looks_like_table(line: &[u8]) -> bool {
+    line.split(|&byte| byte == b',')
+        .any(|cell| job_table::is_required(unquoted(cell)))
+}

@@ -1,0 +1,98 @@
+//! Records of jobs, log-ins and usage: formats in and out, statistics, anonymising.
+//!
+//! Input:
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`mod@open`] | a file, a directory or standard input, gzip or not |
+//! | [`batches`] | the same for traces of any length, in little memory |
+//! | [`directory`] | the files of a directory as one trace |
+//! | [`options`] | the columns that a reader keeps |
+//! | [`diagnostics`] | data that was skipped, repaired or defaulted, counted by kind |
+//! | [`error`] | errors for files that cannot be used at all |
+//!
+//! Formats of jobs:
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`mod@format`] | the formats; `detection` tells them by content |
+//! | [`swf`] | the Standard Workload Format of the Parallel Workloads Archive: reader and writer |
+//! | [`gwf`] | the Grid Workloads Format of the Grid Workloads Archive |
+//! | [`sge`] | Grid Engine's `accounting` file (SGE, OGE, Univa) |
+//! | [`slurm`] | Slurm's records from `sacct -P` and `sacct --json`; its simulator's events |
+//! | [`pbs`] | accounting records of PBS and Torque |
+//! | [`lsf`] | LSF's `lsb.acct` |
+//! | [`condor`] | HTCondor's history, as ads or in JSON, and job event logs |
+//! | [`job_table`] | tollgate's own job table, CSV with a header: reader and writer; Parquet: writer |
+//!
+//! Formats of records that are not jobs:
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`rrd`] | round-robin databases: binary, or dumped as XML |
+//! | [`logins`] | log-ins and availability of computers |
+//!
+//! The records:
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`trace`] | the result of a reader: [`Trace`], [`TraceJob`] and optional columns |
+//! | [`name_column`] | users, groups, accounts, executables and queues as interned names |
+//! | [`attempts`] | the attempts of a job, where a format records more than the last |
+//! | [`usage`] | the usage of a job: wait, processor time, memory, final status |
+//! | [`passthrough_columns`] | columns of a job table that tollgate does not know, passed through |
+//! | [`statistics`] | an overview of a trace, gathered a batch at a time |
+//! | [`summary`] | the metrics by which traces are compared |
+//! | [`anonymise`] | a token for every name |
+//!
+//! Readers stream: memory grows with the jobs kept, never with the bytes read. No reader repairs
+//! data silently: see [`Diagnostics`]. A new reader is a module that parses lines with
+//! `line_reader` and `record_reader`, fields with `parse_field`, `parse_number`, `parse_time` and
+//! `memory_size` or values with `json`, and passes jobs to the `trace_sink`; `detection` names it.
+
+pub mod anonymise;
+pub mod attempts;
+pub mod batches;
+pub mod condor;
+mod detection;
+pub mod diagnostics;
+pub mod directory;
+pub mod error;
+pub mod format;
+#[doc(hidden)]
+pub mod fuzz;
+pub mod gwf;
+pub mod job_table;
+mod json;
+mod line_reader;
+pub mod logins;
+pub mod lsf;
+mod memory_size;
+pub mod name_column;
+pub mod open;
+pub mod options;
+mod parse_field;
+mod parse_number;
+mod parse_time;
+pub mod passthrough_columns;
+pub mod pbs;
+mod record_reader;
+pub mod rrd;
+pub mod sge;
+pub mod slurm;
+pub mod statistics;
+pub mod summary;
+pub mod swf;
+pub mod trace;
+mod trace_sink;
+pub mod usage;
+
+pub use attempts::{AttemptColumn, TraceAttempt, TraceAttemptEnd};
+pub use diagnostics::{Diagnostics, Finding, FindingAction, FindingTally, RecordField};
+pub use error::{OpenError, ReadError};
+pub use format::TraceFormat;
+pub use open::{open, read};
+pub use options::{ColumnSelection, ReadOptions};
+pub use summary::TraceSummary;
+pub use trace::{NodeCountSource, Trace, TraceJob, TraceMetadata, TraceSla};
+pub use usage::{TraceStatus, TraceUsage};

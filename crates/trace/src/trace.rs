@@ -1,0 +1,340 @@
+//! The result of a reader: the jobs of a file, in file order.
+
+use std::fmt;
+
+use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
+
+use crate::attempts::{AttemptColumn, TraceAttempt};
+use crate::diagnostics::{Diagnostics, Finding};
+use crate::format::TraceFormat;
+use crate::name_column::NameColumn;
+use crate::options::ColumnSelection;
+use crate::parse_field;
+use crate::passthrough_columns::PassthroughColumns;
+use crate::usage::TraceUsage;
+
+/// A job as a trace records it. This is the truth, which a policy never sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TraceJob {
+    /// The public number of the job.
+    pub number: u64,
+    /// Submission time, on the trace's own clock. Not negative.
+    pub submit: Instant,
+    /// Run time on each of its processors; zero or negative if the job never ran.
+    pub runtime: Span,
+    /// Run time that the user estimated; the run time (so perhaps not positive) if the trace has no
+    /// estimate.
+    pub estimate: Span,
+    /// Used or requested processors. At least 1.
+    pub procs: u32,
+}
+
+/// The SLA of a job in a trace; each part may be missing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TraceSla {
+    /// Span after submission by which the job must have finished. Positive.
+    pub deadline: Option<Span>,
+    /// Maximum that the user pays. Not negative.
+    pub budget: Option<Credits>,
+    /// Cost to the provider of each second past the deadline. Not negative.
+    pub penalty: Option<CreditsPerSecond>,
+}
+
+/// Names, usage and attempts of the jobs: columns with one row per job.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TraceMetadata {
+    /// User.
+    pub user: NameColumn,
+    /// Group of the user.
+    pub group: NameColumn,
+    /// Account or project that is charged for the job.
+    pub account: NameColumn,
+    /// Program, or the name of the job if the record has no program.
+    pub executable: NameColumn,
+    /// Queue of the submission.
+    pub queue: NameColumn,
+    /// Usage.
+    pub usage: Vec<TraceUsage>,
+    /// Attempts at running the job, if the format records them.
+    pub attempts: Option<AttemptColumn>,
+    /// Whether the user estimated the run time. Otherwise the estimate of the job is its run time,
+    /// which was unknown at submission.
+    pub estimated: Vec<bool>,
+}
+
+impl TraceMetadata {
+    /// Appends the row of the next job. An empty name is unknown. Returns whether a name was not
+    /// UTF-8.
+    pub fn push(&mut self, names: RecordNames<'_>, usage: TraceUsage, estimated: bool) -> bool {
+        let mut lossy = false;
+        for (column, text) in [
+            (&mut self.user, names.user),
+            (&mut self.group, names.group),
+            (&mut self.account, names.account),
+            (&mut self.executable, names.executable),
+            (&mut self.queue, names.queue),
+        ] {
+            let known = (!text.is_empty()).then(|| parse_field::utf8(text, &mut lossy));
+            column.push(known.as_deref());
+        }
+        self.usage.push(usage);
+        self.estimated.push(estimated);
+        lossy
+    }
+
+    /// Appends the attempts of the last job.
+    pub(crate) fn push_attempts(&mut self, attempts: &[TraceAttempt]) {
+        self.attempts.get_or_insert_default().push(attempts);
+    }
+
+    fn drop_first(&mut self, n: usize) {
+        let Self {
+            user,
+            group,
+            account,
+            executable,
+            queue,
+            usage,
+            attempts,
+            estimated,
+        } = self;
+        for column in [user, group, account, executable, queue] {
+            column.drop_first(n);
+        }
+        usage.drain(..n);
+        estimated.drain(..n);
+        if let Some(attempts) = attempts {
+            attempts.drop_first(n);
+        }
+    }
+}
+
+/// The names in a record, as bytes that need not be UTF-8; empty where it has none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecordNames<'a> {
+    /// User.
+    pub user: &'a [u8],
+    /// Group of the user.
+    pub group: &'a [u8],
+    /// Account or project that is charged for the job.
+    pub account: &'a [u8],
+    /// Program, or the name of the job.
+    pub executable: &'a [u8],
+    /// Queue of the submission.
+    pub queue: &'a [u8],
+}
+
+/// The jobs of a file, with the header and the findings.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Trace {
+    /// Source of the jobs, for messages.
+    pub source: String,
+    /// Format of the source; None for a generated trace.
+    pub format: Option<TraceFormat>,
+    /// The jobs in file order, which is nearly always the order of submission.
+    pub jobs: Vec<TraceJob>,
+    /// SLAs of the jobs, if the file has any column for them; one row per job.
+    pub slas: Option<Vec<TraceSla>>,
+    /// Names and usage, if they were requested.
+    pub metadata: Option<TraceMetadata>,
+    /// Columns that tollgate does not know, if there were any.
+    pub extra: Option<PassthroughColumns>,
+    /// Comments before the first job of an SWF file, without the semicolon, if names were
+    /// requested; comments beyond a mebibyte are dropped.
+    pub comments: Vec<String>,
+    /// Processors of the machine, from the header.
+    pub max_procs: Option<u32>,
+    /// Nodes of the machine, from the header.
+    pub max_nodes: Option<u32>,
+    /// The instant, since the Unix epoch, of the origin of the trace's clock.
+    pub unix_start: Option<Instant>,
+    /// Data that was skipped, repaired or defaulted. Line numbers are those of the whole file, also
+    /// after a cut.
+    pub diagnostics: Diagnostics,
+}
+
+impl Trace {
+    /// Creates a trace without jobs, from `source`.
+    pub fn empty(source: impl Into<String>) -> Self {
+        Self {
+            source: source.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Returns the size of the machine and its source: MaxProcs of the header, else MaxNodes, else
+    /// the widest job (1 without jobs).
+    pub fn nodes(&self) -> (u32, NodeCountSource) {
+        let header = [
+            (self.max_procs, NodeCountSource::MaxProcs),
+            (self.max_nodes, NodeCountSource::MaxNodes),
+        ];
+        header
+            .into_iter()
+            .find_map(|(nodes, from)| nodes.map(|nodes| (nodes, from)))
+            .unwrap_or_else(|| (self.widest_job(), NodeCountSource::WidestJob))
+    }
+
+    fn widest_job(&self) -> u32 {
+        let widths = self.jobs.iter().map(|job| job.procs);
+        widths.max().unwrap_or(1)
+    }
+
+    /// Keeps the last `n` jobs in file order, or all if there are fewer. Cut before filtering: the
+    /// published subsets contain the jobs that never ran.
+    #[must_use]
+    pub fn last(mut self, n: usize) -> Self {
+        self.drop_first(self.jobs.len().saturating_sub(n));
+        self.jobs.shrink_to_fit();
+        self
+    }
+
+    /// Returns whether the record has an estimate of the job in `row`. Otherwise the run time
+    /// replaces the estimate; this is known only if names were requested.
+    pub fn has_estimate(&self, row: usize) -> bool {
+        let metadata = self.metadata.as_ref();
+        let estimated = metadata.and_then(|metadata| metadata.estimated.get(row));
+        estimated.is_none_or(|&estimated| estimated)
+    }
+
+    /// Returns the known usage of the job in `row`.
+    pub fn usage(&self, row: usize) -> TraceUsage {
+        let metadata = self.metadata.as_ref();
+        let usage = metadata.and_then(|metadata| metadata.usage.get(row));
+        usage.copied().unwrap_or_default()
+    }
+
+    /// Removes the first `n` jobs.
+    pub(crate) fn drop_first(&mut self, n: usize) {
+        self.jobs.drain(..n);
+        if let Some(slas) = &mut self.slas {
+            slas.drain(..n);
+        }
+        if let Some(metadata) = &mut self.metadata {
+            metadata.drop_first(n);
+        }
+        if let Some(extra) = &mut self.extra {
+            extra.drop_first(n);
+        }
+    }
+
+    /// Returns the header of the file and the same columns, without the jobs and the findings.
+    pub(crate) fn header(&self) -> Self {
+        Self {
+            source: self.source.clone(),
+            format: self.format,
+            slas: self.slas.as_ref().map(|_| Vec::new()),
+            metadata: self.metadata.as_ref().map(|_| TraceMetadata::default()),
+            extra: self
+                .extra
+                .as_ref()
+                .map(|extra| PassthroughColumns::new(extra.names().to_vec())),
+            comments: self.comments.clone(),
+            max_procs: self.max_procs,
+            max_nodes: self.max_nodes,
+            unix_start: self.unix_start,
+            ..Self::default()
+        }
+    }
+
+    /// Creates a trace without jobs for a reader that keeps `columns`.
+    pub(crate) fn with_columns(columns: ColumnSelection, source: &str) -> Self {
+        let mut trace = Self::empty(source);
+        trace.metadata = match columns {
+            ColumnSelection::Core => None,
+            ColumnSelection::All => Some(TraceMetadata::default()),
+        };
+        trace
+    }
+
+    /// Appends a job from `line`, and notes a job that is out of order. `latest` is the latest
+    /// submit time so far.
+    pub(crate) fn push_job(&mut self, job: TraceJob, line: u64, latest: &mut Instant) {
+        if job.submit < *latest {
+            self.diagnostics.record(Finding::OutOfOrder, line);
+        }
+        *latest = job.submit.max(*latest);
+        self.jobs.push(job);
+    }
+}
+
+/// The source of the machine size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum NodeCountSource {
+    /// `MaxProcs` in the header of the trace.
+    MaxProcs,
+    /// `MaxNodes` in the header of the trace.
+    MaxNodes,
+    /// The widest job, if the header has no size.
+    WidestJob,
+}
+
+/// Writes the source in words, to follow "128 nodes (".
+impl fmt::Display for NodeCountSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::MaxProcs => "MaxProcs in the header of the trace",
+            Self::MaxNodes => "MaxNodes in the header of the trace",
+            Self::WidestJob => "the widest job: the trace does not say",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trace_job_size_is_bounded() {
+        assert!(size_of::<TraceJob>() <= 40);
+    }
+
+    #[test]
+    fn cutting_keeps_columns_aligned() {
+        let mut trace = Trace::empty("here");
+        let mut metadata = TraceMetadata::default();
+        let mut extra = PassthroughColumns::new(vec!["note".into()]);
+        let mut slas = Vec::new();
+        for number in 0..5 {
+            trace.jobs.push(TraceJob {
+                number,
+                submit: Instant::from_secs(number as i64),
+                runtime: Span::from_secs(1),
+                estimate: Span::from_secs(1),
+                procs: 1,
+            });
+            let name = number.to_string();
+            let [user, group, account, executable, queue] = [name.as_bytes(); 5];
+            let names = RecordNames {
+                user,
+                group,
+                account,
+                executable,
+                queue,
+            };
+            let usage = TraceUsage {
+                wait: Some(Span::from_secs(number as i64)),
+                ..TraceUsage::default()
+            };
+            metadata.push(names, usage, number % 2 == 0);
+            extra.push(&name);
+            slas.push(TraceSla {
+                deadline: Some(Span::from_secs(number as i64 + 1)),
+                ..TraceSla::default()
+            });
+        }
+        trace.metadata = Some(metadata);
+        trace.extra = Some(extra);
+        trace.slas = Some(slas);
+
+        let cut = trace.clone().last(2);
+        assert_eq!(cut.jobs[0].number, 3);
+        assert_eq!(cut.slas.unwrap()[0].deadline, Some(Span::from_secs(4)));
+        let metadata = cut.metadata.unwrap();
+        assert_eq!(metadata.queue.get(1), Some("4"));
+        assert_eq!(metadata.usage[1].wait, Some(Span::from_secs(4)));
+        assert_eq!(cut.extra.unwrap().row(0).next(), Some("3"));
+        assert_eq!(trace.clone().last(9), trace);
+        assert!(trace.last(0).jobs.is_empty());
+    }
+}

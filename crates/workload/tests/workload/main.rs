@@ -1,0 +1,4 @@
+//! Tests of the jobs of a run.
+
+mod generated;
+mod run;
