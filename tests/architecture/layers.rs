@@ -26,6 +26,7 @@ use CratePurity::{Edge, Pure};
 pub(crate) const CRATE_RULES: &[CrateRule] = &[
     rule("model", &[], Pure),
     rule("policy", &["model"], Pure),
+    rule("policies", &["model", "policy"], Pure),
     rule("forecast", &["model"], Pure),
     rule("risk", &["model"], Pure),
     rule("gate", &["model", "policy", "forecast"], Pure),
@@ -37,6 +38,7 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
         &[
             "model",
             "policy",
+            "policies",
             "forecast",
             "risk",
             "gate",
@@ -70,6 +72,7 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
         &[
             "model",
             "policy",
+            "policies",
             "forecast",
             "risk",
             "gate",

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use common::{TestCluster, rules, submission};
 use tollgate_engine::{SimEngine, SimHost, sim_engine::SimProgram};
 use tollgate_model::{Instant, Market};
-use tollgate_policy::PolicySpec;
+use tollgate_policies::builtin_registry;
 use tollgate_service::controller::{Controller, ControllerRequest, RequestError};
 use tollgate_service::core::{AdmissionState, Core, ServiceCommand};
 use tollgate_service::failpoint::ServiceFailpoint;
@@ -288,7 +288,7 @@ fn rules_cannot_change_while_promised_jobs_are_unfinished() {
     // Every rule can be changed once the jobs are finished.
     site.wait_until(5_000);
     assert_eq!(site.controller().core().jobs().len(), 0);
-    site.rules.policy = PolicySpec::named("fcfs").unwrap();
+    site.rules.policy = builtin_registry().named("fcfs").unwrap();
     site.restart();
     let verdict = site.submit(&["sleep", "30"], 10).unwrap();
     assert_eq!(verdict.answer.admission, AdmissionState::Queued);

@@ -5,7 +5,7 @@ mod common;
 
 use common::{TestCluster, program, submission};
 use tollgate_model::{Credits, CreditsPerSecond, Instant, Market, Probability, Reason, Span};
-use tollgate_policy::registry::REGISTRY;
+use tollgate_policies::BUILTIN_POLICIES;
 use tollgate_service::controller::{ControllerRequest, RequestError};
 use tollgate_service::core::{
     AdmissionState, CommandError, ConfidenceThreshold, CounterOffer, OfferAxis, RejectReason,
@@ -129,7 +129,7 @@ fn counter_offers_reduce_processors_or_raise_the_budget() {
 
 #[test]
 fn counter_offer_of_every_policy_would_be_admitted() {
-    for named in REGISTRY {
+    for named in BUILTIN_POLICIES {
         for &market in named.markets {
             let mut site = TestCluster::in_market(named.name, market);
             site.rules.confidence = 400_000;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use tollgate_model::{Credits, Distribution, JobId, JobSpec, Market, Reason};
 use tollgate_policy::{
-    AdmissionDecision, ParameterDefinition, Policy, PolicyContext, PolicyDefinition, ProbeScratch,
-    View,
+    AdmissionDecision, ParameterEnum, ParameterTable, Policy, PolicyContext, PolicyDefinition,
+    PolicyParameter, PolicySettings, ProbeScratch, View,
 };
 
 /// The policy as [`tollgate_policy::PolicyRegistry::with`] takes it.
@@ -15,26 +15,39 @@ pub const WIDEST_FIRST: PolicyDefinition = PolicyDefinition {
     summary: "the widest waiting job starts first; never rejects, and charges nothing",
     source: "examples/widest-first",
     markets: &[Market::None],
-    uses_bids: false,
-    parameters: &[ParameterDefinition {
+    settings: &WidestFirstSettings { overtake: false },
+};
+
+/// The parameters of the policy.
+#[derive(Clone, Copy, Debug)]
+struct WidestFirstSettings {
+    overtake: bool,
+}
+
+impl ParameterTable for WidestFirstSettings {
+    const PARAMETERS: &'static [PolicyParameter<Self>] = &[PolicyParameter {
         key: "overtake",
-        default: "false",
         values: "true or false",
         meaning: "narrower jobs may start while the widest does not fit",
-        is_legal: |word| word.parse::<bool>().is_ok(),
-    }],
-    build: |values, _| {
+        applies: |_| true,
+        get: |settings| settings.overtake.keyword(),
+        set: |settings, word| ParameterEnum::read(&mut settings.overtake, word),
+    }];
+}
+
+impl PolicySettings for WidestFirstSettings {
+    fn build(&self, _: Market) -> Box<dyn Policy> {
         Box::new(WidestFirst {
-            overtake: values.get("overtake"),
+            settings: *self,
             queue: BTreeMap::new(),
         })
-    },
-};
+    }
+}
 
 /// The waiting jobs, the widest first; ties break by the order of submission.
 #[derive(Clone, Debug)]
 struct WidestFirst {
-    overtake: bool,
+    settings: WidestFirstSettings,
     queue: BTreeMap<(Reverse<u32>, u64), JobId>,
 }
 
@@ -78,7 +91,7 @@ impl Policy for WidestFirst {
             if cx.job(job).spec.procs <= cx.n_idle() {
                 self.dequeued(cx.view(), job);
                 cx.start(job, Credits::ZERO);
-            } else if !self.overtake {
+            } else if !self.settings.overtake {
                 break;
             }
         }

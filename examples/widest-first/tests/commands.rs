@@ -7,7 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant as Clock};
 
 use tollgate_model::{Instant, JobSpec, Market, Sla, Span};
-use tollgate_policy::{ClusterState, PolicyRegistry, View};
+use tollgate_policies::builtin_registry;
+use tollgate_policy::{ClusterState, View};
 use widest_first::WIDEST_FIRST;
 
 /// Maximum wait for a service.
@@ -133,7 +134,7 @@ fn service_decides_by_the_policy_also_after_a_restart() {
 
 #[test]
 fn rebuilt_index_equals_the_one_that_grew() {
-    let registry = PolicyRegistry::builtin().with(WIDEST_FIRST);
+    let registry = builtin_registry().with(WIDEST_FIRST);
     let policy = registry.named("widest-first").expect("it is defined");
     let mut grown = policy.build(Market::None);
     let mut state = ClusterState::default();

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use tollgate_engine::log::{self, LogSettings};
 use tollgate_engine::starter::StarterLink;
 use tollgate_engine::{LocalEngine, LocalEngineConfig};
+use tollgate_policies::builtin_registry;
 use tollgate_policy::PolicyRegistry;
 use tollgate_service::core::AdmissionRules;
 use tollgate_service::data_dir::SETTINGS;
@@ -91,7 +92,7 @@ pub(super) fn run_in(
 ) -> Result<(), CliFailure> {
     serve_in(
         folder,
-        &config.rules(&PolicyRegistry::builtin())?,
+        &config.rules(&builtin_registry())?,
         config.serve_options()?,
         (log, None),
         ready,

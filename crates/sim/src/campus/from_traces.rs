@@ -1,7 +1,7 @@
 //! A campus from records: the operator's own log-ins and tasks in place of the synthetic ones.
 
 use tollgate_model::{Instant, NodeId, Span};
-use tollgate_policy::select::CampusComputer;
+use tollgate_policies::select::CampusComputer;
 use tollgate_workload::logins::{ComputerPresence, LoginTrace};
 use tollgate_workload::rng::{StreamFamily, StreamPurpose};
 use tollgate_workload::usage::TraceStatus;

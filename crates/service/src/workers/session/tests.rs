@@ -1,15 +1,14 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use super::*;
+use crate::core::ServiceCommand;
+use crate::workers::{FrameSink, LeaseTimings, WorkerPoolConfig};
 use tollgate_engine::sim_engine::SimProgram;
 use tollgate_engine::{AttemptOutcome, AttemptStatus, SimEngine, SimHost};
 use tollgate_gate::{Gate, GateInput};
 use tollgate_model::{Instant, Market, Span};
-use tollgate_policy::PolicySpec;
-
-use super::*;
-use crate::core::ServiceCommand;
-use crate::workers::{FrameSink, LeaseTimings, WorkerPoolConfig};
+use tollgate_policies::builtin_registry;
 
 #[derive(Clone, Default)]
 struct RecordingSink(Arc<Mutex<Vec<WorkerFrame<ServerMessage>>>>);
@@ -150,7 +149,7 @@ fn registered_worker() -> (TestSession, Gate) {
     let running = Vec::new();
     let offer = WorkerMessage::Offer { capacity, running };
     assert_eq!(talk.exchange(0, offer), [], "the gate is told first");
-    let rules = PolicySpec::named("fcfs").unwrap();
+    let rules = builtin_registry().named("fcfs").unwrap();
     let mut gate = Gate::new(rules.build(Market::None), Market::None);
     let news = talk.pool.membership_changes(&gate);
     let [
