@@ -27,7 +27,7 @@ pub mod outcome;
 pub mod power;
 pub mod time;
 
-pub use decision::{Decision, Reason};
+pub use decision::{Decision, OtherReason, Reason};
 pub use distribution::{Distribution, Probability};
 pub use job::{JobId, JobSpec, Sla};
 pub use market::Market;

@@ -38,7 +38,7 @@ pub struct PolicyDefinition {
 ///     PolicyParameter, PolicyRegistry, PolicySettings, ProbeScratch, View,
 /// };
 ///
-/// /// A policy without a queue: a job starts at once or, if patient, as soon as its turn comes.
+/// /// Starts jobs strictly in order of submission; unless patient, rejects those that would wait.
 /// #[derive(Clone, Debug)]
 /// struct Hasty {
 ///     patient: bool,
@@ -53,10 +53,11 @@ pub struct PolicyDefinition {
 ///         _: Option<&Distribution>,
 ///         _: &mut ProbeScratch,
 ///     ) -> AdmissionDecision {
-///         if spec.procs <= view.n_idle() || self.patient && spec.procs <= view.n_nodes() {
-///             return AdmissionDecision::Queue;
+///         let usable = if self.patient { view.n_nodes() } else { view.n_idle() };
+///         match spec.procs <= usable {
+///             true => AdmissionDecision::Queue,
+///             false => AdmissionDecision::Reject(Reason::TooManyProcs),
 ///         }
-///         AdmissionDecision::Reject(Reason::TooManyProcs)
 ///     }
 ///
 ///     fn clear(&mut self) {
@@ -105,7 +106,7 @@ pub struct PolicyDefinition {
 ///
 /// const HASTY: PolicyDefinition = PolicyDefinition {
 ///     name: "hasty",
-///     summary: "starts a job at once or never",
+///     summary: "strictly in order of submission; rejects a job that would wait",
 ///     source: "an example",
 ///     markets: &[Market::None],
 ///     settings: &HastySettings { patient: false },

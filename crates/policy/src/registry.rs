@@ -13,7 +13,7 @@ use crate::policy::Policy;
 /// ```
 /// use tollgate_policy::{PolicyError, PolicyRegistry};
 ///
-/// // With `tollgate-policies`: `tollgate_policies::builtin_registry().with(MINE)`.
+/// // The crate `tollgate-policies` has a registry of the built-in policies.
 /// let registry = PolicyRegistry::default();
 /// let unknown = registry.parse_list("easy:depth=2");
 /// assert!(matches!(unknown, Err(PolicyError::UnknownPolicy { policy, .. }) if policy == "easy"));
