@@ -26,6 +26,7 @@ use CratePurity::{Edge, Pure};
 pub(crate) const CRATE_RULES: &[CrateRule] = &[
     rule("model", &[], Pure),
     rule("policy", &["model"], Pure),
+    rule("policies", &["model", "policy"], Pure),
     rule("forecast", &["model"], Pure),
     rule("risk", &["model"], Pure),
     rule("gate", &["model", "policy"], Pure),
@@ -36,7 +37,9 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
     rule("runner", &["model", "engine"], Edge),
     rule(
         "sim",
-        &["model", "policy", "forecast", "gate", "trace", "workload"],
+        &[
+            "model", "policy", "policies", "forecast", "gate", "trace", "workload",
+        ],
         Edge,
     ),
     rule(
@@ -63,8 +66,8 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
     rule(
         "cli",
         &[
-            "model", "policy", "forecast", "risk", "gate", "trace", "workload", "engine", "runner",
-            "sim", "study", "report", "service", "store", "client", "server",
+            "model", "policy", "policies", "forecast", "risk", "gate", "trace", "workload",
+            "engine", "runner", "sim", "study", "report", "service", "store", "client", "server",
         ],
         Edge,
     ),

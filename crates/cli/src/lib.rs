@@ -38,6 +38,7 @@ use std::env;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use tollgate_policies::builtin_registry;
 use tollgate_policy::PolicyRegistry;
 
 use crate::args::CliCommand;
@@ -46,7 +47,7 @@ use crate::client::frontends::{self, FrontendTool};
 
 /// Runs the program with the built-in policies; see [`main_with`].
 pub fn main() -> ExitCode {
-    main_with(&PolicyRegistry::builtin())
+    main_with(&builtin_registry())
 }
 
 /// Runs the program with the arguments of the process and the policies of a registry, and returns
@@ -56,11 +57,11 @@ pub fn main() -> ExitCode {
 /// ```no_run
 /// use std::process::ExitCode;
 ///
-/// use tollgate_policy::PolicyRegistry;
+/// use tollgate_policies::builtin_registry;
 ///
 /// fn main() -> ExitCode {
 ///     // With policies of your own: `.with(MY_POLICY)`.
-///     tollgate_cli::main_with(&PolicyRegistry::builtin())
+///     tollgate_cli::main_with(&builtin_registry())
 /// }
 /// ```
 pub fn main_with(registry: &PolicyRegistry) -> ExitCode {

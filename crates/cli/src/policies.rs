@@ -6,9 +6,9 @@ use std::io::{self, BufWriter, Write};
 use clap::ValueEnum;
 use serde::Serialize;
 use tollgate_model::Market;
-use tollgate_policy::migrate::MigrationSpec;
-use tollgate_policy::registry::ParameterInfo;
-use tollgate_policy::{PolicyRegistry, migrate, retry, select};
+use tollgate_policies::migrate::MigrationSpec;
+use tollgate_policies::{migrate, retry, select};
+use tollgate_policy::{ParameterInfo, PolicyRegistry};
 
 use crate::args::{OutputFormat, is_similar};
 use crate::exit::{CliError, CliFailure, ExitKind};

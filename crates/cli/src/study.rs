@@ -19,6 +19,7 @@ mod run;
 use std::io::{self, Write};
 
 use clap::Subcommand;
+use tollgate_policies::builtin_registry;
 use tollgate_policy::PolicyRegistry;
 use tollgate_study::{BUILTIN_EXPERIMENTS, BuiltinExperiment, Experiment, StudyError};
 
@@ -69,9 +70,8 @@ fn list(quiet: bool) -> Result<(), CliFailure> {
         text += builtin.name;
         text.push('\n');
         if !quiet {
-            let experiment =
-                Experiment::parse(builtin.name, builtin.text, &PolicyRegistry::builtin())
-                    .map_err(StudyError::from)?;
+            let experiment = Experiment::parse(builtin.name, builtin.text, &builtin_registry())
+                .map_err(StudyError::from)?;
             let Experiment { title, source, .. } = &experiment;
             let claims = experiment.claims.len();
             text += &format!("  {title}\n  {source}, {claims} claims\n");

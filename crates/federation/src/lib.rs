@@ -13,7 +13,7 @@
 //! [`paper::PaperSite::next_wake`]. A [`SiteEffect::Write`] must be on disk before the driver sends
 //! [`SiteEvent::Written`]; effects that depend on the record are delayed until then.
 //!
-//! The value of a site is a plain number here; `tollgate-policy` computes it (in its `migrate`
+//! The value of a site is a plain number here; `tollgate-policies` computes it (in its `migrate`
 //! module).
 
 pub mod durable;

@@ -71,9 +71,9 @@ impl<F: Fn(JobId) -> Span> RunTimes for F {
 /// ```
 /// use tollgate_gate::{Effect, Gate, GateInput, OnEviction, Simulation, WorkerId};
 /// use tollgate_model::{Instant, JobId, JobSpec, Market, Sla, Span};
-/// use tollgate_policy::PolicySpec;
+/// use tollgate_policies::builtin_registry;
 ///
-/// let policy = PolicySpec::named("easy").expect("a registered policy");
+/// let policy = builtin_registry().named("easy").expect("a registered policy");
 /// let mut simulation = Simulation::new(Gate::new(policy.build(Market::None), Market::None));
 /// let nodes = GateInput::WorkerUp { worker: WorkerId(0), incarnation: 1, nodes: 4, memory: None };
 /// simulation.handle(Instant::ZERO, nodes).expect("a new worker");

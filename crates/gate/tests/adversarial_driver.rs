@@ -13,7 +13,7 @@ use tollgate_gate::{
 use tollgate_model::{
     Credits, CreditsPerSecond, Distribution, Instant, JobId, JobSpec, Market, NodeId, Sla, Span,
 };
-use tollgate_policy::registry::REGISTRY;
+use tollgate_policies::builtin_registry;
 use tollgate_policy::{JobPhase, PolicySpec};
 
 const WORKERS: u32 = 3;
@@ -464,32 +464,29 @@ proptest! {
 
     #[test]
     fn gate_invariants_hold_under_an_adversarial_driver(steps in prop::collection::vec(step(), 1..80)) {
-        for named in REGISTRY {
+        for choice in builtin_registry().policies() {
             for market in Market::ALL {
-                let choice = PolicySpec::named(named.name).unwrap();
                 let story = tell(&choice, market, &steps, (false, false));
                 let again = tell(&choice, market, &steps, (false, false));
-                prop_assert_eq!(&story, &again, "{}: same input, same effects", named.name);
+                prop_assert_eq!(&story, &again, "{}: same input, same effects", choice.name());
             }
         }
     }
 
     #[test]
     fn rebuilt_index_decides_like_the_incremental_one(steps in prop::collection::vec(step(), 1..60)) {
-        for named in REGISTRY {
-            let choice = PolicySpec::named(named.name).unwrap();
+        for choice in builtin_registry().policies() {
             for limited in [false, true] {
                 let grown = tell(&choice, Market::Bid, &steps, (false, limited));
                 let rebuilt = tell(&choice, Market::Bid, &steps, (true, limited));
-                prop_assert_eq!(&grown, &rebuilt, "{}", named.name);
+                prop_assert_eq!(&grown, &rebuilt, "{}", choice.name());
             }
         }
     }
 
     #[test]
     fn node_limits_are_never_exceeded(steps in prop::collection::vec(step(), 1..80)) {
-        for named in REGISTRY {
-            let choice = PolicySpec::named(named.name).unwrap();
+        for choice in builtin_registry().policies() {
             tell(&choice, Market::Bid, &steps, (false, true));
         }
     }

@@ -4,7 +4,8 @@
 
 use tollgate_gate::{Effect, Gate, GateInput, InputAck, Notice, OnEviction, WorkerId};
 use tollgate_model::{Credits, Instant, JobId, JobSpec, Market, NodeId, Reason, Sla, Span};
-use tollgate_policy::{JobPhase, PolicySpec};
+use tollgate_policies::builtin_registry;
+use tollgate_policy::JobPhase;
 
 const TIME_SHARED: [&str; 3] = ["libra", "libra-risk", "tail-risk"];
 
@@ -16,7 +17,7 @@ struct GateFixture {
 
 impl GateFixture {
     fn new(policy: &str, nodes: u32, memory: Option<u64>) -> Self {
-        let choice = PolicySpec::named(policy).expect("a policy");
+        let choice = builtin_registry().named(policy).expect("a policy");
         let mut gate = Gate::new(choice.build(Market::None), Market::None);
         gate.set_task_limit(Some(4));
         let mut site = Self {
@@ -226,7 +227,7 @@ fn job_larger_than_every_node_is_rejected_by_every_policy() {
 
 #[test]
 fn queued_job_that_can_never_pay_is_rejected() {
-    let choice = PolicySpec::named("libra-dollar").expect("a policy");
+    let choice = builtin_registry().named("libra-dollar").expect("a policy");
     let mut site = GateFixture::new("libra", 1, None);
     site.gate = Gate::new(choice.build(Market::Commodity), Market::Commodity);
     site.gate.set_task_limit(Some(4));

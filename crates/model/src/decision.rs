@@ -2,10 +2,8 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
 /// The decision about a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Decision {
     /// Admitted.
     Accepted,
@@ -13,8 +11,8 @@ pub enum Decision {
     Rejected(Reason),
 }
 
-/// A reason to reject a job. Its text is defined here once, for every output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+/// A reason to reject a job. Its key and its text are defined once, for every output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reason {
     /// The job asks for more processors than there are.
     TooManyProcs,
@@ -37,10 +35,76 @@ pub enum Reason {
     NoMemory,
     /// Too many of the suitable nodes are at their maximum number of tasks or out of memory.
     NodeFull,
+    /// A reason that a policy of another crate has of its own.
+    Other(&'static OtherReason),
+}
+
+/// A reason that a policy of another crate has of its own. Key and text are constants of the program,
+/// so that a [`Reason`] is copied and compared without an allocation.
+///
+/// ```
+/// use tollgate_model::{OtherReason, Reason};
+///
+/// const TOO_LONG: Reason = Reason::Other(&OtherReason::new(
+///     "estimate_too_long",
+///     "its estimate is longer than this policy allows",
+/// ));
+/// assert_eq!(TOO_LONG.key(), "estimate_too_long");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OtherReason {
+    key: &'static str,
+    text: &'static str,
+}
+
+impl OtherReason {
+    /// Creates a reason. `key` stands in CSV, JSON and the store of a service; `text` is a sentence
+    /// without a full stop, to follow "rejected:".
+    ///
+    /// # Panics
+    /// If the key is empty, is not made of lower-case letters, digits and `_`, or is the key of one
+    /// of [`Reason::ALL`]. The compiler reports a panic in the value of a constant.
+    pub const fn new(key: &'static str, text: &'static str) -> Self {
+        let letters = key.as_bytes();
+        assert!(!letters.is_empty(), "the key of a reason is empty");
+        let mut at = 0;
+        while at < letters.len() {
+            let letter = letters[at];
+            assert!(
+                letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == b'_',
+                "the key of a reason has lower-case letters, digits and `_` only"
+            );
+            at += 1;
+        }
+        let mut known = 0;
+        while known < Reason::ALL.len() {
+            assert!(
+                !is_equal(letters, Reason::ALL[known].key().as_bytes()),
+                "a reason of tollgate has this key already"
+            );
+            known += 1;
+        }
+        Self { key, text }
+    }
+}
+
+/// Compares two words, also where the compiler evaluates a constant.
+const fn is_equal(one: &[u8], other: &[u8]) -> bool {
+    if one.len() != other.len() {
+        return false;
+    }
+    let mut at = 0;
+    while at < one.len() {
+        if one[at] != other[at] {
+            return false;
+        }
+        at += 1;
+    }
+    true
 }
 
 impl Reason {
-    /// Every reason, in the order in which outputs list them.
+    /// Every reason but [`Reason::Other`], in the order in which outputs list them.
     pub const ALL: [Self; 10] = [
         Self::TooManyProcs,
         Self::OverBudget,
@@ -71,6 +135,7 @@ impl Reason {
             Self::DeadlineUnreachable => "deadline_unreachable",
             Self::NoMemory => "no_memory",
             Self::NodeFull => "node_full",
+            Self::Other(reason) => reason.key,
         }
     }
 }
@@ -93,6 +158,33 @@ impl fmt::Display for Reason {
             Self::DeadlineUnreachable => "by its estimate it can no longer finish in time",
             Self::NoMemory => "the job asks for more memory than there is",
             Self::NodeFull => "too many nodes are full: no free task slot, or too little memory",
+            Self::Other(reason) => reason.text,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_are_listed_in_order_and_a_policy_s_own_comes_last() {
+        const LAST: Reason = Reason::Other(&OtherReason::new("b", "beta"));
+        const FIRST: Reason = Reason::Other(&OtherReason::new("a", "alpha"));
+        assert!(Reason::ALL.is_sorted());
+        assert!(Reason::ALL.iter().all(|&known| known < FIRST) && FIRST < LAST);
+        assert_eq!((LAST.key(), LAST.to_string().as_str()), ("b", "beta"));
+    }
+
+    #[test]
+    #[should_panic(expected = "a reason of tollgate has this key already")]
+    fn key_of_another_reason_is_refused() {
+        let _ = OtherReason::new("low_slack", "it is poor");
+    }
+
+    #[test]
+    #[should_panic(expected = "lower-case letters")]
+    fn key_that_is_no_word_is_refused() {
+        let _ = OtherReason::new("a,b", "two reasons");
     }
 }

@@ -33,7 +33,7 @@ pub use attempt::{
     AttemptEvent, AttemptId, AttemptOutcome, AttemptReport, AttemptStart, AttemptStatus,
     KillReason, TaskId,
 };
-pub use decision::{Decision, Reason};
+pub use decision::{Decision, OtherReason, Reason};
 pub use distribution::{Distribution, Probability};
 pub use job::{JobId, JobSpec, Sla};
 pub use market::Market;

@@ -1,41 +1,17 @@
-//! The definition of a policy by another crate.
+//! The definition of a policy: its name, its origin and its settings.
 
-use std::fmt;
-use std::str::FromStr;
+use std::fmt::Debug;
 
 use tollgate_model::Market;
 
+use crate::parameters::{ParameterInfo, ParameterTable};
 use crate::policy::Policy;
+use crate::registry::PolicyError;
 
-/// A policy that another crate adds to a [`crate::PolicyRegistry`].
+/// A policy with a name, as a [`PolicyRegistry`](crate::PolicyRegistry) lists it.
 ///
-/// ```
-/// use tollgate_model::Market;
-/// use tollgate_policy::{ParameterDefinition, PolicyDefinition, PolicySpec};
-///
-/// const HASTY: PolicyDefinition = PolicyDefinition {
-///     name: "hasty",
-///     summary: "EASY backfilling for half of the queue",
-///     source: "an example",
-///     markets: &[Market::None],
-///     uses_bids: false,
-///     parameters: &[ParameterDefinition {
-///         key: "part",
-///         default: "0.5",
-///         values: "a number, at most 1",
-///         meaning: "part of the queue",
-///         is_legal: |word| word.parse().is_ok_and(|part: f64| (0.0..=1.0).contains(&part)),
-///     }],
-///     build: |values, market| {
-///         let _part: f64 = values.get("part");
-///         PolicySpec::named("easy").expect("it is built in").build(market)
-///     },
-/// };
-/// let registry = tollgate_policy::PolicyRegistry::builtin().with(HASTY);
-/// let listed = registry.parse_list("easy,hasty:part=0.25")?;
-/// assert_eq!(listed[1].to_string(), "hasty:part=0.25");
-/// # Ok::<(), tollgate_policy::PolicyError>(())
-/// ```
+/// Policies that differ in the values of their settings alone are several definitions with one type
+/// of settings.
 #[derive(Clone, Copy, Debug)]
 pub struct PolicyDefinition {
     /// The policy's name: letters, digits and `-`.
@@ -46,69 +22,146 @@ pub struct PolicyDefinition {
     pub source: &'static str,
     /// The markets in which the policy runs when no policy is named.
     pub markets: &'static [Market],
-    /// True if decisions depend on budgets or penalty rates where users bid. Such a policy does not
-    /// run without a market, and a study simulates it anew for each set of bids.
-    pub uses_bids: bool,
-    /// The parameters, in the order in which they are listed.
-    pub parameters: &'static [ParameterDefinition],
+    /// The settings, with each parameter at its default.
+    pub settings: &'static dyn PolicySettings,
+}
+
+/// The settings of a policy, from which the policy is created.
+///
+/// A type of settings also implements [`ParameterTable`] and `Clone`, from which [`DynSettings`]
+/// follows.
+///
+/// ```
+/// use tollgate_model::{Credits, Distribution, JobId, JobSpec, Market, Reason};
+/// use tollgate_policy::{
+///     AdmissionDecision, ParameterEnum, ParameterTable, Policy, PolicyContext, PolicyDefinition,
+///     PolicyParameter, PolicyRegistry, PolicySettings, ProbeScratch, View,
+/// };
+///
+/// /// Starts jobs strictly in order of submission; unless patient, rejects those that would wait.
+/// #[derive(Clone, Debug)]
+/// struct Hasty {
+///     patient: bool,
+///     waiting: Vec<JobId>,
+/// }
+///
+/// impl Policy for Hasty {
+///     fn probe(
+///         &self,
+///         view: View<'_>,
+///         spec: &JobSpec,
+///         _: Option<&Distribution>,
+///         _: &mut ProbeScratch,
+///     ) -> AdmissionDecision {
+///         let usable = if self.patient { view.n_nodes() } else { view.n_idle() };
+///         match spec.procs <= usable {
+///             true => AdmissionDecision::Queue,
+///             false => AdmissionDecision::Reject(Reason::TooManyProcs),
+///         }
+///     }
+///
+///     fn clear(&mut self) {
+///         self.waiting.clear();
+///     }
+///
+///     fn queued(&mut self, _: View<'_>, job: JobId) {
+///         self.waiting.push(job);
+///     }
+///
+///     fn dequeued(&mut self, _: View<'_>, job: JobId) {
+///         self.waiting.retain(|&waiting| waiting != job);
+///     }
+///
+///     fn pass(&mut self, cx: &mut PolicyContext<'_>) {
+///         while let Some(&job) = self.waiting.first()
+///             && cx.job(job).spec.procs <= cx.n_idle()
+///         {
+///             self.waiting.remove(0);
+///             cx.start(job, Credits::ZERO);
+///         }
+///     }
+/// }
+///
+/// #[derive(Clone, Copy, Debug)]
+/// struct HastySettings {
+///     patient: bool,
+/// }
+///
+/// impl ParameterTable for HastySettings {
+///     const PARAMETERS: &'static [PolicyParameter<Self>] = &[PolicyParameter {
+///         key: "patient",
+///         values: "true or false",
+///         meaning: "whether a job may wait",
+///         applies: |_| true,
+///         get: |settings| settings.patient.keyword(),
+///         set: |settings, word| ParameterEnum::read(&mut settings.patient, word),
+///     }];
+/// }
+///
+/// impl PolicySettings for HastySettings {
+///     fn build(&self, _: Market) -> Box<dyn Policy> {
+///         Box::new(Hasty { patient: self.patient, waiting: Vec::new() })
+///     }
+/// }
+///
+/// const HASTY: PolicyDefinition = PolicyDefinition {
+///     name: "hasty",
+///     summary: "strictly in order of submission; rejects a job that would wait",
+///     source: "an example",
+///     markets: &[Market::None],
+///     settings: &HastySettings { patient: false },
+/// };
+///
+/// let registry = PolicyRegistry::default().with(HASTY);
+/// let chosen = registry.parse_list("hasty,hasty:patient=true")?;
+/// assert_eq!(chosen[1].to_string(), "hasty:patient=true");
+/// # Ok::<(), tollgate_policy::PolicyError>(())
+/// ```
+pub trait PolicySettings: DynSettings + Debug + Send + Sync {
     /// Creates the policy.
-    pub build: fn(&ParameterValues, Market) -> Box<dyn Policy>,
+    fn build(&self, market: Market) -> Box<dyn Policy>;
+
+    /// Returns true if decisions depend on budgets or penalty rates where users bid. Such a policy
+    /// does not run without a market, and a study simulates it anew for each set of bids. False by
+    /// default.
+    fn uses_bids(&self) -> bool {
+        false
+    }
 }
 
-/// A parameter of a [`PolicyDefinition`].
-#[derive(Clone, Copy, Debug)]
-pub struct ParameterDefinition {
-    /// The key.
-    pub key: &'static str,
-    /// The value if none is given; a legal one.
-    pub default: &'static str,
-    /// The legal values, in words.
-    pub values: &'static str,
-    /// The meaning.
-    pub meaning: &'static str,
-    /// Returns true if a word is one of the legal values.
-    pub is_legal: fn(&str) -> bool,
+/// The parameters of settings whose type is not known. All [`PolicySettings`] with a
+/// [`ParameterTable`] have it.
+pub trait DynSettings {
+    /// Changes a parameter; see [`ParameterTable::set_parameter`].
+    ///
+    /// # Errors
+    /// Fails if the word names no parameter or no legal value.
+    fn set(&mut self, policy: &str, word: &str) -> Result<(), PolicyError>;
+
+    /// Returns the parameters that apply; see [`ParameterTable::list_parameters`].
+    fn list(&self) -> Vec<ParameterInfo>;
+
+    /// Returns the value of a parameter; see [`ParameterTable::parameter_value`].
+    fn value(&self, key: &str) -> Option<String>;
+
+    /// Copies the settings.
+    fn clone_box(&self) -> Box<dyn PolicySettings>;
 }
 
-/// The value of each parameter of a [`PolicyDefinition`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ParameterValues(Vec<(&'static str, String)>);
-
-impl ParameterValues {
-    pub(crate) fn defaults(of: &PolicyDefinition) -> Self {
-        let parameters = of.parameters.iter();
-        Self(
-            parameters
-                .map(|parameter| (parameter.key, parameter.default.to_owned()))
-                .collect(),
-        )
+impl<S: PolicySettings + ParameterTable + Clone> DynSettings for S {
+    fn set(&mut self, policy: &str, word: &str) -> Result<(), PolicyError> {
+        self.set_parameter(policy, word)
     }
 
-    pub(crate) fn set(&mut self, key: &str, word: &str) {
-        for (known, value) in &mut self.0 {
-            if *known == key {
-                word.clone_into(value);
-            }
-        }
+    fn list(&self) -> Vec<ParameterInfo> {
+        self.list_parameters()
     }
 
-    /// Returns a value as the user wrote it.
-    ///
-    /// # Panics
-    /// If the definition has no parameter `key`.
-    pub fn word(&self, key: &str) -> &str {
-        let value = self.0.iter().find(|(known, _)| *known == key);
-        let (_, word) = value.unwrap_or_else(|| panic!("the policy has no parameter `{key}`"));
-        word
+    fn value(&self, key: &str) -> Option<String> {
+        self.parameter_value(key)
     }
 
-    /// Returns a parsed value.
-    ///
-    /// # Panics
-    /// If the definition has no parameter `key`, or calls a word legal that is no `T`.
-    pub fn get<T: FromStr<Err: fmt::Debug>>(&self, key: &str) -> T {
-        let word = self.word(key);
-        word.parse()
-            .unwrap_or_else(|error| panic!("parameter `{key}`: `{word}` is legal, yet {error:?}"))
+    fn clone_box(&self) -> Box<dyn PolicySettings> {
+        Box::new(self.clone())
     }
 }

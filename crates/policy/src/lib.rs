@@ -1,55 +1,43 @@
-//! The decision logic, free of I/O: which jobs are admitted, when and where they run, and at what
-//! price.
+//! The contract of a policy, free of I/O: what a policy sees and may do, and the tools that policies
+//! share.
 //!
 //! | module | contents |
 //! |---|---|
 //! | [`policy`](Policy) | the interface of a policy |
 //! | [`state`](ClusterState) | the state a policy reads: jobs, nodes and placements |
 //! | [`context`](PolicyContext) | the interface a policy acts through: checked transitions that leave effects |
-//! | [`queue`] | the space-shared family: an ordered queue with reservations |
-//! | [`share`] | the time-shared family: shares by remaining work and time |
-//! | [`deadline_tail`] | the policy that admits by the tail of predictive distributions |
-//! | [`builtin`] | the policies, one file each |
-//! | [`migrate`] | the policies for moving pilots between sites: a family with its own registry |
-//! | [`PolicyDefinition`] | a policy of another crate |
-//! | [`registry`] | the list of policies; parsing of `NAME:KEY=VALUE,..` |
-//! | [`mod@retry`] | whether an evicted task is tried again, and where |
-//! | [`mod@select`] | the choice of the idle computer for the next task |
-//! | [`random_source`] | random numbers as an argument |
+//! | [`definition`](PolicyDefinition) | a policy with a name, and the settings from which it is created |
+//! | [`parameters`](ParameterTable) | the table of a policy's parameters |
+//! | [`registry`](PolicyRegistry) | the list of policies; parsing of `NAME:KEY=VALUE,..` |
+//! | [`toolkit`] | availability profile, head reservation, blocked list, fit, prices, waitlist |
+//! | [`timers`](TimerTree) | one alarm per slot |
+//! | [`random_source`](RandomSource) | random numbers as an argument |
 //!
 //! A policy decides from a [`View`] and acts through a [`PolicyContext`]. It reads no clock, no
-//! file and no random source, and it never sees a job's real run time.
+//! file and no random source, and it never sees a job's real run time. The built-in policies are in
+//! the crate `tollgate-policies`.
 
-mod blocked_list;
-pub mod builtin;
 mod context;
-pub mod deadline_tail;
 mod definition;
-pub mod migrate;
-mod node_fit;
 mod parameters;
 mod policy;
-mod price;
-pub mod queue;
-pub mod random_source;
-pub mod registry;
-pub mod retry;
-pub mod select;
-pub mod share;
+mod random_source;
+mod registry;
 mod state;
 mod timers;
-mod waitlist;
+pub mod toolkit;
 
 pub use context::{
     BookingKind, Effect, InvariantViolation, JobEnding, Notice, PolicyAlarms, PolicyContext,
 };
-pub use definition::{ParameterDefinition, ParameterValues, PolicyDefinition};
+pub use definition::{DynSettings, PolicyDefinition, PolicySettings};
+pub use parameters::{ParameterEnum, ParameterInfo, ParameterTable, PolicyParameter, read_number};
 pub use policy::{
     AdmissionDecision, ClonePolicy, JobInfo, NodeSharing, PassTrigger, Policy, ProbeScratch,
 };
 pub use random_source::RandomSource;
 pub use registry::{PolicyError, PolicyRegistry, PolicySpec};
-pub use retry::RetryPolicy;
-pub use select::SelectPolicy;
-pub use state::{Admission, ClusterState, JobPhase, JobSlot, Node, NodeTask, TOLERANCE_S, View};
+pub use state::{
+    Admission, ClusterState, JobPhase, JobSlot, Node, NodeTask, TOLERANCE_S, View, requested_share,
+};
 pub use timers::TimerTree;

@@ -1,24 +1,104 @@
-//! Parameters as `KEY=VALUE` words: one table per family serves parsing, printing and listing.
+//! Parameters as `KEY=VALUE` words: one table per type of settings serves parsing, printing and
+//! listing.
 
-use crate::definition::PolicyDefinition;
 use crate::registry::PolicyError;
 
-/// A parameter of a family: its key, its meaning, its parser and its formatter.
-pub(crate) struct PolicyParameter<S: 'static> {
-    pub(crate) key: &'static str,
-    pub(crate) values: &'static str,
-    pub(crate) meaning: &'static str,
+/// A parameter of a policy with settings `S`: its key, its meaning, its parser and its formatter.
+#[derive(Debug)]
+pub struct PolicyParameter<S: 'static> {
+    /// The key.
+    pub key: &'static str,
+    /// The legal values, in words.
+    pub values: &'static str,
+    /// The meaning.
+    pub meaning: &'static str,
     /// Returns true if the parameter applies to a policy with these settings.
-    pub(crate) applies: fn(&S) -> bool,
-    pub(crate) get: fn(&S) -> String,
-    /// Parses a word; returns false if the word is not one of `values`.
-    pub(crate) set: fn(&mut S, &str) -> bool,
+    pub applies: fn(&S) -> bool,
+    /// Returns the value as a word that `set` parses.
+    pub get: fn(&S) -> String,
+    /// Parses a word; returns false, and changes nothing, if the word is not one of `values`.
+    pub set: fn(&mut S, &str) -> bool,
+}
+
+/// A parameter with its present value, for listings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParameterInfo {
+    /// The key.
+    pub key: &'static str,
+    /// The legal values, in words.
+    pub values: &'static str,
+    /// The meaning.
+    pub meaning: &'static str,
+    /// The present value.
+    pub value: String,
+}
+
+/// Settings whose parameters stand in a table.
+pub trait ParameterTable: Sized + 'static {
+    /// The parameters, in the order in which they are listed.
+    const PARAMETERS: &'static [PolicyParameter<Self>];
+
+    /// Changes a parameter by a `KEY=VALUE` word of the policy named `policy`.
+    ///
+    /// # Errors
+    /// Fails if the word is no such pair, no parameter that applies has this key, or the value is
+    /// illegal.
+    fn set_parameter(&mut self, policy: &str, word: &str) -> Result<(), PolicyError> {
+        let policy = || policy.to_owned();
+        let (key, value) = word.split_once('=').ok_or_else(|| PolicyError::NotAPair {
+            policy: policy(),
+            word: word.to_owned(),
+        })?;
+        let known = applicable(self).find(|parameter| parameter.key == key);
+        let parameter = known.ok_or_else(|| PolicyError::UnknownParameter {
+            policy: policy(),
+            key: key.to_owned(),
+            known: applicable(self).map(|parameter| parameter.key).collect(),
+        })?;
+        if (parameter.set)(self, value) {
+            return Ok(());
+        }
+        Err(PolicyError::BadValue {
+            policy: policy(),
+            key: parameter.key,
+            value: value.to_owned(),
+            values: parameter.values,
+        })
+    }
+
+    /// Returns the parameters that apply, with their values.
+    fn list_parameters(&self) -> Vec<ParameterInfo> {
+        let info = applicable(self).map(|parameter| ParameterInfo {
+            key: parameter.key,
+            values: parameter.values,
+            meaning: parameter.meaning,
+            value: (parameter.get)(self),
+        });
+        info.collect()
+    }
+
+    /// Returns the value of a parameter, whether it applies or not; None if no parameter has this
+    /// key.
+    fn parameter_value(&self, key: &str) -> Option<String> {
+        let mut parameters = Self::PARAMETERS.iter();
+        let parameter = parameters.find(|parameter| parameter.key == key)?;
+        Some((parameter.get)(self))
+    }
+}
+
+fn applicable<S: ParameterTable>(
+    settings: &S,
+) -> impl Iterator<Item = &'static PolicyParameter<S>> {
+    let parameters = S::PARAMETERS.iter();
+    parameters.filter(|parameter| (parameter.applies)(settings))
 }
 
 /// A parameter with a few named values.
-pub(crate) trait ParameterEnum: Copy + PartialEq + 'static {
+pub trait ParameterEnum: Copy + PartialEq + 'static {
+    /// Every value with its word.
     const KEYWORDS: &'static [(&'static str, Self)];
 
+    /// Returns the word of the value.
     fn keyword(self) -> String {
         let pair = Self::KEYWORDS.iter().find(|(_, value)| *value == self);
         pair.expect("every value has a word").0.to_owned()
@@ -41,7 +121,7 @@ impl ParameterEnum for bool {
 }
 
 /// Sets `place` to a number that is not negative; returns false if `word` is not such a number.
-pub(crate) fn read_number(place: &mut f64, word: &str) -> bool {
+pub fn read_number(place: &mut f64, word: &str) -> bool {
     match word.parse::<f64>() {
         Ok(number) if number.is_finite() && number >= 0.0 => {
             *place = number;
@@ -49,74 +129,4 @@ pub(crate) fn read_number(place: &mut f64, word: &str) -> bool {
         }
         Ok(_) | Err(_) => false,
     }
-}
-
-/// Changes one parameter.
-pub(crate) fn set<S>(
-    table: &[PolicyParameter<S>],
-    settings: &mut S,
-    policy: &str,
-    key: &str,
-    value: &str,
-) -> Result<(), PolicyError> {
-    let known = table
-        .iter()
-        .find(|parameter| parameter.key == key && (parameter.applies)(settings));
-    let Some(parameter) = known else {
-        return Err(PolicyError::UnknownParameter {
-            policy: policy.to_owned(),
-            key: key.to_owned(),
-            known: table
-                .iter()
-                .filter(|parameter| (parameter.applies)(settings))
-                .map(|parameter| parameter.key)
-                .collect(),
-        });
-    };
-    if (parameter.set)(settings, value) {
-        return Ok(());
-    }
-    Err(PolicyError::BadValue {
-        policy: policy.to_owned(),
-        key: parameter.key,
-        value: value.to_owned(),
-        values: parameter.values,
-    })
-}
-
-/// Checks that a policy of another crate has a parameter with this value.
-pub(crate) fn check_defined(
-    definition: &PolicyDefinition,
-    key: &str,
-    value: &str,
-) -> Result<(), PolicyError> {
-    let policy = || definition.name.to_owned();
-    let mut parameters = definition.parameters.iter();
-    match parameters.find(|parameter| parameter.key == key) {
-        Some(parameter) if (parameter.is_legal)(value) => Ok(()),
-        Some(parameter) => Err(PolicyError::BadValue {
-            policy: policy(),
-            key: parameter.key,
-            value: value.to_owned(),
-            values: parameter.values,
-        }),
-        None => Err(PolicyError::UnknownParameter {
-            policy: policy(),
-            key: key.to_owned(),
-            known: definition
-                .parameters
-                .iter()
-                .map(|known| known.key)
-                .collect(),
-        }),
-    }
-}
-
-/// Returns a parameter's value as a word; empty if there is no such parameter.
-pub(crate) fn value<S>(table: &[PolicyParameter<S>], settings: &S, key: &str) -> String {
-    table
-        .iter()
-        .find(|parameter| parameter.key == key)
-        .map(|parameter| (parameter.get)(settings))
-        .unwrap_or_default()
 }

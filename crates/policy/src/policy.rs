@@ -5,6 +5,7 @@ use std::fmt::Debug;
 use tollgate_model::{Credits, Distribution, Instant, JobId, JobSpec, NodeId, Reason, Sla};
 
 use crate::context::{InvariantViolation, PolicyContext};
+use crate::parameters::ParameterEnum;
 use crate::state::{JobPhase, Node, View};
 
 /// A policy's decision on a submitted job.
@@ -27,15 +28,17 @@ pub enum AdmissionDecision {
     },
 }
 
-/// Scratch buffers of a probe, kept by the caller so that no probe allocates.
+/// Scratch buffers of a probe, kept by the caller so that no probe allocates. Only
+/// [`ProbeScratch::nodes`] carries an answer; the other buffers are the policy's own, and hold the
+/// remains of the last probe.
 #[derive(Clone, Debug, Default)]
 pub struct ProbeScratch {
     /// The nodes on which a job with [`AdmissionDecision::Run`] would run.
     pub nodes: Vec<NodeId>,
-    /// Suitable nodes, by fill.
-    pub(crate) candidates: Vec<(i64, NodeId)>,
-    /// Remaining deadlines and shares on one node.
-    pub(crate) promises: Vec<(f64, f64)>,
+    /// Suitable nodes, each with its rank; the lowest rank is the best.
+    pub candidates: Vec<(i64, NodeId)>,
+    /// Seconds to the deadline and share of each task of one node.
+    pub promises: Vec<(f64, f64)>,
 }
 
 /// The events that trigger a pass.
@@ -45,6 +48,11 @@ pub enum PassTrigger {
     Instant,
     /// One pass after each input; submissions of an instant come before its completions.
     Event,
+}
+
+impl ParameterEnum for PassTrigger {
+    const KEYWORDS: &'static [(&'static str, Self)] =
+        &[("instant", Self::Instant), ("event", Self::Event)];
 }
 
 /// The known facts about a task's job: the user's specification and the forecast.

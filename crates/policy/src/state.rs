@@ -12,10 +12,9 @@ use std::ops::Deref;
 use serde::{Deserialize, Serialize};
 use tollgate_model::{Credits, Distribution, Instant, JobId, JobSpec, NodeId, NodeRange};
 
-use crate::blocked_list::{BlockEntry, BlockedList};
+use crate::toolkit::{BlockEntry, BlockedList};
 use idle::NodeSet;
-pub(crate) use node::requested_share;
-pub use node::{Node, NodeTask, TOLERANCE_S};
+pub use node::{Node, NodeTask, TOLERANCE_S, requested_share};
 
 /// The phase of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -291,7 +291,7 @@ impl<'a> AdmissionCandidate<'a> {
 /// Returns the job without the rejected requirement; None if that requirement cannot be dropped.
 fn relax(reason: Reason, spec: &JobSpec) -> Option<JobSpec> {
     let sla = match reason {
-        Reason::TooManyProcs | Reason::NoMemory => return None,
+        Reason::TooManyProcs | Reason::NoMemory | Reason::Other(_) => return None,
         Reason::OverBudget | Reason::PriceOverBudget | Reason::LowSlack => Sla {
             budget: None,
             ..spec.sla

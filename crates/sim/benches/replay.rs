@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use tollgate_model::{Instant, Market, Span};
+use tollgate_policies::builtin_registry;
 use tollgate_policy::PolicySpec;
 use tollgate_sim::{RecordLevel, ReplayConfig, replay};
 use tollgate_trace::ReadOptions;
@@ -26,14 +27,13 @@ fn run(choice: &PolicySpec, arrivals: &[JobArrival], nodes: u32, market: Market)
 fn default_workload(criterion: &mut Criterion) {
     let trace = Arc::new(WorkloadGenerator::default().trace());
     let mut group = criterion.benchmark_group("default");
-    for named in tollgate_policy::registry::REGISTRY {
-        let market = named.markets[0];
+    for choice in builtin_registry().policies() {
+        let market = choice.markets()[0];
         let workload = Workload::new(trace.clone(), Default::default(), market).expect("defaults");
         let arrivals: Vec<JobArrival> = workload.arrivals().collect();
-        let choice = PolicySpec::named(named.name).expect("registered");
         group.throughput(Throughput::Elements(arrivals.len() as u64));
         group.sample_size(20);
-        group.bench_function(named.name, |bencher| {
+        group.bench_function(choice.name(), |bencher| {
             bencher.iter(|| run(&choice, &arrivals, 128, market));
         });
     }
@@ -51,7 +51,7 @@ fn easy_on_lublin(criterion: &mut Criterion) {
     let workload = Workload::new(Arc::new(trace), Default::default(), Market::None);
     let once: Vec<JobArrival> = workload.expect("defaults").arrivals().collect();
     let span = once[once.len() - 1].spec.submit.since(Instant::ZERO);
-    let choice = PolicySpec::named("easy").expect("registered");
+    let choice = builtin_registry().named("easy").expect("registered");
     let mut group = criterion.benchmark_group("easy-lublin");
     for (name, stretch) in [("drains", 1.2), ("overload", 1.0)] {
         for copies in [1, 10, 100] {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use tollgate_model::Market;
+use tollgate_policies::{BUILTIN_POLICIES, builtin_registry};
 use tollgate_policy::PolicySpec;
-use tollgate_policy::builtin::REGISTRY;
 use tollgate_sim::{JobArrival, RecordLevel, ReplayConfig, is_blind_to_bids, rebid, replay};
 use tollgate_workload::{SlaFactor, Workload, WorkloadConfig as JobSettings, WorkloadGenerator};
 
@@ -33,12 +33,15 @@ fn rebid_schedule_equals_a_full_replay() {
         market: Market::Bid,
         record_level: RecordLevel::Outcomes,
     };
-    let blind: Vec<PolicySpec> = REGISTRY
-        .iter()
-        .map(|named| PolicySpec::named(named.name).unwrap())
+    let blind: Vec<PolicySpec> = builtin_registry()
+        .policies()
         .filter(is_blind_to_bids)
         .collect();
-    assert_eq!(blind.len(), REGISTRY.len() - 1, "all but first-reward");
+    assert_eq!(
+        blind.len(),
+        BUILTIN_POLICIES.len() - 1,
+        "all but first-reward"
+    );
     for choice in blind {
         let run = |arrivals: &[JobArrival]| {
             let policy = choice.build(Market::Bid);

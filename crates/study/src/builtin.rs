@@ -43,20 +43,19 @@ mod tests {
     use super::*;
     use crate::experiment::Experiment;
     use crate::plan::RunPlan;
-    use tollgate_sim::PolicyRegistry;
+    use tollgate_policies::builtin_registry;
 
     #[test]
     fn every_builtin_is_an_experiment_of_its_name() {
         for builtin in BUILTIN_EXPERIMENTS {
-            let experiment =
-                Experiment::parse(builtin.name, builtin.text, &PolicyRegistry::builtin());
+            let experiment = Experiment::parse(builtin.name, builtin.text, &builtin_registry());
             assert_eq!(experiment.unwrap().name, builtin.name);
         }
     }
 
     fn planned(name: &str) -> (usize, usize) {
         let text = BuiltinExperiment::find(name).unwrap().text;
-        let mut experiment = Experiment::parse(name, text, &PolicyRegistry::builtin()).unwrap();
+        let mut experiment = Experiment::parse(name, text, &builtin_registry()).unwrap();
         experiment.seeds = 1;
         let plan = RunPlan::of(&experiment);
         (plan.rows.len(), plan.runs())

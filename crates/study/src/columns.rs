@@ -16,7 +16,8 @@ pub struct ResultColumn {
 }
 
 /// The columns with metrics of the cluster world, in order. Columns that count jobs by the reason
-/// of their rejection follow, called `rejected_` and [`Reason::key`].
+/// of their rejection follow, called `rejected_` and [`Reason::key`]; the reasons that a policy has of
+/// its own ([`Reason::Other`]) count in `rejected` alone.
 pub const COLUMNS: [ResultColumn; 15] = [
     column("submitted", "jobs submitted"),
     column("accepted", "jobs admitted"),
@@ -68,7 +69,7 @@ pub(crate) fn of(world: WorldKind) -> Vec<ResultColumn> {
     }
 }
 
-/// The reasons for which a world can reject a job.
+/// The reasons for which a world can reject a job, whatever the policy.
 const REASONS: &[Reason] = Reason::ALL.split_at(Reason::N_WITHOUT_LIMITS).0;
 
 /// Returns the names of all columns with metrics of a world.

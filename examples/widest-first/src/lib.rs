@@ -3,38 +3,88 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use tollgate_model::{Credits, Distribution, JobId, JobSpec, Market, Reason};
+use tollgate_model::{Credits, Distribution, JobId, JobSpec, Market, OtherReason, Reason, Span};
+use tollgate_policy::toolkit::fits_machine;
 use tollgate_policy::{
-    AdmissionDecision, ParameterDefinition, Policy, PolicyContext, PolicyDefinition, ProbeScratch,
-    View,
+    AdmissionDecision, ParameterEnum, ParameterTable, Policy, PolicyContext, PolicyDefinition,
+    PolicyParameter, PolicySettings, ProbeScratch, View,
 };
 
 /// The policy as [`tollgate_policy::PolicyRegistry::with`] takes it.
 pub const WIDEST_FIRST: PolicyDefinition = PolicyDefinition {
     name: "widest-first",
-    summary: "the widest waiting job starts first; never rejects, and charges nothing",
+    summary: "the widest waiting job starts first; charges nothing",
     source: "examples/widest-first",
     markets: &[Market::None],
-    uses_bids: false,
-    parameters: &[ParameterDefinition {
-        key: "overtake",
-        default: "false",
-        values: "true or false",
-        meaning: "narrower jobs may start while the widest does not fit",
-        is_legal: |word| word.parse::<bool>().is_ok(),
-    }],
-    build: |values, _| {
-        Box::new(WidestFirst {
-            overtake: values.get("overtake"),
-            queue: BTreeMap::new(),
-        })
+    settings: &WidestFirstSettings {
+        overtake: false,
+        max_hours: None,
     },
 };
+
+/// The refusal that no other policy has.
+const ESTIMATE_TOO_LONG: Reason = Reason::Other(&OtherReason::new(
+    "estimate_too_long",
+    "its estimate is longer than this policy allows",
+));
+
+/// The parameters of the policy.
+#[derive(Clone, Copy, Debug)]
+struct WidestFirstSettings {
+    overtake: bool,
+    max_hours: Option<u32>,
+}
+
+impl ParameterTable for WidestFirstSettings {
+    const PARAMETERS: &'static [PolicyParameter<Self>] = &[
+        PolicyParameter {
+            key: "overtake",
+            values: "true or false",
+            meaning: "narrower jobs may start while the widest does not fit",
+            applies: |_| true,
+            get: |settings| settings.overtake.keyword(),
+            set: |settings, word| ParameterEnum::read(&mut settings.overtake, word),
+        },
+        PolicyParameter {
+            key: "max-hours",
+            values: "a count or `none`",
+            meaning: "the longest estimate of a job, in hours",
+            applies: |_| true,
+            get: |settings| {
+                let hours = settings.max_hours.map(|hours| hours.to_string());
+                hours.unwrap_or_else(|| "none".to_owned())
+            },
+            set: |settings, word| {
+                let hours = match word {
+                    "none" => Some(None),
+                    _ => word.parse().ok().map(Some),
+                };
+                hours.map(|hours| settings.max_hours = hours).is_some()
+            },
+        },
+    ];
+}
+
+impl WidestFirstSettings {
+    fn max_estimate(&self) -> Span {
+        let seconds = |hours| Span::from_secs(i64::from(hours) * 3600);
+        self.max_hours.map_or(Span::MAX, seconds)
+    }
+}
+
+impl PolicySettings for WidestFirstSettings {
+    fn build(&self, _: Market) -> Box<dyn Policy> {
+        Box::new(WidestFirst {
+            settings: *self,
+            queue: BTreeMap::new(),
+        })
+    }
+}
 
 /// The waiting jobs, the widest first; ties break by the order of submission.
 #[derive(Clone, Debug)]
 struct WidestFirst {
-    overtake: bool,
+    settings: WidestFirstSettings,
     queue: BTreeMap<(Reverse<u32>, u64), JobId>,
 }
 
@@ -51,12 +101,12 @@ impl Policy for WidestFirst {
         _: Option<&Distribution>,
         _: &mut ProbeScratch,
     ) -> AdmissionDecision {
-        if spec.procs > view.n_nodes() {
-            return AdmissionDecision::Reject(Reason::TooManyProcs);
-        }
-        match view.min_memory() {
-            Some(memory) if spec.memory > memory => AdmissionDecision::Reject(Reason::NoMemory),
-            Some(_) | None => AdmissionDecision::Queue,
+        match fits_machine(view, spec) {
+            Err(reason) => AdmissionDecision::Reject(reason),
+            Ok(()) if spec.estimate > self.settings.max_estimate() => {
+                AdmissionDecision::Reject(ESTIMATE_TOO_LONG)
+            }
+            Ok(()) => AdmissionDecision::Queue,
         }
     }
 
@@ -78,7 +128,7 @@ impl Policy for WidestFirst {
             if cx.job(job).spec.procs <= cx.n_idle() {
                 self.dequeued(cx.view(), job);
                 cx.start(job, Credits::ZERO);
-            } else if !self.overtake {
+            } else if !self.settings.overtake {
                 break;
             }
         }

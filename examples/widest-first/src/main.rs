@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
-use tollgate_policy::PolicyRegistry;
+use tollgate_policies::builtin_registry;
 use widest_first::WIDEST_FIRST;
 
 fn main() -> ExitCode {
-    tollgate_cli::main_with(&PolicyRegistry::builtin().with(WIDEST_FIRST))
+    tollgate_cli::main_with(&builtin_registry().with(WIDEST_FIRST))
 }

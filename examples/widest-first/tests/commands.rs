@@ -7,7 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant as Clock};
 
 use tollgate_model::{Instant, JobSpec, Market, Sla, Span};
-use tollgate_policy::{ClusterState, PolicyRegistry, View};
+use tollgate_policies::builtin_registry;
+use tollgate_policy::{ClusterState, View};
 use widest_first::WIDEST_FIRST;
 
 /// Maximum wait for a service.
@@ -77,10 +78,10 @@ struct Service {
 }
 
 impl Service {
-    fn start(folder: &Path) -> Self {
+    fn start(folder: &Path, policy: &str) -> Self {
         let log = fs::File::create(folder.join("log")).expect("a log");
         let process = Command::new(env!("CARGO_BIN_EXE_widest-first"))
-            .args(["serve", "--policy", "widest-first", "--shadow"])
+            .args(["serve", "--policy", policy, "--shadow"])
             .args(["widest-first:overtake=true", "--data"])
             .arg(folder.join("data"))
             .stdin(Stdio::null())
@@ -115,7 +116,7 @@ fn service_decides_by_the_policy_also_after_a_restart() {
     let folder = tempfile::tempdir().expect("a directory");
     let folder = folder.path();
     for job in ["1", "2"] {
-        let service = Service::start(folder);
+        let service = Service::start(folder, "widest-first");
         let status = answer(folder, &["status"]);
         assert!(
             status.contains("policy  widest-first, market none\n"),
@@ -132,8 +133,26 @@ fn service_decides_by_the_policy_also_after_a_restart() {
 }
 
 #[test]
+fn refusal_of_the_policy_is_answered_and_stored() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let folder = folder.path();
+    let service = Service::start(folder, "widest-first:max-hours=1");
+    let refused = run(folder, &["submit", "-e", "2h", "-o", "none", "true"]);
+    let text = String::from_utf8(refused.stdout).expect("text");
+    assert_eq!(refused.status.code(), Some(3), "{text}");
+    assert!(
+        text.contains("its estimate is longer than this policy allows"),
+        "{text}"
+    );
+    drop(service);
+    let _service = Service::start(folder, "widest-first");
+    let job = answer(folder, &["explain", "1"]);
+    assert!(job.contains("rejected: estimate_too_long"), "{job}");
+}
+
+#[test]
 fn rebuilt_index_equals_the_one_that_grew() {
-    let registry = PolicyRegistry::builtin().with(WIDEST_FIRST);
+    let registry = builtin_registry().with(WIDEST_FIRST);
     let policy = registry.named("widest-first").expect("it is defined");
     let mut grown = policy.build(Market::None);
     let mut state = ClusterState::default();

@@ -25,13 +25,13 @@ fn program(words: &[&str]) -> String {
     String::from_utf8(run.stdout).expect("text")
 }
 
-/// Returns the start of each job, or its decision if it never starts.
-fn starts(policy: &str) -> Vec<String> {
+/// Replays [`JOBS`]; returns the output, and the table of jobs.
+fn replay(policy: &str) -> (String, String) {
     let folder = tempfile::tempdir().expect("a directory");
     let [jobs, rows] = ["jobs.csv", "rows.csv"].map(|name| folder.path().join(name));
     fs::write(&jobs, JOBS).expect("a file");
-    let [jobs, rows] = [&jobs, &rows].map(|path| path.to_str().expect("text"));
-    program(&[
+    let [jobs, out] = [&jobs, &rows].map(|path| path.to_str().expect("text"));
+    let text = program(&[
         "replay",
         jobs,
         "--nodes",
@@ -40,9 +40,15 @@ fn starts(policy: &str) -> Vec<String> {
         policy,
         "--check",
         "--jobs-out",
-        rows,
+        out,
     ]);
-    let mut table = csv::Reader::from_path(rows).expect("a table");
+    (text, fs::read_to_string(&rows).expect("a table"))
+}
+
+/// Returns the start of each job, or its decision if it never starts.
+fn starts(policy: &str) -> Vec<String> {
+    let (_, rows) = replay(policy);
+    let mut table = csv::Reader::from_reader(rows.as_bytes());
     let heads = table.headers().expect("a header").clone();
     let column = |name| {
         heads
@@ -71,6 +77,15 @@ fn narrow_job_overtakes_if_the_parameter_says_so() {
     // Job 6 takes the node that job 2 leaves at 60 s.
     let expected = ["0", "10", "200", "100", "rejected", "60"];
     assert_eq!(starts("widest-first:overtake=true"), expected);
+}
+
+#[test]
+fn refusal_of_the_policy_is_shown() {
+    let (text, rows) = replay("widest-first:max-hours=0,easy");
+    assert!(text.contains("estimate"), "{text}");
+    assert!(text.contains("too long"), "{text}");
+    assert!(rows.contains(",rejected,estimate_too_long,"), "{rows}");
+    assert!(rows.contains(",rejected,too_many_procs,"), "{rows}");
 }
 
 #[test]

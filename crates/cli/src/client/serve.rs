@@ -4,6 +4,7 @@ use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use tollgate_policies::builtin_registry;
 use tollgate_policy::PolicyRegistry;
 use tollgate_runner::log::{self, LogSettings};
 use tollgate_runner::starter::StarterLink;
@@ -92,7 +93,7 @@ pub(super) fn run_in(
 ) -> Result<(), CliFailure> {
     serve_in(
         folder,
-        &config.rules(&PolicyRegistry::builtin())?,
+        &config.rules(&builtin_registry())?,
         config.serve_options()?,
         (log, None),
         ready,

@@ -7,6 +7,8 @@
 
 mod unit;
 
+use std::collections::BTreeSet;
+
 use comfy_table::{
     CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle,
 };
@@ -180,12 +182,11 @@ fn utility(unit: MoneyUnit) -> TableColumn {
 
 /// Returns the number of rejected jobs, and one column per reason that applied to any job.
 fn reasons(answers: &[PolicyAnswer]) -> Vec<TableColumn> {
-    let applied = |reason: &Reason| {
-        answers
-            .iter()
-            .any(|answer| answer.objectives.rejected_by_reason.contains_key(reason))
-    };
-    let reasons = Reason::ALL.into_iter().filter(applied).map(|reason| {
+    let applied = answers
+        .iter()
+        .flat_map(|answer| answer.objectives.rejected_by_reason.keys().copied());
+    let applied: BTreeSet<Reason> = applied.collect();
+    let reasons = applied.into_iter().map(|reason| {
         let heading = match reason.key().split_once('_') {
             Some((first, rest)) => format!("{first}\n{}", rest.replace('_', " ")),
             None => reason.key().to_owned(),

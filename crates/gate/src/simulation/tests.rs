@@ -1,7 +1,8 @@
 //! Tests of the order of events, and of ends that move or never come.
 
 use tollgate_model::{Credits, CreditsPerSecond, JobSpec, Market, Sla};
-use tollgate_policy::{JobEnding, PolicySpec};
+use tollgate_policies::builtin_registry;
+use tollgate_policy::JobEnding;
 
 use super::*;
 use crate::input::{OnEviction, WorkerId};
@@ -37,7 +38,7 @@ fn submitted(procs: u32, estimate_s: i64, deadline_s: Option<i64>) -> GateInput 
 
 impl LoggedSimulation {
     fn new(policy: &str, nodes: u32, run_times_s: &[i64]) -> Self {
-        let policy = PolicySpec::named(policy).expect("registered");
+        let policy = builtin_registry().named(policy).expect("registered");
         let gate = Gate::new(policy.build(Market::None), Market::None);
         let mut one = Self {
             simulation: Simulation::new(gate),

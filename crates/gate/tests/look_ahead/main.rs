@@ -13,8 +13,7 @@ use tollgate_gate::{
 use tollgate_model::{
     Credits, CreditsPerSecond, Distribution, Instant, JobId, JobSpec, Market, Sla, Span,
 };
-use tollgate_policy::builtin::FamilyParams;
-use tollgate_policy::registry::REGISTRY;
+use tollgate_policies::builtin_registry;
 use tollgate_policy::{JobPhase, PolicySpec};
 
 const NODES: u32 = 4;
@@ -247,12 +246,11 @@ proptest! {
         steps in prop::collection::vec(step(), 0..30),
         draft in draft(),
     ) {
-        for named in REGISTRY {
-            let choice = PolicySpec::named(named.name).unwrap();
+        for choice in builtin_registry().policies() {
             let market = if choice.runs_in(Market::None) { Market::None } else { Market::Bid };
             let (gate, now) = gate_after(&choice, market, &steps);
             let view = gate.view(now);
-            let shares = !matches!(named.settings, FamilyParams::Queue(_));
+            let shares = choice.build(market).node_sharing(&Sla::default()).is_some();
             let waits = shares && view.jobs().any(|(_, job)| job.phase == JobPhase::Queued);
             let exact_until = |spec: &JobSpec| match spec.sla.deadline {
                 // A task that ends before the other tasks of its job frees its place for a waiting
@@ -277,8 +275,7 @@ proptest! {
         draft in draft(),
         looks in 0u64..5_000,
     ) {
-        for named in REGISTRY {
-            let choice = PolicySpec::named(named.name).unwrap();
+        for choice in builtin_registry().policies() {
             let (gate, now) = gate_after(&choice, Market::Bid, &steps);
             let (spec, forecast) = (spec(draft, now), forecast(draft));
             let whom = LookAheadSubject::New(&spec, forecast.as_ref());
@@ -291,7 +288,7 @@ proptest! {
             prop_assert_eq!(short.start(), whole.start());
             for runtime in [1, 17, 60].map(Span::from_secs) {
                 if let Some(finish) = short.finish(runtime) {
-                    prop_assert_eq!(Some(finish), whole.finish(runtime), "{}", named.name);
+                    prop_assert_eq!(Some(finish), whole.finish(runtime), "{}", choice.name());
                 }
             }
         }

@@ -47,7 +47,7 @@ impl ClusterState {
         let idle = self.idle.contains(id);
         if node.tasks.is_empty() {
             // A job keeps the nodes of ended tasks in its placement, so shared nodes may be idle.
-            if holders > 1 && self.running_jobs.len() > 0 {
+            if holders > 1 && !self.running_jobs.is_empty() {
                 return wrong("held by two jobs that want it to themselves");
             }
         } else if idle {

@@ -66,7 +66,7 @@ impl NodeTask {
 
 /// Returns the share a job requests at submission, estimate / deadline (Yeo & Buyya 2006, eq. 1 at
 /// the start); 0 without a deadline, infinite for a deadline of zero.
-pub(crate) fn requested_share(spec: &JobSpec) -> f64 {
+pub fn requested_share(spec: &JobSpec) -> f64 {
     spec.sla.deadline.map_or(0.0, |deadline| {
         spec.estimate.as_secs_f64() / deadline.as_secs_f64()
     })

@@ -4,6 +4,7 @@ use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
+use tollgate_policies::builtin_registry;
 use tollgate_report::study::{FinishedStudy, FinishedStudyError, page};
 use tollgate_study::{Experiment, ExperimentOverrides, OnExistingResults, OutputDir, Study};
 
@@ -104,13 +105,12 @@ fn folder(name: &str) -> PathBuf {
 
 fn finished(name: &str, text: &str) -> FinishedStudy {
     let folder = folder(name);
-    let experiment =
-        Experiment::parse(name, text, &tollgate_study::PolicyRegistry::builtin()).unwrap();
+    let experiment = Experiment::parse(name, text, &builtin_registry()).unwrap();
     let study = Study::new(
         experiment,
         text.to_owned(),
         &ExperimentOverrides::default(),
-        &tollgate_study::PolicyRegistry::builtin(),
+        &builtin_registry(),
     )
     .unwrap();
     let place = OutputDir::create(&folder).unwrap();

@@ -46,7 +46,7 @@ pub(crate) fn measure() {
         let world = SimHost::new(NODES, 1 << 30, SimProgram::of_command);
         let engine = SimEngine::open(&world);
         let rules = config()
-            .rules(&tollgate_policy::PolicyRegistry::builtin())
+            .rules(&tollgate_policies::builtin_registry())
             .expect("settings");
         let began = Instant::now();
         let clock = move || {

@@ -63,7 +63,7 @@ pub(crate) fn measure(jobs: u64) {
 fn fill(folder: &Path, jobs: u64) {
     let mut store = Store::open(&folder.join("tollgate.db")).expect("a store");
     let rules = config()
-        .rules(&tollgate_policy::PolicyRegistry::builtin())
+        .rules(&tollgate_policies::builtin_registry())
         .expect("settings");
     let mut core = store.recover(&rules).expect("a state");
     let up = ServiceCommand::WorkerUp {

@@ -28,7 +28,7 @@ pub(crate) fn serve(path: &Path) {
     let folder = DataDir::lock(path).expect("a folder");
     let world = SimHost::new(NODES, 1 << 30, SimProgram::of_command);
     let rules = config()
-        .rules(&tollgate_policy::PolicyRegistry::builtin())
+        .rules(&tollgate_policies::builtin_registry())
         .expect("settings");
     let engine = SimEngine::open(&world);
     tollgate_server::serve(&folder, engine, &rules, ServeOptions::default(), |_| {})

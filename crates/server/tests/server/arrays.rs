@@ -1,7 +1,7 @@
 //! Arrays: one job number, many tasks, decisions as ranges.
 
 use tollgate_model::Market;
-use tollgate_policy::registry::REGISTRY;
+use tollgate_policies::BUILTIN_POLICIES;
 use tollgate_server::controller::{ControllerRequest, RequestError, SubmittedJob};
 use tollgate_service::{
     AdmissionState, ArraySpec, ServiceCommand, Submission, SubmissionOptions, SubmitOutcome,
@@ -94,7 +94,7 @@ fn tasks_with_a_deadline_are_admitted_or_rejected_in_ranges() {
 
 #[test]
 fn array_runs_to_its_end_under_every_policy() {
-    for named in REGISTRY {
+    for named in BUILTIN_POLICIES {
         for &market in named.markets {
             let mut site = TestCluster::in_market(named.name, market);
             let asked = Submission {

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tollgate_engine::{SimEngine, SimHost, sim_engine::SimProgram};
 use tollgate_model::{Instant, Market};
-use tollgate_policy::PolicySpec;
+use tollgate_policies::builtin_registry;
 use tollgate_server::controller::{Controller, ControllerRequest, RequestError};
 use tollgate_server::failpoint::ServiceFailpoint;
 use tollgate_service::{AdmissionState, Core, ServiceCommand};
@@ -287,7 +287,7 @@ fn rules_cannot_change_while_promised_jobs_are_unfinished() {
     // Every rule can be changed once the jobs are finished.
     site.wait_until(5_000);
     assert_eq!(site.controller().core().jobs().len(), 0);
-    site.rules.policy = PolicySpec::named("fcfs").unwrap();
+    site.rules.policy = builtin_registry().named("fcfs").unwrap();
     site.restart();
     let verdict = site.submit(&["sleep", "30"], 10).unwrap();
     assert_eq!(verdict.answer.admission, AdmissionState::Queued);

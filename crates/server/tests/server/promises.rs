@@ -2,7 +2,7 @@
 //! claimed or expire, and deadlines below the minimum probability are not promised.
 
 use tollgate_model::{Credits, CreditsPerSecond, Instant, Market, Probability, Reason, Span};
-use tollgate_policy::registry::REGISTRY;
+use tollgate_policies::BUILTIN_POLICIES;
 use tollgate_server::controller::{ControllerRequest, RequestError};
 use tollgate_service::{
     AdmissionState, CommandError, ConfidenceThreshold, CounterOffer, OfferAxis, RejectReason,
@@ -128,7 +128,7 @@ fn counter_offers_reduce_processors_or_raise_the_budget() {
 
 #[test]
 fn counter_offer_of_every_policy_would_be_admitted() {
-    for named in REGISTRY {
+    for named in BUILTIN_POLICIES {
         for &market in named.markets {
             let mut site = TestCluster::in_market(named.name, market);
             site.rules.confidence = 400_000;

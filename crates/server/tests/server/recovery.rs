@@ -8,8 +8,7 @@ use tollgate_model::{
     AttemptEvent, AttemptId, AttemptOutcome, AttemptReport, AttemptStatus, Credits,
     CreditsPerSecond, Instant, Market, Probability, Span,
 };
-use tollgate_policy::registry::REGISTRY;
-use tollgate_policy::{PolicyRegistry, PolicySpec};
+use tollgate_policies::{BUILTIN_POLICIES, builtin_registry};
 use tollgate_service::{
     AdmissionRules, ArraySpec, Core, DependencyCondition, EngineAction, JobDependency,
     ServiceCommand, Submission, SubmissionOptions, TaskRanges,
@@ -118,8 +117,8 @@ fn step() -> impl Strategy<Value = RecoveryStep> {
 
 fn rules(policy: &str, market: Market) -> AdmissionRules {
     AdmissionRules {
-        policy: PolicySpec::named(policy).unwrap(),
-        registry: PolicyRegistry::builtin(),
+        policy: builtin_registry().named(policy).unwrap(),
+        registry: builtin_registry(),
         market,
         price: 3600.0,
         default_estimate: Span::from_secs(10),
@@ -275,12 +274,12 @@ proptest! {
     #[test]
     fn recovered_state_equals_the_state_before_the_crash(
         steps in prop::collection::vec(step(), 1..40),
-        policy in 0..REGISTRY.len(),
-        shadow in prop::option::of(0..REGISTRY.len()),
+        policy in 0..BUILTIN_POLICIES.len(),
+        shadow in prop::option::of(0..BUILTIN_POLICIES.len()),
     ) {
-        let named = &REGISTRY[policy];
+        let named = &BUILTIN_POLICIES[policy];
         let market = named.markets[0];
-        let shadow = shadow.map(|shadow| PolicySpec::named(REGISTRY[shadow].name).unwrap());
+        let shadow = shadow.map(|shadow| builtin_registry().named(BUILTIN_POLICIES[shadow].name).unwrap());
         let rules = AdmissionRules {
             shadow: shadow.filter(|shadow| shadow.runs_in(market)),
             ..rules(named.name, market)

@@ -8,8 +8,7 @@ use tollgate_gate::WorkerId;
 use tollgate_model::{
     AttemptEvent, AttemptId, AttemptOutcome, AttemptReport, AttemptStatus, Instant, Market, Span,
 };
-use tollgate_policy::PolicySpec;
-use tollgate_policy::registry::REGISTRY;
+use tollgate_policies::{BUILTIN_POLICIES, builtin_registry};
 use tollgate_service::{
     AdmissionRules, ArraySpec, Core, DependencyCondition, EngineAction, JobDependency,
     PolicyComparison, ServiceCommand, StepOutput, Submission, SubmissionOptions, TaskRanges,
@@ -205,7 +204,7 @@ fn play(world: &mut CoreDriver, deeds: &[UserAction], takes_back: bool) {
 
 fn with_shadow(rules: &AdmissionRules, shadow: &str) -> AdmissionRules {
     AdmissionRules {
-        shadow: Some(PolicySpec::named(shadow).unwrap()),
+        shadow: Some(builtin_registry().named(shadow).unwrap()),
         ..rules.clone()
     }
 }
@@ -216,10 +215,10 @@ proptest! {
     #[test]
     fn shadow_policy_never_changes_decisions(
         deeds in prop::collection::vec(user_action(), 1..30),
-        policy in 0..REGISTRY.len(),
-        shadow in 0..REGISTRY.len(),
+        policy in 0..BUILTIN_POLICIES.len(),
+        shadow in 0..BUILTIN_POLICIES.len(),
     ) {
-        let (named, shadow) = (&REGISTRY[policy], &REGISTRY[shadow]);
+        let (named, shadow) = (&BUILTIN_POLICIES[policy], &BUILTIN_POLICIES[shadow]);
         let shared = named.markets.iter().find(|market| shadow.markets.contains(market));
         prop_assume!(shared.is_some());
         let alone = AdmissionRules { confidence: 500_000, ..rules(named.name, *shared.unwrap()) };
@@ -240,7 +239,7 @@ proptest! {
             "fcfs", "easy", "conservative", "edf", "fcfs-bf", "sjf-bf", "edf-bf", "first-reward",
         ]),
     ) {
-        let named = REGISTRY.iter().find(|named| named.name == policy).unwrap();
+        let named = BUILTIN_POLICIES.iter().find(|named| named.name == policy).unwrap();
         let alone = rules(policy, named.markets[0]);
         let mut world = CoreDriver::new(&with_shadow(&alone, policy));
         play(&mut world, &deeds, false);

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use tollgate_model::{Energy, Instant, Power, Span};
-use tollgate_policy::retry;
+use tollgate_policies::retry;
 
 use super::tasks::{CampusTask, TaskFate};
 

@@ -103,7 +103,7 @@ mod tests {
     use super::*;
     use crate::campus::UserSession;
     use tollgate_model::Watts;
-    use tollgate_policy::select::CampusComputer;
+    use tollgate_policies::select::CampusComputer;
 
     #[test]
     fn each_power_state_is_metered_separately() {

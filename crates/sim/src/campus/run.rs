@@ -9,11 +9,11 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use tollgate_model::{Energy, Instant, NodeId, Span};
-use tollgate_policy::RandomSource;
-use tollgate_policy::retry::{
+use tollgate_policies::retry::{
     EvictionCause, EvictionFilter, FinishedTasks, RetryDecision, RetryPolicy, TaskHistory,
 };
-use tollgate_policy::select::{self, ComputerPool, Occupant, SelectBuildInputs, SelectPolicy};
+use tollgate_policies::select::{self, ComputerPool, Occupant, SelectBuildInputs, SelectPolicy};
+use tollgate_policy::RandomSource;
 use tollgate_workload::rng::{RandomStream, StreamFamily, StreamPurpose};
 
 use super::dedicated::DedicatedQueue;

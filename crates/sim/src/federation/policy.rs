@@ -1,7 +1,7 @@
 //! The decision on moves.
 
-use tollgate_policy::migrate::{DonorRule, SiteObservation, SiteValuation};
-use tollgate_policy::migrate::{MigrationError, MigrationParams, MigrationSpec, SiteScore};
+use tollgate_policies::migrate::{DonorRule, SiteObservation, SiteValuation};
+use tollgate_policies::migrate::{MigrationError, MigrationParams, MigrationSpec, SiteScore};
 
 use super::dispatch::expected_wait;
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::Rng;
-use tollgate_policy::migrate::{ProxyChoice, SiteEstimator, SiteObservation};
+use tollgate_policies::migrate::{ProxyChoice, SiteEstimator, SiteObservation};
 
 use super::dispatch::{DispatchHazards, exponential};
 use super::setup::{DrawOrder, FederationConfig};

@@ -1,7 +1,7 @@
 //! Properties that hold for every seed: orders and ratios, because levels depend on a few huge
 //! batches.
 
-use tollgate_policy::{retry, select};
+use tollgate_policies::{retry, select};
 use tollgate_sim::campus::{CampusEnvironment, CampusMetrics, TaskFate};
 
 use crate::small::{campus, make, run_policies};

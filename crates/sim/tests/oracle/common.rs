@@ -3,7 +3,7 @@
 use proptest::test_runner::{Config as ProptestConfig, RngSeed};
 use tollgate_model::{Market, NodeId};
 use tollgate_oracle::{OracleJob, OracleOutcome};
-use tollgate_policy::PolicyRegistry;
+use tollgate_policies::builtin_registry;
 use tollgate_sim::{JobArrival, RecordLevel, ReplayConfig, ReplayResult};
 
 /// Returns this number of cases, or `PROPTEST_CASES`; the same cases each time.
@@ -19,7 +19,7 @@ pub(crate) fn cases(cases: u32) -> ProptestConfig {
 
 /// Runs `jobs` under a policy given as text, with every check enabled.
 pub(crate) fn replay(jobs: &[OracleJob], nodes: u32, policy: &str, market: Market) -> ReplayResult {
-    let choice = PolicyRegistry::builtin()
+    let choice = builtin_registry()
         .parse_list(policy)
         .expect("the policy exists")
         .remove(0);

@@ -3,6 +3,7 @@
 use crate::common::SMALL;
 use proptest::prelude::*;
 use tollgate_model::{Market, Span};
+use tollgate_policies::builtin_registry;
 use tollgate_risk::Objectives;
 use tollgate_study::claim_results::ClaimVerdict;
 use tollgate_study::plan::PlannedRow;
@@ -35,12 +36,8 @@ fn claiming(claim: &str) -> Experiment {
         "{experiment}\n[[claim]]\nid = \"it\"\nsource = \"here\"\nclaim = \"so\"\n\
          expected = \"holds\"\nmarket = \"bid\"\n{claim}"
     );
-    Experiment::parse(
-        "made-up.toml",
-        &claim,
-        &tollgate_study::PolicyRegistry::builtin(),
-    )
-    .unwrap_or_else(|error| panic!("{error}"))
+    Experiment::parse("made-up.toml", &claim, &builtin_registry())
+        .unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn verdict(claim: &str, sla: impl Fn(&PlannedRow) -> f64) -> ClaimVerdict {

@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
+use tollgate_policies::builtin_registry;
 use tollgate_study::{Experiment, ExperimentOverrides, OnExistingResults, OutputDir, Study};
 
 /// Two markets, two sets, two scenarios that share their default, forty jobs, two seeds.
@@ -57,17 +58,13 @@ pub(crate) fn small() -> Study {
 }
 
 pub(crate) fn study(text: &str) -> Study {
-    let experiment = Experiment::parse(
-        "small.toml",
-        text,
-        &tollgate_study::PolicyRegistry::builtin(),
-    )
-    .expect("it makes sense");
+    let experiment =
+        Experiment::parse("small.toml", text, &builtin_registry()).expect("it makes sense");
     Study::new(
         experiment,
         text.to_owned(),
         &ExperimentOverrides::default(),
-        &tollgate_study::PolicyRegistry::builtin(),
+        &builtin_registry(),
     )
     .expect("jobs are generated")
 }

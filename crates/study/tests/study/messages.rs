@@ -1,18 +1,14 @@
 //! Tests of the messages for a file that is not a valid experiment.
 
 use crate::common::SMALL;
+use tollgate_policies::builtin_registry;
 use tollgate_study::{Experiment, ExperimentOverrides, Study};
 
 /// Returns the message for the small experiment with one text replaced.
 fn message(from: &str, to: &str) -> String {
     assert!(SMALL.contains(from), "{from}");
     let text = SMALL.replacen(from, to, 1);
-    let error = Experiment::parse(
-        "small.toml",
-        &text,
-        &tollgate_study::PolicyRegistry::builtin(),
-    )
-    .expect_err(to);
+    let error = Experiment::parse("small.toml", &text, &builtin_registry()).expect_err(to);
     match error.hint() {
         Some(hint) => format!("{error} ({hint})"),
         None => error.to_string(),
@@ -70,7 +66,7 @@ fn missing_study_is_reported() {
     let error = Study::open(
         "libra-risk",
         &ExperimentOverrides::default(),
-        &tollgate_study::PolicyRegistry::builtin(),
+        &builtin_registry(),
     )
     .unwrap_err();
     let hint = error.hint().unwrap();
@@ -80,12 +76,7 @@ fn missing_study_is_reported() {
 #[test]
 fn invalid_override_is_rejected() {
     let message = |changes| {
-        let error = Study::open(
-            "libra-risk-2006",
-            &changes,
-            &tollgate_study::PolicyRegistry::builtin(),
-        )
-        .unwrap_err();
+        let error = Study::open("libra-risk-2006", &changes, &builtin_registry()).unwrap_err();
         error.to_string()
     };
     let seeds = ExperimentOverrides {

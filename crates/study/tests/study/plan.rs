@@ -1,6 +1,7 @@
 //! Tests that identical runs are planned once.
 
 use crate::common::{SMALL, small, study};
+use tollgate_policies::builtin_registry;
 use tollgate_study::StudyResults;
 
 /// Two scenarios with three values: five settings in the bid market, whose users bid penalties,
@@ -79,12 +80,8 @@ policies = ["n1:{n}/c1"]
     // The second scenario adds one run: with n = 3 its policy was run in the first.
     assert_eq!((study.plan().rows.len(), study.plan().runs()), (5, 4));
     let strange = text.replace("[\"n1:{n}/c1\"]", "[\"n3:{n}/c1\"]");
-    let error = tollgate_study::Experiment::parse(
-        "some.toml",
-        &strange,
-        &tollgate_study::PolicyRegistry::builtin(),
-    )
-    .unwrap_err();
+    let error =
+        tollgate_study::Experiment::parse("some.toml", &strange, &builtin_registry()).unwrap_err();
     assert!(
         error
             .to_string()

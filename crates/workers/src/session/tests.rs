@@ -5,7 +5,7 @@ use tollgate_engine::sim_engine::SimProgram;
 use tollgate_engine::{SimEngine, SimHost};
 use tollgate_gate::{Gate, GateInput};
 use tollgate_model::{AttemptOutcome, AttemptStatus, Instant, Market, Span};
-use tollgate_policy::PolicySpec;
+use tollgate_policies::builtin_registry;
 use tollgate_service::ServiceCommand;
 
 use super::*;
@@ -150,7 +150,7 @@ fn registered_worker() -> (TestSession, Gate) {
     let running = Vec::new();
     let offer = WorkerMessage::Offer { capacity, running };
     assert_eq!(talk.exchange(0, offer), [], "the gate is told first");
-    let rules = PolicySpec::named("fcfs").unwrap();
+    let rules = builtin_registry().named("fcfs").unwrap();
     let mut gate = Gate::new(rules.build(Market::None), Market::None);
     let changes = talk.pool.membership_changes(&gate);
     let [

@@ -10,7 +10,7 @@ use tollgate_engine::sim_engine::SimProgram;
 use tollgate_engine::{SimEngine, SimHost};
 use tollgate_gate::OnEviction;
 use tollgate_model::{Credits, CreditsPerSecond, Instant, Market, Probability, Span};
-use tollgate_policy::{PolicyRegistry, PolicySpec};
+use tollgate_policies::builtin_registry;
 use tollgate_server::controller::{Controller, ControllerRequest, RequestError, SubmittedJob};
 use tollgate_service::{AdmissionRules, Submission, SubmissionOptions, SubmitOutcome};
 use tollgate_store::{JobProgram, JobRow, Store, StoreReader};
@@ -143,8 +143,8 @@ impl TestCluster {
 
 pub(crate) fn rules(policy: &str, market: Market) -> AdmissionRules {
     AdmissionRules {
-        policy: PolicySpec::named(policy).unwrap(),
-        registry: PolicyRegistry::builtin(),
+        policy: builtin_registry().named(policy).unwrap(),
+        registry: builtin_registry(),
         market,
         price: 3600.0,
         default_estimate: Span::from_secs(10),

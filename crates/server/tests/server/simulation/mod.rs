@@ -17,8 +17,7 @@ use tollgate_engine::sim_engine::{SimFaults, SimProgram};
 use tollgate_engine::{Engine, SimHost};
 use tollgate_gate::OnEviction;
 use tollgate_model::{AttemptId, Credits, CreditsPerSecond, Instant, Span};
-use tollgate_policy::PolicySpec;
-use tollgate_policy::registry::REGISTRY;
+use tollgate_policies::{BUILTIN_POLICIES, builtin_registry};
 use tollgate_server::controller::{Controller, ControllerRequest, RequestError, SubmittedJob};
 use tollgate_server::failpoint::ServiceFailpoint;
 use tollgate_service::{
@@ -107,15 +106,15 @@ impl SkewedClock {
 impl ServiceSimulation {
     pub(crate) fn new(seed: u64) -> Self {
         let mut random = SplitMix::new(seed);
-        let named = &REGISTRY[random.below(REGISTRY.len() as u64) as usize];
+        let named = &BUILTIN_POLICIES[random.below(BUILTIN_POLICIES.len() as u64) as usize];
         let market = named.markets[random.below(named.markets.len() as u64) as usize];
-        let others: Vec<&str> = REGISTRY
+        let others: Vec<&str> = BUILTIN_POLICIES
             .iter()
             .filter(|other| other.markets.contains(&market))
             .map(|other| other.name)
             .collect();
         let shadow = random.pick(&others).filter(|_| random.one_in(2));
-        let shadow = shadow.map(|name| PolicySpec::named(name).unwrap());
+        let shadow = shadow.map(|name| builtin_registry().named(name).unwrap());
         let memory = Path::new("/dev/shm");
         let data_dir = if memory.is_dir() {
             tempfile::tempdir_in(memory)

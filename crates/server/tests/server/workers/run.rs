@@ -10,7 +10,7 @@ use tollgate_engine::SimHost;
 use tollgate_engine::sim_engine::SimProgram;
 use tollgate_gate::OnEviction;
 use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
-use tollgate_policy::registry::REGISTRY;
+use tollgate_policies::BUILTIN_POLICIES;
 use tollgate_server::controller::{Controller, ControllerRequest, RequestError, SubmittedJob};
 use tollgate_service::{AdmissionRules, AdmissionState, ServiceCommand, Submission};
 use tollgate_store::Store;
@@ -77,7 +77,7 @@ pub(super) struct WorkerSimulation {
 impl WorkerSimulation {
     pub(super) fn new(seed: u64) -> Self {
         let mut random = SplitMix::new(seed);
-        let named = &REGISTRY[random.below(REGISTRY.len() as u64) as usize];
+        let named = &BUILTIN_POLICIES[random.below(BUILTIN_POLICIES.len() as u64) as usize];
         let market = named.markets[random.below(named.markets.len() as u64) as usize];
         let memory = Path::new("/dev/shm");
         let data_dir = match memory.is_dir() {

@@ -1,0 +1,151 @@
+//! Time-shared admission by the tail of predictive distributions.
+//!
+//! Two rules keep promises although run times are guesses. **Running**: on each node the task that
+//! is due first runs alone. No other order of one node's tasks keeps a set of deadlines that this
+//! order breaks (Dertouzos 1974), and the order needs no run times at all, so a wrong guess takes
+//! no time from other users. **Admission**: a node takes a job if every promise there is still kept
+//! when each task needs its quantile at probability 1 - bound, given how long the task has run
+//! already. Where tasks are long together, as when the jobs of a user change all at once, the
+//! probability that any promise on the node breaks is then at most the bound.
+//!
+//! A task past its deadline has no promise left to keep: it runs when no other task wants the node.
+
+mod demand;
+pub(crate) mod runtime_model;
+mod settings;
+
+use tollgate_model::{Credits, Distribution, Instant, JobId, JobSpec, Market, NodeId, Reason};
+use tollgate_policy::toolkit::{fits_machine, price, take_first};
+use tollgate_policy::{InvariantViolation, JobInfo, Node, NodeTask, ProbeScratch, View};
+
+use crate::time_shared::NodeAdmission;
+use demand::NodeDemand;
+use runtime_model::RuntimeModel;
+
+pub use settings::{DeadlineTrust, TailParams};
+
+/// The admission test of the family: by the tail of predictive distributions.
+#[derive(Clone, Debug)]
+pub struct TailAdmission {
+    settings: TailParams,
+    market: Market,
+    /// The promised work, by node.
+    demands: Vec<NodeDemand>,
+}
+
+impl TailAdmission {
+    /// Creates the test with these settings in this market, with an empty index.
+    pub fn new(settings: TailParams, market: Market) -> Self {
+        Self {
+            settings,
+            market,
+            demands: Vec::new(),
+        }
+    }
+
+    /// Returns the task that runs on a node at `now`, and the seconds of work at which the task
+    /// outlives the next quantile of its distribution.
+    fn first<'a>(
+        &self,
+        node: &Node,
+        now: Instant,
+        known: &dyn Fn(JobId) -> JobInfo<'a>,
+    ) -> Option<(JobId, f64)> {
+        let task = demand::first(node, now)?;
+        let (spec, forecast) = known(task.job);
+        let mark_s = RuntimeModel::of(spec, forecast)
+            .next_quantile_s(node.work_at(task, now), &self.settings);
+        Some((task.job, mark_s))
+    }
+}
+
+impl NodeAdmission for TailAdmission {
+    /// Returns the price of a job that is admitted to `scratch.nodes`: the suitable nodes with the
+    /// least promised work, ties by lowest index. A wide job needs capacity on many nodes at once,
+    /// so work is spread evenly.
+    fn admit(
+        &self,
+        view: View<'_>,
+        spec: &JobSpec,
+        forecast: Option<&Distribution>,
+        scratch: &mut ProbeScratch,
+    ) -> Result<Credits, Reason> {
+        fits_machine(view, spec)?;
+        let price = price::with_incentive(self.market, spec);
+        price::within_budget(self.market, spec, price)?;
+        let belief = RuntimeModel::of(spec, forecast);
+        let due = spec.due().unwrap_or(Instant::MAX);
+        let need_s = belief.required_work_s(0.0, spec.sla.deadline, &self.settings);
+        let ProbeScratch {
+            nodes,
+            candidates: fills,
+            ..
+        } = scratch;
+        nodes.clear();
+        fills.clear();
+        let mut crowded = 0;
+        for (id, demand) in (0..).map(NodeId).zip(&self.demands) {
+            if view.is_up(id)
+                && let Some(load_s) = demand.load_with_task_s(due, need_s, view.now)
+            {
+                if !view.has_capacity(id, spec) {
+                    crowded += 1;
+                    continue;
+                }
+                // Loads that differ by less than a millisecond are equal.
+                fills.push(((load_s * 1e3 + 0.5) as i64, id));
+            }
+        }
+        let wanted = spec.procs as usize;
+        if fills.len() < wanted {
+            return Err(if fills.len() + crowded >= wanted {
+                Reason::NodeFull
+            } else {
+                Reason::DeadlineRisk
+            });
+        }
+        take_first(fills, wanted, nodes, |_| true);
+        Ok(price)
+    }
+
+    /// Gives the node to the task that is due first, until a deadline passes or that task
+    /// outlives a quantile of its distribution.
+    fn shares<'a>(
+        &self,
+        node: &Node,
+        now: Instant,
+        known: &dyn Fn(JobId) -> JobInfo<'a>,
+    ) -> (
+        impl Fn(&NodeTask) -> f64 + use<>,
+        impl Fn(&NodeTask) -> f64 + use<>,
+    ) {
+        let first = self.first(node, now, known);
+        let share = move |task: &NodeTask| f64::from(first.is_some_and(|(job, _)| job == task.job));
+        let mark = move |_: &NodeTask| first.map_or(f64::INFINITY, |(_, mark_s)| mark_s);
+        (share, mark)
+    }
+
+    fn clear(&mut self) {
+        self.demands.clear();
+    }
+
+    fn resize(&mut self, n_nodes: usize) {
+        self.demands.resize_with(n_nodes, NodeDemand::default);
+    }
+
+    fn update(&mut self, view: View<'_>, id: NodeId) {
+        self.demands[id.index()].set(view, view.node(id), &self.settings);
+    }
+
+    fn check(&self, view: View<'_>, id: NodeId) -> Result<(), InvariantViolation> {
+        let derived = NodeDemand::of(view, view.node(id), &self.settings);
+        let kept = &self.demands[id.index()];
+        if *kept == derived {
+            return Ok(());
+        }
+        let (id, now) = (id.0, view.now);
+        Err(InvariantViolation(format!(
+            "at {now} what node {id} has promised is {derived:?}, the index says {kept:?}"
+        )))
+    }
+}

@@ -1,0 +1,78 @@
+//! The parameters of the tail family.
+
+use tollgate_model::Market;
+use tollgate_policy::{ParameterEnum, ParameterTable, Policy, PolicyParameter, PolicySettings};
+
+use super::TailAdmission;
+use crate::time_shared::TimeSharedPolicy;
+
+/// The trust in a deadline as information about its job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeadlineTrust {
+    /// The deadline can be met: no user asks for the impossible.
+    Trusted,
+    /// The deadline says nothing: a job that may be longer than its deadline is rejected.
+    Tested,
+}
+
+/// The parameters of a policy that admits by the tail of distributions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TailParams {
+    /// Maximum probability with which promises on a node may break. Above 0, below 1.
+    pub bound: f64,
+    /// The trust in deadlines.
+    pub deadlines: DeadlineTrust,
+}
+
+impl TailParams {
+    /// The defaults. The bound was chosen on KTH SP2, LANL CM-5 and SDSC Blue Horizon.
+    pub const DEFAULT: Self = Self {
+        bound: 0.01,
+        deadlines: DeadlineTrust::Trusted,
+    };
+
+    /// Returns the probability with which a task needs no longer than assumed.
+    pub(super) fn level(&self) -> f64 {
+        1.0 - self.bound
+    }
+}
+
+impl ParameterEnum for DeadlineTrust {
+    const KEYWORDS: &'static [(&'static str, Self)] =
+        &[("trusted", Self::Trusted), ("tested", Self::Tested)];
+}
+
+fn read_bound(place: &mut f64, word: &str) -> bool {
+    let bound = word
+        .parse()
+        .ok()
+        .filter(|&bound| 0.0 < bound && bound < 1.0);
+    bound.map(|bound| *place = bound).is_some()
+}
+
+impl PolicySettings for TailParams {
+    fn build(&self, market: Market) -> Box<dyn Policy> {
+        Box::new(TimeSharedPolicy::new(TailAdmission::new(*self, market)))
+    }
+}
+
+impl ParameterTable for TailParams {
+    const PARAMETERS: &'static [PolicyParameter<Self>] = &[
+        PolicyParameter {
+            key: "bound",
+            values: "a probability, above 0 and below 1",
+            meaning: "with what probability promises on a node may break",
+            applies: |_| true,
+            get: |s| s.bound.to_string(),
+            set: |s, word| read_bound(&mut s.bound, word),
+        },
+        PolicyParameter {
+            key: "deadlines",
+            values: "trusted or tested",
+            meaning: "whether a deadline is taken to be long enough for its job",
+            applies: |_| true,
+            get: |s| s.deadlines.keyword(),
+            set: |s, word| ParameterEnum::read(&mut s.deadlines, word),
+        },
+    ];
+}

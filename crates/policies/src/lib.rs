@@ -1,0 +1,27 @@
+//! The built-in policies.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`builtin`](BUILTIN_POLICIES) | the policies by name: one table |
+//! | [`queue`] | the space-shared family: an ordered queue with reservations |
+//! | [`time_shared`] | what the time-shared families have in common: one pass over an admission test of nodes |
+//! | [`share`] | the time-shared family by remaining work and time |
+//! | [`deadline_tail`] | the time-shared family that admits by the tail of predictive distributions |
+//! | [`mod@retry`] | whether an evicted task is tried again, and where |
+//! | [`mod@select`] | the choice of the idle computer for the next task |
+//! | [`migrate`] | the moves of pilots between sites |
+//!
+//! The contract of a policy and the tools that policies are built from are in the crate
+//! `tollgate-policy`. The retry, select and migration policies each have a table of their own, called
+//! `REGISTRY`.
+
+mod builtin;
+pub mod deadline_tail;
+pub mod migrate;
+pub mod queue;
+pub mod retry;
+pub mod select;
+pub mod share;
+pub mod time_shared;
+
+pub use builtin::{BUILTIN_POLICIES, builtin_registry};

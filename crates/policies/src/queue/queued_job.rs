@@ -1,0 +1,202 @@
+//! The queue's index: the facts a scan needs about each waiting job, without a lookup.
+
+use tollgate_model::{Instant, JobId, Reason, Span};
+use tollgate_policy::toolkit::{BackfillWindow, BlockEntry};
+use tollgate_policy::{JobSlot, ParameterEnum};
+
+use super::order::QueueKey;
+
+/// The moment at which a job that cannot finish in time is dropped from the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DropRule {
+    /// Never.
+    None,
+    /// When it could be started; until then a hopeless head blocks the queue.
+    Start,
+    /// Whenever a scan looks at the job.
+    Select,
+    /// Whenever a scan looks at it if its deadline has passed; when it could be started if the
+    /// deadline is merely out of reach.
+    Mixed,
+}
+
+impl ParameterEnum for DropRule {
+    const KEYWORDS: &'static [(&'static str, Self)] = &[
+        ("none", Self::None),
+        ("start", Self::Start),
+        ("select", Self::Select),
+        ("mixed", Self::Mixed),
+    ];
+}
+
+/// A job in the queue.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct QueuedJob {
+    key: QueueKey,
+    pub(super) id: JobId,
+    pub(super) procs: u32,
+    pub(super) estimate: Span,
+    /// The instant after which the job is dropped if it has not finished.
+    due: Instant,
+    /// The last instant at which the job may start and still be assumed to meet its deadline.
+    latest_start: Instant,
+}
+
+/// Sizes by power of two: 1, 2, 3-4, 5-8, .., and everything above 256 processors.
+const CLASSES: usize = 10;
+
+/// The least demanding values of a block's jobs, one per criterion.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct BlockMinima {
+    procs: u32,
+    /// By size class: the shortest estimate among jobs of the class or a smaller one, in steps of
+    /// 2^20 microseconds, rounded down. A single shortest estimate would exclude little: most
+    /// blocks hold some short job and some narrow one.
+    estimates: [u32; CLASSES],
+    latest_start: Instant,
+}
+
+/// Returns the class of jobs with `procs` processors.
+fn size_class(procs: u32) -> usize {
+    let class = procs.next_power_of_two().trailing_zeros() as usize;
+    class.min(CLASSES - 1)
+}
+
+/// Converts a span to the steps of [`BlockMinima::estimates`].
+fn steps(span: Span) -> u32 {
+    u32::try_from(span.as_micros() >> 20).unwrap_or(u32::MAX)
+}
+
+impl BlockEntry for QueuedJob {
+    type Key = QueueKey;
+    type Summary = BlockMinima;
+
+    fn key(&self) -> QueueKey {
+        self.key
+    }
+
+    fn summary(block: &[Self]) -> BlockMinima {
+        let mut least = BlockMinima {
+            procs: u32::MAX,
+            estimates: [u32::MAX; CLASSES],
+            latest_start: Instant::MAX,
+        };
+        for job in block {
+            let shortest = &mut least.estimates[size_class(job.procs)];
+            *shortest = steps(job.estimate).min(*shortest);
+            least.procs = least.procs.min(job.procs);
+            least.latest_start = least.latest_start.min(job.latest_start);
+        }
+        for class in 1..CLASSES {
+            least.estimates[class] = least.estimates[class].min(least.estimates[class - 1]);
+        }
+        least
+    }
+
+    fn include(&self, least: &mut BlockMinima) {
+        let estimate = steps(self.estimate);
+        for shortest in &mut least.estimates[size_class(self.procs)..] {
+            *shortest = estimate.min(*shortest);
+        }
+        least.procs = least.procs.min(self.procs);
+        least.latest_start = least.latest_start.min(self.latest_start);
+    }
+
+    fn exclude(&self, least: &mut BlockMinima, rest: &[Self]) {
+        let is_least = self.procs == least.procs
+            || self.latest_start == least.latest_start
+            || steps(self.estimate) == least.shortest(size_class(self.procs));
+        if is_least {
+            *least = Self::summary(rest);
+        }
+    }
+}
+
+impl BlockMinima {
+    /// Returns the shortest estimate among jobs up to a size class, in [`steps`]; never too long.
+    fn shortest(&self, class: usize) -> u32 {
+        self.estimates[class]
+    }
+}
+
+/// A backfill window, and its limits in the units of [`BlockMinima`].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BlockWindow {
+    window: BackfillWindow,
+    /// The size class of the largest job that fits in width.
+    class: usize,
+    steps: u32,
+}
+
+impl BlockWindow {
+    pub(super) fn new(window: BackfillWindow) -> Self {
+        Self {
+            window,
+            class: size_class(window.idle),
+            steps: steps(window.length),
+        }
+    }
+
+    /// Returns true if a waiting job fits.
+    pub(super) fn fits(&self, job: &QueuedJob) -> bool {
+        self.window.fits(job.procs, job.estimate)
+    }
+
+    /// Returns true if one of a block's jobs may fit.
+    pub(super) fn may_fit(&self, least: &BlockMinima) -> bool {
+        let short = least.shortest(self.class) <= self.steps;
+        (least.procs <= self.window.idle) & (short | (least.procs <= self.window.extra))
+    }
+}
+
+impl QueuedJob {
+    /// Creates an entry; `least` is the shortest run time with which the job is not hopeless.
+    pub(super) fn new(id: JobId, job: &JobSlot, key: QueueKey, least: Span) -> Self {
+        // A promise is kept however late: only a job that was not admitted yet can be dropped.
+        let droppable = job.spec.due().filter(|_| job.accepted.is_none());
+        Self {
+            key,
+            id,
+            procs: job.spec.procs,
+            estimate: job.spec.estimate,
+            due: droppable.unwrap_or(Instant::MAX),
+            latest_start: droppable.map_or(Instant::MAX, |due| due + Span::TICK - least),
+        }
+    }
+
+    /// Returns why the job is hopeless at `now`, if it is.
+    fn hopeless_reason(&self, now: Instant) -> Option<Reason> {
+        if self.due != Instant::MAX && now > self.due + Span::TICK {
+            return Some(Reason::DeadlinePassed);
+        }
+        (now > self.latest_start).then_some(Reason::DeadlineUnreachable)
+    }
+}
+
+impl DropRule {
+    /// Returns why a job is dropped when a scan looks at it, if it is.
+    pub(super) fn drop_on_scan(self, job: &QueuedJob, now: Instant) -> Option<Reason> {
+        let hopeless = job.hopeless_reason(now);
+        match self {
+            Self::None | Self::Start => None,
+            Self::Select => hopeless,
+            Self::Mixed => hopeless.filter(|reason| *reason == Reason::DeadlinePassed),
+        }
+    }
+
+    /// Returns why a job that could be started now is dropped, if it is.
+    pub(super) fn drop_at_start(self, job: &QueuedJob, now: Instant) -> Option<Reason> {
+        match self {
+            Self::None => None,
+            Self::Start | Self::Select | Self::Mixed => job.hopeless_reason(now),
+        }
+    }
+
+    /// Returns true if a look may drop one of a block's jobs at `now`.
+    pub(super) fn may_drop_on_scan(self, least: &BlockMinima, now: Instant) -> bool {
+        match self {
+            Self::None | Self::Start => false,
+            Self::Select | Self::Mixed => now > least.latest_start,
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! The family of time-shared policies: every admitted job starts at once and progresses by its
+//! share, remaining work / remaining time (Yeo & Buyya 2006, eq. 1).
+//!
+//! The policies differ in five rules: when a node suits a job (admission), which suitable nodes are
+//! taken (fit), the price (pricing), and the share of a task that outlived its estimate (overrun)
+//! or its deadline (expired).
+
+mod load;
+mod risk;
+mod settings;
+mod weights;
+
+use tollgate_model::{Credits, Distribution, Instant, JobId, JobSpec, Market, NodeId, Reason};
+use tollgate_policy::toolkit::{fits_machine, price, take_first};
+use tollgate_policy::{
+    InvariantViolation, JobInfo, Node, NodeTask, ProbeScratch, TOLERANCE_S, View, requested_share,
+};
+
+use crate::time_shared::NodeAdmission;
+use load::{NodeLoads, total_by_tasks};
+
+pub use settings::{FitStrategy, PricingRule, ShareAdmissionTest, ShareParams};
+pub use weights::ShareRule;
+
+/// Weight of utilisation in Libra+$'s price, against the base price of one credit per second: beta,
+/// with alpha = 1 (Yeo & Buyya 2008, §5.2).
+const UTILISATION_WEIGHT: f64 = 0.3;
+
+/// The admission test of the family: by shares or by the risk of deadline delay.
+#[derive(Clone, Debug)]
+pub struct ShareAdmission {
+    settings: ShareParams,
+    market: Market,
+    loads: NodeLoads,
+}
+
+/// A job's request to each node.
+struct ShareRequest<'a> {
+    view: View<'a>,
+    spec: &'a JobSpec,
+    share: f64,
+    /// Seconds.
+    deadline: f64,
+    /// Maximum total share with which the job still fits.
+    capacity: f64,
+}
+
+impl ShareAdmission {
+    /// Creates the test with these settings in this market, with an empty index.
+    pub fn new(settings: ShareParams, market: Market) -> Self {
+        Self {
+            settings,
+            market,
+            loads: NodeLoads::default(),
+        }
+    }
+
+    /// Admits at prices that rise with a node's utilisation: only nodes where the job stays within
+    /// its budget are candidates, and the most expensive node taken sets the price.
+    fn admit_priced(
+        &self,
+        request: &ShareRequest<'_>,
+        scratch: &mut ProbeScratch,
+    ) -> Result<Credits, Reason> {
+        // A price that rounds to the budget is within the budget.
+        let limit = request.spec.sla.budget.map_or(f64::INFINITY, |budget| {
+            (budget.as_micros() as f64 + 0.5) * 1e-6
+        });
+        self.choose(request, scratch, Some(limit))?;
+        let dearest = scratch
+            .nodes
+            .iter()
+            .filter_map(|&node| self.price(request, node))
+            .fold(0.0, f64::max);
+        Ok(Credits::from_f64(dearest))
+    }
+
+    /// Returns Libra+$'s price on a node: (1 + 0.3 / free) x estimate, where free is the unpromised
+    /// part of the node's time until the job's deadline, less the job's own estimate. None if
+    /// nothing is free.
+    fn price(&self, request: &ShareRequest<'_>, node: NodeId) -> Option<f64> {
+        let estimate = request.spec.estimate.as_secs_f64();
+        let promised = if request.deadline.is_finite() {
+            let committed = self
+                .loads
+                .committed(node, request.view.now, request.deadline);
+            (committed + estimate) / request.deadline
+        } else {
+            self.total(request.view, node)
+        };
+        let free = 1.0 - promised;
+        (free > 0.0).then(|| (1.0 + UTILISATION_WEIGHT / free) * estimate)
+    }
+
+    /// Fills `scratch.nodes` with the nodes for a job: the suitable ones whose price, if prices
+    /// apply, is below the limit. They come in the order of the fit; for a job without a deadline
+    /// the emptiest first.
+    fn choose(
+        &self,
+        request: &ShareRequest<'_>,
+        scratch: &mut ProbeScratch,
+        price_limit: Option<f64>,
+    ) -> Result<(), Reason> {
+        let ProbeScratch {
+            nodes,
+            candidates: fills,
+            promises,
+        } = scratch;
+        let wanted = request.spec.procs as usize;
+        nodes.clear();
+        fills.clear();
+        let mut crowded = 0;
+        for node in (0..request.view.n_nodes()).map(NodeId) {
+            let total = self.total(request.view, node);
+            if !request.view.is_up(node) || !self.suits(request, node, total, promises) {
+                continue;
+            }
+            if !request.view.has_capacity(node, request.spec) {
+                crowded += 1;
+                continue;
+            }
+            // The fullest first, by totals rounded to 1e-9; ties by lowest index.
+            let promised = request.deadline.is_finite();
+            let rank = match self.settings.fit {
+                _ if !promised => idle_rank(request.view, node, total),
+                FitStrategy::First => 0,
+                FitStrategy::Best => -((total * 1e9 + 0.5) as i64),
+            };
+            fills.push((rank, node));
+            let in_order = promised && self.settings.fit == FitStrategy::First;
+            if in_order && price_limit.is_none() && fills.len() == wanted {
+                break;
+            }
+        }
+        if fills.len() < wanted {
+            return Err(match self.settings.admission {
+                _ if fills.len() + crowded >= wanted => Reason::NodeFull,
+                ShareAdmissionTest::Share => Reason::InsufficientShare,
+                ShareAdmissionTest::Risk => Reason::DeadlineRisk,
+            });
+        }
+        take_first(fills, wanted, nodes, |node| {
+            price_limit.is_none_or(|limit| {
+                let price = self.price(request, node);
+                price.is_some_and(|price| price < limit)
+            })
+        });
+        if nodes.len() < wanted {
+            return Err(Reason::PriceOverBudget);
+        }
+        Ok(())
+    }
+
+    /// Returns the total share of a node at the present instant.
+    fn total(&self, view: View<'_>, node: NodeId) -> f64 {
+        if self.loads.marks(node).nonlinear {
+            return total_by_tasks(&self.settings, view.node(node), view.now);
+        }
+        self.loads.total(node, view.now)
+    }
+
+    fn suits(
+        &self,
+        request: &ShareRequest<'_>,
+        node: NodeId,
+        total: f64,
+        promises: &mut Vec<(f64, f64)>,
+    ) -> bool {
+        let with_job = total + request.share;
+        match self.settings.admission {
+            ShareAdmissionTest::Share => with_job <= request.capacity,
+            ShareAdmissionTest::Risk => {
+                let marks = self.loads.marks(node);
+                let calm = with_job <= risk::RISK_FREE_SHARE || marks.tasks == 0;
+                !marks.expired
+                    && (calm
+                        || !self.is_surely_risky(request, node, with_job)
+                            && self.is_riskless(request, node, promises))
+            }
+        }
+    }
+
+    /// Returns true if a lower bound already proves the risk to be above zero on a node where the
+    /// job does not fit.
+    fn is_surely_risky(&self, request: &ShareRequest<'_>, node: NodeId, with_job: f64) -> bool {
+        let job = (request.deadline, request.share);
+        !self.loads.marks(node).nonlinear
+            && self.loads.delay_gap(node, request.view.now, with_job, job) > risk::RISKY_GAP
+    }
+
+    /// Returns true if the risk of deadline delay is zero with the job on a node where it does not
+    /// fit.
+    fn is_riskless(
+        &self,
+        request: &ShareRequest<'_>,
+        id: NodeId,
+        promises: &mut Vec<(f64, f64)>,
+    ) -> bool {
+        let now = request.view.now;
+        let node = request.view.node(id);
+        promises.clear();
+        promises.extend(node.tasks().iter().map(|task| {
+            let share = weights::share(&self.settings, task, node.work_at(task, now), now);
+            (task.time_left(now), share)
+        }));
+        promises.push((request.deadline, request.share));
+        risk::is_zero(promises)
+    }
+}
+
+/// Returns the rank of a node for a job without a deadline, which has no share of its own and runs
+/// in the time that promises leave. The least promised node comes first, then the node with the
+/// fewest tasks, then the highest index, because promised work starts from the lowest.
+fn idle_rank(view: View<'_>, id: NodeId, total: f64) -> i64 {
+    const TASKS_BITS: u32 = 12;
+    const NODE_BITS: u32 = 24;
+    let promised = ((total * 1e6 + 0.5) as i64).min(1 << 24);
+    let tasks = (view.node(id).tasks().len() as i64).min((1 << TASKS_BITS) - 1);
+    let from_the_end = i64::from(view.n_nodes() - 1 - id.0).min((1 << NODE_BITS) - 1);
+    (((promised << TASKS_BITS) | tasks) << NODE_BITS) | from_the_end
+}
+
+/// Returns true if a task of a node is about to outlive its estimate or its deadline. Within a few
+/// microseconds of that instant the task's own state has changed already, before the node's alarm
+/// fires and its row is rewritten.
+fn needs_update(view: View<'_>, id: NodeId) -> bool {
+    let node = view.node(id);
+    let left = |task: &NodeTask| task.estimate - node.work_at(task, view.now);
+    let due = |task: &NodeTask| (0.0..=2.0 * TOLERANCE_S).contains(&task.time_left(view.now));
+    let mut tasks = node.tasks().iter();
+    tasks.any(|task| due(task) || task.estimate > task.work && left(task) <= 2.0 * TOLERANCE_S)
+}
+
+impl NodeAdmission for ShareAdmission {
+    fn admit(
+        &self,
+        view: View<'_>,
+        spec: &JobSpec,
+        _: Option<&Distribution>,
+        scratch: &mut ProbeScratch,
+    ) -> Result<Credits, Reason> {
+        fits_machine(view, spec)?;
+        let deadline = spec.sla.deadline.map_or(f64::INFINITY, |d| d.as_secs_f64());
+        let request = ShareRequest {
+            view,
+            spec,
+            share: requested_share(spec),
+            deadline,
+            // Shares are real numbers, deadlines whole microseconds: the tolerance covers both
+            // roundings in favour of the job.
+            capacity: 1.0 + 1e-9 + 1e-6 / deadline,
+        };
+        match (self.settings.pricing, self.market) {
+            (PricingRule::Utilisation, Market::Commodity) => self.admit_priced(&request, scratch),
+            (PricingRule::Incentive, _)
+            | (PricingRule::Utilisation, Market::None | Market::Bid) => {
+                let price = price::with_incentive(self.market, spec);
+                price::within_budget(self.market, spec, price)?;
+                self.choose(&request, scratch, None)?;
+                Ok(price)
+            }
+        }
+    }
+
+    fn shares<'a>(
+        &self,
+        _: &Node,
+        now: Instant,
+        _: &dyn Fn(JobId) -> JobInfo<'a>,
+    ) -> (
+        impl Fn(&NodeTask) -> f64 + use<>,
+        impl Fn(&NodeTask) -> f64 + use<>,
+    ) {
+        let settings = self.settings;
+        let share = move |task: &NodeTask| weights::share(&settings, task, task.work, now);
+        (share, |task: &NodeTask| task.estimate)
+    }
+
+    fn clear(&mut self) {
+        self.loads = NodeLoads::default();
+    }
+
+    fn resize(&mut self, n_nodes: usize) {
+        self.loads.resize(n_nodes);
+    }
+
+    fn update(&mut self, view: View<'_>, node: NodeId) {
+        self.loads.set(node, view.node(node), &self.settings);
+    }
+
+    fn check(&self, view: View<'_>, id: NodeId) -> Result<(), InvariantViolation> {
+        if needs_update(view, id) {
+            return Ok(());
+        }
+        let walked = total_by_tasks(&self.settings, view.node(id), view.now);
+        let kept = self.total(view, id);
+        if (walked - kept).abs() <= 1e-6 * walked.max(1.0) {
+            return Ok(());
+        }
+        let (id, now) = (id.0, view.now);
+        Err(InvariantViolation(format!(
+            "at {now} the total share of node {id} is {walked}, the index says {kept}"
+        )))
+    }
+}

@@ -1,0 +1,129 @@
+//! The axes of the share family.
+
+use tollgate_model::Market;
+use tollgate_policy::{ParameterEnum, ParameterTable, Policy, PolicyParameter, PolicySettings};
+
+use super::ShareAdmission;
+use super::weights::ShareRule;
+use crate::time_shared::TimeSharedPolicy;
+
+/// The choice among suitable nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FitStrategy {
+    /// The fullest first, ties by lowest index, so that nodes are saturated.
+    Best,
+    /// The lowest index first.
+    First,
+}
+
+/// The criterion by which a node suits a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShareAdmissionTest {
+    /// Its total share with the job stays at most 1 (Yeo & Buyya 2006, eq. 2).
+    Share,
+    /// Its risk of deadline delay with the job stays zero (ibid., eq. 3-6).
+    Risk,
+}
+
+/// The price of a job in the commodity market. Elsewhere the price is the bid, or zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PricingRule {
+    /// By the estimate, with an incentive for relaxed deadlines.
+    Incentive,
+    /// By the utilisation of the most expensive node the job takes (Libra+$).
+    Utilisation,
+}
+
+/// The parameters of a time-shared policy, one per axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShareParams {
+    /// The choice among suitable nodes.
+    pub fit: FitStrategy,
+    /// The criterion by which a node suits a job.
+    pub admission: ShareAdmissionTest,
+    /// The price of a job.
+    pub pricing: PricingRule,
+    /// The share of a task that outlived its estimate.
+    pub overrun: ShareRule,
+    /// The share of a task that outlived its deadline.
+    pub expired: ShareRule,
+}
+
+impl ShareParams {
+    /// The defaults: Libra.
+    pub const DEFAULT: Self = Self {
+        fit: FitStrategy::Best,
+        admission: ShareAdmissionTest::Share,
+        pricing: PricingRule::Incentive,
+        overrun: ShareRule::Keep,
+        expired: ShareRule::Full,
+    };
+}
+
+impl ParameterEnum for FitStrategy {
+    const KEYWORDS: &'static [(&'static str, Self)] =
+        &[("best", Self::Best), ("first", Self::First)];
+}
+
+impl ParameterEnum for ShareAdmissionTest {
+    const KEYWORDS: &'static [(&'static str, Self)] =
+        &[("share", Self::Share), ("risk", Self::Risk)];
+}
+
+impl ParameterEnum for PricingRule {
+    const KEYWORDS: &'static [(&'static str, Self)] = &[
+        ("incentive", Self::Incentive),
+        ("utilisation", Self::Utilisation),
+    ];
+}
+
+impl PolicySettings for ShareParams {
+    fn build(&self, market: Market) -> Box<dyn Policy> {
+        Box::new(TimeSharedPolicy::new(ShareAdmission::new(*self, market)))
+    }
+}
+
+impl ParameterTable for ShareParams {
+    const PARAMETERS: &'static [PolicyParameter<Self>] = &[
+        PolicyParameter {
+            key: "fit",
+            values: "best or first",
+            meaning: "which of the nodes that suit are taken",
+            applies: |_| true,
+            get: |s| s.fit.keyword(),
+            set: |s, word| ParameterEnum::read(&mut s.fit, word),
+        },
+        PolicyParameter {
+            key: "admission",
+            values: "share or risk",
+            meaning: "what must hold on a node with the job on it",
+            applies: |_| true,
+            get: |s| s.admission.keyword(),
+            set: |s, word| ParameterEnum::read(&mut s.admission, word),
+        },
+        PolicyParameter {
+            key: "pricing",
+            values: "incentive or utilisation",
+            meaning: "what a job costs in the commodity market",
+            applies: |_| true,
+            get: |s| s.pricing.keyword(),
+            set: |s, word| ParameterEnum::read(&mut s.pricing, word),
+        },
+        PolicyParameter {
+            key: "overrun",
+            values: "full, zero, keep or one-second",
+            meaning: "the share of a task that outlived its estimate",
+            applies: |_| true,
+            get: |s| s.overrun.keyword(),
+            set: |s, word| ParameterEnum::read(&mut s.overrun, word),
+        },
+        PolicyParameter {
+            key: "expired",
+            values: "full, zero, keep or one-second",
+            meaning: "the share of a task that outlived its deadline",
+            applies: |_| true,
+            get: |s| s.expired.keyword(),
+            set: |s, word| ParameterEnum::read(&mut s.expired, word),
+        },
+    ];
+}

@@ -1,0 +1,173 @@
+//! Policies whose jobs share nodes: every admitted job starts at once on nodes that pass a test.
+//!
+//! The families differ in the test of a node and in how the tasks of a node share it
+//! ([`NodeAdmission`]). The probe, the jobs that wait, and the pass over them are the same.
+
+use std::fmt::Debug;
+
+use tollgate_model::{Credits, Distribution, Instant, JobId, JobSpec, NodeId, Reason, Sla};
+use tollgate_policy::toolkit::{HeadOfLine, Waitlist, can_never_start, remaining_spec};
+use tollgate_policy::{
+    AdmissionDecision, InvariantViolation, JobInfo, Node, NodeSharing, NodeTask, Policy,
+    PolicyContext, ProbeScratch, View,
+};
+
+/// The admission test and the sharing rule of a family, with an index of the nodes.
+pub trait NodeAdmission: Clone + Debug + Send + 'static {
+    /// Returns the price of a job that could start now, on `scratch.nodes`.
+    ///
+    /// # Errors
+    /// Returns the reason for which too few nodes can take the job.
+    fn admit(
+        &self,
+        view: View<'_>,
+        spec: &JobSpec,
+        forecast: Option<&Distribution>,
+        scratch: &mut ProbeScratch,
+    ) -> Result<Credits, Reason>;
+
+    /// Returns the share of each task of a node from `now` on, and the seconds of work at which the
+    /// shares must be set anew. `known` returns the job of every task.
+    fn shares<'a>(
+        &self,
+        node: &Node,
+        now: Instant,
+        known: &dyn Fn(JobId) -> JobInfo<'a>,
+    ) -> (
+        impl Fn(&NodeTask) -> f64 + use<Self>,
+        impl Fn(&NodeTask) -> f64 + use<Self>,
+    );
+
+    /// Empties the index.
+    fn clear(&mut self);
+
+    /// Makes room in the index for this number of nodes; new nodes have no tasks.
+    fn resize(&mut self, n_nodes: usize);
+
+    /// Updates the index for a node whose shares were just set.
+    fn update(&mut self, view: View<'_>, node: NodeId);
+
+    /// Checks that the index has a node as the state has it.
+    ///
+    /// # Errors
+    /// Returns a description of the difference.
+    fn check(&self, view: View<'_>, node: NodeId) -> Result<(), InvariantViolation>;
+}
+
+/// A time-shared policy with the test and the sharing rule `A`.
+#[derive(Clone, Debug)]
+pub struct TimeSharedPolicy<A> {
+    admission: A,
+    waitlist: Waitlist,
+}
+
+impl<A> TimeSharedPolicy<A> {
+    /// Creates a policy from an admission test whose index is empty.
+    pub fn new(admission: A) -> Self {
+        Self {
+            admission,
+            waitlist: Waitlist::default(),
+        }
+    }
+}
+
+impl<A: NodeAdmission> NodeSharing for TimeSharedPolicy<A> {
+    fn set_shares<'a>(
+        &self,
+        node: &mut Node,
+        now: Instant,
+        known: &dyn Fn(JobId) -> JobInfo<'a>,
+    ) -> Option<Instant> {
+        let (share, mark) = self.admission.shares(node, now, known);
+        node.set_rates(now, share, mark)
+    }
+}
+
+impl<A: NodeAdmission> Policy for TimeSharedPolicy<A> {
+    fn probe(
+        &self,
+        view: View<'_>,
+        spec: &JobSpec,
+        forecast: Option<&Distribution>,
+        scratch: &mut ProbeScratch,
+    ) -> AdmissionDecision {
+        let admitted = self.admission.admit(view, spec, forecast, scratch);
+        self.waitlist.decide_arrival(view, spec, admitted)
+    }
+
+    fn clear(&mut self) {
+        self.waitlist = Waitlist::default();
+        self.admission.clear();
+    }
+
+    fn queued(&mut self, view: View<'_>, job: JobId) {
+        self.waitlist.insert(view, job);
+    }
+
+    fn dequeued(&mut self, view: View<'_>, job: JobId) {
+        self.waitlist.remove(view, job);
+    }
+
+    fn nodes_changed(&mut self, view: View<'_>) {
+        self.admission.resize(view.n_nodes() as usize);
+    }
+
+    fn update_shares(&mut self, cx: &mut PolicyContext<'_>, node: NodeId) {
+        let view = cx.view();
+        let known = |job| (&view.job(job).spec, view.forecast(job));
+        let (share, mark) = self.admission.shares(view.node(node), view.now, &known);
+        cx.set_shares(node, share, mark);
+        self.admission.update(cx.view(), node);
+    }
+
+    fn pass(&mut self, cx: &mut PolicyContext<'_>) {
+        let mut scratch = ProbeScratch::default();
+        let mut line = HeadOfLine::default();
+        for job in self.waitlist.jobs() {
+            let rest = remaining_spec(cx.job(job), cx.now());
+            if line.is_blocked(&rest) {
+                continue;
+            }
+            let forecast = cx.forecast(job);
+            let admitted = self
+                .admission
+                .admit(cx.view(), &rest, forecast, &mut scratch);
+            match admitted {
+                Ok(price) => {
+                    self.waitlist.remove(cx.view(), job);
+                    cx.start_shared(job, &scratch.nodes, price);
+                    for &node in &scratch.nodes {
+                        self.update_shares(cx, node);
+                    }
+                }
+                Err(reason) if can_never_start(cx.job(job), reason) => {
+                    self.waitlist.remove(cx.view(), job);
+                    cx.reject(job, reason);
+                }
+                Err(reason) => line.note_rejection(&rest, reason),
+            }
+        }
+    }
+
+    fn rebuild(&mut self, view: View<'_>) {
+        self.clear();
+        self.waitlist = Waitlist::of(view);
+        self.nodes_changed(view);
+        for node in (0..view.n_nodes()).map(NodeId) {
+            self.admission.update(view, node);
+        }
+    }
+
+    fn node_sharing(&self, sla: &Sla) -> Option<&dyn NodeSharing> {
+        self.waitlist.cannot_affect(sla).then_some(self)
+    }
+
+    fn pass_cost(&self, view: View<'_>) -> usize {
+        self.waitlist.len() * view.n_nodes() as usize
+    }
+
+    fn check(&self, view: View<'_>) -> Result<(), InvariantViolation> {
+        let mut nodes = (0..view.n_nodes()).map(NodeId);
+        nodes.try_for_each(|node| self.admission.check(view, node))
+    }
+}

@@ -1,0 +1,316 @@
+//! An ordered sequence kept in small blocks, each with a summary of its entries.
+//!
+//! A scan asks a block's summary whether anything in it can matter before it looks inside. With
+//! a queue of 15,000 jobs, summaries by smallest size and shortest estimate spare a backfill
+//! scan all but about one probe in a hundred; with running jobs, summaries by processors turn
+//! the search for a shadow time into a walk over a few sums.
+
+use std::fmt::Debug;
+
+use serde::{Deserialize, Serialize};
+
+/// Maximum number of entries in a block. At this size a fruitless look into a block costs as much
+/// as passing over the summaries of a queue of 15,000 (measured with 32, 64 and 128).
+const CAPACITY: usize = 64;
+
+/// An entry of a [`BlockedList`].
+pub trait BlockEntry: Copy + Debug {
+    /// The sort key of the sequence; unique.
+    type Key: Ord + Copy + Debug;
+    /// The summary of a block's entries.
+    type Summary: Copy + Debug;
+
+    /// Returns the entry's sort key.
+    fn key(&self) -> Self::Key;
+
+    /// Returns the summary of a block. The block is not empty.
+    fn summary(block: &[Self]) -> Self::Summary;
+
+    /// Updates the summary of a block to which this entry was added.
+    fn include(&self, summary: &mut Self::Summary);
+
+    /// Updates the summary of a block from which this entry was removed; `rest` is not empty.
+    fn exclude(&self, summary: &mut Self::Summary, rest: &[Self]);
+}
+
+/// A sequence ordered by key, in blocks of at most 64 entries. No block is ever empty.
+///
+/// ```
+/// use tollgate_policy::toolkit::{BlockCursor, BlockEntry, BlockedList};
+///
+/// /// A waiting job: its place in the queue, and its processors.
+/// #[derive(Clone, Copy, Debug, PartialEq)]
+/// struct QueueEntry(u64, u32);
+///
+/// impl BlockEntry for QueueEntry {
+///     type Key = u64;
+///     /// The fewest processors of any job in the block.
+///     type Summary = u32;
+///
+///     fn key(&self) -> u64 {
+///         self.0
+///     }
+///
+///     fn summary(block: &[Self]) -> u32 {
+///         block.iter().map(|job| job.1).min().unwrap_or(u32::MAX)
+///     }
+///
+///     fn include(&self, fewest: &mut u32) {
+///         *fewest = self.1.min(*fewest);
+///     }
+///
+///     fn exclude(&self, fewest: &mut u32, rest: &[Self]) {
+///         *fewest = Self::summary(rest);
+///     }
+/// }
+///
+/// let mut queue = BlockedList::default();
+/// for (place, procs) in [(0, 8), (1, 4), (2, 2), (3, 1)] {
+///     queue.insert(QueueEntry(place, procs));
+/// }
+/// // The first job that fits on two idle processors, and the next one behind it.
+/// let fits = |from| queue.find(from, |fewest| *fewest <= 2, |job| job.1 <= 2);
+/// let (at, first) = fits(BlockCursor::default()).expect("a narrow job");
+/// let (_, second) = fits(at.next()).expect("another narrow job");
+/// assert_eq!((first, second), (QueueEntry(2, 2), QueueEntry(3, 1)));
+/// assert_eq!(queue.remove(2), Some(first));
+/// assert_eq!(queue.len(), 3);
+/// ```
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(bound(
+    serialize = "E: Serialize, E::Summary: Serialize",
+    deserialize = "E: Deserialize<'de>, E::Summary: Deserialize<'de>"
+))]
+pub struct BlockedList<E: BlockEntry> {
+    blocks: Vec<Vec<E>>,
+    /// One summary per block, contiguous so that a scan reads them in sequence.
+    summaries: Vec<E::Summary>,
+    len: usize,
+}
+
+/// A position in a scan: every entry before the position has been processed. By default before the
+/// first entry. Any change of the list but [`BlockedList::remove_at`] invalidates it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BlockCursor {
+    block: usize,
+    entry: usize,
+}
+
+impl<E: BlockEntry> Default for BlockedList<E> {
+    fn default() -> Self {
+        Self {
+            blocks: Vec::new(),
+            summaries: Vec::new(),
+            len: 0,
+        }
+    }
+}
+
+impl<E: BlockEntry> BlockedList<E> {
+    /// Returns the number of entries.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Returns true if there is no entry.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Returns the entry with the lowest key.
+    pub fn first(&self) -> Option<&E> {
+        self.blocks.first().map(|block| &block[0])
+    }
+
+    /// Returns the entries in order.
+    pub fn iter(&self) -> impl Iterator<Item = &E> {
+        self.blocks.iter().flatten()
+    }
+
+    /// Returns the blocks in order, each as its summary and its entries.
+    pub fn blocks(&self) -> impl Iterator<Item = (E::Summary, &[E])> {
+        let entries = self.blocks.iter().map(Vec::as_slice);
+        self.summaries.iter().copied().zip(entries)
+    }
+
+    /// Inserts an entry in key order. No entry may have the same key already.
+    pub fn insert(&mut self, entry: E) {
+        self.len += 1;
+        let key = entry.key();
+        let at = self.block_of(key);
+        if at == self.blocks.len() {
+            return self.append(entry);
+        }
+        let block = &mut self.blocks[at];
+        let place = block.partition_point(|other| other.key() < key);
+        block.insert(place, entry);
+        entry.include(&mut self.summaries[at]);
+        if block.len() > CAPACITY {
+            let upper = block.split_off(CAPACITY / 2);
+            self.summaries.insert(at + 1, E::summary(&upper));
+            self.summaries[at] = E::summary(block);
+            self.blocks.insert(at + 1, upper);
+        }
+    }
+
+    /// Appends an entry at the end. A full last block stays full instead of being split, since
+    /// queues in order of submission only ever grow at this end.
+    fn append(&mut self, entry: E) {
+        match (self.blocks.last_mut(), self.summaries.last_mut()) {
+            (Some(block), Some(summary)) if block.len() < CAPACITY => {
+                block.push(entry);
+                entry.include(summary);
+            }
+            _ => {
+                let mut block = Vec::with_capacity(CAPACITY + 1);
+                block.push(entry);
+                self.summaries.push(E::summary(&block));
+                self.blocks.push(block);
+            }
+        }
+    }
+
+    /// Returns true if there is an entry with this key.
+    pub fn contains(&self, key: E::Key) -> bool {
+        self.find_key(key).is_some()
+    }
+
+    /// Removes the entry with this key, if there is one.
+    pub fn remove(&mut self, key: E::Key) -> Option<E> {
+        self.find_key(key).map(|place| self.remove_at(place))
+    }
+
+    fn find_key(&self, key: E::Key) -> Option<BlockCursor> {
+        let block = self.block_of(key);
+        let entries = self.blocks.get(block)?;
+        let entry = entries.binary_search_by_key(&key, BlockEntry::key).ok()?;
+        Some(BlockCursor { block, entry })
+    }
+
+    /// Removes the entry at a position that [`BlockedList::find`] returned; the cursor then points
+    /// to the next entry.
+    ///
+    /// # Panics
+    /// If there is no entry at the position.
+    pub fn remove_at(&mut self, at: BlockCursor) -> E {
+        self.len -= 1;
+        let block = &mut self.blocks[at.block];
+        let entry = block.remove(at.entry);
+        if block.is_empty() {
+            self.blocks.remove(at.block);
+            self.summaries.remove(at.block);
+        } else {
+            entry.exclude(&mut self.summaries[at.block], block);
+        }
+        entry
+    }
+
+    /// Returns the first entry from `from` on that `wanted` accepts, with its position. Blocks
+    /// whose summary `may_hold` rejects are skipped without looking inside.
+    pub fn find(
+        &self,
+        from: BlockCursor,
+        may_hold: impl Fn(&E::Summary) -> bool,
+        wanted: impl Fn(&E) -> bool,
+    ) -> Option<(BlockCursor, E)> {
+        let mut skip = from.entry;
+        for (offset, summary) in self.summaries.get(from.block..)?.iter().enumerate() {
+            if may_hold(summary) {
+                let block = from.block + offset;
+                let rest = self.blocks[block].get(skip..).unwrap_or_default();
+                if let Some(found) = rest.iter().position(&wanted) {
+                    let entry = skip + found;
+                    return Some((BlockCursor { block, entry }, rest[found]));
+                }
+            }
+            skip = 0;
+        }
+        None
+    }
+
+    /// Returns the first block whose last key is not below `key`.
+    fn block_of(&self, key: E::Key) -> usize {
+        let ends_before = |block: &Vec<E>| block.last().is_none_or(|last| last.key() < key);
+        match self.blocks.last() {
+            Some(last) if ends_before(last) => self.blocks.len(),
+            Some(_) | None => self.blocks.partition_point(ends_before),
+        }
+    }
+}
+
+impl BlockCursor {
+    /// Returns the position behind an entry that stays in the list.
+    pub fn next(self) -> Self {
+        Self {
+            block: self.block,
+            entry: self.entry + 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    impl BlockEntry for u32 {
+        type Key = u32;
+        type Summary = u32;
+
+        fn key(&self) -> u32 {
+            *self
+        }
+
+        fn summary(block: &[u32]) -> u32 {
+            block.iter().map(|n| n % 97).min().unwrap()
+        }
+
+        fn include(&self, summary: &mut u32) {
+            *summary = (self % 97).min(*summary);
+        }
+
+        fn exclude(&self, summary: &mut u32, rest: &[u32]) {
+            *summary = BlockEntry::summary(rest);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn behaves_like_an_ordered_set(steps in prop::collection::vec((any::<bool>(), 0u32..500), 0..800)) {
+            let mut blocks = BlockedList::default();
+            let mut set = BTreeSet::new();
+            for (add, n) in steps {
+                if add {
+                    if set.insert(n) {
+                        blocks.insert(n);
+                    }
+                } else {
+                    prop_assert_eq!(blocks.remove(n).is_some(), set.remove(&n));
+                }
+                prop_assert_eq!(blocks.len(), set.len());
+            }
+            prop_assert!(blocks.iter().eq(set.iter()));
+            for (summary, entries) in blocks.blocks() {
+                prop_assert_eq!(summary, BlockEntry::summary(entries));
+            }
+        }
+
+        #[test]
+        fn scan_finds_the_same_entries_as_a_linear_walk(set in prop::collection::btree_set(0u32..5000, 0..400), limit in 0u32..97) {
+            let mut blocks = BlockedList::default();
+            for &n in &set {
+                blocks.insert(n);
+            }
+            let mut found = Vec::new();
+            let mut cursor = BlockCursor::default();
+            while let Some((at, entry)) = blocks.find(cursor, |least| *least <= limit, |n| n % 97 <= limit) {
+                found.push(entry);
+                cursor = if entry % 2 == 0 { blocks.remove_at(at); at } else { at.next() };
+            }
+            let walked: Vec<u32> = set.iter().copied().filter(|n| n % 97 <= limit).collect();
+            prop_assert_eq!(&found, &walked);
+            prop_assert_eq!(blocks.len(), set.len() - walked.iter().filter(|n| *n % 2 == 0).count());
+        }
+    }
+}
