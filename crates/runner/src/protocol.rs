@@ -7,7 +7,7 @@ use tollgate_engine::{
     AttemptKey, AttemptReport, EngineCapacity, EngineError, KillReason, LaunchSpec, RunningAttempt,
 };
 
-use crate::starter::LaunchGuard;
+use crate::guard::LaunchGuard;
 
 /// The protocol version, incremented for changes that the other side cannot do without. In version
 /// 1 an open connection renewed a lease, and a launch of a script named a path.
