@@ -3,9 +3,20 @@
 use std::ffi::CString;
 
 use nix::unistd::{self, Uid, getgrouplist};
+use serde::{Deserialize, Serialize};
 use tollgate_engine::{LaunchSpec, LaunchUser};
 
-use crate::starter::LaunchGuard;
+/// The checks that a runner applies to each launch, whatever the service requests.
+///
+/// The user of a task must be named, have an account on this host, and be neither root, unless that
+/// is allowed, nor the account of the service. The groups are those that the system knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LaunchGuard {
+    /// The account of the service: a task under this account could do anything to the service.
+    pub account: u32,
+    /// Whether tasks of root are allowed.
+    pub root_jobs: bool,
+}
 
 /// A reason to reject a launch.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`local`] | [`LocalEngine`]: this machine as an engine; its caller's end of the runner's socket |
 //! | [`starter`] | the process that starts runners as root for a service that is not root |
+//! | [`guard`] | the checks of each launch for a service that is not root |
 //! | [`log`] | the log of a process: levels, times, text or JSON |
 //! | `protocol` | the messages between the two ends of the socket |
 //! | `settings` | the settings of a runner |
@@ -24,7 +25,6 @@
 //! | `recovery` | the attempts of a runner that was killed |
 //! | `journal` | the record of attempts taken, ended and acknowledged |
 //! | `scripts` | the texts of scripts, and the copies that tasks run |
-//! | `guard` | the checks of each launch for a service that is not root |
 //! | `host` | the resources and mechanisms of this machine |
 //! | `clock`, `failpoint` | the wall clock; points at which a test kills the runner |
 //!
@@ -67,7 +67,7 @@ mod clock;
 mod failpoint;
 #[doc(hidden)]
 pub mod fuzz;
-mod guard;
+pub mod guard;
 mod host;
 mod journal;
 mod lease;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use tollgate_engine::{EngineCapacity, EngineError, LaunchSpec, RunningAttempt};
 use tollgate_model::{AttemptId, AttemptReport, KillReason};
 
-use crate::starter::LaunchGuard;
+use crate::guard::LaunchGuard;
 
 /// The protocol version, incremented for changes that the other side cannot do without. In version
 /// 1 an open connection renewed a lease, and a launch of a script named a path.

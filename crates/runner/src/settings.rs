@@ -9,8 +9,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tollgate_engine::EngineError;
 
+use crate::guard::LaunchGuard;
 use crate::log::LogSettings;
-use crate::starter::LaunchGuard;
 use crate::state_dir::{FILE_MODE, set_mode};
 
 /// The settings of a runner.

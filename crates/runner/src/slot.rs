@@ -25,13 +25,12 @@ use crate::child::spawn::{self, ChildStack, SpawnResult};
 use crate::child::spec::SpawnSpec;
 use crate::clock;
 use crate::failpoint;
-use crate::guard::LaunchGuardError;
+use crate::guard::{LaunchGuard, LaunchGuardError};
 use crate::lease::LeaseEnd;
 use crate::process::handle::ProcessHandle;
 use crate::process::kill_tree;
 use crate::process::mark::RunnerId;
 use crate::scripts::{ScriptCopySpec, ScriptDirs};
-use crate::starter::LaunchGuard;
 use crate::supervisor::event::RunnerEvent;
 
 /// The state of a slot's thread.

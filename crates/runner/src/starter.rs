@@ -27,9 +27,9 @@ use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
 };
-use serde::{Deserialize, Serialize};
 use tollgate_engine::EngineError;
 
+use crate::guard::LaunchGuard;
 use crate::local::{RunnerProcess, read_guard};
 use crate::settings::RunnerConfig;
 use crate::state_dir::make_private;
@@ -42,18 +42,6 @@ const CALLER_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_PACKET_BYTES: usize = 8 << 10;
 /// An answer that carries a connection. Any other answer is an error message.
 const CONNECTED: &[u8] = b"+";
-
-/// The checks that a runner applies to each launch, whatever the service requests.
-///
-/// The user of a task must be named, have an account on this host, and be neither root, unless that
-/// is allowed, nor the account of the service. The groups are those that the system knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LaunchGuard {
-    /// The account of the service: a task under this account could do anything to the service.
-    pub account: u32,
-    /// Whether tasks of root are allowed.
-    pub root_jobs: bool,
-}
 
 /// A handle to a starter. Clones share the same starter. The first failed request closes the
 /// channel, which ends the starter: a later answer would be taken for the answer to another

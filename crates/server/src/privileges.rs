@@ -15,7 +15,8 @@ use std::process::Child;
 
 use nix::unistd;
 use rustix::thread::{Gid, Uid};
-use tollgate_runner::starter::{LaunchGuard, StarterLink};
+use tollgate_runner::guard::LaunchGuard;
+use tollgate_runner::starter::StarterLink;
 use tollgate_store::data_dir::{
     ACCOUNT_DIR_MODE, DataDirError, SETTINGS, check_parents, engine_dir_in,
 };

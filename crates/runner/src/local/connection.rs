@@ -12,8 +12,8 @@ use std::time::Duration;
 use tollgate_engine::EngineError;
 
 use super::ReportMailbox;
+use crate::guard::LaunchGuard;
 use crate::protocol::{self, RunnerMessage, RunnerRequest, RunnerRequestKind, RunnerResponse};
-use crate::starter::LaunchGuard;
 
 /// The time-out for a runner's hello, which the runner sends when it accepts.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(10);

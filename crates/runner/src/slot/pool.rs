@@ -14,10 +14,10 @@ use tollgate_engine::capacity::MemoryEnforcement;
 
 use super::output::OutputMonitor;
 use super::{SlotJob, SlotWorker};
+use crate::guard::LaunchGuard;
 use crate::host::RunnerHost;
 use crate::lease::LeaseEnd;
 use crate::scripts::ScriptDirs;
-use crate::starter::LaunchGuard;
 use crate::supervisor::event::RunnerEvent;
 
 /// The stack size of a slot's thread, which needs little stack.

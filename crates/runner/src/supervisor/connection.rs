@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use tollgate_model::AttemptReport;
 
+use crate::guard::LaunchGuard;
 use crate::protocol::{self, RunnerMessage};
-use crate::starter::LaunchGuard;
 
 /// The maximum time for which a service may leave messages unread. Then the connection is closed,
 /// and the next connection receives all messages again.
