@@ -71,6 +71,21 @@ fn table_of_crates_matches_the_manifests() {
 }
 
 #[test]
+fn paths_in_developer_documents_exist() {
+    let root = metadata::root();
+    let mut gone = Vec::new();
+    for document in ["ARCHITECTURE.md", "CONTRIBUTING.md"] {
+        let text = fs::read_to_string(root.join(document)).expect("a document");
+        let paths = text.split('`').skip(1).step_by(2);
+        let paths =
+            paths.filter(|path| path.starts_with("crates/") && !path.contains(['<', ' ', '*']));
+        let missing = paths.filter(|path| !root.join(path).exists());
+        gone.extend(missing.map(|path| format!("{document}: {path}")));
+    }
+    assert!(gone.is_empty(), "\n{}", gone.join("\n"));
+}
+
+#[test]
 fn layers_allow_only_dependencies_that_exist() {
     let packages = metadata::workspace().packages;
     let mut unused = Vec::new();
