@@ -56,6 +56,7 @@ impl CapacityProfile {
 
     /// Returns the first instant from `from` on at which `procs` processors are free for `length`;
     /// None if no such instant exists.
+    #[inline]
     pub fn earliest(&self, from: Instant, procs: u32, length: Span) -> Option<Instant> {
         let mut hole: Option<Instant> = None;
         for (step, &(at, free)) in self.steps.iter().enumerate() {
@@ -78,6 +79,7 @@ impl CapacityProfile {
     }
 
     /// Reserves `procs` processors for `length` from `at` on, where [`CapacityProfile::fits`] holds.
+    #[inline]
     pub fn reserve(&mut self, at: Instant, procs: u32, length: Span) {
         let first = self.split(at);
         let last = self.split(at + length);
