@@ -30,26 +30,49 @@ pub trait RunTimes {
     /// negative. None if the job never ends.
     fn run_time(&self, job: JobId, now: Instant) -> Option<Span>;
 
-    /// Returns the end of a task on a node that jobs share, if its rate stays the same; not before
-    /// `now`. None if the task never ends. By default a task has ended with at most a microsecond
-    /// of work left: nothing can be timed more exactly.
-    fn task_end(&self, node: &Node, task: &NodeTask, now: Instant) -> Option<Instant> {
-        let left_s = self.run_time(task.job, now)?.as_secs_f64() - node.work_at(task, now);
-        if left_s <= TOLERANCE_S {
-            return Some(now);
-        }
-        let further_s = left_s / task.rate;
-        further_s
-            .is_finite()
-            .then(|| now + Span::ceil_secs_f64(further_s))
+    /// Returns whether a task on a node that jobs share has done its work. By default at most a
+    /// microsecond of work is left: nothing can be timed more exactly. An implementation that
+    /// overrides one of the methods about tasks overrides both.
+    fn has_ended(&self, node: &Node, task: &NodeTask, now: Instant) -> bool {
+        let run_time = self.run_time(task.job, now);
+        run_time
+            .is_some_and(|run_time| run_time.as_secs_f64() - node.work_at(task, now) <= TOLERANCE_S)
     }
 
-    /// Returns the first end of a task on a node.
+    /// Returns the first end of a task on a node that jobs share, if the rates stay the same; not
+    /// before `now`. None if no task ever ends.
     fn first_task_end(&self, node: &Node, now: Instant) -> Option<Instant> {
-        let tasks = node.tasks().iter();
-        tasks
-            .filter_map(|task| self.task_end(node, task, now))
-            .min()
+        let mut first_s = f64::INFINITY;
+        for task in node.tasks() {
+            let Some(run_time) = self.run_time(task.job, now) else {
+                continue;
+            };
+            let left_s = run_time.as_secs_f64() - node.work_at(task, now);
+            let further_s = if left_s <= TOLERANCE_S {
+                0.0
+            } else {
+                left_s / task.rate
+            };
+            first_s = first_s.min(further_s);
+        }
+        first_s
+            .is_finite()
+            .then(|| now + Span::ceil_secs_f64(first_s))
+    }
+
+    /// Returns the job of the ended task on a node that comes first by `rank`, which maps places in
+    /// [`Node::tasks`]. None if no task has ended. One call per node, because calls per task would
+    /// take longer than what they do.
+    fn first_ended_task(
+        &self,
+        node: &Node,
+        now: Instant,
+        rank: &dyn Fn(usize) -> u64,
+    ) -> Option<JobId> {
+        let tasks = node.tasks().iter().enumerate();
+        let ended = tasks.filter(|(_, task)| self.has_ended(node, task, now));
+        let first = ended.min_by_key(|&(place, _)| rank(place));
+        first.map(|(_, task)| task.job)
     }
 }
 
@@ -196,6 +219,7 @@ impl Simulation {
     ///
     /// # Errors
     /// As [`Gate::handle`].
+    #[inline]
     pub fn handle(&mut self, now: Instant, input: GateInput) -> Result<InputAck, InputError> {
         let may_stop = match input {
             GateInput::Ended { .. }
@@ -227,6 +251,7 @@ impl Simulation {
 
     /// Returns the next effect of the gate, after everything that the effect starts was scheduled.
     /// None if the owner has taken all.
+    #[inline]
     pub fn next_effect(&mut self, now: Instant, run_times: &dyn RunTimes) -> Option<Effect> {
         let Some(&effect) = self.effects.get(self.n_taken) else {
             self.effects.clear();
@@ -246,6 +271,7 @@ impl Simulation {
     }
 
     /// Returns the time of the next completion.
+    #[inline]
     pub fn next_completion(&self) -> Option<Instant> {
         debug_assert!(self.effects.is_empty(), "effects were left");
         let job = self.job_ends.peek().map(|Reverse(end)| end.at);
@@ -253,6 +279,7 @@ impl Simulation {
     }
 
     /// Returns the time of the next completion or alarm of the gate.
+    #[inline]
     pub fn next_event(&self) -> Option<Instant> {
         let wake = self.gate.next_wake();
         self.next_completion().into_iter().chain(wake).min()
@@ -292,9 +319,7 @@ impl Simulation {
             later.inspect(|later| *end = *later).is_some()
         });
         self.job_ends = BinaryHeap::from(ends);
-        if self.node_ends.next().is_some() {
-            self.schedule_nodes(now, run_times);
-        }
+        self.schedule_nodes(now, run_times);
     }
 
     fn schedule_nodes(&mut self, now: Instant, run_times: &dyn RunTimes) {
@@ -311,9 +336,10 @@ impl Simulation {
         let view = self.gate.view(now);
         let first = view.job(id).placement().first();
         let is_alone = |range: &NodeRange| view.node(NodeId(range.first)).tasks().is_empty();
-        if first.is_some_and(is_alone) {
-            let end = self.job_end(now, id, run_times);
-            self.job_ends.extend(end.map(Reverse));
+        if first.is_some_and(is_alone)
+            && let Some(end) = self.job_end(now, id, run_times)
+        {
+            self.job_ends.push(Reverse(end));
         }
     }
 
@@ -354,31 +380,23 @@ impl Simulation {
             let id = NodeId(slot as u32);
             let view = self.gate.view(now);
             let node = view.node(id);
-            let tasks = node.tasks().iter().enumerate();
-            let ends = tasks.filter_map(|(place, task)| {
-                let at = run_times.task_end(node, task, now)?;
-                let rank = match self.origin {
-                    RunTimeOrigin::Truth => view.job(task.job).sequence,
-                    RunTimeOrigin::Prediction => place as u64,
+            let rank = |place: usize| match self.origin {
+                RunTimeOrigin::Truth => view.job(node.tasks()[place].job).sequence,
+                RunTimeOrigin::Prediction => place as u64,
+            };
+            if let Some(job) = run_times.first_ended_task(node, now, &rank) {
+                let attempt = view.job(job).attempt;
+                let input = GateInput::TaskEnded {
+                    job,
+                    attempt,
+                    node: id,
                 };
-                Some((at, rank, task.job))
-            });
-            match ends.min() {
-                Some((at, _, job)) if at <= now => {
-                    let attempt = view.job(job).attempt;
-                    let input = GateInput::TaskEnded {
-                        job,
-                        attempt,
-                        node: id,
-                    };
-                    return Some((job, input));
-                }
-                later => {
-                    let least = now + self.origin.slack() + Span::TICK;
-                    let at = later.map(|(at, ..)| at.max(least));
-                    self.node_ends.set(slot, at);
-                }
+                return Some((job, input));
             }
+            // The end was rounded: it comes a little later.
+            let least = now + self.origin.slack() + Span::TICK;
+            let end = run_times.first_task_end(node, now);
+            self.node_ends.set(slot, end.map(|end| end.max(least)));
         }
         None
     }

@@ -33,7 +33,21 @@ impl RunTimes for ExpectedRunTimes<'_> {
         (job != self.me).then(|| (self.expected)(job))
     }
 
-    /// Rounds as the future of a single node does, so that both kinds of look-ahead agree.
+    fn has_ended(&self, node: &Node, task: &NodeTask, now: Instant) -> bool {
+        self.task_end(node, task, now).is_some_and(|end| end <= now)
+    }
+
+    fn first_task_end(&self, node: &Node, now: Instant) -> Option<Instant> {
+        let tasks = node.tasks().iter();
+        tasks
+            .filter_map(|task| self.task_end(node, task, now))
+            .min()
+    }
+}
+
+impl ExpectedRunTimes<'_> {
+    /// Returns the end of a task, rounded as in the future of a single node, so that both kinds of
+    /// look-ahead agree.
     fn task_end(&self, node: &Node, task: &NodeTask, now: Instant) -> Option<Instant> {
         let work_s = self.run_time(task.job, now)?.as_secs_f64();
         Some(end_of(node, task, work_s, now))

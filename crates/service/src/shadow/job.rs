@@ -75,15 +75,31 @@ pub(super) struct PaperRunTimes<'a> {
 
 impl RunTimes for PaperRunTimes<'_> {
     fn run_time(&self, slot: JobId, now: Instant) -> Option<Span> {
-        let job = self.slots.get(&slot).and_then(|key| self.jobs.get(key));
-        Some(job.map_or(Span::ZERO, |job| job.paper_runtime(now)))
+        Some(self.paper_runtime(slot, now))
     }
 
-    /// A task ends with all of its work done: what is left of a forecast run time is no rounding
-    /// error.
-    fn task_end(&self, node: &Node, task: &NodeTask, now: Instant) -> Option<Instant> {
-        let left_s = self.run_time(task.job, now)?.as_secs_f64() - node.work_at(task, now);
-        Some(now + Span::ceil_secs_f64(left_s.max(0.0) / task.rate))
+    fn has_ended(&self, node: &Node, task: &NodeTask, now: Instant) -> bool {
+        self.task_end(node, task, now) <= now
+    }
+
+    fn first_task_end(&self, node: &Node, now: Instant) -> Option<Instant> {
+        let tasks = node.tasks().iter();
+        tasks.map(|task| self.task_end(node, task, now)).min()
+    }
+}
+
+impl PaperRunTimes<'_> {
+    fn paper_runtime(&self, slot: JobId, now: Instant) -> Span {
+        let job = self.slots.get(&slot).and_then(|key| self.jobs.get(key));
+        job.map_or(Span::ZERO, |job| job.paper_runtime(now))
+    }
+
+    /// Returns the end of a task, with all of its work done: what is left of a forecast run time
+    /// is no rounding error.
+    fn task_end(&self, node: &Node, task: &NodeTask, now: Instant) -> Instant {
+        let work_s = self.paper_runtime(task.job, now).as_secs_f64();
+        let left_s = work_s - node.work_at(task, now);
+        now + Span::ceil_secs_f64(left_s.max(0.0) / task.rate)
     }
 }
 
