@@ -85,16 +85,16 @@ const JOB: &str = r#"{"command": ["./job.sh", "a b"], "script": "echo 1\n", "nam
 
 const SMALL_JOB: &str = r#"{"command": ["true"], "hold_s": 60, "deadline_s": 3600}"#;
 
-const WORKER_FRAMES: &str = r#"{"incarnation":0,"seq":1,"word":{"hello":{"version":2,"identity":"a1","name":"n","user":"u","all_users":false,"root_jobs":true,"service":null,"incarnation":3}}}
-{"incarnation":3,"seq":2,"word":{"reports":[{"attempt":{"job":1,"task":0,"attempt":1},"event":{"Started":{"pid":7,"at":5}}}]}}
-{"incarnation":3,"seq":3,"word":{"beat":7}}
+const WORKER_FRAMES: &str = r#"{"incarnation":0,"seq":1,"message":{"hello":{"version":3,"identity":"a1","name":"n","user":"u","all_users":false,"root_jobs":true,"service":null,"incarnation":3}}}
+{"incarnation":3,"seq":2,"message":{"reports":[{"attempt":{"job":1,"task":0,"attempt":1},"event":{"Started":{"pid":7,"at":5}}}]}}
+{"incarnation":3,"seq":3,"message":{"beat":7}}
 "#;
 
-const SERVICE_FRAMES: &str = r#"{"incarnation":0,"seq":1,"word":{"welcome":{"service":"s","grace_ms":5000,"goes_on":true}}}
-{"incarnation":3,"seq":2,"word":"taken"}
-{"incarnation":3,"seq":3,"word":{"kill":[[{"job":1,"task":0,"attempt":1}],"Cancelled"]}}
-{"incarnation":3,"seq":4,"word":{"set_shares":[[{"job":1,"task":0,"attempt":1},0.25]]}}
-{"incarnation":3,"seq":5,"word":{"refused":"no"}}
+const SERVICE_FRAMES: &str = r#"{"incarnation":0,"seq":1,"message":{"welcome":{"service":"s","grace_ms":5000,"goes_on":true}}}
+{"incarnation":3,"seq":2,"message":"taken"}
+{"incarnation":3,"seq":3,"message":{"kill":[[{"job":1,"task":0,"attempt":1}],"Cancelled"]}}
+{"incarnation":3,"seq":4,"message":{"set_shares":[[{"job":1,"task":0,"attempt":1},0.25]]}}
+{"incarnation":3,"seq":5,"message":{"refused":"no"}}
 "#;
 
 const JOURNAL: &str = r#"{"version":1}
