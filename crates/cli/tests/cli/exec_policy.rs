@@ -49,7 +49,7 @@ done
 /// Starts everything that arrives, in order, as soon as both halves of the machine are idle.
 const ANSWERS: &str = r#"case "$1" in
 1) echo '{"start":[0,1]}' ;;
-4) echo '{"start":[2]}' ;;
+5) echo '{"start":[2]}' ;;
 *) echo '{}' ;;
 esac"#;
 
@@ -138,7 +138,7 @@ fn lines_match_the_published_schema() {
 #[test]
 fn refusal_of_the_program_is_counted() {
     let answer = r#"echo '{"start":[0],"reject":[{"job":1,"reason":"Not today!"}]}'
-answer() { [ "$1" = 3 ] && echo '{"start":[2]}' || echo '{}'; }"#;
+answer() { [ "$1" = 4 ] && echo '{"start":[2]}' || echo '{}'; }"#;
     let answer = replay("exec-refusal.sh", answer).answer();
     assert!(
         answer.contains(",4,2,2,too_many_procs=1;not_today=1,"),
