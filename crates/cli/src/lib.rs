@@ -38,6 +38,7 @@ use std::env;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use tollgate_exec_policy::EXEC_POLICY;
 use tollgate_policies::builtin_registry;
 use tollgate_policy::PolicyRegistry;
 
@@ -45,9 +46,14 @@ use crate::args::CliCommand;
 use crate::client::detach::DETACHED_ARG;
 use crate::client::frontends::{self, FrontendTool};
 
-/// Runs the program with the built-in policies; see [`main_with`].
+/// Returns the policies of `tollgate`: those that are built in, and `exec`, another program.
+pub fn policy_registry() -> PolicyRegistry {
+    builtin_registry().with(EXEC_POLICY)
+}
+
+/// Runs the program with the policies of [`policy_registry`]; see [`main_with`].
 pub fn main() -> ExitCode {
-    main_with(&builtin_registry())
+    main_with(&policy_registry())
 }
 
 /// Runs the program with the arguments of the process and the policies of a registry, and returns
@@ -57,11 +63,11 @@ pub fn main() -> ExitCode {
 /// ```no_run
 /// use std::process::ExitCode;
 ///
-/// use tollgate_policies::builtin_registry;
+/// use tollgate_cli::policy_registry;
 ///
 /// fn main() -> ExitCode {
 ///     // With policies of your own: `.with(MY_POLICY)`.
-///     tollgate_cli::main_with(&builtin_registry())
+///     tollgate_cli::main_with(&policy_registry())
 /// }
 /// ```
 pub fn main_with(registry: &PolicyRegistry) -> ExitCode {

@@ -3,7 +3,8 @@
 use tollgate_model::{Distribution, Instant, JobId, JobSpec, Market, NodeId, NodeRange, Sla, Span};
 use tollgate_policy::{
     AdmissionDecision, ClusterState, Effect, InvariantViolation, JobEnding, JobPhase, JobSlot,
-    NodeSharing, Notice, PassTrigger, Policy, PolicyAlarms, PolicyContext, ProbeScratch, View,
+    NodeSharing, Notice, PassTrigger, Policy, PolicyAlarms, PolicyContext, PolicyFailure,
+    ProbeScratch, View,
 };
 
 use crate::input::{GateInput, InputAck, InputError, OnEviction, WorkerId};
@@ -124,6 +125,11 @@ impl Gate {
     /// Returns the trigger of scheduling passes under this policy.
     pub fn pass_trigger(&self) -> PassTrigger {
         self.policy.pass_trigger()
+    }
+
+    /// Returns why the policy can decide no longer, if it cannot.
+    pub fn policy_failure(&self) -> Option<&PolicyFailure> {
+        self.policy.failure()
     }
 
     /// Checks that state and index are consistent, and that earlier checks found no violation.

@@ -127,6 +127,13 @@ pub trait PolicySettings: DynSettings + Debug + Send + Sync {
     fn uses_bids(&self) -> bool {
         false
     }
+
+    /// Returns true if another program decides. Such a policy cannot be copied, and nothing is known
+    /// of what its decisions depend on: no service runs by it, and a study simulates it anew for each
+    /// set of bids. False by default.
+    fn is_external(&self) -> bool {
+        false
+    }
 }
 
 /// The parameters of settings whose type is not known. All [`PolicySettings`] with a

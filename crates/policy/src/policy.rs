@@ -8,6 +8,11 @@ use crate::context::{InvariantViolation, PolicyContext};
 use crate::parameters::ParameterEnum;
 use crate::state::{JobPhase, Node, View};
 
+/// The reason why a policy can decide no longer, as one line.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct PolicyFailure(pub String);
+
 /// A policy's decision on a submitted job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AdmissionDecision {
@@ -149,6 +154,12 @@ pub trait Policy: ClonePolicy + Debug + Send {
     fn pass_cost(&self, view: View<'_>) -> usize {
         let waiting = view.jobs().filter(|(_, job)| job.phase == JobPhase::Queued);
         waiting.count()
+    }
+
+    /// Returns why the policy can decide no longer; whoever drives it asks after each pass, and
+    /// decides nothing more once there is a failure. None by default: most policies cannot fail.
+    fn failure(&self) -> Option<&PolicyFailure> {
+        None
     }
 
     /// Returns the events that trigger a pass.

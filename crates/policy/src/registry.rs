@@ -215,6 +215,11 @@ impl PolicySpec {
         market != Market::None || !self.settings.uses_bids()
     }
 
+    /// Returns true if another program decides; see [`PolicySettings::is_external`].
+    pub fn is_external(&self) -> bool {
+        self.settings.is_external()
+    }
+
     /// Returns the parameters that apply to this policy, for listings.
     pub fn parameters(&self) -> Vec<ParameterInfo> {
         self.settings.list()

@@ -241,6 +241,17 @@ pub enum ConfigError {
         /// The market.
         market: Market,
     },
+    /// The policy is another program.
+    #[error(
+        "{key}: `{policy}` is no policy for a service: a decision must not wait for another \
+         program, and cannot be repeated after a crash"
+    )]
+    ExternalPolicy {
+        /// Key of the setting.
+        key: &'static str,
+        /// The policy.
+        policy: String,
+    },
     /// A setting is out of its range.
     #[error("{key}: expected {expected}, got {found}")]
     Range {
@@ -407,6 +418,10 @@ fn one_policy(
         let found = words.to_owned();
         return Err(ConfigError::Policies { key, found });
     };
+    if policy.is_external() {
+        let policy = policy.to_string();
+        return Err(ConfigError::ExternalPolicy { key, policy });
+    }
     if policy.runs_in(market) {
         return Ok(policy);
     }

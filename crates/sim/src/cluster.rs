@@ -9,7 +9,7 @@ use tollgate_gate::{
 };
 use tollgate_model::outcome::RunInterval;
 use tollgate_model::{Credits, Decision, Instant, JobId, Market, NodeRange, Outcome, Span};
-use tollgate_policy::{JobSlot, Policy};
+use tollgate_policy::{JobSlot, Policy, PolicyFailure};
 use tollgate_workload::JobArrival;
 
 use crate::estimates::{EstimateOrigin, EstimateProvider, JobContext};
@@ -53,6 +53,41 @@ pub struct ReplayResult {
     pub placements: Option<JobPlacements>,
 }
 
+/// Why a replay has no result.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReplayFailure {
+    /// The schedule is impossible.
+    #[error("the schedule is impossible: {0}")]
+    Violation(#[from] InvariantViolation),
+    /// The policy could decide no longer.
+    #[error(transparent)]
+    Policy(#[from] PolicyFailure),
+    /// Nothing runs and nothing arrives any more, and the policy has decided on some job neither
+    /// way.
+    #[error("job {job} waits forever: the policy neither started nor rejected it")]
+    Undecided {
+        /// The first such job, in the order of arrival from 0.
+        job: usize,
+    },
+}
+
+impl ReplayFailure {
+    /// Returns the next thing to try.
+    pub const fn hint(&self) -> &'static str {
+        match self {
+            Self::Violation(_) => {
+                "this is a bug in tollgate; please report it with the command and the input"
+            }
+            Self::Policy(_) => {
+                "docs/replay.md, \"A policy in any language\", says what a program reads and answers"
+            }
+            Self::Undecided { .. } => {
+                "a policy starts or rejects every job before the end of the run"
+            }
+        }
+    }
+}
+
 /// The placement of each job: node ranges in ascending order, empty for a job that never ran.
 /// Includes the last reservation of each job.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -94,12 +129,13 @@ impl JobPlacements {
 /// whose nodes never fail, until all admitted jobs have finished.
 ///
 /// # Errors
-/// With [`RecordLevel::Checked`], returns the first violation in the schedule.
+/// If the policy fails or leaves a job undecided. With [`RecordLevel::Checked`], also with the first
+/// violation in the schedule.
 pub fn replay(
     arrivals: impl ExactSizeIterator<Item = JobArrival>,
     policy: Box<dyn Policy>,
     settings: &ReplayConfig,
-) -> Result<ReplayResult, InvariantViolation> {
+) -> Result<ReplayResult, ReplayFailure> {
     replay_with(arrivals, policy, settings, EstimateOrigin::User, &[])
 }
 
@@ -116,10 +152,10 @@ pub fn replay_with(
     settings: &ReplayConfig,
     estimates: EstimateOrigin,
     known: &[JobContext],
-) -> Result<ReplayResult, InvariantViolation> {
+) -> Result<ReplayResult, ReplayFailure> {
     let teller = EstimateProvider::new(estimates, known);
     let mut world = ClusterSim::new(arrivals.len(), policy, settings, teller);
-    world.run(&mut arrivals);
+    world.run(&mut arrivals)?;
     let replay = world.into_replay()?;
     if settings.record_level == RecordLevel::Checked {
         verify::schedule(&replay, settings)?;
@@ -211,14 +247,14 @@ impl<'a> ClusterSim<'a> {
 
     /// Runs to the end of the last job. Not generic, so that the loop is compiled and optimised
     /// here and not in the calling crate.
-    fn run(&mut self, arrivals: &mut dyn Iterator<Item = JobArrival>) {
+    fn run(&mut self, arrivals: &mut dyn Iterator<Item = JobArrival>) -> Result<(), PolicyFailure> {
         let mut arrivals = arrivals.peekable();
         let discipline = self.simulation.gate().pass_trigger();
         loop {
             let arrival = arrivals.peek().map(|arrival| arrival.spec.submit);
             let event = self.simulation.next_event();
             let Some(next) = arrival.into_iter().chain(event).min() else {
-                return;
+                return Ok(());
             };
             match discipline {
                 PassTrigger::Instant => {
@@ -227,18 +263,18 @@ impl<'a> ClusterSim<'a> {
                     while let Some(arrival) = arrivals.next_if(|a| a.spec.submit == next) {
                         self.arrive(arrival);
                     }
-                    self.run_pass(next);
+                    self.run_pass(next)?;
                 }
                 PassTrigger::Event => {
                     while let Some(arrival) = arrivals.next_if(|a| a.spec.submit == next) {
                         self.arrive(arrival);
-                        self.run_pass(next);
+                        self.run_pass(next)?;
                     }
                     while self.complete_next(next) {
-                        self.run_pass(next);
+                        self.run_pass(next)?;
                     }
                     self.input(next, GateInput::Tick);
-                    self.run_pass(next);
+                    self.run_pass(next)?;
                 }
             }
         }
@@ -280,9 +316,11 @@ impl<'a> ClusterSim<'a> {
         self.apply_effects(now);
     }
 
-    fn run_pass(&mut self, now: Instant) {
+    fn run_pass(&mut self, now: Instant) -> Result<(), PolicyFailure> {
         self.simulation.run_pass(now);
         self.apply_effects(now);
+        let failure = self.simulation.gate().policy_failure();
+        failure.map_or(Ok(()), |failure| Err(failure.clone()))
     }
 
     fn apply_effects(&mut self, now: Instant) {
@@ -343,15 +381,15 @@ impl<'a> ClusterSim<'a> {
         }
     }
 
-    fn into_replay(self) -> Result<ReplayResult, InvariantViolation> {
+    fn into_replay(self) -> Result<ReplayResult, ReplayFailure> {
         if self.checking {
             self.simulation.gate().check(Instant::MAX)?;
         }
-        let outcomes = self.outcomes.into_iter().enumerate().map(|(job, outcome)| {
-            outcome.ok_or_else(|| {
-                InvariantViolation(format!("job {job} was lost: it never got an outcome"))
-            })
-        });
+        let outcomes = self
+            .outcomes
+            .into_iter()
+            .enumerate()
+            .map(|(job, outcome)| outcome.ok_or(ReplayFailure::Undecided { job }));
         Ok(ReplayResult {
             outcomes: outcomes.collect::<Result<_, _>>()?,
             placements: self.placements,

@@ -6,8 +6,9 @@ use tollgate_workload::JobArrival;
 
 /// Returns true if a policy ignores budgets and penalty rates where users bid, so that other bids
 /// change the earnings of its schedule and nothing else. Such a policy also runs without a market.
+/// Nothing is known of a policy that is another program.
 pub fn is_blind_to_bids(choice: &PolicySpec) -> bool {
-    choice.runs_in(Market::None)
+    choice.runs_in(Market::None) && !choice.is_external()
 }
 
 /// Recomputes the earnings of a schedule of the bid-based market under the budgets and penalty

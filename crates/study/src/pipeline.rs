@@ -18,7 +18,7 @@ use crate::output_dir::OutputDir;
 use crate::parse::ExperimentError;
 use crate::plan::{MAX_ROWS, RunPlan};
 use crate::results::{ResultsError, StudyResults};
-use crate::run::{self, FinishedRuns, StudyChunk};
+use crate::run::{self, FinishedRuns, PolicyRunError, StudyChunk};
 use crate::validate::MAX_SCALE;
 use crate::workload_source::StudyWorkload;
 use crate::{summary, tables};
@@ -78,6 +78,9 @@ pub enum StudyError {
     /// The jobs cannot be read.
     #[error(transparent)]
     Workload(#[from] OpenError),
+    /// A policy could not decide on every job of a run.
+    #[error(transparent)]
+    Run(#[from] PolicyRunError),
     /// A user's change is out of range.
     #[error("{what} is {value}: expected {expected}")]
     Change {
@@ -138,6 +141,7 @@ impl StudyError {
             Self::HugeMachine { .. } => {
                 Some("`[world] nodes` of the study says how large the machine is".into())
             }
+            Self::Run(error) => Some(error.failure.hint().into()),
             Self::Change { .. } | Self::File { .. } | Self::Table { .. } => None,
         }
     }

@@ -1,6 +1,7 @@
 //! Execution of a plan on several threads.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -8,7 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tollgate_model::{Market, Outcome};
 use tollgate_risk::Objectives;
 use tollgate_sim::{
-    JobArrival, PolicyRegistry, PolicySpec, RecordLevel, is_blind_to_bids, rebid, replay,
+    JobArrival, PolicyRegistry, PolicySpec, RecordLevel, ReplayFailure, is_blind_to_bids, rebid,
+    replay,
 };
 use tollgate_workload::Workload;
 
@@ -31,6 +33,16 @@ pub struct StudyChunk {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no chunk: expected K/N with K from 1 to N")]
 pub struct ChunkError(pub String);
+
+/// A run whose policy could not decide on every job.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("policy `{policy}`: {failure}")]
+pub struct PolicyRunError {
+    /// The policy with its parameters.
+    pub policy: String,
+    /// What failed.
+    pub failure: ReplayFailure,
+}
 
 impl StudyChunk {
     /// The chunk with all runs.
@@ -86,11 +98,11 @@ fn runs_of(batch: usize, what: &RunBatch) -> impl Iterator<Item = RunId> {
 
 /// Executes `runs` on `threads` threads; `registry` knows the policies, and `source` holds the jobs
 /// if the world has jobs. `done` is called as each run ends, one call at a time; an error from
-/// `done` stops all threads soon.
+/// `done`, or of a policy, stops all threads soon.
 ///
 /// # Errors
-/// The first error of `done`.
-pub fn run<E: Send>(
+/// The first error of `done` or of a policy.
+pub fn run<E: Send + From<PolicyRunError>>(
     plan: &RunPlan,
     registry: &PolicyRegistry,
     source: Option<&StudyWorkload>,
@@ -131,7 +143,9 @@ struct RunThreads<'a, F, E> {
     done: Mutex<(F, Result<(), E>)>,
 }
 
-impl<F: FnMut(RunId, RunMeasurements) -> Result<(), E>, E> RunThreads<'_, F, E> {
+impl<F: FnMut(RunId, RunMeasurements) -> Result<(), E>, E: From<PolicyRunError>>
+    RunThreads<'_, F, E>
+{
     fn work(&self) {
         while let Some(runs) = self.families.get(self.next.fetch_add(1, Ordering::Relaxed)) {
             let mut schedules = ScheduleCache::default();
@@ -164,8 +178,10 @@ impl<F: FnMut(RunId, RunMeasurements) -> Result<(), E>, E> RunThreads<'_, F, E> 
             let policy = choice(self.registry, &jobs.policies[run.policy as usize]);
             let market = jobs.market;
             let outcomes = schedules.outcomes(run, &policy, market, &arrivals, source.nodes());
-            let objectives = Objectives::of(&outcomes, source.nodes(), market);
-            self.report(run, RunMeasurements::Cluster(objectives));
+            self.report(outcomes.map_err(E::from).map(|outcomes| {
+                let objectives = Objectives::of(&outcomes, source.nodes(), market);
+                (run, RunMeasurements::Cluster(objectives))
+            }));
         }
         true
     }
@@ -189,16 +205,16 @@ impl<F: FnMut(RunId, RunMeasurements) -> Result<(), E>, E> RunThreads<'_, F, E> 
             }
             let policy = &trial.policies[run.policy as usize];
             let values = environment.run(&trial.values, policy);
-            self.report(run, RunMeasurements::Quantities(trial.world, values));
+            self.report(Ok((run, RunMeasurements::Quantities(trial.world, values))));
         }
         true
     }
 
-    fn report(&self, run: RunId, figures: RunMeasurements) {
+    fn report(&self, measured: Result<(RunId, RunMeasurements), E>) {
         let mut done = self.done.lock().expect("no thread panicked");
         let (hear, outcome) = &mut *done;
         if outcome.is_ok() {
-            *outcome = hear(run, figures);
+            *outcome = measured.and_then(|(run, figures)| hear(run, figures));
             self.failed.fetch_or(outcome.is_err(), Ordering::Relaxed);
         }
     }
@@ -218,16 +234,18 @@ impl ScheduleCache {
         market: Market,
         arrivals: &[JobArrival],
         nodes: u32,
-    ) -> Vec<Outcome> {
+    ) -> Result<Vec<Outcome>, PolicyRunError> {
         let shared = market == Market::Bid && is_blind_to_bids(policy);
         if !shared {
             return simulate(arrivals, policy, market, nodes);
         }
-        let schedule = self.0.entry(run.policy);
-        let schedule = schedule.or_insert_with(|| simulate(arrivals, policy, market, nodes));
+        let schedule = match self.0.entry(run.policy) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => place.insert(simulate(arrivals, policy, market, nodes)?),
+        };
         let mut outcomes = schedule.clone();
         rebid(&mut outcomes, arrivals);
-        outcomes
+        Ok(outcomes)
     }
 }
 
@@ -251,13 +269,17 @@ fn simulate(
     policy: &PolicySpec,
     market: Market,
     nodes: u32,
-) -> Vec<Outcome> {
+) -> Result<Vec<Outcome>, PolicyRunError> {
     let settings = tollgate_sim::ReplayConfig {
         nodes,
         market,
         record_level: RecordLevel::Outcomes,
     };
-    let replay = replay(arrivals.iter().copied(), policy.build(market), &settings)
-        .expect("the gate gives every job an outcome");
-    replay.outcomes
+    let replay = replay(arrivals.iter().copied(), policy.build(market), &settings);
+    replay
+        .map(|replay| replay.outcomes)
+        .map_err(|failure| PolicyRunError {
+            policy: policy.to_string(),
+            failure,
+        })
 }

@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
-use tollgate_policies::builtin_registry;
+use tollgate_cli::policy_registry;
 use widest_first::WIDEST_FIRST;
 
 fn main() -> ExitCode {
-    tollgate_cli::main_with(&builtin_registry().with(WIDEST_FIRST))
+    tollgate_cli::main_with(&policy_registry().with(WIDEST_FIRST))
 }

@@ -113,3 +113,39 @@ fn policy_is_listed_behind_the_builtin_ones() {
     let text = program(&["policies", "widest-first"]);
     assert!(text.contains("overtake=false"), "{text}");
 }
+
+#[test]
+fn program_in_python_gives_the_same_schedule() {
+    if Command::new("python3").arg("--version").output().is_err() {
+        eprintln!("skipped: there is no python3");
+        return;
+    }
+    let script = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../exec-policy/widest_first.py"
+    );
+    let asked = format!("exec:python3 {script}");
+    let schedule = |policy: &str| {
+        let folder = tempfile::tempdir().expect("a directory");
+        let rows = folder.path().join("rows.csv");
+        let out = rows.to_str().expect("text");
+        let words = [
+            "replay",
+            "--last",
+            "300",
+            "--arrival-factor",
+            "0.2",
+            "--check",
+        ];
+        program(&[&words[..], &["--policy", policy, "--jobs-out", out]].concat());
+        let rows = fs::read_to_string(&rows).expect("a table");
+        // The first column, up to the first comma, is the policy.
+        let rows = rows
+            .lines()
+            .map(|row| row.split_once(',').expect("a row").1);
+        rows.map(str::to_owned).collect::<Vec<String>>()
+    };
+    let expected = schedule("widest-first");
+    assert!(expected.len() > 100, "{} rows", expected.len());
+    assert_eq!(schedule(&asked), expected);
+}

@@ -167,6 +167,7 @@ impl CliError for ConfigError {
             | Self::Policy { .. }
             | Self::Policies { .. }
             | Self::WrongMarket { .. }
+            | Self::ExternalPolicy { .. }
             | Self::Range { .. } => None,
         }
     }

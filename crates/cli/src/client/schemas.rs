@@ -1,4 +1,5 @@
-//! JSON schemas of the `--format json` output of each command of a running service.
+//! JSON schemas: of the `--format json` output of each command of a running service, and of the
+//! lines between a replay and a policy that is another program.
 
 use std::path::Path;
 use std::{fs, io};
@@ -9,15 +10,16 @@ use tollgate_client::types::{
     CalibrationReport, JobDetails, JobExplanation, JobList, LedgerReport, NewToken, NodeList,
     SubmitResponse, TokenList,
 };
+use tollgate_exec_policy::protocol::{PassAnswer, PolicyEvent};
 use tollgate_server::api::openapi;
 
 use super::figures::StatusView;
 
-/// A function that returns the schema of the output of a command.
-type CommandSchemaFn = fn() -> Schema;
+/// A function that returns a schema.
+type SchemaFn = fn() -> Schema;
 
 /// The commands, and the schemas of their output.
-const COMMANDS: &[(&str, CommandSchemaFn)] = &[
+const COMMANDS: &[(&str, SchemaFn)] = &[
     ("submit", describe::<SubmitResponse>),
     ("quote", describe::<SubmitResponse>),
     ("status", describe::<StatusView>),
@@ -31,22 +33,45 @@ const COMMANDS: &[(&str, CommandSchemaFn)] = &[
     ("token list", describe::<TokenList>),
 ];
 
-/// Writes one schema file per command, and one for the service itself.
+/// The lines of the policy `exec`: the name of the file, the title and the schema.
+const LINES: &[(&str, &str, SchemaFn)] = &[
+    (
+        "exec-policy-event",
+        "A line that a policy `exec` reads",
+        describe::<PolicyEvent>,
+    ),
+    (
+        "exec-policy-answer",
+        "A line with which a policy `exec` answers a pass",
+        describe_input::<PassAnswer>,
+    ),
+];
+
+/// Writes one schema file per command, those of the policy `exec`, and one for the service itself.
 pub(super) fn write(out: &Path) -> io::Result<()> {
     fs::create_dir_all(out)?;
     for (command, describe) in COMMANDS {
-        let mut schema = describe();
-        schema.insert(
-            "title".to_owned(),
-            format!("tollgate {command} --format json").into(),
-        );
-        let file = out.join(format!("{}.json", command.replace(' ', "-")));
-        fs::write(file, format!("{:#}\n", schema.as_value()))?;
+        let title = format!("tollgate {command} --format json");
+        write_schema(out, &command.replace(' ', "-"), &title, describe())?;
+    }
+    for (name, title, describe) in LINES {
+        write_schema(out, name, title, describe())?;
     }
     fs::write(
         out.join("openapi.json"),
         format!("{:#}\n", openapi::document()),
     )
+}
+
+fn write_schema(out: &Path, name: &str, title: &str, mut schema: Schema) -> io::Result<()> {
+    schema.insert("title".to_owned(), title.into());
+    let file = out.join(format!("{name}.json"));
+    fs::write(file, format!("{:#}\n", schema.as_value()))
+}
+
+fn describe_input<T: JsonSchema>() -> Schema {
+    let settings = SchemaSettings::draft2020_12().for_deserialize();
+    settings.into_generator().into_root_schema_for::<T>()
 }
 
 fn describe<T: JsonSchema>() -> Schema {

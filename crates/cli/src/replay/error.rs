@@ -2,10 +2,9 @@
 
 use std::borrow::Cow;
 
-use tollgate_gate::InvariantViolation;
 use tollgate_model::Market;
 use tollgate_policy::PolicyError;
-use tollgate_sim::campus;
+use tollgate_sim::{ReplayFailure, campus};
 use tollgate_workload::WorkloadConfigError;
 
 use crate::exit::{CliError, ExitKind};
@@ -46,11 +45,11 @@ pub(crate) enum ReplayError {
     /// A chart of several policies. A chart shows one schedule.
     #[error("--gantt: expected one policy, got {policies}")]
     GanttOfSeveral { policies: usize },
-    /// An impossible schedule, which is a bug in tollgate.
-    #[error("policy `{policy}`: the schedule is impossible: {violation}")]
-    Violation {
+    /// A policy that could not decide on every job, or an impossible schedule.
+    #[error("policy `{policy}`: {failure}")]
+    Run {
         policy: String,
-        violation: InvariantViolation,
+        failure: ReplayFailure,
     },
 }
 
@@ -67,7 +66,7 @@ impl CliError for ReplayError {
             | Self::HugeMachine { .. }
             | Self::JobsOutToStdout
             | Self::GanttOfSeveral { .. } => ExitKind::Usage,
-            Self::Violation { .. } => ExitKind::Failed,
+            Self::Run { .. } => ExitKind::Failed,
         }
     }
 
@@ -84,9 +83,7 @@ impl CliError for ReplayError {
             }
             Self::JobsOutToStdout => "`--jobs-out /dev/stdout` mixes both, if that is meant",
             Self::GanttOfSeveral { .. } => "choose the one to be drawn with `--policy`",
-            Self::Violation { .. } => {
-                "this is a bug in tollgate; please report it with the command and the input"
-            }
+            Self::Run { failure, .. } => failure.hint(),
         };
         Some(hint.into())
     }

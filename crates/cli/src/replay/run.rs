@@ -79,9 +79,9 @@ fn run_policy(
         plan.estimates,
         &input.job_contexts,
     );
-    let replay = replay.map_err(|violation| ReplayError::Violation {
+    let replay = replay.map_err(|failure| ReplayError::Run {
         policy: choice.to_string(),
-        violation,
+        failure,
     })?;
     let objectives = Objectives::of(&replay.outcomes, settings.nodes, settings.market);
     Ok((objectives, plan.needs_placements().then_some(replay)))

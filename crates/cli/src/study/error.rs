@@ -35,7 +35,7 @@ impl CliError for StudyError {
             | Self::Occupied(_)
             | Self::Foreign(_) => ExitKind::Usage,
             Self::Workload(error) => input_exit(&error.cause),
-            Self::File { .. } | Self::Table { .. } => ExitKind::Failed,
+            Self::Run(_) | Self::File { .. } | Self::Table { .. } => ExitKind::Failed,
         }
     }
 

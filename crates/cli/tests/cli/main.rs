@@ -6,6 +6,7 @@
 //! | [`policies`] | `tollgate policies` |
 //! | [`replay`] | `tollgate replay` on the embedded workload and on small files |
 //! | [`forecast`] | `tollgate forecast` |
+//! | [`exec_policy`] | policies that are other programs |
 //! | [`gantt`] | the picture of a schedule |
 //! | [`records`] | traces of every format, from a file, a directory or standard input |
 //! | [`bad_input`] | one message and an exit code for everything that is wrong |
@@ -23,6 +24,7 @@ mod bad_input;
 mod campus;
 mod checked;
 mod documents;
+mod exec_policy;
 mod forecast;
 mod gantt;
 mod help;
