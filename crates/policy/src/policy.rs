@@ -156,7 +156,7 @@ pub trait Policy: ClonePolicy + Debug + Send {
         waiting.count()
     }
 
-    /// Returns why the policy can decide no longer; whoever drives it asks after each pass, and
+    /// Returns why the policy can decide no longer; the driver of the policy asks after each pass, and
     /// decides nothing more once there is a failure. None by default: most policies cannot fail.
     fn failure(&self) -> Option<&PolicyFailure> {
         None
