@@ -17,8 +17,8 @@ pub type WakeCallback = Arc<dyn Fn() + Send + Sync>;
 /// - **An attempt is started at most once**, however often it is submitted: [`Engine::start`] may
 ///   be repeated after a crash or a time-out. A repeated launch leaves a known attempt unchanged,
 ///   and the attempt is reported as if it had been submitted once.
-/// - **An attempt has one end**: finally exactly one of [`crate::AttemptEvent::Ended`] and
-///   [`crate::AttemptEvent::Lost`] is true of it. Reports are delivered at least once: the same
+/// - **An attempt has one end**: finally exactly one of [`tollgate_model::AttemptEvent::Ended`] and
+///   [`tollgate_model::AttemptEvent::Lost`] is true of it. Reports are delivered at least once: the same
 ///   report may come again, and an unacknowledged report comes again from the engine that is opened
 ///   next.
 /// - **Every call has a time-out** and returns a typed error that says whether a retry can help.
