@@ -5,13 +5,18 @@
 //! same commands at the same instants lead to the same state and the same replies. Recovery after a
 //! crash therefore replays the stored commands, and tests can simulate the whole service.
 //!
-//! | module | what it does |
+//! | module | contents |
 //! |---|---|
-//! | `submit`, `array`, `after`, `hold` | accepts single, array and dependent jobs, and quotes |
-//! | `admission`, `offer`, `prospect`, `expected` | finds the outcome of a submission |
-//! | `effects` | carries out the gate's effects |
-//! | `shadow` | follows a second policy on paper |
-//! | `query` | answers queries and checks invariants |
+//! | `command`, `output` | the commands; the rows, replies and actions that a step returns |
+//! | `submit`, `array`, `dependency`, `hold` | the acceptance of single, array, dependent and held jobs, and of quotes |
+//! | `admission`, `counter_offer` | the decision about a submission, and the nearest one that would be accepted |
+//! | `prediction`, `runtime_forecast` | the expected starts and ends of jobs, and the forecasts behind them |
+//! | `jobs`, `task_ranges` | the unfinished jobs, and sets of task numbers |
+//! | `workers` | the nodes that come and go with their workers |
+//! | `effects` | the effects of the gate as rows and actions |
+//! | `rules` | the rules under which the service decides |
+//! | `shadow` | a second policy that decides about the same jobs on paper |
+//! | `query` | answers to queries, and checks of invariants |
 
 mod admission;
 mod array;
