@@ -291,6 +291,7 @@ impl Gate {
             GateInput::Cancel { job } => self.cancel(now, job, effects),
             GateInput::Hold { job } => self.hold(now, job),
             GateInput::Release { job } => self.release(now, job),
+            GateInput::Reforecast { job, ref forecast } => self.reforecast(now, job, forecast),
             GateInput::Tick => Ok(InputAck::Done),
         }
     }
@@ -321,8 +322,8 @@ impl Gate {
                 cx.notify(job, Notice::Queued);
                 self.policy.queued(View::new(&self.state, now), job);
             }
-            AdmissionDecision::Promise { price } => {
-                cx.accept(job, price);
+            AdmissionDecision::Promise { price, due } => {
+                cx.accept(job, price, due);
                 self.policy.queued(View::new(&self.state, now), job);
             }
             AdmissionDecision::Run { price } => {
@@ -528,6 +529,24 @@ impl Gate {
                 effects.push(Effect::Kill { job: id, attempt });
             }
         }
+        Ok(InputAck::Done)
+    }
+
+    /// Replaces the forecast of a queued job. It leaves the queue for that moment, because a policy may
+    /// keep what follows from a forecast.
+    fn reforecast(
+        &mut self,
+        now: Instant,
+        id: JobId,
+        forecast: &Distribution,
+    ) -> Result<InputAck, InputError> {
+        let job = self.state.find_job(id).ok_or(InputError::UnknownJob)?;
+        if job.phase != JobPhase::Queued {
+            return Err(InputError::NotQueued);
+        }
+        self.policy.dequeued(View::new(&self.state, now), id);
+        self.state.set_forecast(id, *forecast);
+        self.policy.queued(View::new(&self.state, now), id);
         Ok(InputAck::Done)
     }
 

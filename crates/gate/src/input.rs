@@ -85,6 +85,13 @@ pub enum GateInput {
         /// The job.
         job: JobId,
     },
+    /// A queued job is forecast anew, because more is known.
+    Reforecast {
+        /// The job.
+        job: JobId,
+        /// The forecast run time.
+        forecast: Distribution,
+    },
     /// Time has passed.
     Tick,
 }

@@ -93,7 +93,7 @@ impl<F: Fn(JobId) -> Span> RunTimes for F {
 /// second:
 /// ```
 /// use tollgate_gate::{Effect, Gate, GateInput, OnEviction, Simulation, WorkerId};
-/// use tollgate_model::{Instant, JobId, JobSpec, Market, Sla, Span};
+/// use tollgate_model::{Instant, JobId, JobSpec, Market, Sla, Span, UserId};
 /// use tollgate_policies::builtin_registry;
 ///
 /// let policy = builtin_registry().named("easy").expect("a registered policy");
@@ -109,6 +109,7 @@ impl<F: Fn(JobId) -> Span> RunTimes for F {
 ///             estimate: Span::from_secs(2 * run_time_s),
 ///             procs,
 ///             memory: 0,
+///             user: UserId(0),
 ///             sla: Sla::default(),
 ///         },
 ///         on_eviction: OnEviction::Fail,
@@ -231,6 +232,7 @@ impl Simulation {
             | GateInput::WorkerUp { .. }
             | GateInput::Hold { .. }
             | GateInput::Release { .. }
+            | GateInput::Reforecast { .. }
             | GateInput::Tick => false,
         };
         let ack = self.gate.handle(now, input, &mut self.effects);

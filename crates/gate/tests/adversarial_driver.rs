@@ -12,6 +12,7 @@ use tollgate_gate::{
 };
 use tollgate_model::{
     Credits, CreditsPerSecond, Distribution, Instant, JobId, JobSpec, Market, NodeId, Sla, Span,
+    UserId,
 };
 use tollgate_policies::builtin_registry;
 use tollgate_policy::{JobPhase, PolicySpec};
@@ -144,6 +145,8 @@ impl AdversarialDriver {
             estimate: Span::from_secs(draft.estimate_s),
             procs: draft.procs,
             memory: draft.memory,
+            user: UserId(0),
+            user: UserId(0),
             sla: Sla {
                 deadline: draft.deadline_s.map(Span::from_secs),
                 budget: Some(Credits::from_f64(draft.budget as f64)),

@@ -3,7 +3,7 @@
 //! free, and gets the last place of a node for which others wait.
 
 use tollgate_gate::{Effect, Gate, GateInput, InputAck, Notice, OnEviction, WorkerId};
-use tollgate_model::{Credits, Instant, JobId, JobSpec, Market, NodeId, Reason, Sla, Span};
+use tollgate_model::{Credits, Instant, JobId, JobSpec, Market, NodeId, Reason, Sla, Span, UserId};
 use tollgate_policies::builtin_registry;
 use tollgate_policy::JobPhase;
 
@@ -65,6 +65,7 @@ impl GateFixture {
                 estimate: Span::from_secs(10),
                 procs,
                 memory,
+                user: UserId(0),
                 sla,
             },
             on_eviction: OnEviction::Fail,

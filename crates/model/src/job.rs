@@ -16,6 +16,12 @@ impl JobId {
     }
 }
 
+/// A user, as a number that the world assigns: two jobs are one user's if the numbers are equal.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub struct UserId(pub u32);
+
 /// A job as a policy sees it: all that a real scheduler knows at submission, and no more.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JobSpec {
@@ -27,6 +33,8 @@ pub struct JobSpec {
     pub procs: u32,
     /// Memory that the job takes on each of its nodes, in bytes; 0 if not specified.
     pub memory: u64,
+    /// The user who submitted the job.
+    pub user: UserId,
     /// The service level that the user asks for.
     pub sla: Sla,
 }

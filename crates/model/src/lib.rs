@@ -35,7 +35,7 @@ pub use attempt::{
 };
 pub use decision::{Decision, OtherReason, Reason};
 pub use distribution::{Distribution, Probability};
-pub use job::{JobId, JobSpec, Sla};
+pub use job::{JobId, JobSpec, Sla, UserId};
 pub use market::Market;
 pub use memory::Bytes;
 pub use money::{Credits, CreditsPerSecond};

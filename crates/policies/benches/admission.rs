@@ -6,7 +6,9 @@
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
-use tollgate_model::{Credits, CreditsPerSecond, Instant, JobSpec, Market, NodeId, Sla, Span};
+use tollgate_model::{
+    Credits, CreditsPerSecond, Instant, JobSpec, Market, NodeId, Sla, Span, UserId,
+};
 use tollgate_policies::builtin_registry;
 use tollgate_policy::{ClusterState, Policy, PolicyAlarms, PolicyContext, ProbeScratch, View};
 
@@ -19,6 +21,8 @@ fn spec(estimate_s: i64, deadline_s: i64, procs: u32) -> JobSpec {
         estimate: Span::from_secs(estimate_s),
         procs,
         memory: 0,
+        user: UserId(0),
+        user: UserId(0),
         sla: Sla {
             deadline: Some(Span::from_secs(deadline_s)),
             budget: Some(Credits::from_f64(1e9)),

@@ -81,7 +81,7 @@ impl QueuePolicy {
                     PenaltyScope::Waiting => self.penalties.waiting,
                 };
                 self.settings.slack.check_slack(spec, others)?;
-                Ok(AdmissionDecision::Promise { price })
+                Ok(AdmissionDecision::Promise { price, due: None })
             }
         }
     }

@@ -145,9 +145,10 @@ impl<'a> PolicyContext<'a> {
         self.now
     }
 
-    /// Admits a queued job that will start later.
-    pub fn accept(&mut self, job: JobId, price: Credits) {
-        self.state.accept(job, self.now, price);
+    /// Admits a queued job that will start later. `due` is the instant by which its end is planned,
+    /// if that is not its deadline.
+    pub fn accept(&mut self, job: JobId, price: Credits, due: Option<Instant>) {
+        self.state.accept(job, self.now, price, due);
         self.notify(job, Notice::Accepted { price });
     }
 

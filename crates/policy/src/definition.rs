@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use tollgate_model::Market;
 
-use crate::parameters::{ParameterInfo, ParameterTable};
+use crate::parameters::{ParameterEnum, ParameterInfo, ParameterTable};
 use crate::policy::Policy;
 use crate::registry::PolicyError;
 
@@ -24,6 +24,25 @@ pub struct PolicyDefinition {
     pub markets: &'static [Market],
     /// The settings, with each parameter at its default.
     pub settings: &'static dyn PolicySettings,
+}
+
+/// What a policy wants to be told as the forecast of a job's run time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BeliefSource {
+    /// The equal mixture of the two others.
+    Mixture,
+    /// What the jobs of this user and of the site needed of the time that they requested.
+    User,
+    /// The forecast of the job's class.
+    Forecast,
+}
+
+impl ParameterEnum for BeliefSource {
+    const KEYWORDS: &'static [(&'static str, Self)] = &[
+        ("mixture", Self::Mixture),
+        ("user", Self::User),
+        ("forecast", Self::Forecast),
+    ];
 }
 
 /// The settings of a policy, from which the policy is created.
@@ -120,6 +139,13 @@ pub struct PolicyDefinition {
 pub trait PolicySettings: DynSettings + Debug + Send + Sync {
     /// Creates the policy.
     fn build(&self, market: Market) -> Box<dyn Policy>;
+
+    /// Returns what the policy wants to be told as the forecast of each job. The driver then forecasts
+    /// every job, and again while it waits whenever a job of its user ends. None by default: the
+    /// driver's other settings decide whether jobs are forecast.
+    fn belief(&self) -> Option<BeliefSource> {
+        None
+    }
 
     /// Returns true if decisions depend on budgets or penalty rates where users bid. Such a policy
     /// does not run without a market, and a study simulates it anew for each set of bids. False by

@@ -30,7 +30,7 @@ pub mod toolkit;
 pub use context::{
     BookingKind, Effect, InvariantViolation, JobEnding, Notice, PolicyAlarms, PolicyContext,
 };
-pub use definition::{DynSettings, PolicyDefinition, PolicySettings};
+pub use definition::{BeliefSource, DynSettings, PolicyDefinition, PolicySettings};
 pub use parameters::{ParameterEnum, ParameterInfo, ParameterTable, PolicyParameter, read_number};
 pub use policy::{
     AdmissionDecision, ClonePolicy, JobInfo, NodeSharing, PassTrigger, Policy, PolicyFailure,

@@ -6,6 +6,8 @@ use tollgate_model::{Credits, Distribution, Instant, JobId, JobSpec, NodeId, Rea
 
 use crate::context::{InvariantViolation, PolicyContext};
 use crate::parameters::ParameterEnum;
+#[cfg(doc)]
+use crate::state::Admission;
 use crate::state::{JobPhase, Node, View};
 
 /// The reason why a policy can decide no longer, as one line.
@@ -24,6 +26,9 @@ pub enum AdmissionDecision {
     Promise {
         /// Maximum cost of the job.
         price: Credits,
+        /// The instant by which the policy plans the job's end, if that is not its deadline; see
+        /// [`Admission::due`].
+        due: Option<Instant>,
     },
     /// The job is admitted and starts at once on [`ProbeScratch::nodes`], beside the tasks running
     /// there.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use tollgate_model::Market;
 
-use crate::definition::{PolicyDefinition, PolicySettings};
+use crate::definition::{BeliefSource, PolicyDefinition, PolicySettings};
 use crate::parameters::ParameterInfo;
 use crate::policy::Policy;
 
@@ -213,6 +213,11 @@ impl PolicySpec {
     /// budgets to weigh.
     pub fn runs_in(&self, market: Market) -> bool {
         market != Market::None || !self.settings.uses_bids()
+    }
+
+    /// Returns what the policy wants to be told as a forecast; see [`PolicySettings::belief`].
+    pub fn belief(&self) -> Option<BeliefSource> {
+        self.settings.belief()
     }
 
     /// Returns true if another program decides; see [`PolicySettings::is_external`].

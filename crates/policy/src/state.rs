@@ -38,6 +38,9 @@ pub struct Admission {
     pub at: Instant,
     /// The price.
     pub price: Credits,
+    /// The instant by which the policy plans the job's end, if that is not its deadline: such a job
+    /// takes the place in the order of deadlines that this instant gives it.
+    pub due: Option<Instant>,
 }
 
 /// A job in its slot.
@@ -173,7 +176,8 @@ impl ClusterState {
             .filter(|job| job.phase != JobPhase::Vacant)
     }
 
-    /// Returns the run time distribution forecast at the job's submission, if any.
+    /// Returns the forecast distribution of the job's run time, if any: as of its submission, or
+    /// newer while it waits.
     pub fn forecast(&self, id: JobId) -> Option<&Distribution> {
         self.forecasts.get(id.index())?.as_ref()
     }
@@ -294,7 +298,7 @@ impl ClusterState {
         id
     }
 
-    /// Records the run time distribution of the job in a slot.
+    /// Records the forecast distribution of the run time of the job in a slot.
     pub fn set_forecast(&mut self, id: JobId, forecast: Distribution) {
         if id.index() >= self.forecasts.len() {
             self.forecasts.resize(id.index() + 1, None);
@@ -303,14 +307,18 @@ impl ClusterState {
     }
 
     /// Admits a job; a job that is admitted already keeps its first admission.
-    pub fn accept(&mut self, id: JobId, now: Instant, price: Credits) {
+    pub fn accept(&mut self, id: JobId, now: Instant, price: Credits, due: Option<Instant>) {
         let job = &mut self.jobs[id.index()];
         assert!(
             matches!(job.phase, JobPhase::Queued | JobPhase::Running),
             "{id:?} is {:?} and cannot be accepted",
             job.phase
         );
-        job.accepted.get_or_insert(Admission { at: now, price });
+        job.accepted.get_or_insert(Admission {
+            at: now,
+            price,
+            due,
+        });
     }
 
     /// Records when a policy means to start a queued job.
@@ -502,7 +510,11 @@ impl JobSlot {
     fn begin_attempt(&mut self, now: Instant, price: Credits) {
         self.phase = JobPhase::Running;
         self.attempt += 1;
-        self.accepted.get_or_insert(Admission { at: now, price });
+        self.accepted.get_or_insert(Admission {
+            at: now,
+            price,
+            due: None,
+        });
         self.start = Some(now);
         self.tasks_left = self.spec.procs;
     }

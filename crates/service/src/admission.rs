@@ -153,7 +153,7 @@ impl Core {
                 AdmissionState::Rejected(self.reject_reasons(at, candidate, &asked, reason))
             }
             AdmissionDecision::Queue => AdmissionState::Queued,
-            AdmissionDecision::Promise { price } | AdmissionDecision::Run { price } => {
+            AdmissionDecision::Promise { price, .. } | AdmissionDecision::Run { price } => {
                 AdmissionState::Accepted {
                     price: self.rules.for_user(spec.procs, price),
                 }

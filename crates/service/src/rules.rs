@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 use tollgate_forecast::{ClassId, ClassStage};
-use tollgate_model::{Credits, CreditsPerSecond, Instant, JobSpec, Market, Probability, Sla, Span};
+use tollgate_model::{
+    Credits, CreditsPerSecond, Instant, JobSpec, Market, Probability, Sla, Span, UserId,
+};
 use tollgate_policy::{PolicyRegistry, PolicySpec};
 
 use crate::command::Submission;
@@ -181,6 +183,7 @@ pub(crate) fn spec(
         estimate,
         procs,
         memory: wanted.div_ceil(u64::from(procs.max(1))),
+        user: UserId(submission.user),
         sla: Sla {
             deadline: submission.deadline.map(|span| (since + span).since(now)),
             budget: submission.budget,

@@ -198,7 +198,7 @@ impl<'a> EstimateProvider<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tollgate_model::Sla;
+    use tollgate_model::{Sla, UserId};
 
     #[test]
     fn estimate_origins_round_trip() {
@@ -225,6 +225,7 @@ mod tests {
                 estimate: Span::from_secs(estimate),
                 procs: 1,
                 memory: 0,
+                user: UserId(0),
                 sla: Sla::default(),
             },
             runtime: Span::from_secs(runtime),

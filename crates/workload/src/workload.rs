@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tollgate_model::{Instant, JobSpec, Market, Sla, Span};
+use tollgate_model::{Instant, JobSpec, Market, Sla, Span, UserId};
 use tollgate_trace::{NodeCountSource, Trace, TraceJob, TraceSla};
 
 use crate::row_selection::RowSelection;
@@ -102,6 +102,7 @@ impl Workload {
                 estimate: self.estimate(job, runtime),
                 procs: job.procs,
                 memory: 0,
+                user: self.user(self.row(i)),
                 sla: self.sla(self.row(i), runtime),
             },
             runtime,
@@ -176,6 +177,13 @@ impl Workload {
         }
         let error = scaled(job.estimate - runtime, self.settings.inaccuracy);
         (runtime + error).max(Span::TICK)
+    }
+
+    /// Returns the user of a job. Jobs without a user are taken to be one user's.
+    fn user(&self, row: usize) -> UserId {
+        let metadata = self.trace.metadata.as_ref();
+        let label = metadata.and_then(|metadata| metadata.user.id(row));
+        UserId(label.map_or(u32::MAX, |label| label.index() as u32))
     }
 
     /// Returns the SLA of the trace, with missing parts drawn.

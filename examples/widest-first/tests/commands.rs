@@ -6,7 +6,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant as Clock};
 
-use tollgate_model::{Instant, JobSpec, Market, Sla, Span};
+use tollgate_model::{Instant, JobSpec, Market, Sla, Span, UserId};
 use tollgate_policies::builtin_registry;
 use tollgate_policy::{ClusterState, View};
 use widest_first::WIDEST_FIRST;
@@ -164,6 +164,7 @@ fn rebuilt_index_equals_the_one_that_grew() {
             estimate: Span::from_secs(60),
             procs,
             memory: 0,
+            user: UserId(0),
             sla: Sla::default(),
         });
         grown.queued(View::new(&state, now), job);

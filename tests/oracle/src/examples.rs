@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use tollgate_model::{
-    Credits, CreditsPerSecond, Decision, Instant, JobSpec, Market, NodeId, Sla, Span,
+    Credits, CreditsPerSecond, Decision, Instant, JobSpec, Market, NodeId, Sla, Span, UserId,
 };
 
 use crate::queue::{FillRule, OracleAdmissionTest, OraclePenaltyScope, OracleQueueSettings};
@@ -182,6 +182,7 @@ impl ExampleJob {
                 estimate: Span::from_secs_f64(self.estimate_s),
                 procs: self.procs,
                 memory: 0,
+                user: UserId(0),
                 sla: Sla {
                     deadline: Some(Span::from_secs_f64(self.deadline_s)),
                     budget: Some(Credits::from_f64(self.budget)),

@@ -2,7 +2,7 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use tollgate_model::{Credits, CreditsPerSecond, Instant, JobSpec, Sla, Span};
+use tollgate_model::{Credits, CreditsPerSecond, Instant, JobSpec, Sla, Span, UserId};
 
 use crate::OracleJob;
 
@@ -74,6 +74,7 @@ fn whole_job() -> impl Strategy<Value = OracleJob> {
                 estimate: Span::from_secs(estimate),
                 procs,
                 memory: 0,
+                user: UserId(0),
                 sla: sla(Span::from_secs(deadline), bid, penalty),
             },
             runtime: Span::from_secs(runtime),
@@ -131,6 +132,7 @@ fn fractional_job() -> impl Strategy<Value = OracleJob> {
                 estimate: times_runtime(guess),
                 procs,
                 memory: 0,
+                user: UserId(0),
                 sla: sla(times_runtime(slack), bid, penalty),
             },
             runtime,

@@ -3,7 +3,7 @@
 
 mod traces;
 
-use tollgate_model::{Instant, JobSpec, Market, Sla, Span};
+use tollgate_model::{Instant, JobSpec, Market, Sla, Span, UserId};
 use tollgate_oracle::queue::{self, FillRule, OraclePassTrigger, OracleQueueSettings, TieOrder};
 use tollgate_oracle::{OracleJob, OracleOutcome};
 
@@ -21,6 +21,7 @@ fn lublin() -> Option<Vec<OracleJob>> {
                 estimate: Span::from_secs(record.estimate_s()),
                 procs: record.procs(),
                 memory: 0,
+                user: UserId(0),
                 sla: Sla::default(),
             },
             runtime,

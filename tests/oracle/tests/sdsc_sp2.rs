@@ -6,7 +6,7 @@ mod traces;
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Normal};
 use rand_pcg::Pcg64Mcg;
-use tollgate_model::{Decision, Instant, JobSpec, Market, Sla, Span};
+use tollgate_model::{Decision, Instant, JobSpec, Market, Sla, Span, UserId};
 use tollgate_oracle::queue::{self, OracleQueueSettings};
 use tollgate_oracle::share::{self, OracleShareSettings};
 use tollgate_oracle::{OracleJob, OracleOutcome};
@@ -44,6 +44,7 @@ fn jobs(seed: u64, estimates: EstimateVariant, high_urgency: f64) -> Option<Vec<
                 estimate: Span::from_secs(estimate_s),
                 procs: record.procs(),
                 memory: 0,
+                user: UserId(0),
                 sla: Sla {
                     deadline: Some(Span::from_secs_f64(factor * record.runtime_s as f64)),
                     ..Sla::default()

@@ -1,6 +1,6 @@
 //! Tests of the order of events, and of ends that move or never come.
 
-use tollgate_model::{Credits, CreditsPerSecond, JobSpec, Market, Sla};
+use tollgate_model::{Credits, CreditsPerSecond, JobSpec, Market, Sla, UserId};
 use tollgate_policies::builtin_registry;
 use tollgate_policy::JobEnding;
 
@@ -25,6 +25,7 @@ fn submitted(procs: u32, estimate_s: i64, deadline_s: Option<i64>) -> GateInput 
             estimate: Span::from_secs(estimate_s),
             procs,
             memory: 0,
+            user: UserId(0),
             sla: Sla {
                 deadline: deadline_s.map(Span::from_secs),
                 budget: Some(Credits::from_f64(1e6)),

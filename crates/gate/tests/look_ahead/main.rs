@@ -11,7 +11,7 @@ use tollgate_gate::{
     OnEviction, WorkerId,
 };
 use tollgate_model::{
-    Credits, CreditsPerSecond, Distribution, Instant, JobId, JobSpec, Market, Sla, Span,
+    Credits, CreditsPerSecond, Distribution, Instant, JobId, JobSpec, Market, Sla, Span, UserId,
 };
 use tollgate_policies::builtin_registry;
 use tollgate_policy::{JobPhase, PolicySpec};
@@ -66,6 +66,8 @@ fn spec(draft: LookAheadJobDraft, submit: Instant) -> JobSpec {
         estimate: Span::from_secs(draft.estimate_s),
         procs: draft.procs,
         memory: 0,
+        user: UserId(0),
+        user: UserId(0),
         sla: Sla {
             deadline: draft.deadline_s.map(Span::from_secs),
             budget: Some(Credits::from_f64(1e6)),

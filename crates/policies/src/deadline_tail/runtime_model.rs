@@ -73,7 +73,7 @@ impl RuntimeModel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tollgate_model::{Instant, Sla};
+    use tollgate_model::{Instant, Sla, UserId};
 
     const SETTINGS: TailParams = TailParams::DEFAULT;
 
@@ -83,6 +83,8 @@ mod tests {
             estimate: Span::from_secs(estimate),
             procs: 1,
             memory: 0,
+            user: UserId(0),
+            user: UserId(0),
             sla: Sla::default(),
         }
     }

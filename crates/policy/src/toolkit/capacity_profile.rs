@@ -8,7 +8,7 @@ use crate::state::View;
 /// Never empty; the first step is the present.
 ///
 /// ```
-/// use tollgate_model::{Credits, Instant, JobSpec, Sla, Span};
+/// use tollgate_model::{Credits, Instant, JobSpec, Sla, Span, UserId};
 /// use tollgate_policy::{ClusterState, View, toolkit::CapacityProfile};
 ///
 /// let now = Instant::ZERO;
@@ -19,6 +19,7 @@ use crate::state::View;
 ///     estimate: Span::from_secs(100),
 ///     procs: 3,
 ///     memory: 0,
+///     user: UserId(0),
 ///     sla: Sla::default(),
 /// });
 /// state.start_exclusive(running, now, Credits::ZERO);

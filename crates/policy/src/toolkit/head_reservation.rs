@@ -11,7 +11,7 @@ use crate::state::View;
 /// The reservation of the job at the head of the queue.
 ///
 /// ```
-/// use tollgate_model::{Credits, Instant, JobSpec, Sla, Span};
+/// use tollgate_model::{Credits, Instant, JobSpec, Sla, Span, UserId};
 /// use tollgate_policy::{ClusterState, View, toolkit::HeadReservation};
 ///
 /// let now = Instant::ZERO;
@@ -22,6 +22,7 @@ use crate::state::View;
 ///     estimate: Span::from_secs(100),
 ///     procs: 3,
 ///     memory: 0,
+///     user: UserId(0),
 ///     sla: Sla::default(),
 /// });
 /// state.start_exclusive(running, now, Credits::ZERO);

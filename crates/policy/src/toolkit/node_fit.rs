@@ -11,7 +11,7 @@ use crate::state::View;
 /// Returns the resource of which there is too little.
 ///
 /// ```
-/// use tollgate_model::{Instant, JobSpec, Reason, Sla, Span};
+/// use tollgate_model::{Instant, JobSpec, Reason, Sla, Span, UserId};
 /// use tollgate_policy::{ClusterState, View, toolkit::fits_machine};
 ///
 /// let mut state = ClusterState::default();
@@ -22,6 +22,7 @@ use crate::state::View;
 ///     estimate: Span::from_secs(60),
 ///     procs,
 ///     memory,
+///     user: UserId(0),
 ///     sla: Sla::default(),
 /// };
 /// let view = View::new(&state, Instant::ZERO);

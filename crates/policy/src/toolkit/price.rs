@@ -1,7 +1,7 @@
 //! The cost of a job where the price is fixed.
 //!
 //! ```
-//! use tollgate_model::{Credits, Instant, JobSpec, Market, Reason, Sla, Span};
+//! use tollgate_model::{Credits, Instant, JobSpec, Market, Reason, Sla, Span, UserId};
 //! use tollgate_policy::toolkit::price;
 //!
 //! let job = JobSpec {
@@ -9,6 +9,7 @@
 //!     estimate: Span::from_secs(100),
 //!     procs: 1,
 //!     memory: 0,
+//!     user: UserId(0),
 //!     sla: Sla {
 //!         deadline: Some(Span::from_secs(200)),
 //!         budget: Some(Credits::from_f64(100.0)),

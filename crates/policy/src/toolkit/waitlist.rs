@@ -12,7 +12,7 @@ use crate::state::{JobPhase, JobSlot, View};
 /// The waiting jobs of a time-shared policy, in order of submission.
 ///
 /// ```
-/// use tollgate_model::{Credits, Instant, JobSpec, Reason, Sla, Span};
+/// use tollgate_model::{Credits, Instant, JobSpec, Reason, Sla, Span, UserId};
 /// use tollgate_policy::toolkit::Waitlist;
 /// use tollgate_policy::{AdmissionDecision, ClusterState, View};
 ///
@@ -24,6 +24,7 @@ use crate::state::{JobPhase, JobSlot, View};
 ///     estimate: Span::from_secs(60),
 ///     procs: 1,
 ///     memory: 0,
+///     user: UserId(0),
 ///     sla: Sla::default(),
 /// };
 /// let job = state.insert(without_deadline);

@@ -226,6 +226,7 @@ impl ShadowPolicy {
             estimate: (live.spec.estimate - before).max(Span::from_secs(1)),
             procs: live.spec.procs,
             memory: live.spec.memory,
+            user: live.spec.user,
             sla: Sla::default(),
         };
         let (forecast, _) = live.forecast.distribution(live.spec.estimate);
