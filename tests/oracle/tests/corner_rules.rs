@@ -1,7 +1,7 @@
 //! Rules of the specification that no worked example covers, each worked out by hand.
 
 use tollgate_model::{
-    Credits, CreditsPerSecond, Decision, Instant, JobSpec, Market, Reason, Sla, Span,
+    Credits, CreditsPerSecond, Decision, Instant, JobSpec, Market, Reason, Sla, Span, UserId,
 };
 use tollgate_oracle::queue::{self, OracleDropRule, OracleQueueSettings};
 use tollgate_oracle::share::{self, OracleShareRule, OracleShareSettings};
