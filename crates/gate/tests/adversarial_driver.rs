@@ -146,7 +146,6 @@ impl AdversarialDriver {
             procs: draft.procs,
             memory: draft.memory,
             user: UserId(0),
-            user: UserId(0),
             sla: Sla {
                 deadline: draft.deadline_s.map(Span::from_secs),
                 budget: Some(Credits::from_f64(draft.budget as f64)),

@@ -30,6 +30,8 @@ pub enum Reason {
     DeadlinePassed,
     /// By its estimate, the job can no longer finish in time.
     DeadlineUnreachable,
+    /// The plan of all promises has no room for the job by its deadline.
+    NoRoom,
     /// The job asks for more memory than the machine has, or on each of its nodes more than the
     /// smallest node has.
     NoMemory,
@@ -105,7 +107,7 @@ const fn is_equal(one: &[u8], other: &[u8]) -> bool {
 
 impl Reason {
     /// Every reason but [`Reason::Other`], in the order in which outputs list them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::TooManyProcs,
         Self::OverBudget,
         Self::InsufficientShare,
@@ -114,13 +116,14 @@ impl Reason {
         Self::LowSlack,
         Self::DeadlinePassed,
         Self::DeadlineUnreachable,
+        Self::NoRoom,
         Self::NoMemory,
         Self::NodeFull,
     ];
 
     /// Number of reasons, from the start of [`Reason::ALL`], that can occur where nodes have no
     /// limits but their processors, as in a replay.
-    pub const N_WITHOUT_LIMITS: usize = 8;
+    pub const N_WITHOUT_LIMITS: usize = 9;
 
     /// Returns the key of the reason in CSV and JSON.
     pub const fn key(self) -> &'static str {
@@ -135,6 +138,7 @@ impl Reason {
             Self::DeadlineUnreachable => "deadline_unreachable",
             Self::NoMemory => "no_memory",
             Self::NodeFull => "node_full",
+            Self::NoRoom => "no_room",
             Self::Other(reason) => reason.key,
         }
     }
@@ -158,6 +162,7 @@ impl fmt::Display for Reason {
             Self::DeadlineUnreachable => "by its estimate it can no longer finish in time",
             Self::NoMemory => "the job asks for more memory than there is",
             Self::NodeFull => "too many nodes are full: no free task slot, or too little memory",
+            Self::NoRoom => "it would end too late, or delay a job that has a promise",
             Self::Other(reason) => reason.text,
         })
     }

@@ -10,8 +10,12 @@ pub struct Probability(f64);
 
 impl Probability {
     /// Returns the probability `p`, or None unless 0 <= p <= 1.
-    pub fn new(p: f64) -> Option<Self> {
-        (0.0..=1.0).contains(&p).then_some(Self(p))
+    pub const fn new(p: f64) -> Option<Self> {
+        if 0.0 <= p && p <= 1.0 {
+            Some(Self(p))
+        } else {
+            None
+        }
     }
 
     /// Returns the probability as a fraction.
@@ -38,6 +42,12 @@ pub const LEVELS: [Probability; N_LEVELS] = [
     Probability(0.90),
     Probability(0.95),
     Probability(0.99),
+];
+
+/// The fraction of the time that they requested that jobs need, at [`LEVELS`]: rounded means of the
+/// quantiles of KTH SP2 and SDSC Blue Horizon, where requests are enforced limits.
+const PARTS_OF_REQUEST: [f64; N_LEVELS] = [
+    0.004, 0.01, 0.04, 0.09, 0.17, 0.27, 0.44, 0.62, 0.81, 1.0, 1.01, 1.2,
 ];
 
 /// The steepest upper tail that is accepted: the exponent of a power law.
@@ -80,6 +90,13 @@ impl Distribution {
             *quantile = floor;
         }
         Self { quantiles }
+    }
+
+    /// Returns the distribution of the run time of a job about which nothing is known but the time that
+    /// its user requested.
+    pub fn of_request(request: Span) -> Self {
+        let request_s = request.as_secs_f64();
+        Self::new(PARTS_OF_REQUEST.map(|part| Span::from_secs_f64(part * request_s)))
     }
 
     /// Returns the quantiles at [`LEVELS`], positive and ascending.
@@ -136,21 +153,28 @@ impl Distribution {
     /// Returns the distribution of the whole run time of a job that has already run for `elapsed`.
     #[must_use]
     pub fn given_survived(&self, elapsed: Span) -> Self {
-        let gone = self.probability_within(elapsed).as_f64();
-        let beyond = elapsed.max(Span::ZERO) + Span::TICK;
-        Self::new(LEVELS.map(|level| {
-            let p = gone + (1.0 - gone) * level.as_f64();
-            let quantile = if p < 1.0 {
-                self.quantile(Probability(p))
-            } else {
-                // `elapsed` is so far out that the tail is lost in rounding. A power law has the
-                // same shape from every point of its tail.
-                let rest = 1.0 / (1.0 - level.as_f64());
-                let stretch = rest.powf(1.0 / self.tail_exponent());
-                Span::from_secs_f64(elapsed.as_secs_f64() * stretch)
-            };
-            quantile.max(beyond)
-        }))
+        let gone = self.probability_within(elapsed);
+        Self::new(LEVELS.map(|level| self.quantile_beyond(elapsed, gone, level)))
+    }
+
+    /// Returns the whole run time that a job that has already run for `elapsed` exceeds with
+    /// probability 1 - `level`; one quantile of [`Distribution::given_survived`].
+    pub fn quantile_given_survived(&self, elapsed: Span, level: Probability) -> Span {
+        self.quantile_beyond(elapsed, self.probability_within(elapsed), level)
+    }
+
+    fn quantile_beyond(&self, elapsed: Span, gone: Probability, level: Probability) -> Span {
+        let p = gone.0 + (1.0 - gone.0) * level.0;
+        let quantile = if p < 1.0 {
+            self.quantile(Probability(p))
+        } else {
+            // `elapsed` is so far out that the tail is lost in rounding. A power law has the same
+            // shape from every point of its tail.
+            let rest = 1.0 / (1.0 - level.0);
+            let stretch = rest.powf(1.0 / self.tail_exponent());
+            Span::from_secs_f64(elapsed.as_secs_f64() * stretch)
+        };
+        quantile.max(elapsed.max(Span::ZERO) + Span::TICK)
     }
 
     /// Returns the distribution whose every quantile is the larger of the two: the distribution of

@@ -22,7 +22,6 @@ fn spec(estimate_s: i64, deadline_s: i64, procs: u32) -> JobSpec {
         procs,
         memory: 0,
         user: UserId(0),
-        user: UserId(0),
         sla: Sla {
             deadline: Some(Span::from_secs(deadline_s)),
             budget: Some(Credits::from_f64(1e9)),

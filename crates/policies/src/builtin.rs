@@ -5,6 +5,7 @@ use tollgate_model::{Market, Probability};
 use tollgate_policy::{PolicyDefinition, PolicyRegistry};
 
 use crate::deadline_tail::TailParams;
+use crate::plan::PlanParams;
 use crate::queue::{
     DropRule, FeasibilityRule, QueueAdmissionTest, QueueOrder, QueueParams, ReservationDepth,
 };
@@ -25,6 +26,7 @@ pub const BUILTIN_POLICIES: &[PolicyDefinition] = &[
     FIRST_REWARD,
     TAIL_RISK,
     TAIL_RISK_BF,
+    PLAN,
 ];
 
 /// Returns the registry of the built-in policies.
@@ -214,3 +216,12 @@ const TAIL_RISK_BF: PolicyDefinition = PolicyDefinition {
 /// Minimum probability of meeting its deadline for a job to be started by `tail-risk-bf`. Chosen on
 /// KTH SP2, LANL CM-5 and SDSC Blue Horizon.
 const MIN_PROBABILITY: Probability = LEVELS[0];
+
+/// Promises at submission, from a plan of all promises.
+const PLAN: PolicyDefinition = PolicyDefinition {
+    name: "plan",
+    summary: "promises a job that a plan of all promises keeps in time; the rest waits for room",
+    source: "ours; dispatch as EASY backfilling by deadline",
+    markets: &[Market::None, Market::Commodity],
+    settings: &PlanParams::DEFAULT,
+};

@@ -7,6 +7,7 @@
 //! | [`time_shared`] | what the time-shared families have in common: one pass over an admission test of nodes |
 //! | [`share`] | the time-shared family by remaining work and time |
 //! | [`deadline_tail`] | the time-shared family that admits by the tail of predictive distributions |
+//! | [`plan`] | the policy that promises at submission, from a plan of all promises |
 //! | [`mod@retry`] | whether an evicted task is tried again, and where |
 //! | [`mod@select`] | the choice of the idle computer for the next task |
 //! | [`migrate`] | the moves of pilots between sites |
@@ -18,6 +19,7 @@
 mod builtin;
 pub mod deadline_tail;
 pub mod migrate;
+pub mod plan;
 pub mod queue;
 pub mod retry;
 pub mod select;

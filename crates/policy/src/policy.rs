@@ -65,6 +65,15 @@ impl ParameterEnum for PassTrigger {
         &[("instant", Self::Instant), ("event", Self::Event)];
 }
 
+/// The job whose end is asked for.
+#[derive(Clone, Copy, Debug)]
+pub enum OutlookSubject<'a> {
+    /// A job as if submitted now.
+    New(JobInfo<'a>),
+    /// A queued or running job.
+    Existing(JobId),
+}
+
 /// The known facts about a task's job: the user's specification and the forecast.
 pub type JobInfo<'a> = (&'a JobSpec, Option<&'a Distribution>);
 
@@ -159,6 +168,12 @@ pub trait Policy: ClonePolicy + Debug + Send {
     fn pass_cost(&self, view: View<'_>) -> usize {
         let waiting = view.jobs().filter(|(_, job)| job.phase == JobPhase::Queued);
         waiting.count()
+    }
+
+    /// Returns instants at one of which, each as likely as the others, a job would end. None by
+    /// default: then a look-ahead with the expected run times of all jobs has to do.
+    fn possible_ends(&self, _: View<'_>, _: OutlookSubject<'_>) -> Option<Vec<Instant>> {
+        None
     }
 
     /// Returns why the policy can decide no longer; the driver of the policy asks after each pass, and

@@ -299,6 +299,7 @@ fn relax(reason: Reason, spec: &JobSpec) -> Option<JobSpec> {
         Reason::InsufficientShare
         | Reason::DeadlineRisk
         | Reason::NodeFull
+        | Reason::NoRoom
         | Reason::DeadlinePassed
         | Reason::DeadlineUnreachable => Sla {
             deadline: None,

@@ -67,7 +67,6 @@ fn spec(draft: LookAheadJobDraft, submit: Instant) -> JobSpec {
         procs: draft.procs,
         memory: 0,
         user: UserId(0),
-        user: UserId(0),
         sla: Sla {
             deadline: draft.deadline_s.map(Span::from_secs),
             budget: Some(Credits::from_f64(1e6)),

@@ -1,16 +1,9 @@
 //! The run time model of a job.
 
-use tollgate_model::distribution::N_LEVELS;
 use tollgate_model::{Distribution, JobSpec, Probability, Span};
 use tollgate_policy::TOLERANCE_S;
 
 use super::settings::{DeadlineTrust, TailParams};
-
-/// The fraction of its estimate that a job takes, at the levels of a [`Distribution`]: rounded
-/// means of the quantiles of KTH SP2 and SDSC Blue Horizon, where estimates are enforced limits.
-const PARTS: [f64; N_LEVELS] = [
-    0.004, 0.01, 0.04, 0.09, 0.17, 0.27, 0.44, 0.62, 0.81, 1.0, 1.01, 1.2,
-];
 
 /// The distribution of a job's run time.
 #[derive(Clone, Debug)]
@@ -21,8 +14,7 @@ impl RuntimeModel {
     /// estimate. A forecast that is too long rejects a job that would have fitted; a forecast that
     /// is too short breaks promises. Without a forecast the estimate alone counts.
     pub(crate) fn of(spec: &JobSpec, forecast: Option<&Distribution>) -> Self {
-        let estimate_s = spec.estimate.as_secs_f64();
-        let assumed = Distribution::new(PARTS.map(|part| Span::from_secs_f64(part * estimate_s)));
+        let assumed = Distribution::of_request(spec.estimate);
         Self(forecast.map_or(assumed, |forecast| assumed.larger_of(forecast)))
     }
 
@@ -73,6 +65,7 @@ impl RuntimeModel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tollgate_model::distribution::N_LEVELS;
     use tollgate_model::{Instant, Sla, UserId};
 
     const SETTINGS: TailParams = TailParams::DEFAULT;
@@ -83,7 +76,6 @@ mod tests {
             estimate: Span::from_secs(estimate),
             procs: 1,
             memory: 0,
-            user: UserId(0),
             user: UserId(0),
             sla: Sla::default(),
         }

@@ -1,0 +1,478 @@
+//! The policy that promises at submission, from a plan of all promises over time.
+//!
+//! Jobs are rigid (all processors at once), have their processors to themselves and are never paused.
+//! Every promised job stands in the plan with the run time that it exceeds with probability
+//! 1 - `level`. A job is promised if by that plan it ends in time and every job that was in time
+//! without it still is; its place is that of its deadline or, where it would end too late there, of an
+//! earlier date. Promises are never withdrawn or traded. What cannot be promised waits until no room
+//! could help any more, and is tried again when others end early.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `timetable` | the dispatch rule, and a timetable of assumed run times |
+//! | `promise_test` | the test of a job against the plan |
+//! | `scenarios` | possible ends of a job, with the jobs of a user long together |
+//! | `settings` | parameters |
+
+mod promise_test;
+mod scenarios;
+mod settings;
+mod timetable;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tollgate_model::{
+    Credits, Distribution, Instant, JobId, JobSpec, Market, Probability, Reason, Span,
+};
+use tollgate_policy::toolkit::{HeadReservation, fits_machine, price};
+use tollgate_policy::{
+    AdmissionDecision, InvariantViolation, JobPhase, JobSlot, OutlookSubject, Policy,
+    PolicyContext, ProbeScratch, View,
+};
+
+use promise_test::{Candidate, PromiseTest};
+use timetable::{JobGroup, JobOrder, Machine, RunningGroup};
+
+pub use settings::PlanParams;
+
+/// The probability with which a running job ends by the instant up to which the dispatch rule reserves
+/// its processors.
+const RESERVED: Probability = Probability::new(0.9).expect("a probability");
+/// A promised job is hopeless once its chance to end in time falls below this; it then runs last.
+const HOPELESS: Probability = Probability::new(0.1).expect("a probability");
+/// Maximum number of jobs from the waitlist, and of jobs without a deadline, that are tested in a pass:
+/// each test plays the plan.
+const MAX_TRIES: usize = 8;
+
+/// A policy that plans.
+#[derive(Clone, Debug)]
+pub struct PlanPolicy {
+    settings: PlanParams,
+    market: Market,
+    /// The waiting jobs with a promise, in the order of the plan.
+    promised: BTreeMap<PlanKey, PlannedJob>,
+    /// The jobs that could not be promised yet, by deadline.
+    waitlist: BTreeMap<PlanKey, PlannedJob>,
+    /// The jobs without a deadline, in order of submission.
+    unpromised: BTreeMap<u64, PlannedJob>,
+    running: BTreeSet<JobId>,
+    /// True if a job has ended since the last pass.
+    has_room: bool,
+}
+
+/// The place of a job: its planned due date, then the order of submission.
+type PlanKey = (Instant, u64);
+
+/// A waiting job, with what the plan needs to know of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct PlannedJob {
+    id: JobId,
+    procs: u32,
+    /// The run time at the plan's level.
+    run: Span,
+    /// The run time by which the dispatch rule reserves.
+    reserved: Span,
+    /// The deadline; [`Instant::MAX`] without one.
+    due: Instant,
+    /// The last instant at which the job is not hopeless.
+    hope_ends: Instant,
+}
+
+impl PlannedJob {
+    fn new(id: JobId, spec: &JobSpec, belief: &Distribution, settings: &PlanParams) -> Self {
+        let run = belief.quantile(settings.level);
+        let due = spec.due().unwrap_or(Instant::MAX);
+        Self {
+            id,
+            procs: spec.procs,
+            run,
+            reserved: belief.quantile(RESERVED).max(run),
+            due,
+            hope_ends: due - belief.quantile(HOPELESS),
+        }
+    }
+
+    /// Returns the last instant at which the job can be promised: if it started then, it would end in
+    /// time with the plan's probability.
+    fn decision_due(&self) -> Instant {
+        self.due - self.run
+    }
+
+    fn group(&self) -> JobGroup {
+        JobGroup {
+            procs: self.procs,
+            count: 1,
+            run: self.run,
+            reserved: self.reserved,
+            due: self.due,
+        }
+    }
+}
+
+impl PlanPolicy {
+    /// Creates a policy with these settings in this market.
+    pub fn new(settings: PlanParams, market: Market) -> Self {
+        Self {
+            settings,
+            market,
+            promised: BTreeMap::new(),
+            waitlist: BTreeMap::new(),
+            unpromised: BTreeMap::new(),
+            running: BTreeSet::new(),
+            has_room: false,
+        }
+    }
+
+    fn planned_job(&self, view: View<'_>, id: JobId) -> PlannedJob {
+        let spec = &view.job(id).spec;
+        PlannedJob::new(
+            id,
+            spec,
+            &belief_of(spec, view.forecast(id)),
+            &self.settings,
+        )
+    }
+
+    /// Returns the decision about a job at the view's instant.
+    fn decide(
+        &self,
+        view: View<'_>,
+        spec: &JobSpec,
+        forecast: Option<&Distribution>,
+    ) -> Result<AdmissionDecision, Reason> {
+        fits_machine(view, spec)?;
+        let price = price::with_incentive(self.market, spec);
+        let price = price::within_budget(self.market, spec, price)?;
+        let Some(due) = spec.due() else {
+            return Ok(AdmissionDecision::Queue);
+        };
+        let belief = belief_of(spec, forecast);
+        let job = PlannedJob::new(JobId(u32::MAX), spec, &belief, &self.settings);
+        if view.now > job.decision_due() {
+            return Err(Reason::DeadlineUnreachable);
+        }
+        let test = PromiseTest::new(self.timetable_input(view));
+        match test.place(Candidate::new(job)) {
+            Some(place) => Ok(AdmissionDecision::Promise {
+                price,
+                due: (place != due).then_some(place),
+            }),
+            None if self.settings.waitlist => Ok(AdmissionDecision::Queue),
+            None => Err(Reason::NoRoom),
+        }
+    }
+
+    /// Returns the running jobs at the plan's level.
+    fn running_groups(&self, view: View<'_>) -> Vec<RunningGroup> {
+        let running = self.running.iter().map(|&id| {
+            let job = view.job(id);
+            let belief = belief_of(&job.spec, view.forecast(id));
+            let start = job.start.unwrap_or(view.now);
+            let elapsed = view.now.since(start);
+            let end = start + belief.quantile_given_survived(elapsed, self.settings.level);
+            let reserved = start + belief.quantile_given_survived(elapsed, RESERVED);
+            RunningGroup {
+                end,
+                reserved_end: reserved.max(end),
+                procs: job.spec.procs,
+            }
+        });
+        running.collect()
+    }
+
+    /// Returns the promised jobs in the order in which they are dispatched: hopeless ones last, in the
+    /// order in which they became hopeless.
+    fn dispatch_order(&self, now: Instant) -> Vec<(PlanKey, PlannedJob)> {
+        let all = self.promised.iter().map(|(&key, &job)| (key, job));
+        let (mut order, mut hopeless): (Vec<_>, Vec<_>) =
+            all.partition(|(_, job)| now <= job.hope_ends);
+        hopeless.sort_unstable_by_key(|&((_, sequence), job)| (job.hope_ends, sequence));
+        // A job that would go by its place may not come between them.
+        order.extend(hopeless.into_iter().map(|((_, sequence), job)| {
+            let key = (Instant::MAX, sequence);
+            (key, job)
+        }));
+        order
+    }
+
+    fn timetable_input(&self, view: View<'_>) -> promise_test::PlanInput {
+        let order = self.dispatch_order(view.now);
+        let jobs = order.iter().map(|&((place, _), job)| (place, job.group()));
+        promise_test::PlanInput::new(view.now, view.n_idle(), self.running_groups(view), jobs)
+    }
+
+    fn price(&self, spec: &JobSpec) -> Credits {
+        price::with_incentive(self.market, spec)
+    }
+
+    fn start(&mut self, cx: &mut PolicyContext<'_>, id: JobId) {
+        let price = self.price(&cx.job(id).spec);
+        self.running.insert(id);
+        cx.start(id, price);
+    }
+
+    /// Rejects the jobs of the waitlist that room could no longer help.
+    fn reject_overdue(&mut self, cx: &mut PolicyContext<'_>) {
+        let now = cx.now();
+        let overdue = |job: &PlannedJob| now > job.decision_due();
+        let late: Vec<(PlanKey, JobId)> = (self.waitlist.iter())
+            .filter(|(_, job)| overdue(job))
+            .map(|(&key, job)| (key, job.id))
+            .collect();
+        for (key, id) in late {
+            self.waitlist.remove(&key);
+            cx.reject(id, Reason::NoRoom);
+        }
+    }
+
+    /// Promises jobs of the waitlist that fit into idle processors and into the plan.
+    fn promise_waitlisted(&mut self, cx: &mut PolicyContext<'_>) {
+        let fitting = |job: &PlannedJob| job.procs <= cx.n_idle();
+        let tries: Vec<(PlanKey, PlannedJob)> = (self.waitlist.iter())
+            .map(|(&key, &job)| (key, job))
+            .filter(|(_, job)| fitting(job))
+            .take(MAX_TRIES)
+            .collect();
+        for (key, job) in tries {
+            let test = PromiseTest::new(self.timetable_input(cx.view()));
+            if let Some(place) = test.place(Candidate::new(job)) {
+                self.waitlist.remove(&key);
+                self.promised.insert((place, key.1), job);
+                let price = self.price(&cx.job(job.id).spec);
+                cx.accept(job.id, price, (place != job.due).then_some(place));
+            }
+        }
+    }
+
+    /// Gives jobs without a deadline that have waited too long a place among the promises: the first of
+    /// ever later dates that the plan admits.
+    fn promise_patient(&mut self, cx: &mut PolicyContext<'_>) {
+        let now = cx.now();
+        let waited = |cx: &PolicyContext<'_>, id| now.since(cx.job(id).spec.submit);
+        while let Some((&sequence, &job)) = self.unpromised.first_key_value()
+            && waited(cx, job.id) >= self.settings.patience
+        {
+            let test = PromiseTest::new(self.timetable_input(cx.view()));
+            let Some(place) = test.first_place(Candidate::new(job)) else {
+                return;
+            };
+            self.unpromised.remove(&sequence);
+            self.promised
+                .insert((place, sequence), PlannedJob { due: place, ..job });
+            let price = self.price(&cx.job(job.id).spec);
+            cx.accept(job.id, price, Some(place));
+        }
+    }
+
+    /// Starts promised jobs by the dispatch rule.
+    fn start_promised(&mut self, cx: &mut PolicyContext<'_>) {
+        if self.promised.is_empty() || cx.n_idle() == 0 {
+            return;
+        }
+        let order = self.dispatch_order(cx.now());
+        let groups: Vec<JobGroup> = order.iter().map(|(_, job)| job.group()).collect();
+        let mut machine = Machine::new(cx.now(), cx.n_idle(), &self.running_groups(cx.view()));
+        let mut starts = Vec::new();
+        JobOrder::new(groups).dispatch(&mut machine, |group, _| starts.push(order[group].1.id));
+        for id in starts {
+            let key = self.promised_key(cx.job(id));
+            self.promised.remove(&key);
+            self.start(cx, id);
+        }
+    }
+
+    /// Starts jobs without a deadline where, by the plan, no promise suffers. They start in order of
+    /// submission; the first that does not fit keeps the place that it will have, as under EASY.
+    fn start_unpromised(&mut self, cx: &mut PolicyContext<'_>) {
+        let mut head: Option<HeadReservation> = None;
+        let mut tries = 0;
+        let waiting: Vec<(u64, PlannedJob)> = self
+            .unpromised
+            .iter()
+            .map(|(&key, &job)| (key, job))
+            .collect();
+        let mut input = None;
+        for (sequence, job) in waiting {
+            if cx.n_idle() == 0 || tries == MAX_TRIES {
+                return;
+            }
+            let fits = match &head {
+                None => job.procs <= cx.n_idle(),
+                Some(head) => head
+                    .window(cx.now(), cx.n_idle())
+                    .fits(job.procs, job.reserved),
+            };
+            let is_harmless = fits && {
+                tries += 1;
+                let input = input.get_or_insert_with(|| self.timetable_input(cx.view()));
+                PromiseTest::new(input.clone()).may_run(Candidate::new(job))
+            };
+            if is_harmless {
+                self.unpromised.remove(&sequence);
+                self.start(cx, job.id);
+                if let Some(head) = &mut head {
+                    head.note_start(cx.now(), job.procs, job.reserved);
+                }
+                input = None;
+            } else if head.is_none() {
+                let running = self.running_groups(cx.view());
+                let machine = Machine::new(cx.now(), cx.n_idle(), &running);
+                head = Some(machine.reservation(job.procs));
+            }
+        }
+    }
+
+    /// Returns the key of a waiting job that is promised.
+    fn promised_key(&self, job: &JobSlot) -> PlanKey {
+        let place = job.accepted.and_then(|accepted| accepted.due);
+        let place = place.or_else(|| job.spec.due());
+        (place.unwrap_or(Instant::MAX), job.sequence)
+    }
+
+    /// Returns the instant at which the next pass is due even if nothing happens.
+    fn next_wake(&self, now: Instant) -> Option<Instant> {
+        let decision = self
+            .waitlist
+            .values()
+            .map(|job| job.decision_due() + Span::TICK);
+        decision.filter(|&at| at > now).min()
+    }
+}
+
+/// Returns what is believed of a job's run time; without a forecast, what is known of jobs with this
+/// request anywhere.
+fn belief_of(spec: &JobSpec, forecast: Option<&Distribution>) -> Distribution {
+    forecast
+        .copied()
+        .unwrap_or_else(|| Distribution::of_request(spec.estimate))
+}
+
+/// The list in which a waiting job stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum WaitingList {
+    Promised,
+    Waitlist,
+    Unpromised,
+}
+
+impl WaitingList {
+    fn of(job: &JobSlot) -> Self {
+        let has_place = job.accepted.is_some_and(|accepted| accepted.due.is_some());
+        match (job.spec.sla.deadline, job.accepted) {
+            (None, _) if !has_place => Self::Unpromised,
+            (Some(_), None) => Self::Waitlist,
+            (None | Some(_), _) => Self::Promised,
+        }
+    }
+}
+
+impl Policy for PlanPolicy {
+    fn probe(
+        &self,
+        view: View<'_>,
+        spec: &JobSpec,
+        forecast: Option<&Distribution>,
+        _: &mut ProbeScratch,
+    ) -> AdmissionDecision {
+        self.decide(view, spec, forecast)
+            .unwrap_or_else(AdmissionDecision::Reject)
+    }
+
+    fn clear(&mut self) {
+        *self = Self::new(self.settings, self.market);
+    }
+
+    fn queued(&mut self, view: View<'_>, id: JobId) {
+        let job = view.job(id);
+        let entry = self.planned_job(view, id);
+        match WaitingList::of(job) {
+            WaitingList::Promised => {
+                let key = self.promised_key(job);
+                let due = if job.spec.sla.deadline.is_some() {
+                    entry.due
+                } else {
+                    key.0
+                };
+                self.promised.insert(key, PlannedJob { due, ..entry });
+            }
+            WaitingList::Waitlist => {
+                self.waitlist.insert((entry.due, job.sequence), entry);
+            }
+            WaitingList::Unpromised => {
+                self.unpromised.insert(job.sequence, entry);
+            }
+        }
+    }
+
+    fn dequeued(&mut self, view: View<'_>, id: JobId) {
+        let job = view.job(id);
+        match WaitingList::of(job) {
+            WaitingList::Promised => self.promised.remove(&self.promised_key(job)),
+            WaitingList::Waitlist => {
+                let due = job.spec.due().unwrap_or(Instant::MAX);
+                self.waitlist.remove(&(due, job.sequence))
+            }
+            WaitingList::Unpromised => self.unpromised.remove(&job.sequence),
+        };
+    }
+
+    fn pass(&mut self, cx: &mut PolicyContext<'_>) {
+        self.reject_overdue(cx);
+        if std::mem::take(&mut self.has_room) {
+            self.promise_waitlisted(cx);
+        }
+        self.promise_patient(cx);
+        self.start_promised(cx);
+        self.start_unpromised(cx);
+        if let Some(at) = self.next_wake(cx.now()) {
+            cx.request_pass_at(at);
+        }
+    }
+
+    fn ended(&mut self, _: View<'_>, id: JobId) {
+        self.running.remove(&id);
+        self.has_room = true;
+    }
+
+    fn nodes_changed(&mut self, _: View<'_>) {
+        self.has_room = true;
+    }
+
+    fn rebuild(&mut self, view: View<'_>) {
+        self.clear();
+        for (id, job) in view.jobs() {
+            match job.phase {
+                JobPhase::Queued => self.queued(view, id),
+                JobPhase::Running => {
+                    self.running.insert(id);
+                }
+                JobPhase::Vacant | JobPhase::Held | JobPhase::Closed => {}
+            }
+        }
+    }
+
+    fn check(&self, view: View<'_>) -> Result<(), InvariantViolation> {
+        let mut rebuilt = self.clone();
+        rebuilt.rebuild(view);
+        let same = rebuilt.promised == self.promised
+            && rebuilt.waitlist == self.waitlist
+            && rebuilt.unpromised == self.unpromised
+            && rebuilt.running == self.running;
+        match same {
+            true => Ok(()),
+            false => Err(InvariantViolation(format!(
+                "at {} the plan's index is not that of its jobs",
+                view.now
+            ))),
+        }
+    }
+
+    fn pass_cost(&self, view: View<'_>) -> usize {
+        let waiting = self.promised.len() + self.waitlist.len() + self.unpromised.len();
+        waiting + self.running.len() + view.n_nodes() as usize
+    }
+
+    fn possible_ends(&self, view: View<'_>, subject: OutlookSubject<'_>) -> Option<Vec<Instant>> {
+        Some(self.play_scenarios(view, subject))
+    }
+}

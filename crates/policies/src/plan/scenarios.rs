@@ -1,0 +1,215 @@
+//! Possible ends of a job: the dispatch rule played with run times drawn from what is believed of
+//! each job.
+//!
+//! Jobs of one user that were submitted shortly after each other are long or short together: they
+//! share their draws. A draw depends on the burst of submissions and on the scenario alone, so a
+//! further job changes nobody's draws.
+
+use std::collections::BTreeMap;
+
+use tollgate_model::{Distribution, Instant, JobId, JobSpec, Probability, UserId};
+use tollgate_policy::{AdmissionDecision, OutlookSubject, View};
+
+use super::timetable::{JobGroup, RunningGroup, play};
+use super::{PlanPolicy, RESERVED, belief_of};
+
+/// Draws of all policies; any number serves.
+const SEED: u64 = 0x746f_6c6c_6761_7465;
+
+/// A job of the scenarios.
+#[derive(Clone, Copy, Debug)]
+struct ScenarioJob {
+    spec: JobSpec,
+    belief: Distribution,
+    /// The order of submission.
+    sequence: u64,
+    /// The start, if the job runs.
+    start: Option<Instant>,
+    is_subject: bool,
+}
+
+impl PlanPolicy {
+    /// Returns the end of a job in each scenario; [`Instant::MAX`] where it never starts.
+    pub(super) fn play_scenarios(
+        &self,
+        view: View<'_>,
+        subject: OutlookSubject<'_>,
+    ) -> Vec<Instant> {
+        let jobs = self.scenario_jobs(view, subject);
+        let bursts = self.bursts(&jobs);
+        let n_scenarios = self.settings.scenarios as usize;
+        let draws: BTreeMap<u64, Vec<Probability>> = bursts
+            .iter()
+            .map(|&burst| (burst, draws_of(burst, n_scenarios)))
+            .collect();
+        let draws: Vec<&Vec<Probability>> = bursts.iter().map(|burst| &draws[burst]).collect();
+        let ends = (0..n_scenarios).map(|scenario| {
+            let run_time = |job: usize| draws[job][scenario];
+            end_of_subject(view, &jobs, &bursts, run_time)
+        });
+        ends.collect()
+    }
+
+    /// Returns the running jobs, then the waiting ones in the order in which they are dispatched.
+    fn scenario_jobs(&self, view: View<'_>, subject: OutlookSubject<'_>) -> Vec<ScenarioJob> {
+        let asked = match subject {
+            OutlookSubject::Existing(id) => Some(id),
+            OutlookSubject::New(_) => None,
+        };
+        let existing = |id: JobId| {
+            let job = view.job(id);
+            ScenarioJob {
+                spec: job.spec,
+                belief: belief_of(&job.spec, view.forecast(id)),
+                sequence: job.sequence,
+                start: self.running.contains(&id).then_some(job.start).flatten(),
+                is_subject: asked == Some(id),
+            }
+        };
+        let order = self.dispatch_order(view.now);
+        let mut jobs: Vec<ScenarioJob> = self.running.iter().map(|&id| existing(id)).collect();
+        let n_running = jobs.len();
+        jobs.extend(order.iter().map(|(_, job)| existing(job.id)));
+        match subject {
+            OutlookSubject::New((spec, forecast)) => {
+                let place = match self.decide(view, spec, forecast) {
+                    Ok(AdmissionDecision::Promise { due, .. }) => due.or(spec.due()),
+                    Ok(AdmissionDecision::Queue | AdmissionDecision::Run { .. })
+                    | Ok(AdmissionDecision::Reject(_))
+                    | Err(_) => None,
+                };
+                let place = place.unwrap_or(Instant::MAX);
+                let at = order.partition_point(|((other, _), _)| *other <= place);
+                let new = ScenarioJob {
+                    spec: *spec,
+                    belief: belief_of(spec, forecast),
+                    sequence: u64::MAX,
+                    start: None,
+                    is_subject: true,
+                };
+                jobs.insert(n_running + at, new);
+            }
+            OutlookSubject::Existing(id) => {
+                if !jobs.iter().any(|job| job.is_subject) {
+                    jobs.push(existing(id));
+                }
+            }
+        }
+        jobs
+    }
+
+    /// Returns the burst of each job: the order of submission of the first job of it.
+    fn bursts(&self, jobs: &[ScenarioJob]) -> Vec<u64> {
+        let mut by_user: Vec<(UserId, u64, Instant, usize)> = jobs
+            .iter()
+            .enumerate()
+            .map(|(at, job)| (job.spec.user, job.sequence, job.spec.submit, at))
+            .collect();
+        by_user.sort_unstable();
+        let mut bursts = vec![0; jobs.len()];
+        let mut last: Option<(UserId, Instant, u64)> = None;
+        for (user, sequence, submit, at) in by_user {
+            let burst = match last {
+                Some((of, before, burst))
+                    if of == user && submit.since(before) <= self.settings.dependence =>
+                {
+                    burst
+                }
+                Some(_) | None => sequence,
+            };
+            bursts[at] = burst;
+            last = Some((user, submit, burst));
+        }
+        bursts
+    }
+}
+
+/// Returns the end of the subject if each job runs for the quantile that `level` gives.
+fn end_of_subject(
+    view: View<'_>,
+    jobs: &[ScenarioJob],
+    bursts: &[u64],
+    level: impl Fn(usize) -> Probability,
+) -> Instant {
+    let mut running = Vec::new();
+    let mut groups: Vec<JobGroup> = Vec::new();
+    // The group of the subject, and how many of the group start before it.
+    let mut subject = (usize::MAX, 0);
+    for (at, job) in jobs.iter().enumerate() {
+        if let Some(start) = job.start {
+            let elapsed = view.now.since(start);
+            let quantile = |level| start + job.belief.quantile_given_survived(elapsed, level);
+            let end = quantile(level(at));
+            if job.is_subject {
+                return end;
+            }
+            running.push(RunningGroup {
+                end,
+                reserved_end: quantile(RESERVED).max(end),
+                procs: job.spec.procs,
+            });
+            continue;
+        }
+        let is_alike = at > 0 && {
+            let before = &jobs[at - 1];
+            before.start.is_none()
+                && before.spec.procs == job.spec.procs
+                && bursts[at - 1] == bursts[at]
+                && before.belief == job.belief
+        };
+        match groups.last_mut() {
+            Some(last) if is_alike => last.count += 1,
+            Some(_) | None => {
+                let run = job.belief.quantile(level(at));
+                groups.push(JobGroup {
+                    procs: job.spec.procs,
+                    count: 1,
+                    run,
+                    reserved: job.belief.quantile(RESERVED).max(run),
+                    due: Instant::MAX,
+                });
+            }
+        }
+        if job.is_subject {
+            let group = groups.len() - 1;
+            subject = (group, groups[group].count - 1);
+        }
+    }
+    let (subject, before) = subject;
+    let (mut started, mut end) = (0, Instant::MAX);
+    play(view.now, view.n_idle(), &running, &groups, |start| {
+        if start.group == subject {
+            started += start.count;
+            if started > before {
+                end = start.end;
+                return false;
+            }
+        }
+        true
+    });
+    end
+}
+
+/// Returns the levels of a burst in each scenario: (i + 1/2) / K for i < K, in an order that the burst
+/// determines.
+fn draws_of(burst: u64, n_scenarios: usize) -> Vec<Probability> {
+    let level = |i: usize| (i as f64 + 0.5) / n_scenarios as f64;
+    let mut levels: Vec<Probability> = (0..n_scenarios)
+        .map(|i| Probability::new(level(i)).expect("between 0 and 1"))
+        .collect();
+    let mut state = SEED ^ burst;
+    for last in (1..n_scenarios).rev() {
+        let at = split_mix(&mut state) % (last as u64 + 1);
+        levels.swap(last, at as usize);
+    }
+    levels
+}
+
+/// Returns the next number of SplitMix64 (Steele, Lea and Flood 2014).
+fn split_mix(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut mixed = *state;
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}

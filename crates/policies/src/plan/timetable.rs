@@ -1,0 +1,459 @@
+//! The dispatch rule, and the timetable that follows from it when run times are assumed.
+//!
+//! The jobs are taken in order. What fits starts; the first job that does not fit gets the only
+//! reservation, and a later one starts if it fits beside it (EASY backfilling, Lifka 1995). The policy
+//! starts real jobs by [`JobOrder::dispatch`], and a plan or a scenario calls the same function at
+//! every end that it assumes: what is promised is what is done.
+//!
+//! Neighbours in the order that are alike are one [`JobGroup`], so that an array costs as much as its
+//! waves, not as its tasks.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use tollgate_model::{Instant, Span};
+use tollgate_policy::toolkit::{BackfillWindow, HeadReservation};
+
+/// Number of groups under one summary: a scan for a job that fits skips blocks, not groups.
+const BLOCK: usize = 32;
+
+/// Waiting jobs that are alike and neighbours in the order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct JobGroup {
+    /// Processors of each job. At least 1.
+    pub(super) procs: u32,
+    /// Number of jobs.
+    pub(super) count: u32,
+    /// The assumed run time of each job.
+    pub(super) run: Span,
+    /// The run time by which the dispatch rule reserves and backfills; at least `run`.
+    pub(super) reserved: Span,
+    /// The deadline of each job.
+    pub(super) due: Instant,
+}
+
+impl JobGroup {
+    /// Returns true if the jobs of both groups are alike.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        Self { count: 0, ..*self } == Self { count: 0, ..*other }
+    }
+}
+
+/// A running job, or several that end together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct RunningGroup {
+    /// The assumed end.
+    pub(super) end: Instant,
+    /// The end by which the dispatch rule reserves; not before `end`.
+    pub(super) reserved_end: Instant,
+    /// Processors of all its jobs.
+    pub(super) procs: u32,
+}
+
+/// The processors at an instant.
+#[derive(Clone, Debug)]
+pub(super) struct Machine {
+    pub(super) now: Instant,
+    pub(super) idle: u32,
+    /// The running jobs as the dispatch rule sees them: the end by which it reserves, and processors;
+    /// ascending.
+    reserved_ends: Vec<(Instant, u32)>,
+}
+
+impl Machine {
+    /// Creates a machine with idle processors and running jobs.
+    pub(super) fn new(now: Instant, idle: u32, running: &[RunningGroup]) -> Self {
+        let ends = running
+            .iter()
+            .map(|group| (group.reserved_end, group.procs));
+        let mut reserved_ends: Vec<(Instant, u32)> = ends.collect();
+        reserved_ends.sort_unstable();
+        Self {
+            now,
+            idle,
+            reserved_ends,
+        }
+    }
+
+    fn start(&mut self, running: RunningGroup) {
+        self.idle -= running.procs;
+        let entry = (running.reserved_end, running.procs);
+        let at = self.reserved_ends.partition_point(|known| *known < entry);
+        self.reserved_ends.insert(at, entry);
+    }
+
+    fn end(&mut self, running: RunningGroup) {
+        self.now = running.end;
+        self.idle += running.procs;
+        let entry = (running.reserved_end, running.procs);
+        let at = self.reserved_ends.partition_point(|known| *known < entry);
+        self.reserved_ends.remove(at);
+    }
+
+    /// Returns the reservation of a job that needs `procs` processors, more than are idle.
+    pub(super) fn reservation(&self, procs: u32) -> HeadReservation {
+        let mut free = self.idle;
+        let mut ends = self.reserved_ends.iter().peekable();
+        while let Some(&(at, freed)) = ends.next() {
+            free += freed;
+            let more_at_once = ends.peek().is_some_and(|next| next.0 == at);
+            if free >= procs && !more_at_once {
+                return HeadReservation {
+                    at,
+                    extra: free - procs,
+                };
+            }
+        }
+        HeadReservation {
+            at: Instant::MAX,
+            extra: 0,
+        }
+    }
+}
+
+/// The waiting jobs in order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct JobOrder {
+    groups: Vec<JobGroup>,
+    /// Number of jobs of each group that wait.
+    left: Vec<u32>,
+    /// The first group with a job that waits.
+    first: usize,
+    blocks: Vec<BlockLeast>,
+}
+
+/// The least needs of the waiting jobs of a block of groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct BlockLeast {
+    procs: u32,
+    reserved: Span,
+}
+
+impl JobOrder {
+    /// Creates an order of groups, none of which is empty.
+    pub(super) fn new(groups: Vec<JobGroup>) -> Self {
+        let left: Vec<u32> = groups.iter().map(|group| group.count).collect();
+        let mut order = Self {
+            groups,
+            left,
+            first: 0,
+            blocks: Vec::new(),
+        };
+        order.blocks = (0..order.groups.len().div_ceil(BLOCK))
+            .map(|block| order.least_of(block))
+            .collect();
+        order
+    }
+
+    fn is_done(&self) -> bool {
+        self.first == self.groups.len()
+    }
+
+    fn least_of(&self, block: usize) -> BlockLeast {
+        let range = block * BLOCK..((block + 1) * BLOCK).min(self.groups.len());
+        let waiting = range.filter(|&at| self.left[at] > 0);
+        let none = BlockLeast {
+            procs: u32::MAX,
+            reserved: Span::MAX,
+        };
+        waiting.fold(none, |least, at| BlockLeast {
+            procs: least.procs.min(self.groups[at].procs),
+            reserved: least.reserved.min(self.groups[at].reserved),
+        })
+    }
+
+    /// Starts every job that can start at the machine's instant, and reports the group and the number
+    /// of jobs of each start, in order.
+    pub(super) fn dispatch(&mut self, machine: &mut Machine, mut start: impl FnMut(usize, u32)) {
+        let Some(head) = self.start_heads(machine, &mut start) else {
+            return;
+        };
+        if machine.idle == 0 {
+            return;
+        }
+        let mut reservation = machine.reservation(self.groups[head].procs);
+        let mut from = head + 1;
+        while machine.idle > 0 {
+            let window = reservation.window(machine.now, machine.idle);
+            let Some(at) = self.next_fitting(from, &window) else {
+                return;
+            };
+            let group = self.groups[at];
+            let usable = if group.reserved <= window.length {
+                window.idle
+            } else {
+                window.idle.min(window.extra)
+            };
+            let count = self.left[at].min(usable / group.procs);
+            if group.reserved > window.length {
+                reservation.extra -= count * group.procs;
+            }
+            self.launch(machine, at, count);
+            start(at, count);
+            from = at + 1;
+        }
+    }
+
+    /// Starts jobs from the first on, until one does not fit; returns its group.
+    fn start_heads(
+        &mut self,
+        machine: &mut Machine,
+        start: &mut impl FnMut(usize, u32),
+    ) -> Option<usize> {
+        while !self.is_done() {
+            let at = self.first;
+            let count = self.left[at].min(machine.idle / self.groups[at].procs);
+            if count > 0 {
+                self.launch(machine, at, count);
+                start(at, count);
+            }
+            if self.left[at] > 0 {
+                return Some(at);
+            }
+            while !self.is_done() && self.left[self.first] == 0 {
+                self.first += 1;
+            }
+        }
+        None
+    }
+
+    /// Returns the first group from `from` on with a job that fits.
+    fn next_fitting(&self, from: usize, window: &BackfillWindow) -> Option<usize> {
+        let mut at = from;
+        while at < self.groups.len() {
+            let block = at / BLOCK;
+            let end = ((block + 1) * BLOCK).min(self.groups.len());
+            let least = self.blocks[block];
+            if window.fits(least.procs, least.reserved) {
+                let fits = |&at: &usize| {
+                    let group = &self.groups[at];
+                    self.left[at] > 0 && window.fits(group.procs, group.reserved)
+                };
+                if let Some(found) = (at..end).find(fits) {
+                    return Some(found);
+                }
+            }
+            at = end;
+        }
+        None
+    }
+
+    fn launch(&mut self, machine: &mut Machine, at: usize, count: u32) {
+        let group = self.groups[at];
+        machine.start(RunningGroup {
+            end: machine.now + group.run,
+            reserved_end: machine.now + group.reserved,
+            procs: count * group.procs,
+        });
+        self.left[at] -= count;
+        if self.left[at] == 0 {
+            self.blocks[at / BLOCK] = self.least_of(at / BLOCK);
+        }
+    }
+}
+
+/// Jobs of one group that started together in a timetable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PlannedStart {
+    pub(super) group: usize,
+    pub(super) count: u32,
+    pub(super) end: Instant,
+}
+
+/// Plays the dispatch rule forward from `now` with the assumed run times, and reports each start, until
+/// all jobs have started, those that are left never can, or `report` returns false.
+pub(super) fn play(
+    now: Instant,
+    idle: u32,
+    running: &[RunningGroup],
+    groups: &[JobGroup],
+    mut report: impl FnMut(PlannedStart) -> bool,
+) {
+    let mut machine = Machine::new(now, idle, running);
+    let mut order = JobOrder::new(groups.to_vec());
+    let mut ends: BinaryHeap<Reverse<RunningGroup>> =
+        running.iter().copied().map(Reverse).collect();
+    let mut goes_on = true;
+    loop {
+        let at = machine.now;
+        order.dispatch(&mut machine, |group, count| {
+            let JobGroup {
+                procs,
+                run,
+                reserved,
+                ..
+            } = groups[group];
+            let end = at + run;
+            ends.push(Reverse(RunningGroup {
+                end,
+                reserved_end: at + reserved,
+                procs: count * procs,
+            }));
+            goes_on &= report(PlannedStart { group, count, end });
+        });
+        if order.is_done() || !goes_on {
+            return;
+        }
+        let Some(Reverse(next)) = ends.pop() else {
+            return;
+        };
+        machine.end(next);
+        while let Some(&Reverse(other)) = ends.peek()
+            && other.end == next.end
+        {
+            ends.pop();
+            machine.end(other);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn at(secs: i64) -> Instant {
+        Instant::from_secs(secs)
+    }
+
+    fn group(procs: u32, count: u32, run: i64, reserved: i64) -> JobGroup {
+        JobGroup {
+            procs,
+            count,
+            run: Span::from_secs(run),
+            reserved: Span::from_secs(reserved),
+            due: Instant::MAX,
+        }
+    }
+
+    fn running(procs: u32, end: i64, reserved_end: i64) -> RunningGroup {
+        RunningGroup {
+            end: at(end),
+            reserved_end: at(reserved_end),
+            procs,
+        }
+    }
+
+    /// Returns (group, count, end in seconds) of each start.
+    fn starts(idle: u32, running: &[RunningGroup], groups: &[JobGroup]) -> Vec<(usize, u32, i64)> {
+        let mut starts = Vec::new();
+        play(Instant::ZERO, idle, running, groups, |start| {
+            let end_s = start.end.as_micros() / 1_000_000;
+            starts.push((start.group, start.count, end_s));
+            true
+        });
+        starts
+    }
+
+    #[test]
+    fn an_array_runs_in_waves() {
+        let array = [group(1, 5, 10, 12)];
+        assert_eq!(starts(2, &[], &array), [(0, 2, 10), (0, 2, 20), (0, 1, 30)]);
+    }
+
+    #[test]
+    fn a_later_job_starts_if_it_ends_by_the_reservation() {
+        // Four processors, three of them taken until 50 by reservation and until 40 in truth.
+        let busy = [running(3, 40, 50)];
+        let short = [group(4, 1, 10, 10), group(1, 1, 45, 50)];
+        assert_eq!(starts(1, &busy, &short), [(1, 1, 45), (0, 1, 55)]);
+        let long = [group(4, 1, 10, 10), group(1, 1, 45, 51)];
+        assert_eq!(starts(1, &busy, &long), [(0, 1, 50), (1, 1, 95)]);
+    }
+
+    #[test]
+    fn a_later_job_may_use_what_the_reservation_leaves_over() {
+        let busy = [running(2, 40, 40)];
+        let groups = [group(3, 1, 10, 10), group(1, 3, 100, 100)];
+        // Two of four processors are idle; the head needs three at 40, and leaves one.
+        let played = starts(2, &busy, &groups);
+        assert_eq!(played, [(1, 1, 100), (0, 1, 50), (1, 2, 150)]);
+    }
+
+    #[test]
+    fn a_job_wider_than_what_is_up_never_starts_and_holds_nobody_up() {
+        let groups = [group(8, 1, 10, 10), group(1, 2, 10, 10)];
+        assert_eq!(starts(4, &[], &groups), [(1, 2, 10)]);
+    }
+
+    /// Starts jobs one by one, with a scan of all of them at every end: the rule as it is written
+    /// down, without groups and summaries.
+    fn naive(nodes: u32, jobs: &[(u32, i64, i64)]) -> Vec<(usize, i64)> {
+        let (mut waiting, mut running): (Vec<usize>, Vec<(i64, i64, u32)>) =
+            ((0..jobs.len()).collect(), Vec::new());
+        let (mut now, mut ends) = (0, Vec::new());
+        loop {
+            let free =
+                |running: &[(i64, i64, u32)]| nodes - running.iter().map(|job| job.2).sum::<u32>();
+            let mut head: Option<(i64, u32)> = None;
+            let mut rest = Vec::new();
+            for &job in &waiting {
+                let (procs, run, reserved) = jobs[job];
+                let fits = procs <= free(&running);
+                let starts = match head {
+                    None => fits,
+                    Some((at, extra)) => fits && (now + reserved <= at || procs <= extra),
+                };
+                if starts {
+                    if let Some((at, extra)) = &mut head
+                        && now + reserved > *at
+                    {
+                        *extra -= procs;
+                    }
+                    running.push((now + run, now + reserved, procs));
+                    ends.push((job, now + run));
+                    continue;
+                }
+                rest.push(job);
+                if head.is_none() {
+                    let mut at: Vec<i64> = running.iter().map(|job| job.1).collect();
+                    at.sort_unstable();
+                    let freed = |at: i64| {
+                        let gone = running.iter().filter(|job| job.1 <= at);
+                        free(&running) + gone.map(|job| job.2).sum::<u32>()
+                    };
+                    let at = at.into_iter().find(|&at| freed(at) >= procs);
+                    head = Some(at.map_or((i64::MAX, 0), |at| (at, freed(at) - procs)));
+                }
+            }
+            waiting = rest;
+            let Some(next) = running.iter().map(|job| job.0).min() else {
+                return ends;
+            };
+            now = next;
+            running.retain(|job| job.0 > now);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn groups_play_as_single_jobs_do(
+            nodes in 1u32..10,
+            jobs in prop::collection::vec((1u32..6, 1i64..20, 0i64..20, 1u32..5), 0..80),
+        ) {
+            let groups: Vec<JobGroup> = jobs
+                .iter()
+                .map(|&(procs, run, more, count)| group(procs, count, run, run + more))
+                .collect();
+            let mut played = Vec::new();
+            for (group, count, end) in starts(nodes, &[], &groups) {
+                played.extend((0..count).map(|_| (group, end)));
+            }
+            let single: Vec<(usize, (u32, i64, i64))> = jobs
+                .iter()
+                .enumerate()
+                .flat_map(|(group, &(procs, run, more, count))| {
+                    (0..count).map(move |_| (group, (procs, run, run + more)))
+                })
+                .collect();
+            let one_by_one: Vec<(u32, i64, i64)> = single.iter().map(|job| job.1).collect();
+            let mut walked: Vec<(usize, i64)> = naive(nodes, &one_by_one)
+                .into_iter()
+                .map(|(job, end)| (single[job].0, end))
+                .collect();
+            played.sort_unstable();
+            walked.sort_unstable();
+            prop_assert_eq!(played, walked);
+        }
+    }
+}
