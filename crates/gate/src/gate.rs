@@ -3,8 +3,8 @@
 use tollgate_model::{Distribution, Instant, JobId, JobSpec, Market, NodeId, NodeRange, Sla, Span};
 use tollgate_policy::{
     AdmissionDecision, ClusterState, Effect, InvariantViolation, JobEnding, JobPhase, JobSlot,
-    NodeSharing, Notice, PassTrigger, Policy, PolicyAlarms, PolicyContext, PolicyFailure,
-    ProbeScratch, View,
+    NodeSharing, Notice, OutlookSubject, PassTrigger, Policy, PolicyAlarms, PolicyContext,
+    PolicyFailure, ProbeScratch, View,
 };
 
 use crate::input::{GateInput, InputAck, InputError, OnEviction, WorkerId};
@@ -105,6 +105,25 @@ impl Gate {
         scratch: &mut ProbeScratch,
     ) -> AdmissionDecision {
         self.policy.probe(self.view(now), spec, forecast, scratch)
+    }
+
+    /// Returns the decision that this many equal jobs would get if they were submitted together at
+    /// `now`; None if the policy decides on them one by one. Changes nothing.
+    pub fn quote_array(
+        &self,
+        now: Instant,
+        spec: &JobSpec,
+        forecast: Option<&Distribution>,
+        count: u32,
+    ) -> Option<AdmissionDecision> {
+        let view = self.view(now);
+        self.policy.probe_array(view, spec, forecast, count)
+    }
+
+    /// Returns instants, each as likely as the others, at which the last of some jobs would end; None if
+    /// the policy plays no scenarios. Changes nothing.
+    pub fn possible_ends(&self, now: Instant, subject: OutlookSubject<'_>) -> Option<Vec<Instant>> {
+        self.policy.possible_ends(self.view(now), subject)
     }
 
     /// Returns the jobs and nodes at `now`.
@@ -264,6 +283,12 @@ impl Gate {
                 on_eviction: retry,
                 ref forecast,
             } => self.submit(now, spec, retry, forecast.as_ref(), effects),
+            GateInput::SubmittedArray {
+                spec,
+                count,
+                on_eviction,
+                ref forecast,
+            } => self.submit_array(now, spec, count, on_eviction, forecast.as_ref(), effects),
             GateInput::Ended { job, attempt } => {
                 self.running(job, attempt)?;
                 self.finish(now, job, effects);
@@ -305,18 +330,68 @@ impl Gate {
         forecast: Option<&Distribution>,
         effects: &mut Effects,
     ) -> Result<InputAck, InputError> {
-        if spec.procs == 0 || spec.estimate <= Span::ZERO {
+        check_spec(&spec)?;
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let decision = self.quote(now, &spec, forecast, &mut scratch);
+        let job = self.insert(spec, retry, forecast);
+        self.commit(now, job, decision, &scratch, effects);
+        self.scratch = scratch;
+        Ok(InputAck::Job(job))
+    }
+
+    fn submit_array(
+        &mut self,
+        now: Instant,
+        spec: JobSpec,
+        count: u32,
+        retry: OnEviction,
+        forecast: Option<&Distribution>,
+        effects: &mut Effects,
+    ) -> Result<InputAck, InputError> {
+        check_spec(&spec)?;
+        if count == 0 {
             return Err(InputError::Malformed);
         }
-        let mut scratch = std::mem::take(&mut self.scratch);
-        let verdict = self.quote(now, &spec, forecast, &mut scratch);
+        let together = self.quote_array(now, &spec, forecast, count);
+        for _ in 0..count {
+            match together {
+                None => {
+                    self.submit(now, spec, retry, forecast, effects)?;
+                }
+                Some(decision) => {
+                    let job = self.insert(spec, retry, forecast);
+                    self.commit(now, job, decision, &ProbeScratch::default(), effects);
+                }
+            }
+        }
+        Ok(InputAck::Jobs)
+    }
+
+    fn insert(
+        &mut self,
+        spec: JobSpec,
+        retry: OnEviction,
+        forecast: Option<&Distribution>,
+    ) -> JobId {
         let job = self.state.insert(spec);
         if let Some(forecast) = forecast {
             self.state.set_forecast(job, *forecast);
         }
         self.set_on_eviction(job, retry);
+        job
+    }
+
+    /// Commits the decision on a job that was inserted just now.
+    fn commit(
+        &mut self,
+        now: Instant,
+        job: JobId,
+        decision: AdmissionDecision,
+        scratch: &ProbeScratch,
+        effects: &mut Effects,
+    ) {
         let mut cx = self.context(now, effects);
-        match verdict {
+        match decision {
             AdmissionDecision::Reject(reason) => cx.reject(job, reason),
             AdmissionDecision::Queue => {
                 cx.notify(job, Notice::Queued);
@@ -333,8 +408,6 @@ impl Gate {
                 }
             }
         }
-        self.scratch = scratch;
-        Ok(InputAck::Job(job))
     }
 
     fn set_on_eviction(&mut self, job: JobId, retry: OnEviction) {
@@ -569,4 +642,12 @@ impl Gate {
         self.policy.queued(View::new(&self.state, now), id);
         Ok(InputAck::Done)
     }
+}
+
+/// Checks that a job asks for something.
+fn check_spec(spec: &JobSpec) -> Result<(), InputError> {
+    if spec.procs == 0 || spec.estimate <= Span::ZERO {
+        return Err(InputError::Malformed);
+    }
+    Ok(())
 }

@@ -28,6 +28,18 @@ pub enum GateInput {
         /// The forecast run time, if there is a forecast.
         forecast: Option<Distribution>,
     },
+    /// A user submitted equal jobs together. Where the policy decides on them together, they have one
+    /// decision; else each has its own, in order.
+    SubmittedArray {
+        /// The specification of each job.
+        spec: JobSpec,
+        /// Number of jobs; at least 1.
+        count: u32,
+        /// Whether the jobs may be requeued.
+        on_eviction: OnEviction,
+        /// The forecast run time of each, if there is a forecast.
+        forecast: Option<Distribution>,
+    },
     /// All tasks of a job that still ran have ended.
     Ended {
         /// The job.
@@ -103,6 +115,11 @@ pub enum InputAck {
     Done,
     /// The job has this slot; its decision is among the effects.
     Job(JobId),
+    /// Each job has a slot and a decision: the jobs are those of the [`Effect::Notify`]s among the
+    /// effects, in order.
+    ///
+    /// [`Effect::Notify`]: tollgate_policy::Effect::Notify
+    Jobs,
     /// The worker has these nodes.
     Nodes(NodeRange),
 }

@@ -228,6 +228,7 @@ impl Simulation {
             | GateInput::WorkerLost { .. }
             | GateInput::Cancel { .. } => true,
             GateInput::Submitted { .. }
+            | GateInput::SubmittedArray { .. }
             | GateInput::TaskEnded { .. }
             | GateInput::WorkerUp { .. }
             | GateInput::Hold { .. }

@@ -133,12 +133,13 @@ impl PlanPolicy {
         )
     }
 
-    /// Returns the decision about a job at the view's instant.
+    /// Returns the decision on `count` equal jobs at the view's instant.
     fn decide(
         &self,
         view: View<'_>,
         spec: &JobSpec,
         forecast: Option<&Distribution>,
+        count: u32,
     ) -> Result<AdmissionDecision, Reason> {
         fits_machine(view, spec)?;
         let price = price::with_incentive(self.market, spec);
@@ -152,7 +153,7 @@ impl PlanPolicy {
             return Err(Reason::DeadlineUnreachable);
         }
         let test = PromiseTest::new(self.timetable_input(view));
-        match test.place(Candidate::new(job)) {
+        match test.place(Candidate::array(job, count)) {
             Some(place) => Ok(AdmissionDecision::Promise {
                 price,
                 due: (place != due).then_some(place),
@@ -374,8 +375,19 @@ impl Policy for PlanPolicy {
         forecast: Option<&Distribution>,
         _: &mut ProbeScratch,
     ) -> AdmissionDecision {
-        self.decide(view, spec, forecast)
+        self.decide(view, spec, forecast, 1)
             .unwrap_or_else(AdmissionDecision::Reject)
+    }
+
+    fn probe_array(
+        &self,
+        view: View<'_>,
+        spec: &JobSpec,
+        forecast: Option<&Distribution>,
+        count: u32,
+    ) -> Option<AdmissionDecision> {
+        let decision = self.decide(view, spec, forecast, count);
+        Some(decision.unwrap_or_else(AdmissionDecision::Reject))
     }
 
     fn clear(&mut self) {

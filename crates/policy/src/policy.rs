@@ -65,13 +65,13 @@ impl ParameterEnum for PassTrigger {
         &[("instant", Self::Instant), ("event", Self::Event)];
 }
 
-/// The job whose end is asked for.
+/// The jobs whose end is asked for.
 #[derive(Clone, Copy, Debug)]
 pub enum OutlookSubject<'a> {
-    /// A job as if submitted now.
-    New(JobInfo<'a>),
-    /// A queued or running job.
-    Existing(JobId),
+    /// This many equal jobs, as if submitted together now. At least one.
+    New(JobInfo<'a>, u32),
+    /// Queued or running jobs. At least one.
+    Existing(&'a [JobId]),
 }
 
 /// The known facts about a task's job: the user's specification and the forecast.
@@ -170,8 +170,22 @@ pub trait Policy: ClonePolicy + Debug + Send {
         waiting.count()
     }
 
-    /// Returns instants at one of which, each as likely as the others, a job would end. None by
-    /// default: then a look-ahead with the expected run times of all jobs has to do.
+    /// Returns the decision on `count` jobs like this one that are submitted together, now and with this
+    /// forecast: they are promised together or not at all. Changes nothing. None by default: such jobs
+    /// are decided one by one.
+    fn probe_array(
+        &self,
+        _: View<'_>,
+        _: &JobSpec,
+        _: Option<&Distribution>,
+        _count: u32,
+    ) -> Option<AdmissionDecision> {
+        None
+    }
+
+    /// Returns instants, each as likely as the others, at which the last of some jobs would end;
+    /// [`Instant::MAX`] stands for never. None by default: then a look-ahead with the expected run times
+    /// of all jobs has to do.
     fn possible_ends(&self, _: View<'_>, _: OutlookSubject<'_>) -> Option<Vec<Instant>> {
         None
     }

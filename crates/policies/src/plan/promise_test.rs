@@ -60,7 +60,14 @@ pub(super) struct Candidate(JobGroup);
 
 impl Candidate {
     pub(super) fn new(job: PlannedJob) -> Self {
-        Self(job.group())
+        Self::array(job, 1)
+    }
+
+    pub(super) fn array(job: PlannedJob, count: u32) -> Self {
+        Self(JobGroup {
+            count,
+            ..job.group()
+        })
     }
 }
 

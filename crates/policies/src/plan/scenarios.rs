@@ -5,13 +5,13 @@
 //! share their draws. A draw depends on the burst of submissions and on the scenario alone, so a
 //! further job changes nobody's draws.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tollgate_model::{Distribution, Instant, JobId, JobSpec, Probability, UserId};
 use tollgate_policy::{AdmissionDecision, OutlookSubject, View};
 
 use super::timetable::{JobGroup, RunningGroup, play};
-use super::{PlanPolicy, RESERVED, belief_of};
+use super::{PlanPolicy, RESERVED, WaitingList, belief_of};
 
 /// Draws of all policies; any number serves.
 const SEED: u64 = 0x746f_6c6c_6761_7465;
@@ -20,6 +20,8 @@ const SEED: u64 = 0x746f_6c6c_6761_7465;
 #[derive(Clone, Copy, Debug)]
 struct ScenarioJob {
     spec: JobSpec,
+    /// Number of such jobs.
+    count: u32,
     belief: Distribution,
     /// The order of submission.
     sequence: u64,
@@ -29,7 +31,8 @@ struct ScenarioJob {
 }
 
 impl PlanPolicy {
-    /// Returns the end of a job in each scenario; [`Instant::MAX`] where it never starts.
+    /// Returns the end of the last of some jobs in each scenario; [`Instant::MAX`] where one never
+    /// starts.
     pub(super) fn play_scenarios(
         &self,
         view: View<'_>,
@@ -52,48 +55,52 @@ impl PlanPolicy {
 
     /// Returns the running jobs, then the waiting ones in the order in which they are dispatched.
     fn scenario_jobs(&self, view: View<'_>, subject: OutlookSubject<'_>) -> Vec<ScenarioJob> {
-        let asked = match subject {
-            OutlookSubject::Existing(id) => Some(id),
-            OutlookSubject::New(_) => None,
+        let asked: BTreeSet<JobId> = match subject {
+            OutlookSubject::Existing(jobs) => jobs.iter().copied().collect(),
+            OutlookSubject::New(..) => BTreeSet::new(),
         };
         let existing = |id: JobId| {
             let job = view.job(id);
             ScenarioJob {
                 spec: job.spec,
+                count: 1,
                 belief: belief_of(&job.spec, view.forecast(id)),
                 sequence: job.sequence,
                 start: self.running.contains(&id).then_some(job.start).flatten(),
-                is_subject: asked == Some(id),
+                is_subject: asked.contains(&id),
             }
         };
         let order = self.dispatch_order(view.now);
         let mut jobs: Vec<ScenarioJob> = self.running.iter().map(|&id| existing(id)).collect();
         let n_running = jobs.len();
         jobs.extend(order.iter().map(|(_, job)| existing(job.id)));
-        match subject {
-            OutlookSubject::New((spec, forecast)) => {
-                let place = match self.decide(view, spec, forecast) {
-                    Ok(AdmissionDecision::Promise { due, .. }) => due.or(spec.due()),
-                    Ok(AdmissionDecision::Queue | AdmissionDecision::Run { .. })
-                    | Ok(AdmissionDecision::Reject(_))
-                    | Err(_) => None,
-                };
-                let place = place.unwrap_or(Instant::MAX);
-                let at = order.partition_point(|((other, _), _)| *other <= place);
-                let new = ScenarioJob {
-                    spec: *spec,
-                    belief: belief_of(spec, forecast),
-                    sequence: u64::MAX,
-                    start: None,
-                    is_subject: true,
-                };
-                jobs.insert(n_running + at, new);
-            }
-            OutlookSubject::Existing(id) => {
-                if !jobs.iter().any(|job| job.is_subject) {
-                    jobs.push(existing(id));
-                }
-            }
+        // What waits without a promise comes behind all that have one.
+        let unpromised = asked
+            .iter()
+            .filter(|id| WaitingList::of(view.job(**id)) != WaitingList::Promised)
+            .filter(|id| !self.running.contains(id));
+        jobs.extend(unpromised.map(|&id| existing(id)));
+        if let OutlookSubject::New((spec, forecast), count) = subject {
+            let place = match self.decide(view, spec, forecast, count) {
+                Ok(AdmissionDecision::Promise { due, .. }) => due.or(spec.due()),
+                Ok(
+                    AdmissionDecision::Queue
+                    | AdmissionDecision::Run { .. }
+                    | AdmissionDecision::Reject(_),
+                )
+                | Err(_) => None,
+            };
+            let place = place.unwrap_or(Instant::MAX);
+            let at = order.partition_point(|((other, _), _)| *other <= place);
+            let new = ScenarioJob {
+                spec: *spec,
+                count,
+                belief: belief_of(spec, forecast),
+                sequence: u64::MAX,
+                start: None,
+                is_subject: true,
+            };
+            jobs.insert(n_running + at, new);
         }
         jobs
     }
@@ -124,7 +131,7 @@ impl PlanPolicy {
     }
 }
 
-/// Returns the end of the subject if each job runs for the quantile that `level` gives.
+/// Returns the end of the last subject if each job runs for the quantile that `level` gives.
 fn end_of_subject(
     view: View<'_>,
     jobs: &[ScenarioJob],
@@ -133,19 +140,20 @@ fn end_of_subject(
 ) -> Instant {
     let mut running = Vec::new();
     let mut groups: Vec<JobGroup> = Vec::new();
-    // The group of the subject, and how many of the group start before it.
-    let mut subject = (usize::MAX, 0);
+    // By group: the number of its jobs up to its last subject, 0 without one.
+    let mut subjects: Vec<u32> = Vec::new();
+    let mut end = view.now;
     for (at, job) in jobs.iter().enumerate() {
         if let Some(start) = job.start {
             let elapsed = view.now.since(start);
             let quantile = |level| start + job.belief.quantile_given_survived(elapsed, level);
-            let end = quantile(level(at));
+            let assumed = quantile(level(at));
             if job.is_subject {
-                return end;
+                end = end.max(assumed);
             }
             running.push(RunningGroup {
-                end,
-                reserved_end: quantile(RESERVED).max(end),
+                end: assumed,
+                reserved_end: quantile(RESERVED).max(assumed),
                 procs: job.spec.procs,
             });
             continue;
@@ -157,36 +165,39 @@ fn end_of_subject(
                 && bursts[at - 1] == bursts[at]
                 && before.belief == job.belief
         };
-        match groups.last_mut() {
-            Some(last) if is_alike => last.count += 1,
-            Some(_) | None => {
-                let run = job.belief.quantile(level(at));
-                groups.push(JobGroup {
-                    procs: job.spec.procs,
-                    count: 1,
-                    run,
-                    reserved: job.belief.quantile(RESERVED).max(run),
-                    due: Instant::MAX,
-                });
-            }
+        if !is_alike {
+            let run = job.belief.quantile(level(at));
+            groups.push(JobGroup {
+                procs: job.spec.procs,
+                count: 0,
+                run,
+                reserved: job.belief.quantile(RESERVED).max(run),
+                due: Instant::MAX,
+            });
+            subjects.push(0);
         }
+        let group = groups.len() - 1;
+        groups[group].count += job.count;
         if job.is_subject {
-            let group = groups.len() - 1;
-            subject = (group, groups[group].count - 1);
+            subjects[group] = groups[group].count;
         }
     }
-    let (subject, before) = subject;
-    let (mut started, mut end) = (0, Instant::MAX);
+    let mut waiting = subjects.iter().filter(|&&jobs| jobs > 0).count();
+    if waiting == 0 {
+        return end;
+    }
     play(view.now, view.n_idle(), &running, &groups, |start| {
-        if start.group == subject {
-            started += start.count;
-            if started > before {
-                end = start.end;
-                return false;
-            }
+        let left = &mut subjects[start.group];
+        if *left > 0 {
+            *left = left.saturating_sub(start.count);
+            end = end.max(start.end);
+            waiting -= usize::from(*left == 0);
         }
-        true
+        waiting > 0
     });
+    if waiting > 0 {
+        return Instant::MAX;
+    }
     end
 }
 

@@ -1,0 +1,422 @@
+//! What the policy `plan` promises, and that it keeps it, in a simulated cluster.
+
+use proptest::prelude::*;
+use tollgate_gate::{
+    AdmissionDecision, Effect, Gate, GateInput, InputAck, JobEnding, Notice, OnEviction,
+    Simulation, WorkerId,
+};
+use tollgate_model::distribution::N_LEVELS;
+use tollgate_model::{Distribution, Instant, JobId, JobSpec, Market, Reason, Sla, Span, UserId};
+use tollgate_policies::builtin_registry;
+use tollgate_policy::OutlookSubject;
+
+/// A cluster under `plan`, with the true run times of its jobs.
+struct Cluster {
+    simulation: Simulation,
+    now: Instant,
+    run_times: Vec<Span>,
+    promised: Vec<JobId>,
+    rejected: Vec<(JobId, Reason)>,
+    /// (job, end).
+    ended: Vec<(JobId, Instant)>,
+}
+
+/// A job that is submitted now.
+#[derive(Clone, Copy, Debug)]
+struct Job {
+    procs: u32,
+    run_s: i64,
+    estimate_s: i64,
+    deadline_s: Option<i64>,
+}
+
+impl Cluster {
+    fn new(policy: &str, nodes: u32) -> Self {
+        let policy = builtin_registry().parse_list(policy).unwrap().remove(0);
+        let mut gate = Gate::new(policy.build(Market::None), Market::None);
+        gate.enable_checks();
+        let mut simulation = Simulation::new(gate);
+        let up = GateInput::WorkerUp {
+            worker: WorkerId(0),
+            incarnation: 1,
+            nodes,
+            memory: None,
+        };
+        simulation.handle(Instant::ZERO, up).unwrap();
+        Self {
+            simulation,
+            now: Instant::ZERO,
+            run_times: Vec::new(),
+            promised: Vec::new(),
+            rejected: Vec::new(),
+            ended: Vec::new(),
+        }
+    }
+
+    fn spec(&self, job: Job) -> JobSpec {
+        JobSpec {
+            submit: self.now,
+            estimate: Span::from_secs(job.estimate_s),
+            procs: job.procs,
+            memory: 0,
+            user: UserId(0),
+            sla: Sla {
+                deadline: job.deadline_s.map(Span::from_secs),
+                ..Sla::default()
+            },
+        }
+    }
+
+    /// Submits a job and returns whether it was promised at once.
+    fn submit(&mut self, job: Job) -> bool {
+        let input = GateInput::Submitted {
+            spec: self.spec(job),
+            on_eviction: OnEviction::Fail,
+            forecast: None,
+        };
+        let before = self.promised.len();
+        let Ok(InputAck::Job(id)) = self.simulation.handle(self.now, input) else {
+            panic!("well-formed");
+        };
+        self.learn_run_time(id, job);
+        self.take_effects();
+        self.promised.len() > before
+    }
+
+    /// Submits jobs together and returns the number that were promised at once.
+    fn submit_array(&mut self, job: Job, count: u32) -> usize {
+        let input = GateInput::SubmittedArray {
+            spec: self.spec(job),
+            count,
+            on_eviction: OnEviction::Fail,
+            forecast: None,
+        };
+        let before = self.promised.len();
+        let first = self.run_times.len() as u32;
+        self.simulation.handle(self.now, input).unwrap();
+        for id in first..first + count {
+            self.learn_run_time(JobId(id), job);
+        }
+        self.take_effects();
+        self.promised.len() - before
+    }
+
+    /// Slots are recycled, and a job's run time is looked up by its slot.
+    fn learn_run_time(&mut self, id: JobId, job: Job) {
+        if id.index() >= self.run_times.len() {
+            self.run_times.resize(id.index() + 1, Span::ZERO);
+        }
+        self.run_times[id.index()] = Span::from_secs(job.run_s);
+    }
+
+    fn take_effects(&mut self) {
+        let run_times = self.run_times.clone();
+        let of = move |job: JobId| run_times[job.index()];
+        while let Some(effect) = self.simulation.next_effect(self.now, &of) {
+            match effect {
+                Effect::Notify {
+                    job,
+                    notice: Notice::Accepted { .. },
+                } => self.promised.push(job),
+                Effect::Notify {
+                    job,
+                    notice: Notice::Rejected(reason),
+                } => self.rejected.push((job, reason)),
+                Effect::Closed {
+                    job,
+                    ending: JobEnding::Finished,
+                } => self.ended.push((job, self.now)),
+                _ => {}
+            }
+        }
+    }
+
+    fn pass(&mut self) {
+        self.simulation.run_pass(self.now);
+        self.take_effects();
+    }
+
+    /// Runs until nothing happens any more.
+    fn run(&mut self) {
+        self.run_until(Instant::MAX);
+    }
+
+    fn run_until(&mut self, end: Instant) {
+        self.pass();
+        while let Some(next) = self.simulation.next_event().filter(|&next| next <= end) {
+            self.now = next;
+            let run_times = self.run_times.clone();
+            let of = move |job: JobId| run_times[job.index()];
+            while self.simulation.complete_next(next, &of).is_some() {
+                self.take_effects();
+            }
+            self.simulation.handle(next, GateInput::Tick).unwrap();
+            self.take_effects();
+            self.pass();
+        }
+        self.simulation.gate().check(self.now).unwrap();
+    }
+
+    fn end_s(&self, job: JobId) -> i64 {
+        let (_, end) = self.ended.iter().find(|(id, _)| *id == job).unwrap();
+        end.as_micros() / 1_000_000
+    }
+}
+
+fn job(procs: u32, run_s: i64, deadline_s: i64) -> Job {
+    Job {
+        procs,
+        run_s,
+        estimate_s: run_s,
+        deadline_s: Some(deadline_s),
+    }
+}
+
+#[test]
+fn of_twenty_equal_jobs_those_are_promised_that_fit() {
+    let mut cluster = Cluster::new("plan", 2);
+    let promised = (0..20)
+        .filter(|_| cluster.submit(job(1, 3600, 7200)))
+        .count();
+    assert_eq!(promised, 4);
+    cluster.run();
+    assert_eq!(cluster.ended.len(), 4);
+    assert!(
+        cluster
+            .ended
+            .iter()
+            .all(|(_, end)| *end <= Instant::from_secs(7200))
+    );
+    assert!(
+        cluster
+            .rejected
+            .iter()
+            .all(|(_, reason)| *reason == Reason::NoRoom)
+    );
+    assert_eq!(cluster.rejected.len(), 16);
+}
+
+#[test]
+fn five_hundred_tasks_due_tomorrow_are_promised_on_two_processors() {
+    let mut cluster = Cluster::new("plan", 2);
+    let day = 29 * 3600;
+    assert_eq!(cluster.submit_array(job(1, 240, day), 500), 500);
+    // A short job that is due in an hour goes first.
+    assert!(cluster.submit(job(1, 600, 3600)));
+    cluster.run();
+    assert_eq!(cluster.ended.len(), 501);
+    assert!(cluster.end_s(JobId(500)) <= 3600);
+    assert!(
+        cluster
+            .ended
+            .iter()
+            .all(|(_, end)| *end <= Instant::from_secs(day))
+    );
+}
+
+#[test]
+fn an_array_is_promised_as_a_whole_or_not() {
+    let mut cluster = Cluster::new("plan", 2);
+    assert_eq!(cluster.submit_array(job(1, 3600, 7200), 5), 0);
+    assert_eq!(cluster.submit_array(job(1, 3600, 7200), 4), 4);
+}
+
+#[test]
+fn a_job_as_wide_as_the_machine_is_promised_among_narrow_ones() {
+    let mut cluster = Cluster::new("plan", 64);
+    assert_eq!(cluster.submit_array(job(1, 600, 36_000), 400), 400);
+    assert!(cluster.submit(job(64, 600, 18_000)));
+    cluster.run();
+    assert_eq!(cluster.ended.len(), 401);
+    assert!(cluster.end_s(JobId(400)) <= 18_000);
+}
+
+#[test]
+fn a_waiting_job_is_promised_when_others_end_early() {
+    let mut cluster = Cluster::new("plan", 1);
+    // It asks for 1,000 s and ends after 10.
+    assert!(cluster.submit(Job {
+        run_s: 10,
+        ..job(1, 1000, 2000)
+    }));
+    cluster.pass();
+    assert!(!cluster.submit(job(1, 500, 600)));
+    cluster.run();
+    assert_eq!(cluster.promised.len(), 2);
+    assert!(cluster.rejected.is_empty());
+    assert_eq!(cluster.end_s(JobId(1)), 510);
+}
+
+#[test]
+fn a_waiting_job_hears_when_no_room_could_help_any_more() {
+    let mut cluster = Cluster::new("plan", 1);
+    assert!(cluster.submit(job(1, 1000, 2000)));
+    cluster.pass();
+    assert!(!cluster.submit(job(1, 500, 600)));
+    // Its plan needs about 435 s (the 5/6 quantile of 500 s), so the decision is due at about 165 s.
+    cluster.run_until(Instant::from_secs(150));
+    assert!(cluster.rejected.is_empty());
+    cluster.run_until(Instant::from_secs(180));
+    assert_eq!(cluster.rejected, [(JobId(1), Reason::NoRoom)]);
+}
+
+#[test]
+fn without_a_waitlist_a_job_is_rejected_at_once() {
+    let mut cluster = Cluster::new("plan:waitlist=false", 1);
+    assert!(cluster.submit(job(1, 1000, 2000)));
+    cluster.pass();
+    assert!(!cluster.submit(job(1, 500, 600)));
+    assert_eq!(cluster.rejected, [(JobId(1), Reason::NoRoom)]);
+}
+
+#[test]
+fn an_impossible_deadline_is_rejected_at_once() {
+    let mut cluster = Cluster::new("plan", 4);
+    assert!(!cluster.submit(job(1, 1000, 100)));
+    assert_eq!(cluster.rejected, [(JobId(0), Reason::DeadlineUnreachable)]);
+}
+
+#[test]
+fn a_job_without_a_deadline_delays_no_promise() {
+    let loose = Job {
+        deadline_s: None,
+        ..job(1, 5000, 0)
+    };
+    let mut cluster = Cluster::new("plan", 2);
+    // The wide job can wait for no longer than about 900 s.
+    assert!(cluster.submit(job(1, 1000, 2000)));
+    assert!(cluster.submit(job(2, 1000, 2000)));
+    cluster.submit(loose);
+    cluster.run();
+    assert_eq!(cluster.promised[..2], [JobId(0), JobId(1)]);
+    assert!(cluster.end_s(JobId(1)) <= 2000);
+    assert_eq!(cluster.end_s(JobId(2)), 2000 + 5000);
+}
+
+#[test]
+fn a_job_without_a_deadline_gets_a_place_after_its_patience() {
+    let loose = Job {
+        deadline_s: None,
+        ..job(2, 3600, 0)
+    };
+    let run = |policy: &str| {
+        let mut cluster = Cluster::new(policy, 2);
+        cluster.submit(job(1, 3000, 6000));
+        cluster.pass();
+        cluster.submit(loose);
+        // Narrow jobs with deadlines keep coming, and one processor is always busy.
+        for hour in 1..100 {
+            cluster.run_until(Instant::from_secs(hour * 1800));
+            cluster.now = Instant::from_secs(hour * 1800);
+            cluster.submit(job(1, 3000, 6000));
+        }
+        cluster.run();
+        cluster.end_s(JobId(1))
+    };
+    let (impatient, patient) = (run("plan:patience=2h"), run("plan:patience=1000h"));
+    assert!(impatient < 6 * 3600, "{impatient}");
+    assert!(patient > 40 * 3600, "{patient}");
+}
+
+#[test]
+fn jobs_of_one_user_are_long_together() {
+    let mut cluster = Cluster::new("plan:scenarios=32", 2);
+    assert_eq!(cluster.submit_array(job(1, 3600, 36_000), 2), 2);
+    cluster.pass();
+    let gate = cluster.simulation.gate();
+    let ends = |subject| gate.possible_ends(cluster.now, subject).unwrap();
+    let both = ends(OutlookSubject::Existing(&[JobId(0), JobId(1)]));
+    // They share every draw, so the last of them ends when each does.
+    assert_eq!(both, ends(OutlookSubject::Existing(&[JobId(0)])));
+    assert_eq!(both.len(), 32);
+    let mut sorted = both.clone();
+    sorted.sort_unstable();
+    sorted.dedup();
+    assert_eq!(sorted.len(), 32, "each scenario has a run time of its own");
+}
+
+/// A forecast with every quantile at this many seconds.
+fn surely(secs: i64) -> Distribution {
+    Distribution::new([Span::from_secs(secs); N_LEVELS])
+}
+
+proptest! {
+    /// With exact knowledge of run times every promise is kept, and jobs that were not promised change
+    /// nothing: without them the same jobs end at the same times.
+    #[test]
+    fn promises_on_exact_knowledge_are_kept(
+        nodes in 1u32..6,
+        jobs in prop::collection::vec((0i64..400, 1u32..6, 1i64..300, 1i64..1500), 1..40),
+    ) {
+        let mut jobs = jobs;
+        jobs.sort_unstable();
+        let play = |keep: &dyn Fn(usize) -> bool| {
+            let mut cluster = Cluster::new("plan:waitlist=false", nodes);
+            let mut ends = Vec::new();
+            let mut promised = vec![false; jobs.len()];
+            let mut slots = vec![None; jobs.len()];
+            let mut seen = 0;
+            let mut note = |cluster: &Cluster, slots: &[Option<JobId>]| {
+                for &(slot, end) in &cluster.ended[seen..] {
+                    let of = slots.iter().rposition(|known| *known == Some(slot)).unwrap();
+                    ends.push((of, end));
+                }
+                seen = cluster.ended.len();
+            };
+            for (at, &(submit_s, procs, run_s, deadline_s)) in jobs.iter().enumerate() {
+                let submit = Instant::from_secs(submit_s);
+                if submit > cluster.now {
+                    cluster.run_until(submit);
+                    note(&cluster, &slots);
+                    cluster.now = submit;
+                }
+                if !keep(at) {
+                    continue;
+                }
+                let spec = cluster.spec(job(procs, run_s, deadline_s));
+                let input = GateInput::Submitted {
+                    spec,
+                    on_eviction: OnEviction::Fail,
+                    forecast: Some(surely(run_s)),
+                };
+                let before = cluster.promised.len();
+                let Ok(InputAck::Job(id)) = cluster.simulation.handle(cluster.now, input) else {
+                    panic!("well-formed");
+                };
+                slots[at] = Some(id);
+                cluster.learn_run_time(id, job(procs, run_s, deadline_s));
+                cluster.take_effects();
+                promised[at] = cluster.promised.len() > before;
+                cluster.pass();
+            }
+            cluster.run();
+            note(&cluster, &slots);
+            ends.sort_unstable();
+            (promised, ends)
+        };
+        let (promised, ends) = play(&|_| true);
+        prop_assert_eq!(ends.len(), promised.iter().filter(|&&one| one).count());
+        for &(at, end) in &ends {
+            let (submit_s, _, _, deadline_s) = jobs[at];
+            prop_assert!(
+                end <= Instant::from_secs(submit_s + deadline_s),
+                "job {} ends at {}", at, end
+            );
+        }
+        let (_, alone) = play(&|at| promised[at]);
+        prop_assert_eq!(ends, alone);
+    }
+
+    /// A quote and the submission after it agree, and a quote of an array is monotone enough to be
+    /// searched: what is promised is promised again.
+    #[test]
+    fn quotes_hold(nodes in 1u32..6, count in 1u32..20, run_s in 1i64..500, deadline_s in 1i64..4000) {
+        let mut cluster = Cluster::new("plan", nodes);
+        cluster.submit_array(job(1, 300, 3000), 4);
+        let spec = cluster.spec(job(1, run_s, deadline_s));
+        let quoted = cluster.simulation.gate().quote_array(cluster.now, &spec, None, count);
+        let promised = cluster.submit_array(job(1, run_s, deadline_s), count);
+        let is_promised = matches!(quoted, Some(AdmissionDecision::Promise { .. }));
+        prop_assert_eq!(promised, if is_promised { count as usize } else { 0 });
+    }
+}
