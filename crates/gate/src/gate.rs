@@ -1,5 +1,6 @@
 //! The state machine of admission, scheduling and accounting.
 
+use tollgate_model::outcome::RunInterval;
 use tollgate_model::{Distribution, Instant, JobId, JobSpec, Market, NodeId, NodeRange, Sla, Span};
 use tollgate_policy::{
     AdmissionDecision, ClusterState, Effect, InvariantViolation, JobEnding, JobPhase, JobSlot,
@@ -120,10 +121,14 @@ impl Gate {
         self.policy.probe_array(view, spec, forecast, count)
     }
 
-    /// Returns instants, each as likely as the others, at which the last of some jobs would end; None if
-    /// the policy plays no scenarios. Changes nothing.
-    pub fn possible_ends(&self, now: Instant, subject: OutlookSubject<'_>) -> Option<Vec<Instant>> {
-        self.policy.possible_ends(self.view(now), subject)
+    /// Returns from when until when some jobs would run in each of several futures; None if the policy
+    /// plays none. See [`Policy::possible_runs`]. Changes nothing.
+    pub fn possible_runs(
+        &self,
+        now: Instant,
+        subject: OutlookSubject<'_>,
+    ) -> Option<Vec<RunInterval>> {
+        self.policy.possible_runs(self.view(now), subject)
     }
 
     /// Returns the jobs and nodes at `now`.
@@ -393,7 +398,7 @@ impl Gate {
         let mut cx = self.context(now, effects);
         match decision {
             AdmissionDecision::Reject(reason) => cx.reject(job, reason),
-            AdmissionDecision::Queue => {
+            AdmissionDecision::Queue | AdmissionDecision::Waitlist { .. } => {
                 cx.notify(job, Notice::Queued);
                 self.policy.queued(View::new(&self.state, now), job);
             }

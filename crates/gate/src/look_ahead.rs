@@ -128,7 +128,9 @@ impl<'a> LookAhead<'a> {
         let verdict = self.gate.quote(self.now, spec, forecast, &mut self.scratch);
         let starts = match verdict {
             AdmissionDecision::Reject(_) => return None,
-            AdmissionDecision::Queue | AdmissionDecision::Promise { .. } => false,
+            AdmissionDecision::Queue
+            | AdmissionDecision::Waitlist { .. }
+            | AdmissionDecision::Promise { .. } => false,
             AdmissionDecision::Run { .. } => true,
         };
         let sharing = self.gate.node_sharing(&spec.sla).filter(|_| starts);

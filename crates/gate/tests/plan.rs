@@ -324,7 +324,12 @@ fn jobs_of_one_user_are_long_together() {
     assert_eq!(cluster.submit_array(job(1, 3600, 36_000), 2), 2);
     cluster.pass();
     let gate = cluster.simulation.gate();
-    let ends = |subject| gate.possible_ends(cluster.now, subject).unwrap();
+    let ends = |subject| {
+        let runs = gate.possible_runs(cluster.now, subject).unwrap();
+        runs.into_iter()
+            .map(|run| run.finish)
+            .collect::<Vec<Instant>>()
+    };
     let both = ends(OutlookSubject::Existing(&[JobId(0), JobId(1)]));
     // They share every draw, so the last of them ends when each does.
     assert_eq!(both, ends(OutlookSubject::Existing(&[JobId(0)])));

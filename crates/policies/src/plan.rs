@@ -21,6 +21,7 @@ mod timetable;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tollgate_model::outcome::RunInterval;
 use tollgate_model::{
     Credits, Distribution, Instant, JobId, JobSpec, Market, Probability, Reason, Span,
 };
@@ -158,7 +159,9 @@ impl PlanPolicy {
                 price,
                 due: (place != due).then_some(place),
             }),
-            None if self.settings.waitlist => Ok(AdmissionDecision::Queue),
+            None if self.settings.waitlist => Ok(AdmissionDecision::Waitlist {
+                until: job.decision_due(),
+            }),
             None => Err(Reason::NoRoom),
         }
     }
@@ -484,7 +487,11 @@ impl Policy for PlanPolicy {
         waiting + self.running.len() + view.n_nodes() as usize
     }
 
-    fn possible_ends(&self, view: View<'_>, subject: OutlookSubject<'_>) -> Option<Vec<Instant>> {
+    fn possible_runs(
+        &self,
+        view: View<'_>,
+        subject: OutlookSubject<'_>,
+    ) -> Option<Vec<RunInterval>> {
         Some(self.play_scenarios(view, subject))
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 
+use tollgate_model::outcome::RunInterval;
 use tollgate_model::{Credits, Distribution, Instant, JobId, JobSpec, NodeId, Reason, Sla};
 
 use crate::context::{InvariantViolation, PolicyContext};
@@ -22,6 +23,11 @@ pub enum AdmissionDecision {
     Reject(Reason),
     /// The job is queued; admission is decided at its start.
     Queue,
+    /// The job waits for a promise, which may become possible when others end early.
+    Waitlist {
+        /// The last instant at which it can be promised; it is rejected then.
+        until: Instant,
+    },
     /// The job is admitted and starts later.
     Promise {
         /// Maximum cost of the job.
@@ -183,10 +189,10 @@ pub trait Policy: ClonePolicy + Debug + Send {
         None
     }
 
-    /// Returns instants, each as likely as the others, at which the last of some jobs would end;
-    /// [`Instant::MAX`] stands for never. None by default: then a look-ahead with the expected run times
-    /// of all jobs has to do.
-    fn possible_ends(&self, _: View<'_>, _: OutlookSubject<'_>) -> Option<Vec<Instant>> {
+    /// Returns, for each of several futures that are equally likely, from when until when some jobs would
+    /// run: the first start and the last end; [`Instant::MAX`] stands for never. None by default: then a
+    /// look-ahead with the expected run times of all jobs has to do.
+    fn possible_runs(&self, _: View<'_>, _: OutlookSubject<'_>) -> Option<Vec<RunInterval>> {
         None
     }
 

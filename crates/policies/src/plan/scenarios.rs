@@ -1,4 +1,4 @@
-//! Possible ends of a job: the dispatch rule played with run times drawn from what is believed of
+//! Possible runs of a job: the dispatch rule played with run times drawn from what is believed of
 //! each job.
 //!
 //! Jobs of one user that were submitted shortly after each other are long or short together: they
@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tollgate_model::outcome::RunInterval;
 use tollgate_model::{Distribution, Instant, JobId, JobSpec, Probability, UserId};
 use tollgate_policy::{AdmissionDecision, OutlookSubject, View};
 
@@ -31,13 +32,12 @@ struct ScenarioJob {
 }
 
 impl PlanPolicy {
-    /// Returns the end of the last of some jobs in each scenario; [`Instant::MAX`] where one never
-    /// starts.
+    /// Returns from when until when some jobs run in each scenario; [`Instant::MAX`] stands for never.
     pub(super) fn play_scenarios(
         &self,
         view: View<'_>,
         subject: OutlookSubject<'_>,
-    ) -> Vec<Instant> {
+    ) -> Vec<RunInterval> {
         let jobs = self.scenario_jobs(view, subject);
         let bursts = self.bursts(&jobs);
         let n_scenarios = self.settings.scenarios as usize;
@@ -46,11 +46,11 @@ impl PlanPolicy {
             .map(|&burst| (burst, draws_of(burst, n_scenarios)))
             .collect();
         let draws: Vec<&Vec<Probability>> = bursts.iter().map(|burst| &draws[burst]).collect();
-        let ends = (0..n_scenarios).map(|scenario| {
-            let run_time = |job: usize| draws[job][scenario];
-            end_of_subject(view, &jobs, &bursts, run_time)
+        let runs = (0..n_scenarios).map(|scenario| {
+            let level = |job: usize| draws[job][scenario];
+            run_of_subjects(view, &jobs, &bursts, level)
         });
-        ends.collect()
+        runs.collect()
     }
 
     /// Returns the running jobs, then the waiting ones in the order in which they are dispatched.
@@ -85,6 +85,7 @@ impl PlanPolicy {
                 Ok(AdmissionDecision::Promise { due, .. }) => due.or(spec.due()),
                 Ok(
                     AdmissionDecision::Queue
+                    | AdmissionDecision::Waitlist { .. }
                     | AdmissionDecision::Run { .. }
                     | AdmissionDecision::Reject(_),
                 )
@@ -131,25 +132,33 @@ impl PlanPolicy {
     }
 }
 
-/// Returns the end of the last subject if each job runs for the quantile that `level` gives.
-fn end_of_subject(
+/// Returns the first start and the last end of the subjects if each job runs for the quantile that
+/// `level` gives.
+fn run_of_subjects(
     view: View<'_>,
     jobs: &[ScenarioJob],
     bursts: &[u64],
     level: impl Fn(usize) -> Probability,
-) -> Instant {
+) -> RunInterval {
     let mut running = Vec::new();
     let mut groups: Vec<JobGroup> = Vec::new();
     // By group: the number of its jobs up to its last subject, 0 without one.
     let mut subjects: Vec<u32> = Vec::new();
-    let mut end = view.now;
+    let mut run = RunInterval {
+        start: Instant::MAX,
+        finish: view.now,
+    };
+    let mut include = |start: Instant, end: Instant| {
+        run.start = run.start.min(start);
+        run.finish = run.finish.max(end);
+    };
     for (at, job) in jobs.iter().enumerate() {
         if let Some(start) = job.start {
             let elapsed = view.now.since(start);
             let quantile = |level| start + job.belief.quantile_given_survived(elapsed, level);
             let assumed = quantile(level(at));
             if job.is_subject {
-                end = end.max(assumed);
+                include(start, assumed);
             }
             running.push(RunningGroup {
                 end: assumed,
@@ -184,21 +193,21 @@ fn end_of_subject(
     }
     let mut waiting = subjects.iter().filter(|&&jobs| jobs > 0).count();
     if waiting == 0 {
-        return end;
+        return run;
     }
     play(view.now, view.n_idle(), &running, &groups, |start| {
         let left = &mut subjects[start.group];
         if *left > 0 {
             *left = left.saturating_sub(start.count);
-            end = end.max(start.end);
+            include(start.end - groups[start.group].run, start.end);
             waiting -= usize::from(*left == 0);
         }
         waiting > 0
     });
     if waiting > 0 {
-        return Instant::MAX;
+        include(Instant::MAX, Instant::MAX);
     }
-    end
+    run
 }
 
 /// Returns the levels of a burst in each scenario: (i + 1/2) / K for i < K, in an order that the burst

@@ -1,0 +1,154 @@
+//! Benchmark: decisions of `plan` on a full machine.
+//!
+//! `cargo bench -p tollgate-policies --bench plan`. A decision plays the plan twice, without the job
+//! and with it; what limits it is the scan for a waiting job that fits, at every end of the plan. A
+//! probability plays it 32 times more.
+
+use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
+use std::hint::black_box;
+use tollgate_model::{Credits, Instant, JobId, JobSpec, Market, Sla, Span, UserId};
+use tollgate_policies::builtin_registry;
+use tollgate_policy::{
+    AdmissionDecision, ClusterState, OutlookSubject, Policy, PolicyAlarms, PolicyContext,
+    ProbeScratch, View,
+};
+
+/// A cluster under `plan`.
+struct Cluster {
+    state: ClusterState,
+    policy: Box<dyn Policy>,
+}
+
+fn spec(procs: u32, estimate_s: i64, deadline_s: i64, user: u32) -> JobSpec {
+    JobSpec {
+        submit: Instant::ZERO,
+        estimate: Span::from_secs(estimate_s),
+        procs,
+        memory: 0,
+        user: UserId(user),
+        sla: Sla {
+            deadline: Some(Span::from_secs(deadline_s)),
+            ..Sla::default()
+        },
+    }
+}
+
+/// A number that looks random, below `end`.
+fn scattered(n: u32, end: u32) -> u32 {
+    (n.wrapping_mul(2_654_435_761) >> 7) % end
+}
+
+impl Cluster {
+    fn new(nodes: u32) -> Self {
+        let policy = builtin_registry().named("plan").unwrap();
+        let mut state = ClusterState::default();
+        state.add_nodes(nodes);
+        Self {
+            state,
+            policy: policy.build(Market::None),
+        }
+    }
+
+    /// Fills the machine with jobs of one processor that run for about two hours.
+    fn full(nodes: u32) -> Self {
+        let mut cluster = Self::new(nodes);
+        for n in 0..nodes {
+            let estimate_s = 3600 + i64::from(scattered(n, 7200));
+            assert!(cluster.promise(spec(1, estimate_s, 100_000, n % 20)));
+        }
+        let (mut alarms, mut effects) = (PolicyAlarms::default(), Vec::new());
+        let mut cx =
+            PolicyContext::new(&mut cluster.state, &mut alarms, &mut effects, Instant::ZERO);
+        cluster.policy.pass(&mut cx);
+        assert_eq!(cluster.state.n_idle(), 0);
+        cluster
+    }
+
+    /// Submits a job; returns whether it is promised.
+    fn promise(&mut self, spec: JobSpec) -> bool {
+        let view = View::new(&self.state, Instant::ZERO);
+        let decision = self
+            .policy
+            .probe(view, &spec, None, &mut ProbeScratch::default());
+        let AdmissionDecision::Promise { due, .. } = decision else {
+            return false;
+        };
+        let job = self.state.insert(spec);
+        self.state.accept(job, Instant::ZERO, Credits::ZERO, due);
+        self.policy
+            .queued(View::new(&self.state, Instant::ZERO), job);
+        true
+    }
+
+    /// Promises jobs of 1 to 64 processors and one to five hours, until this many wait.
+    fn with_mixed(mut self, jobs: u32) -> Self {
+        let mut waiting = 0;
+        for n in 0.. {
+            let procs = 1 << scattered(n, 7);
+            let estimate_s = 600 + i64::from(scattered(n + 1, 18_000));
+            let deadline_s = 200_000 + i64::from(scattered(n + 2, 4_000_000));
+            waiting += u32::from(self.promise(spec(procs, estimate_s, deadline_s, n % 20)));
+            if waiting == jobs {
+                break;
+            }
+        }
+        self
+    }
+}
+
+fn plan(criterion: &mut Criterion) {
+    for waiting in [100, 1000] {
+        let cluster = Cluster::full(256).with_mixed(waiting);
+        let view = View::new(&cluster.state, Instant::ZERO);
+        let mut scratch = ProbeScratch::default();
+        for (kind, job) in [
+            ("promised", spec(8, 3600, 5_000_000, 3)),
+            ("refused", spec(64, 3600, 9000, 3)),
+        ] {
+            criterion.bench_function(&format!("plan/{waiting} mixed/{kind}"), |bencher| {
+                bencher.iter(|| {
+                    cluster
+                        .policy
+                        .probe(view, black_box(&job), None, &mut scratch)
+                });
+            });
+        }
+        let job = spec(8, 3600, 5_000_000, 3);
+        criterion.bench_function(&format!("plan/{waiting} mixed/probability"), |bencher| {
+            let subject = OutlookSubject::New((&job, None), 1);
+            bencher.iter(|| cluster.policy.possible_runs(view, black_box(subject)));
+        });
+    }
+    let cluster = Cluster::full(64);
+    let view = View::new(&cluster.state, Instant::ZERO);
+    let task = spec(1, 240, 1_000_000, 3);
+    criterion.bench_function("plan/array of 10,000/decision", |bencher| {
+        bencher.iter(|| {
+            cluster
+                .policy
+                .probe_array(view, black_box(&task), None, 10_000)
+        });
+    });
+    criterion.bench_function("plan/array of 10,000/probability", |bencher| {
+        let subject = OutlookSubject::New((&task, None), 10_000);
+        bencher.iter(|| cluster.policy.possible_runs(view, black_box(subject)));
+    });
+    let mut group = criterion.benchmark_group("plan");
+    group.sample_size(10);
+    group.bench_function("10,000 single tasks", |bencher| {
+        bencher.iter_batched(
+            || Cluster::full(64),
+            |mut cluster| {
+                for _ in 0..10_000 {
+                    assert!(cluster.promise(task));
+                }
+                cluster.state.job(JobId(0)).sequence
+            },
+            BatchSize::LargeInput,
+        );
+    });
+    group.finish();
+}
+
+criterion_group!(benches, plan);
+criterion_main!(benches);
