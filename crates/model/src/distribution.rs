@@ -157,10 +157,15 @@ impl Distribution {
         Self::new(LEVELS.map(|level| self.quantile_beyond(elapsed, gone, level)))
     }
 
-    /// Returns the whole run time that a job that has already run for `elapsed` exceeds with
-    /// probability 1 - `level`; one quantile of [`Distribution::given_survived`].
-    pub fn quantile_given_survived(&self, elapsed: Span, level: Probability) -> Span {
-        self.quantile_beyond(elapsed, self.probability_within(elapsed), level)
+    /// Returns, for each of some levels, the whole run time that a job that has already run for
+    /// `elapsed` exceeds with probability 1 - level: quantiles of [`Distribution::given_survived`].
+    pub fn quantiles_given_survived<const N: usize>(
+        &self,
+        elapsed: Span,
+        levels: [Probability; N],
+    ) -> [Span; N] {
+        let gone = self.probability_within(elapsed);
+        levels.map(|level| self.quantile_beyond(elapsed, gone, level))
     }
 
     fn quantile_beyond(&self, elapsed: Span, gone: Probability, level: Probability) -> Span {

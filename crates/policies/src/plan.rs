@@ -173,11 +173,11 @@ impl PlanPolicy {
             let belief = belief_of(&job.spec, view.forecast(id));
             let start = job.start.unwrap_or(view.now);
             let elapsed = view.now.since(start);
-            let end = start + belief.quantile_given_survived(elapsed, self.settings.level);
-            let reserved = start + belief.quantile_given_survived(elapsed, RESERVED);
+            let levels = [self.settings.level, RESERVED];
+            let [run, reserved] = belief.quantiles_given_survived(elapsed, levels);
             RunningGroup {
-                end,
-                reserved_end: reserved.max(end),
+                end: start + run,
+                reserved_end: start + reserved.max(run),
                 procs: job.spec.procs,
             }
         });

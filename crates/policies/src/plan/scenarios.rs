@@ -155,14 +155,15 @@ fn run_of_subjects(
     for (at, job) in jobs.iter().enumerate() {
         if let Some(start) = job.start {
             let elapsed = view.now.since(start);
-            let quantile = |level| start + job.belief.quantile_given_survived(elapsed, level);
-            let assumed = quantile(level(at));
+            let levels = [level(at), RESERVED];
+            let [assumed, reserved] = job.belief.quantiles_given_survived(elapsed, levels);
+            let assumed = start + assumed;
             if job.is_subject {
                 include(start, assumed);
             }
             running.push(RunningGroup {
                 end: assumed,
-                reserved_end: quantile(RESERVED).max(assumed),
+                reserved_end: assumed.max(start + reserved),
                 procs: job.spec.procs,
             });
             continue;

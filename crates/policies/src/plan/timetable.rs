@@ -122,11 +122,34 @@ pub(super) struct JobOrder {
     blocks: Vec<BlockLeast>,
 }
 
+/// Number of classes of width: jobs of 1, 2, 3 to 4, 5 to 8, .. processors, and all that are wider.
+const WIDTHS: usize = 12;
+
 /// The least needs of the waiting jobs of a block of groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct BlockLeast {
     procs: u32,
-    reserved: Span,
+    /// By class of width: the least reserved run time of the jobs up to that width.
+    reserved: [Span; WIDTHS],
+}
+
+impl BlockLeast {
+    const NONE: Self = Self {
+        procs: u32::MAX,
+        reserved: [Span::MAX; WIDTHS],
+    };
+
+    /// Returns false only if no job of the block fits.
+    fn may_fit(&self, window: &BackfillWindow) -> bool {
+        let may_end_in_time = self.reserved[width_class(window.idle)] <= window.length;
+        may_end_in_time || self.procs <= window.extra.min(window.idle)
+    }
+}
+
+/// Returns the class of a width: the exponent of the least power of two that is not below it.
+fn width_class(procs: u32) -> usize {
+    let exponent = u32::BITS - procs.saturating_sub(1).leading_zeros();
+    (exponent as usize).min(WIDTHS - 1)
 }
 
 impl JobOrder {
@@ -151,15 +174,17 @@ impl JobOrder {
 
     fn least_of(&self, block: usize) -> BlockLeast {
         let range = block * BLOCK..((block + 1) * BLOCK).min(self.groups.len());
-        let waiting = range.filter(|&at| self.left[at] > 0);
-        let none = BlockLeast {
-            procs: u32::MAX,
-            reserved: Span::MAX,
-        };
-        waiting.fold(none, |least, at| BlockLeast {
-            procs: least.procs.min(self.groups[at].procs),
-            reserved: least.reserved.min(self.groups[at].reserved),
-        })
+        let mut least = BlockLeast::NONE;
+        for at in range.filter(|&at| self.left[at] > 0) {
+            let group = &self.groups[at];
+            least.procs = least.procs.min(group.procs);
+            let reserved = &mut least.reserved[width_class(group.procs)];
+            *reserved = group.reserved.min(*reserved);
+        }
+        for class in 1..WIDTHS {
+            least.reserved[class] = least.reserved[class].min(least.reserved[class - 1]);
+        }
+        least
     }
 
     /// Starts every job that can start at the machine's instant, and reports the group and the number
@@ -223,8 +248,7 @@ impl JobOrder {
         while at < self.groups.len() {
             let block = at / BLOCK;
             let end = ((block + 1) * BLOCK).min(self.groups.len());
-            let least = self.blocks[block];
-            if window.fits(least.procs, least.reserved) {
+            if self.blocks[block].may_fit(window) {
                 let fits = |&at: &usize| {
                     let group = &self.groups[at];
                     self.left[at] > 0 && window.fits(group.procs, group.reserved)
