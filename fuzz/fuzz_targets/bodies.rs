@@ -1,7 +1,5 @@
 //! Bodies of requests.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    tollgate_server::fuzz::bodies(data);
-});
+tollgate_fuzz::fuzz_target!(tollgate_server::fuzz::bodies);

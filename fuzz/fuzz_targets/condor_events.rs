@@ -1,5 +1,5 @@
 //! HTCondor's job event log.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| tollgate_trace::fuzz::condor_events(data));
+tollgate_fuzz::fuzz_target!(tollgate_trace::fuzz::condor_events);

@@ -1,7 +1,5 @@
 //! Messages between workers and the service.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    tollgate_server::fuzz::frames(data);
-});
+tollgate_fuzz::fuzz_target!(tollgate_server::fuzz::frames);

@@ -1,5 +1,5 @@
 //! The Grid Workloads Format, in both of its notations.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| tollgate_trace::fuzz::gwf(data));
+tollgate_fuzz::fuzz_target!(tollgate_trace::fuzz::gwf);

@@ -1,7 +1,5 @@
 //! The runner's journal.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    tollgate_runner::fuzz::journal(data);
-});
+tollgate_fuzz::fuzz_target!(tollgate_runner::fuzz::journal);

@@ -1,5 +1,5 @@
 //! LSF's `lsb.acct`.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| tollgate_trace::fuzz::lsf(data));
+tollgate_fuzz::fuzz_target!(tollgate_trace::fuzz::lsf);

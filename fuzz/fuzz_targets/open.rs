@@ -1,5 +1,5 @@
 //! Any file, compressed or not.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| tollgate_trace::fuzz::open(data));
+tollgate_fuzz::fuzz_target!(tollgate_trace::fuzz::open);

@@ -1,5 +1,5 @@
 //! Accounting records of PBS and Torque.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| tollgate_trace::fuzz::pbs(data));
+tollgate_fuzz::fuzz_target!(tollgate_trace::fuzz::pbs);

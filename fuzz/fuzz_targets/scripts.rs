@@ -1,7 +1,5 @@
 //! Scripts with options for `qsub` and `tollgate submit`.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    tollgate_cli::fuzz::scripts(data);
-});
+tollgate_fuzz::fuzz_target!(tollgate_cli::fuzz::scripts);

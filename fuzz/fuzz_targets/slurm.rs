@@ -1,5 +1,5 @@
 //! The output of `sacct -P`.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| tollgate_trace::fuzz::slurm(data));
+tollgate_fuzz::fuzz_target!(tollgate_trace::fuzz::slurm);

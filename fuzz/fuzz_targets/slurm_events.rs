@@ -1,5 +1,5 @@
 //! Events of Slurm's simulator.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| tollgate_trace::fuzz::slurm_events(data));
+tollgate_fuzz::fuzz_target!(tollgate_trace::fuzz::slurm_events);

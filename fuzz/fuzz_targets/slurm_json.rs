@@ -1,5 +1,5 @@
 //! Slurm's records as `sacct --json` prints them.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| tollgate_trace::fuzz::slurm_json(data));
+tollgate_fuzz::fuzz_target!(tollgate_trace::fuzz::slurm_json);

@@ -8,6 +8,7 @@
 //! | [`licences`] | external crates have a licence that `deny.toml` lists, and are not banned |
 //! | [`blocks`] | every block of a document states whether it is run |
 //! | [`prose`] | documents, help and comments are written in plain English, with the words of the field |
+//! | [`module_map`] | the map at the top of a `lib.rs` names every module of the crate |
 //! | [`names`] | no two types share a name, and a name says which type it is |
 //!
 //! [`layers`] is the list that the first two modules check against.
@@ -18,6 +19,7 @@ mod dependencies;
 mod layers;
 mod licences;
 mod metadata;
+mod module_map;
 mod names;
 mod prose;
 mod purity;

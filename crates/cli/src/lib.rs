@@ -12,7 +12,7 @@
 //! | `client` | `tollgate serve` and its clients: `submit`, `status`, .. |
 //! | `trace` | `tollgate trace` |
 //! | `forecast` | `tollgate forecast` |
-//! | `run_in_order` | work in parallel, results in order |
+//! | `parallel` | work in parallel, results in order |
 //! | `progress` | a bar for long runs on a terminal |
 //! | `messages` | messages on standard error |
 //!

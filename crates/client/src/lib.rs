@@ -2,15 +2,16 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`ApiClient`] | requests to a service |
+//! | [`api_client`](ApiClient) | requests to a service |
 //! | [`types`] | the bodies of requests and responses |
 //! | [`limits`] | the legal ranges of request fields |
 //! | [`timestamp`] | instants as ISO 8601 |
 //! | [`endpoint`] | the connection to a remote service, over TCP with TLS |
 //! | [`tls`] | the TLS configuration of a client |
 //! | [`certificate`] | certificates and their private keys, read from files |
-//! | [`Fingerprint`] | identifiers of keys |
-//! | [`SecretToken`] | tokens |
+//! | [`fingerprint`](Fingerprint) | identifiers of keys |
+//! | [`token`](SecretToken) | tokens |
+//! | `whole_number` | whole numbers in JSON |
 //! | [`private_file`] | checks of the permissions of files |
 
 mod api_client;

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`site`](SiteId) | sites, their values, ballots |
 //! | [`message`](SiteMessage) | messages, events and effects |
+//! | `timing` | the delays and time-outs of a session |
 //! | [`durable`] | the form that the product runs: no fault loses or duplicates a proxy |
 //! | [`paper`] | the form as it was published, for study |
 //!

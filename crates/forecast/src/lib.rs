@@ -8,10 +8,18 @@
 //! |---|---|
 //! | [`record`] | the facts about a job at submission and after its end |
 //! | [`forecaster`] | [`Forecaster`]: learns and forecasts |
+//! | `class_tree`, `class` | a class of jobs, whole or split, with the models of its modes |
+//! | `split` | the decision to split a class by a finer aspect |
+//! | `model` | the model of the jobs of one class in one mode |
+//! | `site_prior` | the state shared by all classes |
+//! | `history`, `window` | the remembered jobs of a class, and the latest values of a series |
+//! | `expert_weights` | the votes of experts, and the feedback that moves them |
+//! | `conformal` | calibrated quantiles |
 //! | [`expert`] | the methods |
 //! | [`baseline`] | established methods, for comparison |
 //! | [`method`] | all compared methods: experts and baselines |
 //! | [`lowess`](mod@lowess) | robust local regression, which detects odd run times |
+//! | `linear` | small least squares problems |
 //! | [`change_point`] | detection of odd run times and of mode changes |
 //! | [`stage`] | the amount of history of a class |
 //! | [`snapshot`] | the stored form of a forecaster |

@@ -6,6 +6,8 @@
 //! | [`risk_plot`] | volatility and performance, a point a scenario, a trend line a policy |
 //! | [`gantt`] | nodes over time: running, rejected and waiting jobs |
 //! | [`axis`], [`ticks`], [`series_style`] | axes with round numbers; colours, marks and dashes |
+//! | `plot_area`, `legend` | the frame of a chart, and its legend |
+//! | `svg`, `font` | elements of SVG, and the widths of text |
 //! | [`page`], [`mod@write`] | self-contained HTML pages, and their pictures as files |
 //! | [`forecast_chart`] | a series of jobs: forecasts, actual run times, changes of mode |
 //! | [`forecast`] | the page about the quality of forecasts |

@@ -6,15 +6,20 @@
 //! | [`setting`], [`metric`], [`claim`], [`keyword`] | the values of its keys |
 //! | [`world`] | the worlds that an experiment may name, with their settings and metrics |
 //! | [`parse`] | from text to a checked experiment, with a message for the first problem |
+//! | `validate`, `toml_path`, `did_you_mean` | the check, the place of a problem, and a suggestion |
 //! | [`builtin`] | the published experiments that come with tollgate |
 //! | [`plan`] | its runs; identical runs are planned once |
 //! | [`workload_source`] | its jobs, read or generated once |
 //! | [`run`] | runs over several threads, or a chunk of them |
+//! | `journal`, [`fingerprint`] | finished runs on disk, and the inputs that they belong to |
 //! | [`results`], [`columns`] | the tidy table of results |
 //! | [`confidence`], [`analysis`] | means over seeds, risk analysis and rankings |
+//! | `tables` | risk analysis as tables |
+//! | `claim_metric` | the quantity of a claim, seed by seed |
 //! | [`claim_results`] | the verdict on each claim |
 //! | [`chart`] | charts that a world adds |
 //! | [`pipeline`], [`output_dir`] | all steps, from a file to a directory of results |
+//! | `summary` | versions, seeds, workload and counts of a finished study |
 //! | [`job_array`] | chunks as a job array of a batch system |
 //!
 //! The same experiment on the same jobs gives the same bytes, for any number of threads or chunks,

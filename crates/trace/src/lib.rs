@@ -45,6 +45,15 @@
 //! | [`summary`] | the metrics by which traces are compared |
 //! | [`anonymise`] | a token for every name |
 //!
+//! The parts of readers:
+//!
+//! | module | contents |
+//! |---|---|
+//! | `detection` | the format of a file, by content |
+//! | `line_reader`, `record_reader`, `json` | lines, accounting records and JSON records |
+//! | `parse_field`, `parse_number`, `parse_time`, `memory_size` | the values of fields |
+//! | `trace_sink` | the destination of the jobs: the trace, or a visitor of batches |
+//!
 //! Readers stream: memory grows with the jobs kept, never with the bytes read. No reader repairs
 //! data silently: see [`Diagnostics`]. A new reader is a module that parses lines with
 //! `line_reader` and `record_reader`, fields with `parse_field`, `parse_number`, `parse_time` and

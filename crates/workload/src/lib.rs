@@ -6,6 +6,8 @@
 //! | [`settings`] | the settings of a run's jobs, with their legal ranges |
 //! | [`sla`] | deadlines, budgets and penalty rates for traces that have none |
 //! | [`generate`] | the embedded default workload |
+//! | `row_selection` | the rows of a trace that take part in a run, and their order |
+//! | `normal` | the normal distribution and its inverse |
 //! | [`rng`] | pinned random streams, one per seed, job and purpose |
 
 pub mod generate;

@@ -9,7 +9,7 @@ use tollgate_federation::{
 
 use tollgate_model::Instant;
 
-use crate::world::{ExploredWorld, SiteStep};
+use super::world::{ExploredWorld, SiteStep};
 
 /// Checks conservation, transfers and rounds against the journals and the messages.
 pub(crate) fn check_state(world: &ExploredWorld) {

@@ -1,11 +1,11 @@
 //! EASY backfilling on a published workload model with exact estimates, compared with figures on
 //! which independent simulators agree.
 
-mod traces;
-
 use tollgate_model::{Instant, JobSpec, Market, Sla, Span, UserId};
 use tollgate_oracle::queue::{self, FillRule, OraclePassTrigger, OracleQueueSettings, TieOrder};
 use tollgate_oracle::{OracleJob, OracleOutcome};
+
+use crate::traces;
 
 const PROCESSORS: u32 = 256;
 /// Minimum run time used in bounded slowdown.

@@ -1,14 +1,14 @@
 //! Promises over archived traces: a quantile must be kept as often as its level states, even when
 //! feedback comes late.
 
-mod archive;
-
 use tollgate_forecast::baseline::BaselineMethod;
 use tollgate_forecast::{
     EvaluationConfig, Expert, FeedbackTiming, ForecastEvaluation, ForecastMethod, Forecaster,
     evaluate,
 };
 use tollgate_model::distribution::LEVELS;
+
+use crate::archive;
 
 /// The indices of the levels 0.90 and 0.95.
 const PROMISED: [usize; 2] = [9, 10];

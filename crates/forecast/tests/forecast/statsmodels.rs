@@ -32,7 +32,7 @@ fn assert_near(found: &[f64], expected: &[f64], tolerance: f64) {
 
 #[test]
 fn hannan_rissanen_agrees() {
-    for ([p, q], series, expected) in cases(include_str!("fixtures/arma.csv")) {
+    for ([p, q], series, expected) in cases(include_str!("../fixtures/arma.csv")) {
         let (ar, ma) = (p as usize, q as usize);
         let model = ArmaModel::fit(&series, ArmaOrder { ar, ma }).expect("a model");
         let ahead = model.forecast(&series).expect("a forecast");
@@ -43,7 +43,7 @@ fn hannan_rissanen_agrees() {
 
 #[test]
 fn lowess_agrees() {
-    for ([fraction, rounds], series, expected) in cases(include_str!("fixtures/lowess.csv")) {
+    for ([fraction, rounds], series, expected) in cases(include_str!("../fixtures/lowess.csv")) {
         let smooth = lowess(&series, fraction, rounds as usize);
         assert_near(&smooth, &expected, 1e-8);
     }
@@ -60,7 +60,7 @@ fn a_constant_series_has_no_model() {
 
 #[test]
 fn exponential_smoothing_and_its_constants_agree() {
-    for ([trend, damped], series, expected) in cases(include_str!("fixtures/ets.csv")) {
+    for ([trend, damped], series, expected) in cases(include_str!("../fixtures/ets.csv")) {
         let [alpha, beta, phi, level, slope, squares, ahead] = expected[..] else {
             panic!("seven values");
         };
@@ -93,14 +93,14 @@ fn exponential_smoothing_and_its_constants_agree() {
 
 #[test]
 fn the_unit_root_test_agrees() {
-    for (_, series, expected) in cases(include_str!("fixtures/kpss.csv")) {
+    for (_, series, expected) in cases(include_str!("../fixtures/kpss.csv")) {
         assert_near(&[kpss(&series)], &expected, 1e-8);
     }
 }
 
 #[test]
 fn integrated_models_agree() {
-    for ([p, q], series, expected) in cases(include_str!("fixtures/arima.csv")) {
+    for ([p, q], series, expected) in cases(include_str!("../fixtures/arima.csv")) {
         let (ar, ma) = (p as usize, q as usize);
         let model = ArmaModel::fit_differences(&series, ArmaOrder { ar, ma }).expect("a model");
         let ahead = model.forecast_integrated(&series).expect("a forecast");

@@ -1,8 +1,6 @@
 //! The last 3000 records of the SDSC SP2 trace with drawn deadlines, against the reference
 //! values of the admission specification: jobs fulfilled, in % of those submitted.
 
-mod traces;
-
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Normal};
 use rand_pcg::Pcg64Mcg;
@@ -10,6 +8,8 @@ use tollgate_model::{Decision, Instant, JobSpec, Market, Sla, Span, UserId};
 use tollgate_oracle::queue::{self, OracleQueueSettings};
 use tollgate_oracle::share::{self, OracleShareSettings};
 use tollgate_oracle::{OracleJob, OracleOutcome};
+
+use crate::traces;
 
 const PROCESSORS: u32 = 128;
 const SEEDS: u64 = 5;

@@ -6,7 +6,7 @@ use tollgate_federation::durable::DurableSite;
 use tollgate_federation::{Ballot, SiteEffect, SiteEvent, SiteId, SiteMessage};
 use tollgate_model::{Instant, Span};
 
-use crate::world::{ExploredWorld, TIMING};
+use super::world::{ExploredWorld, TIMING};
 
 /// Checks recovery from `world`. From then on no message is lost, duplicated or slower than the
 /// longest delay; messages in flight are lost. Within four periods a round decides or no site below

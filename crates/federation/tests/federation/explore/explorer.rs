@@ -5,9 +5,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use tollgate_federation::SiteEffect;
 
-use crate::invariants;
-use crate::recovery;
-use crate::world::ExploredWorld;
+use super::invariants;
+use super::recovery;
+use super::world::ExploredWorld;
 
 /// The statistics of an exploration.
 #[derive(Clone, Copy, Debug, Default)]

@@ -9,7 +9,7 @@
 //! Larger bounds take minutes:
 //!
 //! ```sh
-//! cargo test --release -p tollgate-federation --test explore -- --ignored --nocapture
+//! cargo test --release -p tollgate-federation --test federation explore:: -- --ignored --nocapture
 //! ```
 
 mod explorer;

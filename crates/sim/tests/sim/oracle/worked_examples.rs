@@ -27,9 +27,9 @@ fn every_worked_example_is_reproduced() {
     for example in examples {
         let words = policy_words(&example);
         let jobs = example.oracle_jobs();
-        let replay = crate::common::replay(&jobs, example.nodes, &words, example.market());
+        let replay = super::common::replay(&jobs, example.nodes, &words, example.market());
         let outcomes: Vec<_> = (0..jobs.len())
-            .map(|job| crate::common::observed_outcome(&replay, job))
+            .map(|job| super::common::observed_outcome(&replay, job))
             .collect();
         assert_eq!(
             example.differences(&outcomes),

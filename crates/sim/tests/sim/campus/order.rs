@@ -4,7 +4,7 @@
 use tollgate_policies::{retry, select};
 use tollgate_sim::campus::{CampusEnvironment, CampusMetrics, TaskFate};
 
-use crate::small::{campus, make, run_policies};
+use super::small::{campus, make, run_policies};
 
 fn tally(campus: &CampusEnvironment, words: &str) -> CampusMetrics {
     run_policies(campus, words).metrics

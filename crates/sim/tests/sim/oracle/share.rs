@@ -68,9 +68,9 @@ fn compare_with(
     let Some(expected) = settled(case, oracle) else {
         return Ok(());
     };
-    let replay = crate::common::replay(&case.jobs, case.nodes, words, market);
+    let replay = super::common::replay(&case.jobs, case.nodes, words, market);
     for (job, expected) in expected.iter().enumerate() {
-        let told = crate::common::observed_outcome(&replay, job);
+        let told = super::common::observed_outcome(&replay, job);
         let what = difference(&told, expected);
         prop_assert_eq!(
             what,
@@ -93,7 +93,7 @@ const RULES: [(&str, OracleShareRule); 4] = [
 ];
 
 proptest! {
-    #![proptest_config(crate::common::cases(1500))]
+    #![proptest_config(super::common::cases(1500))]
 
     #[test]
     fn agrees_with_brute_force_in_every_market(case in any_case(16), market in 0usize..3) {

@@ -5,7 +5,7 @@ use tollgate_sim::campus::from_traces::{CampusTraceOptions, environment};
 use tollgate_sim::campus::{CampusConfig, TaskTruth};
 use tollgate_trace::{ColumnSelection, ReadOptions, logins, read};
 
-use crate::small::run_policies;
+use super::small::run_policies;
 
 /// Two tasks that ended, one cancelled, one that never ran; from Tuesday 2010-03-02.
 const HISTORY: &str = "\

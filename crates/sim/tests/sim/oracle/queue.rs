@@ -15,9 +15,9 @@ fn compare(
     settings: &OracleQueueSettings,
 ) -> Result<(), TestCaseError> {
     let expected = queue::run(&case.jobs, case.nodes, settings);
-    let replay = crate::common::replay(&case.jobs, case.nodes, words, settings.market);
+    let replay = super::common::replay(&case.jobs, case.nodes, words, settings.market);
     for (job, mut expected) in expected.into_iter().enumerate() {
-        let mut told = crate::common::observed_outcome(&replay, job);
+        let mut told = super::common::observed_outcome(&replay, job);
         // The user's bid is the price where users bid; the oracle knows only the provider's price.
         told.price = expected.price;
         if let (Decision::Rejected(a), Decision::Rejected(b)) = (told.decision, expected.decision)
@@ -93,7 +93,7 @@ fn variants(market: Market) -> Vec<(String, OracleQueueSettings)> {
 }
 
 proptest! {
-    #![proptest_config(crate::common::cases(600))]
+    #![proptest_config(super::common::cases(600))]
 
     #[test]
     fn agrees_with_brute_force_without_a_market(case in any_case(14)) {

@@ -10,7 +10,7 @@ use tollgate_sim::campus::{
     UserSession,
 };
 
-use crate::small::run_policies;
+use super::small::run_policies;
 
 const HORIZON_S: i64 = 30 * 3600;
 const AWAKE_S: i64 = 900;

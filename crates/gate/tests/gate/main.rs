@@ -1,0 +1,13 @@
+//! Tests of the gate under every policy.
+//!
+//! | module | behaviour |
+//! |---|---|
+//! | [`adversarial_driver`] | reports that come late, twice or out of order |
+//! | [`limits`] | the limits of a node |
+//! | [`look_ahead`] | predictions, compared with event-by-event runs |
+//! | [`plan`] | what `plan` promises, and that it keeps it |
+
+mod adversarial_driver;
+mod limits;
+mod look_ahead;
+mod plan;

@@ -1,0 +1,13 @@
+//! Tests of the worlds.
+//!
+//! | module | behaviour |
+//! |---|---|
+//! | [`oracle`] | the cluster world, compared with the brute-force oracles |
+//! | [`rebid`] | the earnings of a schedule under other bids |
+//! | [`campus`] | the campus world |
+//! | [`federation`] | the federation world |
+
+mod campus;
+mod federation;
+mod oracle;
+mod rebid;
