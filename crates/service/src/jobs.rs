@@ -9,6 +9,7 @@ use tollgate_model::{AttemptId, Distribution, Instant, JobId, JobSpec, Span, Tas
 use crate::array::ActiveArray;
 use crate::command::Submission;
 use crate::dependency::DeferredJob;
+use crate::promise::{EndCause, PromiseOutcome};
 use crate::runtime_forecast::RuntimeForecast;
 
 /// The service's knowledge of a task in the gate, besides the gate's own.
@@ -39,6 +40,10 @@ pub struct ActiveTask {
     pub reserved_until: Option<Instant>,
     /// The last attempt's exit code, in the shell's encoding.
     pub(crate) exit_code: Option<u8>,
+    /// The cause of the last attempt's end.
+    pub(crate) end_cause: Option<EndCause>,
+    /// The ending of the promise, if the deadline has passed already.
+    pub(crate) promise: Option<PromiseOutcome>,
     /// Whether the task is held by its user.
     pub(crate) held: bool,
 }
@@ -63,6 +68,8 @@ impl ActiveTask {
             started: None,
             reserved_until: None,
             exit_code: None,
+            end_cause: None,
+            promise: None,
             held: false,
         }
     }
@@ -132,6 +139,8 @@ pub(crate) struct JobTable {
     slots: BTreeMap<JobId, TaskId>,
     /// Reserved quotes, by expiry.
     reservations: BTreeSet<(Instant, u64)>,
+    /// Admitted tasks with a deadline that has not passed, by the last instant within it.
+    deadlines: BTreeSet<(Instant, TaskId)>,
     /// The last number given to a job.
     last_number: u64,
     /// Arrays with unfinished tasks.
@@ -164,7 +173,27 @@ impl JobTable {
         let live = self.active.get_mut(&job.into())?;
         let lapses = live.reserved_until.take()?;
         self.reservations.remove(&(lapses, job));
+        let last = live.last_instant();
+        self.deadlines.extend(last.map(|last| (last, job.into())));
         Some(live)
+    }
+
+    /// Watches the deadline of an admitted task, if it has one.
+    pub(crate) fn watch_deadline(&mut self, task: TaskId) {
+        let last = self.get(task).and_then(ActiveTask::last_instant);
+        self.deadlines.extend(last.map(|last| (last, task)));
+    }
+
+    /// Returns the first instant past a watched deadline.
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        let (last, _) = self.deadlines.first()?;
+        Some(*last + Span::TICK)
+    }
+
+    /// Removes a watched deadline that has passed, and returns its task.
+    pub(crate) fn take_overdue(&mut self, now: Instant) -> Option<TaskId> {
+        self.deadlines.first().filter(|(last, _)| *last < now)?;
+        self.deadlines.pop_first().map(|(_, task)| task)
     }
 
     /// Returns the quote that expires next, with its expiry.
@@ -184,6 +213,9 @@ impl JobTable {
         let live = self.active.remove(&task)?;
         if let Some(lapses) = live.reserved_until {
             self.reservations.remove(&(lapses, task.job));
+        }
+        if let Some(last) = live.last_instant() {
+            self.deadlines.remove(&(last, task));
         }
         if let Some(array) = self.arrays.get_mut(&task.job) {
             array.remove_from_gate(&live);

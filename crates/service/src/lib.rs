@@ -10,6 +10,7 @@
 //! | `command`, `output` | the commands; the rows, replies and actions that a step returns |
 //! | `submit`, `array`, `dependency`, `hold` | the acceptance of single, array, dependent and held jobs, and of quotes |
 //! | `admission`, `counter_offer` | the decision about a submission, and the nearest one that would be accepted |
+//! | `promise` | the endings of promises: kept, broken, void |
 //! | `prediction`, `runtime_forecast` | the expected starts and ends of jobs, and the forecasts behind them |
 //! | `jobs`, `task_ranges` | the unfinished jobs, and sets of task numbers |
 //! | `workers` | the nodes that come and go with their workers |
@@ -28,6 +29,7 @@ mod hold;
 mod jobs;
 mod output;
 mod prediction;
+mod promise;
 mod query;
 mod rules;
 mod runtime_forecast;
@@ -57,6 +59,8 @@ pub use output::{
     TaskGroupOutcome,
 };
 use prediction::LookAheadCache;
+use promise::EndCause;
+pub use promise::PromiseOutcome;
 pub use rules::{AdmissionRules, StoredRules};
 pub use runtime_forecast::{ForecastBasis, RuntimeForecast};
 use shadow::ShadowPolicy;
@@ -156,6 +160,7 @@ impl Core {
             }
         }
         self.run_passes(&mut step);
+        self.judge_overdue(&mut step);
         self.report_counts(&mut step);
         self.succeeded.clear();
         step.results = replies.into_iter().flatten().collect();
@@ -172,7 +177,9 @@ impl Core {
     /// Returns the latest time of the next step if no command comes.
     pub fn next_wake(&self) -> Option<Instant> {
         let lapse = self.jobs.next_expiry().map(|(lapses, _)| lapses);
-        self.gate.next_wake().into_iter().chain(lapse).min()
+        let deadline = self.jobs.next_deadline();
+        let gate = self.gate.next_wake();
+        gate.into_iter().chain(lapse).chain(deadline).min()
     }
 
     /// Returns the last handled instant.
@@ -289,6 +296,7 @@ impl Core {
         let (job, attempt) = (live.slot, live.gate_attempt);
         if let AttemptEvent::Ended(ended) = &report.event {
             live.exit_code = Some(ended.status.shell_code());
+            live.end_cause = Some(EndCause::of(ended));
         }
         step.changes
             .push(RowChange::AttemptReported(report.clone()));

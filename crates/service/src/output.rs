@@ -9,6 +9,7 @@ use tollgate_model::{
 
 use crate::array::TaskCounts;
 use crate::command::Submission;
+use crate::promise::PromiseOutcome;
 use crate::runtime_forecast::ForecastBasis;
 use crate::task_ranges::TaskRanges;
 
@@ -333,6 +334,15 @@ pub enum RowChange {
         /// The amount, positive for the provider.
         amount: Credits,
     },
+    /// A promise was judged: its deadline has passed, or its task has ended before.
+    PromiseEnded {
+        /// The task's last attempt; number 0 if the task has not started.
+        attempt: AttemptId,
+        /// The ending of the promise.
+        outcome: PromiseOutcome,
+        /// Whether the task belongs to an array.
+        of_array: bool,
+    },
     /// A job has finished.
     JobEnded {
         /// The number of the job.
@@ -389,6 +399,7 @@ impl RowChange {
             Self::TaskEnded { attempt, .. }
             | Self::WorkerLost { attempt, .. }
             | Self::Started { attempt, .. }
+            | Self::PromiseEnded { attempt, .. }
             | Self::Booked { attempt, .. } => attempt.job,
             Self::AttemptReported(report) => report.attempt.job,
         }

@@ -28,6 +28,7 @@ use job::{ObservedRuntime, PaperRunTimes, ShadowJob};
 use crate::Core;
 use crate::command::{ServiceCommand, Submission};
 use crate::output::{CommandResult, RowChange, StepOutput};
+use crate::promise::EndCause;
 use crate::rules::AdmissionRules;
 
 /// Maximum number of events on paper in one go: the controller has other work to do.
@@ -350,7 +351,10 @@ impl ShadowPolicy {
         {
             match &report.event {
                 AttemptEvent::Started(_) => {}
-                AttemptEvent::Ended(ended) => pair.runtime = ObservedRuntime::Ran(ended.wall),
+                AttemptEvent::Ended(ended) => {
+                    pair.runtime = ObservedRuntime::Ran(ended.wall);
+                    pair.failed = EndCause::of(ended).is_of_job();
+                }
                 AttemptEvent::Lost { .. } => pair.runtime = ObservedRuntime::Unknown,
             }
             self.run_times_changed = true;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use rusqlite::{Transaction, params};
 use tollgate_gate::{JobEnding, WorkerId};
 use tollgate_model::{AttemptEvent, AttemptId, AttemptReport, AttemptStatus, KillReason};
-use tollgate_service::LOCAL_WORKER;
+use tollgate_service::{LOCAL_WORKER, PromiseOutcome};
 
 use crate::write::ending_key;
 
@@ -27,6 +27,7 @@ struct AttemptUpdate {
     cpu: Option<i64>,
     peak_memory: Option<i64>,
     ending: Option<&'static str>,
+    promise: Option<&'static str>,
 }
 
 impl AttemptUpdates {
@@ -38,6 +39,11 @@ impl AttemptUpdates {
     /// Records that the task ended with this attempt.
     pub(crate) fn set_ended(&mut self, attempt: AttemptId, ending: JobEnding) {
         self.0.entry(attempt).or_default().ending = Some(ending_key(ending));
+    }
+
+    /// Records the ending of the promise to the task of the attempt.
+    pub(crate) fn set_promise(&mut self, attempt: AttemptId, outcome: PromiseOutcome) {
+        self.0.entry(attempt).or_default().promise = Some(outcome.key());
     }
 
     /// Records what the engine reported.
@@ -76,15 +82,15 @@ impl AttemptUpdates {
             let sql = match update.ordered {
                 Some(_) => {
                     "INSERT INTO attempt (job, task, attempt, ordered, start, pid, finish, status,
-                         wall, cpu, peak_memory, ending)
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"
+                         wall, cpu, peak_memory, ending, promise)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)"
                 }
                 None => {
                     "UPDATE attempt SET ordered = coalesce(?4, ordered), start = coalesce(?5, start),
                          pid = coalesce(?6, pid), finish = coalesce(?7, finish),
                          status = coalesce(?8, status), wall = coalesce(?9, wall),
                          cpu = coalesce(?10, cpu), peak_memory = coalesce(?11, peak_memory),
-                         ending = coalesce(?12, ending)
+                         ending = coalesce(?12, ending), promise = coalesce(?13, promise)
                      WHERE job = ?1 AND task = ?2 AND attempt = ?3"
                 }
             };
@@ -101,6 +107,7 @@ impl AttemptUpdates {
                 update.cpu,
                 update.peak_memory,
                 update.ending,
+                update.promise,
             ])?;
         }
         Ok(())

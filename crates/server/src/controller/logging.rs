@@ -57,6 +57,7 @@ impl<E: Engine> Controller<E> {
                 | RowChange::Started { .. }
                 | RowChange::WorkerLost { .. }
                 | RowChange::Booked { .. }
+                | RowChange::PromiseEnded { .. }
                 | RowChange::JobEnded { .. } => {}
             }
         }

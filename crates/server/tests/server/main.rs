@@ -5,6 +5,7 @@ mod common;
 mod simulation;
 
 mod arrays;
+mod books;
 mod controller;
 mod damage;
 mod dependencies;

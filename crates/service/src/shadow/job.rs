@@ -23,6 +23,8 @@ pub(super) struct ShadowJob {
     /// The forecast of its run time.
     pub(super) forecast: Distribution,
     pub(super) runtime: ObservedRuntime,
+    /// Whether the job's program failed by itself, as it then does on paper.
+    pub(super) failed: bool,
     /// The job's run time before the shadow began.
     pub(super) ran_before: Span,
     /// Whether the job was submitted since the shadow began.
@@ -120,6 +122,7 @@ mod tests {
             },
             forecast: Distribution::new(LEVELS.map(|_| Span::from_secs(100))),
             runtime: truth,
+            failed: false,
             ran_before: Span::ZERO,
             counts: true,
             by_forecast: false,
