@@ -238,6 +238,7 @@ fn event_of(change: &RowChange) -> Option<EventEntry> {
         RowChange::PromiseEnded { .. }
         | RowChange::ArrayCounts { .. }
         | RowChange::AttemptReported(_)
+        | RowChange::WorkMeasured { .. }
         | RowChange::WorkerLost { .. }
         | RowChange::Booked { .. } => return None,
     };

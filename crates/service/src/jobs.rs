@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use tollgate_forecast::ClassId;
-use tollgate_model::{AttemptId, Distribution, Instant, JobId, JobSpec, Span, TaskId};
+use tollgate_model::{AttemptId, Instant, JobId, JobSpec, Span, TaskId};
 
 use crate::array::ActiveArray;
 use crate::command::Submission;
@@ -35,6 +35,8 @@ pub struct ActiveTask {
     pub(crate) gate_attempt: u32,
     /// Start of the current attempt, if any.
     pub started: Option<Instant>,
+    /// The work that the gate accounted to a reserved quote before it was claimed.
+    pub(crate) work_before: Span,
     /// Expiry of an unclaimed quote; None for a job. Nothing runs for a quote, although the gate
     /// may have given it nodes.
     pub reserved_until: Option<Instant>,
@@ -66,6 +68,7 @@ impl ActiveTask {
             attempt: 0,
             gate_attempt: 0,
             started: None,
+            work_before: Span::ZERO,
             reserved_until: None,
             exit_code: None,
             end_cause: None,
@@ -82,15 +85,6 @@ impl ActiveTask {
     /// Returns whether an attempt at the task is running.
     pub fn is_running(&self) -> bool {
         self.has_nodes() && self.reserved_until.is_none()
-    }
-
-    /// Returns the distribution of the total run time, given the run time so far.
-    pub fn distribution(&self, now: Instant) -> Distribution {
-        let (whole, _) = self.forecast.distribution(self.spec.estimate);
-        match self.started {
-            Some(started) if self.is_running() => whole.given_survived(now.since(started)),
-            Some(_) | None => whole,
-        }
     }
 
     pub(crate) fn forecast_features(&self) -> tollgate_forecast::ForecastJob {
@@ -127,6 +121,7 @@ impl ActiveTask {
     }
 
     pub(crate) fn stop(&mut self) {
+        self.work_before = Span::ZERO;
         self.started = None;
     }
 }

@@ -316,6 +316,13 @@ pub enum RowChange {
     },
     /// The engine reported an event of an attempt.
     AttemptReported(AttemptReport),
+    /// The work of an attempt that has ended was measured.
+    WorkMeasured {
+        /// The attempt.
+        attempt: AttemptId,
+        /// Its work.
+        work: Span,
+    },
     /// An attempt was lost with its worker.
     WorkerLost {
         /// The attempt.
@@ -397,6 +404,7 @@ impl RowChange {
             | Self::Held { job }
             | Self::JobEnded { job, .. } => *job,
             Self::TaskEnded { attempt, .. }
+            | Self::WorkMeasured { attempt, .. }
             | Self::WorkerLost { attempt, .. }
             | Self::Started { attempt, .. }
             | Self::PromiseEnded { attempt, .. }

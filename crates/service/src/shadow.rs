@@ -346,15 +346,18 @@ impl ShadowPolicy {
 
     /// Learns the real run time of a job.
     fn observe_runtime(&mut self, change: &RowChange) {
+        if let RowChange::WorkMeasured { attempt, work } = change
+            && let Some(pair) = self.jobs.get_mut(&attempt.task())
+        {
+            pair.runtime = ObservedRuntime::Ran(*work);
+            self.run_times_changed = true;
+        }
         if let RowChange::AttemptReported(report) = change
             && let Some(pair) = self.jobs.get_mut(&report.attempt.task())
         {
             match &report.event {
                 AttemptEvent::Started(_) => {}
-                AttemptEvent::Ended(ended) => {
-                    pair.runtime = ObservedRuntime::Ran(ended.wall);
-                    pair.failed = EndCause::of(ended).is_of_job();
-                }
+                AttemptEvent::Ended(ended) => pair.failed = EndCause::of(ended).is_of_job(),
                 AttemptEvent::Lost { .. } => pair.runtime = ObservedRuntime::Unknown,
             }
             self.run_times_changed = true;

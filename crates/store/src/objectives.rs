@@ -48,9 +48,10 @@ pub struct PromiseBin {
 /// Coverage of the estimates that came from forecasts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EstimateCoverage {
-    /// Number of finished jobs, without arrays, whose estimate was a quantile of the forecast.
+    /// Number of jobs, without arrays, that ended with exit code 0 and whose estimate was a quantile of
+    /// the forecast.
     pub jobs: u64,
-    /// Number of these jobs that ran no longer than the estimate.
+    /// Number of these jobs that needed no more work than the estimate.
     pub covered: u64,
 }
 
@@ -69,8 +70,9 @@ impl StoreReader {
     /// # Errors
     /// If the store cannot be read.
     pub fn coverage(&self) -> Result<EstimateCoverage, StoreError> {
-        let sql = "SELECT count(*), coalesce(sum(finish - start <= estimate), 0)
-             FROM job WHERE state = 'finished' AND source = 'class' AND start IS NOT NULL
+        let sql = "SELECT count(*), coalesce(sum(coalesce(work, wall) <= estimate), 0)
+             FROM job JOIN attempt ON attempt.job = id
+             WHERE state = 'finished' AND source = 'class' AND status = 'exit 0'
                  AND NOT EXISTS (SELECT 1 FROM array WHERE job = id)";
         let rows = self.rows(sql, [], |row| {
             Ok(EstimateCoverage {

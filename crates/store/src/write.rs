@@ -212,6 +212,10 @@ fn write(
             attempts.set_reported(report);
             Ok(())
         }
+        RowChange::WorkMeasured { attempt, work } => {
+            attempts.set_work(*attempt, *work);
+            Ok(())
+        }
         RowChange::WorkerLost { attempt, worker } => {
             attempts.set_worker_lost(*attempt, *worker);
             Ok(())

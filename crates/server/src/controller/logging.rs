@@ -55,6 +55,7 @@ impl<E: Engine> Controller<E> {
                 | RowChange::Queued { .. }
                 | RowChange::Held { .. }
                 | RowChange::Started { .. }
+                | RowChange::WorkMeasured { .. }
                 | RowChange::WorkerLost { .. }
                 | RowChange::Booked { .. }
                 | RowChange::PromiseEnded { .. }

@@ -11,6 +11,7 @@ mod damage;
 mod dependencies;
 mod events;
 mod faults;
+mod learning;
 mod limits;
 mod network;
 mod objectives;

@@ -42,7 +42,7 @@ pub(super) enum ObservedRuntime {
     Unknown,
     /// The job has run since this instant.
     RunsSince(Instant),
-    /// The job has ended after this run time.
+    /// The job has ended after this much work: its run time alone on its nodes.
     Ran(Span),
 }
 

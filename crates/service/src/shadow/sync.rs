@@ -115,6 +115,7 @@ impl ShadowPolicy {
             | RowChange::Expired { .. }
             | RowChange::Accepted { .. }
             | RowChange::AttemptReported(_)
+            | RowChange::WorkMeasured { .. }
             | RowChange::WorkerLost { .. } => {}
         }
     }
