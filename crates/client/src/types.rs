@@ -294,6 +294,11 @@ pub struct JobDetails {
     /// Probability of meeting the deadline, as of the submission.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probability: Option<f64>,
+    /// Ending of the promise: `kept`, `broken` (late, lost, or ended by the site) or `void` (failed by
+    /// itself, reached a limit of its own, or cancelled, before its deadline). None before, for a job
+    /// that was never admitted, and for an array, whose tasks have one each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub promise: Option<String>,
     /// Instant of the first start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_at: Option<String>,
@@ -333,6 +338,12 @@ pub struct ArrayStatus {
     pub lost: u64,
     /// Rejected tasks.
     pub rejected: u64,
+    /// Tasks whose promise was kept.
+    pub kept: u64,
+    /// Tasks whose promise was broken, also unfinished ones.
+    pub broken: u64,
+    /// Tasks whose promise became void.
+    pub void: u64,
 }
 
 /// A list of jobs, latest first; or of the tasks of an array, ascending.
@@ -410,23 +421,29 @@ pub struct ShadowStatus {
     pub paper_objectives: ServiceObjectives,
 }
 
-/// The four objectives of Yeo & Buyya (2008, eq. 1-4) and their terms, over the jobs that are over.
-/// Cancelled jobs are left out.
+/// The four objectives of Yeo & Buyya (2008, eq. 1-4) and their terms, over the rejected jobs and the
+/// admitted jobs whose promise has ended: at their deadline, or before it with the job. Jobs that were
+/// cancelled before their admission are left out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServiceObjectives {
-    /// Number of admitted and rejected jobs.
+    /// Number of rejected jobs, and of admitted jobs whose promise has ended.
     pub submitted: u64,
-    /// Number of admitted jobs.
+    /// Number of admitted jobs whose promise has ended.
     pub accepted: u64,
-    /// Number of admitted jobs that finished within their deadline, or had none and finished.
-    pub fulfilled: u64,
-    /// Mean span from submission to start of fulfilled jobs; none without any.
+    /// Number of kept promises: exit code 0, by the deadline if there is one.
+    pub kept: u64,
+    /// Number of broken promises: the job is late or lost, or the site ended it.
+    pub broken: u64,
+    /// Number of void promises: the job failed by itself, reached a limit of its own, or was cancelled
+    /// by its user, before its deadline.
+    pub void: u64,
+    /// Mean span from submission to start of jobs with a kept promise; none without any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wait_s: Option<f64>,
-    /// Share of submitted jobs that were fulfilled, 0 to 100; none without any.
+    /// Kept promises in percent of submitted jobs; none without any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sla_pct: Option<f64>,
-    /// Share of accepted jobs that were fulfilled, 0 to 100; none without any.
+    /// Kept promises in percent of kept and broken ones; none without any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reliability_pct: Option<f64>,
     /// Earnings in percent of the budgets of submitted jobs, at most 100; none without any.
@@ -448,14 +465,24 @@ pub struct CalibrationBin {
     pub from: f64,
     /// Upper bound of the probabilities, exclusive except for 1.
     pub to: f64,
-    /// Number of promises of finished jobs.
+    /// Number of promises that were kept or broken.
     pub promises: u64,
-    /// Mean promised probability.
-    pub promised: f64,
+    /// Mean promised probability; none without any promise that was kept or broken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub promised: Option<f64>,
     /// Number of kept promises.
     pub kept: u64,
-    /// Share of kept promises, 0 to 1.
-    pub kept_part: f64,
+    /// Share of kept promises, 0 to 1; none without any promise that was kept or broken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kept_part: Option<f64>,
+    /// Lower bound of the 95 % confidence interval of that share (Wilson's score interval).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kept_part_low: Option<f64>,
+    /// Upper bound of that interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kept_part_high: Option<f64>,
+    /// Number of void promises, which count in none of the other fields.
+    pub void: u64,
 }
 
 /// The nodes and workers of the service.
@@ -536,7 +563,7 @@ pub struct JobEvent {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tasks: Option<String>,
     /// Kind: `accepted`, `queued`, `deferred`, `rejected`, `reserved`, `claimed`, `expired`, `held`,
-    /// `started`, `finished`, `cancelled` or `lost`.
+    /// `started`, `broken` (the promise), `finished`, `cancelled` or `lost`.
     pub event: String,
     /// Instant of the event.
     pub at: String,

@@ -101,6 +101,9 @@ pub enum LearnError {
     NeverRan(Span),
 }
 
+/// The index of the level that a censored run time must exceed: 0.9, at which estimates are made.
+const CENSORED_LEVEL: usize = 9;
+
 impl Forecaster {
     /// Creates a forecaster without history that raises alarms by `triggers`.
     pub fn new(triggers: AlarmTriggers) -> Self {
@@ -199,6 +202,39 @@ impl Forecaster {
     ) -> Result<ClassEvent, LearnError> {
         let said = self.forecast(&record.job);
         self.learn(record, &said)
+    }
+
+    /// Learns that a job needs more than the run time of `record`, after which it was ended: the run time
+    /// is right-censored. Returns whether that taught anything.
+    ///
+    /// A time beyond the present forecast's quantile at [`CENSORED_LEVEL`] is learned as if it were the
+    /// run time, and the bounds of `said` below the time are judged as missed. A shorter time teaches
+    /// nothing: learned as a run time it would shorten the forecasts, although the job took longer. So
+    /// forecasts are never shortened by jobs that were ended, but lengthened by less than these jobs
+    /// needed; an estimator for censored data (Kaplan & Meier 1958) would need the censored jobs in
+    /// every window of the class.
+    ///
+    /// # Errors
+    /// As [`Self::learn`].
+    pub fn learn_lower_bound(
+        &mut self,
+        record: &CompletedJob,
+        said: &Forecast,
+    ) -> Result<bool, LearnError> {
+        if record.runtime <= Span::ZERO {
+            return Err(LearnError::NeverRan(record.runtime));
+        }
+        let present = self.forecast(&record.job).distribution();
+        if record.runtime <= present.quantiles()[CENSORED_LEVEL] {
+            return Ok(false);
+        }
+        self.learn_run(record, said)?;
+        for (level_idx, bound) in said.distribution().quantiles().iter().enumerate() {
+            if *bound < record.runtime {
+                self.judge(&said.promise(record.job.class, level_idx), false);
+            }
+        }
+        Ok(true)
     }
 
     /// Returns the same forecaster, but one that never splits a class.

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 use tollgate_gate::JobEnding;
 use tollgate_model::Instant;
-use tollgate_service::{AdmissionState, RowChange};
+use tollgate_service::{AdmissionState, PromiseOutcome, RowChange};
 
 /// Maximum number of events in the log, of a few hundred bytes each.
 const MAX_EVENTS: usize = 16_384;
@@ -225,9 +225,20 @@ fn event_of(change: &RowChange) -> Option<EventEntry> {
             let task = of_array.then_some(EventTasks::One(attempt.task));
             ("started", attempt.job, task)
         }
+        RowChange::PromiseEnded {
+            attempt,
+            outcome: PromiseOutcome::Broken,
+            of_array,
+        } => {
+            let task = of_array.then_some(EventTasks::One(attempt.task));
+            ("broken", attempt.job, task)
+        }
         RowChange::JobEnded { job, ending } => whole(ending_key(*ending), *job),
-        RowChange::ArrayCounts { .. }
+        // A kept or void promise ends with its job.
+        RowChange::PromiseEnded { .. }
+        | RowChange::ArrayCounts { .. }
         | RowChange::AttemptReported(_)
+        | RowChange::WorkMeasured { .. }
         | RowChange::WorkerLost { .. }
         | RowChange::Booked { .. } => return None,
     };

@@ -17,6 +17,7 @@ use crate::output::{
     AdmissionState, CommandError, JobPrediction, RejectReason, RowChange, StepOutput,
     SubmitOutcome, TaskGroupOutcome,
 };
+use crate::promise::PromiseOutcome;
 use crate::rules;
 use crate::task_ranges::TaskRanges;
 
@@ -60,9 +61,13 @@ pub struct TaskCounts {
     pub lost: u32,
     /// Rejected tasks.
     pub rejected: u32,
-    /// Tasks that finished within their deadline, or without having one.
-    pub fulfilled: u32,
-    /// Total time from submission to start of the fulfilled tasks.
+    /// Tasks whose promise was kept.
+    pub kept: u32,
+    /// Tasks whose promise was broken, also unfinished ones.
+    pub broken: u32,
+    /// Tasks whose promise became void.
+    pub void: u32,
+    /// Total time from submission to start of the tasks with a kept promise.
     pub wait: Span,
     /// The number of started attempts.
     pub attempts: u32,
@@ -131,6 +136,19 @@ impl ActiveArray {
     pub(crate) fn add_price(&mut self, price: Credits) {
         self.changed = true;
         self.counts.price += price;
+    }
+
+    /// Counts the ending of a promise; `wait` is the time from submission to start.
+    pub(crate) fn count_promise(&mut self, outcome: PromiseOutcome, wait: Span) {
+        self.changed = true;
+        match outcome {
+            PromiseOutcome::Kept => {
+                self.counts.kept += 1;
+                self.counts.wait += wait;
+            }
+            PromiseOutcome::Broken => self.counts.broken += 1,
+            PromiseOutcome::Void => self.counts.void += 1,
+        }
     }
 
     pub(crate) fn count_start(&mut self) {
@@ -354,14 +372,11 @@ impl Core {
             JobEnding::Finished => {
                 tally.finished += 1;
                 tally.max_exit_code = tally.max_exit_code.max(live.exit_code);
-                if live.met_deadline(self.now) {
-                    tally.fulfilled += 1;
-                    tally.wait += live.wait_span();
-                }
             }
             JobEnding::Cancelled => tally.cancelled += 1,
             JobEnding::Lost => tally.lost += 1,
         }
+        self.end_promise(task, live, ending, step);
         if live.attempt == 0 {
             step.changes.push(RowChange::TasksDropped {
                 job: task.job,
@@ -495,19 +510,6 @@ impl TaskCounts {
             cancelled: if rejected { 0 } else { tasks },
             ..Self::default()
         })
-    }
-}
-
-impl ActiveTask {
-    /// Returns whether an end at `at` is within the deadline, if there is one, with the objectives'
-    /// tolerance.
-    fn met_deadline(&self, at: Instant) -> bool {
-        let due = self.spec.due();
-        due.is_none_or(|due| at <= due + tollgate_model::outcome::DELAY_TOLERANCE)
-    }
-
-    fn wait_span(&self) -> Span {
-        self.started.unwrap_or(self.submitted).since(self.submitted)
     }
 }
 

@@ -79,9 +79,14 @@ impl Core {
         match said {
             Notice::Accepted { price } => {
                 let price = self.rules.for_user(live.spec.procs, price);
+                // A reserved quote becomes a promise once it is claimed.
+                let promised = live.reserved_until.is_none();
                 match array {
                     Some(array) => array.add_price(price),
                     None => step.changes.push(RowChange::Accepted { job, price }),
+                }
+                if promised {
+                    self.jobs.watch_deadline(task);
                 }
             }
             Notice::Queued => {
@@ -117,6 +122,7 @@ impl Core {
         } else if self.jobs.arrays.contains_key(&job) {
             self.finish_task(task, &live, ending, step);
         } else {
+            self.end_promise(task, &live, ending, step);
             step.changes.push(RowChange::JobEnded { job, ending });
             let succeeded = ending == JobEnding::Finished && live.succeeded();
             self.notify_dependents(job, succeeded, step);
@@ -126,6 +132,15 @@ impl Core {
     pub(crate) fn push_start(&self, attempt: AttemptId, slot: JobId, step: &mut StepOutput) {
         let of_array = self.jobs.arrays.contains_key(&attempt.job);
         step.changes.push(RowChange::Started { attempt, of_array });
+        // A task that starts past its deadline: its row is as new as its attempt.
+        let judged = self.jobs.by_slot(slot).and_then(|(_, live)| live.promise);
+        if let Some(outcome) = judged.filter(|_| of_array) {
+            step.changes.push(RowChange::PromiseEnded {
+                attempt,
+                outcome,
+                of_array,
+            });
+        }
         step.actions.push(self.start_action(attempt, slot));
     }
 

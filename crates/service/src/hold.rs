@@ -4,7 +4,7 @@
 //! if the policy starts it at once. Nothing runs for it and nothing is charged until it is claimed.
 
 use tollgate_gate::GateInput;
-use tollgate_model::TaskId;
+use tollgate_model::{Span, TaskId};
 
 use crate::Core;
 use crate::output::{CommandError, RowChange, StepOutput};
@@ -14,12 +14,15 @@ impl Core {
     /// Turns a reserved quote into a job.
     pub(crate) fn claim(&mut self, job: u64, step: &mut StepOutput) -> Result<(), CommandError> {
         let now = self.now;
+        let reserved = self.jobs.get(job);
+        let done_s = reserved.and_then(|live| self.shared_work_s(live, now));
         let live = self.jobs.claim(job).ok_or(CommandError::NoQuote)?;
         let (slot, key) = (live.slot, live.attempt_key(job.into()));
         self.look_ahead.invalidate(slot);
         step.changes.push(RowChange::Claimed { job });
         if live.has_nodes() {
             live.started = Some(now);
+            live.work_before = Span::from_secs_f64(done_s.unwrap_or(0.0));
             self.push_start(key, slot, step);
             let placement = self.gate.view(now).job(slot).placement().to_vec();
             for node in placement.iter().flat_map(|range| range.nodes()) {

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use tollgate_forecast::ClassId;
-use tollgate_model::{AttemptId, Distribution, Instant, JobId, JobSpec, Span, TaskId};
+use tollgate_model::{AttemptId, Instant, JobId, JobSpec, Span, TaskId};
 
 use crate::array::ActiveArray;
 use crate::command::Submission;
 use crate::dependency::DeferredJob;
+use crate::promise::{EndCause, PromiseOutcome};
 use crate::runtime_forecast::RuntimeForecast;
 
 /// The service's knowledge of a task in the gate, besides the gate's own.
@@ -34,11 +35,17 @@ pub struct ActiveTask {
     pub(crate) gate_attempt: u32,
     /// Start of the current attempt, if any.
     pub started: Option<Instant>,
+    /// The work that the gate accounted to a reserved quote before it was claimed.
+    pub(crate) work_before: Span,
     /// Expiry of an unclaimed quote; None for a job. Nothing runs for a quote, although the gate
     /// may have given it nodes.
     pub reserved_until: Option<Instant>,
     /// The last attempt's exit code, in the shell's encoding.
     pub(crate) exit_code: Option<u8>,
+    /// The cause of the last attempt's end.
+    pub(crate) end_cause: Option<EndCause>,
+    /// The ending of the promise, if the deadline has passed already.
+    pub(crate) promise: Option<PromiseOutcome>,
     /// Whether the task is held by its user.
     pub(crate) held: bool,
 }
@@ -61,8 +68,11 @@ impl ActiveTask {
             attempt: 0,
             gate_attempt: 0,
             started: None,
+            work_before: Span::ZERO,
             reserved_until: None,
             exit_code: None,
+            end_cause: None,
+            promise: None,
             held: false,
         }
     }
@@ -75,15 +85,6 @@ impl ActiveTask {
     /// Returns whether an attempt at the task is running.
     pub fn is_running(&self) -> bool {
         self.has_nodes() && self.reserved_until.is_none()
-    }
-
-    /// Returns the distribution of the total run time, given the run time so far.
-    pub fn distribution(&self, now: Instant) -> Distribution {
-        let (whole, _) = self.forecast.distribution(self.spec.estimate);
-        match self.started {
-            Some(started) if self.is_running() => whole.given_survived(now.since(started)),
-            Some(_) | None => whole,
-        }
     }
 
     pub(crate) fn forecast_features(&self) -> tollgate_forecast::ForecastJob {
@@ -120,6 +121,7 @@ impl ActiveTask {
     }
 
     pub(crate) fn stop(&mut self) {
+        self.work_before = Span::ZERO;
         self.started = None;
     }
 }
@@ -132,6 +134,8 @@ pub(crate) struct JobTable {
     slots: BTreeMap<JobId, TaskId>,
     /// Reserved quotes, by expiry.
     reservations: BTreeSet<(Instant, u64)>,
+    /// Admitted tasks with a deadline that has not passed, by the last instant within it.
+    deadlines: BTreeSet<(Instant, TaskId)>,
     /// The last number given to a job.
     last_number: u64,
     /// Arrays with unfinished tasks.
@@ -164,7 +168,27 @@ impl JobTable {
         let live = self.active.get_mut(&job.into())?;
         let lapses = live.reserved_until.take()?;
         self.reservations.remove(&(lapses, job));
+        let last = live.last_instant();
+        self.deadlines.extend(last.map(|last| (last, job.into())));
         Some(live)
+    }
+
+    /// Watches the deadline of an admitted task, if it has one.
+    pub(crate) fn watch_deadline(&mut self, task: TaskId) {
+        let last = self.get(task).and_then(ActiveTask::last_instant);
+        self.deadlines.extend(last.map(|last| (last, task)));
+    }
+
+    /// Returns the first instant past a watched deadline.
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        let (last, _) = self.deadlines.first()?;
+        Some(*last + Span::TICK)
+    }
+
+    /// Removes a watched deadline that has passed, and returns its task.
+    pub(crate) fn take_overdue(&mut self, now: Instant) -> Option<TaskId> {
+        self.deadlines.first().filter(|(last, _)| *last < now)?;
+        self.deadlines.pop_first().map(|(_, task)| task)
     }
 
     /// Returns the quote that expires next, with its expiry.
@@ -184,6 +208,9 @@ impl JobTable {
         let live = self.active.remove(&task)?;
         if let Some(lapses) = live.reserved_until {
             self.reservations.remove(&(lapses, task.job));
+        }
+        if let Some(last) = live.last_instant() {
+            self.deadlines.remove(&(last, task));
         }
         if let Some(array) = self.arrays.get_mut(&task.job) {
             array.remove_from_gate(&live);

@@ -10,7 +10,9 @@
 //! | `command`, `output` | the commands; the rows, replies and actions that a step returns |
 //! | `submit`, `array`, `dependency`, `hold` | the acceptance of single, array, dependent and held jobs, and of quotes |
 //! | `admission`, `counter_offer` | the decision about a submission, and the nearest one that would be accepted |
+//! | `promise` | the endings of promises: kept, broken, void |
 //! | `prediction`, `runtime_forecast` | the expected starts and ends of jobs, and the forecasts behind them |
+//! | `work` | the work of attempts, and what their ends teach |
 //! | `jobs`, `task_ranges` | the unfinished jobs, and sets of task numbers |
 //! | `workers` | the nodes that come and go with their workers |
 //! | `effects` | the effects of the gate as rows and actions |
@@ -28,12 +30,14 @@ mod hold;
 mod jobs;
 mod output;
 mod prediction;
+mod promise;
 mod query;
 mod rules;
 mod runtime_forecast;
 mod shadow;
 mod submit;
 mod task_ranges;
+mod work;
 mod workers;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,7 +45,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use tollgate_forecast::{ClassId, Forecaster};
 use tollgate_gate::{Effect, Gate, GateInput, ProbeScratch, WorkerId};
-use tollgate_model::{AttemptEvent, AttemptReport, Instant, Span, TaskId};
+use tollgate_model::{AttemptEvent, AttemptReport, Instant, Span};
 use tollgate_policy::PassTrigger;
 
 pub use array::{ActiveArray, TaskCounts};
@@ -57,6 +61,8 @@ pub use output::{
     TaskGroupOutcome,
 };
 use prediction::LookAheadCache;
+use promise::EndCause;
+pub use promise::PromiseOutcome;
 pub use rules::{AdmissionRules, StoredRules};
 pub use runtime_forecast::{ForecastBasis, RuntimeForecast};
 use shadow::ShadowPolicy;
@@ -77,6 +83,8 @@ pub struct Core {
     jobs: JobTable,
     forecaster: Forecaster,
     classes: BTreeMap<(u32, String), ClassId>,
+    /// The number of failures of each class that has any.
+    failures: BTreeMap<ClassId, u64>,
     now: Instant,
     effects: Vec<Effect>,
     scratch: ProbeScratch,
@@ -96,6 +104,7 @@ pub struct CoreSnapshot {
     jobs: JobTable,
     forecaster: Forecaster,
     classes: Vec<((u32, String), ClassId)>,
+    failures: BTreeMap<ClassId, u64>,
     now: Instant,
     shadow: Option<shadow::ShadowSnapshot>,
 }
@@ -111,6 +120,7 @@ impl Core {
             jobs: JobTable::default(),
             forecaster: Forecaster::default(),
             classes: BTreeMap::new(),
+            failures: BTreeMap::new(),
             now: Instant::ZERO,
             effects: Vec::new(),
             scratch: ProbeScratch::default(),
@@ -136,6 +146,8 @@ impl Core {
 
     fn decide(&mut self, at: Instant, commands: &[ServiceCommand]) -> StepOutput {
         self.now = self.now.max(at);
+        // Decisions must not depend on what was asked between steps.
+        self.look_ahead.clear();
         let mut step = StepOutput::default();
         self.expire_due(&mut step);
         // A job is probed before its submission to the gate. A due tick comes first, so that the
@@ -156,6 +168,7 @@ impl Core {
             }
         }
         self.run_passes(&mut step);
+        self.judge_overdue(&mut step);
         self.report_counts(&mut step);
         self.succeeded.clear();
         step.results = replies.into_iter().flatten().collect();
@@ -172,7 +185,9 @@ impl Core {
     /// Returns the latest time of the next step if no command comes.
     pub fn next_wake(&self) -> Option<Instant> {
         let lapse = self.jobs.next_expiry().map(|(lapses, _)| lapses);
-        self.gate.next_wake().into_iter().chain(lapse).min()
+        let deadline = self.jobs.next_deadline();
+        let gate = self.gate.next_wake();
+        gate.into_iter().chain(lapse).chain(deadline).min()
     }
 
     /// Returns the last handled instant.
@@ -197,6 +212,7 @@ impl Core {
             jobs: self.jobs.clone(),
             forecaster: self.forecaster.clone(),
             classes: self.classes.clone().into_iter().collect(),
+            failures: self.failures.clone(),
             now: self.now,
             shadow: self.shadow.as_mut().map(|shadow| shadow.save()),
         }
@@ -215,6 +231,7 @@ impl Core {
             jobs: saved.jobs,
             forecaster: saved.forecaster,
             classes: saved.classes.into_iter().collect(),
+            failures: saved.failures,
             now: saved.now,
             shadow: known.map(Box::new),
             ..Self::new(rules)
@@ -289,37 +306,25 @@ impl Core {
         let (job, attempt) = (live.slot, live.gate_attempt);
         if let AttemptEvent::Ended(ended) = &report.event {
             live.exit_code = Some(ended.status.shell_code());
+            live.end_cause = Some(EndCause::of(ended));
         }
         step.changes
             .push(RowChange::AttemptReported(report.clone()));
         match &report.event {
             AttemptEvent::Started(_) => Ok(()),
             AttemptEvent::Ended(ended) => {
-                self.observe_runtime(key.task(), ended.wall);
+                let live = self.jobs.get(key.task());
+                let work = live.map_or(Span::ZERO, |live| self.work_within(live, ended.wall));
+                step.changes
+                    .push(RowChange::WorkMeasured { attempt: key, work });
+                self.learn_end(key.task(), EndCause::of(ended), work);
                 self.apply_input(GateInput::Ended { job, attempt }, step)
             }
             AttemptEvent::Lost { .. } => {
+                self.learn_loss(key.task());
                 self.apply_input(GateInput::Evicted { job, attempt }, step)
             }
         }
-    }
-
-    /// Learns the run time of a job. A cancelled job says nothing about the run time of such jobs.
-    fn observe_runtime(&mut self, task: TaskId, runtime: Span) {
-        let Some(live) = self.jobs.get(task) else {
-            return;
-        };
-        if self.gate.view(self.now).job(live.slot).cancelling {
-            return;
-        }
-        let record = tollgate_forecast::CompletedJob {
-            job: live.forecast_features(),
-            submit: live.spec.submit,
-            finish: self.now,
-            runtime,
-        };
-        // A job that never ran teaches nothing, which is no error here.
-        let _ = self.forecaster.learn(&record, live.forecast.forecast());
     }
 
     fn apply_input(&mut self, input: GateInput, step: &mut StepOutput) -> Result<(), CommandError> {

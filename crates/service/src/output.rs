@@ -9,6 +9,7 @@ use tollgate_model::{
 
 use crate::array::TaskCounts;
 use crate::command::Submission;
+use crate::promise::PromiseOutcome;
 use crate::runtime_forecast::ForecastBasis;
 use crate::task_ranges::TaskRanges;
 
@@ -315,6 +316,13 @@ pub enum RowChange {
     },
     /// The engine reported an event of an attempt.
     AttemptReported(AttemptReport),
+    /// The work of an attempt that has ended was measured.
+    WorkMeasured {
+        /// The attempt.
+        attempt: AttemptId,
+        /// Its work.
+        work: Span,
+    },
     /// An attempt was lost with its worker.
     WorkerLost {
         /// The attempt.
@@ -332,6 +340,15 @@ pub enum RowChange {
         entry: BookingKind,
         /// The amount, positive for the provider.
         amount: Credits,
+    },
+    /// A promise was judged: its deadline has passed, or its task has ended before.
+    PromiseEnded {
+        /// The task's last attempt; number 0 if the task has not started.
+        attempt: AttemptId,
+        /// The ending of the promise.
+        outcome: PromiseOutcome,
+        /// Whether the task belongs to an array.
+        of_array: bool,
     },
     /// A job has finished.
     JobEnded {
@@ -387,8 +404,10 @@ impl RowChange {
             | Self::Held { job }
             | Self::JobEnded { job, .. } => *job,
             Self::TaskEnded { attempt, .. }
+            | Self::WorkMeasured { attempt, .. }
             | Self::WorkerLost { attempt, .. }
             | Self::Started { attempt, .. }
+            | Self::PromiseEnded { attempt, .. }
             | Self::Booked { attempt, .. } => attempt.job,
             Self::AttemptReported(report) => report.attempt.job,
         }

@@ -38,6 +38,11 @@ impl LookAheadCache {
         self.steps_left.set(MAX_STEPS);
     }
 
+    /// Drops all cached values.
+    pub(crate) fn clear(&mut self) {
+        *self.medians.get_mut() = MedianCache::default();
+    }
+
     /// Drops the cached value of a slot whose job has changed.
     pub(crate) fn invalidate(&mut self, slot: JobId) {
         self.medians.get_mut().invalidate(slot);
@@ -102,7 +107,7 @@ impl Core {
         let live = self.jobs.get(task)?;
         let now = self.now.max(now);
         let whom = LookAheadSubject::Existing(live.slot);
-        let distribution = live.distribution(now);
+        let distribution = self.work_distribution(live, now);
         self.predict_subject(now, whom, live.spec.due(), &distribution, Span::ZERO)
     }
 
@@ -147,7 +152,9 @@ impl Core {
         let expected = |slot| {
             medians.borrow_mut().get_or_insert(slot, now, |as_of| {
                 let live = self.jobs.by_slot(slot).map(|(_, live)| live);
-                live.map_or(Span::ZERO, |live| live.distribution(as_of).median())
+                live.map_or(Span::ZERO, |live| {
+                    self.work_distribution(live, as_of).median()
+                })
             })
         };
         let mut ahead = LookAhead::new(&self.gate, now, &expected, looks_left.get());

@@ -48,7 +48,7 @@ impl RuntimeForecast {
     }
 
     /// Returns the forecaster's original forecast.
-    pub(crate) fn forecast(&self) -> &Forecast {
+    pub fn forecast(&self) -> &Forecast {
         &self.forecast
     }
 
@@ -86,9 +86,8 @@ impl RuntimeForecast {
     }
 }
 
-/// A cache of the jobs' expected run times by slot, kept between queries. A running job's
-/// expectation grows as it runs, and is computed as of the last whole second. So the value follows
-/// from the state and the current instant alone, whatever was queried before, as recovery requires.
+/// A cache of the jobs' expected run times by slot, kept within a step and between queries. A running
+/// job's expectation grows with its work, and is computed as of the last whole second.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MedianCache {
     as_of: Instant,

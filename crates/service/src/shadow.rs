@@ -28,6 +28,7 @@ use job::{ObservedRuntime, PaperRunTimes, ShadowJob};
 use crate::Core;
 use crate::command::{ServiceCommand, Submission};
 use crate::output::{CommandResult, RowChange, StepOutput};
+use crate::promise::EndCause;
 use crate::rules::AdmissionRules;
 
 /// Maximum number of events on paper in one go: the controller has other work to do.
@@ -345,12 +346,18 @@ impl ShadowPolicy {
 
     /// Learns the real run time of a job.
     fn observe_runtime(&mut self, change: &RowChange) {
+        if let RowChange::WorkMeasured { attempt, work } = change
+            && let Some(pair) = self.jobs.get_mut(&attempt.task())
+        {
+            pair.runtime = ObservedRuntime::Ran(*work);
+            self.run_times_changed = true;
+        }
         if let RowChange::AttemptReported(report) = change
             && let Some(pair) = self.jobs.get_mut(&report.attempt.task())
         {
             match &report.event {
                 AttemptEvent::Started(_) => {}
-                AttemptEvent::Ended(ended) => pair.runtime = ObservedRuntime::Ran(ended.wall),
+                AttemptEvent::Ended(ended) => pair.failed = EndCause::of(ended).is_of_job(),
                 AttemptEvent::Lost { .. } => pair.runtime = ObservedRuntime::Unknown,
             }
             self.run_times_changed = true;

@@ -36,6 +36,7 @@ impl Core {
                     attempt,
                     event: AttemptEvent::Lost { at: self.now },
                 }));
+                self.learn_loss(attempt.task());
                 step.changes.push(RowChange::WorkerLost { attempt, worker });
                 step.actions.push(EngineAction::Kill { attempt });
             }

@@ -96,15 +96,17 @@ impl Default for JobContext {
 }
 
 /// The run time information that a policy receives about a job.
-pub(crate) struct JobEstimate {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct JobEstimate {
     /// The job with the estimate for the policy.
-    pub(crate) spec: JobSpec,
+    pub spec: JobSpec,
     /// The whole distribution, where there is a forecast.
-    pub(crate) forecast: Option<Distribution>,
+    pub forecast: Option<Distribution>,
 }
 
 /// The source of estimates, which learns from the jobs of the run as they end.
-pub(crate) struct EstimateProvider<'a> {
+#[derive(Clone, Debug)]
+pub struct EstimateProvider<'a> {
     origin: EstimateOrigin,
     contexts: &'a [JobContext],
     forecaster: Forecaster,
@@ -115,7 +117,7 @@ pub(crate) struct EstimateProvider<'a> {
 impl<'a> EstimateProvider<'a> {
     /// Creates a provider. `known` has one row per job, in order of arrival; jobs beyond it get the
     /// default.
-    pub(crate) fn new(estimates: EstimateOrigin, known: &'a [JobContext]) -> Self {
+    pub fn new(estimates: EstimateOrigin, known: &'a [JobContext]) -> Self {
         Self {
             origin: estimates,
             contexts: known,
@@ -125,7 +127,7 @@ impl<'a> EstimateProvider<'a> {
     }
 
     /// Returns the run time information on the job that arrives as the `index`-th.
-    pub(crate) fn estimate(&mut self, index: usize, arrival: &JobArrival) -> JobEstimate {
+    pub fn estimate(&mut self, index: usize, arrival: &JobArrival) -> JobEstimate {
         let user = arrival.spec.estimate;
         let (estimate, forecast) = match self.origin {
             EstimateOrigin::User => (user, None),
@@ -169,7 +171,7 @@ impl<'a> EstimateProvider<'a> {
     }
 
     /// Learns that the `index`-th job, submitted at `submit`, has run for `runtime` and ended.
-    pub(crate) fn observe_completion(
+    pub fn observe_completion(
         &mut self,
         index: usize,
         submit: Instant,

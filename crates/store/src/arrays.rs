@@ -28,7 +28,8 @@ pub(crate) fn tally(
     run(
         to,
         "UPDATE array SET queued = ?2, held = ?3, running = ?4, finished = ?5, cancelled = ?6,
-             lost = ?7, rejected = ?8, fulfilled = ?9, wait = ?10, worst = ?11 WHERE job = ?1",
+             lost = ?7, rejected = ?8, kept = ?9, broken = ?10, void = ?11, wait = ?12,
+             worst = ?13 WHERE job = ?1",
         params![
             job,
             tally.queued as i64,
@@ -38,7 +39,9 @@ pub(crate) fn tally(
             tally.cancelled,
             tally.lost,
             tally.rejected,
-            tally.fulfilled,
+            tally.kept,
+            tally.broken,
+            tally.void,
             tally.wait.as_micros(),
             tally.max_exit_code,
         ],

@@ -12,7 +12,7 @@ use rusqlite::{Connection, params};
 
 use crate::{StoreError, sqlite};
 
-/// The tables with a checksum, and their columns.
+/// The tables with a checksum, and their columns in the first version with checksums.
 const SUMMED_TABLES: &[(&str, &str)] = &[
     ("account", "user, day, charges, penalties"),
     (
@@ -40,6 +40,30 @@ const SUMMED_TABLES: &[(&str, &str)] = &[
         "user, submitted, accepted, fulfilled, wait, budgets, utility",
     ),
 ];
+
+/// The tables whose columns changed in version [`FIRST_VERSION_WITH_PROMISES`].
+const CHANGED_TABLES: &[(&str, &str)] = &[
+    (
+        "array",
+        "job, tasks, most, queued, held, running, finished, cancelled, lost, rejected, kept, wait, worst, broken, void",
+    ),
+    (
+        "attempt",
+        "job, task, attempt, ordered, start, pid, finish, status, wall, cpu, peak_memory, ending, promise, work",
+    ),
+    (
+        "job",
+        "id, user, name, state, program, procs, submit, estimate, source, due, budget, penalty, decided, price, reasons, probability, start, finish, attempts, after, script, promise, account, queue",
+    ),
+    ("promise", "user, tenth, promises, expected, kept, void"),
+    (
+        "total",
+        "user, submitted, accepted, kept, broken, void, wait, budgets, utility",
+    ),
+];
+
+/// The first version in which each promise is kept, broken or void.
+pub(crate) const FIRST_VERSION_WITH_PROMISES: u32 = 8;
 
 /// The first version of the tables with checksums.
 pub(crate) const FIRST_VERSION_WITH_SUMS: u32 = 7;
@@ -109,6 +133,33 @@ pub(crate) fn step() -> String {
     table.to_owned() + &tables.collect::<String>()
 }
 
+/// Returns the statements that drop the sums of the changed tables before the change, and those that
+/// make them again after it.
+pub(crate) fn renewed_sums() -> [String; 2] {
+    let drop = |(name, _): &(&str, &str)| {
+        let events = ["inserted", "updated", "deleted"];
+        let triggers = events.map(|event| format!("DROP TRIGGER {name}_sum_of_{event};\n"));
+        format!(
+            "DELETE FROM sum_of WHERE name = '{name}';\n{}",
+            triggers.concat()
+        )
+    };
+    let keep = |(name, columns): &(&str, &str)| keep_sum_of(name, columns);
+    [
+        CHANGED_TABLES.iter().map(drop).collect(),
+        CHANGED_TABLES.iter().map(keep).collect(),
+    ]
+}
+
+/// Returns the tables with a checksum, and their columns in `version`.
+fn summed_tables(version: u32) -> impl Iterator<Item = (&'static str, &'static str)> {
+    SUMMED_TABLES.iter().map(move |&(name, first)| {
+        let changed = CHANGED_TABLES.iter().find(|(changed, _)| *changed == name);
+        let changed = changed.filter(|_| version >= FIRST_VERSION_WITH_PROMISES);
+        (name, changed.map_or(first, |(_, columns)| columns))
+    })
+}
+
 fn keep_sum_of(name: &str, columns: &str) -> String {
     let of = |row: &str| {
         let columns = columns.split(", ").map(|column| format!("{row}.{column}"));
@@ -159,13 +210,13 @@ pub(crate) fn check(
         return Err(damaged(found));
     }
     let mut checked = CheckedRows::default();
-    for (name, columns) in SUMMED_TABLES {
+    for (name, columns) in summed_tables(version) {
         let rows = compare_sum(&reading, name, columns, version >= FIRST_VERSION_WITH_SUMS)
             .map_err(failed)?;
         let rows =
             rows.ok_or_else(|| damaged(format!("the rows of `{name}` are not what was written")))?;
         checked.rows += rows;
-        match *name {
+        match name {
             "job" => checked.jobs = rows,
             "ledger" => checked.ledger_entries = rows,
             _ => {}
@@ -176,7 +227,13 @@ pub(crate) fn check(
             ACCOUNTS_DIFFER,
             "the accounts are not the sums of the ledger",
         ),
-        (TOTALS_DIFFER, "the totals are not the sums of the ledger"),
+        (
+            match version < FIRST_VERSION_WITH_PROMISES {
+                true => OLD_TOTALS_DIFFER,
+                false => TOTALS_DIFFER,
+            },
+            "the totals are not the sums of the ledger",
+        ),
     ] {
         let differs: bool = reading
             .query_row(sql, [], |row| row.get(0))
@@ -215,8 +272,15 @@ const ACCOUNTS_DIFFER: &str = "SELECT EXISTS (
 OR (SELECT count(*) FROM account) <> (SELECT count(*) FROM
     (SELECT 1 FROM ledger GROUP BY user, at / 86400000000))";
 
-/// A single job enters the totals once it is finished; tasks of an array enter them at once.
 const TOTALS_DIFFER: &str = "SELECT EXISTS (
+    SELECT user, sum(amount) FROM (
+        SELECT user, amount FROM ledger UNION ALL SELECT user, 0 FROM total)
+    GROUP BY user
+    EXCEPT SELECT user, utility FROM total)";
+
+/// Before version [`FIRST_VERSION_WITH_PROMISES`] a single job entered the totals once it was
+/// finished, and tasks of an array entered them at once.
+const OLD_TOTALS_DIFFER: &str = "SELECT EXISTS (
     SELECT user, sum(amount) FROM (
         SELECT ledger.user AS user, amount FROM ledger JOIN job ON id = ledger.job
         WHERE state IN ('finished', 'lost', 'rejected')

@@ -1,24 +1,28 @@
 //! Statistics over finished jobs: how well promises were kept, and the objectives.
 //!
-//! The store updates the sums in the transaction in which a job ends, because there may be millions
-//! of jobs.
+//! The store updates the sums in the transaction in which a promise ends, because there may be
+//! millions of jobs.
 
 use tollgate_model::{Credits, Span};
 
 use crate::{StoreError, StoreReader};
 
-/// Sums over finished jobs. Each finished task of an array counts at once, before the array is
-/// finished. Jobs that their user cancelled are left out, because their promise is neither kept nor
-/// broken. Quotes are left out too.
+/// Sums over jobs whose promise has ended, and rejected jobs. A promise ends when the deadline passes
+/// or the job ends, whichever is first. Each task of an array counts for itself. Jobs that their user
+/// cancelled before their admission are left out, and so are quotes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ObjectiveSums {
     /// Number of decided jobs, admitted or rejected.
     pub submitted: u64,
     /// Number of admitted jobs.
     pub accepted: u64,
-    /// Number of jobs that finished within their deadline, or had none and finished.
-    pub fulfilled: u64,
-    /// Total time from submission to start of the fulfilled jobs.
+    /// Number of jobs with a kept promise.
+    pub kept: u64,
+    /// Number of jobs with a broken promise.
+    pub broken: u64,
+    /// Number of jobs with a void promise.
+    pub void: u64,
+    /// Total time from submission to start of the jobs with a kept promise.
     pub wait: Span,
     /// Total of the budgets of all submitted jobs.
     pub budgets: Credits,
@@ -31,20 +35,23 @@ pub struct ObjectiveSums {
 pub struct PromiseBin {
     /// Tenth of the probability: 0 for below 0.1, 9 for 0.9 to 1.
     pub tenth: u32,
-    /// Number of promises.
+    /// Number of promises that were kept or broken.
     pub promises: u64,
     /// Expected number of kept promises: the sum of the promised probabilities.
     pub expected: f64,
     /// Number of kept promises.
     pub kept: u64,
+    /// Number of void promises, which count in none of the other fields.
+    pub void: u64,
 }
 
 /// Coverage of the estimates that came from forecasts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EstimateCoverage {
-    /// Number of finished jobs, without arrays, whose estimate was a quantile of the forecast.
+    /// Number of jobs, without arrays, that ended with exit code 0 and whose estimate was a quantile of
+    /// the forecast.
     pub jobs: u64,
-    /// Number of these jobs that ran no longer than the estimate.
+    /// Number of these jobs that needed no more work than the estimate.
     pub covered: u64,
 }
 
@@ -63,8 +70,9 @@ impl StoreReader {
     /// # Errors
     /// If the store cannot be read.
     pub fn coverage(&self) -> Result<EstimateCoverage, StoreError> {
-        let sql = "SELECT count(*), coalesce(sum(finish - start <= estimate), 0)
-             FROM job WHERE state = 'finished' AND source = 'class' AND start IS NOT NULL
+        let sql = "SELECT count(*), coalesce(sum(coalesce(work, wall) <= estimate), 0)
+             FROM job JOIN attempt ON attempt.job = id
+             WHERE state = 'finished' AND source = 'class' AND status = 'exit 0'
                  AND NOT EXISTS (SELECT 1 FROM array WHERE job = id)";
         let rows = self.rows(sql, [], |row| {
             Ok(EstimateCoverage {
@@ -81,29 +89,31 @@ impl StoreReader {
     /// If the store cannot be read.
     pub fn objective_sums(&self, user: Option<u32>) -> Result<ObjectiveSums, StoreError> {
         let sql = "SELECT coalesce(sum(submitted), 0), coalesce(sum(accepted), 0),
-                 coalesce(sum(fulfilled), 0), coalesce(sum(wait), 0), coalesce(sum(budgets), 0),
-                 coalesce(sum(utility), 0)
+                 coalesce(sum(kept), 0), coalesce(sum(broken), 0), coalesce(sum(void), 0),
+                 coalesce(sum(wait), 0), coalesce(sum(budgets), 0), coalesce(sum(utility), 0)
              FROM total WHERE ?1 IS NULL OR user = ?1";
         let rows = self.rows(sql, [user], |row| {
             Ok(ObjectiveSums {
                 submitted: row.get(0)?,
                 accepted: row.get(1)?,
-                fulfilled: row.get(2)?,
-                wait: Span::from_micros(row.get(3)?),
-                budgets: Credits::from_micros(row.get(4)?),
-                utility: Credits::from_micros(row.get(5)?),
+                kept: row.get(2)?,
+                broken: row.get(3)?,
+                void: row.get(4)?,
+                wait: Span::from_micros(row.get(5)?),
+                budgets: Credits::from_micros(row.get(6)?),
+                utility: Credits::from_micros(row.get(7)?),
             })
         })?;
         Ok(rows.into_iter().next().unwrap_or_default())
     }
 
     /// Returns promised against kept deadlines, by tenths of the probability promised at
-    /// submission. Only finished jobs that were admitted with a deadline count.
+    /// submission. Only jobs that were admitted with a deadline count, once their promise has ended.
     ///
     /// # Errors
     /// If the store cannot be read.
     pub fn calibration(&self, user: Option<u32>) -> Result<Vec<PromiseBin>, StoreError> {
-        let sql = "SELECT tenth, sum(promises), sum(expected), sum(kept)
+        let sql = "SELECT tenth, sum(promises), sum(expected), sum(kept), sum(void)
              FROM promise WHERE ?1 IS NULL OR user = ?1 GROUP BY tenth ORDER BY tenth";
         self.rows(sql, [user], |row| {
             Ok(PromiseBin {
@@ -111,6 +121,7 @@ impl StoreReader {
                 promises: row.get(1)?,
                 expected: row.get(2)?,
                 kept: row.get(3)?,
+                void: row.get(4)?,
             })
         })
     }

@@ -62,6 +62,9 @@ pub struct JobRow {
     /// Status of the last attempt, as text: `exit 0`, `signal 9`, `lost`; of a finished array, the
     /// greatest exit code.
     pub status: Option<String>,
+    /// Ending of the promise: `kept`, `broken` or `void`; None before, without a promise, and for an
+    /// array, which has one promise for each task.
+    pub promise: Option<String>,
     /// Dependencies, without the jobs that had finished at the submission.
     pub after: Vec<u64>,
 }
@@ -119,7 +122,8 @@ const COLUMNS: &str =
     CASE WHEN array.job IS NULL
         THEN (SELECT status FROM attempt WHERE job = id ORDER BY attempt DESC LIMIT 1)
         WHEN finish IS NOT NULL THEN 'exit ' || worst END,
-    after, array.tasks, most, queued, held, running, finished, cancelled, lost, rejected";
+    after, array.tasks, most, queued, held, running, finished, cancelled, lost, rejected,
+    array.kept, array.broken, array.void, job.promise";
 /// The tables with `COLUMNS`.
 const TABLES: &str = "job LEFT JOIN array ON array.job = id";
 
@@ -289,6 +293,7 @@ fn job_row(row: &Row<'_>) -> rusqlite::Result<JobRow> {
         finish: instant(row, 16)?,
         attempts: row.get(17)?,
         status: row.get(18)?,
+        promise: row.get(32)?,
     })
 }
 
@@ -306,6 +311,9 @@ fn array_row(row: &Row<'_>) -> rusqlite::Result<Option<ArrayRow>> {
         cancelled: row.get(26)?,
         lost: row.get(27)?,
         rejected: row.get(28)?,
+        kept: row.get(29)?,
+        broken: row.get(30)?,
+        void: row.get(31)?,
     }))
 }
 

@@ -29,6 +29,12 @@ pub struct ArrayRow {
     pub lost: u64,
     /// Number of rejected tasks.
     pub rejected: u64,
+    /// Number of tasks whose promise was kept.
+    pub kept: u64,
+    /// Number of tasks whose promise was broken, also unfinished ones.
+    pub broken: u64,
+    /// Number of tasks whose promise became void.
+    pub void: u64,
 }
 
 /// A range of tasks without attempts.
@@ -48,6 +54,7 @@ struct AttemptSummary {
     finish: Option<Instant>,
     status: Option<String>,
     ending: Option<String>,
+    promise: Option<String>,
 }
 
 impl StoreReader {
@@ -91,7 +98,7 @@ impl StoreReader {
         first: u32,
         last: u32,
     ) -> Result<BTreeMap<u32, AttemptSummary>, StoreError> {
-        let sql = "SELECT task, attempt, start, finish, status, ending FROM attempt
+        let sql = "SELECT task, attempt, start, finish, status, ending, promise FROM attempt
              WHERE job = ?1 AND task BETWEEN ?2 AND ?3 ORDER BY task, attempt";
         let instant = |micros: Option<i64>| micros.map(Instant::from_micros);
         let rows = self.rows(sql, params![job, first, last], |row| {
@@ -101,6 +108,7 @@ impl StoreReader {
                 finish: instant(row.get(3)?),
                 status: row.get(4)?,
                 ending: row.get(5)?,
+                promise: row.get(6)?,
             };
             Ok((row.get::<_, u32>(0)?, tried))
         })?;
@@ -148,6 +156,7 @@ fn task_row(
         start: tried.start,
         attempts: tried.attempts,
         status: tried.status,
+        promise: tried.promise,
         reasons: Vec::new(),
         finish: None,
         ..row.clone()

@@ -212,6 +212,10 @@ fn write(
             attempts.set_reported(report);
             Ok(())
         }
+        RowChange::WorkMeasured { attempt, work } => {
+            attempts.set_work(*attempt, *work);
+            Ok(())
+        }
         RowChange::WorkerLost { attempt, worker } => {
             attempts.set_worker_lost(*attempt, *worker);
             Ok(())
@@ -235,6 +239,22 @@ fn write(
                 amount.as_micros()
             ],
         ),
+        RowChange::PromiseEnded {
+            attempt,
+            outcome,
+            of_array,
+        } => {
+            match of_array {
+                true if attempt.attempt > 0 => attempts.set_promise(*attempt, *outcome),
+                true => {}
+                false => run(
+                    to,
+                    "UPDATE job SET promise = ?2 WHERE id = ?1",
+                    params![attempt.job, outcome.key()],
+                )?,
+            }
+            Ok(())
+        }
         RowChange::JobEnded { job, ending } => run(
             to,
             "UPDATE job SET state = ?2, finish = ?3 WHERE id = ?1",

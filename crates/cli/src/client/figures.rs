@@ -103,16 +103,32 @@ pub(crate) fn calibration(args: &ServiceQueryArgs) -> Result<(), CliFailure> {
         OutputFormat::Json => format::write_json(&mut out, &calibration)?,
         OutputFormat::Csv => return Err(CsvUnsupported.into()),
         OutputFormat::Table if calibration.bins.is_empty() => {
-            writeln!(out, "no job with a promised deadline is over yet")?;
+            writeln!(out, "no promise of a deadline has ended yet")?;
         }
         OutputFormat::Table => {
-            let mut table = table(&["probability", "promises", "promised %", "kept %"]);
+            let columns = [
+                "probability",
+                "promises",
+                "promised %",
+                "kept %",
+                "95 % interval",
+                "void",
+            ];
+            let mut table = table(&columns);
+            let pct = |part: Option<f64>| {
+                part.map_or_else(String::new, |part| format!("{:.1}", 100.0 * part))
+            };
             for bin in &calibration.bins {
                 table.add_row([
                     format!("{:.1} - {:.1}", bin.from, bin.to),
                     bin.promises.to_string(),
-                    format!("{:.1}", 100.0 * bin.promised),
-                    format!("{:.1}", 100.0 * bin.kept_part),
+                    pct(bin.promised),
+                    pct(bin.kept_part),
+                    match bin.kept_part_low.is_some() {
+                        true => [bin.kept_part_low, bin.kept_part_high].map(pct).join(" - "),
+                        false => String::new(),
+                    },
+                    bin.void.to_string(),
                 ]);
             }
             write_lines(&mut out, &table)?;
@@ -121,7 +137,7 @@ pub(crate) fn calibration(args: &ServiceQueryArgs) -> Result<(), CliFailure> {
     Ok(())
 }
 
-/// Writes the objectives in one line. Writes nothing until a job has finished.
+/// Writes the objectives. Writes nothing until a promise has ended or a job was rejected.
 pub(super) fn render_objectives(
     out: &mut impl Write,
     objectives: &ServiceObjectives,
@@ -129,7 +145,9 @@ pub(super) fn render_objectives(
     let ServiceObjectives {
         submitted,
         accepted,
-        fulfilled,
+        kept,
+        broken,
+        void,
         ..
     } = objectives;
     if *submitted == 0 {
@@ -137,7 +155,7 @@ pub(super) fn render_objectives(
     }
     writeln!(
         out,
-        "  so far  {submitted} jobs over, {accepted} admitted, {fulfilled} fulfilled"
+        "  so far  {submitted} jobs, {accepted} admitted: {kept} kept, {broken} broken, {void} void"
     )?;
     let pct = |name: &str, value: Option<f64>| value.map(|pct| format!("{name} {pct:.1} %"));
     let wait = objectives
@@ -182,7 +200,9 @@ pub(super) fn render_shadow(
                 [real, paper].map(|of| count(of.submitted)),
             ),
             ("admitted", [real, paper].map(|of| count(of.accepted))),
-            ("fulfilled", [real, paper].map(|of| count(of.fulfilled))),
+            ("kept", [real, paper].map(|of| count(of.kept))),
+            ("broken", [real, paper].map(|of| count(of.broken))),
+            ("void", [real, paper].map(|of| count(of.void))),
             ("wait", [real, paper].map(|of| wait(of.wait_s))),
             ("SLA", [real, paper].map(|of| pct(of.sla_pct))),
             (

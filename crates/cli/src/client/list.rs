@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use comfy_table::{LineStyle, Table, TableStyle};
+use tollgate_client::timestamp::parse_iso;
 use tollgate_client::types::{
     JobDetails, JobExplanation, JobList, LedgerReport, ServiceObjectives, ServiceStatus,
 };
@@ -176,6 +177,7 @@ fn render_jobs(out: &mut impl Write, jobs: &[JobDetails]) -> io::Result<()> {
         "deadline",
         "started",
         "ended",
+        "promise",
     ]);
     for job in jobs {
         let state = match &job.status {
@@ -194,12 +196,36 @@ fn render_jobs(out: &mut impl Write, jobs: &[JobDetails]) -> io::Result<()> {
             local(&job.deadline_at),
             local(&job.started_at),
             local(&job.finished_at),
+            promise_cell(job),
         ]);
     }
     for line in table.lines() {
         writeln!(out, "{}", line.trim_end())?;
     }
     Ok(())
+}
+
+/// Formats how the promise has ended: `kept`, `late`, `broken` or `void`; of an array `3 kept, 1 void`.
+fn promise_cell(job: &JobDetails) -> String {
+    if let Some(array) = &job.array {
+        let counts = [
+            (array.kept, "kept"),
+            (array.broken, "broken"),
+            (array.void, "void"),
+        ];
+        let some = counts.iter().filter(|(count, _)| *count > 0);
+        let some: Vec<String> = some
+            .map(|(count, what)| format!("{count} {what}"))
+            .collect();
+        return some.join(", ");
+    }
+    let instant = |at: &Option<String>| at.as_ref().and_then(|at| parse_iso(at).ok());
+    let due = instant(&job.deadline_at);
+    let is_late = due.is_some_and(|due| instant(&job.finished_at).is_none_or(|at| at > due));
+    match job.promise.as_deref() {
+        Some("broken") if is_late => "late".to_owned(),
+        promise => promise.unwrap_or_default().to_owned(),
+    }
 }
 
 /// Formats the state of an array: `running: 640 finished, 16 running, 344 queued of 1000`.
@@ -242,6 +268,7 @@ fn write_csv(out: impl Write, jobs: &[JobDetails]) -> Result<(), CliFailure> {
             "probability",
             "price",
             "status",
+            "promise",
         ])?;
         for job in jobs {
             let text = |value: &Option<String>| value.clone().unwrap_or_default();
@@ -260,6 +287,7 @@ fn write_csv(out: impl Write, jobs: &[JobDetails]) -> Result<(), CliFailure> {
                 number(job.probability),
                 number(job.price),
                 text(&job.status),
+                text(&job.promise),
             ])?;
         }
         rows.flush()?;

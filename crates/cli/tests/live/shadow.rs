@@ -19,7 +19,7 @@ fn shadow_policy_results_are_shown_beside_the_real_ones() {
     let shadow = status();
     assert_eq!(shadow["policy"], "fcfs");
     let count = |whose: &str, what: &str| shadow[whose][what].as_u64().unwrap();
-    let counts = |whose| ["submitted", "accepted", "fulfilled"].map(|what| count(whose, what));
+    let counts = |whose| ["submitted", "accepted", "kept"].map(|what| count(whose, what));
     assert_eq!(counts("real_objectives"), [2, 1, 1]);
     assert_eq!(counts("paper_objectives")[..2], [2, 2]);
     assert_eq!(shadow["by_forecast"], 1, "{shadow}");

@@ -376,6 +376,7 @@ pub(super) fn job_details(row: JobRow) -> JobDetails {
         price: row.price.map(Credits::as_f64),
         reasons: row.reasons,
         probability: row.probability,
+        promise: row.promise,
         started_at: row.start.map(format_iso),
         finished_at: row.finish.map(format_iso),
         attempts: row.attempts,
@@ -394,6 +395,9 @@ fn array_status(row: tollgate_store::ArrayRow) -> ArrayStatus {
         cancelled: row.cancelled,
         lost: row.lost,
         rejected: row.rejected,
+        kept: row.kept,
+        broken: row.broken,
+        void: row.void,
     }
 }
 

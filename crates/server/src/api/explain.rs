@@ -1,6 +1,6 @@
 //! Explanations of the state of a job, as text.
 
-use tollgate_client::timestamp::format_iso;
+use tollgate_client::timestamp::{format_iso, parse_iso};
 use tollgate_client::types::{ArrayStatus, JobDetails};
 
 use crate::controller::TaskOutlook;
@@ -48,7 +48,29 @@ pub(super) fn explanation_sentences(job: &JobDetails, story: Option<&TaskOutlook
             });
         }
     }
+    words.extend(promise_sentence(job));
     words
+}
+
+/// Returns how the promise of a deadline ended, if it has.
+fn promise_sentence(job: &JobDetails) -> Option<String> {
+    let deadline = parse_iso(job.deadline_at.as_ref()?).ok()?;
+    let finish = job.finished_at.as_ref().map(|at| parse_iso(at));
+    let text = match (job.promise.as_deref()?, finish) {
+        ("kept", _) => "promise kept".to_owned(),
+        ("void", _) if job.state == "cancelled" => {
+            "promise void: cancelled before the deadline".to_owned()
+        }
+        ("void", _) => "promise void: the job failed by itself before its deadline".to_owned(),
+        (_, None) => "promise broken: the deadline has passed".to_owned(),
+        (_, Some(Ok(finish))) if finish > deadline => {
+            let late_s = finish.since(deadline).as_secs_f64();
+            format!("promise broken: {late_s:.1} s late")
+        }
+        (_, Some(_)) if job.state == "lost" => "promise broken: the job was lost".to_owned(),
+        (_, Some(_)) => "promise broken: the site ended the job".to_owned(),
+    };
+    Some(text)
 }
 
 fn dependency_sentence(story: Option<&TaskOutlook>) -> String {
@@ -95,6 +117,9 @@ fn array_sentences(
         (array.cancelled, "are cancelled"),
         (array.lost, "are lost"),
         (array.rejected, "are rejected"),
+        (array.kept, "have a kept promise"),
+        (array.broken, "have a broken promise"),
+        (array.void, "have a void promise"),
     ];
     let counts = counts.into_iter().filter(|(count, _)| *count > 0);
     words.extend(counts.map(|(count, what)| format!("{count} tasks {what}")));

@@ -48,6 +48,7 @@ struct JobTotals {
     promises: u64,
     expected: f64,
     kept: u64,
+    void: u64,
     coverage: EstimateCoverage,
 }
 
@@ -146,12 +147,14 @@ impl ServiceMetrics {
             help,
             census.engine_failures as f64,
         );
-        let help = "Promises of a deadline whose jobs are over.";
+        let help = "Promises of a deadline that were kept or broken.";
         counter(&mut text, "tollgate_promises", help, sums.promises as f64);
         let help = "Promises expected to be kept, by their probabilities.";
         counter(&mut text, "tollgate_promises_expected", help, sums.expected);
         let help = "Promises kept.";
         counter(&mut text, "tollgate_promises_kept", help, sums.kept as f64);
+        let help = "Promises of jobs that failed by themselves or were cancelled in time.";
+        counter(&mut text, "tollgate_promises_void", help, sums.void as f64);
         let help = "Finished jobs whose estimate was a quantile of the forecast.";
         counter(
             &mut text,
@@ -221,6 +224,7 @@ async fn totals(service: &ApiState) -> Result<Arc<JobTotals>, ApiError> {
             // Not `sum`, which starts at -0.
             expected: bins.iter().fold(0.0, |sum, bin| sum + bin.expected),
             kept: bins.iter().map(|bin| bin.kept).sum(),
+            void: bins.iter().map(|bin| bin.void).sum(),
             coverage: reader.coverage()?,
         })
     });

@@ -55,8 +55,10 @@ impl<E: Engine> Controller<E> {
                 | RowChange::Queued { .. }
                 | RowChange::Held { .. }
                 | RowChange::Started { .. }
+                | RowChange::WorkMeasured { .. }
                 | RowChange::WorkerLost { .. }
                 | RowChange::Booked { .. }
+                | RowChange::PromiseEnded { .. }
                 | RowChange::JobEnded { .. } => {}
             }
         }

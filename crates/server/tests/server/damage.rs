@@ -133,7 +133,7 @@ fn changed_or_deleted_rows_are_detected() {
         (
             "total",
             &["total_sum_of_updated"],
-            "UPDATE total SET fulfilled = 99",
+            "UPDATE total SET kept = 99",
         ),
         (
             "promise",

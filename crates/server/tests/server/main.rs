@@ -5,11 +5,13 @@ mod common;
 mod simulation;
 
 mod arrays;
+mod books;
 mod controller;
 mod damage;
 mod dependencies;
 mod events;
 mod faults;
+mod learning;
 mod limits;
 mod network;
 mod objectives;

@@ -266,7 +266,7 @@ fn rejected_job_ends_on_paper_by_forecast_and_is_counted_so() {
     assert_eq!((both.real.submitted, both.real.accepted), (2, 1));
     assert_eq!((both.paper.submitted, both.paper.accepted), (2, 2));
     // On paper the job ended after the forecast run time, past its deadline.
-    assert_eq!(both.paper.fulfilled, 1);
+    assert_eq!(both.paper.kept, 1);
     assert_eq!((both.by_forecast, both.undecided), (1, 0));
 }
 
@@ -294,7 +294,7 @@ fn reserved_quote_is_submitted_on_paper_once_claimed() {
     assert_eq!(world.comparison().undecided, 1);
     world.wait(1_000);
     let both = world.comparison();
-    assert_eq!((both.real.fulfilled, both.paper.fulfilled), (1, 1));
+    assert_eq!((both.real.kept, both.paper.kept), (1, 1));
 }
 
 #[test]
@@ -318,7 +318,7 @@ fn shadow_that_starts_late_adopts_the_unfinished_jobs() {
     world.wait(1_000);
     let both = world.comparison();
     // Three jobs end after 30 more seconds, so under both policies the new job runs from 30 to 80.
-    assert_eq!((both.real.submitted, both.real.fulfilled), (1, 1));
+    assert_eq!((both.real.submitted, both.real.kept), (1, 1));
     assert_eq!(both.real, both.paper);
 }
 
@@ -351,7 +351,7 @@ fn array_tasks_and_released_dependent_jobs_are_submitted_on_paper() {
     world.submit(2, after, 10);
     world.wait(1_000);
     let both = world.comparison();
-    assert_eq!((both.real.submitted, both.real.fulfilled), (11, 11));
+    assert_eq!((both.real.submitted, both.real.kept), (11, 11));
     assert_eq!((both.by_forecast, both.undecided), (0, 0));
     assert_eq!(both.real, both.paper);
 }

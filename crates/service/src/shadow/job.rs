@@ -23,6 +23,8 @@ pub(super) struct ShadowJob {
     /// The forecast of its run time.
     pub(super) forecast: Distribution,
     pub(super) runtime: ObservedRuntime,
+    /// Whether the job's program failed by itself, as it then does on paper.
+    pub(super) failed: bool,
     /// The job's run time before the shadow began.
     pub(super) ran_before: Span,
     /// Whether the job was submitted since the shadow began.
@@ -40,7 +42,7 @@ pub(super) enum ObservedRuntime {
     Unknown,
     /// The job has run since this instant.
     RunsSince(Instant),
-    /// The job has ended after this run time.
+    /// The job has ended after this much work: its run time alone on its nodes.
     Ran(Span),
 }
 
@@ -120,6 +122,7 @@ mod tests {
             },
             forecast: Distribution::new(LEVELS.map(|_| Span::from_secs(100))),
             runtime: truth,
+            failed: false,
             ran_before: Span::ZERO,
             counts: true,
             by_forecast: false,

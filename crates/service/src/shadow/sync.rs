@@ -96,6 +96,13 @@ impl ShadowPolicy {
                     pair.real.earned += *amount;
                 }
             }
+            RowChange::PromiseEnded {
+                attempt, outcome, ..
+            } => {
+                if let Some(pair) = self.jobs.get_mut(&attempt.task()) {
+                    pair.real.promise = Some(*outcome);
+                }
+            }
             RowChange::TaskEnded { attempt, ending } => self.on_ended(attempt.task(), *ending),
             RowChange::JobEnded { job, ending } => {
                 self.waiting.remove(job);
@@ -108,6 +115,7 @@ impl ShadowPolicy {
             | RowChange::Expired { .. }
             | RowChange::Accepted { .. }
             | RowChange::AttemptReported(_)
+            | RowChange::WorkMeasured { .. }
             | RowChange::WorkerLost { .. } => {}
         }
     }
@@ -265,6 +273,7 @@ impl ShadowPolicy {
             },
             forecast,
             runtime: ObservedRuntime::Unknown,
+            failed: false,
             ran_before: Span::ZERO,
             counts: true,
             by_forecast: false,

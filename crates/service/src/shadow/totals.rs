@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 use tollgate_model::outcome::DELAY_TOLERANCE;
 use tollgate_model::{Credits, Instant, Span};
 
+use crate::promise::PromiseOutcome;
+
 /// Totals over finished jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShadowTotals {
@@ -11,9 +13,13 @@ pub struct ShadowTotals {
     pub submitted: u64,
     /// Admitted jobs.
     pub accepted: u64,
-    /// Jobs that finished within their deadline, or without having one.
-    pub fulfilled: u64,
-    /// Total time from submission to start of the fulfilled jobs.
+    /// Jobs with a kept promise.
+    pub kept: u64,
+    /// Jobs with a broken promise.
+    pub broken: u64,
+    /// Jobs with a void promise.
+    pub void: u64,
+    /// Total time from submission to start of the jobs with a kept promise.
     pub wait: Span,
     /// Total of the jobs' maximum prices.
     pub budgets: Credits,
@@ -57,6 +63,8 @@ pub(super) struct JobTerms {
 pub(super) struct ShadowOutcome {
     pub(super) start: Option<Instant>,
     pub(super) earned: Credits,
+    /// The ending of the promise, as the real policy recorded it.
+    pub(super) promise: Option<PromiseOutcome>,
     pub(super) end: Option<ShadowEnd>,
 }
 
@@ -72,22 +80,39 @@ pub(super) enum ShadowEnd {
 }
 
 impl ShadowTotals {
-    /// Adds a finished job.
-    pub(super) fn add(&mut self, terms: &JobTerms, course: &ShadowOutcome, end: ShadowEnd) {
+    /// Adds a finished job; `failed` if its program fails by itself.
+    pub(super) fn add(
+        &mut self,
+        terms: &JobTerms,
+        course: &ShadowOutcome,
+        end: ShadowEnd,
+        failed: bool,
+    ) {
         self.submitted += 1;
         self.budgets += terms.budget.unwrap_or(Credits::ZERO);
         self.utility += course.earned;
-        match end {
-            ShadowEnd::NotAdmitted => {}
-            ShadowEnd::Lost => self.accepted += 1,
+        let (on_paper, at) = match end {
+            ShadowEnd::NotAdmitted => return,
+            ShadowEnd::Lost => (PromiseOutcome::Broken, None),
             ShadowEnd::Finished(at) => {
-                self.accepted += 1;
-                if terms.due.is_none_or(|due| at <= due + DELAY_TOLERANCE) {
-                    self.fulfilled += 1;
-                    let start = course.start.unwrap_or(at);
-                    self.wait += start.since(terms.submit);
-                }
+                let is_late = terms.due.is_some_and(|due| at > due + DELAY_TOLERANCE);
+                let outcome = match (is_late, failed) {
+                    (true, _) => PromiseOutcome::Broken,
+                    (false, true) => PromiseOutcome::Void,
+                    (false, false) => PromiseOutcome::Kept,
+                };
+                (outcome, Some(at))
             }
+        };
+        self.accepted += 1;
+        match course.promise.unwrap_or(on_paper) {
+            PromiseOutcome::Kept => {
+                self.kept += 1;
+                let start = course.start.or(at).unwrap_or(terms.submit);
+                self.wait += start.since(terms.submit);
+            }
+            PromiseOutcome::Broken => self.broken += 1,
+            PromiseOutcome::Void => self.void += 1,
         }
     }
 }

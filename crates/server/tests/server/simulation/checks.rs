@@ -90,26 +90,46 @@ fn totals(run: &ServiceSimulation) {
         let row = statement.query_row([], |row| (0..columns).map(|n| row.get(n)).collect());
         row.unwrap()
     };
-    let single = "job WHERE state IN ('finished', 'lost', 'rejected')
+    // Every job is over, so how its promise ended follows from its row and its last attempt. Tasks that
+    // were cancelled before their admission are in no total.
+    let single = "job WHERE (state IN ('finished', 'lost', 'rejected')
+            OR state = 'cancelled' AND decided IS NOT NULL)
         AND NOT EXISTS (SELECT 1 FROM array WHERE array.job = job.id)";
-    let kept = "state = 'finished' AND (due IS NULL OR finish <= due + 1000)";
+    let late = "(due IS NOT NULL AND finish > due + 1000)";
+    let exit = "(SELECT status FROM attempt WHERE job = id ORDER BY attempt DESC LIMIT 1)";
+    let kept = format!("(state = 'finished' AND {exit} = 'exit 0' AND NOT {late})");
+    let evicted = format!("(state = 'finished' AND {exit} LIKE '%(evicted)')");
+    let broken = format!("(state = 'lost' OR {evicted} OR {late} AND state <> 'rejected')");
+    let admitted = "state <> 'rejected'";
     let jobs = sum(&format!(
-        "SELECT count(*), coalesce(sum(state <> 'rejected'), 0), coalesce(sum({kept}), 0),
+        "SELECT count(*), coalesce(sum({admitted}), 0), coalesce(sum({kept}), 0),
+             coalesce(sum({broken}), 0), coalesce(sum({admitted} AND NOT {kept} AND NOT {broken}), 0),
              coalesce(sum(CASE WHEN {kept} THEN start - submit END), 0), coalesce(sum(budget), 0),
              coalesce(sum((SELECT sum(amount) FROM ledger WHERE job = id)), 0) FROM {single}"
     ));
-    let tasks = sum("SELECT coalesce(sum(finished + lost + rejected), 0),
-             coalesce(sum(finished + lost), 0), coalesce(sum(fulfilled), 0),
-             coalesce(sum(wait), 0), coalesce(sum(budget * (finished + lost + rejected)), 0),
+    let judged = "kept + broken + void";
+    let tasks = sum(&format!(
+        "SELECT coalesce(sum({judged} + rejected), 0), coalesce(sum({judged}), 0),
+             coalesce(sum(kept), 0), coalesce(sum(broken), 0), coalesce(sum(void), 0),
+             coalesce(sum(wait), 0), coalesce(sum(budget * ({judged} + rejected)), 0),
              coalesce(sum((SELECT sum(amount) FROM ledger WHERE ledger.job = id)), 0)
-         FROM array JOIN job ON id = array.job");
+         FROM array JOIN job ON id = array.job"
+    ));
+    // A task that ran has a promise, and one that ended with a code of its own in time is not broken.
+    let counts = sum(&format!(
+        "SELECT count(*) FROM array
+         WHERE {judged} < finished + lost OR {judged} > finished + lost + cancelled"
+    ));
+    assert_eq!(counts, [0]);
     let all: Vec<i64> = jobs.iter().zip(&tasks).map(|(a, b)| a + b).collect();
     let reader = Store::open(&run.store()).unwrap().reader().unwrap();
     let figures = reader.objective_sums(None).unwrap();
     let counted = [
         figures.submitted as i64,
         figures.accepted as i64,
-        figures.fulfilled as i64,
+        figures.kept as i64,
+        figures.broken as i64,
+        figures.void as i64,
         figures.wait.as_micros(),
         figures.budgets.as_micros(),
         figures.utility.as_micros(),
@@ -117,10 +137,11 @@ fn totals(run: &ServiceSimulation) {
     assert_eq!(all, counted);
     let promised = "due IS NOT NULL AND probability IS NOT NULL AND state <> 'rejected'";
     let jobs = sum(&format!(
-        "SELECT count(*), coalesce(sum({kept}), 0) FROM {single} AND {promised}"
+        "SELECT coalesce(sum({kept} OR {broken}), 0), coalesce(sum({kept}), 0)
+         FROM {single} AND {promised}"
     ));
     let tasks = sum(
-        "SELECT coalesce(sum(finished + lost), 0), coalesce(sum(fulfilled), 0)
+        "SELECT coalesce(sum(kept + broken), 0), coalesce(sum(kept), 0)
          FROM array JOIN job ON id = array.job
          WHERE due IS NOT NULL AND probability IS NOT NULL",
     );

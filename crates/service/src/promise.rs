@@ -1,0 +1,156 @@
+//! The ending of promises: each promise is kept, broken or void.
+
+use serde::{Deserialize, Serialize};
+use tollgate_gate::JobEnding;
+use tollgate_model::outcome::DELAY_TOLERANCE;
+use tollgate_model::{AttemptOutcome, AttemptStatus, Instant, KillReason, Span, TaskId};
+
+use crate::Core;
+use crate::jobs::ActiveTask;
+use crate::output::{RowChange, StepOutput};
+
+/// The ending of a promise: of an admitted task, with a deadline or without one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PromiseOutcome {
+    /// The task ended with exit code 0, by its deadline if it has one.
+    Kept,
+    /// The task is late or lost, or the site ended it.
+    Broken,
+    /// The task failed by itself, reached a limit of its own, or was cancelled by its user, before
+    /// its deadline.
+    Void,
+}
+
+impl PromiseOutcome {
+    /// Returns the key in JSON and in the store.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Kept => "kept",
+            Self::Broken => "broken",
+            Self::Void => "void",
+        }
+    }
+}
+
+/// The cause of the end of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum EndCause {
+    /// The program ended with exit code 0.
+    Success,
+    /// The program failed, or could not be started as its user described it.
+    Failure,
+    /// The attempt was ended at a limit of its own, or for its user. What it needs is unknown.
+    Limit,
+    /// The site ended the attempt, or could not start it.
+    Site,
+}
+
+impl EndCause {
+    /// Returns the cause of an end. A killed attempt has not succeeded, whatever its exit code: many
+    /// programs end with 0 when they are asked to end.
+    pub(crate) fn of(ended: &AttemptOutcome) -> Self {
+        match (ended.killed, &ended.status) {
+            (Some(KillReason::Cancelled | KillReason::TimeLimit), _) => Self::Limit,
+            (Some(KillReason::MemoryLimit | KillReason::OutputLimit), _) => Self::Failure,
+            (Some(KillReason::Evicted), _) => Self::Site,
+            (None, AttemptStatus::NotStarted { step, .. }) if is_runner_step(step) => Self::Site,
+            (None, status) if status.is_success() => Self::Success,
+            (None, _) => Self::Failure,
+        }
+    }
+
+    /// Returns whether the job itself is the reason why it has not succeeded.
+    pub(crate) const fn is_of_job(self) -> bool {
+        match self {
+            Self::Failure | Self::Limit => true,
+            Self::Success | Self::Site => false,
+        }
+    }
+}
+
+/// Returns whether a step that failed before the program ran is the runner's and not the user's.
+fn is_runner_step(step: &str) -> bool {
+    ["launch", "start", "cgroup"].contains(&step)
+}
+
+impl ActiveTask {
+    /// Returns the last instant at which an end is within the deadline, with the tolerance of the
+    /// objectives; None without a deadline.
+    pub(crate) fn last_instant(&self) -> Option<Instant> {
+        Some(self.spec.due()? + DELAY_TOLERANCE)
+    }
+
+    fn met_deadline(&self, at: Instant) -> bool {
+        self.last_instant().is_none_or(|last| at <= last)
+    }
+
+    /// Returns the ending of the promise to a task that ends now.
+    fn promise_outcome(&self, ending: JobEnding, now: Instant) -> PromiseOutcome {
+        if !self.met_deadline(now) {
+            return PromiseOutcome::Broken;
+        }
+        match (ending, self.end_cause) {
+            (JobEnding::Cancelled, _)
+            | (JobEnding::Finished, Some(EndCause::Failure | EndCause::Limit)) => {
+                PromiseOutcome::Void
+            }
+            (JobEnding::Finished, Some(EndCause::Success)) => PromiseOutcome::Kept,
+            (JobEnding::Lost, _) | (JobEnding::Finished, Some(EndCause::Site) | None) => {
+                PromiseOutcome::Broken
+            }
+        }
+    }
+
+    fn wait_span(&self) -> Span {
+        self.started.unwrap_or(self.submitted).since(self.submitted)
+    }
+}
+
+impl Core {
+    /// Records the ending of the promise to a task that ends now, unless its deadline has passed
+    /// before. A task that its user took back before it was admitted has no promise.
+    pub(crate) fn end_promise(
+        &mut self,
+        task: TaskId,
+        live: &ActiveTask,
+        ending: JobEnding,
+        step: &mut StepOutput,
+    ) {
+        let admitted = self.gate.view(self.now).job(live.slot).accepted.is_some();
+        if live.promise.is_none() && admitted {
+            let outcome = live.promise_outcome(ending, self.now);
+            self.record_promise(task, live, outcome, step);
+        }
+    }
+
+    /// Breaks the promises whose deadlines have passed.
+    pub(crate) fn judge_overdue(&mut self, step: &mut StepOutput) {
+        while let Some(task) = self.jobs.take_overdue(self.now) {
+            let Some(live) = self.jobs.get_mut(task) else {
+                continue;
+            };
+            live.promise = Some(PromiseOutcome::Broken);
+            let live = live.clone();
+            self.record_promise(task, &live, PromiseOutcome::Broken, step);
+        }
+    }
+
+    fn record_promise(
+        &mut self,
+        task: TaskId,
+        live: &ActiveTask,
+        outcome: PromiseOutcome,
+        step: &mut StepOutput,
+    ) {
+        let array = self.jobs.arrays.get_mut(&task.job);
+        let of_array = array.is_some();
+        if let Some(array) = array {
+            array.count_promise(outcome, live.wait_span());
+        }
+        step.changes.push(RowChange::PromiseEnded {
+            attempt: live.attempt_key(task),
+            outcome,
+            of_array,
+        });
+    }
+}
