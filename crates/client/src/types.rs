@@ -102,6 +102,9 @@ pub struct JobRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1), regex(pattern = NO_NUL))]
     pub output: Option<String>,
+    /// What becomes of the job if its deadline cannot be promised at once.
+    #[serde(default)]
+    pub otherwise: JobOtherwise,
     /// Permission bits that new files of the job do not get.
     #[serde(default = "umask", deserialize_with = "whole")]
     #[schemars(range(max = 0o777))]
@@ -120,6 +123,18 @@ fn umask() -> u32 {
     0o022
 }
 
+/// What becomes of a job with a deadline that cannot be promised at once, where the policy promises at
+/// submission.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum JobOtherwise {
+    /// It waits until it can be promised, or no longer can be.
+    #[default]
+    Wait,
+    /// It is rejected.
+    Reject,
+}
+
 /// The decision about a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -128,6 +143,9 @@ pub enum JobDecision {
     Accepted,
     /// Queued without a promise: the policy decides when the job could start.
     Queued,
+    /// Waits for a promise, which may become possible when others end early; at `decided_by_at` it is
+    /// rejected.
+    Waitlisted,
     /// Decided later: once the jobs before it have finished, or once it is released.
     Deferred,
     /// Not admitted.
@@ -162,6 +180,9 @@ pub struct SubmitResponse {
     /// Deadline.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline_at: Option<String>,
+    /// Of a waitlisted job: the instant by which it is promised or rejected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decided_by_at: Option<String>,
     /// Run time that the decision assumes.
     pub estimate_s: f64,
     /// Source of the estimate: `user`, `class` (similar jobs) or `default` (the setting).
@@ -171,7 +192,7 @@ pub struct SubmitResponse {
     /// The forecast for the job.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub expected: Option<JobForecast>,
-    /// Of a rejected job: what would be accepted now instead.
+    /// Of a rejected or waitlisted job: what would be accepted now instead.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub offers: Vec<JobOffer>,
     /// Of a reserved quote: the instant at which it expires.

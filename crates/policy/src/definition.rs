@@ -147,6 +147,12 @@ pub trait PolicySettings: DynSettings + Debug + Send + Sync {
         None
     }
 
+    /// Returns true if jobs that are submitted together have one decision; see
+    /// [`Policy::probe_array`]. False by default.
+    fn decides_arrays(&self) -> bool {
+        false
+    }
+
     /// Returns true if decisions depend on budgets or penalty rates where users bid. Such a policy
     /// does not run without a market, and a study simulates it anew for each set of bids. False by
     /// default.

@@ -220,6 +220,12 @@ impl PolicySpec {
         self.settings.belief()
     }
 
+    /// Returns true if jobs that are submitted together have one decision; see
+    /// [`PolicySettings::decides_arrays`].
+    pub fn decides_arrays(&self) -> bool {
+        self.settings.decides_arrays()
+    }
+
     /// Returns true if another program decides; see [`PolicySettings::is_external`].
     pub fn is_external(&self) -> bool {
         self.settings.is_external()

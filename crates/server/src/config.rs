@@ -161,7 +161,7 @@ impl WorkerConfig {
 impl Default for ServiceConfig {
     fn default() -> Self {
         Self {
-            policy: "libra-risk".to_owned(),
+            policy: "plan".to_owned(),
             shadow: None,
             market: Market::None.name().to_owned(),
             price_per_core_hour: 1.0,

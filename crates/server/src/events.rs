@@ -257,6 +257,7 @@ fn admission_key(standing: &AdmissionState) -> &'static str {
     match standing {
         AdmissionState::Accepted { .. } => "accepted",
         AdmissionState::Queued => "queued",
+        AdmissionState::Waitlisted { .. } => "waitlisted",
         AdmissionState::Deferred => "deferred",
         AdmissionState::Rejected(_) => "rejected",
     }

@@ -5,7 +5,7 @@ use tollgate_gate::AdmissionDecision;
 use tollgate_model::{Distribution, Instant, JobSpec, Reason, Sla, Span};
 
 use crate::Core;
-use crate::command::Submission;
+use crate::command::{Otherwise, Submission};
 use crate::output::{AdmissionState, ConfidenceThreshold, RejectReason, SubmitOutcome};
 use crate::rules;
 use crate::runtime_forecast::{ForecastBasis, RuntimeForecast};
@@ -26,9 +26,14 @@ impl Core {
         self.look_ahead.reset_budget();
         let forecast = self.forecast(submission);
         let mut answer = self.evaluate_without_offers(at, submission, &forecast);
-        if let AdmissionState::Rejected(refusals) = &answer.admission
-            && !refusals.contains(&RejectReason::Malformed)
-        {
+        let wants_offers = match &answer.admission {
+            AdmissionState::Rejected(refusals) => !refusals.contains(&RejectReason::Malformed),
+            AdmissionState::Waitlisted { .. } => true,
+            AdmissionState::Accepted { .. } | AdmissionState::Queued | AdmissionState::Deferred => {
+                false
+            }
+        };
+        if wants_offers {
             answer.offers = self.counter_offers(at, submission, &forecast);
         }
         answer
@@ -58,7 +63,9 @@ impl Core {
         let accepted = match answer.admission {
             AdmissionState::Rejected(_) => return answer,
             AdmissionState::Accepted { .. } => true,
-            AdmissionState::Queued | AdmissionState::Deferred => false,
+            AdmissionState::Queued
+            | AdmissionState::Waitlisted { .. }
+            | AdmissionState::Deferred => false,
         };
         answer.prediction = self.predict_candidate(at, &candidate);
         let probability = answer.prediction.and_then(|prospect| prospect.probability);
@@ -88,7 +95,10 @@ impl Core {
         submission: &Submission,
         promised: bool,
     ) -> Option<ConfidenceThreshold> {
-        let site = promised.then_some(ConfidenceThreshold::Site(self.rules.confidence));
+        // A policy that is told what to believe promises at a level of its own.
+        let has_level = self.rules.policy.belief().is_some();
+        let site = ConfidenceThreshold::Site(self.rules.confidence);
+        let site = Some(site).filter(|_| promised && !has_level);
         let user = submission.confidence.map(ConfidenceThreshold::User);
         match (user, site) {
             (Some(user), Some(site)) if site.min_probability() > user.min_probability() => {
@@ -145,20 +155,42 @@ impl Core {
             return AdmissionState::Rejected(vec![RejectReason::ReservationLimit]);
         }
         let (asked, forecast) = self.policy_request(candidate);
-        match self
-            .gate
-            .quote(at, &asked, Some(&forecast), &mut self.scratch)
-        {
+        let count = submission.options.n_together();
+        match self.decide_together(at, &asked, &forecast, count) {
             AdmissionDecision::Reject(reason) => {
                 AdmissionState::Rejected(self.reject_reasons(at, candidate, &asked, reason))
             }
             AdmissionDecision::Queue => AdmissionState::Queued,
+            AdmissionDecision::Waitlist { until } => match submission.options.otherwise {
+                Otherwise::Wait => AdmissionState::Waitlisted { until },
+                Otherwise::Reject => {
+                    AdmissionState::Rejected(vec![RejectReason::Policy(Reason::NoRoom)])
+                }
+            },
             AdmissionDecision::Promise { price, .. } | AdmissionDecision::Run { price } => {
                 AdmissionState::Accepted {
                     price: self.rules.for_user(spec.procs, price),
                 }
             }
         }
+    }
+
+    /// Returns the policy's decision on this many equal jobs; on the first of them if it decides on them
+    /// one by one.
+    pub(crate) fn decide_together(
+        &mut self,
+        at: Instant,
+        asked: &JobSpec,
+        forecast: &Distribution,
+        count: u32,
+    ) -> AdmissionDecision {
+        let together = (count > 1)
+            .then(|| self.gate.quote_array(at, asked, Some(forecast), count))
+            .flatten();
+        together.unwrap_or_else(|| {
+            let scratch = &mut self.scratch;
+            self.gate.quote(at, asked, Some(forecast), scratch)
+        })
     }
 
     /// Returns all reasons of a rejection. A policy names only its first reason, so it is asked
@@ -198,6 +230,7 @@ impl Core {
                 }
                 AdmissionDecision::Reject(_)
                 | AdmissionDecision::Queue
+                | AdmissionDecision::Waitlist { .. }
                 | AdmissionDecision::Promise { .. }
                 | AdmissionDecision::Run { .. } => break,
             }

@@ -6,8 +6,8 @@
 //! does not block the queue, and the queue's length is bounded by the number of nodes.
 
 use serde::{Deserialize, Serialize};
-use tollgate_gate::JobEnding;
-use tollgate_model::{Credits, Instant, Probability, Reason, Span, TaskId};
+use tollgate_gate::{Effect, GateInput, JobEnding};
+use tollgate_model::{Credits, Instant, JobId, JobSpec, Probability, Reason, Span, TaskId};
 
 use crate::Core;
 use crate::admission::AdmissionCandidate;
@@ -19,6 +19,7 @@ use crate::output::{
 };
 use crate::promise::PromiseOutcome;
 use crate::rules;
+use crate::runtime_forecast::RuntimeForecast;
 use crate::task_ranges::TaskRanges;
 
 /// Maximum number of unpromised tasks of an array in the gate, per node.
@@ -208,6 +209,14 @@ impl Core {
     ) -> Vec<TaskGroupOutcome> {
         let array = ActiveArray::new(submission, plan, self.now);
         self.jobs.arrays.insert(job, array);
+        if self.decides_together(submission) {
+            let decision = first.admission.times(plan.tasks.len());
+            self.admit_all_tasks(job, first.spec, step);
+            return vec![TaskGroupOutcome {
+                tasks: plan.tasks.clone(),
+                admission: decision,
+            }];
+        }
         let mut parts = Vec::new();
         let mut standing = first.admission.clone();
         let mut prospect = first.prediction;
@@ -239,6 +248,49 @@ impl Core {
             push_group(&mut parts, array.pending.clone(), &AdmissionState::Queued);
         }
         parts
+    }
+
+    /// Returns whether the policy decides on all tasks of an array together. Only promises are made for
+    /// all of them at once.
+    fn decides_together(&self, submission: &Submission) -> bool {
+        let has_promise = submission.deadline.is_some();
+        has_promise && submission.options.n_together() > 1 && self.rules.policy.decides_arrays()
+    }
+
+    /// Submits all tasks of an array to the gate, which has one decision for all of them.
+    fn admit_all_tasks(&mut self, job: u64, spec: JobSpec, step: &mut StepOutput) {
+        let Some(array) = self.jobs.arrays.get_mut(&job) else {
+            return;
+        };
+        let tasks = std::mem::take(&mut array.pending);
+        let submission = array.submission.clone();
+        let class = self.class_of(&submission);
+        let asked = rules::forecast_request(class, &submission);
+        let forecast = RuntimeForecast::new(&self.forecaster, &asked);
+        let candidate = AdmissionCandidate::new(&submission, spec, &forecast);
+        let (for_policy, distribution) = self.policy_request(&candidate);
+        let live = ActiveTask::new(&submission, asked, forecast, spec);
+        let input = GateInput::SubmittedArray {
+            spec: for_policy,
+            count: u32::try_from(tasks.len()).unwrap_or(u32::MAX),
+            on_eviction: submission.retry,
+            forecast: Some(distribution),
+        };
+        let answered = self.gate.handle(self.now, input, &mut self.effects);
+        debug_assert!(
+            answered.is_ok(),
+            "the array was probed just now: {answered:?}"
+        );
+        let slots = self.effects.iter().filter_map(|effect| match effect {
+            Effect::Notify { job, .. } => Some(*job),
+            _ => None,
+        });
+        let slots: Vec<JobId> = slots.collect();
+        for (task, slot) in tasks.numbers().zip(slots) {
+            self.jobs.insert(TaskId { job, task }, slot, live.clone());
+            self.look_ahead.invalidate(slot);
+        }
+        self.apply_effects(step);
     }
 
     /// Submits the tasks of arrays that may now enter the gate. Returns whether there were any.
@@ -538,6 +590,16 @@ fn push_group(parts: &mut Vec<TaskGroupOutcome>, tasks: TaskRanges, standing: &A
 }
 
 impl AdmissionState {
+    /// Returns the state of this many such tasks.
+    fn times(&self, tasks: u64) -> Self {
+        match self {
+            Self::Accepted { price } => Self::Accepted {
+                price: Credits::from_f64(price.as_f64() * tasks as f64),
+            },
+            other => other.clone(),
+        }
+    }
+
     /// Returns whether both states are the same: accepted, waiting, or rejected for the same
     /// reasons.
     fn is_same_decision(&self, other: &Self) -> bool {

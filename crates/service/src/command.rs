@@ -126,6 +126,30 @@ pub struct SubmissionOptions {
     pub held: bool,
     /// The instant of submission of a job that had to wait: its deadline counts from there.
     pub submitted: Option<Instant>,
+    /// What becomes of the job if it cannot be promised now.
+    pub otherwise: Otherwise,
+}
+
+impl SubmissionOptions {
+    /// Returns the number of tasks that are decided together: all of an array without a limit.
+    pub(crate) fn n_together(&self) -> u32 {
+        let array = self.array.as_ref();
+        let unlimited = array.filter(|array| array.max_at_once.is_none());
+        unlimited.map_or(1, |array| {
+            u32::try_from(array.tasks.len()).unwrap_or(u32::MAX)
+        })
+    }
+}
+
+/// What becomes of a job with a deadline that cannot be promised at its submission, under a policy that
+/// promises then.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Otherwise {
+    /// It waits for a promise until none is possible any more.
+    #[default]
+    Wait,
+    /// It is rejected.
+    Reject,
 }
 
 /// The tasks of an array, which differ only in their index.

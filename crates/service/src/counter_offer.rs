@@ -63,7 +63,7 @@ impl Core {
         let price = match answer.admission {
             AdmissionState::Accepted { price } => Some(price),
             AdmissionState::Queued | AdmissionState::Deferred => None,
-            AdmissionState::Rejected(_) => return None,
+            AdmissionState::Rejected(_) | AdmissionState::Waitlisted { .. } => return None,
         };
         let probability = answer.prediction.and_then(|prospect| prospect.probability);
         Some(CounterOffer {
@@ -167,13 +167,10 @@ impl OfferSearch<'_> {
         let spec = rules::spec(submission, estimate, self.at, memory_per_node);
         let candidate = AdmissionCandidate::new(submission, spec, self.forecast);
         let (asked, forecast) = self.core.policy_request(&candidate);
-        let scratch = &mut self.core.scratch;
-        let verdict = self
-            .core
-            .gate
-            .quote(self.at, &asked, Some(&forecast), scratch);
+        let count = submission.options.n_together();
+        let verdict = self.core.decide_together(self.at, &asked, &forecast, count);
         let promised = match verdict {
-            AdmissionDecision::Reject(_) => return false,
+            AdmissionDecision::Reject(_) | AdmissionDecision::Waitlist { .. } => return false,
             AdmissionDecision::Queue => false,
             AdmissionDecision::Promise { .. } | AdmissionDecision::Run { .. } => true,
         };

@@ -68,9 +68,10 @@ impl Core {
                         | RejectReason::Policy(Reason::TooManyProcs | Reason::NoMemory)
                 )
             }),
-            AdmissionState::Accepted { .. } | AdmissionState::Queued | AdmissionState::Deferred => {
-                None
-            }
+            AdmissionState::Accepted { .. }
+            | AdmissionState::Queued
+            | AdmissionState::Waitlisted { .. }
+            | AdmissionState::Deferred => None,
         };
         if never.is_some() {
             return None;

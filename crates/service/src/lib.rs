@@ -50,7 +50,8 @@ use tollgate_policy::PassTrigger;
 
 pub use array::{ActiveArray, TaskCounts};
 pub use command::{
-    ArraySpec, DependencyCondition, JobDependency, ServiceCommand, Submission, SubmissionOptions,
+    ArraySpec, DependencyCondition, JobDependency, Otherwise, ServiceCommand, Submission,
+    SubmissionOptions,
 };
 pub use dependency::DeferredJob;
 pub use jobs::ActiveTask;

@@ -141,6 +141,11 @@ pub enum AdmissionState {
     },
     /// The job waits, and its admission is decided at its start.
     Queued,
+    /// The job waits for a promise, which may become possible when others end early.
+    Waitlisted {
+        /// The last instant at which it can be promised; it is rejected then.
+        until: Instant,
+    },
     /// The job waits for other jobs or for its user, and its admission is decided after that.
     Deferred,
     /// The job is rejected, for these reasons.

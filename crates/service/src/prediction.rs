@@ -3,7 +3,10 @@
 use std::cell::{Cell, RefCell};
 
 use tollgate_gate::{JobTrajectory, LookAhead, LookAheadHorizon, LookAheadSubject};
+use tollgate_model::outcome::RunInterval;
 use tollgate_model::{Distribution, Instant, JobId, Probability, Span, TaskId};
+
+use tollgate_policy::OutlookSubject;
 
 use crate::Core;
 use crate::admission::AdmissionCandidate;
@@ -59,8 +62,13 @@ impl Core {
         candidate: &AdmissionCandidate<'_>,
     ) -> Option<JobPrediction> {
         let (asked, forecast) = self.policy_request(candidate);
-        let whom = LookAheadSubject::New(&asked, Some(&forecast));
         let due = candidate.spec.due();
+        let count = candidate.submission.options.n_together();
+        let subject = OutlookSubject::New((&asked, Some(&forecast)), count);
+        if let Some(runs) = self.gate.possible_runs(now, subject) {
+            return JobPrediction::of_runs(runs, due);
+        }
+        let whom = LookAheadSubject::New(&asked, Some(&forecast));
         self.predict_subject(
             now,
             whom,
@@ -84,6 +92,12 @@ impl Core {
         };
         let runtime = candidate.distribution.quantile(level) + candidate.max_start_delay();
         let (asked, forecast) = self.policy_request(candidate);
+        let count = candidate.submission.options.n_together();
+        let subject = OutlookSubject::New((&asked, Some(&forecast)), count);
+        if let Some(runs) = self.gate.possible_runs(now, subject) {
+            let in_time = runs.iter().filter(|run| run.finish <= due).count();
+            return share_of(in_time, runs.len()).as_f64() >= level.as_f64();
+        }
         let horizon = LookAheadHorizon {
             runtime: Span::ZERO,
             due: Some((due, runtime)),
@@ -106,6 +120,10 @@ impl Core {
         self.look_ahead.reset_budget();
         let live = self.jobs.get(task)?;
         let now = self.now.max(now);
+        let subject = OutlookSubject::Existing(&[live.slot]);
+        if let Some(runs) = self.gate.possible_runs(now, subject) {
+            return JobPrediction::of_runs(runs, live.spec.due());
+        }
         let whom = LookAheadSubject::Existing(live.slot);
         let distribution = self.work_distribution(live, now);
         self.predict_subject(now, whom, live.spec.due(), &distribution, Span::ZERO)
@@ -169,3 +187,30 @@ impl Core {
 
 /// The look-ahead budget of an answer is exhausted.
 struct BudgetExhausted;
+
+impl JobPrediction {
+    /// Returns the prediction that follows from equally likely runs; None if most of them never end.
+    fn of_runs(mut runs: Vec<RunInterval>, due: Option<Instant>) -> Option<Self> {
+        let in_time = |due: Instant| runs.iter().filter(|run| run.finish <= due).count();
+        let probability = due.map(|due| share_of(in_time(due), runs.len()));
+        let at = |level: f64| ((runs.len() as f64 * level) as usize).min(runs.len() - 1);
+        let (early, middle, late) = (at(0.1), at(0.5), at(0.9));
+        runs.sort_unstable_by_key(|run| run.start);
+        let start = runs.get(middle)?.start;
+        runs.sort_unstable_by_key(|run| run.finish);
+        let latest = runs.get(late)?.finish;
+        (latest < Instant::MAX).then_some(Self {
+            start,
+            finish: runs[middle].finish,
+            earliest: runs[early].finish,
+            latest,
+            probability,
+        })
+    }
+}
+
+/// Returns the probability that follows from `k` of `n` scenarios, never 0 or 1: (k + 1/2) / (n + 1).
+fn share_of(k: usize, n: usize) -> Probability {
+    let share = (k as f64 + 0.5) / (n as f64 + 1.0);
+    Probability::new(share).expect("k is at most n")
+}

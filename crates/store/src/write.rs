@@ -359,7 +359,9 @@ impl DecisionColumns {
             AdmissionState::Accepted { price } => {
                 ("queued", Some(at), Some(price.as_micros()), None)
             }
-            AdmissionState::Queued => ("queued", None, None, None),
+            AdmissionState::Queued | AdmissionState::Waitlisted { .. } => {
+                ("queued", None, None, None)
+            }
             AdmissionState::Deferred => ("dependent", None, None, None),
             AdmissionState::Rejected(refusals) => {
                 ("rejected", Some(at), None, Some(keys(refusals)))

@@ -6,7 +6,7 @@ use std::{env, fs, io, process, thread};
 
 use rustix::process::{Signal, getpid, kill_process};
 use tollgate_client::ApiClient;
-use tollgate_client::types::{JobDecision, JobDetails, JobRequest, SubmitResponse};
+use tollgate_client::types::{JobDecision, JobDetails, JobOtherwise, JobRequest, SubmitResponse};
 use tollgate_engine::Engine;
 use tollgate_model::{AttemptEvent, KillReason};
 use tollgate_runner::log::{self, LogLevel, LogSettings};
@@ -137,6 +137,7 @@ fn submit_samples(data: &Path, to_end: bool) -> Result<(), CliFailure> {
             deadline_s,
             dir: data.display().to_string(),
             output: Some("demo-%j.out".to_owned()),
+            otherwise: JobOtherwise::Wait,
             umask: 0o022,
             ..JobRequest::default()
         };
@@ -175,6 +176,7 @@ fn describe_answer(answer: &SubmitResponse) -> String {
         }
         (JobDecision::Accepted, None, _) => format!("{id}accepted, without a promise"),
         (JobDecision::Queued, _, _) => format!("{id}queued"),
+        (JobDecision::Waitlisted, _, _) => format!("{id}waitlisted"),
         (JobDecision::Rejected, _, Some(reason)) => format!("{id}rejected: {}", reason.text),
         (JobDecision::Deferred, _, _) => format!("{id}deferred"),
         (JobDecision::Rejected, _, None) => format!("{id}rejected"),

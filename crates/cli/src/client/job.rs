@@ -5,7 +5,7 @@ use std::env;
 use std::path::PathBuf;
 
 use jiff::Zoned;
-use tollgate_client::types::JobRequest;
+use tollgate_client::types::{JobOtherwise, JobRequest};
 
 use super::parse::{self, TimeSpec};
 use super::script::JobScript;
@@ -55,6 +55,13 @@ pub(crate) struct JobArgs {
     /// Minimum probability of meeting the deadline; reject the job below
     #[arg(long, value_name = "P")]
     pub(super) confidence: Option<f64>,
+
+    /// What becomes of the job if its deadline cannot be promised at once [default: wait]
+    ///
+    /// wait: it is promised as soon as others make room, or rejected once no room could help. reject: it
+    /// is rejected at once.
+    #[arg(long, value_name = "wait|reject", value_parser = parse_otherwise)]
+    pub(super) otherwise: Option<JobOtherwise>,
 
     /// Name of the job [default: the program]
     ///
@@ -125,6 +132,7 @@ impl JobArgs {
             budget: self.budget.or(below.budget),
             penalty: self.penalty.or(below.penalty),
             confidence: self.confidence.or(below.confidence),
+            otherwise: self.otherwise.or(below.otherwise),
             name: self.name.or(below.name),
             env,
             dir: self.dir.or(below.dir),
@@ -181,6 +189,7 @@ impl JobArgs {
             env: self.environment()?,
             dir: self.working_dir()?,
             output: (output != "none").then(|| output.to_owned()),
+            otherwise: self.otherwise.unwrap_or_default(),
             umask: umask(),
         })
     }
@@ -228,6 +237,14 @@ impl JobArgs {
             let dir = dir.to_string_lossy();
             CliFailure::invalid_flag("dir", format!("expected a name in UTF-8, got `{dir}`"))
         })
+    }
+}
+
+fn parse_otherwise(word: &str) -> Result<JobOtherwise, String> {
+    match word {
+        "wait" => Ok(JobOtherwise::Wait),
+        "reject" => Ok(JobOtherwise::Reject),
+        _ => Err("expected wait or reject".to_owned()),
     }
 }
 

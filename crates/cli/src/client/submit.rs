@@ -111,7 +111,10 @@ fn submit_request(
         (false, OutputFormat::Csv) => return Err(CsvUnsupported.into()),
     }
     match answer.decision {
-        JobDecision::Accepted | JobDecision::Queued | JobDecision::Deferred => Ok(()),
+        JobDecision::Accepted
+        | JobDecision::Queued
+        | JobDecision::Waitlisted
+        | JobDecision::Deferred => Ok(()),
         JobDecision::Rejected => Err(ClientCommandError::Rejected.into()),
     }
 }
@@ -152,6 +155,13 @@ fn render_answer(out: &mut impl Write, answer: &SubmitResponse, now: &Zoned) -> 
             out,
             "  deadline  {}{sure}",
             format::format_local_time(at, now)
+        )?;
+    }
+    if let Some(at) = &answer.decided_by_at {
+        let at = format::format_local_time(at, now);
+        writeln!(
+            out,
+            "  decision  by {at}: promised if others end early, else rejected"
         )?;
     }
     let source = match answer.estimate_source.as_str() {
@@ -200,6 +210,9 @@ fn render_decision(
     match decision {
         JobDecision::Accepted => writeln!(out, "{what}: accepted"),
         JobDecision::Queued => writeln!(out, "{what}: queued; it is admitted at its start"),
+        JobDecision::Waitlisted => {
+            writeln!(out, "{what}: waitlisted: it cannot be promised yet")
+        }
         JobDecision::Deferred => writeln!(
             out,
             "{what}: deferred until it is released and the jobs before it are over"

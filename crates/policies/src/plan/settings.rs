@@ -78,6 +78,10 @@ impl PolicySettings for PlanParams {
     fn belief(&self) -> Option<BeliefSource> {
         Some(self.belief)
     }
+
+    fn decides_arrays(&self) -> bool {
+        true
+    }
 }
 
 impl ParameterTable for PlanParams {

@@ -9,15 +9,15 @@ use tollgate_client::limits::{
 };
 use tollgate_client::timestamp::{format_iso, parse_iso};
 use tollgate_client::types::{
-    AccountEntry, ArrayStatus, JobDecision, JobDetails, JobForecast, JobOffer, JobRequest,
-    ReasonMessage, SubmitResponse, TaskRangeDecision,
+    AccountEntry, ArrayStatus, JobDecision, JobDetails, JobForecast, JobOffer, JobOtherwise,
+    JobRequest, ReasonMessage, SubmitResponse, TaskRangeDecision,
 };
 use tollgate_engine::{LaunchScript, MAX_SCRIPT_BYTES};
 use tollgate_gate::OnEviction;
 use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
 use tollgate_service::{
-    self, AdmissionState, ArraySpec, DependencyCondition, JobDependency, JobPrediction, Submission,
-    SubmissionOptions,
+    self, AdmissionState, ArraySpec, DependencyCondition, JobDependency, JobPrediction, Otherwise,
+    Submission, SubmissionOptions,
 };
 use tollgate_store::{self, JobProgram, JobRow};
 
@@ -84,6 +84,10 @@ fn submission_options(request: &JobRequest) -> Result<SubmissionOptions, ApiErro
         dependencies: after,
         held: request.held,
         submitted: None,
+        otherwise: match request.otherwise {
+            JobOtherwise::Wait => Otherwise::Wait,
+            JobOtherwise::Reject => Otherwise::Reject,
+        },
     })
 }
 
@@ -287,6 +291,13 @@ pub(super) fn submit_response(
         price,
         now_at: format_iso(answer.spec.submit),
         deadline_at: answer.spec.due().map(format_iso),
+        decided_by_at: match answer.admission {
+            AdmissionState::Waitlisted { until } => Some(format_iso(until)),
+            AdmissionState::Accepted { .. }
+            | AdmissionState::Queued
+            | AdmissionState::Deferred
+            | AdmissionState::Rejected(_) => None,
+        },
         estimate_s: answer.spec.estimate.as_secs_f64(),
         estimate_source: answer.source.key().to_owned(),
         forecast_from: answer.basis.to_string(),
@@ -307,6 +318,7 @@ fn decision_of(standing: &AdmissionState) -> (JobDecision, Option<f64>, Vec<Reas
             (JobDecision::Accepted, Some(price.as_f64()), Vec::new())
         }
         AdmissionState::Queued => (JobDecision::Queued, None, Vec::new()),
+        AdmissionState::Waitlisted { .. } => (JobDecision::Waitlisted, None, Vec::new()),
         AdmissionState::Deferred => (JobDecision::Deferred, None, Vec::new()),
         AdmissionState::Rejected(refusals) => {
             let reason = |refusal: &tollgate_service::RejectReason| ReasonMessage {

@@ -174,6 +174,7 @@ pub(super) async fn submit(
     let status = match answer.decision {
         tollgate_client::types::JobDecision::Accepted
         | tollgate_client::types::JobDecision::Queued
+        | tollgate_client::types::JobDecision::Waitlisted
         | tollgate_client::types::JobDecision::Deferred => StatusCode::CREATED,
         tollgate_client::types::JobDecision::Rejected => StatusCode::OK,
     };

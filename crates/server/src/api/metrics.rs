@@ -33,6 +33,7 @@ const TOTALS_TTL: Duration = Duration::from_secs(30);
 pub struct ServiceMetrics {
     accepted: AtomicU64,
     queued: AtomicU64,
+    waitlisted: AtomicU64,
     deferred: AtomicU64,
     rejected: AtomicU64,
     /// Number of quotes by latency: one count per bound, then one for longer quotes.
@@ -58,6 +59,7 @@ impl ServiceMetrics {
         let count = match decision {
             JobDecision::Accepted => &self.accepted,
             JobDecision::Queued => &self.queued,
+            JobDecision::Waitlisted => &self.waitlisted,
             JobDecision::Deferred => &self.deferred,
             JobDecision::Rejected => &self.rejected,
         };
@@ -126,6 +128,7 @@ impl ServiceMetrics {
         for (verdict, count) in [
             ("accepted", &self.accepted),
             ("queued", &self.queued),
+            ("waitlisted", &self.waitlisted),
             ("deferred", &self.deferred),
             ("rejected", &self.rejected),
         ] {

@@ -135,6 +135,7 @@ fn log_admission(job: u64, user: Option<u32>, admission: &Admission) {
     match admission {
         Admission::Accepted { .. } => tracing::debug!(job, user, "job accepted"),
         Admission::Queued => tracing::debug!(job, user, "job queued"),
+        Admission::Waitlisted { .. } => tracing::debug!(job, user, "job waitlisted"),
         Admission::Deferred => tracing::debug!(job, user, "job deferred"),
         Admission::Rejected(refusals) => {
             tracing::debug!(job, user, reasons = reason_keys(refusals), "job rejected");

@@ -49,6 +49,7 @@ impl ShadowPolicy {
                 _ if submission.reserve_for.is_some() => {}
                 AdmissionState::Accepted { .. }
                 | AdmissionState::Queued
+                | AdmissionState::Waitlisted { .. }
                 | AdmissionState::Rejected(_) => {
                     self.on_decided(*job, core, submission, answer);
                 }
@@ -308,7 +309,7 @@ impl ShadowPolicy {
         let verdict = gate.quote(self.now, &asked, Some(forecast), &mut self.scratch);
         let floor = match verdict {
             AdmissionDecision::Reject(_) => return false,
-            AdmissionDecision::Queue => floor,
+            AdmissionDecision::Queue | AdmissionDecision::Waitlist { .. } => floor,
             AdmissionDecision::Promise { .. } | AdmissionDecision::Run { .. } => {
                 floor.max(self.rules.confidence)
             }

@@ -246,6 +246,7 @@ fn request(
             .or(credits_from_env("TOLLGATE_BUDGET")?),
         penalty: wishes.resources.penalty,
         confidence: wishes.resources.confidence,
+        otherwise: None,
         name: Some(name),
         env: given,
         dir: Some(dir),
