@@ -35,6 +35,7 @@ fn parts(answer: &SubmitOutcome) -> Vec<String> {
         let standing = match &part.admission {
             AdmissionState::Accepted { .. } => "accepted".to_owned(),
             AdmissionState::Queued => "queued".to_owned(),
+            AdmissionState::Waitlisted { .. } => "waitlisted".to_owned(),
             AdmissionState::Deferred => "deferred".to_owned(),
             AdmissionState::Rejected(refusals) => {
                 let keys: Vec<_> = refusals.iter().map(|refusal| refusal.key()).collect();

@@ -15,7 +15,10 @@ use crate::common::{TestCluster, program, submission};
 fn refusals(answer: &SubmitOutcome) -> &[RejectReason] {
     match &answer.admission {
         AdmissionState::Rejected(refusals) => refusals,
-        AdmissionState::Accepted { .. } | AdmissionState::Queued | AdmissionState::Deferred => {
+        AdmissionState::Accepted { .. }
+        | AdmissionState::Queued
+        | AdmissionState::Waitlisted { .. }
+        | AdmissionState::Deferred => {
             panic!("expected a refusal: {answer:?}")
         }
     }
@@ -70,7 +73,10 @@ fn rejection_names_every_reason_and_counter_offers() {
         .unwrap();
     match verdict.answer.admission {
         AdmissionState::Accepted { price } => assert_eq!(Some(price), later.price),
-        AdmissionState::Queued | AdmissionState::Deferred | AdmissionState::Rejected(_) => {
+        AdmissionState::Queued
+        | AdmissionState::Waitlisted { .. }
+        | AdmissionState::Deferred
+        | AdmissionState::Rejected(_) => {
             panic!("{later:?} was refused")
         }
     }

@@ -10,7 +10,7 @@ use tollgate_model::{
 };
 use tollgate_policies::{BUILTIN_POLICIES, builtin_registry};
 use tollgate_service::{
-    AdmissionRules, ArraySpec, Core, DependencyCondition, EngineAction, JobDependency,
+    AdmissionRules, ArraySpec, Core, DependencyCondition, EngineAction, JobDependency, Otherwise,
     ServiceCommand, Submission, SubmissionOptions, TaskRanges,
 };
 use tollgate_store::{CommandBatch, JobProgram, Store};
@@ -76,6 +76,7 @@ fn plan((tasks, max, after, held): OptionSample) -> SubmissionOptions {
             .collect(),
         held,
         submitted: None,
+        otherwise: Otherwise::Wait,
     }
 }
 

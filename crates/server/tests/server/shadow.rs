@@ -10,7 +10,7 @@ use tollgate_model::{
 };
 use tollgate_policies::{BUILTIN_POLICIES, builtin_registry};
 use tollgate_service::{
-    AdmissionRules, ArraySpec, Core, DependencyCondition, EngineAction, JobDependency,
+    AdmissionRules, ArraySpec, Core, DependencyCondition, EngineAction, JobDependency, Otherwise,
     PolicyComparison, ServiceCommand, StepOutput, Submission, SubmissionOptions, TaskRanges,
 };
 
@@ -172,6 +172,7 @@ fn plan(deed: &UserAction, job: u64) -> SubmissionOptions {
         dependencies: after.into_iter().collect(),
         held: deed.then == 5,
         submitted: None,
+        otherwise: Otherwise::Wait,
     }
 }
 

@@ -22,7 +22,7 @@ use tollgate_server::controller::{Controller, ControllerRequest, RequestError, S
 use tollgate_server::failpoint::ServiceFailpoint;
 use tollgate_service::{
     AdmissionRules, AdmissionState, ArraySpec, DependencyCondition, EngineAction, JobDependency,
-    ServiceCommand, Submission, SubmissionOptions, TaskRanges,
+    Otherwise, ServiceCommand, Submission, SubmissionOptions, TaskRanges,
 };
 use tollgate_store::Store;
 
@@ -238,7 +238,9 @@ impl ServiceSimulation {
                     AdmissionState::Accepted { .. } => {
                         self.acknowledged_jobs.insert(verdict.job, true);
                     }
-                    AdmissionState::Queued | AdmissionState::Deferred => {
+                    AdmissionState::Queued
+                    | AdmissionState::Waitlisted { .. }
+                    | AdmissionState::Deferred => {
                         self.acknowledged_jobs.insert(verdict.job, false);
                     }
                     AdmissionState::Rejected(_) => {}
@@ -328,6 +330,7 @@ impl ServiceSimulation {
             dependencies: after,
             held,
             submitted: None,
+            otherwise: Otherwise::Wait,
         }
     }
 

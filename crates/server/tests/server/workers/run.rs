@@ -254,7 +254,9 @@ impl WorkerSimulation {
                     AdmissionState::Queued => {
                         self.acknowledged_jobs.insert(verdict.job, false);
                     }
-                    AdmissionState::Rejected(_) | AdmissionState::Deferred => {}
+                    AdmissionState::Rejected(_)
+                    | AdmissionState::Waitlisted { .. }
+                    | AdmissionState::Deferred => {}
                 }
             }
         }
