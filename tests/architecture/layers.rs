@@ -73,7 +73,6 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
             "exec-policy",
             "forecast",
             "risk",
-            "gate",
             "trace",
             "workload",
             "engine",

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, ring, verify_tls13_signature};
+use rustls::crypto::{self, CryptoProvider, ring};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::version::TLS13;
 use rustls::{
@@ -96,8 +96,7 @@ impl ServerCertVerifier for PinnedServerCert {
         cert: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        let known = &self.provider.signature_verification_algorithms;
-        verify_tls13_signature(message, cert, signed, known)
+        verify_signature(&self.provider, message, cert, signed)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
@@ -105,6 +104,21 @@ impl ServerCertVerifier for PinnedServerCert {
             .signature_verification_algorithms
             .supported_schemes()
     }
+}
+
+/// Verifies the signature with which either end of a connection proves that it holds the key of its
+/// certificate.
+///
+/// # Errors
+/// If the signature is invalid, or made by an algorithm that the provider does not have.
+pub fn verify_signature(
+    provider: &CryptoProvider,
+    message: &[u8],
+    cert: &CertificateDer<'_>,
+    signed: &DigitallySignedStruct,
+) -> Result<HandshakeSignatureValid, Error> {
+    let known = &provider.signature_verification_algorithms;
+    crypto::verify_tls13_signature(message, cert, signed, known)
 }
 
 /// Returns the error for a TLS 1.2 signature: TLS 1.2 is never offered.

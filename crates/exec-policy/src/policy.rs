@@ -104,6 +104,17 @@ impl ExecPolicy {
         Ok(())
     }
 
+    /// Checks that no line has come without a question, also after the last question.
+    fn expect_silence(&mut self) -> Result<(), String> {
+        let Some(program) = &mut self.program else {
+            return Ok(());
+        };
+        program.expect_silence().map_err(|error| {
+            self.n_answers += 1;
+            self.describe_wait(&error)
+        })
+    }
+
     fn take_waiting(&mut self, job: u64) -> Result<JobId, String> {
         self.waiting.remove(&job).ok_or_else(|| {
             format!("job {job} does not wait: it was started or rejected before, or never queued")
@@ -185,10 +196,11 @@ impl Policy for ExecPolicy {
 
     /// Asks the program if a job waits.
     fn pass(&mut self, cx: &mut PolicyContext<'_>) {
-        if self.waiting.is_empty() {
-            return;
-        }
-        if let Err(what) = self.ask(cx) {
+        let answer = match self.waiting.is_empty() {
+            true => Ok(()),
+            false => self.ask(cx),
+        };
+        if let Err(what) = answer.and_then(|()| self.expect_silence()) {
             let (line, now) = (self.n_answers, cx.now());
             self.failure = Some(PolicyFailure(format!(
                 "line {line} of its answers, at {now} s: {what}"

@@ -3,12 +3,14 @@
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, ioctl_fionbio};
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde::Serialize;
 
 /// Maximum length of an answer, in bytes.
@@ -16,7 +18,7 @@ const MAX_ANSWER: usize = 1 << 26;
 /// The longest wait for the exit status of a program that has closed its output.
 const EXIT_WAIT: Duration = Duration::from_millis(500);
 
-/// A running program. It is killed when the value is dropped.
+/// A running program, which leads a process group. The group is killed when the value is dropped.
 #[derive(Debug)]
 pub(crate) struct PolicyProgram {
     process: Child,
@@ -98,6 +100,7 @@ impl PolicyProgram {
             .args(words)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
+            .process_group(0)
             .spawn()?;
         let (Some(input), Some(output)) = (process.stdin.take(), process.stdout.take()) else {
             unreachable!("both are pipes");
@@ -126,9 +129,7 @@ impl PolicyProgram {
     /// # Errors
     /// If the program ends, does not answer in time, or answers without being asked.
     pub(crate) fn ask(&mut self) -> Result<Vec<u8>, ProgramError> {
-        if !self.unread.is_empty() {
-            return Err(ProgramError::Unasked);
-        }
+        self.expect_silence()?;
         let due = Instant::now() + self.timeout;
         self.send(due)?;
         let mut chunk = [0; 1 << 12];
@@ -152,6 +153,15 @@ impl PolicyProgram {
                 return Err(ProgramError::Endless);
             }
         }
+    }
+
+    /// Checks that the program has written nothing since its last answer.
+    ///
+    /// # Errors
+    /// If it has.
+    pub(crate) fn expect_silence(&mut self) -> Result<(), ProgramError> {
+        let is_silent = self.unread.is_empty() && !matches!(self.output.read(&mut [0]), Ok(1));
+        is_silent.then_some(()).ok_or(ProgramError::Unasked)
     }
 
     fn send(&mut self, due: Instant) -> Result<(), ProgramError> {
@@ -208,7 +218,7 @@ impl PolicyProgram {
 /// Neither can fail in a way that matters: the program may have ended already.
 impl Drop for PolicyProgram {
     fn drop(&mut self) {
-        let _ = self.process.kill();
+        let _ = kill_process_group(Pid::from_child(&self.process), Signal::KILL);
         let _ = self.process.wait();
     }
 }

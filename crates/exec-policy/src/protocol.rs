@@ -41,7 +41,7 @@ pub enum PolicyEvent {
         /// Number of the job.
         job: u64,
     },
-    /// No job waits and none runs: all that was told before is void.
+    /// No job waits and none runs: the program discards what it knows of earlier jobs.
     Clear,
     /// Jobs may start. The program answers with one line, a `PassAnswer`.
     Pass {

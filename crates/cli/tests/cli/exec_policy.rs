@@ -2,8 +2,13 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::program::{ProgramOutput, command, file, folder, tollgate};
+
+/// Maximum wait for the end of a process that was killed.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Jobs 0 and 1 fill the machine of four nodes until 10 and 20 s; job 2 waits for both. Job 3 is too wide.
 const JOBS: &str = "\
@@ -192,8 +197,36 @@ fn nonsense_ends_the_run() {
     fails(
         "exec-chatty.sh",
         "echo '{}\n{}'",
-        &["line 2", "at 5.000001 s", "without being asked", "job 0"],
+        &["line 2", "at 0 s", "without being asked", "job 0"],
     );
+}
+
+#[test]
+fn line_after_the_last_answer_ends_the_run() {
+    fails(
+        "exec-last.sh",
+        r#"case "$1" in
+1) echo '{"start":[0,1]}' ;;
+5) printf '{"start":[2]}\n{}\n' ;;
+*) echo '{}' ;;
+esac"#,
+        &["line 6", "at 20 s", "without being asked"],
+    );
+}
+
+#[test]
+fn end_of_the_run_ends_what_the_program_started() {
+    let answer =
+        format!("[ $1 = 1 ] && {{ sleep 600 >/dev/null 2>&1 & echo $! >exec-child; }}\n{ANSWERS}");
+    replay("exec-parent.sh", &answer).answer();
+    let child = fs::read_to_string(folder().join("exec-child")).expect("a process id");
+    let stat = format!("/proc/{}/stat", child.trim());
+    let is_running = || fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z "));
+    let began = Instant::now();
+    while is_running() {
+        assert!(began.elapsed() < TIMEOUT, "process {child} still runs");
+        thread::sleep(Duration::from_millis(5));
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Tests of the program `tollgate`: its output, messages and exit codes.
+//! Tests of the program `tollgate`: its output, messages and exit codes, and the services it starts.
 //!
 //! | module | behaviour |
 //! |---|---|
@@ -19,15 +19,22 @@
 //! | [`pipes`] | readers that stop reading |
 //! | [`documents`] | the documents show the output of the program |
 //! | [`published`] | published or independently confirmed results, on real traces |
+//! | [`live`] | a running service and its clients |
+//! | [`access`] | a service for many users |
+//! | [`workers`] | a service and a worker that connects over TCP |
+//! | [`crashes`] | services, workers and runners that are killed |
 
+mod access;
 mod bad_input;
 mod campus;
 mod checked;
+mod crashes;
 mod documents;
 mod exec_policy;
 mod forecast;
 mod gantt;
 mod help;
+mod live;
 mod pipes;
 mod policies;
 mod program;
@@ -38,3 +45,4 @@ mod same_bytes;
 mod study;
 mod study_report;
 mod trace;
+mod workers;

@@ -4,13 +4,13 @@
 use std::sync::Arc;
 
 use rustls::client::danger::HandshakeSignatureValid;
-use rustls::crypto::{CryptoProvider, ring, verify_tls13_signature};
+use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::version::TLS13;
 use rustls::{DigitallySignedStruct, DistinguishedName, Error, ServerConfig, SignatureScheme};
 use tollgate_client::certificate::{TlsCertificate, fingerprint};
-use tollgate_client::tls::{ALPN_PROTOCOL, only_tls13};
+use tollgate_client::tls::{ALPN_PROTOCOL, only_tls13, verify_signature};
 
 /// Returns the TLS configuration of the service. With `ask_certificate`, client certificates are
 /// requested; the keyring maps them to users.
@@ -71,8 +71,7 @@ impl ClientCertVerifier for AcceptAnyClientCert {
         cert: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        let known = &self.0.signature_verification_algorithms;
-        verify_tls13_signature(message, cert, signed, known)
+        verify_signature(&self.0, message, cert, signed)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

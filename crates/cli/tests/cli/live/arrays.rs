@@ -1,0 +1,135 @@
+//! Tests of arrays and dependent jobs.
+
+use super::site::ClientTestSite;
+
+const IN_TURN: &str = "policy = \"easy\"\n";
+
+fn submit(site: &ClientTestSite, words: &[&str]) -> String {
+    let answer = site.tollgate(&[&["submit", "-q"], words].concat()).answer();
+    answer.trim().to_owned()
+}
+
+#[test]
+fn an_array_runs_each_task_with_its_number() {
+    let site = ClientTestSite::start(IN_TURN);
+    let line = "echo task $TOLLGATE_TASK";
+    let id = submit(
+        &site,
+        &["--array", "1-20:2", "-e", "1s", "--", "sh", "-c", line],
+    );
+    site.tollgate(&["wait", &id]).answer();
+    assert_eq!(
+        site.tollgate(&["logs", &format!("{id}_7")]).answer(),
+        "task 7\n"
+    );
+    let outputs = site.folder().join(format!("tollgate-{id}"));
+    assert_eq!(
+        std::fs::read_to_string(outputs.join("7.out")).unwrap(),
+        "task 7\n"
+    );
+    assert_eq!(std::fs::read_dir(outputs).unwrap().count(), 10);
+    let all = site.tollgate(&["logs", &id]).answer();
+    assert_eq!(all.lines().count(), 10);
+    assert!(all.starts_with("task 1\ntask 3\n"), "{all}");
+    let array = site.tollgate(&["explain", &id, "--format", "json"]).json();
+    assert_eq!(array["job"]["array"]["finished"], 10);
+    assert_eq!(array["words"][0], "10 tasks are finished");
+    let tasks = site
+        .tollgate(&["jobs", &format!("{id}_1-5"), "-q"])
+        .answer();
+    assert_eq!(tasks, format!("{id}_1\n{id}_3\n{id}_5\n"));
+    let task = site.tollgate(&["explain", &format!("{id}_7")]).answer();
+    assert_eq!(task, format!("job {id}_7: finished\n  finished: exit 0\n"));
+}
+
+#[test]
+fn decisions_of_array_tasks_are_shown_as_ranges() {
+    let site = ClientTestSite::start("policy = \"libra\"\n");
+    let words = [
+        "submit", "-a", "1-500", "-d", "+1h", "-e", "40m", "--format", "json", "--",
+    ];
+    let answer = site
+        .tollgate(&[&words[..], &["sleep", "600"]].concat())
+        .json();
+    let parts = answer["tasks"].as_array().unwrap();
+    let decisions: Vec<&str> = parts
+        .iter()
+        .map(|it| it["decision"].as_str().unwrap())
+        .collect();
+    assert_eq!(decisions, ["accepted", "rejected"]);
+    let count = |part: usize| parts[part]["count"].as_u64().unwrap();
+    assert_eq!(count(0) + count(1), 500);
+    assert_eq!(parts[1]["reasons"][0]["key"], "insufficient_share");
+    let id = answer["id"].to_string();
+    let last = format!("{id}_500");
+    let explained = site.tollgate(&["explain", &last]).answer();
+    assert!(
+        explained.contains("rejected: insufficient_share"),
+        "{explained}"
+    );
+    // The test cancels one task, and then the other tasks.
+    site.tollgate(&["cancel", &format!("{id}_1")]).answer();
+    assert_eq!(site.tollgate(&["wait", &format!("{id}_1")]).code, Some(1));
+    site.tollgate(&["cancel", &id]).answer();
+    assert_eq!(site.tollgate(&["wait", &id]).code, Some(1));
+    let listed = site.tollgate(&["jobs", "--all"]).answer();
+    let cancelled = count(0);
+    let rejected = count(1);
+    let counts = format!("cancelled: {cancelled} cancelled, {rejected} rejected of 500");
+    assert!(listed.contains(&counts), "{listed}");
+}
+
+#[test]
+fn dependent_job_starts_after_its_dependencies_and_lists_them() {
+    let site = ClientTestSite::start(IN_TURN);
+    let first = submit(&site, &["--hold", "-e", "1s", "--", "true"]);
+    let second = submit(&site, &["--after", &first, "-e", "1s", "--", "true"]);
+    let third = submit(
+        &site,
+        &["--after", &format!("{second},any:{first}"), "--", "true"],
+    );
+    let explained = site.tollgate(&["explain", &second]).answer();
+    let words = format!(
+        "job {second}: dependent\n  dependent: waits for the end of job {first}; the policy decides then\n"
+    );
+    assert_eq!(explained, words);
+    site.tollgate(&["release", &first]).answer();
+    site.tollgate(&["wait", &third]).answer();
+    // A failure cancels the jobs that depend on success.
+    let failing = submit(&site, &["--hold", "-e", "1s", "--", "false"]);
+    let vain = submit(&site, &["--after", &failing, "--", "true"]);
+    site.tollgate(&["release", &failing]).answer();
+    assert_eq!(site.tollgate(&["wait", &vain]).code, Some(1));
+    let explained = site.tollgate(&["explain", &vain]).answer();
+    assert!(
+        explained.contains(&format!("cancelled: job {failing},")),
+        "{explained}"
+    );
+    let refused = site.tollgate(&["submit", "--after", &failing, "--", "true"]);
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    let unknown = site.tollgate(&["submit", "--after", "99", "--", "true"]);
+    assert!(
+        unknown.stderr.contains("after: no such job: 99"),
+        "{unknown:?}"
+    );
+}
+
+#[test]
+fn invalid_array_is_rejected_with_a_message() {
+    let site = ClientTestSite::start("[limits]\narray = 1000\njobs = 2000\n");
+    for (words, expected) in [
+        (["-a", "5-1"], "array: expected numbers of tasks"),
+        (["-a", "1-9%0"], "array: expected numbers of tasks"),
+        (["-a", "1-1001"], "array: expected at most 1000 tasks"),
+        (["-a1-3", "-oout"], "output: expected a name with %a"),
+    ] {
+        let refused = site.tollgate(&[&["submit"][..], &words, &["--", "true"]].concat());
+        assert_eq!(refused.code, Some(2), "{refused:?}");
+        assert!(refused.stderr.contains(expected), "{refused:?}");
+    }
+    let hand_in = || site.tollgate(&["submit", "--hold", "-a", "1-900", "--", "true"]);
+    assert_eq!(
+        [hand_in().code, hand_in().code, hand_in().code],
+        [Some(0), Some(0), Some(1)]
+    );
+}

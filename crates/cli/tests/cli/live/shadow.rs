@@ -1,0 +1,58 @@
+//! Tests of a shadow policy beside the deciding policy.
+
+use super::site::ClientTestSite;
+
+#[test]
+fn shadow_policy_results_are_shown_beside_the_real_ones() {
+    let site = ClientTestSite::start_with("policy = \"edf-bf\"\n", &["--shadow", "fcfs"]);
+    let submit = |deadline: &str, estimate: &str| {
+        let words = [
+            "submit", "-q", "-d", deadline, "-e", estimate, "-o", "none", "true",
+        ];
+        let _ = site.tollgate(&words);
+    };
+    submit("+1h", "2s");
+    // A policy that considers deadlines rejects this job. The other policy starts it.
+    submit("+1s", "3s");
+    let status = || site.tollgate(&["status", "--format", "json"]).json()["shadow"].clone();
+    site.until("both are over on paper", || status()["undecided"] == 0);
+    let shadow = status();
+    assert_eq!(shadow["policy"], "fcfs");
+    let count = |whose: &str, what: &str| shadow[whose][what].as_u64().unwrap();
+    let counts = |whose| ["submitted", "accepted", "kept"].map(|what| count(whose, what));
+    assert_eq!(counts("real_objectives"), [2, 1, 1]);
+    assert_eq!(counts("paper_objectives")[..2], [2, 2]);
+    assert_eq!(shadow["by_forecast"], 1, "{shadow}");
+    let said = site.tollgate(&["status"]).answer();
+    for expected in [
+        "\non paper since ",
+        ": fcfs, where 0 jobs run and 0 wait\n",
+        "\n jobs over under both   2         2\n",
+        "\n admitted               1         2\n",
+        "\n1 jobs ended on paper by forecast alone; 0 are not over under both\n",
+    ] {
+        assert!(said.contains(expected), "{expected}: {said}");
+    }
+}
+
+#[test]
+fn invalid_shadow_policy_is_rejected() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |shadow: &str| {
+        let ran = std::process::Command::new(env!("CARGO_BIN_EXE_tollgate"))
+            .args(["serve", "--shadow", shadow, "--data"])
+            .arg(folder.path())
+            .output()
+            .unwrap();
+        let said = String::from_utf8(ran.stderr).unwrap();
+        (ran.status.code(), said)
+    };
+    let (code, said) = run("no-such-policy");
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.starts_with("error: shadow: "), "{said}");
+    let (code, said) = run("first-reward");
+    assert_eq!(code, Some(2), "{said}");
+    let expected =
+        "error: shadow: `first-reward` weighs budgets, and in market `none` there are none\n";
+    assert_eq!(said, expected);
+}
