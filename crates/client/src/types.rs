@@ -29,6 +29,15 @@ pub struct JobRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = MAX_NAME), regex(pattern = NO_CONTROL))]
     pub name: Option<String>,
+    /// Account to charge the job to: a label, by which jobs of one name are told apart in forecasts. At
+    /// most 128 characters, none of them a control character.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_NAME), regex(pattern = NO_CONTROL))]
+    pub account: Option<String>,
+    /// Queue of the job: a label like `account`. All jobs wait in one queue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_NAME), regex(pattern = NO_CONTROL))]
+    pub queue: Option<String>,
     /// Number of processors, at least 1.
     #[serde(default = "one", deserialize_with = "whole")]
     #[schemars(range(min = 1))]
@@ -279,6 +288,12 @@ pub struct JobDetails {
     pub user_id: u32,
     /// Name of the job.
     pub name: String,
+    /// Account that the user named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<String>,
+    /// Queue that the user named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<String>,
     /// State: `dependent` (on other jobs), `queued`, `held`, `running`, `finished`, `cancelled`, `lost` or
     /// `rejected`; of a reserved quote, `reserved` or `expired`.
     pub state: String,

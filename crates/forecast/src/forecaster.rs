@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use tollgate_model::distribution::N_LEVELS;
 use tollgate_model::{Distribution, Span};
 
 use crate::change_point::AlarmTriggers;
@@ -263,6 +264,12 @@ impl Forecaster {
             Some((ClassSummary::of(model, family.split(), part), forecast))
         });
         known.collect()
+    }
+
+    /// Returns the run times of the site's last jobs in parts of what their users requested, at the levels
+    /// of a [`Distribution`]. None if too few jobs with a request were learned.
+    pub fn parts_of_request(&self) -> Option<[f64; N_LEVELS]> {
+        self.pool.parts_of_request()
     }
 
     /// Returns the classes with learned jobs, in ascending order.

@@ -1,5 +1,7 @@
 //! The predicted run time of a job as a probability distribution.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::Span;
@@ -21,6 +23,16 @@ impl Probability {
     /// Returns the probability as a fraction.
     pub const fn as_f64(self) -> f64 {
         self.0
+    }
+}
+
+/// Formats the probability with two digits, rounded down, and never as 0 or 1: `0.01` to `0.99`. A value
+/// below a minimum so never looks equal to the minimum, and nothing looks certain.
+impl fmt::Display for Probability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The summand keeps a multiple of 0.01, which is rounded in binary, from its predecessor.
+        let hundredths = (self.0 * 100.0 + 1e-9).floor().clamp(1.0, 99.0);
+        write!(f, "{:.2}", hundredths / 100.0)
     }
 }
 
@@ -222,6 +234,21 @@ mod tests {
         assert_eq!(Probability::new(1.5), None);
         assert_eq!(Probability::new(-0.1), None);
         assert_eq!(Probability::new(f64::NAN), None);
+    }
+
+    #[test]
+    fn probability_never_looks_certain() {
+        for (value, text) in [
+            (0.0, "0.01"),
+            (0.004, "0.01"),
+            (0.29, "0.29"),
+            (0.8999, "0.89"),
+            (0.9, "0.90"),
+            (0.996, "0.99"),
+            (1.0, "0.99"),
+        ] {
+            assert_eq!(p(value).to_string(), text);
+        }
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! The admission decision: the outcome of a submission.
 
-use tollgate_forecast::ClassId;
 use tollgate_gate::AdmissionDecision;
 use tollgate_model::{Distribution, Instant, JobSpec, Reason, Sla, Span};
 
 use crate::Core;
 use crate::command::{Otherwise, Submission};
 use crate::output::{AdmissionState, ConfidenceThreshold, RejectReason, SubmitOutcome};
+use crate::prediction::quotable;
 use crate::rules;
 use crate::runtime_forecast::{ForecastBasis, RuntimeForecast};
 
@@ -124,14 +124,7 @@ impl Core {
 
     /// Returns the forecast of a job's run time.
     pub(crate) fn forecast(&self, submission: &Submission) -> RuntimeForecast {
-        let key = (submission.user, submission.name.clone());
-        // An unknown class is forecast from the whole site.
-        let unknown = ClassId(u32::MAX);
-        let class = self.classes.get(&key).copied().unwrap_or(unknown);
-        RuntimeForecast::new(
-            &self.forecaster,
-            &rules::forecast_request(class, submission),
-        )
+        RuntimeForecast::new(&self.forecaster, &self.classes.find(submission))
     }
 
     /// Returns the policy's verdict, with all reasons of a rejection.
@@ -314,10 +307,10 @@ impl<'a> AdmissionCandidate<'a> {
     /// nodes.
     pub(crate) fn best_case_probability(&self) -> Option<tollgate_model::Probability> {
         let deadline = self.spec.sla.deadline?;
-        Some(
-            self.distribution
-                .probability_within(deadline - self.max_start_delay()),
-        )
+        let probability = self
+            .distribution
+            .probability_within(deadline - self.max_start_delay());
+        Some(quotable(probability))
     }
 }
 

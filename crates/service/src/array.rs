@@ -264,8 +264,7 @@ impl Core {
         };
         let tasks = std::mem::take(&mut array.pending);
         let submission = array.submission.clone();
-        let class = self.class_of(&submission);
-        let asked = rules::forecast_request(class, &submission);
+        let asked = self.classes.add(&submission);
         let forecast = RuntimeForecast::new(&self.forecaster, &asked);
         let candidate = AdmissionCandidate::new(&submission, spec, &forecast);
         let (for_policy, distribution) = self.policy_request(&candidate);

@@ -85,6 +85,12 @@ pub struct Submission {
     pub user: u32,
     /// Name of the class of jobs that behave like this one.
     pub name: String,
+    /// The file name of the program or script.
+    pub executable: Option<String>,
+    /// The account that the user names, if any: a label.
+    pub account: Option<String>,
+    /// The queue that the user names, if any: a label.
+    pub queue: Option<String>,
     /// Processors that the job needs at once. At least 1.
     pub procs: u32,
     /// Memory that the job needs, in bytes; None counts as 0.

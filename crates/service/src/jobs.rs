@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use tollgate_forecast::ClassId;
+use tollgate_forecast::{ClassId, JobAttributes};
 use tollgate_model::{AttemptId, Instant, JobId, JobSpec, Span, TaskId};
 
 use crate::array::ActiveArray;
@@ -27,6 +27,8 @@ pub struct ActiveTask {
     pub forecast: RuntimeForecast,
     /// The class of jobs that behave alike.
     class: ClassId,
+    /// The labels of the job within its class.
+    attributes: JobAttributes,
     /// The user's estimate of the run time.
     user_estimate: Option<Span>,
     /// The number of the current or last attempt; 0 before the first.
@@ -64,6 +66,7 @@ impl ActiveTask {
             spec,
             forecast,
             class: asked.class,
+            attributes: asked.context,
             user_estimate: asked.request,
             attempt: 0,
             gate_attempt: 0,
@@ -92,7 +95,7 @@ impl ActiveTask {
             class: self.class,
             procs: self.spec.procs,
             request: self.user_estimate,
-            context: tollgate_forecast::JobAttributes::default(),
+            context: self.attributes,
         }
     }
 

@@ -14,6 +14,7 @@
 //! | `prediction`, `runtime_forecast` | the expected starts and ends of jobs, and the forecasts behind them |
 //! | `work` | the work of attempts, and what their ends teach |
 //! | `jobs`, `task_ranges` | the unfinished jobs, and sets of task numbers |
+//! | `job_classes` | the classes of jobs that behave alike, and their labels |
 //! | `workers` | the nodes that come and go with their workers |
 //! | `effects` | the effects of the gate as rows and actions |
 //! | `rules` | the rules under which the service decides |
@@ -27,6 +28,7 @@ mod counter_offer;
 mod dependency;
 mod effects;
 mod hold;
+mod job_classes;
 mod jobs;
 mod output;
 mod prediction;
@@ -40,10 +42,10 @@ mod task_ranges;
 mod work;
 mod workers;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
-use tollgate_forecast::{ClassId, Forecaster};
+use tollgate_forecast::Forecaster;
 use tollgate_gate::{Effect, Gate, GateInput, ProbeScratch, WorkerId};
 use tollgate_model::{AttemptEvent, AttemptReport, Instant, Span};
 use tollgate_policy::PassTrigger;
@@ -54,6 +56,7 @@ pub use command::{
     SubmissionOptions,
 };
 pub use dependency::DeferredJob;
+use job_classes::JobClasses;
 pub use jobs::ActiveTask;
 use jobs::JobTable;
 pub use output::{
@@ -83,9 +86,7 @@ pub struct Core {
     gate: Gate,
     jobs: JobTable,
     forecaster: Forecaster,
-    classes: BTreeMap<(u32, String), ClassId>,
-    /// The number of failures of each class that has any.
-    failures: BTreeMap<ClassId, u64>,
+    classes: JobClasses,
     now: Instant,
     effects: Vec<Effect>,
     scratch: ProbeScratch,
@@ -104,8 +105,7 @@ pub struct CoreSnapshot {
     gate: tollgate_gate::GateSnapshot,
     jobs: JobTable,
     forecaster: Forecaster,
-    classes: Vec<((u32, String), ClassId)>,
-    failures: BTreeMap<ClassId, u64>,
+    classes: JobClasses,
     now: Instant,
     shadow: Option<shadow::ShadowSnapshot>,
 }
@@ -120,8 +120,7 @@ impl Core {
             rules,
             jobs: JobTable::default(),
             forecaster: Forecaster::default(),
-            classes: BTreeMap::new(),
-            failures: BTreeMap::new(),
+            classes: JobClasses::default(),
             now: Instant::ZERO,
             effects: Vec::new(),
             scratch: ProbeScratch::default(),
@@ -212,8 +211,7 @@ impl Core {
             gate: self.gate.save(self.now),
             jobs: self.jobs.clone(),
             forecaster: self.forecaster.clone(),
-            classes: self.classes.clone().into_iter().collect(),
-            failures: self.failures.clone(),
+            classes: self.classes.clone(),
             now: self.now,
             shadow: self.shadow.as_mut().map(|shadow| shadow.save()),
         }
@@ -231,8 +229,7 @@ impl Core {
             gate,
             jobs: saved.jobs,
             forecaster: saved.forecaster,
-            classes: saved.classes.into_iter().collect(),
-            failures: saved.failures,
+            classes: saved.classes,
             now: saved.now,
             shadow: known.map(Box::new),
             ..Self::new(rules)

@@ -451,8 +451,6 @@ impl fmt::Display for RejectReason {
                 probability,
                 threshold: floor,
             } => {
-                // Rounded down, so that a value below the minimum does not look equal to it.
-                let sure = (probability.as_f64() * 1e3).floor() / 1e3;
                 let least = floor.min_probability();
                 let minimum = match floor {
                     ConfidenceThreshold::User(_) => "the minimum that the job asks for",
@@ -460,7 +458,7 @@ impl fmt::Display for RejectReason {
                 };
                 write!(
                     f,
-                    "it would meet its deadline with a probability of {sure:.3}, below {least}, {minimum}"
+                    "it would meet its deadline with a probability of {probability}, below {least}, {minimum}"
                 )
             }
             Self::ReservationLimit => {

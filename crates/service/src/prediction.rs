@@ -19,6 +19,17 @@ const MAX_STEPS: u64 = 4_000_000;
 /// Probability level of a run time that is practically never exceeded.
 const MAX_QUANTILE: f64 = 0.999_999;
 
+/// The bounds of a quoted probability: those that 512 equally likely futures, the most that a policy
+/// plays, could show. Neither a promise nor its breach is ever certain.
+const QUOTABLE: [f64; 2] = [0.001, 0.999];
+
+/// Returns the probability within the bounds of quoted ones.
+pub(crate) fn quotable(probability: Probability) -> Probability {
+    let [least, most] = QUOTABLE;
+    let bounded = probability.as_f64().clamp(least, most);
+    Probability::new(bounded).expect("the bounds are probabilities")
+}
+
 /// The state of the look-ahead within an answer and between answers.
 #[derive(Debug)]
 pub(crate) struct LookAheadCache {
@@ -145,8 +156,8 @@ impl Core {
             due: due.map(|due| (due, level(MAX_QUANTILE))),
         };
         let course = self.trajectory(now, whom, &horizon).ok().flatten()?;
-        let probability =
-            due.map(|due| distribution.probability_within(course.max_runtime(due) - delay));
+        let probability = due
+            .map(|due| quotable(distribution.probability_within(course.max_runtime(due) - delay)));
         Some(JobPrediction {
             start: course.start(),
             finish: course.finish(level(0.5))?,

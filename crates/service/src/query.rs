@@ -17,6 +17,11 @@ impl Core {
         self.jobs.get(task)
     }
 
+    /// Returns the number of jobs of the task's class that have failed by themselves.
+    pub fn n_failures(&self, live: &ActiveTask) -> u64 {
+        self.classes.n_failures(live.forecast_features().class)
+    }
+
     /// Returns every task in the gate, by key.
     pub fn tasks(&self) -> impl Iterator<Item = (TaskId, &ActiveTask)> {
         self.jobs.iter()

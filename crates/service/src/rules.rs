@@ -1,7 +1,7 @@
 //! The admission rules: the part of the configuration that decisions depend on.
 
 use serde::{Deserialize, Serialize};
-use tollgate_forecast::{ClassId, ClassStage};
+use tollgate_forecast::ClassStage;
 use tollgate_model::{
     Credits, CreditsPerSecond, Instant, JobSpec, Market, Probability, Sla, Span, UserId,
 };
@@ -147,19 +147,6 @@ impl AdmissionRules {
                 (distribution.quantile(self.level), EstimateSource::Class)
             }
         }
-    }
-}
-
-/// Returns the job in the forecaster's terms.
-pub(crate) fn forecast_request(
-    class: ClassId,
-    submission: &Submission,
-) -> tollgate_forecast::ForecastJob {
-    tollgate_forecast::ForecastJob {
-        class,
-        procs: submission.procs,
-        request: submission.estimate,
-        context: tollgate_forecast::JobAttributes::default(),
     }
 }
 

@@ -4,14 +4,16 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use tollgate_forecast::{ClassStage, Forecast, ForecastJob, Forecaster};
-use tollgate_model::distribution::LEVELS;
+use tollgate_model::distribution::{LEVELS, N_LEVELS};
 use tollgate_model::{Distribution, Instant, JobId, Span};
 
 /// The basis of a run-time expectation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ForecastBasis {
-    /// The estimate alone: no similar job has ended here yet.
+    /// The estimate, and how it compares with run times at other sites: too few jobs have ended here.
     Estimate,
+    /// The estimate, and how estimates compared with run times here: no similar job has ended here yet.
+    SiteEstimates,
     /// Jobs that have ended here.
     Jobs(ClassStage),
 }
@@ -20,7 +22,12 @@ pub enum ForecastBasis {
 impl fmt::Display for ForecastBasis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Estimate => f.write_str("the estimate alone: no job like it has ended here yet"),
+            Self::Estimate => {
+                f.write_str("the estimate, as at other sites: no job like it has ended here yet")
+            }
+            Self::SiteEstimates => f.write_str(
+                "the estimate, as for other jobs here: no job like it has ended here yet",
+            ),
             Self::Jobs(stage) => stage.fmt(f),
         }
     }
@@ -36,6 +43,8 @@ pub struct RuntimeForecast {
     forecast: Forecast,
     /// Whether enough classes are known to forecast one more from them.
     site_is_known: bool,
+    /// The site's run times in parts of the users' estimates, if enough jobs are known.
+    site_parts: Option<[f64; N_LEVELS]>,
 }
 
 impl RuntimeForecast {
@@ -44,6 +53,7 @@ impl RuntimeForecast {
         Self {
             forecast: forecaster.forecast(job),
             site_is_known: forecaster.classes().nth(MIN_SITE_CLASSES - 1).is_some(),
+            site_parts: forecaster.parts_of_request(),
         }
     }
 
@@ -56,8 +66,8 @@ impl RuntimeForecast {
     /// returns a single run time without any margin; to take that for certain would promise too
     /// much and too little.
     ///
-    /// If no similar job has ended, run times are spread evenly up to the estimate, as they are on
-    /// most machines (Mu'alem & Feitelson 2001, section 3). If a few jobs of the class have, run
+    /// If no similar job has ended, run times are spread as the parts of the estimates that jobs
+    /// needed here, or at other sites ([`Distribution::of_request`]). If a few jobs of the class have, run
     /// times are spread around theirs, by a factor of three either way in nine cases of ten
     /// (log-logistic, of shape 2: an assumption that learning replaces).
     pub(crate) fn distribution(&self, estimate: Span) -> (Distribution, ForecastBasis) {
@@ -66,8 +76,14 @@ impl RuntimeForecast {
         let is_point = quantiles.first() == quantiles.last();
         match self.forecast.stage() {
             ClassStage::Unseen if is_point || !self.site_is_known => {
-                let evenly = |level: f64| estimate.as_secs_f64() * level;
-                (distribution_of(evenly), ForecastBasis::Estimate)
+                let estimate_s = estimate.as_secs_f64();
+                match self.site_parts {
+                    Some(parts) => {
+                        let runtimes = parts.map(|part| Span::from_secs_f64(part * estimate_s));
+                        (Distribution::new(runtimes), ForecastBasis::SiteEstimates)
+                    }
+                    None => (Distribution::of_request(estimate), ForecastBasis::Estimate),
+                }
             }
             ClassStage::Cold if is_point => {
                 let point = said.median().as_secs_f64();

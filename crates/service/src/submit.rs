@@ -1,6 +1,5 @@
 //! Submission of jobs.
 
-use tollgate_forecast::ClassId;
 use tollgate_gate::GateInput;
 use tollgate_model::{Instant, JobSpec, TaskId};
 
@@ -10,7 +9,6 @@ use crate::array::TaskCounts;
 use crate::command::Submission;
 use crate::jobs::ActiveTask;
 use crate::output::{AdmissionState, CommandResult, RowChange, StepOutput, SubmitOutcome};
-use crate::rules;
 use crate::runtime_forecast::RuntimeForecast;
 
 impl Core {
@@ -87,8 +85,7 @@ impl Core {
         held: Option<Instant>,
         step: &mut StepOutput,
     ) {
-        let class = self.class_of(submission);
-        let asked = rules::forecast_request(class, submission);
+        let asked = self.classes.add(submission);
         let forecast = RuntimeForecast::new(&self.forecaster, &asked);
         let candidate = AdmissionCandidate::new(submission, spec, &forecast);
         let mut live = ActiveTask::new(submission, asked, forecast, spec);
@@ -106,11 +103,5 @@ impl Core {
         self.jobs.insert(task, slot, live);
         self.look_ahead.invalidate(slot);
         self.apply_effects(step);
-    }
-
-    pub(crate) fn class_of(&mut self, submission: &Submission) -> ClassId {
-        let next = ClassId(self.classes.len() as u32);
-        let key = (submission.user, submission.name.clone());
-        *self.classes.entry(key).or_insert(next)
     }
 }

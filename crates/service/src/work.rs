@@ -95,7 +95,7 @@ impl Core {
             EndCause::Limit | EndCause::Site => {
                 let _ = self.forecaster.learn_lower_bound(&record, said);
             }
-            EndCause::Failure => *self.failures.entry(job.class).or_default() += 1,
+            EndCause::Failure => self.classes.count_failure(job.class),
         }
     }
 }

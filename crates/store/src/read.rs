@@ -28,6 +28,10 @@ pub struct JobRow {
     pub user: u32,
     /// Name of the job.
     pub name: String,
+    /// Account that the user named.
+    pub account: Option<String>,
+    /// Queue that the user named.
+    pub queue: Option<String>,
     /// State: `dependent`, `queued`, `held`, `running`, `finished`, `cancelled`, `lost` or
     /// `rejected`; of a quote, `reserved` or `expired`.
     pub state: String,
@@ -123,7 +127,7 @@ const COLUMNS: &str =
         THEN (SELECT status FROM attempt WHERE job = id ORDER BY attempt DESC LIMIT 1)
         WHEN finish IS NOT NULL THEN 'exit ' || worst END,
     after, array.tasks, most, queued, held, running, finished, cancelled, lost, rejected,
-    array.kept, array.broken, array.void, job.promise";
+    array.kept, array.broken, array.void, job.promise, account, queue";
 /// The tables with `COLUMNS`.
 const TABLES: &str = "job LEFT JOIN array ON array.job = id";
 
@@ -294,6 +298,8 @@ fn job_row(row: &Row<'_>) -> rusqlite::Result<JobRow> {
         attempts: row.get(17)?,
         status: row.get(18)?,
         promise: row.get(32)?,
+        account: row.get(33)?,
+        queue: row.get(34)?,
     })
 }
 

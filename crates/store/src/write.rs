@@ -298,8 +298,10 @@ fn insert_job(
     run(
         to,
         "INSERT INTO job (id, user, name, state, program, procs, submit, estimate, source, due,
-             budget, penalty, decided, price, reasons, probability, finish, after)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
+             budget, penalty, decided, price, reasons, probability, finish, after,
+             account, queue)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,
+             ?20)",
         params![
             job,
             submission.user,
@@ -319,6 +321,8 @@ fn insert_job(
             probability,
             decided.filter(|_| state == "rejected"),
             after,
+            submission.account,
+            submission.queue,
         ],
     )
 }

@@ -172,7 +172,8 @@ fn describe_answer(answer: &SubmitResponse) -> String {
         .and_then(|expected| expected.probability);
     match (answer.decision, sure, answer.reasons.first()) {
         (JobDecision::Accepted, Some(sure), _) => {
-            format!("{id}accepted, its deadline is kept with probability {sure:.2}")
+            let sure = super::format::format_probability(sure);
+            format!("{id}accepted, its deadline is kept with probability {sure}")
         }
         (JobDecision::Accepted, None, _) => format!("{id}accepted, without a promise"),
         (JobDecision::Queued, _, _) => format!("{id}queued"),

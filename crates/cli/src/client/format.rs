@@ -6,6 +6,7 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 use serde::Serialize;
 use tollgate_client::types::JobDetails;
+use tollgate_model::Probability;
 
 /// Formats an instant of the protocol in the user's zone: the time of day if the instant is within
 /// a day of `now`, and otherwise with the date.
@@ -45,6 +46,11 @@ pub(super) fn format_span(secs: f64) -> String {
         .map(|(count, unit)| format!("{count}{unit}"))
         .collect();
     words.concat()
+}
+
+/// Formats a probability as [`Probability`] does: `0.01` to `0.99`.
+pub(super) fn format_probability(probability: f64) -> String {
+    Probability::new(probability).map_or_else(String::new, |known| known.to_string())
 }
 
 /// Formats the name of a job or of a task: `7`, `7_3`.

@@ -69,6 +69,16 @@ pub(crate) struct JobArgs {
     #[arg(long, value_name = "NAME")]
     pub(super) name: Option<String>,
 
+    /// Account of the job, a label
+    ///
+    /// Jobs of one name are told apart by account and queue where that improves the forecast.
+    #[arg(long, value_name = "NAME")]
+    pub(super) account: Option<String>,
+
+    /// Queue of the job, a label: all jobs wait in one queue
+    #[arg(long, value_name = "NAME")]
+    pub(super) queue: Option<String>,
+
     /// Pass an environment variable to the job, or `all`
     ///
     /// PATH, HOME, USER, LOGNAME, SHELL, LANG, LC_ALL and TZ are always passed.
@@ -134,6 +144,8 @@ impl JobArgs {
             confidence: self.confidence.or(below.confidence),
             otherwise: self.otherwise.or(below.otherwise),
             name: self.name.or(below.name),
+            account: self.account.or(below.account),
+            queue: self.queue.or(below.queue),
             env,
             dir: self.dir.or(below.dir),
             output: self.output.or(below.output),
@@ -173,6 +185,8 @@ impl JobArgs {
             command: self.command.clone(),
             script,
             name: self.name.clone(),
+            account: self.account.clone(),
+            queue: self.queue.clone(),
             procs: self.procs.unwrap_or(1),
             memory_bytes: self.mem,
             estimate_s: self.estimate,

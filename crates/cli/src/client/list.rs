@@ -321,7 +321,8 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<(), CliFailure> {
                     at(&expected.latest_finish_at)
                 )?;
                 if let Some(sure) = expected.probability {
-                    writeln!(out, "  deadline  kept with probability {sure:.2}")?;
+                    let sure = format::format_probability(sure);
+                    writeln!(out, "  deadline  kept with probability {sure}")?;
                 }
             }
         }

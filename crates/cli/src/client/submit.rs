@@ -150,7 +150,9 @@ fn render_answer(out: &mut impl Write, answer: &SubmitResponse, now: &Zoned) -> 
     }
     if let Some(at) = &answer.deadline_at {
         let sure = answer.expected.as_ref().and_then(|e| e.probability);
-        let sure = sure.map_or_else(String::new, |p| format!(", kept with probability {p:.2}"));
+        let sure = sure.map_or_else(String::new, |p| {
+            format!(", kept with probability {}", format::format_probability(p))
+        });
         writeln!(
             out,
             "  deadline  {}{sure}",
@@ -237,7 +239,8 @@ fn render_offer(offer: &JobOffer, now: &Zoned) -> String {
         _ => format!("{} processors", offer.procs),
     };
     if let Some(probability) = offer.probability {
-        words.push_str(&format!(", kept with probability {probability:.2}"));
+        let probability = format::format_probability(probability);
+        words.push_str(&format!(", kept with probability {probability}"));
     }
     if let Some(price) = offer.price.filter(|&price| price > 0.0) {
         words.push_str(&format!(", for {price} credits"));

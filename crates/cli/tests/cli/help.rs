@@ -53,7 +53,7 @@ fn unknown_option_gets_a_tip_only_for_a_similar_name() {
         ("replay", "--out"),
         ("replay", "--report"),
         ("replay", "--start"),
-        ("submit", "--queue"),
+        ("submit", "--weight"),
     ] {
         let ran = tollgate(&[command, option]).to_string();
         assert!(ran.contains("unexpected argument"), "{ran}");

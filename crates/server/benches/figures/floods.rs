@@ -98,6 +98,9 @@ fn submission(user: u32, plan: SubmissionOptions, hold: Option<Span>) -> Submiss
     Submission {
         user,
         name: "work".to_owned(),
+        executable: None,
+        account: None,
+        queue: None,
         procs: 1,
         memory: None,
         estimate: Some(Span::from_secs(60)),

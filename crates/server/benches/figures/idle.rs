@@ -125,6 +125,9 @@ fn submit(job: u64) -> ServiceCommand {
     ServiceCommand::Submit(Submission {
         user: 1_000 + (job % USERS) as u32,
         name: format!("class-{}", job % NAMES),
+        executable: None,
+        account: None,
+        queue: None,
         procs: 1,
         memory: None,
         estimate: Some(Span::from_secs(600)),

@@ -33,6 +33,9 @@ pub(super) fn submission(request: &JobRequest, user: u32) -> Result<Submission, 
     Ok(Submission {
         user,
         name: name(request)?,
+        executable: executable(request),
+        account: label("account", &request.account)?,
+        queue: label("queue", &request.queue)?,
         procs: request.procs,
         memory: request.memory_bytes,
         estimate: span("estimate_s", request.estimate_s)?,
@@ -143,18 +146,27 @@ fn reservation_span(request: &JobRequest) -> Result<Option<Span>, ApiError> {
 
 /// Returns the given name; without one, the program's file name, cut to the maximum length.
 fn name(request: &JobRequest) -> Result<String, ApiError> {
-    let Some(name) = &request.name else {
-        let program = request.command.first().map_or("", String::as_str);
-        let base = Path::new(program).file_name().unwrap_or_default();
-        let base = base.to_string_lossy();
-        let sound = base.chars().filter(|letter| !letter.is_control());
-        return Ok(sound.take(MAX_NAME).collect());
-    };
-    if name.chars().count() > MAX_NAME || name.chars().any(char::is_control) {
+    let given = label("name", &request.name)?;
+    Ok(given.or_else(|| executable(request)).unwrap_or_default())
+}
+
+/// Returns the program's file name, cut to the maximum length of a name; None without a program.
+fn executable(request: &JobRequest) -> Option<String> {
+    let base = Path::new(request.command.first()?).file_name()?;
+    let base = base.to_string_lossy();
+    let sound = base.chars().filter(|letter| !letter.is_control());
+    Some(sound.take(MAX_NAME).collect())
+}
+
+/// Returns a name that the user gives.
+fn label(field: &str, given: &Option<String>) -> Result<Option<String>, ApiError> {
+    let is_bad =
+        |text: &String| text.chars().count() > MAX_NAME || text.chars().any(char::is_control);
+    if given.as_ref().is_some_and(is_bad) {
         let expected = "at most 128 characters, none of them a control character";
-        return Err(ApiError::field("name", expected));
+        return Err(ApiError::field(field, expected));
     }
-    Ok(name.clone())
+    Ok(given.clone())
 }
 
 fn span(field: &str, secs: Option<f64>) -> Result<Option<Span>, ApiError> {
@@ -373,6 +385,8 @@ pub(super) fn job_details(row: JobRow) -> JobDetails {
         after: row.after,
         user_id: row.user,
         name: row.name,
+        account: row.account,
+        queue: row.queue,
         exit_code: row.status.as_deref().and_then(exit_code),
         state: row.state,
         dir: program.as_ref().map_or_else(String::new, |p| p.dir.clone()),

@@ -48,7 +48,19 @@ pub(super) fn explanation_sentences(job: &JobDetails, story: Option<&TaskOutlook
             });
         }
     }
+    if let Some(story) = story.filter(|story| story.failures > 0) {
+        words.push(format!(
+            "{} attempts at jobs of this name have failed by themselves",
+            story.failures
+        ));
+    }
     words.extend(promise_sentence(job));
+    words.extend(
+        job.account
+            .iter()
+            .map(|account| format!("account {account}")),
+    );
+    words.extend(job.queue.iter().map(|queue| format!("queue {queue}")));
     words
 }
 

@@ -37,6 +37,9 @@ mod tests {
         let mut submission = Submission {
             user: 0,
             name: String::new(),
+            executable: None,
+            account: None,
+            queue: None,
             procs: 1,
             memory: None,
             estimate: None,

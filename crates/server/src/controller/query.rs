@@ -105,6 +105,7 @@ impl<E: Engine> Controller<E> {
             reserved: None,
             prediction: None,
             dependencies: Vec::new(),
+            failures: 0,
         };
         if let Some(waiting) = self.core.deferred_job(task.job) {
             story.dependencies = waiting
@@ -126,6 +127,7 @@ impl<E: Engine> Controller<E> {
         let ahead = queued.filter(|(_, other)| other.sequence < this.sequence);
         story.queued_ahead = ahead.count() as u32;
         story.reserved = this.planned.filter(|_| this.phase == JobPhase::Queued);
+        story.failures = self.core.n_failures(live);
         story.prediction = self.core.predict(now, task);
         Some(story)
     }

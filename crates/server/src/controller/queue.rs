@@ -168,6 +168,9 @@ mod tests {
         Submission {
             user,
             name: String::new(),
+            executable: None,
+            account: None,
+            queue: None,
             procs: 1,
             memory: None,
             estimate: None,

@@ -212,6 +212,8 @@ pub struct TaskOutlook {
     pub prediction: Option<JobPrediction>,
     /// Jobs that the task depends on.
     pub dependencies: Vec<u64>,
+    /// Number of jobs of its class that have failed by themselves.
+    pub failures: u64,
 }
 
 /// The reason for failing a request.

@@ -180,6 +180,9 @@ impl RecoveryService {
             } => vec![ServiceCommand::Submit(Submission {
                 user,
                 name: format!("class {}", user % 2),
+                executable: None,
+                account: None,
+                queue: None,
                 procs,
                 memory: Some(u64::from(procs) * 40),
                 estimate: estimate_s.map(Span::from_secs),

@@ -12,6 +12,8 @@ pub(super) struct JobOptions {
     pub(super) name: Option<String>,
     pub(super) output: Option<String>,
     pub(super) stderr_path: Option<String>,
+    pub(super) account: Option<String>,
+    pub(super) queue: Option<String>,
     pub(super) join_stderr: bool,
     pub(super) dir: Option<String>,
     /// Whether the job starts in the directory where `qsub` was called.
@@ -34,6 +36,12 @@ pub(super) struct JobOptions {
     pub(super) resources: ResourceOptions,
     /// Known options without effect here, as they were written.
     pub(super) ignored: Vec<String>,
+}
+
+/// Returns the queue of a destination such as `batch`, `batch@server` or `@server`.
+fn queue_name(destination: &str) -> Option<String> {
+    let queue = destination.split('@').next().unwrap_or_default();
+    (!queue.is_empty()).then(|| queue.to_owned())
 }
 
 impl JobOptions {
@@ -59,6 +67,8 @@ impl JobOptions {
         let value = || Some(given.value.clone());
         match given.name.as_str() {
             "N" => self.name = value(),
+            "A" => self.account = value(),
+            "q" => self.queue = queue_name(&given.value),
             "o" => self.output = Some(path(&given.value)),
             "e" => self.stderr_path = Some(path(&given.value)),
             "j" => self.join_stderr = matches!(given.value.as_str(), "oe" | "eo" | "y" | "yes"),

@@ -248,6 +248,8 @@ fn request(
         confidence: wishes.resources.confidence,
         otherwise: None,
         name: Some(name),
+        account: wishes.account.clone(),
+        queue: wishes.queue.clone(),
         env: given,
         dir: Some(dir),
         output: Some(output.unwrap_or_else(|| "none".to_owned())),

@@ -159,6 +159,9 @@ pub(crate) fn submission(name: &str, estimate_s: i64) -> Submission {
     Submission {
         user: rustix::process::geteuid().as_raw(),
         name: name.to_owned(),
+        executable: None,
+        account: None,
+        queue: None,
         procs: 1,
         memory: None,
         estimate: Some(Span::from_secs(estimate_s)),

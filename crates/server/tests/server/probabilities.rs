@@ -1,0 +1,72 @@
+//! No quoted probability is 0 or 1, and a job about which nothing is known is not quoted as if its
+//! estimate were true.
+
+use tollgate_model::Span;
+use tollgate_service::{AdmissionState, ForecastBasis, Submission, SubmitOutcome};
+
+use crate::common::{TestCluster, submission};
+
+fn probability(outcome: &SubmitOutcome) -> f64 {
+    let predicted = outcome.prediction.expect("it is admitted");
+    predicted.probability.expect("a deadline").as_f64()
+}
+
+#[test]
+fn first_quote_is_never_certain() {
+    for policy in ["libra", "libra-risk", "tail-risk", "edf-bf"] {
+        let mut site = TestCluster::new(policy);
+        let loose = Submission {
+            deadline: Some(Span::from_secs(1_000_000)),
+            ..submission("new", 10)
+        };
+        let outcome = site.quote(loose.clone());
+        assert_eq!(outcome.basis, ForecastBasis::Estimate, "{policy}");
+        let found = probability(&outcome);
+        assert!(found < 1.0, "{policy}: {found}");
+        let text = outcome.prediction.unwrap().probability.unwrap().to_string();
+        assert_eq!(text, "0.99", "{policy}");
+        let sure = Submission {
+            confidence: Some(1_000_000),
+            ..loose
+        };
+        let outcome = site.quote(sure);
+        assert!(
+            matches!(outcome.admission, AdmissionState::Rejected(_)),
+            "{policy}: nothing is promised for sure"
+        );
+    }
+}
+
+#[test]
+fn estimate_of_an_unknown_job_is_a_limit_that_some_jobs_exceed() {
+    let mut site = TestCluster::new("edf-bf");
+    // The deadline is the estimate: nine in ten jobs keep to theirs.
+    let tight = Submission {
+        deadline: Some(Span::from_secs(50)),
+        ..submission("new", 50)
+    };
+    let found = probability(&site.quote(tight));
+    assert!((0.85..0.95).contains(&found), "{found}");
+}
+
+#[test]
+fn unknown_job_is_quoted_by_the_estimates_of_the_site_once_they_are_known() {
+    let mut site = TestCluster::new("edf-bf");
+    // The users of this site estimate twenty times too much.
+    for n in 0..52 {
+        let name = format!("class-{}", n % 4);
+        let asked = Submission {
+            deadline: None,
+            budget: None,
+            ..submission(&name, 100)
+        };
+        site.submit_job(asked, &["work", "5"]).unwrap();
+        site.advance(6);
+    }
+    let asked = Submission {
+        deadline: Some(Span::from_secs(60)),
+        ..submission("new", 1_000)
+    };
+    let outcome = site.quote(asked);
+    assert_eq!(outcome.basis, ForecastBasis::SiteEstimates);
+}
