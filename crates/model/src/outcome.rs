@@ -50,10 +50,13 @@ impl Outcome {
         }
     }
 
-    /// Returns whether the job was accepted and finished within its deadline. Without a deadline it
-    /// is enough that the job finished.
+    /// Returns whether the job was accepted and finished within its deadline. A job without a
+    /// deadline has no promise to fulfil.
     pub fn fulfilled(&self) -> bool {
-        self.decision == Decision::Accepted && self.ran.is_some() && self.delay() == Span::ZERO
+        self.decision == Decision::Accepted
+            && self.ran.is_some()
+            && self.due.is_some()
+            && self.delay() == Span::ZERO
     }
 
     /// Returns the span from submission to start.
@@ -116,6 +119,15 @@ mod tests {
         let late = finished_at(Instant::from_micros(20_001_001));
         assert!(!late.fulfilled());
         assert_eq!(late.delay(), Span::from_micros(1_001));
+    }
+
+    #[test]
+    fn a_job_without_a_deadline_is_neither_late_nor_fulfilled() {
+        let free = Outcome {
+            due: None,
+            ..finished_at(Instant::from_secs(14))
+        };
+        assert_eq!((free.fulfilled(), free.delay()), (false, Span::ZERO));
     }
 
     #[test]

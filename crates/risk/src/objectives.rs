@@ -25,9 +25,11 @@ pub struct Objectives {
     pub fulfilled: u64,
     /// Eq. 1: mean span from submission to start of fulfilled jobs. None if no job was fulfilled.
     pub wait: Option<Span>,
-    /// Eq. 2: fulfilled jobs in % of submitted jobs, 0 to 100. 100 if no job was submitted.
+    /// Eq. 2: fulfilled jobs in % of submitted jobs with a deadline, 0 to 100. 100 if there is no
+    /// such job.
     pub sla_pct: f64,
-    /// Eq. 3: fulfilled jobs in % of accepted jobs, 0 to 100. 100 if no job was accepted.
+    /// Eq. 3: fulfilled jobs in % of accepted jobs with a deadline, 0 to 100. 100 if there is no such
+    /// job.
     pub reliability_pct: f64,
     /// Eq. 4: utility of accepted jobs in % of the budgets of submitted jobs. At most 100 where no
     /// job earns more than its budget, and unbounded below where there are penalties. None without
@@ -74,6 +76,8 @@ impl Objectives {
 struct ObjectiveTotals {
     submitted: u64,
     accepted: u64,
+    submitted_with_deadline: u64,
+    accepted_with_deadline: u64,
     rejected_by_reason: BTreeMap<Reason, u64>,
     budget: i128,
     utility: i128,
@@ -89,7 +93,9 @@ struct ObjectiveTotals {
 
 impl ObjectiveTotals {
     fn count(&mut self, outcome: &Outcome) {
+        let with_deadline = u64::from(outcome.due.is_some());
         self.submitted += 1;
+        self.submitted_with_deadline += with_deadline;
         self.budget += i128::from(outcome.budget.as_micros());
         self.first_submit = Some(match self.first_submit {
             Some(first) => first.min(outcome.submit),
@@ -98,6 +104,7 @@ impl ObjectiveTotals {
         match outcome.decision {
             Decision::Accepted => {
                 self.accepted += 1;
+                self.accepted_with_deadline += with_deadline;
                 self.utility += i128::from(outcome.utility.as_micros());
             }
             Decision::Rejected(reason) => *self.rejected_by_reason.entry(reason).or_default() += 1,
@@ -142,8 +149,8 @@ impl ObjectiveTotals {
             rejected: self.submitted - self.accepted,
             fulfilled: self.fulfilled,
             wait: mean_span(self.fulfilled_wait, self.fulfilled),
-            sla_pct: share_pct(self.fulfilled, self.submitted),
-            reliability_pct: share_pct(self.fulfilled, self.accepted),
+            sla_pct: share_pct(self.fulfilled, self.submitted_with_deadline),
+            reliability_pct: share_pct(self.fulfilled, self.accepted_with_deadline),
             profitability_pct: utility
                 .zip(budget)
                 .map(|(earned, offered)| earned as f64 / offered as f64 * 100.0),

@@ -4,7 +4,7 @@ use schemars::{JsonSchema, schema_for};
 use serde::{Deserialize, Serialize};
 use tollgate_model::Market;
 use tollgate_risk::{Normalisation, Objective};
-use tollgate_workload::{NeverRanHandling, WorkloadConfig};
+use tollgate_workload::{DeadlineModel, NeverRanHandling, WorkloadConfig};
 
 use crate::claim::Claim;
 use crate::keyword::Keyword;
@@ -89,6 +89,9 @@ pub struct WorkloadSpec {
     /// What becomes of jobs that never ran.
     #[serde(default)]
     pub never_ran: Keyword<NeverRanHandling>,
+    /// The model of the deadlines that the trace does not have.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub deadlines: Keyword<DeadlineModel>,
 }
 
 /// A market and the policies that are compared in it.
@@ -184,6 +187,10 @@ const fn one() -> u64 {
     1
 }
 
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 impl Experiment {
     /// Returns the JSON schema of an experiment file.
     pub fn schema() -> String {
@@ -231,6 +238,7 @@ impl Experiment {
     pub fn settings(&self, set: &ExperimentSet, scenario: &Scenario, value: f64) -> WorkloadConfig {
         let mut settings = WorkloadConfig {
             never_ran: self.workload.never_ran.0,
+            deadlines: self.workload.deadlines.0,
             ..WorkloadConfig::default()
         };
         for overrides in [&self.base, &set.settings, &scenario.settings] {

@@ -9,7 +9,7 @@ use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tollgate_model::Market;
 use tollgate_risk::{Normalisation, Objective};
-use tollgate_workload::NeverRanHandling;
+use tollgate_workload::{DeadlineModel, NeverRanHandling};
 
 use crate::did_you_mean::nearest;
 
@@ -124,6 +124,18 @@ impl KeywordEnum for Objective {
 
 impl KeywordEnum for Normalisation {
     const KIND: &'static str = "a normalisation";
+
+    fn all() -> Vec<Self> {
+        Self::ALL.to_vec()
+    }
+
+    fn keyword(self) -> &'static str {
+        self.name()
+    }
+}
+
+impl KeywordEnum for DeadlineModel {
+    const KIND: &'static str = "a model of deadlines";
 
     fn all() -> Vec<Self> {
         Self::ALL.to_vec()

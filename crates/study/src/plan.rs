@@ -326,6 +326,7 @@ fn key(settings: &WorkloadConfig) -> Vec<u64> {
         high_urgency,
         arrival_factor,
         inaccuracy,
+        deadlines: _,
         deadline,
         budget,
         penalty,

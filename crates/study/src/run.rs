@@ -259,7 +259,7 @@ fn choice(registry: &PolicyRegistry, words: &str) -> PolicySpec {
 /// Creates the jobs of a batch, once for all its policies.
 fn arrivals(jobs: &ClusterBatch, source: &StudyWorkload) -> Vec<JobArrival> {
     let trace = source.trace().clone();
-    let workload = Workload::new(trace, jobs.settings, jobs.market)
+    let workload = Workload::cut_from(source.record(), trace, jobs.settings, jobs.market)
         .expect("the experiment was checked, its settings are in range");
     workload.arrivals().collect()
 }

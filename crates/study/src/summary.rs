@@ -30,6 +30,7 @@ pub(crate) fn of(study: &Study, ledger: &ClaimResults) -> String {
             "source": source.trace().source,
             "jobs": source.trace().jobs.len(),
             "never_ran": experiment.workload.never_ran.to_string(),
+            "deadlines": experiment.workload.deadlines.to_string(),
         })),
         "nodes": study.source().map(StudyWorkload::nodes),
         "rows": study.plan().rows.len(),

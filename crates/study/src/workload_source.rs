@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use tollgate_trace::{NodeCountSource, OpenError, ReadOptions, Trace, open};
+use tollgate_trace::{ColumnSelection, NodeCountSource, OpenError, ReadOptions, Trace, open};
 use tollgate_workload::WorkloadGenerator;
 
 use crate::experiment::Experiment;
@@ -12,6 +12,9 @@ use crate::fingerprint::InputFingerprint;
 /// The jobs and the machine of an experiment, shared by all its runs.
 #[derive(Clone, Debug)]
 pub struct StudyWorkload {
+    /// All jobs of the source, which users remember.
+    record: Arc<Trace>,
+    /// The jobs that take part: the last ones.
     trace: Arc<Trace>,
     nodes: u32,
 }
@@ -23,16 +26,19 @@ impl StudyWorkload {
     /// If the trace cannot be used.
     pub fn of(experiment: &Experiment) -> Result<Self, OpenError> {
         let workload = &experiment.workload;
-        let mut trace = match &workload.file {
-            Some(file) => open(Path::new(file), ReadOptions::default())?,
-            None => WorkloadGenerator::default().trace(),
+        let columns = workload.deadlines.0.columns();
+        let record = Arc::new(match &workload.file {
+            Some(file) => open(Path::new(file), ReadOptions { columns })?,
+            None => generator(columns).trace(),
+        });
+        let trace = match workload.last {
+            Some(last) => Arc::new(Trace::clone(&record).last(last)),
+            None => record.clone(),
         };
-        if let Some(last) = workload.last {
-            trace = trace.last(last);
-        }
         let nodes = experiment.world.nodes.unwrap_or(trace.nodes().0);
         Ok(Self {
-            trace: Arc::new(trace),
+            record,
+            trace,
             nodes,
         })
     }
@@ -42,9 +48,15 @@ impl StudyWorkload {
     pub fn scaled(&self, scale: f64) -> Self {
         let jobs = (self.trace.jobs.len() as f64 * scale).round().max(1.0);
         Self {
+            record: self.record.clone(),
             trace: Arc::new(Trace::clone(&self.trace).last(jobs as usize)),
             nodes: self.nodes,
         }
+    }
+
+    /// Returns all jobs of the source, of which [`StudyWorkload::trace`] is the end.
+    pub fn record(&self) -> &Trace {
+        &self.record
     }
 
     /// Returns the jobs, before any filter.
@@ -80,6 +92,29 @@ impl StudyWorkload {
         for sla in self.trace.slas.iter().flatten() {
             fingerprint.add_text(&format!("{sla:?}"));
         }
+        self.add_memory(&mut fingerprint);
         fingerprint
+    }
+
+    /// Adds what users remember, if the deadlines of the jobs may follow from it.
+    fn add_memory(&self, fingerprint: &mut InputFingerprint) {
+        let record = &self.record;
+        let Some(metadata) = &record.metadata else {
+            return;
+        };
+        fingerprint.add_text(&format!("{:?} {:?}", record.time_zone(), record.unix_start));
+        for (row, job) in record.jobs.iter().enumerate() {
+            let names = [&metadata.user, &metadata.executable].map(|column| column.get(row));
+            let times = (job.submit, record.usage(row).wait, job.runtime);
+            let is_requested = record.has_estimate(row);
+            fingerprint.add_text(&format!("{names:?} {times:?} {is_requested}"));
+        }
+    }
+}
+
+fn generator(columns: ColumnSelection) -> WorkloadGenerator {
+    WorkloadGenerator {
+        columns,
+        ..WorkloadGenerator::default()
     }
 }

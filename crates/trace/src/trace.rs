@@ -181,12 +181,22 @@ impl Trace {
     }
 
     /// Keeps the last `n` jobs in file order, or all if there are fewer. Cut before filtering: the
-    /// published subsets contain the jobs that never ran.
+    /// published subsets contain the jobs that never ran. The labels of names stay the same.
     #[must_use]
     pub fn last(mut self, n: usize) -> Self {
         self.drop_first(self.jobs.len().saturating_sub(n));
         self.jobs.shrink_to_fit();
         self
+    }
+
+    /// Returns the name of the time zone in the header of an SWF file, if names were requested.
+    pub fn time_zone(&self) -> Option<&str> {
+        let directives = self
+            .comments
+            .iter()
+            .filter_map(|comment| comment.split_once(':'));
+        let mut zones = directives.filter(|(name, _)| name.trim() == "TimeZoneString");
+        zones.next().map(|(_, zone)| zone.trim())
     }
 
     /// Returns whether the record has an estimate of the job in `row`. Otherwise the run time
@@ -287,6 +297,17 @@ mod tests {
     #[test]
     fn trace_job_size_is_bounded() {
         assert!(size_of::<TraceJob>() <= 40);
+    }
+
+    #[test]
+    fn time_zone_is_a_directive_of_the_header() {
+        let mut trace = Trace::empty("here");
+        trace.comments = vec![" TimeZone: -28800".to_owned()];
+        assert_eq!(trace.time_zone(), None);
+        trace
+            .comments
+            .push(" TimeZoneString: US/Pacific".to_owned());
+        assert_eq!(trace.time_zone(), Some("US/Pacific"));
     }
 
     #[test]

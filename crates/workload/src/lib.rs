@@ -5,11 +5,13 @@
 //! | [`workload`] | the jobs of a run: a trace under settings and a market |
 //! | [`settings`] | the settings of a run's jobs, with their legal ranges |
 //! | [`sla`] | deadlines, budgets and penalty rates for traces that have none |
+//! | [`deadline`] | deadlines by what users could know at submission |
 //! | [`generate`] | the embedded default workload |
 //! | `row_selection` | the rows of a trace that take part in a run, and their order |
 //! | `normal` | the normal distribution and its inverse |
 //! | [`rng`] | pinned random streams, one per seed, job and purpose |
 
+pub mod deadline;
 pub mod generate;
 mod normal;
 pub mod rng;
@@ -18,6 +20,7 @@ pub mod settings;
 pub mod sla;
 pub mod workload;
 
+pub use deadline::DeadlineModel;
 pub use generate::WorkloadGenerator;
 pub use settings::{NeverRanHandling, SlaFactor, WorkloadConfig, WorkloadConfigError};
-pub use workload::{JobArrival, SynthesisedSlas, Workload};
+pub use workload::{DeadlineCounts, JobArrival, SynthesisedSlas, Workload};

@@ -22,6 +22,10 @@ pub enum StreamPurpose {
     Budget,
     /// The penalty factor of a job.
     Penalty,
+    /// Whether the jobs of a user are of high urgency.
+    UserUrgency,
+    /// The class from which the deadline of a job is taken.
+    DeadlineClass,
     /// Beginnings of the sessions of the embedded workload.
     Arrivals,
     /// Busyness of each day of the embedded workload.
@@ -60,6 +64,8 @@ impl StreamPurpose {
             Self::Days => 6,
             Self::Sessions => 7,
             Self::Users => 8,
+            Self::UserUrgency => 9,
+            Self::DeadlineClass => 10,
             Self::Clusters => 20,
             Self::Reboots => 21,
             Self::LogIns => 22,

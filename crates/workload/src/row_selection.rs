@@ -1,7 +1,7 @@
 //! The rows of a trace that take part in a run, and their order.
 
-use tollgate_model::Span;
-use tollgate_trace::TraceJob;
+use tollgate_model::{Span, UserId};
+use tollgate_trace::{Trace, TraceJob};
 
 use crate::settings::NeverRanHandling;
 
@@ -22,7 +22,7 @@ impl RowSelection {
     pub(crate) fn of(jobs: &[TraceJob], never_ran: NeverRanHandling) -> Self {
         let count = u32::try_from(jobs.len()).expect("a trace has fewer than 2^32 jobs");
         let takes_part = |job: &TraceJob| match never_ran {
-            NeverRanHandling::Drop => job.runtime > Span::ZERO,
+            NeverRanHandling::Drop => ran(job),
             NeverRanHandling::One => true,
         };
         if jobs.is_sorted_by_key(|job| job.submit) && jobs.iter().all(takes_part) {
@@ -61,6 +61,18 @@ impl RowSelection {
     pub(crate) fn iter(&self) -> impl Iterator<Item = usize> {
         (0..self.len()).map(|i| self.get(i))
     }
+}
+
+/// Returns whether a job of a record ran at all.
+pub(crate) fn ran(job: &TraceJob) -> bool {
+    job.runtime > Span::ZERO
+}
+
+/// Returns the user of the job in `row`. Jobs without a user are taken to be one user's.
+pub(crate) fn user_of(trace: &Trace, row: usize) -> UserId {
+    let metadata = trace.metadata.as_ref();
+    let label = metadata.and_then(|metadata| metadata.user.id(row));
+    UserId(label.map_or(u32::MAX, |label| label.index() as u32))
 }
 
 #[cfg(test)]

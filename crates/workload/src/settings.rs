@@ -3,6 +3,8 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 
+use crate::deadline::DeadlineModel;
+
 /// The settings that turn the jobs of a trace into the jobs of a run (Yeo & Buyya 2008, §5.3-5.4
 /// and Table VI). The defaults are those of the papers.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -15,7 +17,10 @@ pub struct WorkloadConfig {
     pub arrival_factor: f64,
     /// Share of the trace's estimation error that is kept: 0 (exact) to 1 (as traced), default 1.
     pub inaccuracy: f64,
-    /// Distribution of deadlines, as factors of the run time.
+    /// Model of the deadlines that a record does not have.
+    pub deadlines: DeadlineModel,
+    /// Distribution of the factors of deadlines. The bias compares true run times, so that only
+    /// [`DeadlineModel::Paper`] has it.
     pub deadline: SlaFactor,
     /// Distribution of budgets, as credits per second of run time.
     pub budget: SlaFactor,
@@ -32,6 +37,7 @@ impl Default for WorkloadConfig {
             high_urgency: 0.2,
             arrival_factor: 1.0,
             inaccuracy: 1.0,
+            deadlines: DeadlineModel::default(),
             deadline: SlaFactor::default(),
             budget: SlaFactor::default(),
             penalty: SlaFactor::default(),

@@ -70,12 +70,21 @@ impl SlaModel {
     /// Draws the deadline of a job after its submission: a factor of its run time, and at least the
     /// run time.
     pub fn deadline(&self, job: u64, runtime: Span) -> Span {
-        let mean = match self.urgency(job) {
-            UrgencyClass::High => self.deadline.low(),
-            UrgencyClass::Low => self.deadline.high(),
-        };
+        let mean = self.mean_deadline_factor(job);
         let factor = self.deadline.biased(mean, job, self.runtime_class(runtime));
         Span::from_secs_f64(factor * runtime.as_secs_f64()).max(runtime)
+    }
+
+    /// Draws the factor of a deadline that does not depend on the run time; above 1, without bias.
+    pub fn deadline_factor(&self, job: u64) -> f64 {
+        self.deadline.draw(self.mean_deadline_factor(job), job)
+    }
+
+    fn mean_deadline_factor(&self, job: u64) -> f64 {
+        match self.urgency(job) {
+            UrgencyClass::High => self.deadline.low(),
+            UrgencyClass::Low => self.deadline.high(),
+        }
     }
 
     /// Draws the budget of a job: a factor of its run time in seconds, at one credit a second.

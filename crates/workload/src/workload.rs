@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use tollgate_model::{Instant, JobSpec, Market, Sla, Span, UserId};
+use tollgate_model::{Instant, JobSpec, Market, Sla, Span};
 use tollgate_trace::{NodeCountSource, Trace, TraceJob, TraceSla};
 
-use crate::row_selection::RowSelection;
+use crate::deadline::clock::SiteClock;
+use crate::deadline::{CausalDeadlines, SubmittedJob};
+use crate::row_selection::{RowSelection, ran, user_of};
 use crate::settings::{WorkloadConfig, WorkloadConfigError};
 use crate::sla::SlaModel;
 
@@ -23,6 +25,9 @@ pub struct Workload {
     origin: Instant,
     mean_runtime: Option<f64>,
     model: SlaModel,
+    /// The deadlines that the trace does not have; None if they follow from true run times.
+    deadlines: Option<CausalDeadlines>,
+    counts: DeadlineCounts,
     drawn: SynthesisedSlas,
 }
 
@@ -46,8 +51,27 @@ pub struct SynthesisedSlas {
     pub penalties: usize,
 }
 
+/// The jobs of a run by their deadlines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeadlineCounts {
+    /// Jobs with a deadline.
+    pub given: usize,
+    /// Jobs whose run time is at most their deadline. No policy fulfils any other job.
+    pub possible: usize,
+    /// Jobs without a deadline, because the model has none for them.
+    pub missing: usize,
+}
+
+impl DeadlineCounts {
+    /// Returns the possible deadlines in % of all deadlines, 0 to 100; None without deadlines.
+    pub fn possible_pct(&self) -> Option<f64> {
+        (self.given > 0).then(|| self.possible as f64 / self.given as f64 * 100.0)
+    }
+}
+
 impl Workload {
-    /// Creates the jobs of `trace` under `settings`, with the SLA parts that `market` needs.
+    /// Creates the jobs of `trace` under `settings`, with the SLA parts that `market` needs. The
+    /// trace must have the columns of [`crate::DeadlineModel::columns`].
     ///
     /// # Errors
     /// If a setting is outside its range.
@@ -59,19 +83,42 @@ impl Workload {
         settings: WorkloadConfig,
         market: Market,
     ) -> Result<Self, WorkloadConfigError> {
+        let record = trace.clone();
+        Self::cut_from(&record, trace, settings, market)
+    }
+
+    /// Creates the jobs of `trace`, which was cut from `record`: users remember the run times of the
+    /// whole record.
+    ///
+    /// # Errors
+    /// As [`Workload::new`].
+    ///
+    /// # Panics
+    /// As [`Workload::new`].
+    pub fn cut_from(
+        record: &Trace,
+        trace: Arc<Trace>,
+        settings: WorkloadConfig,
+        market: Market,
+    ) -> Result<Self, WorkloadConfigError> {
         settings.validate()?;
         let rows = RowSelection::of(&trace.jobs, settings.never_ran);
         let mean_runtime = mean_runtime(&trace, &rows);
-        Ok(Self {
+        let mut workload = Self {
             origin: first_submit(&trace),
             model: SlaModel::new(&settings, mean_runtime.unwrap_or_default()),
-            drawn: count_synthesised(&trace, &rows, market),
+            deadlines: CausalDeadlines::new(&settings, &trace, record),
+            counts: DeadlineCounts::default(),
+            drawn: SynthesisedSlas::default(),
             mean_runtime,
             trace,
             settings,
             market,
             rows,
-        })
+        };
+        workload.counts = workload.count_deadlines();
+        workload.drawn = workload.count_synthesised();
+        Ok(workload)
     }
 
     /// Returns the number of jobs.
@@ -102,7 +149,7 @@ impl Workload {
                 estimate: self.estimate(job, runtime),
                 procs: job.procs,
                 memory: 0,
-                user: self.user(self.row(i)),
+                user: user_of(&self.trace, self.row(i)),
                 sla: self.sla(self.row(i), runtime),
             },
             runtime,
@@ -155,6 +202,16 @@ impl Workload {
         self.drawn
     }
 
+    /// Returns the numbers of possible, impossible and missing deadlines.
+    pub const fn deadline_counts(&self) -> DeadlineCounts {
+        self.counts
+    }
+
+    /// Returns the clock that drawn deadlines follow, if they follow one.
+    pub fn deadline_clock(&self) -> Option<&SiteClock> {
+        self.deadlines.as_ref().and_then(CausalDeadlines::clock)
+    }
+
     /// Returns the size of the machine, and its source: see [`Trace::nodes`].
     pub fn nodes(&self) -> (u32, NodeCountSource) {
         self.trace.nodes()
@@ -179,20 +236,13 @@ impl Workload {
         (runtime + error).max(Span::TICK)
     }
 
-    /// Returns the user of a job. Jobs without a user are taken to be one user's.
-    fn user(&self, row: usize) -> UserId {
-        let metadata = self.trace.metadata.as_ref();
-        let label = metadata.and_then(|metadata| metadata.user.id(row));
-        UserId(label.map_or(u32::MAX, |label| label.index() as u32))
-    }
-
     /// Returns the SLA of the trace, with missing parts drawn.
     fn sla(&self, row: usize, runtime: Span) -> Sla {
         let carried = traced_sla(&self.trace, row);
         let job = row as u64;
         let deadline = carried
             .deadline
-            .unwrap_or_else(|| self.model.deadline(job, runtime));
+            .or_else(|| self.drawn_deadline(row, runtime));
         let (budget, penalty) = match self.market {
             Market::None => (carried.budget, carried.penalty),
             Market::Commodity | Market::Bid => (
@@ -209,9 +259,61 @@ impl Workload {
             ),
         };
         Sla {
-            deadline: Some(deadline),
+            deadline,
             budget,
             penalty: penalty.unwrap_or_default(),
+        }
+    }
+
+    fn drawn_deadline(&self, row: usize, runtime: Span) -> Option<Span> {
+        let Some(deadlines) = &self.deadlines else {
+            return Some(self.model.deadline(row as u64, runtime));
+        };
+        let job = &self.trace.jobs[row];
+        let is_requested = self.trace.has_estimate(row) && job.estimate > Span::ZERO;
+        let known = SubmittedJob {
+            row,
+            submit: self.origin + self.submit(job).since(Instant::ZERO),
+            request: is_requested.then_some(job.estimate),
+            user: user_of(&self.trace, row),
+        };
+        deadlines.deadline(&known, &self.model)
+    }
+
+    fn count_deadlines(&self) -> DeadlineCounts {
+        let mut counts = DeadlineCounts::default();
+        for row in self.rows.iter() {
+            let runtime = runtime_of(&self.trace.jobs[row]);
+            let carried = traced_sla(&self.trace, row).deadline;
+            // A deadline that follows from the run time is possible, and need not be drawn for that.
+            let deadline = match (carried, &self.deadlines) {
+                (None, None) => Some(runtime),
+                (None, Some(_)) => self.drawn_deadline(row, runtime),
+                (Some(deadline), _) => Some(deadline),
+            };
+            counts.given += usize::from(deadline.is_some());
+            counts.missing += usize::from(deadline.is_none());
+            counts.possible += usize::from(deadline.is_some_and(|deadline| runtime <= deadline));
+        }
+        counts
+    }
+
+    fn count_synthesised(&self) -> SynthesisedSlas {
+        let absent = |part: fn(&TraceSla) -> bool| {
+            let slas = self.rows.iter().map(|row| traced_sla(&self.trace, row));
+            slas.filter(part).count()
+        };
+        let deadlines = absent(|sla| sla.deadline.is_none()) - self.counts.missing;
+        match self.market {
+            Market::None => SynthesisedSlas {
+                deadlines,
+                ..SynthesisedSlas::default()
+            },
+            Market::Commodity | Market::Bid => SynthesisedSlas {
+                deadlines,
+                budgets: absent(|sla| sla.budget.is_none()),
+                penalties: absent(|sla| sla.penalty.is_none()),
+            },
         }
     }
 }
@@ -225,11 +327,7 @@ fn scaled(span: Span, factor: f64) -> Span {
 }
 
 fn runtime_of(job: &TraceJob) -> Span {
-    if job.runtime > Span::ZERO {
-        job.runtime
-    } else {
-        ONE_SECOND
-    }
+    if ran(job) { job.runtime } else { ONE_SECOND }
 }
 
 fn traced_sla(trace: &Trace, row: usize) -> TraceSla {
@@ -253,24 +351,4 @@ fn mean_runtime(trace: &Trace, rows: &RowSelection) -> Option<f64> {
         .map(|row| i128::from(runtime_of(&trace.jobs[row]).as_micros()))
         .sum();
     (rows.len() > 0).then(|| micros as f64 / 1e6 / rows.len() as f64)
-}
-
-fn count_synthesised(trace: &Trace, rows: &RowSelection, market: Market) -> SynthesisedSlas {
-    let missing = |part: fn(&TraceSla) -> bool| {
-        rows.iter()
-            .filter(|&row| part(&traced_sla(trace, row)))
-            .count()
-    };
-    let deadlines = missing(|sla| sla.deadline.is_none());
-    match market {
-        Market::None => SynthesisedSlas {
-            deadlines,
-            ..SynthesisedSlas::default()
-        },
-        Market::Commodity | Market::Bid => SynthesisedSlas {
-            deadlines,
-            budgets: missing(|sla| sla.budget.is_none()),
-            penalties: missing(|sla| sla.penalty.is_none()),
-        },
-    }
 }

@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tollgate_model::Market;
 use tollgate_sim::EstimateOrigin;
-use tollgate_workload::{NeverRanHandling, SlaFactor, WorkloadConfig};
+use tollgate_workload::{DeadlineModel, NeverRanHandling, SlaFactor, WorkloadConfig};
 
 use super::campus::{CampusArgs, ReplayWorld};
 use crate::args::{OutputFormat, parse_count, parse_integer};
@@ -124,7 +124,16 @@ pub(super) struct SlaArgs {
     )]
     high_urgency: f64,
 
-    /// Deadlines of high-urgency jobs: mean factor of the run time
+    /// Model of the deadlines that the record does not have
+    ///
+    /// Only `paper` looks at the true run time of a job. docs/replay.md describes the models.
+    #[arg(
+        long, value_name = "MODEL", default_value_t = WorkloadConfig::default().deadlines,
+        value_parser = deadline_model_parser(),
+    )]
+    pub(super) deadlines: DeadlineModel,
+
+    /// Deadlines of high-urgency jobs: mean factor of the run time, request or habit
     #[arg(
         long, value_name = "MEAN", default_value_t = SlaFactor::default().low,
         value_parser = number, allow_negative_numbers = true,
@@ -138,7 +147,7 @@ pub(super) struct SlaArgs {
     )]
     deadline_ratio: f64,
 
-    /// Deadlines: longer jobs get 1/BIAS, shorter ones BIAS times as much
+    /// Deadlines of model `paper`: longer jobs get 1/BIAS, shorter ones BIAS times as much
     #[arg(
         long, value_name = "BIAS", default_value_t = SlaFactor::default().bias,
         value_parser = number, allow_negative_numbers = true,
@@ -205,6 +214,7 @@ impl SlaArgs {
             high_urgency: self.high_urgency,
             arrival_factor: self.arrival_factor,
             inaccuracy: self.inaccuracy,
+            deadlines: self.deadlines,
             deadline: SlaFactor {
                 low: self.deadline_low,
                 ratio: self.deadline_ratio,
@@ -232,4 +242,9 @@ fn number(word: &str) -> Result<f64, &'static str> {
 
 fn market_parser() -> impl TypedValueParser<Value = Market> {
     PossibleValuesParser::new(Market::ALL.map(Market::name)).try_map(|word| word.parse::<Market>())
+}
+
+fn deadline_model_parser() -> impl TypedValueParser<Value = DeadlineModel> {
+    PossibleValuesParser::new(DeadlineModel::ALL.map(DeadlineModel::name))
+        .try_map(|word| word.parse::<DeadlineModel>())
 }

@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use tollgate_model::Span;
 use tollgate_sim::campus::retry::{FinishedTasks, RetryPolicy};
 use tollgate_sim::campus::{CampusEnvironment, CampusMetrics, CampusPolicies, run_campus, select};
+use tollgate_workload::DeadlineModel;
 
 use super::args::ReplayArgs;
 use super::error::ReplayError;
@@ -120,6 +121,10 @@ pub(super) fn misplaced_option(args: &ReplayArgs) -> Option<ReplayError> {
         ("--jobs-out", args.jobs_out.is_some()),
         ("--gantt", args.gantt.is_some()),
         ("--check", args.check),
+        (
+            "--deadlines",
+            args.sla.deadlines != DeadlineModel::default(),
+        ),
     ];
     let (flags, world) = match args.world {
         ReplayWorld::Cluster => (&of_campus[..], "cluster"),

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use tollgate_model::Market;
 use tollgate_policy::PolicyError;
 use tollgate_sim::{ReplayFailure, campus};
-use tollgate_workload::WorkloadConfigError;
+use tollgate_workload::{DeadlineModel, WorkloadConfigError};
 
 use crate::exit::{CliError, ExitKind};
 
@@ -21,6 +21,9 @@ pub(crate) enum ReplayError {
     /// A setting of the workload outside its range.
     #[error("--{0}")]
     Settings(#[from] WorkloadConfigError),
+    /// A bias of deadlines that do not follow from run times.
+    #[error("--deadline-bias means nothing with --deadlines {model}")]
+    UnusedBias { model: DeadlineModel },
     /// A setting of the synthetic campus outside its range.
     #[error("--{0}")]
     Campus(#[from] campus::CampusConfigError),
@@ -59,6 +62,7 @@ impl CliError for ReplayError {
             Self::Policy(_)
             | Self::WrongMarket { .. }
             | Self::Settings(_)
+            | Self::UnusedBias { .. }
             | Self::Campus(_)
             | Self::WrongWorld { .. }
             | Self::MissingInput { .. }
@@ -75,6 +79,9 @@ impl CliError for ReplayError {
             Self::Policy(_) => "`tollgate policies` lists the policies and their parameters",
             Self::WrongMarket { .. } => "add `--market bid` or `--market commodity`",
             Self::WrongWorld { .. } => "`--world` is cluster or campus",
+            Self::UnusedBias { .. } => {
+                "the bias compares true run times, which only `--deadlines paper` looks at"
+            }
             Self::Settings(_) | Self::Campus(_) => return None,
             Self::MissingInput { .. } => "without either, `--world campus` is a synthetic campus",
             Self::NothingRan { .. } => "`--never-ran one` runs such jobs for one second",

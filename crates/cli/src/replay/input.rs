@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use tollgate_sim::{ClassId, JobAttributes, JobContext, MAX_NODES, MAX_RECORD_NODES};
 use tollgate_trace::name_column::NameColumn;
-use tollgate_trace::{ColumnSelection, NodeCountSource, ReadOptions, open};
-use tollgate_workload::{SynthesisedSlas, Workload, WorkloadGenerator};
+use tollgate_trace::{ColumnSelection, NodeCountSource, ReadOptions, Trace, open};
+use tollgate_workload::{DeadlineModel, SynthesisedSlas, Workload, WorkloadGenerator};
 
 use super::error::ReplayError;
 use super::plan::ReplayPlan;
@@ -40,18 +40,18 @@ impl ReplayInput {
         let columns = if plan.estimates.uses_forecast() {
             ColumnSelection::All
         } else {
-            ColumnSelection::Core
+            plan.jobs.deadlines.columns()
         };
-        let trace = match &plan.file {
+        let record = Arc::new(match &plan.file {
             Some(path) => open(path, ReadOptions { columns })?,
             None => generator(columns).trace(),
-        };
+        });
         let trace = match plan.last {
-            Some(last) => trace.last(last.get()),
-            None => trace,
+            Some(last) => Arc::new(Trace::clone(&record).last(last.get())),
+            None => record.clone(),
         };
-        let workload =
-            Workload::new(Arc::new(trace), plan.jobs, plan.market).map_err(ReplayError::from)?;
+        let workload = Workload::cut_from(&record, trace, plan.jobs, plan.market);
+        let workload = workload.map_err(ReplayError::from)?;
         if workload.is_empty() {
             return Err(ReplayError::NothingRan {
                 file: workload.trace().source.clone(),
@@ -102,8 +102,31 @@ impl ReplayInput {
                 plan.jobs.seed
             ));
         }
+        self.print_deadline_notes(plan);
         if let Some(wide) = self.too_wide_note() {
             voice.note(wide);
+        }
+    }
+
+    fn print_deadline_notes(&self, plan: &ReplayPlan) {
+        let (voice, workload) = (plan.verbosity, &self.workload);
+        let is_drawn = workload.synthesised().deadlines > 0;
+        if is_drawn && plan.jobs.deadlines == DeadlineModel::Paper {
+            voice.note(
+                "each drawn deadline is a factor of the job's true run time, so deadlines tell \
+                 policies what nobody knows at submission; `--deadlines habit` does not",
+            );
+        }
+        if let Some(clock) = workload.deadline_clock() {
+            voice.note(format_args!("deadlines are at {clock}"));
+        }
+        match workload.deadline_counts().missing {
+            0 => {}
+            missing => voice.note(format_args!(
+                "{} without a deadline, because the record has no request: neither in SLA nor in \
+                 reliability",
+                pluralise(missing, "job")
+            )),
         }
     }
 

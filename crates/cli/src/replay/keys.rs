@@ -41,6 +41,8 @@ struct WorkloadKeys<'a> {
     never_ran_dropped: usize,
     mean_runtime_s: Option<f64>,
     deadlines_drawn: usize,
+    deadlines_missing: usize,
+    deadlines_possible_pct: Option<f64>,
     budgets_drawn: usize,
     penalties_drawn: usize,
     findings: Vec<ReplayFindingKeys<'a>>,
@@ -61,7 +63,7 @@ struct ReplayFindingKeys<'a> {
 impl<'a> WorkloadKeys<'a> {
     fn new(plan: &ReplayPlan, input: &'a ReplayInput) -> Self {
         let workload = &input.workload;
-        let drawn = workload.synthesised();
+        let (drawn, deadlines) = (workload.synthesised(), workload.deadline_counts());
         let finding = |(finding, tally): (Finding, &'a FindingTally)| ReplayFindingKeys {
             action: finding.action().key(),
             finding: finding.to_string(),
@@ -76,6 +78,8 @@ impl<'a> WorkloadKeys<'a> {
             never_ran_dropped: workload.dropped(),
             mean_runtime_s: workload.mean_runtime().map(Span::as_secs_f64),
             deadlines_drawn: drawn.deadlines,
+            deadlines_missing: deadlines.missing,
+            deadlines_possible_pct: deadlines.possible_pct(),
             budgets_drawn: drawn.budgets,
             penalties_drawn: drawn.penalties,
             findings: workload.trace().diagnostics.iter().map(finding).collect(),
@@ -96,6 +100,7 @@ struct SettingsKeys {
     arrival_factor: f64,
     inaccuracy: f64,
     high_urgency: f64,
+    deadlines: &'static str,
     deadline_low: f64,
     deadline_ratio: f64,
     deadline_bias: f64,
@@ -121,6 +126,7 @@ impl SettingsKeys {
             arrival_factor: jobs.arrival_factor,
             inaccuracy: jobs.inaccuracy,
             high_urgency: jobs.high_urgency,
+            deadlines: jobs.deadlines.name(),
             deadline_low: jobs.deadline.low,
             deadline_ratio: jobs.deadline.ratio,
             deadline_bias: jobs.deadline.bias,

@@ -7,7 +7,7 @@ use std::thread;
 use tollgate_model::Market;
 use tollgate_policy::{PolicyRegistry, PolicySpec};
 use tollgate_sim::{EstimateOrigin, RecordLevel};
-use tollgate_workload::WorkloadConfig;
+use tollgate_workload::{DeadlineModel, SlaFactor, WorkloadConfig};
 
 use super::args::ReplayArgs;
 use super::error::ReplayError;
@@ -39,6 +39,10 @@ impl ReplayPlan {
     pub(super) fn new(args: &ReplayArgs, registry: &PolicyRegistry) -> Result<Self, CliFailure> {
         let jobs = args.sla.settings(args.seed);
         jobs.validate().map_err(ReplayError::from)?;
+        let model = jobs.deadlines;
+        if model != DeadlineModel::Paper && jobs.deadline.bias != SlaFactor::default().bias {
+            return Err(ReplayError::UnusedBias { model }.into());
+        }
         if args.jobs_out.as_deref() == Some(Path::new("-")) {
             return Err(ReplayError::JobsOutToStdout.into());
         }

@@ -18,7 +18,10 @@ pub(super) fn write_answers(
     answers: &[PolicyAnswer],
 ) -> io::Result<()> {
     match plan.format {
-        OutputFormat::Table => out.write_all(table::render(answers).as_bytes()),
+        OutputFormat::Table => {
+            let deadlines = input.workload.deadline_counts();
+            out.write_all(table::render(answers, deadlines).as_bytes())
+        }
         OutputFormat::Json => {
             serde_json::to_writer_pretty(&mut *out, &ReplayReportKeys::new(plan, input, answers))?;
             writeln!(out)

@@ -1,5 +1,5 @@
-//! The output as a table with one row per policy, and a second table of rejections and their
-//! reasons.
+//! The output as a table with one row per policy, a second table of rejections and their reasons,
+//! and the share of the deadlines that can be met at all.
 //!
 //! The rows fit into [`WIDTH`] columns. Headings have at most three lines, a unit is chosen for a
 //! whole column and appears in its heading, and columns of money appear only in markets with
@@ -14,9 +14,11 @@ use comfy_table::{
 };
 use tollgate_model::Reason;
 use tollgate_risk::Objectives;
+use tollgate_workload::DeadlineCounts;
 
 use self::unit::{MoneyUnit, TimeUnit};
 use super::run::PolicyAnswer;
+use crate::messages::pluralise;
 
 /// The width of the table, which fits common terminals. The terminal is not queried, so that the
 /// same results are the same bytes for any output.
@@ -31,8 +33,8 @@ const STYLE: TableStyle =
 /// The cell of a measure that does not apply.
 const NONE: &str = "-";
 
-/// Renders the results as text that ends with a line feed.
-pub(super) fn render(answers: &[PolicyAnswer]) -> String {
+/// Renders the results for jobs with these deadlines as text that ends with a line feed.
+pub(super) fn render(answers: &[PolicyAnswer], deadlines: DeadlineCounts) -> String {
     let mut text = text_of(answers, &measures(answers));
     let rejecting: Vec<&PolicyAnswer> = answers
         .iter()
@@ -41,6 +43,13 @@ pub(super) fn render(answers: &[PolicyAnswer]) -> String {
     if !rejecting.is_empty() {
         text.push('\n');
         text.push_str(&text_of(rejecting, &reasons(answers)));
+    }
+    if let Some(possible) = deadlines.possible_pct() {
+        text.push_str(&format!(
+            "\n{} % of {} possible: the run time is at most the deadline\n",
+            decimals(possible, 1),
+            pluralise(deadlines.given, "deadline"),
+        ));
     }
     text
 }
@@ -208,6 +217,12 @@ mod tests {
     use super::*;
     use tollgate_model::{Credits, Span};
 
+    const DEADLINES: DeadlineCounts = DeadlineCounts {
+        given: 1_000_000,
+        possible: 924_000,
+        missing: 0,
+    };
+
     fn measured() -> Objectives {
         Objectives {
             submitted: 1_000_000,
@@ -235,7 +250,7 @@ mod tests {
             policy: "easy:order=sjf,extra=false".to_owned(),
             objectives: measured(),
         };
-        let text = render(&[answer]);
+        let text = render(&[answer], DEADLINES);
         for line in text.lines() {
             assert!(line.chars().count() <= usize::from(WIDTH), "{line}");
         }
@@ -251,6 +266,6 @@ mod tests {
             policy: "fcfs".to_owned(),
             objectives: free,
         };
-        assert_eq!(render(&[answer]).matches("policy").count(), 1);
+        assert_eq!(render(&[answer], DEADLINES).matches("policy").count(), 1);
     }
 }

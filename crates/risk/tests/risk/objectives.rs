@@ -67,6 +67,25 @@ fn the_four_objectives() {
 }
 
 #[test]
+fn jobs_without_a_deadline_count_in_neither_sla_nor_reliability() {
+    let free = |outcome: Outcome| Outcome {
+        due: None,
+        ..outcome
+    };
+    let mut jobs = five_jobs();
+    jobs.extend([free(ran(0, 10, 0.0)), free(rejected(Reason::TooManyProcs))]);
+    let (found, without) = (
+        Objectives::of(&jobs, 2, Market::Bid),
+        Objectives::of(&five_jobs(), 2, Market::Bid),
+    );
+    assert_eq!((found.submitted, found.accepted), (7, 4));
+    assert_eq!(found.fulfilled, without.fulfilled);
+    assert_eq!(found.sla_pct, without.sla_pct);
+    assert_eq!(found.reliability_pct, without.reliability_pct);
+    assert_eq!(found.wait, without.wait);
+}
+
+#[test]
 fn the_usual_measures_count_late_jobs_too() {
     let found = Objectives::of(&five_jobs(), 2, Market::Bid);
     assert_eq!(found.mean_wait, Some(Span::from_micros(43_333_333)));

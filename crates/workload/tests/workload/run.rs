@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use tollgate_model::{Credits, CreditsPerSecond, Instant, Market, Span};
-use tollgate_trace::{NodeCountSource, Trace, TraceJob, TraceSla};
+use tollgate_trace::trace::RecordNames;
+use tollgate_trace::{NodeCountSource, Trace, TraceJob, TraceMetadata, TraceSla, TraceUsage};
 use tollgate_workload::{
-    NeverRanHandling, SlaFactor, SynthesisedSlas, Workload, WorkloadConfig, WorkloadGenerator,
+    DeadlineCounts, DeadlineModel, JobArrival, NeverRanHandling, SlaFactor, SynthesisedSlas,
+    Workload, WorkloadConfig, WorkloadGenerator,
 };
 
 fn job(number: u64, submit: i64, runtime: i64, estimate: i64) -> TraceJob {
@@ -166,6 +168,86 @@ fn traced_slas_are_used_and_missing_parts_drawn() {
     assert_eq!(free.arrival(1).spec.sla.penalty, CreditsPerSecond::ZERO);
 }
 
+/// Returns the four jobs with names; the first two have one user, and the third has no request.
+fn four_of_users() -> Trace {
+    let mut trace = four();
+    let mut metadata = TraceMetadata::default();
+    for (user, estimated) in [("ann", true), ("ann", true), ("bob", false), ("bob", false)] {
+        let names = RecordNames {
+            user: user.as_bytes(),
+            ..RecordNames::default()
+        };
+        metadata.push(names, TraceUsage::default(), estimated);
+    }
+    trace.metadata = Some(metadata);
+    trace
+}
+
+#[test]
+fn jobs_for_which_a_model_has_no_deadline_stay_without_one() {
+    let run = workload(four_of_users(), Market::None, |settings| {
+        settings.deadlines = DeadlineModel::Allowance
+    });
+    let deadlines: Vec<_> = run.arrivals().map(|a| a.spec.sla.deadline).collect();
+    assert_eq!(deadlines[2], None);
+    let (one, two) = (deadlines[0].unwrap(), deadlines[1].unwrap());
+    assert_eq!(two - one, Span::from_secs(60));
+    let counts = DeadlineCounts {
+        given: 2,
+        possible: 2,
+        missing: 1,
+    };
+    assert_eq!(run.deadline_counts(), counts);
+    assert_eq!(run.synthesised().deadlines, 2);
+}
+
+#[test]
+fn deadline_of_the_record_goes_before_every_model() {
+    for model in DeadlineModel::ALL {
+        let mut trace = four_of_users();
+        let carried = TraceSla {
+            deadline: Some(Span::from_secs(15)),
+            ..TraceSla::default()
+        };
+        trace.slas = Some(vec![carried; 4]);
+        let run = workload(trace, Market::None, |settings| settings.deadlines = model);
+        assert!(
+            run.arrivals()
+                .all(|arrival| arrival.spec.sla.deadline == carried.deadline)
+        );
+        assert_eq!(run.deadline_counts().possible, 1);
+    }
+}
+
+#[test]
+fn no_model_but_paper_looks_at_the_run_time_of_the_job() {
+    for model in DeadlineModel::ALL {
+        let deadlines = |runtime: i64| {
+            let mut trace = four_of_users();
+            trace.jobs[3].runtime = Span::from_secs(runtime);
+            let run = workload(trace, Market::None, |settings| settings.deadlines = model);
+            run.arrival(2).spec.sla.deadline
+        };
+        let differs = deadlines(20) != deadlines(2_000);
+        assert_eq!(differs, model == DeadlineModel::Paper, "{model}");
+    }
+}
+
+#[test]
+fn clock_deadlines_end_at_an_hour_of_the_simulated_clock() {
+    let mut trace = four_of_users();
+    trace.unix_start = Some(Instant::from_secs(8 * 3600));
+    for factor in [1.0, 50.0] {
+        let run = workload(trace.clone(), Market::None, |settings| {
+            settings.deadlines = DeadlineModel::Clock;
+            settings.arrival_factor = factor;
+        });
+        let due: Vec<_> = run.arrivals().map(|a| a.spec.due().unwrap()).collect();
+        // The first submission is at 8:01:40.
+        assert_eq!(due, [Instant::from_secs(3600 - 100); 3], "{factor}");
+    }
+}
+
 #[test]
 fn node_count_prefers_max_procs_then_max_nodes() {
     let mut trace = four();
@@ -205,8 +287,9 @@ fn any_factor() -> impl Strategy<Value = SlaFactor> {
 
 fn any_settings() -> impl Strategy<Value = WorkloadConfig> {
     let never_ran = prop_oneof![Just(NeverRanHandling::Drop), Just(NeverRanHandling::One)];
+    let deadlines = (0..DeadlineModel::ALL.len()).prop_map(|n| DeadlineModel::ALL[n]);
     (
-        never_ran,
+        (never_ran, deadlines),
         (0.0..=1.0, 0.0..3.0, 0.0..=1.0),
         any_factor(),
         any_factor(),
@@ -215,7 +298,7 @@ fn any_settings() -> impl Strategy<Value = WorkloadConfig> {
     )
         .prop_map(
             |(
-                never_ran,
+                (never_ran, deadlines),
                 (high_urgency, arrival_factor, inaccuracy),
                 deadline,
                 budget,
@@ -226,6 +309,7 @@ fn any_settings() -> impl Strategy<Value = WorkloadConfig> {
                 high_urgency,
                 arrival_factor,
                 inaccuracy,
+                deadlines,
                 deadline,
                 budget,
                 penalty,
@@ -246,10 +330,17 @@ proptest! {
             prop_assert!(arrival.runtime > Span::ZERO);
             prop_assert!(arrival.spec.estimate > Span::ZERO);
             prop_assert!(arrival.spec.procs >= 1);
-            prop_assert!(sla.deadline.unwrap() >= arrival.runtime);
+            prop_assert!(sla.deadline.unwrap() > Span::ZERO);
+            let paper = settings.deadlines == DeadlineModel::Paper;
+            prop_assert!(!paper || sla.deadline.unwrap() >= arrival.runtime);
             prop_assert!(sla.budget.unwrap() >= Credits::ZERO);
             prop_assert!(sla.penalty >= CreditsPerSecond::ZERO);
         }
+        let meets = |arrival: &&JobArrival| arrival.spec.sla.deadline >= Some(arrival.runtime);
+        let possible = arrivals.iter().filter(meets).count();
+        let given = arrivals.len();
+        let counts = DeadlineCounts { given, possible, missing: 0 };
+        prop_assert_eq!(run.deadline_counts(), counts);
         prop_assert!(arrivals.iter().copied().eq((0..run.len()).map(|i| run.arrival(i))));
     }
 }

@@ -37,10 +37,7 @@ impl DisplayZone {
     /// UTC.
     pub(super) fn of(header: &Trace, asked: Option<&Self>, voice: Verbosity) -> Self {
         let named = asked.cloned().or_else(|| {
-            let name = header
-                .comments
-                .iter()
-                .find_map(|comment| zone_of(comment))?;
+            let name = header.time_zone()?;
             let zone = Self::parse(name).ok();
             if zone.is_none() {
                 voice.note(format_args!(
@@ -93,12 +90,6 @@ fn whole_seconds(span: Span) -> i64 {
     span.as_micros().div_euclid(MICROS_PER_SECOND)
 }
 
-/// Returns the value of the header directive `TimeZoneString`.
-fn zone_of(comment: &str) -> Option<&str> {
-    let (name, value) = comment.split_once(':')?;
-    (name.trim() == "TimeZoneString").then(|| value.trim())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,7 +119,5 @@ mod tests {
         let own = of(" TimeZoneString: Nowhere/Else", None);
         assert_eq!(own.since_monday_s(Instant::from_secs(600)), 600);
         assert_eq!((own.name(), own.timestamp(Instant::ZERO)), (None, None));
-        assert_eq!(zone_of(" TimeZoneString: US/Pacific"), Some("US/Pacific"));
-        assert_eq!(zone_of(" TimeZone: -28800"), None);
     }
 }
