@@ -155,7 +155,7 @@ fn parse_errors_of_a_defined_policy_are_those_of_a_builtin_one() {
     let answer = |words| registry().parse_list(words).unwrap_err().to_string();
     insta::assert_snapshot!(answer("easy-twice:times=x"), @"policy `easy-twice`: times is a count, not `x`");
     insta::assert_snapshot!(answer("easy-twice:depth=1"), @"policy `easy-twice` has no parameter `depth`: it has times");
-    assert!(answer("fifo").ends_with(", tail-risk-bf, easy-twice"));
+    assert!(answer("fifo").ends_with(", plan, easy-twice"));
 }
 
 #[test]

@@ -90,6 +90,8 @@ pub struct AttemptRow {
     pub cpu: Option<Span>,
     /// Peak memory, in bytes.
     pub peak_memory: Option<u64>,
+    /// The work that the gate accounted: the time that the attempt would have taken alone on its nodes.
+    pub work: Option<Span>,
 }
 
 /// The bookings of a user on a day.
@@ -185,7 +187,7 @@ impl StoreReader {
     /// # Errors
     /// If the store cannot be read.
     pub fn attempts(&self, job: u64) -> Result<Vec<AttemptRow>, StoreError> {
-        let sql = "SELECT task, attempt, start, finish, status, cpu, peak_memory
+        let sql = "SELECT task, attempt, start, finish, status, cpu, peak_memory, work
              FROM attempt WHERE job = ?1 ORDER BY task, attempt";
         self.rows(sql, [job], |row| {
             Ok(AttemptRow {
@@ -196,6 +198,7 @@ impl StoreReader {
                 status: row.get(4)?,
                 cpu: row.get::<_, Option<i64>>(5)?.map(Span::from_micros),
                 peak_memory: row.get::<_, Option<i64>>(6)?.map(|bytes| bytes as u64),
+                work: row.get::<_, Option<i64>>(7)?.map(Span::from_micros),
             })
         })
     }

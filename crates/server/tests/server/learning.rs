@@ -87,7 +87,8 @@ fn ended_job_teaches_that_it_needs_more_or_nothing() {
 #[test]
 fn service_and_simulator_learn_the_same_from_the_same_history() {
     let level = Probability::new(0.9).unwrap();
-    for policy in ["easy", "libra", "tail-risk"] {
+    let policy = "easy";
+    {
         let mut site = TestCluster::new(policy);
         let mut provider = EstimateProvider::new(EstimateOrigin::Forecast(level), &[]);
         // Pairs of runtime and estimate in seconds.
@@ -153,6 +154,41 @@ fn service_and_simulator_learn_the_same_from_the_same_history() {
         site.submit_job(job(30), &["work", "10"]).unwrap();
         let found = forecast(&mut site, jobs.len() as u64 + 1);
         assert_eq!(Some(found), last.forecast, "{policy}");
+    }
+}
+
+/// What the service learns under shares is the work that the gate accounts. When two tasks of a node end
+/// between two reports, the second is accounted at the rates after the first: the error is below the
+/// time between reports, which is a second here.
+#[test]
+fn work_on_shared_nodes_is_the_run_time_alone() {
+    for policy in ["libra", "tail-risk"] {
+        let mut site = TestCluster::new(policy);
+        let run_times: Vec<i64> = (0..30).map(|n| 7 + n * 5 % 23).collect();
+        for (n, runtime) in (0..).zip(&run_times) {
+            site.wait_until(n * 9);
+            site.submit_job(job(30), &["work", &runtime.to_string()])
+                .unwrap();
+        }
+        for at_s in 270..2_000 {
+            site.wait_until(at_s);
+        }
+        let reader = site.reader();
+        let mut stretched = 0;
+        for (number, &runtime) in (1..).zip(&run_times) {
+            let attempt = reader.attempts(number).unwrap().remove(0);
+            let work_s = attempt.work.expect("it has ended").as_secs_f64();
+            assert!(
+                (work_s - runtime as f64).abs() < 1.0,
+                "{policy}: job {number}: {work_s} s"
+            );
+            let wall = attempt
+                .finish
+                .expect("an end")
+                .since(attempt.start.expect("a start"));
+            stretched += u32::from(wall > Span::from_secs(runtime + 1));
+        }
+        assert!(stretched > 5, "{policy}: too few jobs shared a node");
     }
 }
 

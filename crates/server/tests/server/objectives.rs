@@ -1,7 +1,7 @@
 //! The live objectives equal those that a study computes over the same jobs.
 
 use tollgate_model::outcome::{RunInterval, delay};
-use tollgate_model::{Credits, CreditsPerSecond, Decision, Market, Outcome, Reason, Span};
+use tollgate_model::{Credits, CreditsPerSecond, Decision, Instant, Market, Outcome, Reason, Span};
 use tollgate_risk::Objectives;
 use tollgate_service::Submission;
 use tollgate_store::{JobRow, Store};
@@ -81,8 +81,14 @@ fn service_objectives_equal_those_of_a_study_of_the_same_jobs() {
         for secs in (40..2_000).step_by(5) {
             site.wait_until(secs);
         }
+        // A study leaves jobs without a deadline out, and the service counts them as kept if they
+        // succeed: as if they had until the end of time.
         let outcomes: Vec<Outcome> = (1..=JOBS)
             .map(|job| outcome(&site.row(job), market))
+            .map(|job| Outcome {
+                due: job.due.or(Some(Instant::MAX)),
+                ..job
+            })
             .collect();
         let studied = Objectives::of(&outcomes, NODES, market);
         let reader = Store::open(&site.store()).unwrap().reader().unwrap();
