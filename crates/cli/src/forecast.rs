@@ -19,7 +19,7 @@ mod error;
 mod evaluate;
 mod explain;
 mod learn;
-mod name_ids;
+pub(crate) mod name_ids;
 mod parse;
 mod records;
 mod state;

@@ -7,6 +7,8 @@
 //! | [`plan`] | the flags as checked settings |
 //! | [`campus`] | the replay in the world of desktops |
 //! | [`input`] | the jobs, and notes about them |
+//! | [`learning`] | what is learned before the first job |
+//! | [`job_names`] | the numbers of users, programs, .. |
 //! | [`mod@run`] | every policy over the jobs, in parallel |
 //! | [`jobs`] | a file with one row per job and policy |
 //! | [`gantt`] | the schedule of a policy as a picture |
@@ -19,8 +21,10 @@ mod campus;
 mod error;
 mod gantt;
 mod input;
+mod job_names;
 mod jobs;
 mod keys;
+mod learning;
 mod plan;
 mod print;
 mod run;

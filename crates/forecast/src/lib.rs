@@ -15,6 +15,7 @@
 //! | `history`, `window` | the remembered jobs of a class, and the latest values of a series |
 //! | `expert_weights` | the votes of experts, and the feedback that moves them |
 //! | `conformal` | calibrated quantiles |
+//! | [`belief`] | [`BeliefModel`]: what policies may believe, by requests and forecasts |
 //! | [`expert`] | the methods |
 //! | [`baseline`] | established methods, for comparison |
 //! | [`method`] | all compared methods: experts and baselines |
@@ -32,6 +33,7 @@
 //! a random source: the same jobs in the same order give the same forecasts, byte for byte.
 
 pub mod baseline;
+pub mod belief;
 pub mod change_point;
 mod class;
 mod class_tree;
@@ -55,6 +57,7 @@ pub mod stage;
 pub mod summary;
 mod window;
 
+pub use belief::{Belief, BeliefModel, BeliefQuery, RequestSource};
 pub use change_point::{AlarmThreshold, AlarmTriggers};
 pub use class::ClassEvent;
 pub use evaluate::{

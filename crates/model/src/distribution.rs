@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::Span;
 
+mod mixture;
+
 /// A probability, between 0 and 1.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Probability(f64);

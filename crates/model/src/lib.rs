@@ -8,6 +8,7 @@
 //! | [`job`] | [`JobId`], [`JobSpec`], [`Sla`]: a submitted job |
 //! | [`attempt`] | [`TaskId`], [`AttemptId`], [`AttemptEvent`], [`AttemptStatus`], [`KillReason`]: tries at running a task |
 //! | [`node`] | [`NodeId`], [`NodeRange`]: where jobs run |
+//! | [`belief`] | [`BeliefSource`]: the beliefs that policies ask for |
 //! | [`decision`] | [`Decision`], [`Reason`]: the answer to a submission, with its reason |
 //! | [`distribution`] | [`Distribution`], [`Probability`]: predicted run times |
 //! | [`market`] | [`Market`]: the rules of payment |
@@ -18,6 +19,7 @@
 //! the simulated or real machine knows the true run time of a job, never a policy.
 
 pub mod attempt;
+pub mod belief;
 pub mod decision;
 pub mod distribution;
 pub mod job;
@@ -33,6 +35,7 @@ pub use attempt::{
     AttemptEvent, AttemptId, AttemptOutcome, AttemptReport, AttemptStart, AttemptStatus,
     KillReason, TaskId,
 };
+pub use belief::BeliefSource;
 pub use decision::{Decision, OtherReason, Reason};
 pub use distribution::{Distribution, Probability};
 pub use job::{JobId, JobSpec, Sla, UserId};

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use tollgate_model::Market;
+use tollgate_model::{BeliefSource, Market};
 
 use crate::parameters::{ParameterEnum, ParameterInfo, ParameterTable};
 use crate::policy::Policy;
@@ -24,17 +24,6 @@ pub struct PolicyDefinition {
     pub markets: &'static [Market],
     /// The settings, with each parameter at its default.
     pub settings: &'static dyn PolicySettings,
-}
-
-/// What a policy wants to be told as the forecast of a job's run time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BeliefSource {
-    /// The equal mixture of the two others.
-    Mixture,
-    /// What the jobs of this user and of the site needed of the time that they requested.
-    User,
-    /// The forecast of the job's class.
-    Forecast,
 }
 
 impl ParameterEnum for BeliefSource {

@@ -30,7 +30,7 @@ pub mod toolkit;
 pub use context::{
     BookingKind, Effect, InvariantViolation, JobEnding, Notice, PolicyAlarms, PolicyContext,
 };
-pub use definition::{BeliefSource, DynSettings, PolicyDefinition, PolicySettings};
+pub use definition::{DynSettings, PolicyDefinition, PolicySettings};
 pub use parameters::{ParameterEnum, ParameterInfo, ParameterTable, PolicyParameter, read_number};
 pub use policy::{
     AdmissionDecision, ClonePolicy, JobInfo, NodeSharing, OutlookSubject, PassTrigger, Policy,
@@ -42,3 +42,4 @@ pub use state::{
     Admission, ClusterState, JobPhase, JobSlot, Node, NodeTask, TOLERANCE_S, View, requested_share,
 };
 pub use timers::TimerTree;
+pub use tollgate_model::BeliefSource;

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use tollgate_model::Market;
+use tollgate_model::{BeliefSource, Market};
 
-use crate::definition::{BeliefSource, PolicyDefinition, PolicySettings};
+use crate::definition::{PolicyDefinition, PolicySettings};
 use crate::parameters::ParameterInfo;
 use crate::policy::Policy;
 

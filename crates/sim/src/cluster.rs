@@ -1,6 +1,7 @@
 //! The cluster world: jobs arrive, a gate decides, and the true run times unfold. The ends of jobs
 //! follow from a [`Simulation`]; the world adds the arrivals, the truth and the outcomes.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Index;
 
 use tollgate_gate::{
@@ -8,11 +9,12 @@ use tollgate_gate::{
     PassTrigger, RunTimes, Simulation, WorkerId,
 };
 use tollgate_model::outcome::RunInterval;
-use tollgate_model::{Credits, Decision, Instant, JobId, Market, NodeRange, Outcome, Span};
+use tollgate_model::{Credits, Decision, Instant, JobId, Market, NodeRange, Outcome, Span, UserId};
 use tollgate_policy::{JobSlot, Policy, PolicyFailure};
 use tollgate_workload::JobArrival;
 
-use crate::estimates::{EstimateOrigin, EstimateProvider, JobContext};
+use crate::estimates::{EstimateOrigin, EstimateProvider, EstimateSetup};
+use crate::learned_history::LearnedHistory;
 use crate::verify;
 
 /// Maximum number of nodes of a machine: a policy keeps up to 400 bytes per node, 4 GB in all.
@@ -136,13 +138,18 @@ pub fn replay(
     policy: Box<dyn Policy>,
     settings: &ReplayConfig,
 ) -> Result<ReplayResult, ReplayFailure> {
-    replay_with(arrivals, policy, settings, EstimateOrigin::User, &[])
+    let estimates = EstimateSetup {
+        origin: EstimateOrigin::User,
+        belief: None,
+        contexts: &[],
+        history: &LearnedHistory::default(),
+    };
+    replay_with(arrivals, policy, settings, &estimates)
 }
 
-/// Runs a [`replay`] with these estimates in the place of the users'. Forecasts are learned inside
-/// the run, from the jobs that have ended in this very schedule, by its own clock. `known` has one
-/// row per job, in the order of arrival. It is read only where a forecast is made; jobs beyond its
-/// last row get the default.
+/// Runs a [`replay`] with these estimates and beliefs in the place of the users' estimates. They are
+/// learned from what is known at the beginning, and inside the run from the jobs that have ended in
+/// this very schedule, by its own clock. As a job ends, its user's waiting jobs are believed anew.
 ///
 /// # Errors
 /// As [`replay`].
@@ -150,10 +157,9 @@ pub fn replay_with(
     mut arrivals: impl ExactSizeIterator<Item = JobArrival>,
     policy: Box<dyn Policy>,
     settings: &ReplayConfig,
-    estimates: EstimateOrigin,
-    known: &[JobContext],
+    estimates: &EstimateSetup<'_>,
 ) -> Result<ReplayResult, ReplayFailure> {
-    let teller = EstimateProvider::new(estimates, known);
+    let teller = EstimateProvider::of(estimates);
     let mut world = ClusterSim::new(arrivals.len(), policy, settings, teller);
     world.run(&mut arrivals)?;
     let replay = world.into_replay()?;
@@ -167,6 +173,10 @@ struct ClusterSim<'a> {
     simulation: Simulation,
     teller: EstimateProvider<'a>,
     truths: GroundTruths,
+    /// The waiting jobs of each user, where beliefs about them change.
+    waiting: BTreeMap<UserId, BTreeMap<usize, JobId>>,
+    /// The users of whose jobs more is known since beliefs were last revised.
+    observed: BTreeSet<UserId>,
     outcomes: Vec<Option<Outcome>>,
     placements: Option<JobPlacements>,
     arrived: usize,
@@ -229,6 +239,8 @@ impl<'a> ClusterSim<'a> {
             simulation: Simulation::new(gate),
             teller,
             truths: GroundTruths::default(),
+            waiting: BTreeMap::new(),
+            observed: BTreeSet::new(),
             outcomes: Vec::with_capacity(jobs),
             placements: (settings.record_level != RecordLevel::Outcomes)
                 .then(|| JobPlacements::new(jobs)),
@@ -259,6 +271,7 @@ impl<'a> ClusterSim<'a> {
             match discipline {
                 PassTrigger::Instant => {
                     while self.complete_next(next) {}
+                    self.revise_beliefs(next);
                     self.input(next, GateInput::Tick);
                     while let Some(arrival) = arrivals.next_if(|a| a.spec.submit == next) {
                         self.arrive(arrival);
@@ -271,6 +284,7 @@ impl<'a> ClusterSim<'a> {
                         self.run_pass(next)?;
                     }
                     while self.complete_next(next) {
+                        self.revise_beliefs(next);
                         self.run_pass(next)?;
                     }
                     self.input(next, GateInput::Tick);
@@ -307,7 +321,37 @@ impl<'a> ClusterSim<'a> {
             unreachable!("a job from a workload is well-formed: {answer:?}");
         };
         self.truths.set(job, truth);
+        if self.teller.revises_beliefs() {
+            let waiting = self.waiting.entry(arrival.spec.user).or_default();
+            waiting.insert(truth.index, job);
+        }
         self.apply_effects(now);
+    }
+
+    /// Removes a job that started or was rejected from the waiting jobs.
+    fn stop_waiting(&mut self, now: Instant, job: JobId) {
+        if self.waiting.is_empty() {
+            return;
+        }
+        let user = self.simulation.gate().view(now).job(job).spec.user;
+        if let Some(jobs) = self.waiting.get_mut(&user) {
+            jobs.remove(&self.truths[job].index);
+            if jobs.is_empty() {
+                self.waiting.remove(&user);
+            }
+        }
+    }
+
+    /// Tells the gate what is believed of the waiting jobs of users whose jobs have ended.
+    fn revise_beliefs(&mut self, now: Instant) {
+        for user in std::mem::take(&mut self.observed) {
+            let waiting = self.waiting.get(&user).cloned().unwrap_or_default();
+            for (index, job) in waiting {
+                if let Some(forecast) = self.teller.revised_belief(index) {
+                    self.input(now, GateInput::Reforecast { job, forecast });
+                }
+            }
+        }
     }
 
     fn input(&mut self, now: Instant, input: GateInput) {
@@ -335,8 +379,8 @@ impl<'a> ClusterSim<'a> {
                     job,
                     ending: JobEnding::Finished,
                 } => self.record_outcome(now, job, Decision::Accepted),
-                Effect::Start { .. }
-                | Effect::SharesChanged { .. }
+                Effect::Start { job, .. } => self.stop_waiting(now, job),
+                Effect::SharesChanged { .. }
                 | Effect::Notify {
                     notice: Notice::Accepted { .. } | Notice::Queued,
                     ..
@@ -352,6 +396,7 @@ impl<'a> ClusterSim<'a> {
 
     /// Records the outcome of a job.
     fn record_outcome(&mut self, now: Instant, id: JobId, decision: Decision) {
+        self.stop_waiting(now, id);
         let truth = self.truths[id];
         let view = self.simulation.gate().view(now);
         let job = view.job(id);
@@ -361,6 +406,7 @@ impl<'a> ClusterSim<'a> {
                 let submit = job.spec.submit;
                 self.teller
                     .observe_completion(truth.index, submit, truth.runtime, now);
+                self.observed.insert(job.spec.user);
             }
             Decision::Rejected(_) => self.teller.discard(truth.index),
         }

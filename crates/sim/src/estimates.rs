@@ -1,13 +1,21 @@
-//! The run time estimates that policies receive: from users, from forecasts learned inside the run,
-//! or from the truth.
+//! The run time estimates and beliefs that policies receive: from users, from what was learned before
+//! and inside the run, or from the truth.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use tollgate_forecast::{ClassId, CompletedJob, Forecast, ForecastJob, Forecaster, JobAttributes};
-use tollgate_model::{Distribution, Instant, JobSpec, Probability, Span};
+use tollgate_forecast::belief::BeliefQuery;
+use tollgate_forecast::{ClassId, CompletedJob, Forecast, ForecastJob, JobAttributes};
+use tollgate_model::distribution::N_LEVELS;
+use tollgate_model::{BeliefSource, Distribution, Instant, JobSpec, Probability, Span, UserId};
 use tollgate_workload::JobArrival;
+
+use crate::learned_history::LearnedHistory;
+
+/// The request of a job without one, at a site where no job has had one: policies believe something
+/// of every job, and the run time of the record is unknown to them.
+const DEFAULT_REQUEST: Span = Span::from_secs(3600);
 
 /// The source of the estimate that replaces a job's own.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -95,12 +103,26 @@ impl Default for JobContext {
     }
 }
 
+/// The run time information of a replay.
+#[derive(Clone, Copy, Debug)]
+pub struct EstimateSetup<'a> {
+    /// The source of the estimates.
+    pub origin: EstimateOrigin,
+    /// The source of the beliefs that the policy plans with; None if it has none.
+    pub belief: Option<BeliefSource>,
+    /// One row per job, in order of arrival; jobs beyond its last row get the default. Read only
+    /// where something is learned.
+    pub contexts: &'a [JobContext],
+    /// The knowledge at the beginning of the run.
+    pub history: &'a LearnedHistory,
+}
+
 /// The run time information that a policy receives about a job.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct JobEstimate {
     /// The job with the estimate for the policy.
     pub spec: JobSpec,
-    /// The whole distribution, where there is a forecast.
+    /// The whole distribution, where there is a forecast or a belief.
     pub forecast: Option<Distribution>,
 }
 
@@ -108,41 +130,67 @@ pub struct JobEstimate {
 #[derive(Clone, Debug)]
 pub struct EstimateProvider<'a> {
     origin: EstimateOrigin,
+    belief: Option<BeliefSource>,
     contexts: &'a [JobContext],
-    forecaster: Forecaster,
-    /// The forecasts of unfinished jobs, by place in the order of arrival.
-    issued: BTreeMap<usize, (ForecastJob, Forecast)>,
+    history: LearnedHistory,
+    /// The unfinished jobs from which something is to be learned, by place in the order of arrival.
+    issued: BTreeMap<usize, IssuedEstimate>,
+}
+
+/// A job as it was known at its submission.
+#[derive(Clone, Debug)]
+struct IssuedEstimate {
+    user: UserId,
+    job: ForecastJob,
+    forecast: Option<Forecast>,
 }
 
 impl<'a> EstimateProvider<'a> {
-    /// Creates a provider. `known` has one row per job, in order of arrival; jobs beyond it get the
-    /// default.
+    /// Creates a provider without beliefs that has learned nothing. `known` has one row per job, in
+    /// order of arrival; jobs beyond it get the default.
     pub fn new(estimates: EstimateOrigin, known: &'a [JobContext]) -> Self {
         Self {
             origin: estimates,
+            belief: None,
             contexts: known,
-            forecaster: Forecaster::default(),
+            history: LearnedHistory::default(),
             issued: BTreeMap::new(),
+        }
+    }
+
+    /// Creates the provider of a replay.
+    pub(crate) fn of(setup: &EstimateSetup<'a>) -> Self {
+        Self {
+            belief: setup.belief,
+            history: setup.history.clone(),
+            ..Self::new(setup.origin, setup.contexts)
         }
     }
 
     /// Returns the run time information on the job that arrives as the `index`-th.
     pub fn estimate(&mut self, index: usize, arrival: &JobArrival) -> JobEstimate {
         let user = arrival.spec.estimate;
-        let (estimate, forecast) = match self.origin {
-            EstimateOrigin::User => (user, None),
-            EstimateOrigin::True => (arrival.runtime, None),
-            EstimateOrigin::Forecast(level) => {
-                let forecast = self.forecast(index, &arrival.spec);
-                (forecast.quantile(level), Some(forecast))
-            }
+        let issued = self.issue(index, &arrival.spec);
+        let class_forecast = issued.forecast.as_ref().map(Forecast::distribution);
+        let quantile = |level| class_forecast.map_or(user, |forecast| forecast.quantile(level));
+        let estimate = match self.origin {
+            EstimateOrigin::User => user,
+            EstimateOrigin::True => arrival.runtime,
+            EstimateOrigin::Forecast(level) => quantile(level),
             EstimateOrigin::Larger(level) => {
-                let forecast = self.forecast(index, &arrival.spec);
-                let bound = forecast.quantile(level);
                 let said = self.context(index).has_user_estimate.then_some(user);
-                (said.map_or(bound, |said| said.max(bound)), Some(forecast))
+                let bound = quantile(level);
+                said.map_or(bound, |said| said.max(bound))
             }
         };
+        let forecast = match (self.belief, self.origin) {
+            (Some(_), EstimateOrigin::True) => Some(Distribution::new([arrival.runtime; N_LEVELS])),
+            (Some(source), _) => Some(self.belief(source, &issued, class_forecast.as_ref())),
+            (None, _) => class_forecast,
+        };
+        if self.learns() {
+            self.issued.insert(index, issued);
+        }
         JobEstimate {
             spec: JobSpec {
                 estimate,
@@ -152,11 +200,46 @@ impl<'a> EstimateProvider<'a> {
         }
     }
 
+    /// Returns whether beliefs change as jobs end.
+    pub(crate) const fn revises_beliefs(&self) -> bool {
+        self.belief.is_some() && !matches!(self.origin, EstimateOrigin::True)
+    }
+
+    /// Returns the belief about the unfinished `index`-th job by all that is known now.
+    pub(crate) fn revised_belief(&self, index: usize) -> Option<Distribution> {
+        let source = self.belief.filter(|_| self.revises_beliefs())?;
+        let issued = self.issued.get(&index)?;
+        let forecast = self
+            .forecast(&issued.job)
+            .map(|forecast| forecast.distribution());
+        Some(self.belief(source, issued, forecast.as_ref()))
+    }
+
+    fn belief(
+        &self,
+        source: BeliefSource,
+        issued: &IssuedEstimate,
+        forecast: Option<&Distribution>,
+    ) -> Distribution {
+        let query = BeliefQuery {
+            user: issued.user,
+            job: &issued.job,
+            forecast,
+            source,
+            default_request: DEFAULT_REQUEST,
+        };
+        self.history.beliefs.belief(&query).distribution
+    }
+
     fn context(&self, index: usize) -> JobContext {
         self.contexts.get(index).copied().unwrap_or_default()
     }
 
-    fn forecast(&mut self, index: usize, spec: &JobSpec) -> Distribution {
+    fn learns(&self) -> bool {
+        self.revises_beliefs() || self.origin.uses_forecast()
+    }
+
+    fn issue(&self, index: usize, spec: &JobSpec) -> IssuedEstimate {
         let known = self.context(index);
         let job = ForecastJob {
             class: known.class,
@@ -164,10 +247,21 @@ impl<'a> EstimateProvider<'a> {
             request: known.has_user_estimate.then_some(spec.estimate),
             context: known.context,
         };
-        let forecast = self.forecaster.forecast(&job);
-        let distribution = forecast.distribution();
-        self.issued.insert(index, (job, forecast));
-        distribution
+        IssuedEstimate {
+            user: spec.user,
+            job,
+            forecast: self.forecast(&job),
+        }
+    }
+
+    /// Returns the forecast of the job's class, if anything depends on it.
+    fn forecast(&self, job: &ForecastJob) -> Option<Forecast> {
+        let is_believed = match self.belief.filter(|_| self.revises_beliefs()) {
+            Some(BeliefSource::Mixture | BeliefSource::Forecast) => true,
+            Some(BeliefSource::User) | None => false,
+        };
+        let is_used = is_believed || self.origin.uses_forecast();
+        is_used.then(|| self.history.forecaster.forecast(job))
     }
 
     /// Learns that the `index`-th job, submitted at `submit`, has run for `runtime` and ended.
@@ -178,15 +272,26 @@ impl<'a> EstimateProvider<'a> {
         runtime: Span,
         finish: Instant,
     ) {
-        if let Some((job, said)) = self.issued.remove(&index) {
+        let Some(IssuedEstimate {
+            user,
+            job,
+            forecast,
+        }) = self.issued.remove(&index)
+        else {
+            return;
+        };
+        if let Some(said) = forecast {
             let record = CompletedJob {
                 job,
                 submit,
                 finish,
                 runtime,
             };
-            let learned = self.forecaster.learn(&record, &said);
+            let learned = self.history.forecaster.learn(&record, &said);
             debug_assert!(learned.is_ok(), "a job that ended has run: {learned:?}");
+        }
+        if self.revises_beliefs() {
+            self.history.beliefs.learn(user, &job, runtime);
         }
     }
 
@@ -200,7 +305,7 @@ impl<'a> EstimateProvider<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tollgate_model::{Sla, UserId};
+    use tollgate_model::Sla;
 
     #[test]
     fn estimate_origins_round_trip() {
@@ -217,6 +322,17 @@ mod tests {
             "forecast:NaN",
         ] {
             assert!(word.parse::<EstimateOrigin>().is_err(), "{word}");
+        }
+    }
+
+    fn provider(
+        origin: EstimateOrigin,
+        belief: Option<BeliefSource>,
+        contexts: &[JobContext],
+    ) -> EstimateProvider<'_> {
+        EstimateProvider {
+            belief,
+            ..EstimateProvider::new(origin, contexts)
         }
     }
 
@@ -237,7 +353,7 @@ mod tests {
     #[test]
     fn forecaster_learns_only_from_finished_jobs() {
         let level = Probability::new(0.9).unwrap();
-        let mut teller = EstimateProvider::new(EstimateOrigin::Forecast(level), &[]);
+        let mut teller = provider(EstimateOrigin::Forecast(level), None, &[]);
         let before = teller.estimate(0, &arrival(10_000, 50)).spec.estimate;
         for job in 1..50 {
             teller.estimate(job, &arrival(10_000, 50));
@@ -276,7 +392,7 @@ mod tests {
                 EstimateOrigin::Larger(level),
             ]
             .map(|estimates| {
-                let mut teller = EstimateProvider::new(estimates, &known);
+                let mut teller = provider(estimates, None, &known);
                 teller
                     .estimate(job, &arrival(runtime, runtime))
                     .spec
@@ -289,7 +405,7 @@ mod tests {
     #[test]
     fn larger_estimate_is_never_below_the_user_estimate() {
         let level = Probability::new(0.9).unwrap();
-        let mut teller = EstimateProvider::new(EstimateOrigin::Larger(level), &[]);
+        let mut teller = provider(EstimateOrigin::Larger(level), None, &[]);
         for job in 0..50 {
             teller.estimate(job, &arrival(10_000, 50));
             teller.observe_completion(
@@ -302,5 +418,58 @@ mod tests {
         let told = teller.estimate(50, &arrival(10_000, 50));
         assert_eq!(told.spec.estimate, Span::from_secs(10_000));
         assert!(told.forecast.unwrap().quantile(level) < Span::from_secs(5_000));
+    }
+
+    #[test]
+    fn belief_leaves_the_user_s_estimate_and_follows_what_jobs_needed() {
+        let belief = Some(BeliefSource::Mixture);
+        let mut provider = provider(EstimateOrigin::User, belief, &[]);
+        let first = provider.estimate(0, &arrival(10_000, 50));
+        assert_eq!(first.spec.estimate, Span::from_secs(10_000));
+        let waiting = provider.estimate(1, &arrival(10_000, 50)).forecast.unwrap();
+        assert_eq!(provider.revised_belief(1), Some(waiting));
+        for job in 2..60 {
+            provider.estimate(job, &arrival(10_000, 50));
+            let runtime = Span::from_secs(50);
+            provider.observe_completion(job, Instant::ZERO, runtime, Instant::from_secs(50));
+        }
+        let revised = provider.revised_belief(1).unwrap();
+        assert!(
+            revised.median() < Span::from_secs(60),
+            "{}",
+            revised.median()
+        );
+        assert!(
+            waiting.median() > Span::from_secs(1_000),
+            "{}",
+            waiting.median()
+        );
+    }
+
+    #[test]
+    fn belief_under_true_estimates_is_the_run_time() {
+        let belief = Some(BeliefSource::User);
+        let mut provider = provider(EstimateOrigin::True, belief, &[]);
+        let told = provider.estimate(0, &arrival(10_000, 50));
+        assert_eq!(told.spec.estimate, Span::from_secs(50));
+        assert_eq!(
+            told.forecast.unwrap().quantiles(),
+            &[Span::from_secs(50); N_LEVELS]
+        );
+        assert_eq!(provider.revised_belief(0), None);
+    }
+
+    #[test]
+    fn no_belief_depends_on_the_run_time_of_a_job_without_a_request() {
+        let known = [JobContext {
+            has_user_estimate: false,
+            ..JobContext::default()
+        }];
+        let told = |runtime| {
+            let belief = Some(BeliefSource::Mixture);
+            let mut provider = provider(EstimateOrigin::User, belief, &known);
+            provider.estimate(0, &arrival(runtime, runtime)).forecast
+        };
+        assert_eq!(told(5), told(500_000));
     }
 }

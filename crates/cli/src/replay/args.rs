@@ -57,6 +57,17 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "SOURCE", default_value_t = EstimateOrigin::User)]
     pub(super) estimates: EstimateOrigin,
 
+    /// Learn run times from these records before the first submission
+    ///
+    /// Any format of docs/formats.md. Only jobs that had ended by then are learned, for forecasts and
+    /// for the beliefs of policies that plan.
+    #[arg(long, value_name = "FILE")]
+    pub(super) learn: Vec<PathBuf>,
+
+    /// Learn from up to 20000 records before the last N
+    #[arg(long, requires = "last")]
+    pub(super) learn_before: bool,
+
     /// Output format
     #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
     pub(super) format: OutputFormat,

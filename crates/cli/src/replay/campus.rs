@@ -121,6 +121,8 @@ pub(super) fn misplaced_option(args: &ReplayArgs) -> Option<ReplayError> {
         ("--jobs-out", args.jobs_out.is_some()),
         ("--gantt", args.gantt.is_some()),
         ("--check", args.check),
+        ("--learn", !args.learn.is_empty()),
+        ("--learn-before", args.learn_before),
         (
             "--deadlines",
             args.sla.deadlines != DeadlineModel::default(),

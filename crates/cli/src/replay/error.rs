@@ -24,6 +24,9 @@ pub(crate) enum ReplayError {
     /// A bias of deadlines that do not follow from run times.
     #[error("--deadline-bias means nothing with --deadlines {model}")]
     UnusedBias { model: DeadlineModel },
+    /// Records to learn from, for a run in which nothing depends on what was learned.
+    #[error("{flag}: no estimate and no policy of this run depends on earlier jobs")]
+    NothingLearns { flag: &'static str },
     /// A setting of the synthetic campus outside its range.
     #[error("--{0}")]
     Campus(#[from] campus::CampusConfigError),
@@ -63,6 +66,7 @@ impl CliError for ReplayError {
             | Self::WrongMarket { .. }
             | Self::Settings(_)
             | Self::UnusedBias { .. }
+            | Self::NothingLearns { .. }
             | Self::Campus(_)
             | Self::WrongWorld { .. }
             | Self::MissingInput { .. }
@@ -81,6 +85,9 @@ impl CliError for ReplayError {
             Self::WrongWorld { .. } => "`--world` is cluster or campus",
             Self::UnusedBias { .. } => {
                 "the bias compares true run times, which only `--deadlines paper` looks at"
+            }
+            Self::NothingLearns { .. } => {
+                "add `--estimates forecast:0.9`, or a policy that plans (`--policy plan`)"
             }
             Self::Settings(_) | Self::Campus(_) => return None,
             Self::MissingInput { .. } => "without either, `--world campus` is a synthetic campus",

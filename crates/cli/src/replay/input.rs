@@ -3,12 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tollgate_sim::{ClassId, JobAttributes, JobContext, MAX_NODES, MAX_RECORD_NODES};
-use tollgate_trace::name_column::NameColumn;
+use tollgate_sim::{JobContext, MAX_NODES, MAX_RECORD_NODES};
 use tollgate_trace::{ColumnSelection, NodeCountSource, ReadOptions, Trace, open};
 use tollgate_workload::{DeadlineModel, SynthesisedSlas, Workload, WorkloadGenerator};
 
 use super::error::ReplayError;
+use super::job_names::JobNames;
+use super::learning::LearnedJobs;
 use super::plan::ReplayPlan;
 use crate::exit::CliFailure;
 use crate::messages::pluralise;
@@ -20,6 +21,8 @@ pub(super) struct ReplayInput {
     /// The information of a forecaster about each job, in order of arrival. Empty if nothing is
     /// forecast.
     pub(super) job_contexts: Vec<JobContext>,
+    /// The knowledge about earlier jobs.
+    pub(super) learned: LearnedJobs,
 }
 
 /// The size of the machine, and the source of this number.
@@ -37,11 +40,7 @@ pub(super) enum MachineSizeSource {
 
 impl ReplayInput {
     pub(super) fn read(plan: &ReplayPlan) -> Result<Self, CliFailure> {
-        let columns = if plan.estimates.uses_forecast() {
-            ColumnSelection::All
-        } else {
-            plan.jobs.deadlines.columns()
-        };
+        let columns = plan.columns();
         let record = Arc::new(match &plan.file {
             Some(path) => open(path, ReadOptions { columns })?,
             None => generator(columns).trace(),
@@ -65,15 +64,20 @@ impl ReplayInput {
             let machine = machine.to_string();
             return Err(ReplayError::HugeMachine { machine, most }.into());
         }
-        let known = if plan.estimates.uses_forecast() {
-            job_contexts(&workload)
+        let mut names = JobNames::default();
+        let job_contexts = if plan.learns() {
+            let jobs = names.number(workload.trace());
+            let rows = (0..workload.len()).map(|i| workload.row(i));
+            rows.map(|row| jobs.context(row)).collect()
         } else {
             Vec::new()
         };
+        let learned = plan.learn.learn(workload.trace(), &record, &mut names)?;
         Ok(Self {
             workload,
             machine,
-            job_contexts: known,
+            job_contexts,
+            learned,
         })
     }
 
@@ -103,6 +107,16 @@ impl ReplayInput {
             ));
         }
         self.print_deadline_notes(plan);
+        if !plan.learn.is_empty() {
+            let late = match self.learned.n_late {
+                0 => String::new(),
+                late => format!("; {late} that ended later are left out"),
+            };
+            voice.note(format_args!(
+                "{} learned that ended before the first submission{late}",
+                pluralise(self.learned.n_learned, "job")
+            ));
+        }
         if let Some(wide) = self.too_wide_note() {
             voice.note(wide);
         }
@@ -151,28 +165,6 @@ fn generator(columns: ColumnSelection) -> WorkloadGenerator {
         columns,
         ..WorkloadGenerator::default()
     }
-}
-
-/// Returns the known attributes of the jobs, in order of arrival. The jobs of a user are a class,
-/// and the jobs of all unknown users are one class.
-fn job_contexts(workload: &Workload) -> Vec<JobContext> {
-    let trace = workload.trace();
-    let Some(metadata) = &trace.metadata else {
-        return Vec::new();
-    };
-    let number = |column: &NameColumn, row| column.id(row).map(|label| label.index() as u32);
-    let known = |row| JobContext {
-        class: ClassId(number(&metadata.user, row).map_or(0, |user| user + 1)),
-        context: JobAttributes {
-            executable: number(&metadata.executable, row),
-            queue: number(&metadata.queue, row),
-            account: number(&metadata.account, row),
-        },
-        has_user_estimate: trace.has_estimate(row),
-    };
-    (0..workload.len())
-        .map(|i| known(workload.row(i)))
-        .collect()
 }
 
 /// Describes the SLA parts that were drawn. None if no part was drawn.

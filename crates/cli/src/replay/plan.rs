@@ -7,10 +7,12 @@ use std::thread;
 use tollgate_model::Market;
 use tollgate_policy::{PolicyRegistry, PolicySpec};
 use tollgate_sim::{EstimateOrigin, RecordLevel};
+use tollgate_trace::ColumnSelection;
 use tollgate_workload::{DeadlineModel, SlaFactor, WorkloadConfig};
 
 use super::args::ReplayArgs;
 use super::error::ReplayError;
+use super::learning::LearnedRecords;
 use crate::args::OutputFormat;
 use crate::exit::{CliFailure, ParquetUnsupported};
 use crate::messages::Verbosity;
@@ -26,6 +28,7 @@ pub(super) struct ReplayPlan {
     pub(super) nodes: Option<NonZeroU32>,
     pub(super) choices: Vec<PolicySpec>,
     pub(super) estimates: EstimateOrigin,
+    pub(super) learn: LearnedRecords,
     pub(super) record: RecordLevel,
     pub(super) jobs_out: Option<PathBuf>,
     /// The file of the chart. A plan with a chart has one policy.
@@ -53,6 +56,18 @@ impl ReplayPlan {
             return Err(ParquetUnsupported { file }.into());
         }
         let choices = choices(registry, &args.policies, args.market)?;
+        let learn = LearnedRecords {
+            files: args.learn.clone(),
+            earlier: args.learn_before,
+        };
+        if !learn.is_empty() && !learns(args.estimates, &choices) {
+            let flag = if args.learn_before {
+                "--learn-before"
+            } else {
+                "--learn"
+            };
+            return Err(ReplayError::NothingLearns { flag }.into());
+        }
         if args.gantt.is_some() && choices.len() != 1 {
             let policies = choices.len();
             return Err(ReplayError::GanttOfSeveral { policies }.into());
@@ -65,6 +80,7 @@ impl ReplayPlan {
             nodes: args.nodes,
             choices,
             estimates: args.estimates,
+            learn,
             record: record(args),
             jobs_out: args.jobs_out.clone(),
             gantt: args.gantt.clone(),
@@ -84,6 +100,20 @@ impl ReplayPlan {
         }
     }
 
+    /// Returns whether anything depends on the run times of ended jobs.
+    pub(super) fn learns(&self) -> bool {
+        learns(self.estimates, &self.choices)
+    }
+
+    /// Returns the columns that the record must have.
+    pub(super) fn columns(&self) -> ColumnSelection {
+        if self.learns() {
+            ColumnSelection::All
+        } else {
+            self.jobs.deadlines.columns()
+        }
+    }
+
     /// Returns whether the output needs the placements of each job.
     pub(super) fn needs_placements(&self) -> bool {
         self.jobs_out.is_some() || self.gantt.is_some()
@@ -93,6 +123,11 @@ impl ReplayPlan {
     pub(super) fn is_checked(&self) -> bool {
         self.record == RecordLevel::Checked
     }
+}
+
+fn learns(estimates: EstimateOrigin, choices: &[PolicySpec]) -> bool {
+    let believes = choices.iter().any(|choice| choice.belief().is_some());
+    estimates.uses_forecast() || believes && estimates != EstimateOrigin::True
 }
 
 fn choices(

@@ -72,13 +72,13 @@ fn run_policy(
     };
     let arrivals = ProgressIterator::new(input.workload.arrivals(), progress);
     let policy = choice.build(plan.market);
-    let replay = sim::replay_with(
-        arrivals,
-        policy,
-        &settings,
-        plan.estimates,
-        &input.job_contexts,
-    );
+    let estimates = sim::EstimateSetup {
+        origin: plan.estimates,
+        belief: choice.belief(),
+        contexts: &input.job_contexts,
+        history: &input.learned.history,
+    };
+    let replay = sim::replay_with(arrivals, policy, &settings, &estimates);
     let replay = replay.map_err(|failure| ReplayError::Run {
         policy: choice.to_string(),
         failure,
