@@ -56,7 +56,7 @@ pub(crate) struct JobArgs {
     #[arg(long, value_name = "P")]
     pub(super) confidence: Option<f64>,
 
-    /// What becomes of the job if its deadline cannot be promised at once [default: wait]
+    /// What to do if the deadline cannot be promised yet [default: wait]
     ///
     /// wait: it is promised as soon as others make room, or rejected once no room could help. reject: it
     /// is rejected at once.

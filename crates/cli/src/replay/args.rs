@@ -144,7 +144,7 @@ pub(super) struct SlaArgs {
     )]
     pub(super) deadlines: DeadlineModel,
 
-    /// Deadlines of high-urgency jobs: mean factor of the run time, request or habit
+    /// Mean deadline of high-urgency jobs, as a factor (of run time, request or habit)
     #[arg(
         long, value_name = "MEAN", default_value_t = SlaFactor::default().low,
         value_parser = number, allow_negative_numbers = true,
@@ -158,7 +158,7 @@ pub(super) struct SlaArgs {
     )]
     deadline_ratio: f64,
 
-    /// Deadlines of model `paper`: longer jobs get 1/BIAS, shorter ones BIAS times as much
+    /// With `paper`: longer jobs get 1/BIAS, shorter ones BIAS times as much
     #[arg(
         long, value_name = "BIAS", default_value_t = SlaFactor::default().bias,
         value_parser = number, allow_negative_numbers = true,

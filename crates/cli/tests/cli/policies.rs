@@ -22,7 +22,7 @@ fn policies_as_json_match_the_short_list() {
         .collect();
     let short = tollgate(&["policies", "--quiet"]).answer();
     assert_eq!(short.lines().collect::<Vec<_>>(), names);
-    assert_eq!(names.len(), 14);
+    assert_eq!(names.len(), 15);
 }
 
 #[test]

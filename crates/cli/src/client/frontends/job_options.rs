@@ -264,7 +264,7 @@ mod tests {
             FrontendDialect::Pbs,
         )
         .unwrap();
-        assert_eq!(kept.ignored, ["-q long", "-M me@here", "-notify"]);
+        assert_eq!(kept.ignored, ["-M me@here", "-notify"]);
         assert!(kept.join_stderr);
         let refused = wishes("-a 1200", FrontendDialect::Pbs).unwrap_err();
         let expected = "qsub: -a: not supported: jobs cannot be submitted for a later start";

@@ -14,7 +14,7 @@ fn demo_runs_its_sample_jobs_and_cleans_up() {
     assert_eq!(ran.status.code(), Some(0), "{said}");
     for expected in [
         "note: report: job 1 accepted, its deadline is kept with probability",
-        "note: backup: job 3 accepted, without a promise",
+        "note: backup: job 3 queued",
         "note: forecast: job 4 rejected: ",
         "note: simulate: job 5 rejected: ",
         "note: report: finished exit 0",

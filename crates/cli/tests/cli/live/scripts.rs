@@ -43,7 +43,7 @@ fn command_line_overrides_script_directives() {
     let answer = site
         .tollgate(&["submit", "--format", "json", "-n", "1", "./job.sh"])
         .json();
-    assert_eq!(answer["decision"], "accepted");
+    assert_eq!(answer["decision"], "queued");
     assert_eq!(answer["estimate_s"], 2.0);
     assert_eq!(site.tollgate(&["submit", "./job.sh"]).code, Some(3));
 }
