@@ -306,19 +306,20 @@ impl PlanPolicy {
                     .window(cx.now(), cx.n_idle())
                     .fits(job.procs, job.reserved),
             };
-            let is_harmless = fits && {
+            if fits {
                 tries += 1;
-                let input = input.get_or_insert_with(|| self.timetable_input(cx.view()));
-                PromiseTest::new(input.clone()).may_run(Candidate::new(job))
-            };
-            if is_harmless {
-                self.unpromised.remove(&sequence);
-                self.start(cx, job.id);
-                if let Some(head) = &mut head {
-                    head.note_start(cx.now(), job.procs, job.reserved);
+                let plan = input.get_or_insert_with(|| self.timetable_input(cx.view()));
+                if PromiseTest::new(plan.clone()).may_run(Candidate::new(job)) {
+                    self.unpromised.remove(&sequence);
+                    self.start(cx, job.id);
+                    if let Some(head) = &mut head {
+                        head.note_start(cx.now(), job.procs, job.reserved);
+                    }
+                    input = None;
+                    continue;
                 }
-                input = None;
-            } else if head.is_none() {
+            }
+            if head.is_none() {
                 let running = self.running_groups(cx.view());
                 let machine = Machine::new(cx.now(), cx.n_idle(), &running);
                 head = Some(machine.reservation(job.procs));

@@ -282,7 +282,11 @@ impl Core {
         );
         let slots = self.effects.iter().filter_map(|effect| match effect {
             Effect::Notify { job, .. } => Some(*job),
-            _ => None,
+            Effect::Start { .. }
+            | Effect::SharesChanged { .. }
+            | Effect::Kill { .. }
+            | Effect::Book { .. }
+            | Effect::Closed { .. } => None,
         });
         let slots: Vec<JobId> = slots.collect();
         for (task, slot) in tasks.numbers().zip(slots) {
@@ -595,7 +599,9 @@ impl AdmissionState {
             Self::Accepted { price } => Self::Accepted {
                 price: Credits::from_f64(price.as_f64() * tasks as f64),
             },
-            other => other.clone(),
+            Self::Queued | Self::Waitlisted { .. } | Self::Deferred | Self::Rejected(_) => {
+                self.clone()
+            }
         }
     }
 

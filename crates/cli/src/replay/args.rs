@@ -144,7 +144,7 @@ pub(super) struct SlaArgs {
     )]
     pub(super) deadlines: DeadlineModel,
 
-    /// Mean deadline of high-urgency jobs, as a factor (of run time, request or habit)
+    /// Mean deadline of high-urgency jobs, as a factor
     #[arg(
         long, value_name = "MEAN", default_value_t = SlaFactor::default().low,
         value_parser = number, allow_negative_numbers = true,
@@ -158,7 +158,7 @@ pub(super) struct SlaArgs {
     )]
     deadline_ratio: f64,
 
-    /// With `paper`: longer jobs get 1/BIAS, shorter ones BIAS times as much
+    /// Deadlines (`paper`): longer jobs get 1/BIAS, shorter ones times BIAS
     #[arg(
         long, value_name = "BIAS", default_value_t = SlaFactor::default().bias,
         value_parser = number, allow_negative_numbers = true,

@@ -126,7 +126,15 @@ impl Cluster {
                     job,
                     ending: JobEnding::Finished,
                 } => self.ended.push((job, self.now)),
-                _ => {}
+                Effect::Notify {
+                    notice: Notice::Queued,
+                    ..
+                }
+                | Effect::Start { .. }
+                | Effect::SharesChanged { .. }
+                | Effect::Kill { .. }
+                | Effect::Book { .. }
+                | Effect::Closed { .. } => {}
             }
         }
     }
