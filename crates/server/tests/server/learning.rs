@@ -165,13 +165,15 @@ fn work_on_shared_nodes_is_the_run_time_alone() {
     for policy in ["libra", "tail-risk"] {
         let mut site = TestCluster::new(policy);
         let run_times: Vec<i64> = (0..30).map(|n| 7 + n * 5 % 23).collect();
-        for (n, runtime) in (0..).zip(&run_times) {
-            site.wait_until(n * 9);
-            site.submit_job(job(30), &["work", &runtime.to_string()])
-                .unwrap();
-        }
-        for at_s in 270..2_000 {
+        let mut jobs = run_times.iter();
+        for at_s in 0..2_000 {
             site.wait_until(at_s);
+            if at_s % 9 == 0
+                && let Some(runtime) = jobs.next()
+            {
+                site.submit_job(job(30), &["work", &runtime.to_string()])
+                    .unwrap();
+            }
         }
         let reader = site.reader();
         let mut stretched = 0;
