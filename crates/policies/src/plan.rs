@@ -57,8 +57,9 @@ pub struct PlanPolicy {
     /// The jobs without a deadline, in order of submission.
     unpromised: BTreeMap<u64, PlannedJob>,
     running: BTreeSet<JobId>,
-    /// True if a job has ended since the last pass.
-    has_room: bool,
+    /// True if a job has ended, or one has joined the waitlist, since the last pass: the tasks of an array
+    /// that could not be promised together may fit one by one.
+    tries_waitlist: bool,
 }
 
 /// The place of a job: its planned due date, then the order of submission.
@@ -120,7 +121,7 @@ impl PlanPolicy {
             waitlist: BTreeMap::new(),
             unpromised: BTreeMap::new(),
             running: BTreeSet::new(),
-            has_room: false,
+            tries_waitlist: false,
         }
     }
 
@@ -413,6 +414,7 @@ impl Policy for PlanPolicy {
             }
             WaitingList::Waitlist => {
                 self.waitlist.insert((entry.due, job.sequence), entry);
+                self.tries_waitlist = true;
             }
             WaitingList::Unpromised => {
                 self.unpromised.insert(job.sequence, entry);
@@ -434,7 +436,7 @@ impl Policy for PlanPolicy {
 
     fn pass(&mut self, cx: &mut PolicyContext<'_>) {
         self.reject_overdue(cx);
-        if std::mem::take(&mut self.has_room) {
+        if std::mem::take(&mut self.tries_waitlist) {
             self.promise_waitlisted(cx);
         }
         self.promise_patient(cx);
@@ -447,11 +449,11 @@ impl Policy for PlanPolicy {
 
     fn ended(&mut self, _: View<'_>, id: JobId) {
         self.running.remove(&id);
-        self.has_room = true;
+        self.tries_waitlist = true;
     }
 
     fn nodes_changed(&mut self, _: View<'_>) {
-        self.has_room = true;
+        self.tries_waitlist = true;
     }
 
     fn rebuild(&mut self, view: View<'_>) {

@@ -230,6 +230,20 @@ fn an_array_is_promised_as_a_whole_or_not() {
 }
 
 #[test]
+fn tasks_of_a_waiting_array_are_promised_as_they_fit() {
+    let mut cluster = Cluster::new("plan", 2);
+    // Each asks for 40 minutes, and ends after 10 seconds.
+    let task = Job {
+        run_s: 10,
+        ..job(1, 2400, 3600)
+    };
+    assert_eq!(cluster.submit_array(task, 5), 0);
+    cluster.run();
+    assert_eq!((cluster.promised.len(), cluster.ended.len()), (5, 5));
+    assert_eq!(cluster.now, Instant::from_secs(30));
+}
+
+#[test]
 fn a_job_as_wide_as_the_machine_is_promised_among_narrow_ones() {
     let mut cluster = Cluster::new("plan", 64);
     assert_eq!(cluster.submit_array(job(1, 600, 36_000), 400), 400);

@@ -19,7 +19,7 @@ use tollgate_client::types::{
     NodeList, ServiceObjectives, ServiceStatus, SubmitResponse,
 };
 use tollgate_model::TaskId;
-use tollgate_service::{ServiceCommand, Submission, SubmissionOptions, TaskRanges};
+use tollgate_service::{ServiceCommand, Submission, TaskRanges};
 use tollgate_store::{JobFilter, JobRow, StoreError, StoreReader};
 
 use super::error::ApiError;
@@ -198,10 +198,11 @@ pub(super) async fn quote(
     let Json(request) = request?;
     let submission = convert::submission(&request, peer.user)?;
     let due = convert::due(&request)?;
-    if submission.options != SubmissionOptions::default() {
-        let expected = "none of them: a quote is for one task that may start at once";
-        return Err(ApiError::field("array, after, held", expected));
+    if submission.options.held || !submission.options.dependencies.is_empty() {
+        let expected = "neither of them: a quote is for a job that may start at once";
+        return Err(ApiError::field("after, held", expected));
     }
+    check_size(&service, &submission)?;
     if submission.reserve_for.is_none() {
         let began = Instant::now();
         let answer = ask_controller(&service, |reply| ControllerRequest::Quote {
