@@ -3,7 +3,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`clock`] | the hours at which users expect their results |
-//! | [`habit`] | the run times that users know from earlier jobs |
+//! | `habit` | the run times that users know from earlier jobs |
 
 use std::fmt;
 use std::str::FromStr;
