@@ -208,7 +208,7 @@ impl Forecaster {
     /// Learns that a job needs more than the run time of `record`, after which it was ended: the run time
     /// is right-censored. Returns whether that taught anything.
     ///
-    /// A time beyond the present forecast's quantile at [`CENSORED_LEVEL`] is learned as if it were the
+    /// A time beyond the present forecast's quantile at `CENSORED_LEVEL` is learned as if it were the
     /// run time, and the bounds of `said` below the time are judged as missed. A shorter time teaches
     /// nothing: learned as a run time it would shorten the forecasts, although the job took longer. So
     /// forecasts are never shortened by jobs that were ended, but lengthened by less than these jobs
