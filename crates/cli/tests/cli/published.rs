@@ -125,7 +125,7 @@ fn the_last_5000_of_sdsc_sp2() {
         return;
     };
     let answers = replay(&trace, &["--last", "5000"]);
-    assert_eq!(answers.len(), 11);
+    assert_eq!(answers.len(), 12);
     for answer in &answers {
         assert_eq!(answer["submitted"], 4531);
         let utilisation = number(answer, "utilisation");
