@@ -235,27 +235,33 @@ fn runnable(types: &mut SchemaGenerator) -> Schema {
 /// Returns the schema of a submission: not a quote, at most one deadline, and one output per task.
 fn submission(types: &mut SchemaGenerator) -> Schema {
     let job = runnable(types);
-    json_schema!({"allOf": [job, one_deadline(), {
+    json_schema!({"allOf": [job, one_deadline(), one_output_per_task(), {
         "properties": {"hold_s": {"type": "null"}},
+    }]})
+}
+
+/// Returns the schema of a quote: without dependencies, not held; a single task if it is reserved.
+fn quote_request(types: &mut SchemaGenerator) -> Schema {
+    let job = types.subschema_for::<JobRequest>();
+    json_schema!({"allOf": [job, one_deadline(), one_output_per_task(), {
+        "properties": {
+            "after": {"maxItems": 0},
+            "held": {"const": false},
+        },
     }, {
         "anyOf": [
             {"properties": {"array": {"type": "null"}}},
-            {"properties": {"output": {"type": "null"}}},
-            {"properties": {"output": {"pattern": "%a|^/dev/"}}},
+            {"properties": {"hold_s": {"type": "null"}}},
         ],
     }]})
 }
 
-/// Returns the schema of a quote: a single task without dependencies, not held.
-fn quote_request(types: &mut SchemaGenerator) -> Schema {
-    let job = types.subschema_for::<JobRequest>();
-    json_schema!({"allOf": [job, one_deadline(), {
-        "properties": {
-            "array": {"type": "null"},
-            "after": {"maxItems": 0},
-            "held": {"const": false},
-        },
-    }]})
+fn one_output_per_task() -> Schema {
+    json_schema!({"anyOf": [
+        {"properties": {"array": {"type": "null"}}},
+        {"properties": {"output": {"type": "null"}}},
+        {"properties": {"output": {"pattern": "%a|^/dev/"}}},
+    ]})
 }
 
 fn one_deadline() -> Schema {

@@ -327,7 +327,9 @@ fn schema_accepts_a_body_if_and_only_if_the_service_does() {
         (json!({"command": [], "array": null, "after": []}), true),
         (json!({"hold_s": 1}), true),
         (json!({"hold_s": 3601}), false),
-        (json!({"array": "1-3"}), false),
+        (json!({"array": "1-3"}), true),
+        (json!({"array": "1-3", "hold_s": 1}), false),
+        (json!({"array": "1-3", "output": "out"}), false),
         (json!({"held": true}), false),
         (json!({"env": {"": "x"}}), false),
     ];
