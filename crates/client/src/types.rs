@@ -114,6 +114,10 @@ pub struct JobRequest {
     /// What becomes of the job if its deadline cannot be promised at once.
     #[serde(default)]
     pub otherwise: JobOtherwise,
+    /// Of an array that cannot be promised whole: whether as many of its tasks as possible are promised.
+    /// The rest goes the way of `otherwise`.
+    #[serde(default)]
+    pub partial: bool,
     /// Permission bits that new files of the job do not get.
     #[serde(default = "umask", deserialize_with = "whole")]
     #[schemars(range(max = 0o777))]
@@ -140,6 +144,8 @@ pub enum JobOtherwise {
     /// It waits until it can be promised, or no longer can be.
     #[default]
     Wait,
+    /// It runs without a promise.
+    Run,
     /// It is rejected.
     Reject,
 }
@@ -155,6 +161,8 @@ pub enum JobDecision {
     /// Waits for a promise, which may become possible when others end early; at `decided_by_at` it is
     /// rejected.
     Waitlisted,
+    /// Runs without a promise, as `otherwise` asks for: its deadline cannot be promised.
+    Unpromised,
     /// Decided later: once the jobs before it have finished, or once it is released.
     Deferred,
     /// Not admitted.
@@ -178,7 +186,7 @@ pub struct SubmitResponse {
     pub id: Option<u64>,
     /// The decision.
     pub decision: JobDecision,
-    /// Reasons of a rejection.
+    /// Why the job is rejected, or runs without a promise.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<ReasonMessage>,
     /// Maximum cost, in credits; only of an accepted job.
@@ -201,7 +209,10 @@ pub struct SubmitResponse {
     /// The forecast for the job.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub expected: Option<JobForecast>,
-    /// Of a rejected or waitlisted job: what would be accepted now instead.
+    /// Of an array that cannot be promised whole: the number of its tasks that could be promised now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub promisable_tasks: Option<u32>,
+    /// Of a job that is not promised whole: what would be accepted now instead.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub offers: Vec<JobOffer>,
     /// Of a reserved quote: the instant at which it expires.
@@ -222,7 +233,7 @@ pub struct TaskRangeDecision {
     pub count: u64,
     /// The decision.
     pub decision: JobDecision,
-    /// Reasons of a rejection.
+    /// Why the tasks are rejected, or run without a promise.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<ReasonMessage>,
     /// Maximum cost of all of them, in credits; only of accepted tasks.
@@ -380,6 +391,8 @@ pub struct ArrayStatus {
     pub broken: u64,
     /// Tasks whose promise became void.
     pub void: u64,
+    /// Tasks that ran without a promise because their deadline could not be promised.
+    pub unpromised: u64,
 }
 
 /// A list of jobs, latest first; or of the tasks of an array, ascending.
@@ -462,7 +475,7 @@ pub struct ShadowStatus {
 /// cancelled before their admission are left out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServiceObjectives {
-    /// Number of rejected jobs, and of admitted jobs whose promise has ended.
+    /// Number of rejected jobs, of admitted jobs whose promise has ended, and of `unpromised` jobs.
     pub submitted: u64,
     /// Number of admitted jobs whose promise has ended.
     pub accepted: u64,
@@ -473,6 +486,9 @@ pub struct ServiceObjectives {
     /// Number of void promises: the job failed by itself, reached a limit of its own, or was cancelled
     /// by its user, before its deadline.
     pub void: u64,
+    /// Number of jobs that ran without a promise because their deadline could not be promised. They are
+    /// submitted, and not accepted.
+    pub unpromised: u64,
     /// Mean span from submission to start of jobs with a kept promise; none without any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wait_s: Option<f64>,

@@ -136,7 +136,7 @@ impl ShareAdmission {
             return Err(match self.settings.admission {
                 _ if fills.len() + crowded >= wanted => Reason::NodeFull,
                 ShareAdmissionTest::Share => Reason::InsufficientShare,
-                ShareAdmissionTest::Risk => Reason::DeadlineRisk,
+                ShareAdmissionTest::Risk | ShareAdmissionTest::Delay => Reason::DeadlineRisk,
             });
         }
         take_first(fills, wanted, nodes, |node| {
@@ -169,6 +169,11 @@ impl ShareAdmission {
         let with_job = total + request.share;
         match self.settings.admission {
             ShareAdmissionTest::Share => with_job <= request.capacity,
+            // Above a total share of 1 the task that is due first is late.
+            ShareAdmissionTest::Delay => {
+                let marks = self.loads.marks(node);
+                !marks.expired && (with_job <= risk::RISK_FREE_SHARE || marks.tasks == 0)
+            }
             ShareAdmissionTest::Risk => {
                 let marks = self.loads.marks(node);
                 let calm = with_job <= risk::RISK_FREE_SHARE || marks.tasks == 0;

@@ -258,6 +258,7 @@ fn admission_key(standing: &AdmissionState) -> &'static str {
         AdmissionState::Accepted { .. } => "accepted",
         AdmissionState::Queued => "queued",
         AdmissionState::Waitlisted { .. } => "waitlisted",
+        AdmissionState::Unpromised(_) => "unpromised",
         AdmissionState::Deferred => "deferred",
         AdmissionState::Rejected(_) => "rejected",
     }

@@ -5,7 +5,9 @@ use tollgate_model::{Distribution, Instant, JobSpec, Reason, Sla, Span};
 
 use crate::Core;
 use crate::command::{Otherwise, Submission};
-use crate::output::{AdmissionState, ConfidenceThreshold, RejectReason, SubmitOutcome};
+use crate::output::{
+    AdmissionState, ConfidenceThreshold, RejectReason, SubmitOutcome, TaskGroupOutcome,
+};
 use crate::prediction::quotable;
 use crate::rules;
 use crate::runtime_forecast::{ForecastBasis, RuntimeForecast};
@@ -21,22 +23,96 @@ pub(crate) struct AdmissionCandidate<'a> {
 
 impl Core {
     /// Returns the outcome of a job at `at`: the policy's verdict, then the check of its
-    /// confidence, and counter-offers for a rejected job.
+    /// confidence, and what remains for a job that is not promised.
     pub(crate) fn evaluate(&mut self, at: Instant, submission: &Submission) -> SubmitOutcome {
         self.look_ahead.reset_budget();
         let forecast = self.forecast(submission);
-        let mut answer = self.evaluate_without_offers(at, submission, &forecast);
-        let wants_offers = match &answer.admission {
-            AdmissionState::Rejected(refusals) => !refusals.contains(&RejectReason::Malformed),
-            AdmissionState::Waitlisted { .. } => true,
-            AdmissionState::Accepted { .. } | AdmissionState::Queued | AdmissionState::Deferred => {
-                false
+        let answer = self.evaluate_without_offers(at, submission, &forecast);
+        let mut answer = match &answer.admission {
+            AdmissionState::Rejected(refusals) if refusals.contains(&RejectReason::Malformed) => {
+                return answer;
             }
+            AdmissionState::Rejected(_) | AdmissionState::Waitlisted { .. } => {
+                self.evaluate_unpromised(at, submission, &forecast, answer)
+            }
+            AdmissionState::Accepted { .. }
+            | AdmissionState::Queued
+            | AdmissionState::Unpromised(_)
+            | AdmissionState::Deferred => answer,
         };
-        if wants_offers {
-            answer.offers = self.counter_offers(at, submission, &forecast);
+        if let Some(array) = &submission.options.array
+            && answer.groups.is_empty()
+            && self.decides_together(submission)
+        {
+            answer.groups = vec![TaskGroupOutcome::new(&array.tasks, &answer.admission)];
         }
         answer
+    }
+
+    /// Returns the outcome of a job that is not promised whole: a promise for some of its tasks, a run
+    /// without a promise, or its refusal; with counter-offers.
+    fn evaluate_unpromised(
+        &mut self,
+        at: Instant,
+        submission: &Submission,
+        forecast: &RuntimeForecast,
+        whole: SubmitOutcome,
+    ) -> SubmitOutcome {
+        let offers = self.counter_offers(at, submission, forecast);
+        let promisable = (self.decides_together(submission))
+            .then(|| self.promisable_tasks(at, submission, forecast));
+        let rest = match submission.options.otherwise {
+            Otherwise::Run => self.run_unpromised(at, submission, forecast, whole),
+            Otherwise::Wait | Otherwise::Reject => whole,
+        };
+        let mut answer = rest;
+        if let Some(n_tasks) = promisable.filter(|&n| n > 0 && submission.options.partial)
+            && let Some(array) = &submission.options.array
+        {
+            let first = submission.of_first_tasks(n_tasks);
+            let promised = self.evaluate_without_offers(at, &first, forecast);
+            let tasks = array.tasks.first_n(n_tasks);
+            let mut others = array.tasks.clone();
+            others.remove(&tasks);
+            let groups = vec![
+                TaskGroupOutcome::new(&tasks, &promised.admission),
+                TaskGroupOutcome::new(&others, &answer.admission),
+            ];
+            answer = SubmitOutcome { groups, ..promised };
+        }
+        SubmitOutcome {
+            offers,
+            promisable,
+            ..answer
+        }
+    }
+
+    /// Returns the outcome of a refused job that runs without a promise; the refusal if it cannot run
+    /// either.
+    fn run_unpromised(
+        &mut self,
+        at: Instant,
+        submission: &Submission,
+        forecast: &RuntimeForecast,
+        refused: SubmitOutcome,
+    ) -> SubmitOutcome {
+        let answer = self.evaluate_without_offers(at, &submission.without_deadline(), forecast);
+        if !answer.admission.may_run() {
+            return refused;
+        }
+        let reasons = match refused.admission {
+            AdmissionState::Rejected(reasons) => reasons,
+            AdmissionState::Waitlisted { .. }
+            | AdmissionState::Accepted { .. }
+            | AdmissionState::Queued
+            | AdmissionState::Unpromised(_)
+            | AdmissionState::Deferred => vec![RejectReason::Policy(Reason::NoRoom)],
+        };
+        SubmitOutcome {
+            admission: AdmissionState::Unpromised(reasons),
+            spec: refused.spec,
+            ..answer
+        }
     }
 
     /// Returns the outcome without counter-offers.
@@ -57,6 +133,7 @@ impl Core {
             basis: candidate.basis,
             prediction: None,
             offers: Vec::new(),
+            promisable: None,
             reserved_until: None,
             groups: Vec::new(),
         };
@@ -65,6 +142,7 @@ impl Core {
             AdmissionState::Accepted { .. } => true,
             AdmissionState::Queued
             | AdmissionState::Waitlisted { .. }
+            | AdmissionState::Unpromised(_)
             | AdmissionState::Deferred => false,
         };
         answer.prediction = self.predict_candidate(at, &candidate);
@@ -156,7 +234,7 @@ impl Core {
             AdmissionDecision::Queue => AdmissionState::Queued,
             AdmissionDecision::Waitlist { until } => match submission.options.otherwise {
                 Otherwise::Wait => AdmissionState::Waitlisted { until },
-                Otherwise::Reject => {
+                Otherwise::Run | Otherwise::Reject => {
                     AdmissionState::Rejected(vec![RejectReason::Policy(Reason::NoRoom)])
                 }
             },

@@ -11,7 +11,7 @@ use tollgate_model::{Credits, Instant, JobId, JobSpec, Probability, Reason, Span
 
 use crate::Core;
 use crate::admission::AdmissionCandidate;
-use crate::command::{ArraySpec, Submission};
+use crate::command::{ArraySpec, Otherwise, Submission};
 use crate::jobs::ActiveTask;
 use crate::output::{
     AdmissionState, CommandError, JobPrediction, RejectReason, RowChange, StepOutput,
@@ -30,8 +30,10 @@ const PREDICTION_INTERVAL: u32 = 8;
 /// An array with unfinished tasks.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ActiveArray {
-    /// The submission of one of its tasks.
+    /// The submission of one of its tasks that are not materialised.
     pub(crate) submission: Submission,
+    /// Whether these tasks run without a promise because their deadline could not be promised.
+    unpromised: bool,
     /// Tasks that are not materialised.
     pub(crate) pending: TaskRanges,
     /// Tasks that are not materialised and held by their user.
@@ -68,6 +70,8 @@ pub struct TaskCounts {
     pub broken: u32,
     /// Tasks whose promise became void.
     pub void: u32,
+    /// Finished or lost tasks that ran without a promise because their deadline could not be promised.
+    pub unpromised: u32,
     /// Total time from submission to start of the tasks with a kept promise.
     pub wait: Span,
     /// The number of started attempts.
@@ -86,6 +90,7 @@ impl ActiveArray {
         submission.options.submitted.get_or_insert(now);
         Self {
             submission,
+            unpromised: false,
             pending: plan.tasks.clone(),
             held_pending: TaskRanges::default(),
             max_at_once: plan.max_at_once,
@@ -149,6 +154,7 @@ impl ActiveArray {
             }
             PromiseOutcome::Broken => self.counts.broken += 1,
             PromiseOutcome::Void => self.counts.void += 1,
+            PromiseOutcome::Unpromised => self.counts.unpromised += 1,
         }
     }
 
@@ -210,12 +216,10 @@ impl Core {
         let array = ActiveArray::new(submission, plan, self.now);
         self.jobs.arrays.insert(job, array);
         if self.decides_together(submission) {
-            let decision = first.admission.times(plan.tasks.len());
-            self.admit_all_tasks(job, first.spec, step);
-            return vec![TaskGroupOutcome {
-                tasks: plan.tasks.clone(),
-                admission: decision,
-            }];
+            for group in &first.groups {
+                self.admit_group(job, group, first.spec, step);
+            }
+            return first.groups.clone();
         }
         let mut parts = Vec::new();
         let mut standing = first.admission.clone();
@@ -229,6 +233,10 @@ impl Core {
             let may_come =
                 room || (promised && matches!(standing, AdmissionState::Accepted { .. }));
             if let AdmissionState::Rejected(refusals) = &standing {
+                if let Some(unpromised) = self.go_on_unpromised(job, refusals) {
+                    standing = unpromised;
+                    break;
+                }
                 let rest = self.drop_pending(job, refusals, step);
                 push_group(&mut parts, rest, &standing);
                 break;
@@ -245,24 +253,82 @@ impl Core {
             standing = self.evaluate_task(job, look, &mut prospect);
         }
         if let Some(array) = self.jobs.arrays.get(&job) {
-            push_group(&mut parts, array.pending.clone(), &AdmissionState::Queued);
+            let waiting = match standing {
+                AdmissionState::Unpromised(_) => &standing,
+                AdmissionState::Accepted { .. }
+                | AdmissionState::Queued
+                | AdmissionState::Waitlisted { .. }
+                | AdmissionState::Deferred
+                | AdmissionState::Rejected(_) => &AdmissionState::Queued,
+            };
+            push_group(&mut parts, array.pending.clone(), waiting);
         }
         parts
     }
 
+    /// Submits tasks that were decided together.
+    fn admit_group(
+        &mut self,
+        job: u64,
+        group: &TaskGroupOutcome,
+        spec: JobSpec,
+        step: &mut StepOutput,
+    ) {
+        match &group.admission {
+            AdmissionState::Unpromised(_) => self.withdraw_deadline(job),
+            AdmissionState::Rejected(reasons) => self.drop_tasks(job, &group.tasks, reasons, step),
+            AdmissionState::Accepted { .. }
+            | AdmissionState::Queued
+            | AdmissionState::Waitlisted { .. }
+            | AdmissionState::Deferred => self.admit_together(job, &group.tasks, spec, step),
+        }
+    }
+
+    /// Lets the unmaterialised tasks of an array run without a promise if its user wants that, and they
+    /// can; returns their state then.
+    fn go_on_unpromised(&mut self, job: u64, reasons: &[RejectReason]) -> Option<AdmissionState> {
+        let array = self.jobs.arrays.get(&job)?;
+        let has_deadline = array.submission.deadline.is_some();
+        if array.submission.options.otherwise != Otherwise::Run || !has_deadline {
+            return None;
+        }
+        let before = array.submission.clone();
+        self.withdraw_deadline(job);
+        if self.evaluate_task(job, false, &mut None).may_run() {
+            return Some(AdmissionState::Unpromised(reasons.to_vec()));
+        }
+        let array = self.jobs.arrays.get_mut(&job)?;
+        (array.submission, array.unpromised) = (before, false);
+        None
+    }
+
+    /// Lets the unmaterialised tasks of an array run without a promise.
+    fn withdraw_deadline(&mut self, job: u64) {
+        if let Some(array) = self.jobs.arrays.get_mut(&job) {
+            array.submission = array.submission.without_deadline();
+            array.unpromised = true;
+        }
+    }
+
     /// Returns whether the policy decides on all tasks of an array together. Only promises are made for
     /// all of them at once.
-    fn decides_together(&self, submission: &Submission) -> bool {
+    pub(crate) fn decides_together(&self, submission: &Submission) -> bool {
         let has_promise = submission.deadline.is_some();
         has_promise && submission.options.n_together() > 1 && self.rules.policy.decides_arrays()
     }
 
-    /// Submits all tasks of an array to the gate, which has one decision for all of them.
-    fn admit_all_tasks(&mut self, job: u64, spec: JobSpec, step: &mut StepOutput) {
+    /// Submits tasks of an array to the gate, which has one decision for all of them.
+    fn admit_together(
+        &mut self,
+        job: u64,
+        tasks: &TaskRanges,
+        spec: JobSpec,
+        step: &mut StepOutput,
+    ) {
         let Some(array) = self.jobs.arrays.get_mut(&job) else {
             return;
         };
-        let tasks = std::mem::take(&mut array.pending);
+        array.pending.remove(tasks);
         let submission = array.submission.clone();
         let asked = self.classes.add(&submission);
         let forecast = RuntimeForecast::new(&self.forecaster, &asked);
@@ -307,6 +373,9 @@ impl Core {
                 fed = true;
                 let standing = self.evaluate_task(job, true, &mut None);
                 if let AdmissionState::Rejected(refusals) = &standing {
+                    if self.go_on_unpromised(job, refusals).is_some() {
+                        continue;
+                    }
                     // The tasks behind this one would get the same answer, as a rejection changes
                     // nothing.
                     self.drop_pending(job, refusals, step);
@@ -331,11 +400,15 @@ impl Core {
             return;
         };
         array.pending.pop_first();
-        let submission = array.submission.clone();
+        let (submission, unpromised) = (array.submission.clone(), array.unpromised);
         let forecast = self.forecast(&submission);
         let (estimate, _) = self.rules.estimate(&submission, &forecast);
         let spec = rules::spec(&submission, estimate, self.now, self.memory_per_node());
-        self.admit_task(TaskId { job, task }, &submission, spec, None, step);
+        let task = TaskId { job, task };
+        self.admit_task(task, &submission, spec, None, step);
+        if unpromised {
+            self.mark_unpromised(task);
+        }
     }
 
     /// Returns the outcome of the next task. The probability of keeping its deadline is computed if
@@ -377,17 +450,31 @@ impl Core {
         }
     }
 
-    /// Rejects the unmaterialised tasks of an array.
+    /// Rejects the unmaterialised tasks of an array, and returns them.
     fn drop_pending(
         &mut self,
         job: u64,
         refusals: &[RejectReason],
         step: &mut StepOutput,
     ) -> TaskRanges {
+        let array = self.jobs.arrays.get(&job);
+        let tasks = array.map_or_else(TaskRanges::default, |array| array.pending.clone());
+        self.drop_tasks(job, &tasks, refusals, step);
+        tasks
+    }
+
+    /// Rejects unmaterialised tasks of an array.
+    fn drop_tasks(
+        &mut self,
+        job: u64,
+        tasks: &TaskRanges,
+        refusals: &[RejectReason],
+        step: &mut StepOutput,
+    ) {
         let Some(array) = self.jobs.arrays.get_mut(&job) else {
-            return TaskRanges::default();
+            return;
         };
-        let tasks = std::mem::take(&mut array.pending);
+        array.pending.remove(tasks);
         array.counts.rejected += tasks.len() as u32;
         array.changed = true;
         step.changes.push(RowChange::TasksDropped {
@@ -395,7 +482,6 @@ impl Core {
             tasks: tasks.clone(),
             reasons: refusals.to_vec(),
         });
-        tasks
     }
 
     /// Rejects a waiting task.
@@ -592,6 +678,16 @@ fn push_group(parts: &mut Vec<TaskGroupOutcome>, tasks: TaskRanges, standing: &A
     }
 }
 
+impl TaskGroupOutcome {
+    /// Returns the outcome of these tasks, each of which has the state `of_each`.
+    pub(crate) fn new(tasks: &TaskRanges, of_each: &AdmissionState) -> Self {
+        Self {
+            tasks: tasks.clone(),
+            admission: of_each.times(tasks.len()),
+        }
+    }
+}
+
 impl AdmissionState {
     /// Returns the state of this many such tasks.
     fn times(&self, tasks: u64) -> Self {
@@ -599,9 +695,19 @@ impl AdmissionState {
             Self::Accepted { price } => Self::Accepted {
                 price: Credits::from_f64(price.as_f64() * tasks as f64),
             },
-            Self::Queued | Self::Waitlisted { .. } | Self::Deferred | Self::Rejected(_) => {
-                self.clone()
-            }
+            Self::Queued
+            | Self::Waitlisted { .. }
+            | Self::Unpromised(_)
+            | Self::Deferred
+            | Self::Rejected(_) => self.clone(),
+        }
+    }
+
+    /// Returns whether the job may run as things stand.
+    pub(crate) fn may_run(&self) -> bool {
+        match self {
+            Self::Accepted { .. } | Self::Queued | Self::Unpromised(_) => true,
+            Self::Waitlisted { .. } | Self::Deferred | Self::Rejected(_) => false,
         }
     }
 

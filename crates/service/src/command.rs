@@ -114,6 +114,24 @@ pub struct Submission {
 }
 
 impl Submission {
+    /// Returns the submission without its deadline, for a job that runs without a promise.
+    pub(crate) fn without_deadline(&self) -> Self {
+        Self {
+            deadline: None,
+            confidence: None,
+            ..self.clone()
+        }
+    }
+
+    /// Returns the submission of the first tasks of an array alone.
+    pub(crate) fn of_first_tasks(&self, n_tasks: u32) -> Self {
+        let mut part = self.clone();
+        if let Some(array) = &mut part.options.array {
+            array.tasks = array.tasks.first_n(n_tasks);
+        }
+        part
+    }
+
     /// Returns the number of its tasks.
     pub fn n_tasks(&self) -> u64 {
         let array = self.options.array.as_ref();
@@ -134,6 +152,9 @@ pub struct SubmissionOptions {
     pub submitted: Option<Instant>,
     /// What becomes of the job if it cannot be promised now.
     pub otherwise: Otherwise,
+    /// Whether as many tasks of an array as possible are promised if all of them cannot be. The rest goes
+    /// the way of `otherwise`.
+    pub partial: bool,
 }
 
 impl SubmissionOptions {
@@ -147,13 +168,14 @@ impl SubmissionOptions {
     }
 }
 
-/// What becomes of a job with a deadline that cannot be promised at its submission, under a policy that
-/// promises then.
+/// What becomes of a job with a deadline that the policy does not promise at its submission.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Otherwise {
-    /// It waits for a promise until none is possible any more.
+    /// It waits for a promise until none is possible any more, if the policy has a waitlist.
     #[default]
     Wait,
+    /// It runs without a promise, as if it had no deadline.
+    Run,
     /// It is rejected.
     Reject,
 }

@@ -52,6 +52,25 @@ impl Core {
             .collect()
     }
 
+    /// Returns the number of tasks of an array that would be promised together at `at`. Admission is not
+    /// monotone, so it need not be the largest; that many were tested.
+    pub(crate) fn promisable_tasks(
+        &mut self,
+        at: Instant,
+        submission: &Submission,
+        forecast: &RuntimeForecast,
+    ) -> u32 {
+        let mut search = OfferSearch {
+            core: self,
+            at,
+            submission,
+            forecast,
+            probes: 0,
+        };
+        let all = submission.options.n_together();
+        search.most_below(all, &|n_tasks| submission.of_first_tasks(n_tasks))
+    }
+
     fn confirm(
         &mut self,
         at: Instant,
@@ -63,7 +82,9 @@ impl Core {
         let price = match answer.admission {
             AdmissionState::Accepted { price } => Some(price),
             AdmissionState::Queued | AdmissionState::Deferred => None,
-            AdmissionState::Rejected(_) | AdmissionState::Waitlisted { .. } => return None,
+            AdmissionState::Rejected(_)
+            | AdmissionState::Waitlisted { .. }
+            | AdmissionState::Unpromised(_) => return None,
         };
         let probability = answer.prediction.and_then(|prospect| prospect.probability);
         Some(CounterOffer {
@@ -146,7 +167,14 @@ impl OfferSearch<'_> {
             procs,
             ..self.submission.clone()
         };
-        let (mut taken, mut refused) = (0, self.submission.procs);
+        let taken = self.most_below(self.submission.procs, &with);
+        (taken > 0).then(|| (OfferAxis::Procs, with(taken)))
+    }
+
+    /// Returns a number below `refused` with which the job would be admitted, and with one more would not;
+    /// 0 if there is none.
+    fn most_below(&mut self, refused: u32, with: &dyn Fn(u32) -> Submission) -> u32 {
+        let (mut taken, mut refused) = (0, refused);
         while refused - taken > 1 && self.probes < MAX_PROBES {
             let middle = taken + (refused - taken) / 2;
             if self.is_acceptable(&with(middle)) {
@@ -155,7 +183,7 @@ impl OfferSearch<'_> {
                 refused = middle;
             }
         }
-        (taken > 0).then(|| (OfferAxis::Procs, with(taken)))
+        taken
     }
 
     /// Returns whether the job would be admitted with enough confidence: it keeps its deadline with

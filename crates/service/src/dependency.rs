@@ -71,6 +71,7 @@ impl Core {
             AdmissionState::Accepted { .. }
             | AdmissionState::Queued
             | AdmissionState::Waitlisted { .. }
+            | AdmissionState::Unpromised(_)
             | AdmissionState::Deferred => None,
         };
         if never.is_some() {
@@ -83,6 +84,7 @@ impl Core {
             basis: candidate.basis,
             prediction: None,
             offers: Vec::new(),
+            promisable: None,
             reserved_until: None,
             groups: Vec::new(),
         })

@@ -50,6 +50,9 @@ pub struct ActiveTask {
     pub(crate) promise: Option<PromiseOutcome>,
     /// Whether the task is held by its user.
     pub(crate) held: bool,
+    /// Whether the task runs without a promise because its deadline could not be promised. It is left
+    /// out of `spec` then.
+    pub(crate) unpromised: bool,
 }
 
 impl ActiveTask {
@@ -77,6 +80,7 @@ impl ActiveTask {
             end_cause: None,
             promise: None,
             held: false,
+            unpromised: false,
         }
     }
 

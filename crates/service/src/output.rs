@@ -77,6 +77,8 @@ pub struct SubmitOutcome {
     pub prediction: Option<JobPrediction>,
     /// Counter-offers to a rejected job, at most one for each axis.
     pub offers: Vec<CounterOffer>,
+    /// Of an array that cannot be promised whole: the number of its tasks that could be promised now.
+    pub promisable: Option<u32>,
     /// Expiry of the reservation, if this is a reserved quote.
     pub reserved_until: Option<Instant>,
     /// The outcomes of an array's tasks, ascending; all other fields are those of its first task.
@@ -146,6 +148,9 @@ pub enum AdmissionState {
         /// The last instant at which it can be promised; it is rejected then.
         until: Instant,
     },
+    /// The job runs without a promise, as its user wants: its deadline could not be promised, for these
+    /// reasons.
+    Unpromised(Vec<RejectReason>),
     /// The job waits for other jobs or for its user, and its admission is decided after that.
     Deferred,
     /// The job is rejected, for these reasons.

@@ -19,6 +19,9 @@ pub enum PromiseOutcome {
     /// The task failed by itself, reached a limit of its own, or was cancelled by its user, before
     /// its deadline.
     Void,
+    /// There was no promise: the deadline could not be promised, and the user wanted the task to run all
+    /// the same.
+    Unpromised,
 }
 
 impl PromiseOutcome {
@@ -28,6 +31,7 @@ impl PromiseOutcome {
             Self::Kept => "kept",
             Self::Broken => "broken",
             Self::Void => "void",
+            Self::Unpromised => "unpromised",
         }
     }
 }
@@ -86,6 +90,9 @@ impl ActiveTask {
 
     /// Returns the ending of the promise to a task that ends now.
     fn promise_outcome(&self, ending: JobEnding, now: Instant) -> PromiseOutcome {
+        if self.unpromised {
+            return PromiseOutcome::Unpromised;
+        }
         if !self.met_deadline(now) {
             return PromiseOutcome::Broken;
         }

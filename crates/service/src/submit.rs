@@ -1,7 +1,7 @@
 //! Submission of jobs.
 
 use tollgate_gate::GateInput;
-use tollgate_model::{Instant, JobSpec, TaskId};
+use tollgate_model::{Instant, JobSpec, Sla, TaskId};
 
 use crate::Core;
 use crate::admission::AdmissionCandidate;
@@ -63,6 +63,15 @@ impl Core {
         }
         if let Some(plan) = &submission.options.array {
             answer.groups = self.admit_array(job, submission, plan, &answer, step);
+        } else if let AdmissionState::Unpromised(_) = answer.admission {
+            let submission = submission.without_deadline();
+            let sla = Sla {
+                deadline: None,
+                ..answer.spec.sla
+            };
+            let spec = JobSpec { sla, ..answer.spec };
+            self.admit_task(job.into(), &submission, spec, None, step);
+            self.mark_unpromised(job.into());
         } else {
             self.admit_task(
                 job.into(),
@@ -73,6 +82,14 @@ impl Core {
             );
         }
         answer
+    }
+
+    /// Marks a task in the gate as one that runs without a promise because its deadline could not be
+    /// promised.
+    pub(crate) fn mark_unpromised(&mut self, task: TaskId) {
+        if let Some(live) = self.jobs.get_mut(task) {
+            live.unpromised = true;
+        }
     }
 
     /// Submits a task to the gate, which is not going to reject it: nothing has changed since its

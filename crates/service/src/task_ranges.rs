@@ -78,6 +78,18 @@ impl TaskRanges {
         Some(number)
     }
 
+    /// Returns the first `n` indices; all if there are fewer.
+    #[must_use]
+    pub fn first_n(&self, n: u32) -> Self {
+        let mut left = n;
+        let cut = |(first, last): (u32, u32)| {
+            let taken = left.min((last - first).saturating_add(1));
+            left -= taken;
+            (taken > 0).then(|| (first, first + (taken - 1)))
+        };
+        Self(self.iter().map_while(cut).collect())
+    }
+
     /// Adds the indices of `other`.
     pub fn add(&mut self, other: &Self) {
         if !other.is_empty() {

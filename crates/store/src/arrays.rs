@@ -29,7 +29,7 @@ pub(crate) fn tally(
         to,
         "UPDATE array SET queued = ?2, held = ?3, running = ?4, finished = ?5, cancelled = ?6,
              lost = ?7, rejected = ?8, kept = ?9, broken = ?10, void = ?11, wait = ?12,
-             worst = ?13 WHERE job = ?1",
+             worst = ?13, unpromised = ?14 WHERE job = ?1",
         params![
             job,
             tally.queued as i64,
@@ -44,6 +44,7 @@ pub(crate) fn tally(
             tally.void,
             tally.wait.as_micros(),
             tally.max_exit_code,
+            tally.unpromised,
         ],
     )?;
     let state = match tally {

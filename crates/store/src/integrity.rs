@@ -41,29 +41,50 @@ const SUMMED_TABLES: &[(&str, &str)] = &[
     ),
 ];
 
-/// The tables whose columns changed in version [`FIRST_VERSION_WITH_PROMISES`].
-const CHANGED_TABLES: &[(&str, &str)] = &[
+/// The versions that changed columns of tables with a checksum, ascending, with those tables.
+const CHANGED_TABLES: &[(u32, &[(&str, &str)])] = &[
     (
-        "array",
-        "job, tasks, most, queued, held, running, finished, cancelled, lost, rejected, kept, wait, worst, broken, void",
+        FIRST_VERSION_WITH_PROMISES,
+        &[
+            (
+                "array",
+                "job, tasks, most, queued, held, running, finished, cancelled, lost, rejected, kept, wait, worst, broken, void",
+            ),
+            (
+                "attempt",
+                "job, task, attempt, ordered, start, pid, finish, status, wall, cpu, peak_memory, ending, promise, work",
+            ),
+            (
+                "job",
+                "id, user, name, state, program, procs, submit, estimate, source, due, budget, penalty, decided, price, reasons, probability, start, finish, attempts, after, script, promise, account, queue",
+            ),
+            ("promise", "user, tenth, promises, expected, kept, void"),
+            (
+                "total",
+                "user, submitted, accepted, kept, broken, void, wait, budgets, utility",
+            ),
+        ],
     ),
     (
-        "attempt",
-        "job, task, attempt, ordered, start, pid, finish, status, wall, cpu, peak_memory, ending, promise, work",
-    ),
-    (
-        "job",
-        "id, user, name, state, program, procs, submit, estimate, source, due, budget, penalty, decided, price, reasons, probability, start, finish, attempts, after, script, promise, account, queue",
-    ),
-    ("promise", "user, tenth, promises, expected, kept, void"),
-    (
-        "total",
-        "user, submitted, accepted, kept, broken, void, wait, budgets, utility",
+        FIRST_VERSION_WITH_UNPROMISED,
+        &[
+            (
+                "array",
+                "job, tasks, most, queued, held, running, finished, cancelled, lost, rejected, kept, wait, worst, broken, void, unpromised",
+            ),
+            (
+                "total",
+                "user, submitted, accepted, kept, broken, void, wait, budgets, utility, unpromised",
+            ),
+        ],
     ),
 ];
 
 /// The first version in which each promise is kept, broken or void.
 pub(crate) const FIRST_VERSION_WITH_PROMISES: u32 = 8;
+
+/// The first version that counts jobs without a promise for themselves.
+pub(crate) const FIRST_VERSION_WITH_UNPROMISED: u32 = 9;
 
 /// The first version of the tables with checksums.
 pub(crate) const FIRST_VERSION_WITH_SUMS: u32 = 7;
@@ -133,9 +154,9 @@ pub(crate) fn step() -> String {
     table.to_owned() + &tables.collect::<String>()
 }
 
-/// Returns the statements that drop the sums of the changed tables before the change, and those that
-/// make them again after it.
-pub(crate) fn renewed_sums() -> [String; 2] {
+/// Returns the statements that drop the sums of the tables that `version` changes before the change, and
+/// those that make them again after it.
+pub(crate) fn renewed_sums(version: u32) -> [String; 2] {
     let drop = |(name, _): &(&str, &str)| {
         let events = ["inserted", "updated", "deleted"];
         let triggers = events.map(|event| format!("DROP TRIGGER {name}_sum_of_{event};\n"));
@@ -145,18 +166,21 @@ pub(crate) fn renewed_sums() -> [String; 2] {
         )
     };
     let keep = |(name, columns): &(&str, &str)| keep_sum_of(name, columns);
+    let changed = CHANGED_TABLES.iter().find(|(of, _)| *of == version);
+    let tables = changed.map_or(&[][..], |(_, tables)| tables);
     [
-        CHANGED_TABLES.iter().map(drop).collect(),
-        CHANGED_TABLES.iter().map(keep).collect(),
+        tables.iter().map(drop).collect(),
+        tables.iter().map(keep).collect(),
     ]
 }
 
 /// Returns the tables with a checksum, and their columns in `version`.
 fn summed_tables(version: u32) -> impl Iterator<Item = (&'static str, &'static str)> {
     SUMMED_TABLES.iter().map(move |&(name, first)| {
-        let changed = CHANGED_TABLES.iter().find(|(changed, _)| *changed == name);
-        let changed = changed.filter(|_| version >= FIRST_VERSION_WITH_PROMISES);
-        (name, changed.map_or(first, |(_, columns)| columns))
+        let changes = CHANGED_TABLES.iter().filter(|(since, _)| *since <= version);
+        let tables = changes.flat_map(|(_, tables)| tables.iter());
+        let last = tables.rev().find(|(changed, _)| *changed == name);
+        (name, last.map_or(first, |(_, columns)| columns))
     })
 }
 

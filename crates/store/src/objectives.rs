@@ -12,7 +12,7 @@ use crate::{StoreError, StoreReader};
 /// cancelled before their admission are left out, and so are quotes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ObjectiveSums {
-    /// Number of decided jobs, admitted or rejected.
+    /// Number of decided jobs: admitted, rejected, or run without a promise.
     pub submitted: u64,
     /// Number of admitted jobs.
     pub accepted: u64,
@@ -22,6 +22,8 @@ pub struct ObjectiveSums {
     pub broken: u64,
     /// Number of jobs with a void promise.
     pub void: u64,
+    /// Number of jobs that ran without a promise because their deadline could not be promised.
+    pub unpromised: u64,
     /// Total time from submission to start of the jobs with a kept promise.
     pub wait: Span,
     /// Total of the budgets of all submitted jobs.
@@ -90,7 +92,8 @@ impl StoreReader {
     pub fn objective_sums(&self, user: Option<u32>) -> Result<ObjectiveSums, StoreError> {
         let sql = "SELECT coalesce(sum(submitted), 0), coalesce(sum(accepted), 0),
                  coalesce(sum(kept), 0), coalesce(sum(broken), 0), coalesce(sum(void), 0),
-                 coalesce(sum(wait), 0), coalesce(sum(budgets), 0), coalesce(sum(utility), 0)
+                 coalesce(sum(wait), 0), coalesce(sum(budgets), 0), coalesce(sum(utility), 0),
+                 coalesce(sum(unpromised), 0)
              FROM total WHERE ?1 IS NULL OR user = ?1";
         let rows = self.rows(sql, [user], |row| {
             Ok(ObjectiveSums {
@@ -102,6 +105,7 @@ impl StoreReader {
                 wait: Span::from_micros(row.get(5)?),
                 budgets: Credits::from_micros(row.get(6)?),
                 utility: Credits::from_micros(row.get(7)?),
+                unpromised: row.get(8)?,
             })
         })?;
         Ok(rows.into_iter().next().unwrap_or_default())

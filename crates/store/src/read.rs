@@ -66,8 +66,8 @@ pub struct JobRow {
     /// Status of the last attempt, as text: `exit 0`, `signal 9`, `lost`; of a finished array, the
     /// greatest exit code.
     pub status: Option<String>,
-    /// Ending of the promise: `kept`, `broken` or `void`; None before, without a promise, and for an
-    /// array, which has one promise for each task.
+    /// Ending of the promise: `kept`, `broken`, `void` or `unpromised`; None before, and for an array,
+    /// which has one promise for each task.
     pub promise: Option<String>,
     /// Dependencies, without the jobs that had finished at the submission.
     pub after: Vec<u64>,
@@ -129,7 +129,7 @@ const COLUMNS: &str =
         THEN (SELECT status FROM attempt WHERE job = id ORDER BY attempt DESC LIMIT 1)
         WHEN finish IS NOT NULL THEN 'exit ' || worst END,
     after, array.tasks, most, queued, held, running, finished, cancelled, lost, rejected,
-    array.kept, array.broken, array.void, job.promise, account, queue";
+    array.kept, array.broken, array.void, job.promise, account, queue, array.unpromised";
 /// The tables with `COLUMNS`.
 const TABLES: &str = "job LEFT JOIN array ON array.job = id";
 
@@ -323,6 +323,7 @@ fn array_row(row: &Row<'_>) -> rusqlite::Result<Option<ArrayRow>> {
         kept: row.get(29)?,
         broken: row.get(30)?,
         void: row.get(31)?,
+        unpromised: row.get(35)?,
     }))
 }
 

@@ -382,11 +382,92 @@ BEGIN
 END;
 ";
 
+/// The part of version 9 between the sums of the changed tables: a job that ran without a promise, because
+/// its deadline could not be promised, counts as submitted and not as admitted.
+const UNPROMISED: &str = "
+DROP TRIGGER promise_has_ended;
+DROP TRIGGER promises_of_tasks_have_ended;
+DROP TRIGGER job_is_inserted_as_rejected;
+DROP TRIGGER job_is_rejected_later;
+DROP TRIGGER ledger_is_added_up;
+ALTER TABLE array ADD COLUMN unpromised INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE total ADD COLUMN unpromised INTEGER NOT NULL DEFAULT 0;
+CREATE TRIGGER promise_has_ended AFTER UPDATE OF promise ON job
+WHEN NEW.promise IS NOT NULL AND OLD.promise IS NULL
+BEGIN
+    INSERT INTO total VALUES (NEW.user, 1, NEW.promise <> 'unpromised', NEW.promise = 'kept',
+            NEW.promise = 'broken', NEW.promise = 'void',
+            CASE NEW.promise WHEN 'kept' THEN NEW.start - NEW.submit ELSE 0 END,
+            coalesce(NEW.budget, 0), 0, NEW.promise = 'unpromised')
+        ON CONFLICT DO UPDATE SET submitted = submitted + 1,
+            accepted = accepted + excluded.accepted, kept = kept + excluded.kept,
+            broken = broken + excluded.broken, void = void + excluded.void,
+            wait = wait + excluded.wait, budgets = budgets + excluded.budgets,
+            unpromised = unpromised + excluded.unpromised;
+    INSERT INTO promise SELECT NEW.user, min(CAST(NEW.probability * 10 AS INTEGER), 9),
+            NEW.promise <> 'void', NEW.probability * (NEW.promise <> 'void'),
+            NEW.promise = 'kept', NEW.promise = 'void'
+        WHERE NEW.due IS NOT NULL AND NEW.probability IS NOT NULL AND NEW.promise <> 'unpromised'
+        ON CONFLICT DO UPDATE SET promises = promises + excluded.promises,
+            expected = expected + excluded.expected, kept = kept + excluded.kept,
+            void = void + excluded.void;
+END;
+CREATE TRIGGER job_is_inserted_as_rejected AFTER INSERT ON job
+WHEN NEW.state = 'rejected' AND NOT EXISTS (SELECT 1 FROM array WHERE job = NEW.id)
+BEGIN
+    INSERT INTO total VALUES (NEW.user, 1, 0, 0, 0, 0, 0, coalesce(NEW.budget, 0), 0, 0)
+        ON CONFLICT DO UPDATE SET submitted = submitted + 1, budgets = budgets + excluded.budgets;
+END;
+CREATE TRIGGER job_is_rejected_later AFTER UPDATE OF state ON job
+WHEN NEW.state = 'rejected' AND OLD.state <> 'rejected'
+    AND NOT EXISTS (SELECT 1 FROM array WHERE job = NEW.id)
+BEGIN
+    INSERT INTO total VALUES (NEW.user, 1, 0, 0, 0, 0, 0, coalesce(NEW.budget, 0), 0, 0)
+        ON CONFLICT DO UPDATE SET submitted = submitted + 1, budgets = budgets + excluded.budgets;
+END;
+CREATE TRIGGER promises_of_tasks_have_ended AFTER UPDATE ON array
+WHEN NEW.kept + NEW.broken + NEW.void + NEW.rejected + NEW.unpromised
+    > OLD.kept + OLD.broken + OLD.void + OLD.rejected + OLD.unpromised
+BEGIN
+    INSERT INTO total SELECT user, judged + others, judged, NEW.kept - OLD.kept,
+            NEW.broken - OLD.broken, NEW.void - OLD.void, NEW.wait - OLD.wait,
+            coalesce(budget, 0) * (judged + others), 0, NEW.unpromised - OLD.unpromised
+        FROM (SELECT user, budget, NEW.kept + NEW.broken + NEW.void
+                - OLD.kept - OLD.broken - OLD.void AS judged,
+                NEW.rejected + NEW.unpromised - OLD.rejected - OLD.unpromised AS others
+            FROM job WHERE id = NEW.job) WHERE true
+        ON CONFLICT DO UPDATE SET submitted = submitted + excluded.submitted,
+            accepted = accepted + excluded.accepted, kept = kept + excluded.kept,
+            broken = broken + excluded.broken, void = void + excluded.void,
+            wait = wait + excluded.wait, budgets = budgets + excluded.budgets,
+            unpromised = unpromised + excluded.unpromised;
+    INSERT INTO promise SELECT user, min(CAST(probability * 10 AS INTEGER), 9),
+            NEW.kept + NEW.broken - OLD.kept - OLD.broken,
+            probability * (NEW.kept + NEW.broken - OLD.kept - OLD.broken),
+            NEW.kept - OLD.kept, NEW.void - OLD.void
+        FROM job WHERE id = NEW.job AND due IS NOT NULL AND probability IS NOT NULL
+            AND NEW.kept + NEW.broken + NEW.void > OLD.kept + OLD.broken + OLD.void
+        ON CONFLICT DO UPDATE SET promises = promises + excluded.promises,
+            expected = expected + excluded.expected, kept = kept + excluded.kept,
+            void = void + excluded.void;
+END;
+CREATE TRIGGER ledger_is_added_up AFTER INSERT ON ledger
+BEGIN
+    INSERT INTO account VALUES (NEW.user, NEW.at / 86400000000,
+            CASE NEW.kind WHEN 'charge' THEN NEW.amount ELSE 0 END,
+            CASE NEW.kind WHEN 'penalty' THEN NEW.amount ELSE 0 END)
+        ON CONFLICT DO UPDATE SET charges = charges + excluded.charges,
+            penalties = penalties + excluded.penalties;
+    INSERT INTO total VALUES (NEW.user, 0, 0, 0, 0, 0, 0, 0, NEW.amount, 0)
+        ON CONFLICT DO UPDATE SET utility = utility + excluded.utility;
+END;
+";
+
 /// The oldest version that is read. Earlier versions were never released.
 pub const FIRST: u32 = 4;
 
 /// The version of the tables.
-pub const VERSION: u32 = FIRST + 4;
+pub const VERSION: u32 = FIRST + 5;
 
 /// Returns the tables of version [`FIRST`], then the migration to each later version.
 fn steps() -> [String; (VERSION - FIRST + 1) as usize] {
@@ -395,14 +476,15 @@ fn steps() -> [String; (VERSION - FIRST + 1) as usize] {
         STATE_NAMES.to_owned(),
         SCRIPTS.to_owned(),
         integrity::step(),
-        promises(),
+        with_renewed_sums(integrity::FIRST_VERSION_WITH_PROMISES, PROMISES),
+        with_renewed_sums(integrity::FIRST_VERSION_WITH_UNPROMISED, UNPROMISED),
     ]
 }
 
-/// Returns the migration to version 8.
-fn promises() -> String {
-    let [drop_sums, keep_sums] = integrity::renewed_sums();
-    [&drop_sums, PROMISES, &keep_sums].concat()
+/// Returns the migration to a version that changes tables with checksums.
+fn with_renewed_sums(version: u32, changes: &str) -> String {
+    let [drop_sums, keep_sums] = integrity::renewed_sums(version);
+    [&drop_sums, changes, &keep_sums].concat()
 }
 
 /// Marks the file as a store of this program: `toll` in ASCII.

@@ -35,6 +35,8 @@ pub struct ArrayRow {
     pub broken: u64,
     /// Number of tasks whose promise became void.
     pub void: u64,
+    /// Number of ended tasks that ran without a promise because their deadline could not be promised.
+    pub unpromised: u64,
 }
 
 /// A range of tasks without attempts.

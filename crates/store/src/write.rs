@@ -366,6 +366,7 @@ impl DecisionColumns {
             AdmissionState::Queued | AdmissionState::Waitlisted { .. } => {
                 ("queued", None, None, None)
             }
+            AdmissionState::Unpromised(reasons) => ("queued", None, None, Some(keys(reasons))),
             AdmissionState::Deferred => ("dependent", None, None, None),
             AdmissionState::Rejected(refusals) => {
                 ("rejected", Some(at), None, Some(keys(refusals)))

@@ -26,8 +26,8 @@ pub(crate) struct JobActionArgs {
 
 /// Wait until a job is over, and exit with its status.
 ///
-/// The status is the exit code of the job, 128 + n after signal n, and 1 if the job was rejected,
-/// cancelled or lost.
+/// The status is the exit code of the job, 128 + n after signal n, and 1 if the job or a task of it was
+/// rejected, cancelled or lost.
 #[derive(Debug, clap::Args)]
 pub(crate) struct WaitArgs {
     #[command(flatten)]
@@ -67,10 +67,17 @@ pub(crate) fn wait(args: &WaitArgs) -> Result<(), CliFailure> {
                 true => status.to_owned(),
                 false => format!("{} {status}", job.state),
             };
-            writeln!(out, "job {}: {end}", format::format_job_id(&job))?;
+            writeln!(
+                out,
+                "job {}: {}",
+                format::format_job_id(&job),
+                end.trim_end()
+            )?;
         }
     }
-    let kept_out = matches!(job.state.as_str(), "rejected" | "cancelled" | "lost");
+    let task_kept_out =
+        (job.array.as_ref()).is_some_and(|array| array.rejected + array.cancelled + array.lost > 0);
+    let kept_out = task_kept_out || matches!(job.state.as_str(), "rejected" | "cancelled" | "lost");
     match job.exit_code {
         _ if kept_out => Err(ClientCommandError::JobStatus(1).into()),
         Some(code) if code != 0 && job.state == "finished" => {

@@ -138,6 +138,7 @@ fn submit_samples(data: &Path, to_end: bool) -> Result<(), CliFailure> {
             dir: data.display().to_string(),
             output: Some("demo-%j.out".to_owned()),
             otherwise: JobOtherwise::Wait,
+            partial: false,
             umask: 0o022,
             ..JobRequest::default()
         };
@@ -178,6 +179,7 @@ fn describe_answer(answer: &SubmitResponse) -> String {
         (JobDecision::Accepted, None, _) => format!("{id}accepted, without a promise"),
         (JobDecision::Queued, _, _) => format!("{id}queued"),
         (JobDecision::Waitlisted, _, _) => format!("{id}waitlisted"),
+        (JobDecision::Unpromised, _, _) => format!("{id}unpromised"),
         (JobDecision::Rejected, _, Some(reason)) => format!("{id}rejected: {}", reason.text),
         (JobDecision::Deferred, _, _) => format!("{id}deferred"),
         (JobDecision::Rejected, _, None) => format!("{id}rejected"),

@@ -148,14 +148,19 @@ pub(super) fn render_objectives(
         kept,
         broken,
         void,
+        unpromised,
         ..
     } = objectives;
     if *submitted == 0 {
         return Ok(());
     }
+    let apart = match unpromised {
+        0 => String::new(),
+        n => format!("; {n} without a promise"),
+    };
     writeln!(
         out,
-        "  so far  {submitted} jobs, {accepted} admitted: {kept} kept, {broken} broken, {void} void"
+        "  so far  {submitted} jobs, {accepted} admitted: {kept} kept, {broken} broken, {void} void{apart}"
     )?;
     let pct = |name: &str, value: Option<f64>| value.map(|pct| format!("{name} {pct:.1} %"));
     let wait = objectives

@@ -58,10 +58,16 @@ pub(crate) struct JobArgs {
 
     /// What to do if the deadline cannot be promised yet [default: wait]
     ///
-    /// wait: it is promised as soon as others make room, or rejected once no room could help. reject: it
-    /// is rejected at once.
-    #[arg(long, value_name = "wait|reject", value_parser = parse_otherwise)]
+    /// wait: it is promised as soon as others make room, or rejected once no room could help. run: it
+    /// runs without a promise. reject: it is rejected at once.
+    #[arg(long, value_name = "wait|run|reject", value_parser = parse_otherwise)]
     pub(super) otherwise: Option<JobOtherwise>,
+
+    /// Promise as many tasks of an array as possible if not all
+    ///
+    /// The rest waits, runs without a promise, or is rejected, as `--otherwise` says.
+    #[arg(long)]
+    pub(super) partial: bool,
 
     /// Name of the job [default: the program]
     ///
@@ -143,6 +149,7 @@ impl JobArgs {
             penalty: self.penalty.or(below.penalty),
             confidence: self.confidence.or(below.confidence),
             otherwise: self.otherwise.or(below.otherwise),
+            partial: self.partial || below.partial,
             name: self.name.or(below.name),
             account: self.account.or(below.account),
             queue: self.queue.or(below.queue),
@@ -204,6 +211,7 @@ impl JobArgs {
             dir: self.working_dir()?,
             output: (output != "none").then(|| output.to_owned()),
             otherwise: self.otherwise.unwrap_or_default(),
+            partial: self.partial,
             umask: umask(),
         })
     }
@@ -257,8 +265,9 @@ impl JobArgs {
 fn parse_otherwise(word: &str) -> Result<JobOtherwise, String> {
     match word {
         "wait" => Ok(JobOtherwise::Wait),
+        "run" => Ok(JobOtherwise::Run),
         "reject" => Ok(JobOtherwise::Reject),
-        _ => Err("expected wait or reject".to_owned()),
+        _ => Err("expected wait, run or reject".to_owned()),
     }
 }
 

@@ -212,6 +212,7 @@ fn promise_cell(job: &JobDetails) -> String {
             (array.kept, "kept"),
             (array.broken, "broken"),
             (array.void, "void"),
+            (array.unpromised, "unpromised"),
         ];
         let some = counts.iter().filter(|(count, _)| *count > 0);
         let some: Vec<String> = some

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use jiff::{Timestamp, Zoned};
 use tollgate_client::ApiClient;
 use tollgate_client::types::{
-    JobDecision, JobOffer, JobRef, JobRequest, ReasonMessage, SubmitResponse,
+    JobDecision, JobOffer, JobRef, JobRequest, ReasonMessage, SubmitResponse, TaskRangeDecision,
 };
 
 use super::clock;
@@ -19,8 +19,8 @@ use crate::messages::Verbosity;
 
 /// Submit a job.
 ///
-/// The answer is `accepted` with a promise, `queued`, `deferred`, or `rejected` with the reasons
-/// (exit code 3).
+/// The answer is `accepted` with a promise, `waitlisted`, `unpromised`, `queued`, `deferred`, or
+/// `rejected` with the reasons (exit code 3, also if only some tasks of an array are).
 #[derive(Debug, clap::Args)]
 pub(crate) struct SubmitArgs {
     /// Claim the reserved quote of this number; only the command is needed
@@ -110,12 +110,11 @@ fn submit_request(
         (false, OutputFormat::Table) => render_answer(&mut out, &answer, &now)?,
         (false, OutputFormat::Csv) => return Err(CsvUnsupported.into()),
     }
-    match answer.decision {
-        JobDecision::Accepted
-        | JobDecision::Queued
-        | JobDecision::Waitlisted
-        | JobDecision::Deferred => Ok(()),
-        JobDecision::Rejected => Err(ClientCommandError::Rejected.into()),
+    let of_tasks = answer.tasks.iter().map(|part| part.decision);
+    let mut decisions = of_tasks.chain(std::iter::once(answer.decision));
+    match decisions.any(|decision| decision == JobDecision::Rejected) {
+        false => Ok(()),
+        true => Err(ClientCommandError::Rejected.into()),
     }
 }
 
@@ -144,9 +143,24 @@ fn render_answer(out: &mut impl Write, answer: &SubmitResponse, now: &Zoned) -> 
     if answer.tasks.is_empty() {
         render_decision(out, &job, answer.decision, &answer.reasons)?;
     }
-    for part in &answer.tasks {
+    // Whoever reads one line reads of the tasks that will not run.
+    let mut parts: Vec<&TaskRangeDecision> = answer.tasks.iter().collect();
+    parts.sort_by_key(|part| part.decision != JobDecision::Rejected);
+    for part in &parts {
         let tasks = format!("{job}: tasks {}", part.tasks);
         render_decision(out, &tasks, part.decision, &part.reasons)?;
+    }
+    let n_tasks: u64 = parts.iter().map(|part| part.count).sum();
+    let is_partial = parts
+        .iter()
+        .any(|part| part.decision == JobDecision::Accepted);
+    match answer.promisable_tasks.filter(|_| !is_partial) {
+        Some(0) => writeln!(out, "  partial   no task could be promised now")?,
+        Some(n) => writeln!(
+            out,
+            "  partial   {n} of {n_tasks} tasks could be promised now, with --partial"
+        )?,
+        None => {}
     }
     if let Some(at) = &answer.deadline_at {
         let sure = answer.expected.as_ref().and_then(|e| e.probability);
@@ -176,7 +190,13 @@ fn render_answer(out: &mut impl Write, answer: &SubmitResponse, now: &Zoned) -> 
     if let Some(expected) = &answer.expected {
         let at = |words: &str| format::format_local_time(words, now);
         writeln!(out, "  start     {}", at(&expected.expected_start_at))?;
-        writeln!(out, "  finish    {}", at(&expected.expected_finish_at))?;
+        let finish = at(&expected.expected_finish_at);
+        match parts.as_slice() {
+            [all] if all.count > 1 && all.decision == JobDecision::Accepted => {
+                writeln!(out, "  finish    all {} by {finish}", all.count)?
+            }
+            _ => writeln!(out, "  finish    {finish}")?,
+        }
         let ends = [&expected.earliest_finish_at, &expected.latest_finish_at].map(|end| at(end));
         if ends[0] != ends[1] {
             writeln!(
@@ -212,8 +232,12 @@ fn render_decision(
     match decision {
         JobDecision::Accepted => writeln!(out, "{what}: accepted"),
         JobDecision::Queued => writeln!(out, "{what}: queued; it is admitted at its start"),
-        JobDecision::Waitlisted => {
-            writeln!(out, "{what}: waitlisted: it cannot be promised yet")
+        JobDecision::Waitlisted => writeln!(out, "{what}: waitlisted: no promise is possible yet"),
+        JobDecision::Unpromised => {
+            for reason in reasons {
+                writeln!(out, "{what}: runs without a promise: {}", reason.text)?;
+            }
+            Ok(())
         }
         JobDecision::Deferred => writeln!(
             out,

@@ -204,6 +204,22 @@ fn of_twenty_equal_jobs_those_are_promised_that_fit() {
     assert_eq!(cluster.rejected.len(), 16);
 }
 
+/// The deviation of twenty equal delays is zero, and so is their risk by the paper's definition.
+#[test]
+fn mended_risk_test_sees_jobs_that_are_all_late_together() {
+    for (policy, promised, kept) in [("libra-risk", 20, 0), ("libra-risk:admission=delay", 4, 4)] {
+        let mut cluster = Cluster::new(policy, 2);
+        let found = (0..20)
+            .filter(|_| cluster.submit(job(1, 3600, 7200)))
+            .count();
+        assert_eq!(found, promised, "{policy}");
+        cluster.run();
+        let due = Instant::from_secs(7200);
+        let in_time = cluster.ended.iter().filter(|(_, end)| *end <= due);
+        assert_eq!(in_time.count(), kept, "{policy}");
+    }
+}
+
 #[test]
 fn five_hundred_tasks_due_tomorrow_are_promised_on_two_processors() {
     let mut cluster = Cluster::new("plan", 2);

@@ -21,8 +21,12 @@ pub enum FitStrategy {
 pub enum ShareAdmissionTest {
     /// Its total share with the job stays at most 1 (Yeo & Buyya 2006, eq. 2).
     Share,
-    /// Its risk of deadline delay with the job stays zero (ibid., eq. 3-6).
+    /// Its risk of deadline delay with the job stays zero (ibid., eq. 3-6). Tasks that are all late by the
+    /// same factor are no risk by that definition.
     Risk,
+    /// The job has the node to itself, or no task is predicted late. This is the risk of zero without its
+    /// blind spot; a departure from the paper.
+    Delay,
 }
 
 /// The price of a job in the commodity market. Elsewhere the price is the bid, or zero.
@@ -66,8 +70,11 @@ impl ParameterEnum for FitStrategy {
 }
 
 impl ParameterEnum for ShareAdmissionTest {
-    const KEYWORDS: &'static [(&'static str, Self)] =
-        &[("share", Self::Share), ("risk", Self::Risk)];
+    const KEYWORDS: &'static [(&'static str, Self)] = &[
+        ("share", Self::Share),
+        ("risk", Self::Risk),
+        ("delay", Self::Delay),
+    ];
 }
 
 impl ParameterEnum for PricingRule {
@@ -95,7 +102,7 @@ impl ParameterTable for ShareParams {
         },
         PolicyParameter {
             key: "admission",
-            values: "share or risk",
+            values: "share, risk or delay",
             meaning: "what must hold on a node with the job on it",
             applies: |_| true,
             get: |s| s.admission.keyword(),

@@ -82,13 +82,18 @@ fn submission_options(request: &JobRequest) -> Result<SubmissionOptions, ApiErro
         )
     });
     after.dedup_by_key(|earlier| earlier.job);
+    if request.partial && array.is_none() {
+        return Err(ApiError::field("partial", "false without an array"));
+    }
     Ok(SubmissionOptions {
         array,
+        partial: request.partial,
         dependencies: after,
         held: request.held,
         submitted: None,
         otherwise: match request.otherwise {
             JobOtherwise::Wait => Otherwise::Wait,
+            JobOtherwise::Run => Otherwise::Run,
             JobOtherwise::Reject => Otherwise::Reject,
         },
     })
@@ -307,6 +312,7 @@ pub(super) fn submit_response(
             AdmissionState::Waitlisted { until } => Some(format_iso(until)),
             AdmissionState::Accepted { .. }
             | AdmissionState::Queued
+            | AdmissionState::Unpromised(_)
             | AdmissionState::Deferred
             | AdmissionState::Rejected(_) => None,
         },
@@ -319,6 +325,7 @@ pub(super) fn submit_response(
             .iter()
             .map(|to| job_offer(answer.spec.submit, to))
             .collect(),
+        promisable_tasks: answer.promisable,
         held_until_at: answer.reserved_until.map(format_iso),
         tasks: parts,
     }
@@ -332,15 +339,21 @@ fn decision_of(standing: &AdmissionState) -> (JobDecision, Option<f64>, Vec<Reas
         AdmissionState::Queued => (JobDecision::Queued, None, Vec::new()),
         AdmissionState::Waitlisted { .. } => (JobDecision::Waitlisted, None, Vec::new()),
         AdmissionState::Deferred => (JobDecision::Deferred, None, Vec::new()),
-        AdmissionState::Rejected(refusals) => {
-            let reason = |refusal: &tollgate_service::RejectReason| ReasonMessage {
-                key: refusal.key().to_owned(),
-                text: refusal.to_string(),
-            };
-            let reasons = refusals.iter().map(reason).collect();
-            (JobDecision::Rejected, None, reasons)
+        AdmissionState::Unpromised(reasons) => {
+            (JobDecision::Unpromised, None, reason_messages(reasons))
+        }
+        AdmissionState::Rejected(reasons) => {
+            (JobDecision::Rejected, None, reason_messages(reasons))
         }
     }
+}
+
+fn reason_messages(reasons: &[tollgate_service::RejectReason]) -> Vec<ReasonMessage> {
+    let message = |reason: &tollgate_service::RejectReason| ReasonMessage {
+        key: reason.key().to_owned(),
+        text: reason.to_string(),
+    };
+    reasons.iter().map(message).collect()
 }
 
 fn job_offer(now: Instant, offer: &tollgate_service::CounterOffer) -> JobOffer {
@@ -424,6 +437,7 @@ fn array_status(row: tollgate_store::ArrayRow) -> ArrayStatus {
         kept: row.kept,
         broken: row.broken,
         void: row.void,
+        unpromised: row.unpromised,
     }
 }
 

@@ -54,6 +54,7 @@ pub(super) fn explanation_sentences(job: &JobDetails, story: Option<&TaskOutlook
             story.failures
         ));
     }
+    words.extend(unpromised_sentence(job));
     words.extend(promise_sentence(job));
     words.extend(
         job.account
@@ -64,12 +65,20 @@ pub(super) fn explanation_sentences(job: &JobDetails, story: Option<&TaskOutlook
     words
 }
 
+/// Returns why a job that is not rejected has no promise, if it asked to run all the same.
+fn unpromised_sentence(job: &JobDetails) -> Option<String> {
+    let decided = ["rejected", "cancelled"].contains(&job.state.as_str());
+    (!decided && !job.reasons.is_empty())
+        .then(|| format!("without a promise: {}", job.reasons.join(", ")))
+}
+
 /// Returns how the promise of a deadline ended, if it has.
 fn promise_sentence(job: &JobDetails) -> Option<String> {
     let deadline = parse_iso(job.deadline_at.as_ref()?).ok()?;
     let finish = job.finished_at.as_ref().map(|at| parse_iso(at));
     let text = match (job.promise.as_deref()?, finish) {
         ("kept", _) => "promise kept".to_owned(),
+        ("unpromised", _) => return None,
         ("void", _) if job.state == "cancelled" => {
             "promise void: cancelled before the deadline".to_owned()
         }
@@ -119,7 +128,7 @@ fn array_sentences(
         "held" => vec!["held by its user".to_owned()],
         "rejected" => vec![format!("rejected: {}", job.reasons.join(", "))],
         "cancelled" => failed_dependency(job).into_iter().collect(),
-        _ => Vec::new(),
+        _ => unpromised_sentence(job).into_iter().collect(),
     };
     let counts = [
         (array.running, "are running"),
@@ -132,6 +141,7 @@ fn array_sentences(
         (array.kept, "have a kept promise"),
         (array.broken, "have a broken promise"),
         (array.void, "have a void promise"),
+        (array.unpromised, "ran without a promise"),
     ];
     let counts = counts.into_iter().filter(|(count, _)| *count > 0);
     words.extend(counts.map(|(count, what)| format!("{count} tasks {what}")));

@@ -175,6 +175,7 @@ pub(super) async fn submit(
         tollgate_client::types::JobDecision::Accepted
         | tollgate_client::types::JobDecision::Queued
         | tollgate_client::types::JobDecision::Waitlisted
+        | tollgate_client::types::JobDecision::Unpromised
         | tollgate_client::types::JobDecision::Deferred => StatusCode::CREATED,
         tollgate_client::types::JobDecision::Rejected => StatusCode::OK,
     };

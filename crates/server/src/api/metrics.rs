@@ -34,6 +34,7 @@ pub struct ServiceMetrics {
     accepted: AtomicU64,
     queued: AtomicU64,
     waitlisted: AtomicU64,
+    unpromised: AtomicU64,
     deferred: AtomicU64,
     rejected: AtomicU64,
     /// Number of quotes by latency: one count per bound, then one for longer quotes.
@@ -60,6 +61,7 @@ impl ServiceMetrics {
             JobDecision::Accepted => &self.accepted,
             JobDecision::Queued => &self.queued,
             JobDecision::Waitlisted => &self.waitlisted,
+            JobDecision::Unpromised => &self.unpromised,
             JobDecision::Deferred => &self.deferred,
             JobDecision::Rejected => &self.rejected,
         };
@@ -129,6 +131,7 @@ impl ServiceMetrics {
             ("accepted", &self.accepted),
             ("queued", &self.queued),
             ("waitlisted", &self.waitlisted),
+            ("unpromised", &self.unpromised),
             ("deferred", &self.deferred),
             ("rejected", &self.rejected),
         ] {

@@ -136,6 +136,9 @@ fn log_admission(job: u64, user: Option<u32>, admission: &Admission) {
         Admission::Accepted { .. } => tracing::debug!(job, user, "job accepted"),
         Admission::Queued => tracing::debug!(job, user, "job queued"),
         Admission::Waitlisted { .. } => tracing::debug!(job, user, "job waitlisted"),
+        Admission::Unpromised(reasons) => {
+            tracing::debug!(job, user, reasons = reason_keys(reasons), "job unpromised");
+        }
         Admission::Deferred => tracing::debug!(job, user, "job deferred"),
         Admission::Rejected(refusals) => {
             tracing::debug!(job, user, reasons = reason_keys(refusals), "job rejected");

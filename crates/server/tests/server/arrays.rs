@@ -36,6 +36,7 @@ fn parts(answer: &SubmitOutcome) -> Vec<String> {
             AdmissionState::Accepted { .. } => "accepted".to_owned(),
             AdmissionState::Queued => "queued".to_owned(),
             AdmissionState::Waitlisted { .. } => "waitlisted".to_owned(),
+            AdmissionState::Unpromised(_) => "unpromised".to_owned(),
             AdmissionState::Deferred => "deferred".to_owned(),
             AdmissionState::Rejected(refusals) => {
                 let keys: Vec<_> = refusals.iter().map(|refusal| refusal.key()).collect();

@@ -6,6 +6,7 @@ mod simulation;
 
 mod arrays;
 mod books;
+mod calibration;
 mod controller;
 mod damage;
 mod dependencies;
@@ -22,5 +23,6 @@ mod promises;
 mod recovery;
 mod scripts;
 mod shadow;
+mod unpromised;
 mod whole_system;
 mod workers;

@@ -18,6 +18,7 @@ fn refusals(answer: &SubmitOutcome) -> &[RejectReason] {
         AdmissionState::Accepted { .. }
         | AdmissionState::Queued
         | AdmissionState::Waitlisted { .. }
+        | AdmissionState::Unpromised(_)
         | AdmissionState::Deferred => {
             panic!("expected a refusal: {answer:?}")
         }
@@ -75,6 +76,7 @@ fn rejection_names_every_reason_and_counter_offers() {
         AdmissionState::Accepted { price } => assert_eq!(Some(price), later.price),
         AdmissionState::Queued
         | AdmissionState::Waitlisted { .. }
+        | AdmissionState::Unpromised(_)
         | AdmissionState::Deferred
         | AdmissionState::Rejected(_) => {
             panic!("{later:?} was refused")

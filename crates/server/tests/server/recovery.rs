@@ -48,8 +48,9 @@ enum RecoveryAction {
     Tick,
 }
 
-/// Number of tasks, maximum at a time, dependency, and whether the job is held.
-type OptionSample = (Option<u32>, Option<u32>, Option<u64>, bool);
+/// Number of tasks, maximum at a time, dependency, whether the job is held, what becomes of it if it is
+/// not promised, and whether it is promised in part.
+type OptionSample = (Option<u32>, Option<u32>, Option<u64>, bool, Otherwise, bool);
 
 fn planned() -> impl Strategy<Value = OptionSample> {
     (
@@ -57,10 +58,12 @@ fn planned() -> impl Strategy<Value = OptionSample> {
         prop::option::weighted(0.3, 1u32..4),
         prop::option::weighted(0.2, 0u64..20),
         prop::bool::weighted(0.1),
+        prop::sample::select(vec![Otherwise::Wait, Otherwise::Run, Otherwise::Reject]),
+        any::<bool>(),
     )
 }
 
-fn plan((tasks, max, after, held): OptionSample) -> SubmissionOptions {
+fn plan((tasks, max, after, held, otherwise, partial): OptionSample) -> SubmissionOptions {
     let need = DependencyCondition::Success;
     SubmissionOptions {
         array: tasks.map(|last| ArraySpec {
@@ -76,7 +79,8 @@ fn plan((tasks, max, after, held): OptionSample) -> SubmissionOptions {
             .collect(),
         held,
         submitted: None,
-        otherwise: Otherwise::Wait,
+        otherwise,
+        partial: partial && tasks.is_some(),
     }
 }
 

@@ -1,124 +1,16 @@
 //! A shadow policy next to the real one: it changes no decision, and its results are correct.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed};
-use tollgate_gate::WorkerId;
-use tollgate_model::{
-    AttemptEvent, AttemptId, AttemptOutcome, AttemptReport, AttemptStatus, Instant, Market, Span,
-};
+use tollgate_model::{Market, Span};
 use tollgate_policies::{BUILTIN_POLICIES, builtin_registry};
 use tollgate_service::{
-    AdmissionRules, ArraySpec, Core, DependencyCondition, EngineAction, JobDependency, Otherwise,
-    PolicyComparison, ServiceCommand, StepOutput, Submission, SubmissionOptions, TaskRanges,
+    AdmissionRules, ArraySpec, Core, DependencyCondition, JobDependency, Otherwise, ServiceCommand,
+    Submission, SubmissionOptions, TaskRanges,
 };
 
+use crate::common::core_driver::CoreDriver;
 use crate::common::{rules, submission};
-
-/// A core on a simulated host of three nodes, where each job has a given run time.
-struct CoreDriver {
-    core: Core,
-    now: Instant,
-    runtimes: BTreeMap<u64, Span>,
-    scheduled_ends: BTreeSet<(Instant, AttemptId)>,
-    started: BTreeMap<AttemptId, Instant>,
-    /// All decisions, as text.
-    decisions: Vec<String>,
-}
-
-impl CoreDriver {
-    fn new(rules: &AdmissionRules) -> Self {
-        let mut world = Self {
-            core: Core::new(rules.clone()),
-            now: Instant::from_secs(1_000),
-            runtimes: BTreeMap::new(),
-            scheduled_ends: BTreeSet::new(),
-            started: BTreeMap::new(),
-            decisions: Vec::new(),
-        };
-        world.step(&[ServiceCommand::WorkerUp {
-            worker: WorkerId(0),
-            incarnation: 1,
-            nodes: 3,
-            memory: None,
-        }]);
-        world
-    }
-
-    fn step(&mut self, commands: &[ServiceCommand]) -> StepOutput {
-        let step = self.core.step(self.now, commands);
-        self.decisions.push(format!("{} {step:?}", self.now));
-        for order in &step.actions {
-            match order {
-                EngineAction::Start { attempt, .. } => {
-                    self.started.insert(*attempt, self.now);
-                    let runtime = self.runtimes.get(&attempt.job);
-                    let end = self.now + runtime.copied().unwrap_or(Span::from_secs(1));
-                    self.scheduled_ends.insert((end, *attempt));
-                }
-                EngineAction::SetShare { .. } => {}
-                EngineAction::Kill { attempt } => {
-                    self.scheduled_ends.retain(|(_, other)| other != attempt);
-                    self.scheduled_ends.insert((self.now, *attempt));
-                }
-            }
-        }
-        self.core.check_invariants().unwrap();
-        step
-    }
-
-    /// Handles all events up to `until`.
-    fn run(&mut self, until: Instant) {
-        loop {
-            let end = self.scheduled_ends.first().map(|(at, _)| *at);
-            let next = end.into_iter().chain(self.core.next_wake()).min();
-            let Some(at) = next.filter(|&at| at <= until) else {
-                break;
-            };
-            self.now = self.now.max(at);
-            let mut commands = vec![ServiceCommand::Tick];
-            while let Some(&(at, attempt)) = self
-                .scheduled_ends
-                .first()
-                .filter(|(at, _)| *at <= self.now)
-            {
-                self.scheduled_ends.remove(&(at, attempt));
-                commands.push(self.ended(attempt));
-            }
-            self.step(&commands);
-        }
-        self.now = self.now.max(until);
-    }
-
-    fn ended(&self, attempt: AttemptId) -> ServiceCommand {
-        ServiceCommand::Report(AttemptReport {
-            attempt,
-            event: AttemptEvent::Ended(AttemptOutcome {
-                status: AttemptStatus::Exited(0),
-                killed: None,
-                at: self.now,
-                wall: self.now.since(self.started[&attempt]),
-                cpu: Span::ZERO,
-                peak_memory: None,
-            }),
-        })
-    }
-
-    /// Submits job `job` with a run time of `runtime_s`.
-    fn submit(&mut self, job: u64, submission: Submission, runtime_s: i64) {
-        self.runtimes.insert(job, Span::from_secs(runtime_s));
-        self.step(&[ServiceCommand::Submit(submission)]);
-    }
-
-    fn wait(&mut self, secs: i64) {
-        self.run(self.now + Span::from_secs(secs));
-    }
-
-    fn comparison(&mut self) -> PolicyComparison {
-        self.core.comparison(self.now).expect("a shadow")
-    }
-}
 
 /// An action of a user: after `after_s`, submit a job. `then` chooses an extra: cancel or hold the
 /// job, release an earlier job, or make the job an array, dependent or held.
@@ -173,6 +65,7 @@ fn plan(deed: &UserAction, job: u64) -> SubmissionOptions {
         held: deed.then == 5,
         submitted: None,
         otherwise: Otherwise::Wait,
+        partial: false,
     }
 }
 

@@ -50,6 +50,7 @@ impl ShadowPolicy {
                 AdmissionState::Accepted { .. }
                 | AdmissionState::Queued
                 | AdmissionState::Waitlisted { .. }
+                | AdmissionState::Unpromised(_)
                 | AdmissionState::Rejected(_) => {
                     self.on_decided(*job, core, submission, answer);
                 }

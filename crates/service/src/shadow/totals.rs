@@ -19,6 +19,8 @@ pub struct ShadowTotals {
     pub broken: u64,
     /// Jobs with a void promise.
     pub void: u64,
+    /// Jobs that ran without a promise because their deadline could not be promised.
+    pub unpromised: u64,
     /// Total time from submission to start of the jobs with a kept promise.
     pub wait: Span,
     /// Total of the jobs' maximum prices.
@@ -104,8 +106,9 @@ impl ShadowTotals {
                 (outcome, Some(at))
             }
         };
-        self.accepted += 1;
-        match course.promise.unwrap_or(on_paper) {
+        let outcome = course.promise.unwrap_or(on_paper);
+        self.accepted += u64::from(outcome != PromiseOutcome::Unpromised);
+        match outcome {
             PromiseOutcome::Kept => {
                 self.kept += 1;
                 let start = course.start.or(at).unwrap_or(terms.submit);
@@ -113,6 +116,7 @@ impl ShadowTotals {
             }
             PromiseOutcome::Broken => self.broken += 1,
             PromiseOutcome::Void => self.void += 1,
+            PromiseOutcome::Unpromised => self.unpromised += 1,
         }
     }
 }

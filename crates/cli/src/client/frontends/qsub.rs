@@ -247,6 +247,7 @@ fn request(
         penalty: wishes.resources.penalty,
         confidence: wishes.resources.confidence,
         otherwise: None,
+        partial: false,
         name: Some(name),
         account: wishes.account.clone(),
         queue: wishes.queue.clone(),

@@ -48,9 +48,9 @@ fn decisions_of_array_tasks_are_shown_as_ranges() {
     let words = [
         "submit", "-a", "1-500", "-d", "+1h", "-e", "40m", "--format", "json", "--",
     ];
-    let answer = site
-        .tollgate(&[&words[..], &["sleep", "600"]].concat())
-        .json();
+    let submitted = site.tollgate(&[&words[..], &["sleep", "600"]].concat());
+    assert_eq!(submitted.code, Some(3), "some tasks are rejected");
+    let answer: serde_json::Value = serde_json::from_str(&submitted.stdout).unwrap();
     let parts = answer["tasks"].as_array().unwrap();
     let decisions: Vec<&str> = parts
         .iter()

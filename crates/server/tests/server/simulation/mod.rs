@@ -240,6 +240,7 @@ impl ServiceSimulation {
                     }
                     AdmissionState::Queued
                     | AdmissionState::Waitlisted { .. }
+                    | AdmissionState::Unpromised(_)
                     | AdmissionState::Deferred => {
                         self.acknowledged_jobs.insert(verdict.job, false);
                     }
@@ -325,12 +326,19 @@ impl ServiceSimulation {
             });
         }
         let held = random.one_in(10);
+        let partial = array.is_some() && random.one_in(3);
+        let otherwise = match random.below(3) {
+            0 => Otherwise::Wait,
+            1 => Otherwise::Run,
+            _ => Otherwise::Reject,
+        };
         SubmissionOptions {
             array,
             dependencies: after,
             held,
             submitted: None,
-            otherwise: Otherwise::Wait,
+            otherwise,
+            partial,
         }
     }
 

@@ -256,6 +256,7 @@ impl WorkerSimulation {
                     }
                     AdmissionState::Rejected(_)
                     | AdmissionState::Waitlisted { .. }
+                    | AdmissionState::Unpromised(_)
                     | AdmissionState::Deferred => {}
                 }
             }

@@ -1,0 +1,118 @@
+//! The core of the service on a simulated host, without a store.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tollgate_gate::WorkerId;
+use tollgate_model::{
+    AttemptEvent, AttemptId, AttemptOutcome, AttemptReport, AttemptStatus, Instant, Span,
+};
+use tollgate_service::{
+    AdmissionRules, Core, EngineAction, PolicyComparison, ServiceCommand, StepOutput, Submission,
+};
+
+/// A core on a simulated host of three nodes, where each job has a given run time.
+pub(crate) struct CoreDriver {
+    pub(crate) core: Core,
+    pub(crate) now: Instant,
+    pub(crate) runtimes: BTreeMap<u64, Span>,
+    pub(crate) scheduled_ends: BTreeSet<(Instant, AttemptId)>,
+    pub(crate) started: BTreeMap<AttemptId, Instant>,
+    pub(crate) ends: BTreeMap<AttemptId, Instant>,
+    /// All decisions, as text.
+    pub(crate) decisions: Vec<String>,
+}
+
+impl CoreDriver {
+    pub(crate) fn new(rules: &AdmissionRules) -> Self {
+        let mut world = Self {
+            core: Core::new(rules.clone()),
+            now: Instant::from_secs(1_000),
+            runtimes: BTreeMap::new(),
+            scheduled_ends: BTreeSet::new(),
+            started: BTreeMap::new(),
+            ends: BTreeMap::new(),
+            decisions: Vec::new(),
+        };
+        world.step(&[ServiceCommand::WorkerUp {
+            worker: WorkerId(0),
+            incarnation: 1,
+            nodes: 3,
+            memory: None,
+        }]);
+        world
+    }
+
+    pub(crate) fn step(&mut self, commands: &[ServiceCommand]) -> StepOutput {
+        let step = self.core.step(self.now, commands);
+        self.decisions.push(format!("{} {step:?}", self.now));
+        for order in &step.actions {
+            match order {
+                EngineAction::Start { attempt, .. } => {
+                    self.started.insert(*attempt, self.now);
+                    let runtime = self.runtimes.get(&attempt.job);
+                    let end = self.now + runtime.copied().unwrap_or(Span::from_secs(1));
+                    self.scheduled_ends.insert((end, *attempt));
+                }
+                EngineAction::SetShare { .. } => {}
+                EngineAction::Kill { attempt } => {
+                    self.scheduled_ends.retain(|(_, other)| other != attempt);
+                    self.scheduled_ends.insert((self.now, *attempt));
+                }
+            }
+        }
+        self.core.check_invariants().unwrap();
+        step
+    }
+
+    /// Handles all events up to `until`.
+    pub(crate) fn run(&mut self, until: Instant) {
+        loop {
+            let end = self.scheduled_ends.first().map(|(at, _)| *at);
+            let next = end.into_iter().chain(self.core.next_wake()).min();
+            let Some(at) = next.filter(|&at| at <= until) else {
+                break;
+            };
+            self.now = self.now.max(at);
+            let mut commands = vec![ServiceCommand::Tick];
+            while let Some(&(at, attempt)) = self
+                .scheduled_ends
+                .first()
+                .filter(|(at, _)| *at <= self.now)
+            {
+                self.scheduled_ends.remove(&(at, attempt));
+                self.ends.insert(attempt, self.now);
+                commands.push(self.ended(attempt));
+            }
+            self.step(&commands);
+        }
+        self.now = self.now.max(until);
+    }
+
+    pub(crate) fn ended(&self, attempt: AttemptId) -> ServiceCommand {
+        ServiceCommand::Report(AttemptReport {
+            attempt,
+            event: AttemptEvent::Ended(AttemptOutcome {
+                status: AttemptStatus::Exited(0),
+                killed: None,
+                at: self.now,
+                wall: self.now.since(self.started[&attempt]),
+                cpu: Span::ZERO,
+                peak_memory: None,
+            }),
+        })
+    }
+
+    /// Submits job `job` with a run time of `runtime_s`.
+    pub(crate) fn submit(&mut self, job: u64, submission: Submission, runtime_s: i64) {
+        self.runtimes.insert(job, Span::from_secs(runtime_s));
+        self.step(&[ServiceCommand::Submit(submission)]);
+    }
+
+    pub(crate) fn wait(&mut self, secs: i64) {
+        self.run(self.now + Span::from_secs(secs));
+    }
+
+    pub(crate) fn comparison(&mut self) -> PolicyComparison {
+        self.core.comparison(self.now).expect("a shadow")
+    }
+}

@@ -1,0 +1,160 @@
+//! What becomes of jobs that cannot be promised: they wait, run without a promise, or are rejected.
+
+use tollgate_model::Market;
+use tollgate_service::{
+    AdmissionState, ArraySpec, Otherwise, Submission, SubmissionOptions, SubmitOutcome,
+};
+
+use crate::common::{TestCluster, submission};
+
+/// Twelve tasks of 30 s on two nodes, due in 100 s: six fit.
+fn too_many(otherwise: Otherwise, partial: bool) -> Submission {
+    let array = ArraySpec {
+        tasks: "1-12".parse().unwrap(),
+        max_at_once: None,
+    };
+    Submission {
+        budget: None,
+        options: SubmissionOptions {
+            array: Some(array),
+            otherwise,
+            partial,
+            ..SubmissionOptions::default()
+        },
+        ..submission("work", 30)
+    }
+}
+
+/// A job of 90 s, due in 10 s.
+fn too_long(otherwise: Otherwise) -> Submission {
+    Submission {
+        budget: None,
+        deadline: Some(tollgate_model::Span::from_secs(10)),
+        options: SubmissionOptions {
+            otherwise,
+            ..SubmissionOptions::default()
+        },
+        ..submission("work", 90)
+    }
+}
+
+fn key(state: &AdmissionState) -> String {
+    match state {
+        AdmissionState::Accepted { .. } => "accepted".to_owned(),
+        AdmissionState::Queued => "queued".to_owned(),
+        AdmissionState::Waitlisted { .. } => "waitlisted".to_owned(),
+        AdmissionState::Deferred => "deferred".to_owned(),
+        AdmissionState::Unpromised(reasons) => format!("unpromised {}", reasons[0].key()),
+        AdmissionState::Rejected(reasons) => format!("rejected {}", reasons[0].key()),
+    }
+}
+
+fn groups(answer: &SubmitOutcome) -> Vec<String> {
+    let group = |group: &tollgate_service::TaskGroupOutcome| {
+        format!("{} {}", group.tasks, key(&group.admission))
+    };
+    answer.groups.iter().map(group).collect()
+}
+
+fn drain(site: &mut TestCluster) {
+    for _ in 0..1_000 {
+        site.controller().core().check_invariants().unwrap();
+        if site.controller().core().jobs().is_empty() {
+            return;
+        }
+        site.advance(1);
+    }
+    panic!("these never end: {:?}", site.controller().core().jobs());
+}
+
+#[test]
+fn array_that_does_not_fit_goes_the_way_that_its_user_chose() {
+    for (otherwise, partial, expected, ends) in [
+        (
+            Otherwise::Wait,
+            true,
+            vec!["1-6 accepted", "7-12 waitlisted"],
+            (6, 6, 0),
+        ),
+        (
+            Otherwise::Run,
+            true,
+            vec!["1-6 accepted", "7-12 unpromised no_room"],
+            (6, 0, 6),
+        ),
+        (
+            Otherwise::Reject,
+            true,
+            vec!["1-6 accepted", "7-12 rejected no_room"],
+            (6, 6, 0),
+        ),
+        (
+            Otherwise::Run,
+            false,
+            vec!["1-12 unpromised no_room"],
+            (0, 0, 12),
+        ),
+        (
+            Otherwise::Reject,
+            false,
+            vec!["1-12 rejected no_room"],
+            (0, 12, 0),
+        ),
+    ] {
+        let mut site = TestCluster::new("plan");
+        let asked = too_many(otherwise, partial);
+        let quoted = site.quote(asked.clone());
+        assert_eq!(groups(&quoted), expected);
+        assert_eq!(quoted.promisable, Some(6));
+        let said = site.submit_job(asked, &["work", "30"]).unwrap();
+        assert_eq!(said.answer.groups, quoted.groups);
+        drain(&mut site);
+        let array = site.row(said.job).array.unwrap();
+        let found = (array.kept, array.rejected, array.unpromised);
+        assert_eq!(found, ends, "{otherwise:?}, {partial}");
+        assert_eq!(array.finished, array.kept + array.unpromised);
+        let sums = site.reader().objective_sums(None).unwrap();
+        assert_eq!((sums.submitted, sums.accepted), (12, array.kept));
+        assert_eq!((sums.kept, sums.unpromised), (array.kept, array.unpromised));
+    }
+}
+
+#[test]
+fn rejected_job_runs_under_every_policy_if_its_user_wants() {
+    for policy in ["plan", "libra"] {
+        let mut site = TestCluster::in_market(policy, Market::None);
+        let refused = site.quote(too_long(Otherwise::Reject));
+        let job = site
+            .submit_job(too_long(Otherwise::Run), &["work", "90"])
+            .unwrap();
+        let AdmissionState::Unpromised(reasons) = &job.answer.admission else {
+            panic!("{policy}: {:?}", job.answer.admission);
+        };
+        assert_eq!(
+            &AdmissionState::Rejected(reasons.clone()),
+            &refused.admission
+        );
+        assert!(!job.answer.offers.is_empty(), "{policy}");
+        drain(&mut site);
+        let row = site.row(job.job);
+        assert_eq!(row.state, "finished", "{policy}");
+        assert_eq!(row.promise.as_deref(), Some("unpromised"));
+        assert!(row.due.is_some(), "what was asked for is kept");
+        let sums = site.reader().objective_sums(None).unwrap();
+        assert_eq!((sums.submitted, sums.accepted, sums.unpromised), (1, 0, 1));
+        assert!(site.reader().calibration(None).unwrap().is_empty());
+    }
+}
+
+#[test]
+fn array_decided_task_by_task_goes_on_without_a_promise() {
+    let mut site = TestCluster::new("libra");
+    let said = site
+        .submit_job(too_many(Otherwise::Run, false), &["work", "30"])
+        .unwrap();
+    let expected = ["1-6 accepted", "7-12 unpromised insufficient_share"];
+    assert_eq!(groups(&said.answer), expected);
+    drain(&mut site);
+    let array = site.row(said.job).array.unwrap();
+    assert_eq!((array.kept + array.broken, array.unpromised), (6, 6));
+}
