@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use rusqlite::{Connection, TransactionBehavior};
 
@@ -469,8 +470,11 @@ pub const FIRST: u32 = 4;
 /// The version of the tables.
 pub const VERSION: u32 = FIRST + 5;
 
+/// The number of versions that are read.
+const N_VERSIONS: usize = (VERSION - FIRST + 1) as usize;
+
 /// Returns the tables of version [`FIRST`], then the migration to each later version.
-fn steps() -> [String; (VERSION - FIRST + 1) as usize] {
+fn steps() -> [String; N_VERSIONS] {
     [
         TABLES.to_owned(),
         STATE_NAMES.to_owned(),
@@ -561,7 +565,7 @@ pub(crate) fn compare(
 ) -> Result<(), StoreError> {
     let failed = sqlite(path, "cannot be read");
     let found = texts(connection).map_err(failed)?;
-    let expected = tables_of(version).map_err(failed)?;
+    let expected = expected_texts(version).map_err(failed)?;
     let differs = expected
         .iter()
         .find(|(name, text)| found.get(*name) != Some(*text))
@@ -575,13 +579,22 @@ pub(crate) fn compare(
     }
 }
 
-fn tables_of(version: u32) -> rusqlite::Result<BTreeMap<String, String>> {
+/// Returns the definitions of `version`, which is at least [`FIRST`] and at most [`VERSION`]. They are
+/// made once in a process, because that takes as long as hundreds of commits.
+fn expected_texts(version: u32) -> rusqlite::Result<&'static BTreeMap<String, String>> {
+    static TEXTS: [OnceLock<BTreeMap<String, String>>; N_VERSIONS] =
+        [const { OnceLock::new() }; N_VERSIONS];
+    let known = &TEXTS[(version - FIRST) as usize];
+    if let Some(texts) = known.get() {
+        return Ok(texts);
+    }
     let scratch = Connection::open_in_memory()?;
     integrity::register(&scratch)?;
     for (step, _) in steps().iter().zip(FIRST..=version) {
         scratch.execute_batch(step)?;
     }
-    texts(&scratch)
+    let texts = texts(&scratch)?;
+    Ok(known.get_or_init(|| texts))
 }
 
 /// Returns the definitions of tables, indices, views and triggers by name. White space is removed,
