@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use crate::simulation::ServiceSimulation;
 
 /// Number of seeds of a normal test run.
-const SEEDS: u64 = 20;
+const SEEDS: u64 = 60;
 
 #[test]
 fn acknowledged_requests_are_never_lost_or_executed_twice() {

@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rusqlite::Connection;
 use tollgate_engine::Engine;
 use tollgate_model::Credits;
-use tollgate_store::{JobFilter, JobRow, Store};
+use tollgate_store::{JobFilter, JobRow};
 
 use super::ServiceSimulation;
 
@@ -40,7 +39,8 @@ pub(super) fn invariants(run: &ServiceSimulation) {
 
 /// Returns every job by number.
 fn rows(run: &ServiceSimulation) -> BTreeMap<u64, JobRow> {
-    let reader = Store::open(&run.store()).unwrap().reader().unwrap();
+    let view = run.view();
+    let reader = &view.reader;
     let all = JobFilter {
         limit: u32::MAX,
         ..JobFilter::default()
@@ -51,7 +51,8 @@ fn rows(run: &ServiceSimulation) -> BTreeMap<u64, JobRow> {
 
 /// Checks that each task of an array has exactly one state, and that the stored counts match.
 fn arrays(run: &ServiceSimulation, rows: &BTreeMap<u64, JobRow>) {
-    let reader = Store::open(&run.store()).unwrap().reader().unwrap();
+    let view = run.view();
+    let reader = &view.reader;
     for row in rows.values() {
         let Some(array) = &row.array else {
             continue;
@@ -83,7 +84,8 @@ fn arrays(run: &ServiceSimulation, rows: &BTreeMap<u64, JobRow>) {
 
 /// Checks that the stored totals equal sums over all jobs.
 fn totals(run: &ServiceSimulation) {
-    let connection = Connection::open(run.store()).unwrap();
+    let view = run.view();
+    let connection = &view.connection;
     let sum = |sql: &str| -> Vec<i64> {
         let mut statement = connection.prepare(sql).unwrap();
         let columns = statement.column_count();
@@ -97,10 +99,10 @@ fn totals(run: &ServiceSimulation) {
         AND NOT EXISTS (SELECT 1 FROM array WHERE array.job = job.id)";
     let late = "(due IS NOT NULL AND finish > due + 1000)";
     let exit = "(SELECT status FROM attempt WHERE job = id ORDER BY attempt DESC LIMIT 1)";
-    let kept = format!("(state = 'finished' AND {exit} = 'exit 0' AND NOT {late})");
+    let admitted = "(state <> 'rejected' AND promise IS NOT 'unpromised')";
+    let kept = format!("({admitted} AND state = 'finished' AND {exit} = 'exit 0' AND NOT {late})");
     let evicted = format!("(state = 'finished' AND {exit} LIKE '%(evicted)')");
-    let broken = format!("(state = 'lost' OR {evicted} OR {late} AND state <> 'rejected')");
-    let admitted = "state <> 'rejected'";
+    let broken = format!("({admitted} AND (state = 'lost' OR {evicted} OR {late}))");
     let jobs = sum(&format!(
         "SELECT count(*), coalesce(sum({admitted}), 0), coalesce(sum({kept}), 0),
              coalesce(sum({broken}), 0), coalesce(sum({admitted} AND NOT {kept} AND NOT {broken}), 0),
@@ -109,20 +111,22 @@ fn totals(run: &ServiceSimulation) {
     ));
     let judged = "kept + broken + void";
     let tasks = sum(&format!(
-        "SELECT coalesce(sum({judged} + rejected), 0), coalesce(sum({judged}), 0),
+        "SELECT coalesce(sum({judged} + rejected + unpromised), 0), coalesce(sum({judged}), 0),
              coalesce(sum(kept), 0), coalesce(sum(broken), 0), coalesce(sum(void), 0),
-             coalesce(sum(wait), 0), coalesce(sum(budget * ({judged} + rejected)), 0),
+             coalesce(sum(wait), 0), coalesce(sum(budget * ({judged} + rejected + unpromised)), 0),
              coalesce(sum((SELECT sum(amount) FROM ledger WHERE ledger.job = id)), 0)
          FROM array JOIN job ON id = array.job"
     ));
     // A task that ran has a promise, and one that ended with a code of its own in time is not broken.
     let counts = sum(&format!(
         "SELECT count(*) FROM array
-         WHERE {judged} < finished + lost OR {judged} > finished + lost + cancelled"
+         WHERE {judged} + unpromised < finished + lost
+             OR {judged} + unpromised > finished + lost + cancelled"
     ));
     assert_eq!(counts, [0]);
     let all: Vec<i64> = jobs.iter().zip(&tasks).map(|(a, b)| a + b).collect();
-    let reader = Store::open(&run.store()).unwrap().reader().unwrap();
+    let view = run.view();
+    let reader = &view.reader;
     let figures = reader.objective_sums(None).unwrap();
     let counted = [
         figures.submitted as i64,
@@ -157,7 +161,8 @@ fn totals(run: &ServiceSimulation) {
 /// Checks that the totals are the sum of the entries, and that each task was charged at most once
 /// and at most its price. A task that never ended by itself was not charged.
 fn ledger(run: &ServiceSimulation, rows: &BTreeMap<u64, JobRow>) {
-    let connection = Connection::open(run.store()).unwrap();
+    let view = run.view();
+    let connection = &view.connection;
     let sql = "SELECT job, task, kind, amount FROM ledger";
     let mut statement = connection.prepare(sql).unwrap();
     let entries = statement.query_map([], |row| {
@@ -192,7 +197,8 @@ fn ledger(run: &ServiceSimulation, rows: &BTreeMap<u64, JobRow>) {
             "array {job} costs more than it was told"
         );
     }
-    let reader = Store::open(&run.store()).unwrap().reader().unwrap();
+    let view = run.view();
+    let reader = &view.reader;
     let accounts = reader.ledger(None).unwrap();
     let booked = accounts
         .iter()
@@ -206,7 +212,8 @@ pub(super) fn everything_is_over(run: &ServiceSimulation) {
     assert_eq!(left, [] as [u64; 0], "these never end");
     assert_eq!(run.engine().running().unwrap(), [], "these run for nobody");
     totals(run);
-    let reader = Store::open(&run.store()).unwrap().reader().unwrap();
+    let view = run.view();
+    let reader = &view.reader;
     for row in rows(run).values() {
         let attempts = reader.attempts(row.id).unwrap();
         let tasks = reader.tasks(row.id, None, u32::MAX).unwrap();

@@ -4,6 +4,7 @@ mod checks;
 pub(crate) mod engine;
 pub(crate) mod random;
 
+use std::cell::Ref;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -26,6 +27,7 @@ use tollgate_service::{
 };
 use tollgate_store::Store;
 
+use crate::common::store_view::{StoreView, StoreViewCache};
 use crate::common::{program, rules, submission};
 
 /// Number of steps in a run.
@@ -54,6 +56,7 @@ pub(crate) struct ServiceSimulation {
     world: SimHost,
     rules: AdmissionRules,
     controller: Option<Controller<AckTrackingEngine>>,
+    view: StoreViewCache,
     acknowledged: AcknowledgedAttempts,
     clock: Arc<Mutex<SkewedClock>>,
     trouble: Arc<Mutex<ServiceFaults>>,
@@ -130,6 +133,7 @@ impl ServiceSimulation {
                 ..rules(named.name, market)
             },
             controller: None,
+            view: StoreViewCache::default(),
             acknowledged: AcknowledgedAttempts::default(),
             clock: Arc::default(),
             trouble: Arc::default(),
@@ -428,6 +432,7 @@ impl ServiceSimulation {
     /// Kills the service and starts it again; the start may crash as well.
     fn restart(&mut self) {
         self.controller = None;
+        self.view.close();
         while self.controller.is_none() {
             let store = Store::open(&self.store()).expect("the store opens");
             let engine = AckTrackingEngine::open(&self.world, &self.acknowledged);
@@ -484,6 +489,10 @@ impl ServiceSimulation {
 
     fn store(&self) -> std::path::PathBuf {
         self.data_dir.path().join("tollgate.db")
+    }
+
+    fn view(&self) -> Ref<'_, StoreView> {
+        self.view.get(&self.store())
     }
 
     fn controller(&self) -> &Controller<AckTrackingEngine> {

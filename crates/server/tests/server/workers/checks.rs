@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rusqlite::Connection;
 use tollgate_model::{AttemptId, Credits};
-use tollgate_store::{JobFilter, JobRow, Store};
+use tollgate_store::{JobFilter, JobRow};
 
 use super::run::WorkerSimulation;
 
@@ -41,7 +40,8 @@ pub(super) fn invariants(run: &WorkerSimulation) {
 }
 
 fn rows(run: &WorkerSimulation) -> BTreeMap<u64, JobRow> {
-    let reader = Store::open(&run.store()).unwrap().reader().unwrap();
+    let view = run.view();
+    let reader = &view.reader;
     let all = JobFilter {
         limit: u32::MAX,
         ..JobFilter::default()
@@ -53,7 +53,8 @@ fn rows(run: &WorkerSimulation) -> BTreeMap<u64, JobRow> {
 /// Checks that the totals are the sum of the entries, that no job is charged twice, and that only
 /// finished or cancelled jobs are charged.
 fn ledger(run: &WorkerSimulation, rows: &BTreeMap<u64, JobRow>) {
-    let connection = Connection::open(run.store()).unwrap();
+    let view = run.view();
+    let connection = &view.connection;
     let sql = "SELECT job, kind, amount FROM ledger";
     let mut statement = connection.prepare(sql).unwrap();
     let entries = statement.query_map([], |row| {
@@ -70,7 +71,8 @@ fn ledger(run: &WorkerSimulation, rows: &BTreeMap<u64, JobRow>) {
             assert!(["finished", "cancelled"].contains(&state), "{job}: {state}");
         }
     }
-    let reader = Store::open(&run.store()).unwrap().reader().unwrap();
+    let view = run.view();
+    let reader = &view.reader;
     let accounts = reader.ledger(None).unwrap();
     let booked = accounts
         .iter()
@@ -85,7 +87,8 @@ pub(super) fn everything_is_over(run: &WorkerSimulation) {
     for world in run.worlds() {
         assert_eq!(world.running(), [], "these run for nobody");
     }
-    let reader = Store::open(&run.store()).unwrap().reader().unwrap();
+    let view = run.view();
+    let reader = &view.reader;
     for row in rows(run).values() {
         let attempts = reader.attempts(row.id).unwrap();
         assert!(

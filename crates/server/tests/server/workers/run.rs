@@ -1,5 +1,6 @@
 //! A run of the simulation.
 
+use std::cell::Ref;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -21,6 +22,7 @@ use tollgate_workers::{
 use super::checks;
 use super::host::{WorkerHost, instant};
 use super::network::{NetworkDelivery, SimNetwork};
+use crate::common::store_view::{StoreView, StoreViewCache};
 use crate::common::{program, rules, submission};
 use crate::simulation::engine::{AckTrackingEngine, AcknowledgedAttempts};
 use crate::simulation::random::SplitMix;
@@ -66,6 +68,7 @@ pub(super) struct WorkerSimulation {
     network: SimNetwork,
     rules: AdmissionRules,
     controller: Option<Controller<AckTrackingEngine>>,
+    view: StoreViewCache,
     acknowledged: AcknowledgedAttempts,
     /// Error of the service's wall clock, in microseconds.
     clock_is_off: Arc<Mutex<i64>>,
@@ -96,6 +99,7 @@ impl WorkerSimulation {
             network: SimNetwork::new(seed),
             rules: rules(named.name, market),
             controller: None,
+            view: StoreViewCache::default(),
             acknowledged,
             clock_is_off: Arc::default(),
             acknowledged_jobs: BTreeMap::new(),
@@ -311,6 +315,7 @@ impl WorkerSimulation {
     /// Kills the service, which drops all connections, and starts it again.
     fn restart(&mut self) {
         self.controller = None;
+        self.view.close();
         let store = Store::open(&self.store()).expect("the store opens");
         let engine = AckTrackingEngine::open(&self.world, &self.acknowledged);
         let (world, off) = (self.world.clone(), Arc::clone(&self.clock_is_off));
@@ -369,6 +374,10 @@ impl WorkerSimulation {
 
     pub(super) fn store(&self) -> std::path::PathBuf {
         self.data_dir.path().join("tollgate.db")
+    }
+
+    pub(super) fn view(&self) -> Ref<'_, StoreView> {
+        self.view.get(&self.store())
     }
 
     pub(super) fn controller(&self) -> &Controller<AckTrackingEngine> {
