@@ -95,8 +95,23 @@ pub struct BeliefQuery<'a> {
 pub struct Belief {
     /// The distribution of the run time.
     pub distribution: Distribution,
-    /// The source of the request to which the ratios were applied.
+    /// The requested run time, to which the ratios were applied.
+    pub request: Span,
+    /// The source of that request.
     pub request_source: RequestSource,
+    /// The source of the ratios; None if the belief is the forecast alone.
+    pub ratios: Option<RatioSource>,
+}
+
+/// The source of the ratios of run time and request: the nearest group of jobs that is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum RatioSource {
+    /// Other sites: [`Distribution::of_request`].
+    Table,
+    /// The site.
+    Site,
+    /// The user, together with the site.
+    User,
 }
 
 /// The source of the requested run time of a job.
@@ -138,28 +153,34 @@ impl BeliefModel {
             | RequestSource::Site
             | RequestSource::Default => *forecast,
         });
-        let distribution = match (query.source, limited) {
-            (BeliefSource::Forecast, Some(forecast)) => forecast,
+        let (distribution, ratios) = match (query.source, limited) {
+            (BeliefSource::Forecast, Some(forecast)) => (forecast, None),
             (BeliefSource::User, _) | (_, None) => {
-                Distribution::mixture(&self.by_ratio(query.user, request))
+                let (parts, ratios) = self.by_ratio(query.user, request);
+                (Distribution::mixture(&parts), Some(ratios))
             }
             (BeliefSource::Mixture, Some(forecast)) => {
-                let halves = self.by_ratio(query.user, request);
-                let [site, user] = halves.map(|(weight, part)| (0.5 * weight, part));
-                Distribution::mixture(&[site, user, (0.5, forecast)])
+                let (parts, ratios) = self.by_ratio(query.user, request);
+                let [site, user] = parts.map(|(weight, part)| (0.5 * weight, part));
+                let mixture = Distribution::mixture(&[site, user, (0.5, forecast)]);
+                (mixture, Some(ratios))
             }
         };
         Belief {
             distribution,
+            request,
             request_source,
+            ratios,
         }
     }
 
     /// Returns the distributions by the ratios of the site and of the user, with their weights, whose
     /// sum is 1.
-    fn by_ratio(&self, user: UserId, request: Span) -> [(f64, Distribution); 2] {
-        let site = self.site.distribution(MIN_SITE_JOBS, request);
-        let site = site.unwrap_or_else(|| Distribution::of_request(request));
+    fn by_ratio(&self, user: UserId, request: Span) -> ([(f64, Distribution); 2], RatioSource) {
+        let (site, source) = match self.site.distribution(MIN_SITE_JOBS, request) {
+            Some(site) => (site, RatioSource::Site),
+            None => (Distribution::of_request(request), RatioSource::Table),
+        };
         let known = self.users.get(&user);
         let own = known.and_then(|known| {
             let n = known.ratios.len() as f64;
@@ -167,8 +188,8 @@ impl BeliefModel {
             Some((n / (n + USER_WEIGHT), own))
         });
         match own {
-            Some((weight, own)) => [(1.0 - weight, site), (weight, own)],
-            None => [(1.0, site), (0.0, site)],
+            Some((weight, own)) => ([(1.0 - weight, site), (weight, own)], RatioSource::User),
+            None => ([(1.0, site), (0.0, site)], source),
         }
     }
 
@@ -396,7 +417,7 @@ mod tests {
             let (user, limited) = (of(BeliefSource::User), of(BeliefSource::Forecast));
             let mixture = of(BeliefSource::Mixture);
             prop_assert!(mixture.quantiles().is_sorted());
-            let [site, own] = model.by_ratio(UserId(2), HOUR);
+            let ([site, own], _) = model.by_ratio(UserId(2), HOUR);
             for (level, &quantile) in LEVELS.iter().zip(mixture.quantiles()) {
                 // Where a part jumps, the quantile is at the jump.
                 let below = quantile - Span::from_micros(2 + quantile.as_micros() / 1_000_000_000);

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use tollgate_model::distribution::N_LEVELS;
 use tollgate_model::{Distribution, Span};
 
 use crate::change_point::AlarmTriggers;
@@ -50,6 +49,11 @@ impl Forecast {
     /// quantile lies between a second and a hundred years.
     pub fn distribution(&self) -> Distribution {
         Distribution::new(self.said.bounds.map(span_of))
+    }
+
+    /// Returns whether the distribution is a single run time, without any margin.
+    pub fn is_point(&self) -> bool {
+        self.said.bounds.first() == self.said.bounds.last()
     }
 
     /// Returns the job's value of the aspect by which its class is split, if the job belongs to a
@@ -264,12 +268,6 @@ impl Forecaster {
             Some((ClassSummary::of(model, family.split(), part), forecast))
         });
         known.collect()
-    }
-
-    /// Returns the run times of the site's last jobs in parts of what their users requested, at the levels
-    /// of a [`Distribution`]. None if too few jobs with a request were learned.
-    pub fn parts_of_request(&self) -> Option<[f64; N_LEVELS]> {
-        self.pool.parts_of_request()
     }
 
     /// Returns the classes with learned jobs, in ascending order.

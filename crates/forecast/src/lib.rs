@@ -16,6 +16,7 @@
 //! | `expert_weights` | the votes of experts, and the feedback that moves them |
 //! | `conformal` | calibrated quantiles |
 //! | [`belief`] | [`BeliefModel`]: what policies may believe, by requests and forecasts |
+//! | [`learned_history`] | [`LearnedHistory`]: a forecaster and a belief model that learn together |
 //! | [`expert`] | the methods |
 //! | [`baseline`] | established methods, for comparison |
 //! | [`method`] | all compared methods: experts and baselines |
@@ -43,6 +44,7 @@ pub mod expert;
 mod expert_weights;
 pub mod forecaster;
 mod history;
+pub mod learned_history;
 mod linear;
 pub mod lowess;
 pub mod method;
@@ -57,7 +59,7 @@ pub mod stage;
 pub mod summary;
 mod window;
 
-pub use belief::{Belief, BeliefModel, BeliefQuery, RequestSource};
+pub use belief::{Belief, BeliefModel, BeliefQuery, RatioSource, RequestSource};
 pub use change_point::{AlarmThreshold, AlarmTriggers};
 pub use class::ClassEvent;
 pub use evaluate::{
@@ -65,6 +67,7 @@ pub use evaluate::{
 };
 pub use expert::Expert;
 pub use forecaster::{BoundPromise, Forecast, Forecaster, LearnError};
+pub use learned_history::LearnedHistory;
 pub use lowess::lowess;
 pub use method::ForecastMethod;
 pub use online::{FeedbackTiming, JobFeedback, OnlineForecaster};

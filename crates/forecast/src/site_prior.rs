@@ -2,7 +2,6 @@
 //! forecasts at each stage.
 
 use serde::{Deserialize, Serialize};
-use tollgate_model::distribution::{LEVELS, N_LEVELS};
 
 use crate::conformal::{ConformalOffsets, QuantileTable, SourceWeights};
 use crate::history::JobFeatures;
@@ -19,8 +18,6 @@ const RESIDUALS: usize = 300;
 /// classes comes in bursts.
 const STEP: f64 = 0.005;
 
-/// Minimum number of ratios for telling their distribution.
-const MIN_PARTS: usize = 50;
 /// Minimum number of ratios for deciding whether a site enforces requests.
 const MIN_RATIOS: usize = 100;
 /// The level of run time / request at which enforcement is tested.
@@ -66,19 +63,6 @@ impl SitePrior {
 
     pub(crate) fn ratio_quantile(&self, level: f64) -> Option<f64> {
         self.ratios.quantile(level)
-    }
-
-    /// Returns the quantiles of run time over request at the levels of a distribution; None before
-    /// [`MIN_PARTS`] jobs.
-    pub(crate) fn parts_of_request(&self) -> Option<[f64; N_LEVELS]> {
-        if self.ratios.len() < MIN_PARTS {
-            return None;
-        }
-        let mut parts = [0.0; N_LEVELS];
-        for (part, level) in parts.iter_mut().zip(LEVELS) {
-            *part = self.ratio_quantile(level.as_f64())?.exp();
-        }
-        Some(parts)
     }
 
     pub(crate) fn residual_quantile(&self, stage: ClassStage, level: f64) -> Option<f64> {

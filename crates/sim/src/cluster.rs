@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Index;
 
+use tollgate_forecast::LearnedHistory;
 use tollgate_gate::{
     Effect, Gate, GateInput, InputAck, InvariantViolation, JobEnding, Notice, OnEviction,
     PassTrigger, RunTimes, Simulation, WorkerId,
@@ -14,7 +15,6 @@ use tollgate_policy::{JobSlot, Policy, PolicyFailure};
 use tollgate_workload::JobArrival;
 
 use crate::estimates::{EstimateOrigin, EstimateProvider, EstimateSetup};
-use crate::learned_history::LearnedHistory;
 use crate::verify;
 
 /// Maximum number of nodes of a machine: a policy keeps up to 400 bytes per node, 4 GB in all.

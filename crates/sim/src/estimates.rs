@@ -5,13 +5,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use tollgate_forecast::belief::BeliefQuery;
-use tollgate_forecast::{ClassId, CompletedJob, Forecast, ForecastJob, JobAttributes};
+use tollgate_forecast::{
+    BeliefQuery, ClassId, CompletedJob, Forecast, ForecastJob, JobAttributes, LearnedHistory,
+};
 use tollgate_model::distribution::N_LEVELS;
 use tollgate_model::{BeliefSource, Distribution, Instant, JobSpec, Probability, Span, UserId};
 use tollgate_workload::JobArrival;
-
-use crate::learned_history::LearnedHistory;
 
 /// The request of a job without one, at a site where no job has had one: policies believe something
 /// of every job, and the run time of the record is unknown to them.
@@ -159,7 +158,7 @@ impl<'a> EstimateProvider<'a> {
     }
 
     /// Creates the provider of a replay.
-    pub(crate) fn of(setup: &EstimateSetup<'a>) -> Self {
+    pub fn of(setup: &EstimateSetup<'a>) -> Self {
         Self {
             belief: setup.belief,
             history: setup.history.clone(),
@@ -185,7 +184,7 @@ impl<'a> EstimateProvider<'a> {
         };
         let forecast = match (self.belief, self.origin) {
             (Some(_), EstimateOrigin::True) => Some(Distribution::new([arrival.runtime; N_LEVELS])),
-            (Some(source), _) => Some(self.belief(source, &issued, class_forecast.as_ref())),
+            (Some(source), _) => Some(self.belief(source, &issued, issued.forecast.as_ref())),
             (None, _) => class_forecast,
         };
         if self.learns() {
@@ -206,12 +205,10 @@ impl<'a> EstimateProvider<'a> {
     }
 
     /// Returns the belief about the unfinished `index`-th job by all that is known now.
-    pub(crate) fn revised_belief(&self, index: usize) -> Option<Distribution> {
+    pub fn revised_belief(&self, index: usize) -> Option<Distribution> {
         let source = self.belief.filter(|_| self.revises_beliefs())?;
         let issued = self.issued.get(&index)?;
-        let forecast = self
-            .forecast(&issued.job)
-            .map(|forecast| forecast.distribution());
+        let forecast = self.forecast(&issued.job);
         Some(self.belief(source, issued, forecast.as_ref()))
     }
 
@@ -219,16 +216,16 @@ impl<'a> EstimateProvider<'a> {
         &self,
         source: BeliefSource,
         issued: &IssuedEstimate,
-        forecast: Option<&Distribution>,
+        forecast: Option<&Forecast>,
     ) -> Distribution {
         let query = BeliefQuery {
             user: issued.user,
             job: &issued.job,
-            forecast,
+            forecast: None,
             source,
             default_request: DEFAULT_REQUEST,
         };
-        self.history.beliefs.belief(&query).distribution
+        self.history.belief(&query, forecast).distribution
     }
 
     fn context(&self, index: usize) -> JobContext {
@@ -280,19 +277,13 @@ impl<'a> EstimateProvider<'a> {
         else {
             return;
         };
-        if let Some(said) = forecast {
-            let record = CompletedJob {
-                job,
-                submit,
-                finish,
-                runtime,
-            };
-            let learned = self.history.forecaster.learn(&record, &said);
-            debug_assert!(learned.is_ok(), "a job that ended has run: {learned:?}");
-        }
-        if self.revises_beliefs() {
-            self.history.beliefs.learn(user, &job, runtime);
-        }
+        let record = CompletedJob {
+            job,
+            submit,
+            finish,
+            runtime,
+        };
+        self.history.learn(user, &record, forecast.as_ref());
     }
 
     /// Forgets the `index`-th job after its rejection: it never runs, and nothing is learned from

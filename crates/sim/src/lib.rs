@@ -7,7 +7,6 @@
 //! | [`federation`] | the federation world: proxies at several sites, dispatched and moved |
 //! | [`verify`] | an independent verifier of finished schedules |
 //! | [`estimates`] | the run time estimates and beliefs that policies receive |
-//! | [`learned_history`] | what is known about run times before a run |
 //! | [`mod@rebid`] | the earnings of the same schedule under other bids |
 //!
 //! A world knows how long jobs really take; the gate and its policy do not.
@@ -16,7 +15,6 @@ pub mod campus;
 pub mod cluster;
 pub mod estimates;
 pub mod federation;
-pub mod learned_history;
 pub mod rebid;
 pub mod verify;
 
@@ -25,8 +23,7 @@ pub use cluster::{
     ReplayResult, replay, replay_with,
 };
 pub use estimates::{EstimateOrigin, EstimateOriginError, EstimateSetup, JobContext};
-pub use learned_history::LearnedHistory;
 pub use rebid::{is_blind_to_bids, rebid};
-pub use tollgate_forecast::{ClassId, CompletedJob, ForecastJob, JobAttributes};
+pub use tollgate_forecast::{ClassId, CompletedJob, ForecastJob, JobAttributes, LearnedHistory};
 pub use tollgate_policy::{PolicyError, PolicyRegistry, PolicySpec};
 pub use tollgate_workload::JobArrival;
