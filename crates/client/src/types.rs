@@ -202,7 +202,8 @@ pub struct SubmitResponse {
     pub decided_by_at: Option<String>,
     /// Run time that the decision assumes.
     pub estimate_s: f64,
-    /// Source of the estimate: `user`, `class` (similar jobs) or `default` (the setting).
+    /// Source of the estimate: `user`, `class` (similar jobs), `user_jobs` (the median of the user's
+    /// jobs), `site` (the median of all jobs) or `default` (the setting).
     pub estimate_source: String,
     /// Source of the forecast, in words: `few jobs of this class`.
     pub forecast_from: String,
@@ -321,7 +322,7 @@ pub struct JobDetails {
     pub submitted_at: String,
     /// Run time that the decision assumed.
     pub estimate_s: f64,
-    /// Source of the estimate: `user`, `class` or `default`.
+    /// Source of the estimate: `user`, `class`, `user_jobs`, `site` or `default`.
     pub estimate_source: String,
     /// Deadline.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -619,6 +620,60 @@ pub struct JobEvent {
     pub event: String,
     /// Instant of the event.
     pub at: String,
+}
+
+/// Records of earlier jobs to learn from.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LearnRequest {
+    /// Jobs that ran and ended with success, in the order of their ends.
+    pub records: Vec<LearnedJob>,
+}
+
+/// A job in a record of earlier jobs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LearnedJob {
+    /// Id of the job in its record. A job with the same id, user and times is learned once.
+    pub id: String,
+    /// Name of the user. One without an account on the host of the service gets a number that no
+    /// account has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// Name of the job: jobs of one user and name are forecast together.
+    pub name: String,
+    /// File name of the program or script.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub executable: Option<String>,
+    /// Account.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<String>,
+    /// Queue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<String>,
+    /// Number of processors.
+    #[schemars(range(min = 1))]
+    pub procs: u32,
+    /// Run time that the user estimated. Positive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = MIN_SPAN_S, max = MAX_SPAN_S))]
+    pub estimate_s: Option<f64>,
+    /// Submission.
+    pub submitted_at: String,
+    /// End.
+    pub finished_at: String,
+    /// Run time. Positive.
+    #[schemars(range(min = MIN_SPAN_S, max = MAX_SPAN_S))]
+    pub run_s: f64,
+}
+
+/// What was learned from records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LearnResult {
+    /// Number of jobs that were learned.
+    pub learned: u32,
+    /// Number of jobs that had been learned before.
+    pub known: u32,
 }
 
 /// A token to create.

@@ -7,7 +7,7 @@
 //! | `framing` | rejection of requests whose end is ambiguous |
 //! | `convert`, `explain` | requests as commands, rows as responses |
 //! | `router` | every path with its requests and responses |
-//! | `handlers`, `tokens`, `sse`, `metrics` | the handlers |
+//! | `handlers`, `learn`, `tokens`, `sse`, `metrics` | the handlers |
 
 mod convert;
 mod error;
@@ -16,6 +16,7 @@ mod framing;
 pub(crate) mod fuzz;
 mod handlers;
 mod job_selector;
+mod learn;
 mod metrics;
 mod objectives;
 pub mod openapi;

@@ -30,8 +30,10 @@ pub use listen::{ListenConfig, TcpListenOptions};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ServiceConfig {
-    /// Admission policy, as in `tollgate policies`, with its settings.
-    pub policy: String,
+    /// Admission policy, as in `tollgate policies`, with its settings. Default: the policy that jobs of
+    /// the data directory wait or run under, else `plan`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policy: Option<String>,
     /// Second policy, which decides about the same jobs on paper; its results are reported beside the
     /// real ones.
     pub shadow: Option<String>,
@@ -78,6 +80,9 @@ pub struct ServiceConfig {
 /// The access rules and addresses of a service.
 #[derive(Debug, Default)]
 pub struct ServeOptions {
+    /// Whether the settings name no policy. Then unfinished jobs go on under the policy that they were
+    /// submitted to.
+    pub keeps_policy: bool,
     /// Access rules and limits.
     pub access: AccessRules,
     /// TCP address besides the Unix socket.
@@ -105,6 +110,9 @@ impl ServeOptions {
         Ok(())
     }
 }
+
+/// The policy of a service whose settings name none.
+const DEFAULT_POLICY: &str = "plan";
 
 /// Settings for workers on other hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -161,7 +169,7 @@ impl WorkerConfig {
 impl Default for ServiceConfig {
     fn default() -> Self {
         Self {
-            policy: "plan".to_owned(),
+            policy: None,
             shadow: None,
             market: Market::None.name().to_owned(),
             price_per_core_hour: 1.0,
@@ -305,6 +313,7 @@ impl ServiceConfig {
         let access = self.access()?;
         let listen = self.listen.as_ref();
         Ok(ServeOptions {
+            keeps_policy: self.policy.is_none(),
             access,
             listen: listen.map(|listen| listen.resolve(&self.dir)).transpose()?,
             credentials: listen::keys(&self.tokens, &self.certificates, access)?,
@@ -336,7 +345,10 @@ impl ServiceConfig {
         })?;
         let shadow = self.shadow.as_deref();
         Ok(AdmissionRules {
-            policy: one_policy(registry, "policy", &self.policy, market)?,
+            policy: {
+                let words = self.policy.as_deref().unwrap_or(DEFAULT_POLICY);
+                one_policy(registry, "policy", words, market)?
+            },
             shadow: shadow
                 .map(|words| one_policy(registry, "shadow", words, market))
                 .transpose()?,

@@ -16,6 +16,7 @@ use tollgate_client::Fingerprint;
 use tollgate_client::certificate::{CertificateError, CertificateFiles, TlsCertificate};
 use tollgate_engine::Engine;
 use tollgate_model::Instant;
+use tollgate_policy::PolicySpec;
 use tollgate_service::AdmissionRules;
 use tollgate_store::data_dir::{DataDir, DataDirError};
 use tollgate_store::{Store, StoreError, backup};
@@ -127,7 +128,7 @@ pub struct BoundAddress {
 }
 
 /// Runs the service until SIGTERM or SIGINT. `ready` is called before the first response, with the
-/// TCP address, if any. Running jobs continue after the service stops, and the next service finds
+/// policy and the TCP address, if any. Running jobs continue after the service stops, and the next service finds
 /// them again.
 ///
 /// # Errors
@@ -137,7 +138,7 @@ pub fn serve<E: Engine + 'static>(
     mut engine: E,
     rules: &AdmissionRules,
     doors: ServeOptions,
-    ready: impl FnOnce(Option<BoundAddress>),
+    ready: impl FnOnce(&PolicySpec, Option<BoundAddress>),
 ) -> Result<(), ServeError> {
     let access = doors.access;
     if access.scope == UserScope::All {
@@ -158,6 +159,10 @@ pub fn serve<E: Engine + 'static>(
         false => Store::open(&dir.store()),
     };
     let store = store.map_err(StartError::from)?;
+    let rules = &match doors.keeps_policy {
+        true => keep_policy(&store, rules).map_err(StartError::from)?,
+        false => rules.clone(),
+    };
     let reader = store.reader().map_err(StartError::from)?;
     let mut controller =
         Controller::new(store, engine, rules, Box::new(now)).map_err(StartError::from)?;
@@ -196,11 +201,25 @@ pub fn serve<E: Engine + 'static>(
     };
     let checked = check_large_store(dir, is_large);
     let (tcp, certificate) = (doors.listen, doors.certificate);
+    let ready = |heard| ready(&rules.policy, heard);
     let served = runtime()?.block_on(listen(dir, service, tcp, certificate, ready, checked));
     controller_handle.send(ControllerRequest::Stop);
     // A panic of the thread has been reported already.
     let _ = thread.join();
     served
+}
+
+/// Returns the rules with the policy of the unfinished jobs, if there are any.
+fn keep_policy(store: &Store, rules: &AdmissionRules) -> Result<AdmissionRules, StoreError> {
+    let kept = store.keep_policy(rules)?;
+    if kept != *rules {
+        tracing::warn!(
+            policy = %kept.policy,
+            default = %rules.policy,
+            "the settings name no policy: unfinished jobs go on under theirs"
+        );
+    }
+    Ok(kept)
 }
 
 /// Returns whether verifying the store takes so long that the service answers meanwhile.

@@ -236,6 +236,7 @@ fn event_of(change: &RowChange) -> Option<EventEntry> {
         RowChange::JobEnded { job, ending } => whole(ending_key(*ending), *job),
         // A kept or void promise ends with its job.
         RowChange::PromiseEnded { .. }
+        | RowChange::Promised { .. }
         | RowChange::ArrayCounts { .. }
         | RowChange::AttemptReported(_)
         | RowChange::WorkMeasured { .. }

@@ -122,7 +122,7 @@ impl Core {
         submission: &Submission,
         forecast: &RuntimeForecast,
     ) -> SubmitOutcome {
-        let (estimate, source) = self.rules.estimate(submission, forecast);
+        let (estimate, source) = forecast.estimate();
         let spec = rules::spec(submission, estimate, at, self.memory_per_node());
         let candidate = AdmissionCandidate::new(submission, spec, forecast);
         let standing = self.admission_state(at, &candidate);
@@ -198,11 +198,6 @@ impl Core {
     ) -> (JobSpec, Distribution) {
         let asked = self.rules.for_policy(&candidate.reserved_spec());
         (asked, candidate.reserved_duration())
-    }
-
-    /// Returns the forecast of a job's run time.
-    pub(crate) fn forecast(&self, submission: &Submission) -> RuntimeForecast {
-        RuntimeForecast::new(&self.forecaster, &self.classes.find(submission))
     }
 
     /// Returns the policy's verdict, with all reasons of a rejection.
@@ -348,12 +343,11 @@ impl<'a> AdmissionCandidate<'a> {
         spec: JobSpec,
         forecast: &RuntimeForecast,
     ) -> Self {
-        let (distribution, basis) = forecast.distribution(spec.estimate);
         Self {
             submission,
             spec,
-            distribution,
-            basis,
+            distribution: *forecast.distribution(),
+            basis: forecast.basis(),
         }
     }
 

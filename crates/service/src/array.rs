@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 use tollgate_gate::{Effect, GateInput, JobEnding};
-use tollgate_model::{Credits, Instant, JobId, JobSpec, Probability, Reason, Span, TaskId};
+use tollgate_model::{Credits, Instant, JobId, JobSpec, Probability, Reason, Span, TaskId, UserId};
 
 use crate::Core;
 use crate::admission::AdmissionCandidate;
@@ -17,9 +17,8 @@ use crate::output::{
     AdmissionState, CommandError, JobPrediction, RejectReason, RowChange, StepOutput,
     SubmitOutcome, TaskGroupOutcome,
 };
-use crate::promise::PromiseOutcome;
+use crate::promise::{LatePromises, PromiseOutcome};
 use crate::rules;
-use crate::runtime_forecast::RuntimeForecast;
 use crate::task_ranges::TaskRanges;
 
 /// Maximum number of unpromised tasks of an array in the gate, per node.
@@ -45,6 +44,7 @@ pub struct ActiveArray {
     counts: TaskCounts,
     /// Whether the counts have changed since they were last stored.
     changed: bool,
+    pub(crate) late_promises: LatePromises,
 }
 
 /// Counts of the tasks of an array.
@@ -97,6 +97,7 @@ impl ActiveArray {
             before_gate: 0,
             counts: TaskCounts::default(),
             changed: true,
+            late_promises: LatePromises::default(),
         }
     }
 
@@ -330,8 +331,8 @@ impl Core {
         };
         array.pending.remove(tasks);
         let submission = array.submission.clone();
-        let asked = self.classes.add(&submission);
-        let forecast = RuntimeForecast::new(&self.forecaster, &asked);
+        let asked = self.classes.add(&(&submission).into());
+        let forecast = self.forecast_job(UserId(submission.user), &asked);
         let candidate = AdmissionCandidate::new(&submission, spec, &forecast);
         let (for_policy, distribution) = self.policy_request(&candidate);
         let live = ActiveTask::new(&submission, asked, forecast, spec);
@@ -402,7 +403,7 @@ impl Core {
         array.pending.pop_first();
         let (submission, unpromised) = (array.submission.clone(), array.unpromised);
         let forecast = self.forecast(&submission);
-        let (estimate, _) = self.rules.estimate(&submission, &forecast);
+        let (estimate, _) = forecast.estimate();
         let spec = rules::spec(&submission, estimate, self.now, self.memory_per_node());
         let task = TaskId { job, task };
         self.admit_task(task, &submission, spec, None, step);
@@ -424,7 +425,7 @@ impl Core {
         };
         let submission = array.submission.clone();
         let forecast = self.forecast(&submission);
-        let (estimate, _) = self.rules.estimate(&submission, &forecast);
+        let (estimate, _) = forecast.estimate();
         let spec = rules::spec(&submission, estimate, self.now, self.memory_per_node());
         let candidate = AdmissionCandidate::new(&submission, spec, &forecast);
         let standing = self.admission_state(self.now, &candidate);

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use tollgate_gate::{OnEviction, WorkerId};
 use tollgate_model::{AttemptReport, Credits, CreditsPerSecond, Instant, Span};
 
+use crate::learning::RunRecord;
 use crate::task_ranges::TaskRanges;
 
 /// A command. Commands are stored unchanged, and replayed after a crash.
@@ -59,6 +60,11 @@ pub enum ServiceCommand {
     },
     /// Lets time pass.
     Tick,
+    /// Learns from records of earlier jobs.
+    Learn {
+        /// The records.
+        records: Vec<RunRecord>,
+    },
 }
 
 impl ServiceCommand {
@@ -73,7 +79,8 @@ impl ServiceCommand {
             | Self::Claim { .. }
             | Self::Cancel { .. }
             | Self::Hold { .. }
-            | Self::Release { .. } => false,
+            | Self::Release { .. }
+            | Self::Learn { .. } => false,
         }
     }
 }

@@ -190,7 +190,7 @@ impl OfferSearch<'_> {
     /// a run time at the quantile of the minimum probability.
     fn is_acceptable(&mut self, submission: &Submission) -> bool {
         self.probes += 1;
-        let (estimate, _) = self.core.rules.estimate(submission, self.forecast);
+        let (estimate, _) = self.forecast.estimate();
         let memory_per_node = self.core.memory_per_node();
         let spec = rules::spec(submission, estimate, self.at, memory_per_node);
         let candidate = AdmissionCandidate::new(submission, spec, self.forecast);

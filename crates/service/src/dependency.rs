@@ -57,7 +57,7 @@ impl Core {
         if plan.dependencies.is_empty() && !plan.held {
             return None;
         }
-        let (estimate, source) = self.rules.estimate(submission, forecast);
+        let (estimate, source) = forecast.estimate();
         let spec = rules::spec(submission, estimate, self.now, self.memory_per_node());
         let candidate = AdmissionCandidate::new(submission, spec, forecast);
         let never = match self.admission_state(self.now, &candidate) {

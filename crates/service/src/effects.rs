@@ -81,6 +81,7 @@ impl Core {
                 let price = self.rules.for_user(live.spec.procs, price);
                 // A reserved quote becomes a promise once it is claimed.
                 let promised = live.reserved_until.is_none();
+                let is_late = std::mem::take(&mut live.undecided);
                 match array {
                     Some(array) => array.add_price(price),
                     None => step.changes.push(RowChange::Accepted { job, price }),
@@ -88,9 +89,13 @@ impl Core {
                 if promised {
                     self.jobs.watch_deadline(task);
                 }
+                if is_late {
+                    self.record_probability(task, step);
+                }
             }
             Notice::Queued => {
                 let had_nodes = live.has_nodes();
+                live.undecided |= live.attempt == 0;
                 live.stop();
                 self.look_ahead.invalidate(slot);
                 match array {

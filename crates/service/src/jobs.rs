@@ -53,6 +53,8 @@ pub struct ActiveTask {
     /// Whether the task runs without a promise because its deadline could not be promised. It is left
     /// out of `spec` then.
     pub(crate) unpromised: bool,
+    /// Whether the task was submitted without a decision and has none yet.
+    pub(crate) undecided: bool,
 }
 
 impl ActiveTask {
@@ -81,6 +83,7 @@ impl ActiveTask {
             promise: None,
             held: false,
             unpromised: false,
+            undecided: false,
         }
     }
 

@@ -12,7 +12,8 @@
 //! | `admission`, `counter_offer` | the decision about a submission, and the nearest one that would be accepted |
 //! | `promise` | the endings of promises: kept, broken, void |
 //! | `prediction`, `runtime_forecast` | the expected starts and ends of jobs, and the forecasts behind them |
-//! | `work` | the work of attempts, and what their ends teach |
+//! | `work` | the work of attempts |
+//! | `learning` | what is learned from the ends of jobs and from records, and beliefs taken anew |
 //! | `jobs`, `task_ranges` | the unfinished jobs, and sets of task numbers |
 //! | `job_classes` | the classes of jobs that behave alike, and their labels |
 //! | `workers` | the nodes that come and go with their workers |
@@ -30,6 +31,7 @@ mod effects;
 mod hold;
 mod job_classes;
 mod jobs;
+mod learning;
 mod output;
 mod prediction;
 mod promise;
@@ -45,9 +47,9 @@ mod workers;
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
-use tollgate_forecast::Forecaster;
+use tollgate_forecast::LearnedHistory;
 use tollgate_gate::{Effect, Gate, GateInput, ProbeScratch, WorkerId};
-use tollgate_model::{AttemptEvent, AttemptReport, Instant, Span};
+use tollgate_model::{AttemptEvent, AttemptReport, Instant, Span, UserId};
 use tollgate_policy::PassTrigger;
 
 pub use array::{ActiveArray, TaskCounts};
@@ -59,6 +61,7 @@ pub use dependency::DeferredJob;
 use job_classes::JobClasses;
 pub use jobs::ActiveTask;
 use jobs::JobTable;
+pub use learning::RunRecord;
 pub use output::{
     AdmissionState, CommandError, CommandResult, ConfidenceThreshold, CounterOffer, EngineAction,
     EstimateSource, JobPrediction, OfferAxis, RejectReason, RowChange, StepOutput, SubmitOutcome,
@@ -85,7 +88,9 @@ pub struct Core {
     rules: AdmissionRules,
     gate: Gate,
     jobs: JobTable,
-    forecaster: Forecaster,
+    history: LearnedHistory,
+    /// The digests of the learned records.
+    learned_records: BTreeSet<u64>,
     classes: JobClasses,
     now: Instant,
     effects: Vec<Effect>,
@@ -94,6 +99,8 @@ pub struct Core {
     released: Vec<u64>,
     /// Within a step: finished jobs that ended with success, as dependent jobs may require.
     succeeded: BTreeSet<u64>,
+    /// Within a step: users from whose jobs something was learned.
+    taught: BTreeSet<UserId>,
     look_ahead: LookAheadCache,
     /// The shadow policy. It follows each step, and no decision reads it.
     shadow: Option<Box<ShadowPolicy>>,
@@ -104,7 +111,9 @@ pub struct Core {
 pub struct CoreSnapshot {
     gate: tollgate_gate::GateSnapshot,
     jobs: JobTable,
-    forecaster: Forecaster,
+    history: LearnedHistory,
+    /// The digests of the learned records.
+    learned_records: BTreeSet<u64>,
     classes: JobClasses,
     now: Instant,
     shadow: Option<shadow::ShadowSnapshot>,
@@ -119,13 +128,15 @@ impl Core {
             gate,
             rules,
             jobs: JobTable::default(),
-            forecaster: Forecaster::default(),
+            history: LearnedHistory::default(),
+            learned_records: BTreeSet::new(),
             classes: JobClasses::default(),
             now: Instant::ZERO,
             effects: Vec::new(),
             scratch: ProbeScratch::default(),
             released: Vec::new(),
             succeeded: BTreeSet::new(),
+            taught: BTreeSet::new(),
             look_ahead: LookAheadCache::default(),
             shadow: None,
         };
@@ -166,6 +177,7 @@ impl Core {
                     self.run_passes(&mut step);
                 }
             }
+            self.refresh_beliefs(&mut step);
         }
         self.run_passes(&mut step);
         self.judge_overdue(&mut step);
@@ -210,7 +222,8 @@ impl Core {
         CoreSnapshot {
             gate: self.gate.save(self.now),
             jobs: self.jobs.clone(),
-            forecaster: self.forecaster.clone(),
+            history: self.history.clone(),
+            learned_records: self.learned_records.clone(),
             classes: self.classes.clone(),
             now: self.now,
             shadow: self.shadow.as_mut().map(|shadow| shadow.save()),
@@ -228,7 +241,8 @@ impl Core {
         let mut core = Self {
             gate,
             jobs: saved.jobs,
-            forecaster: saved.forecaster,
+            history: saved.history,
+            learned_records: saved.learned_records,
             classes: saved.classes,
             now: saved.now,
             shadow: known.map(Box::new),
@@ -255,6 +269,7 @@ impl Core {
     fn handle(&mut self, command: &ServiceCommand, step: &mut StepOutput) -> CommandResult {
         let done = match command {
             ServiceCommand::Submit(submission) => return self.submit(submission, step),
+            ServiceCommand::Learn { records } => return self.learn_records(records),
             ServiceCommand::Report(report) => self.report(report, step),
             ServiceCommand::Claim { job } => self.claim(*job, step),
             ServiceCommand::Cancel { job, tasks } => self.cancel(*job, tasks.as_ref(), step),
@@ -334,6 +349,7 @@ impl Core {
     /// Repeats the gate's passes until nothing changes: jobs that are submitted after one pass may
     /// start in the next.
     fn run_passes(&mut self, step: &mut StepOutput) {
+        self.refresh_beliefs(step);
         loop {
             self.gate.run_pass(self.now, &mut self.effects);
             self.apply_effects(step);

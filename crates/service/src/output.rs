@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use tollgate_gate::{BookingKind, JobEnding, WorkerId};
 use tollgate_model::{
     AttemptId, AttemptReport, Credits, Instant, JobSpec, NodeId, Probability, Reason, Span,
@@ -38,6 +39,13 @@ pub enum CommandResult {
     NotReserved {
         /// The outcome that the job would get.
         answer: SubmitOutcome,
+    },
+    /// Records of earlier jobs were read.
+    Learned {
+        /// The number of records that were learned.
+        learned: u32,
+        /// The number of records that had been learned before.
+        known: u32,
     },
     /// The command was carried out.
     Done,
@@ -195,13 +203,17 @@ impl ConfidenceThreshold {
 }
 
 /// The source of an estimate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EstimateSource {
     /// The user.
     User,
     /// Similar jobs.
     Class,
-    /// The site's setting, because no similar job is known.
+    /// The median estimate of the user's jobs, because no similar job is known.
+    UserJobs,
+    /// The median estimate of all jobs, because no job of the user is known.
+    Site,
+    /// The site's setting, because no job with an estimate is known.
     Default,
 }
 
@@ -299,6 +311,13 @@ pub enum RowChange {
         job: u64,
         /// The price.
         price: Credits,
+    },
+    /// A promise was made to a job that had waited for it.
+    Promised {
+        /// The number of the job.
+        job: u64,
+        /// The probability of keeping it; of an array the mean over the tasks that had waited.
+        probability: Probability,
     },
     /// A job that had waited was rejected.
     Rejected {
@@ -409,6 +428,7 @@ impl RowChange {
             | Self::Claimed { job }
             | Self::Expired { job }
             | Self::Accepted { job, .. }
+            | Self::Promised { job, .. }
             | Self::Rejected { job, .. }
             | Self::Queued { job }
             | Self::Held { job }
@@ -430,6 +450,8 @@ impl EstimateSource {
         match self {
             Self::User => "user",
             Self::Class => "class",
+            Self::UserJobs => "user_jobs",
+            Self::Site => "site",
             Self::Default => "default",
         }
     }

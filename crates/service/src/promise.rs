@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 use tollgate_gate::JobEnding;
 use tollgate_model::outcome::DELAY_TOLERANCE;
-use tollgate_model::{AttemptOutcome, AttemptStatus, Instant, KillReason, Span, TaskId};
+use tollgate_model::{
+    AttemptOutcome, AttemptStatus, Instant, KillReason, Probability, Span, TaskId,
+};
 
 use crate::Core;
 use crate::jobs::ActiveTask;
@@ -77,6 +79,32 @@ fn is_runner_step(step: &str) -> bool {
     ["launch", "start", "cgroup"].contains(&step)
 }
 
+/// The promises to tasks of an array that were not made at its submission.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct LatePromises {
+    count: u32,
+    /// The sum of the probabilities.
+    sum: f64,
+    /// The latest probability, with its instant.
+    latest: Option<(Instant, f64)>,
+}
+
+impl LatePromises {
+    fn probability_at(&self, now: Instant) -> Option<Probability> {
+        let latest = self.latest.filter(|&(at, _)| at == now);
+        latest.and_then(|(_, probability)| Probability::new(probability))
+    }
+
+    /// Counts a promise, and returns the mean probability of all.
+    fn add(&mut self, now: Instant, probability: Probability) -> Probability {
+        self.count += 1;
+        self.sum += probability.as_f64();
+        self.latest = Some((now, probability.as_f64()));
+        let mean = self.sum / f64::from(self.count);
+        Probability::new(mean.min(1.0)).unwrap_or(probability)
+    }
+}
+
 impl ActiveTask {
     /// Returns the last instant at which an end is within the deadline, with the tolerance of the
     /// objectives; None without a deadline.
@@ -140,6 +168,26 @@ impl Core {
             let live = live.clone();
             self.record_promise(task, &live, PromiseOutcome::Broken, step);
         }
+    }
+
+    /// Records the probability of keeping a promise that was not made at the submission. Tasks of an
+    /// array that are promised at the same instant count with the probability of the first of them.
+    pub(crate) fn record_probability(&mut self, task: TaskId, step: &mut StepOutput) {
+        let job = task.job;
+        let known = self.jobs.arrays.get(&job);
+        let known = known.and_then(|array| array.late_promises.probability_at(self.now));
+        let has_deadline = |live: &ActiveTask| live.spec.sla.deadline.is_some();
+        if !self.jobs.get(task).is_some_and(has_deadline) {
+            return;
+        }
+        let computed = || self.predict(self.now, task)?.probability;
+        let Some(mut probability) = known.or_else(computed) else {
+            return;
+        };
+        if let Some(array) = self.jobs.arrays.get_mut(&job) {
+            probability = array.late_promises.add(self.now, probability);
+        }
+        step.changes.push(RowChange::Promised { job, probability });
     }
 
     fn record_promise(

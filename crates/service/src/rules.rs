@@ -1,15 +1,12 @@
 //! The admission rules: the part of the configuration that decisions depend on.
 
 use serde::{Deserialize, Serialize};
-use tollgate_forecast::ClassStage;
 use tollgate_model::{
     Credits, CreditsPerSecond, Instant, JobSpec, Market, Probability, Sla, Span, UserId,
 };
 use tollgate_policy::{PolicyRegistry, PolicySpec};
 
 use crate::command::Submission;
-use crate::output::EstimateSource;
-use crate::runtime_forecast::RuntimeForecast;
 
 /// Seconds of one core that the price refers to.
 const CORE_HOUR_S: f64 = 3600.0;
@@ -126,27 +123,6 @@ impl AdmissionRules {
 
     fn price_factor(&self, procs: u32) -> f64 {
         f64::from(procs.max(1)) * self.price / CORE_HOUR_S
-    }
-
-    /// Returns the estimate for the decision: the user's, else that of similar jobs, else the
-    /// default.
-    pub(crate) fn estimate(
-        &self,
-        submission: &Submission,
-        forecast: &RuntimeForecast,
-    ) -> (Span, EstimateSource) {
-        match (submission.estimate, forecast.forecast().stage()) {
-            (Some(estimate), _) => (estimate, EstimateSource::User),
-            (None, ClassStage::Unseen) => (self.default_estimate, EstimateSource::Default),
-            (
-                None,
-                ClassStage::Cold | ClassStage::Young | ClassStage::Changing | ClassStage::Settled,
-            ) => {
-                // Beyond the unseen stage, the distribution does not depend on the estimate.
-                let (distribution, _) = forecast.distribution(self.default_estimate);
-                (distribution.quantile(self.level), EstimateSource::Class)
-            }
-        }
     }
 }
 

@@ -3,103 +3,172 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use tollgate_forecast::{ClassStage, Forecast, ForecastJob, Forecaster};
-use tollgate_model::distribution::{LEVELS, N_LEVELS};
-use tollgate_model::{Distribution, Instant, JobId, Span};
+use tollgate_forecast::{
+    BeliefQuery, ClassStage, Forecast, ForecastJob, RatioSource, RequestSource,
+};
+use tollgate_model::distribution::LEVELS;
+use tollgate_model::{BeliefSource, Distribution, Instant, JobId, Span, UserId};
+
+use crate::Core;
+use crate::command::Submission;
+use crate::output::EstimateSource;
 
 /// The basis of a run-time expectation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ForecastBasis {
-    /// The estimate, and how it compares with run times at other sites: too few jobs have ended here.
-    Estimate,
-    /// The estimate, and how estimates compared with run times here: no similar job has ended here yet.
-    SiteEstimates,
-    /// Jobs that have ended here.
+    /// The estimate, and how estimates compared with run times: no similar job has ended here yet.
+    Estimate(RatioSource),
+    /// The estimate, and how estimates compared with run times, as the policy asks for that alone.
+    Ratios(RatioSource),
+    /// Similar jobs that have ended here.
     Jobs(ClassStage),
+    /// Both: how estimates compared with run times, and similar jobs.
+    Mixture(RatioSource, ClassStage),
 }
 
 /// Formats the basis to follow the words "forecast from".
 impl fmt::Display for ForecastBasis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let estimate = |ratios: &RatioSource| match ratios {
+            RatioSource::Table => "the estimate, as at other sites",
+            RatioSource::Site => "the estimate, as for other jobs here",
+            RatioSource::User => "the estimate, as for other jobs of this user",
+        };
         match self {
-            Self::Estimate => {
-                f.write_str("the estimate, as at other sites: no job like it has ended here yet")
+            Self::Estimate(ratios) => {
+                write!(f, "{}: no job like it has ended here yet", estimate(ratios))
             }
-            Self::SiteEstimates => f.write_str(
-                "the estimate, as for other jobs here: no job like it has ended here yet",
-            ),
+            Self::Ratios(ratios) => f.write_str(estimate(ratios)),
             Self::Jobs(stage) => stage.fmt(f),
+            Self::Mixture(ratios, stage) => write!(f, "{}, and {stage}", estimate(ratios)),
         }
     }
 }
 
-/// Minimum number of known classes for a forecast of an unknown class from all of them. A few other
-/// classes say nothing about it.
-const MIN_SITE_CLASSES: usize = 10;
-
-/// A run-time forecast for a job, with the state of the forecaster's knowledge.
+/// A run-time forecast for a job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RuntimeForecast {
-    forecast: Forecast,
-    /// Whether enough classes are known to forecast one more from them.
-    site_is_known: bool,
-    /// The site's run times in parts of the users' estimates, if enough jobs are known.
-    site_parts: Option<[f64; N_LEVELS]>,
+    /// The forecast of the job's class at its submission, by which the forecaster is judged.
+    class: Forecast,
+    distribution: Distribution,
+    basis: ForecastBasis,
+    estimate: Span,
+    source: EstimateSource,
 }
 
 impl RuntimeForecast {
-    /// Returns the current forecast of `forecaster` for a job.
-    pub(crate) fn new(forecaster: &Forecaster, job: &ForecastJob) -> Self {
-        Self {
-            forecast: forecaster.forecast(job),
-            site_is_known: forecaster.classes().nth(MIN_SITE_CLASSES - 1).is_some(),
-            site_parts: forecaster.parts_of_request(),
-        }
-    }
-
     /// Returns the forecaster's original forecast.
     pub fn forecast(&self) -> &Forecast {
-        &self.forecast
+        &self.class
     }
 
-    /// Returns the distribution that decisions use, with its basis. An almost untrained forecaster
-    /// returns a single run time without any margin; to take that for certain would promise too
-    /// much and too little.
-    ///
-    /// If no similar job has ended, run times are spread as the parts of the estimates that jobs
-    /// needed here, or at other sites ([`Distribution::of_request`]). If a few jobs of the class have, run
-    /// times are spread around theirs, by a factor of three either way in nine cases of ten
-    /// (log-logistic, of shape 2: an assumption that learning replaces).
-    pub(crate) fn distribution(&self, estimate: Span) -> (Distribution, ForecastBasis) {
-        let said = self.forecast.distribution();
-        let quantiles = said.quantiles();
-        let is_point = quantiles.first() == quantiles.last();
-        match self.forecast.stage() {
-            ClassStage::Unseen if is_point || !self.site_is_known => {
-                let estimate_s = estimate.as_secs_f64();
-                match self.site_parts {
-                    Some(parts) => {
-                        let runtimes = parts.map(|part| Span::from_secs_f64(part * estimate_s));
-                        (Distribution::new(runtimes), ForecastBasis::SiteEstimates)
-                    }
-                    None => (Distribution::of_request(estimate), ForecastBasis::Estimate),
-                }
-            }
-            ClassStage::Cold if is_point => {
-                let point = said.median().as_secs_f64();
-                let around = |level: f64| point * (level / (1.0 - level)).sqrt();
-                (
-                    distribution_of(around),
-                    ForecastBasis::Jobs(ClassStage::Cold),
-                )
-            }
-            stage @ (ClassStage::Unseen
-            | ClassStage::Cold
-            | ClassStage::Young
-            | ClassStage::Changing
-            | ClassStage::Settled) => (said, ForecastBasis::Jobs(stage)),
+    /// Returns the distribution that decisions use.
+    pub fn distribution(&self) -> &Distribution {
+        &self.distribution
+    }
+
+    /// Returns the basis of the distribution.
+    pub fn basis(&self) -> ForecastBasis {
+        self.basis
+    }
+
+    /// Returns the estimate for the decision with its source: the user's, else that of similar jobs,
+    /// else the median request of the nearest group of jobs that is known, else the default.
+    pub(crate) fn estimate(&self) -> (Span, EstimateSource) {
+        (self.estimate, self.source)
+    }
+
+    /// Returns the same forecast with the distribution of a later one.
+    pub(crate) fn revised(self, later: &Self) -> Self {
+        Self {
+            distribution: later.distribution,
+            basis: later.basis,
+            ..self
         }
     }
+}
+
+impl Core {
+    /// Returns the forecast of a job's run time.
+    pub(crate) fn forecast(&self, submission: &Submission) -> RuntimeForecast {
+        let job = self.classes.find(&submission.into());
+        self.forecast_job(UserId(submission.user), &job)
+    }
+
+    /// Returns the forecast of a job's run time: the belief that the policy asks for. A policy that
+    /// asks for none gets the forecast of the job's class; while nothing is known of the class, what
+    /// jobs of its user and of the site needed of their requests.
+    pub(crate) fn forecast_job(&self, user: UserId, job: &ForecastJob) -> RuntimeForecast {
+        let class = self.history.forecaster.forecast(job);
+        let stage = class.stage();
+        let is_known = self.history.has_experience(&class);
+        let source = self.rules.policy.belief();
+        let belief = self.history.belief(
+            &BeliefQuery {
+                user,
+                job,
+                forecast: None,
+                source: source.unwrap_or(BeliefSource::User),
+                default_request: self.rules.default_estimate,
+            },
+            Some(&class),
+        );
+        let (distribution, basis) = match (source, belief.ratios) {
+            (None, _) if is_known => (spread(&class), ForecastBasis::Jobs(stage)),
+            (_, None) => (belief.distribution, ForecastBasis::Jobs(stage)),
+            (_, Some(ratios)) => {
+                let basis = match source {
+                    Some(BeliefSource::Mixture) if is_known => {
+                        ForecastBasis::Mixture(ratios, stage)
+                    }
+                    Some(BeliefSource::User) if stage != ClassStage::Unseen => {
+                        ForecastBasis::Ratios(ratios)
+                    }
+                    Some(_) | None => ForecastBasis::Estimate(ratios),
+                };
+                (belief.distribution, basis)
+            }
+        };
+        let (estimate, source) = match (belief.request_source, stage) {
+            (RequestSource::Job, _) => (belief.request, EstimateSource::User),
+            (RequestSource::Class, _)
+            | (
+                _,
+                ClassStage::Cold | ClassStage::Young | ClassStage::Changing | ClassStage::Settled,
+            ) => (
+                distribution.quantile(self.rules.level),
+                EstimateSource::Class,
+            ),
+            (RequestSource::User, ClassStage::Unseen) => (belief.request, EstimateSource::UserJobs),
+            (RequestSource::Site, ClassStage::Unseen) => (belief.request, EstimateSource::Site),
+            (RequestSource::Default, ClassStage::Unseen) => {
+                (belief.request, EstimateSource::Default)
+            }
+        };
+        RuntimeForecast {
+            class,
+            distribution,
+            basis,
+            estimate,
+            source,
+        }
+    }
+}
+
+/// Returns the distribution of a forecast for a policy that takes it as it is. An almost untrained
+/// forecaster returns a single run time without any margin; to take that for certain would promise too
+/// much and too little. So run times are spread around it, by a factor of three either way in nine
+/// cases of ten (log-logistic, of shape 2: an assumption that learning replaces).
+fn spread(forecast: &Forecast) -> Distribution {
+    let distribution = forecast.distribution();
+    if forecast.stage() != ClassStage::Cold || !forecast.is_point() {
+        return distribution;
+    }
+    let point = distribution.median().as_secs_f64();
+    Distribution::new(LEVELS.map(|level| {
+        let level = level.as_f64();
+        Span::from_secs_f64(point * (level / (1.0 - level)).sqrt())
+    }))
 }
 
 /// A cache of the jobs' expected run times by slot, kept within a step and between queries. A running
@@ -136,8 +205,4 @@ impl MedianCache {
             *known = None;
         }
     }
-}
-
-fn distribution_of(quantile: impl Fn(f64) -> f64) -> Distribution {
-    Distribution::new(LEVELS.map(|level| Span::from_secs_f64(quantile(level.as_f64()))))
 }

@@ -340,7 +340,8 @@ impl ShadowPolicy {
             | ServiceCommand::Cancel { .. }
             | ServiceCommand::Hold { .. }
             | ServiceCommand::Release { .. }
-            | ServiceCommand::Tick => {}
+            | ServiceCommand::Tick
+            | ServiceCommand::Learn { .. } => {}
         }
     }
 

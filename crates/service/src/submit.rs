@@ -1,7 +1,7 @@
 //! Submission of jobs.
 
 use tollgate_gate::GateInput;
-use tollgate_model::{Instant, JobSpec, Sla, TaskId};
+use tollgate_model::{Instant, JobSpec, Sla, TaskId, UserId};
 
 use crate::Core;
 use crate::admission::AdmissionCandidate;
@@ -9,7 +9,6 @@ use crate::array::TaskCounts;
 use crate::command::Submission;
 use crate::jobs::ActiveTask;
 use crate::output::{AdmissionState, CommandResult, RowChange, StepOutput, SubmitOutcome};
-use crate::runtime_forecast::RuntimeForecast;
 
 impl Core {
     pub(crate) fn submit(
@@ -102,8 +101,8 @@ impl Core {
         held: Option<Instant>,
         step: &mut StepOutput,
     ) {
-        let asked = self.classes.add(submission);
-        let forecast = RuntimeForecast::new(&self.forecaster, &asked);
+        let asked = self.classes.add(&submission.into());
+        let forecast = self.forecast_job(UserId(submission.user), &asked);
         let candidate = AdmissionCandidate::new(submission, spec, &forecast);
         let mut live = ActiveTask::new(submission, asked, forecast, spec);
         live.reserved_until = held;

@@ -1,15 +1,13 @@
-//! The work of attempts, and what their ends teach.
+//! The work of attempts.
 //!
 //! Work is what the gate accounts: on nodes of its own an attempt does one second of work a second,
 //! and on nodes that it shares it does as much as its rate says. A job needs a certain amount of work,
 //! however long it takes; so forecasts are about work.
 
-use tollgate_forecast::CompletedJob;
-use tollgate_model::{Distribution, Instant, Span, TaskId};
+use tollgate_model::{Distribution, Instant, Span};
 
 use crate::Core;
 use crate::jobs::ActiveTask;
-use crate::promise::EndCause;
 
 /// The resolution of work on shared nodes, in microseconds. Ends are rounded to the next microsecond
 /// and rates are summed as floating-point numbers; neither may make two equal runs differ.
@@ -58,44 +56,10 @@ impl Core {
 
     /// Returns the distribution of the total work of a task, given the work that it has done by `now`.
     pub(crate) fn work_distribution(&self, live: &ActiveTask, now: Instant) -> Distribution {
-        let (whole, _) = live.forecast.distribution(live.spec.estimate);
+        let whole = *live.forecast.distribution();
         match self.work_so_far(live, now) {
             Span::ZERO => whole,
             work => whole.given_survived(work),
-        }
-    }
-
-    /// Learns from an attempt that has vanished.
-    pub(crate) fn learn_loss(&mut self, task: TaskId) {
-        let live = self.jobs.get(task);
-        let work = live.map_or(Span::ZERO, |live| self.work_so_far(live, self.now));
-        self.learn_end(task, EndCause::Site, work);
-    }
-
-    /// Learns from the end of an attempt that has done `work`. Only a success says what such a job
-    /// needs. An attempt that was ended says that the job needs more. A failure says nothing about it
-    /// and is counted.
-    pub(crate) fn learn_end(&mut self, task: TaskId, cause: EndCause, work: Span) {
-        let Some(live) = self.jobs.get(task) else {
-            return;
-        };
-        let job = live.forecast_features();
-        let record = CompletedJob {
-            job,
-            submit: live.spec.submit,
-            finish: self.now,
-            runtime: work,
-        };
-        let said = live.forecast.forecast();
-        // An attempt that never ran teaches nothing, which is no error here.
-        match cause {
-            EndCause::Success => {
-                let _ = self.forecaster.learn(&record, said);
-            }
-            EndCause::Limit | EndCause::Site => {
-                let _ = self.forecaster.learn_lower_bound(&record, said);
-            }
-            EndCause::Failure => self.classes.count_failure(job.class),
         }
     }
 }

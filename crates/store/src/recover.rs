@@ -41,6 +41,27 @@ impl Store {
         self.change_rules(core, &in_force, rules)
     }
 
+    /// Returns `rules` with the policy under which jobs wait or run; as they are if there are no such
+    /// jobs, or if the registry does not know the policy.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn keep_policy(&self, rules: &AdmissionRules) -> Result<AdmissionRules, StoreError> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM job WHERE finish IS NULL)";
+        let has_jobs: bool = self
+            .connection
+            .query_row(sql, [], |row| row.get(0))
+            .map_err(sqlite(&self.path, "cannot be read"))?;
+        let written = self.rules_in_force()?.filter(|_| has_jobs);
+        let known =
+            written.and_then(|(_, written)| AdmissionRules::from_stored(&written, &rules.registry));
+        let policy = known.map_or_else(|| rules.policy.clone(), |known| known.policy);
+        Ok(AdmissionRules {
+            policy,
+            ..rules.clone()
+        })
+    }
+
     fn change_rules(
         &mut self,
         mut core: Core,

@@ -189,6 +189,11 @@ fn write(
             "UPDATE job SET decided = coalesce(decided, ?2), price = coalesce(price, ?3) WHERE id = ?1",
             params![job, at, price.as_micros()],
         ),
+        RowChange::Promised { job, probability } => run(
+            to,
+            "UPDATE job SET probability = ?2 WHERE id = ?1",
+            params![job, probability.as_f64()],
+        ),
         RowChange::Rejected { job, reason } => run(
             to,
             "UPDATE job SET state = 'rejected', decided = ?2, finish = ?2, reasons = ?3 WHERE id = ?1",

@@ -31,7 +31,7 @@ pub(crate) fn serve(path: &Path) {
         .rules(&tollgate_policies::builtin_registry())
         .expect("settings");
     let engine = SimEngine::open(&world);
-    tollgate_server::serve(&folder, engine, &rules, ServeOptions::default(), |_| {})
+    tollgate_server::serve(&folder, engine, &rules, ServeOptions::default(), |_, _| {})
         .expect("it serves");
 }
 

@@ -174,7 +174,7 @@ fn label(field: &str, given: &Option<String>) -> Result<Option<String>, ApiError
     Ok(given.clone())
 }
 
-fn span(field: &str, secs: Option<f64>) -> Result<Option<Span>, ApiError> {
+pub(super) fn span(field: &str, secs: Option<f64>) -> Result<Option<Span>, ApiError> {
     let expected = "seconds, more than 0 and at most a hundred years";
     match secs {
         None => Ok(None),

@@ -5,12 +5,13 @@ use axum::handler::Handler;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use tollgate_client::types::{
-    CalibrationReport, JobDetails, JobExplanation, JobList, JobRef, JobRequest, LedgerReport,
-    NewToken, NodeList, ServiceObjectives, ServiceStatus, SubmitResponse, TokenList, TokenRequest,
+    CalibrationReport, JobDetails, JobExplanation, JobList, JobRef, JobRequest, LearnRequest,
+    LearnResult, LedgerReport, NewToken, NodeList, ServiceObjectives, ServiceStatus,
+    SubmitResponse, TokenList, TokenRequest,
 };
 
 use super::handlers::{self, ApiState, JobsQuery, TasksQuery, WaitQuery};
-use super::{metrics, openapi, sse, tokens, worker_upgrade};
+use super::{learn, metrics, openapi, sse, tokens, worker_upgrade};
 use crate::workers;
 
 /// A path of the API.
@@ -170,6 +171,13 @@ pub(super) fn all() -> Vec<ApiEndpoint> {
         at("/v1/calibration").get(
             handlers::calibration,
             operation("Compare promises with how many were kept").gives::<CalibrationReport>(200),
+        ),
+        at("/v1/learn").post(
+            learn::learn,
+            operation("Learn run times from records of earlier jobs")
+                .takes::<LearnRequest>()
+                .gives::<LearnResult>(200)
+                .problems(&[403, 507]),
         ),
         at("/v1/nodes").get(
             handlers::nodes,

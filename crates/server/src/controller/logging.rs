@@ -45,6 +45,7 @@ impl<E: Engine> Controller<E> {
                 }
                 RowChange::TasksDropped { .. }
                 | RowChange::Accepted { .. }
+                | RowChange::Promised { .. }
                 | RowChange::Deferred { .. }
                 | RowChange::DependencyFailed { .. }
                 | RowChange::HeldTasks { .. }

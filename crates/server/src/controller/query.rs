@@ -44,6 +44,7 @@ impl<E: Engine> Controller<E> {
             | ControllerRequest::Reserve { .. }
             | ControllerRequest::Claim { .. }
             | ControllerRequest::Command { .. }
+            | ControllerRequest::Learn { .. }
             | ControllerRequest::Worker { .. }
             | ControllerRequest::EngineReady
             | ControllerRequest::Stop => {}

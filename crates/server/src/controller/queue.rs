@@ -15,6 +15,9 @@ const REQUEST_WEIGHT: u64 = 1 << 10;
 /// Weight of a look-ahead, in the same unit.
 const LOOK_AHEAD_WEIGHT: u64 = 63 << 10;
 
+/// Stored bytes of a record of an earlier job, about.
+const RECORD_BYTES: u64 = 128;
+
 /// Maximum number of bytes that a request may store in a turn that answers a query before it.
 const MAX_BYTES_BEFORE_QUERY: u64 = 64 << 10;
 
@@ -108,7 +111,8 @@ fn owner_of(ask: &ControllerRequest) -> RequestOwner {
         | ControllerRequest::Quote { submission, .. } => RequestOwner::User(Some(submission.user)),
         ControllerRequest::Claim { user, .. } => RequestOwner::User(Some(*user)),
         ControllerRequest::Command { user, .. } => RequestOwner::User(*user),
-        ControllerRequest::Status { .. }
+        ControllerRequest::Learn { .. }
+        | ControllerRequest::Status { .. }
         | ControllerRequest::Nodes { .. }
         | ControllerRequest::Explain { .. }
         | ControllerRequest::Wait { .. } => RequestOwner::User(None),
@@ -142,6 +146,7 @@ fn request_weight(ask: &ControllerRequest) -> u64 {
         ControllerRequest::Reserve { .. }
         | ControllerRequest::Quote { .. }
         | ControllerRequest::Explain { .. } => LOOK_AHEAD_WEIGHT,
+        ControllerRequest::Learn { records, .. } => records.len() as u64 * RECORD_BYTES,
         ControllerRequest::Command { .. }
         | ControllerRequest::Ping { .. }
         | ControllerRequest::Status { .. }

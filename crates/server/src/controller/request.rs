@@ -4,7 +4,8 @@ use tokio::sync::oneshot;
 use tollgate_engine::EngineCapacity;
 use tollgate_model::{Instant, TaskId};
 use tollgate_service::{
-    CommandError, JobPrediction, PolicyComparison, ServiceCommand, Submission, SubmitOutcome,
+    CommandError, JobPrediction, PolicyComparison, RunRecord, ServiceCommand, Submission,
+    SubmitOutcome,
 };
 use tollgate_store::{JobProgram, StoreError};
 use tollgate_workers::ConnectionEvent;
@@ -65,6 +66,13 @@ pub enum ControllerRequest {
         /// Receives a confirmation.
         reply: Responder<()>,
     },
+    /// Learns from records of earlier jobs.
+    Learn {
+        /// The records.
+        records: Vec<RunRecord>,
+        /// Receives the numbers of records that were learned now, and before.
+        reply: Responder<(u32, u32)>,
+    },
     /// Checks that the controller is alive.
     Ping {
         /// Receives a confirmation.
@@ -119,6 +127,7 @@ impl ControllerRequest {
             Self::Claim { .. }
             | Self::Quote { .. }
             | Self::Command { .. }
+            | Self::Learn { .. }
             | Self::Ping { .. }
             | Self::Status { .. }
             | Self::Nodes { .. }
@@ -130,12 +139,13 @@ impl ControllerRequest {
         }
     }
 
-    /// Fails a pending submission with `failed`.
+    /// Fails a request that would store something with `failed`.
     pub(super) fn fail(self, failed: RequestError) {
         match self {
             Self::Submit { reply, .. } => drop(reply.send(Err(failed))),
             Self::Reserve { reply, .. } => drop(reply.send(Err(failed))),
             Self::Claim { reply, .. } => drop(reply.send(Err(failed))),
+            Self::Learn { reply, .. } => drop(reply.send(Err(failed))),
             Self::Quote { .. }
             | Self::Command { .. }
             | Self::Ping { .. }

@@ -12,6 +12,7 @@ pub(super) enum PendingResponse {
     Submit(Responder<SubmittedJob>),
     Reserve(Responder<(Option<u64>, SubmitOutcome)>),
     Command(Responder<()>),
+    Learn(Responder<(u32, u32)>),
     Internal,
 }
 
@@ -43,15 +44,28 @@ impl<E: Engine> Controller<E> {
                 (PendingResponse::Command(to), Said::Ignored(ignored)) => {
                     let _ = to.send(Err(RequestError::Ignored(*ignored)));
                 }
+                (PendingResponse::Learn(to), &Said::Learned { learned, known }) => {
+                    let _ = to.send(Ok((learned, known)));
+                }
                 (PendingResponse::Internal, _) => {}
                 (
                     PendingResponse::Submit(_),
-                    Said::Done | Said::Ignored(_) | Said::NotReserved { .. },
+                    Said::Done | Said::Ignored(_) | Said::NotReserved { .. } | Said::Learned { .. },
                 )
-                | (PendingResponse::Reserve(_), Said::Done | Said::Ignored(_))
+                | (
+                    PendingResponse::Reserve(_),
+                    Said::Done | Said::Ignored(_) | Said::Learned { .. },
+                )
                 | (
                     PendingResponse::Command(_),
-                    Said::Submitted { .. } | Said::NotReserved { .. },
+                    Said::Submitted { .. } | Said::NotReserved { .. } | Said::Learned { .. },
+                )
+                | (
+                    PendingResponse::Learn(_),
+                    Said::Submitted { .. }
+                    | Said::NotReserved { .. }
+                    | Said::Done
+                    | Said::Ignored(_),
                 ) => {
                     unreachable!("a reply that does not fit its command: {reply:?}")
                 }
@@ -66,6 +80,7 @@ impl<E: Engine> Controller<E> {
                 PendingResponse::Submit(to) => drop(to.send(Err(failed))),
                 PendingResponse::Reserve(to) => drop(to.send(Err(failed))),
                 PendingResponse::Command(to) => drop(to.send(Err(failed))),
+                PendingResponse::Learn(to) => drop(to.send(Err(failed))),
                 PendingResponse::Internal => {}
             }
         }

@@ -108,6 +108,7 @@ impl<E: Engine> Controller<E> {
             ControllerRequest::Submit { .. }
             | ControllerRequest::Reserve { .. }
             | ControllerRequest::Claim { .. }
+            | ControllerRequest::Learn { .. }
                 if self.disk_full =>
             {
                 ask.fail(RequestError::DiskFull);
@@ -180,6 +181,10 @@ impl<E: Engine> Controller<E> {
                 Ok(()) => to.add(command, PendingResponse::Command(reply)),
                 Err(failed) => drop(reply.send(Err(failed))),
             },
+            ControllerRequest::Learn { records, reply } => to.add(
+                ServiceCommand::Learn { records },
+                PendingResponse::Learn(reply),
+            ),
             ControllerRequest::Quote { .. }
             | ControllerRequest::Ping { .. }
             | ControllerRequest::Status { .. }

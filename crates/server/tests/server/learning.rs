@@ -1,13 +1,21 @@
 //! The service learns only what is true: the work of jobs that succeeded, and that jobs which were
 //! ended need more.
 
-use tollgate_model::{Distribution, Instant, JobSpec, Probability, Sla, Span, UserId};
+use tollgate_forecast::{
+    BeliefQuery, ClassId, CompletedJob, ForecastJob, JobAttributes, RatioSource,
+};
+use tollgate_model::{
+    BeliefSource, Distribution, Instant, JobSpec, Market, Probability, Sla, Span, UserId,
+};
 use tollgate_server::controller::ControllerRequest;
-use tollgate_service::{ForecastBasis, ServiceCommand, Submission};
+use tollgate_service::{
+    AdmissionState, ArraySpec, CommandResult, Core, EstimateSource, ForecastBasis, RunRecord,
+    ServiceCommand, Submission, SubmissionOptions, SubmitOutcome, TaskRanges,
+};
 use tollgate_sim::estimates::EstimateProvider;
-use tollgate_sim::{EstimateOrigin, JobArrival};
+use tollgate_sim::{EstimateOrigin, EstimateSetup, JobArrival, LearnedHistory};
 
-use crate::common::{TestCluster, submission};
+use crate::common::{TestCluster, rules, submission};
 
 /// Returns a submission of the class without a deadline, which every policy admits.
 fn job(estimate_s: i64) -> Submission {
@@ -51,7 +59,7 @@ fn failures_teach_no_runtime() {
         site.advance(2);
     }
     let answer = site.quote(submission("sh", 600));
-    assert_eq!(answer.basis, ForecastBasis::Estimate);
+    assert_eq!(answer.basis, ForecastBasis::Estimate(RatioSource::Table));
     site.submit_job(submission("sh", 90), &["sleep", "2"])
         .unwrap();
     site.advance(3);
@@ -87,74 +95,114 @@ fn ended_job_teaches_that_it_needs_more_or_nothing() {
 #[test]
 fn service_and_simulator_learn_the_same_from_the_same_history() {
     let level = Probability::new(0.9).unwrap();
-    let policy = "easy";
-    {
-        let mut site = TestCluster::new(policy);
-        let mut provider = EstimateProvider::new(EstimateOrigin::Forecast(level), &[]);
-        // Pairs of runtime and estimate in seconds.
-        let jobs: Vec<(i64, i64)> = (0..40).map(|n| (7 + n * 5 % 23, 30 + n % 2 * 10)).collect();
-        let arrival = |at_s, (runtime, estimate): (i64, i64)| JobArrival {
-            spec: JobSpec {
-                submit: Instant::from_secs(at_s),
-                user: UserId(0),
-                estimate: Span::from_secs(estimate),
-                procs: 1,
-                memory: 0,
-                sla: Sla::default(),
-            },
-            runtime: Span::from_secs(runtime),
+    let origin = EstimateOrigin::Forecast(level);
+    check_same_learning("easy", EstimateProvider::new(origin, &[]));
+    for (policy, belief) in [
+        ("plan", BeliefSource::Mixture),
+        ("plan:belief=user", BeliefSource::User),
+        ("plan:belief=forecast", BeliefSource::Forecast),
+    ] {
+        let setup = EstimateSetup {
+            origin: EstimateOrigin::User,
+            belief: Some(belief),
+            contexts: &[],
+            history: &LearnedHistory::default(),
         };
-        let mut submitted = Vec::new();
-        let mut ended = 0;
-        let mut stretched = 0;
-        for at_s in 0..2_000 {
-            site.wait_until(at_s);
-            let unfinished: Vec<usize> = (0..submitted.len())
-                .filter(|&index| submitted[index] != i64::MAX)
-                .collect();
+        check_same_learning(policy, EstimateProvider::of(&setup));
+    }
+}
+
+/// Checks that what a policy is told of each job is the same, to the last bit, in the service and from the
+/// simulator's `provider`: at the submission, and while the job waits.
+fn check_same_learning(policy: &str, mut provider: EstimateProvider<'_>) {
+    let mut site = TestCluster::new(policy);
+    // Pairs of runtime and estimate in seconds.
+    let jobs: Vec<(i64, i64)> = (0..40).map(|n| (7 + n * 5 % 23, 30 + n % 2 * 10)).collect();
+    let arrival = |at_s, (runtime, estimate): (i64, i64)| JobArrival {
+        spec: JobSpec {
+            submit: Instant::from_secs(at_s),
+            user: UserId(0),
+            estimate: Span::from_secs(estimate),
+            procs: 1,
+            memory: 0,
+            sla: Sla::default(),
+        },
+        runtime: Span::from_secs(runtime),
+    };
+    // Without a belief the simulator tells the forecast as it is.
+    let told = |site: &mut TestCluster, job: u64| {
+        let live = site.controller().core().job(job).unwrap();
+        match policy {
+            "easy" => live.forecast.forecast().distribution(),
+            _ => *live.forecast.distribution(),
+        }
+    };
+    let mut submitted = Vec::new();
+    let (mut ended, mut stretched, mut revised) = (0, 0, 0);
+    for at_s in 0..2_000 {
+        site.wait_until(at_s);
+        let unfinished: Vec<usize> = (0..submitted.len())
+            .filter(|&index| submitted[index] != i64::MAX)
+            .collect();
+        let core = site.controller().core();
+        let done = |index: &usize| core.job(*index as u64 + 1).is_none();
+        let mut now_done: Vec<usize> = unfinished.iter().copied().filter(done).collect();
+        // Several jobs may end within a second.
+        if now_done.len() > 1 {
+            let reader = site.reader();
+            let end = |index: &usize| reader.attempts(*index as u64 + 1).unwrap()[0].finish;
+            now_done.sort_by_key(end);
+        }
+        for &index in &now_done {
+            let (start_s, runtime) = (submitted[index], jobs[index].0);
+            provider.observe_completion(
+                index,
+                Instant::from_secs(start_s),
+                Span::from_secs(runtime),
+                Instant::from_secs(at_s),
+            );
+            stretched += i64::from(at_s - start_s > runtime + 1);
+            submitted[index] = i64::MAX;
+            ended += 1;
+        }
+        for index in unfinished {
+            let job = index as u64 + 1;
             let core = site.controller().core();
-            let done = |index: &usize| core.job(*index as u64 + 1).is_none();
-            let mut now_done: Vec<usize> = unfinished.into_iter().filter(done).collect();
-            // Several jobs may end within a second.
-            if now_done.len() > 1 {
-                let reader = site.reader();
-                let end = |index: &usize| reader.attempts(*index as u64 + 1).unwrap()[0].finish;
-                now_done.sort_by_key(end);
-            }
-            for index in now_done {
-                let (start_s, runtime) = (submitted[index], jobs[index].0);
-                provider.observe_completion(
-                    index,
-                    Instant::from_secs(start_s),
-                    Span::from_secs(runtime),
-                    Instant::from_secs(at_s),
+            let waits = core.job(job).is_some_and(|live| !live.has_nodes());
+            if waits && let Some(expected) = provider.revised_belief(index) {
+                assert_eq!(
+                    told(&mut site, job),
+                    expected,
+                    "{policy}: job {index} waits"
                 );
-                stretched += i64::from(at_s - start_s > runtime + 1);
-                submitted[index] = i64::MAX;
-                ended += 1;
-            }
-            let index = submitted.len();
-            if at_s % 9 == 0 && index < jobs.len() {
-                let (runtime, estimate) = jobs[index];
-                site.submit_job(job(estimate), &["work", &runtime.to_string()])
-                    .unwrap();
-                submitted.push(at_s);
-                let expected = provider.estimate(index, &arrival(at_s, jobs[index]));
-                // A forecast that the simulator makes is the service's, to the last bit.
-                let found = forecast(&mut site, index as u64 + 1);
-                assert_eq!(Some(found), expected.forecast, "{policy}: job {index}");
-            }
-            if ended == jobs.len() {
-                break;
+                revised += i64::from(!now_done.is_empty());
             }
         }
-        assert_eq!(ended, jobs.len(), "{policy}: some jobs never ended");
-        assert!(stretched > 5, "{policy}: too few jobs waited or shared");
-        let last = provider.estimate(jobs.len(), &arrival(2_000, (10, 30)));
-        site.submit_job(job(30), &["work", "10"]).unwrap();
-        let found = forecast(&mut site, jobs.len() as u64 + 1);
-        assert_eq!(Some(found), last.forecast, "{policy}");
+        let index = submitted.len();
+        if at_s % 9 == 0 && index < jobs.len() {
+            let (runtime, estimate) = jobs[index];
+            site.submit_job(job(estimate), &["work", &runtime.to_string()])
+                .unwrap();
+            submitted.push(at_s);
+            let expected = provider.estimate(index, &arrival(at_s, jobs[index]));
+            // What the simulator tells a policy is what the service tells it, to the last bit.
+            let found = told(&mut site, index as u64 + 1);
+            assert_eq!(Some(found), expected.forecast, "{policy}: job {index}");
+        }
+        if ended == jobs.len() {
+            break;
+        }
     }
+    assert_eq!(ended, jobs.len(), "{policy}: some jobs never ended");
+    assert!(stretched > 5, "{policy}: too few jobs waited or shared");
+    assert!(
+        revised > 5 || policy == "easy",
+        "{policy}: {revised} beliefs taken anew"
+    );
+    let last = provider.estimate(jobs.len(), &arrival(2_000, (10, 30)));
+    site.submit_job(job(30), &["work", "10"]).unwrap();
+    let found = told(&mut site, jobs.len() as u64 + 1);
+    assert_eq!(Some(found), last.forecast, "{policy}");
 }
 
 /// What the service learns under shares is the work that the gate accounts. When two tasks of a node end
@@ -216,4 +264,180 @@ fn running_job_is_forecast_from_its_work() {
     // After 14 s it has done 7 s of its 10, and needs 6 s more: it has not outlived the class.
     let left_s = predicted.finish.since(now).as_secs_f64();
     assert!((4.0..9.0).contains(&left_s), "{left_s} s");
+}
+
+/// Returns records of `count` jobs of the class that needed a tenth of their estimate.
+fn records(count: u64) -> Vec<RunRecord> {
+    let record = |n: u64| RunRecord {
+        digest: n,
+        user: submission("class", 1).user,
+        name: "class".to_owned(),
+        executable: None,
+        account: None,
+        queue: None,
+        procs: 1,
+        estimate: Some(Span::from_secs(1_000)),
+        submit: Instant::from_secs(100 * n as i64),
+        finish: Instant::from_secs(100 * n as i64 + 100),
+        runtime: Span::from_secs(100),
+    };
+    (0..count).map(record).collect()
+}
+
+fn learn(site: &mut TestCluster, records: Vec<RunRecord>) -> (u32, u32) {
+    site.request(|reply| ControllerRequest::Learn { records, reply })
+        .unwrap()
+}
+
+#[test]
+fn records_learned_twice_change_nothing() {
+    let mut core = Core::new(rules("plan", Market::None));
+    let at = Instant::from_secs(1);
+    let mut learn = |records| {
+        let step = core.step(at, &[ServiceCommand::Learn { records }]);
+        let snapshot = postcard::to_stdvec(&core.save()).unwrap();
+        (step.results, snapshot)
+    };
+    let (results, once) = learn(records(100));
+    let (learned, known) = (100, 0);
+    assert_eq!(results, [CommandResult::Learned { learned, known }]);
+    let (results, twice) = learn(records(100));
+    let (learned, known) = (0, 100);
+    assert_eq!(results, [CommandResult::Learned { learned, known }]);
+    assert_eq!(once, twice);
+    let (results, more) = learn(records(101));
+    let (learned, known) = (1, 100);
+    assert_eq!(results, [CommandResult::Learned { learned, known }]);
+    assert_ne!(more, twice);
+}
+
+#[test]
+fn records_are_believed_as_in_a_replay() {
+    let mut site = TestCluster::new("plan:belief=user");
+    assert_eq!(learn(&mut site, records(70)), (70, 0));
+    let jobs = records(70).into_iter().map(|record| {
+        let job = ForecastJob {
+            class: ClassId(0),
+            procs: record.procs,
+            request: record.estimate,
+            context: JobAttributes::default(),
+        };
+        let ended = CompletedJob {
+            job,
+            submit: record.submit,
+            finish: record.finish,
+            runtime: record.runtime,
+        };
+        (UserId(record.user), ended)
+    });
+    let history = LearnedHistory::of(jobs.collect());
+    let asked = ForecastJob {
+        class: ClassId(0),
+        procs: 1,
+        request: Some(Span::from_secs(300)),
+        context: JobAttributes::default(),
+    };
+    let expected = history.beliefs.belief(&BeliefQuery {
+        user: UserId(submission("class", 1).user),
+        job: &asked,
+        forecast: None,
+        source: BeliefSource::User,
+        default_request: Span::from_secs(1),
+    });
+    // What was learned survives a crash.
+    site.restart();
+    let number = site.submit_job(job(300), &["work", "30"]).unwrap().job;
+    let live = site.controller().core().job(number).unwrap();
+    assert_eq!(*live.forecast.distribution(), expected.distribution);
+    assert_eq!(learn(&mut site, records(70)), (0, 70));
+}
+
+#[test]
+fn job_without_an_estimate_gets_that_of_the_nearest_group() {
+    let mut site = TestCluster::new("plan");
+    let silent = |name: &str, user| Submission {
+        user,
+        estimate: None,
+        ..submission(name, 1)
+    };
+    let own = submission("class", 1).user;
+    assert_eq!(
+        site.quote(silent("class", own)).source,
+        EstimateSource::Default
+    );
+    learn(&mut site, records(60));
+    let known = site.quote(silent("class", own));
+    assert_eq!(known.source, EstimateSource::Class);
+    assert!(
+        known.spec.estimate < Span::from_secs(1_000),
+        "{:?}",
+        known.spec
+    );
+    let other = site.quote(silent("other", own));
+    assert_eq!(other.source, EstimateSource::UserJobs);
+    assert_eq!(other.spec.estimate, Span::from_secs(1_000));
+    assert_eq!(other.basis, ForecastBasis::Estimate(RatioSource::User));
+    let stranger = site.quote(silent("class", own + 1));
+    assert_eq!(stranger.source, EstimateSource::Site);
+    assert_eq!(stranger.basis, ForecastBasis::Estimate(RatioSource::Site));
+}
+
+fn is_waitlisted(answer: &SubmitOutcome) -> bool {
+    matches!(answer.admission, AdmissionState::Waitlisted { .. })
+}
+
+#[test]
+fn waitlisted_jobs_are_promised_when_their_siblings_end_early() {
+    let mut site = TestCluster::in_market("plan", Market::None);
+    let asked = Submission {
+        deadline: Some(Span::from_secs(260)),
+        budget: None,
+        ..submission("class", 100)
+    };
+    // On two nodes four such jobs are promised by the fixed table. Each needs 5 s.
+    let mut answers = Vec::new();
+    for _ in 0..30 {
+        let answer = site.submit_job(asked.clone(), &["work", "5"]).unwrap();
+        answers.push(answer.answer);
+    }
+    let waitlisted = answers.iter().filter(|answer| is_waitlisted(answer));
+    assert_eq!(waitlisted.count(), 26);
+    let told = site.row(20).probability.unwrap();
+    site.advance(27);
+    let core = site.controller().core();
+    let view = core.gate().view(core.now());
+    let waiting: Vec<bool> = core
+        .tasks()
+        .filter(|(_, live)| !live.has_nodes())
+        .map(|(_, live)| view.job(live.slot).accepted.is_some())
+        .collect();
+    assert!(waiting.len() >= 16, "{waiting:?}");
+    assert!(waiting.iter().all(|&promised| promised), "{waiting:?}");
+    // The probability of the promise is that of the moment at which it was made.
+    let promised = site.row(20).probability.unwrap();
+    assert!(promised > 0.8 && promised > told, "{told} {promised}");
+}
+
+#[test]
+fn tasks_of_an_array_that_wait_have_the_mean_probability_of_their_promises() {
+    let mut site = TestCluster::in_market("plan", Market::None);
+    let options = SubmissionOptions {
+        array: Some(ArraySpec {
+            tasks: TaskRanges::new(1, 30),
+            max_at_once: None,
+        }),
+        ..SubmissionOptions::default()
+    };
+    let asked = Submission {
+        deadline: Some(Span::from_secs(260)),
+        budget: None,
+        options,
+        ..submission("class", 100)
+    };
+    let answer = site.submit_job(asked, &["work", "5"]).unwrap().answer;
+    assert!(is_waitlisted(&answer), "{answer:?}");
+    let told = site.row(1).probability.unwrap();
+    site.advance(27);
+    let promised = site.row(1).probability.unwrap();
+    assert!(promised > 0.5 && promised > told, "{told} {promised}");
 }

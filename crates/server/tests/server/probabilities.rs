@@ -1,6 +1,7 @@
 //! No quoted probability is 0 or 1, and a job about which nothing is known is not quoted as if its
 //! estimate were true.
 
+use tollgate_forecast::RatioSource;
 use tollgate_model::Span;
 use tollgate_service::{AdmissionState, ForecastBasis, Submission, SubmitOutcome};
 
@@ -20,7 +21,8 @@ fn first_quote_is_never_certain() {
             ..submission("new", 10)
         };
         let outcome = site.quote(loose.clone());
-        assert_eq!(outcome.basis, ForecastBasis::Estimate, "{policy}");
+        let unknown = ForecastBasis::Estimate(RatioSource::Table);
+        assert_eq!(outcome.basis, unknown, "{policy}");
         let found = probability(&outcome);
         assert!(found < 1.0, "{policy}: {found}");
         let text = outcome.prediction.unwrap().probability.unwrap().to_string();
@@ -67,6 +69,12 @@ fn unknown_job_is_quoted_by_the_estimates_of_the_site_once_they_are_known() {
         deadline: Some(Span::from_secs(60)),
         ..submission("new", 1_000)
     };
-    let outcome = site.quote(asked);
-    assert_eq!(outcome.basis, ForecastBasis::SiteEstimates);
+    let outcome = site.quote(asked.clone());
+    assert_eq!(outcome.basis, ForecastBasis::Estimate(RatioSource::User));
+    let stranger = Submission {
+        user: asked.user + 1,
+        ..asked
+    };
+    let outcome = site.quote(stranger);
+    assert_eq!(outcome.basis, ForecastBasis::Estimate(RatioSource::Site));
 }

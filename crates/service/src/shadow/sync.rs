@@ -116,6 +116,7 @@ impl ShadowPolicy {
             | RowChange::ArrayCounts { .. }
             | RowChange::Expired { .. }
             | RowChange::Accepted { .. }
+            | RowChange::Promised { .. }
             | RowChange::AttemptReported(_)
             | RowChange::WorkMeasured { .. }
             | RowChange::WorkerLost { .. } => {}
@@ -171,7 +172,7 @@ impl ShadowPolicy {
         let array = core.array(job);
         if let Some(submission) = array.map(|array| &array.submission) {
             let forecast = core.forecast(submission);
-            let (estimate, _) = self.rules.estimate(submission, &forecast);
+            let (estimate, _) = forecast.estimate();
             let spec = rules::spec(submission, estimate, self.now, core.memory_per_node());
             self.on_tasks_rejected(job, core, submission, &spec, tasks);
         }
@@ -205,9 +206,14 @@ impl ShadowPolicy {
     /// Submits a job on paper, with the specification of its decision.
     fn submit(&mut self, key: TaskId, core: &Core, submission: &Submission, spec: &JobSpec) {
         let forecast = core.forecast(submission);
-        let (forecast, _) = forecast.distribution(spec.estimate);
         let floor = submission.confidence.unwrap_or(0);
-        self.probe_and_submit(key, *spec, forecast, submission.retry, floor);
+        self.probe_and_submit(
+            key,
+            *spec,
+            *forecast.distribution(),
+            submission.retry,
+            floor,
+        );
     }
 
     /// Submits a claimed quote on paper, with the time left until its deadline.
@@ -221,7 +227,7 @@ impl ShadowPolicy {
             },
             ..live.spec
         };
-        let (forecast, _) = live.forecast.distribution(spec.estimate);
+        let forecast = *live.forecast.distribution();
         self.probe_and_submit(key, spec, forecast, OnEviction::Fail, 0);
     }
 
@@ -239,7 +245,7 @@ impl ShadowPolicy {
             user: live.spec.user,
             sla: Sla::default(),
         };
-        let (forecast, _) = live.forecast.distribution(live.spec.estimate);
+        let forecast = *live.forecast.distribution();
         self.probe_and_submit(key, spec, forecast, OnEviction::Requeue, 0);
         if let Some(pair) = self.jobs.get_mut(&key) {
             pair.counts = false;

@@ -145,7 +145,7 @@ impl TestCluster {
 
 pub(crate) fn rules(policy: &str, market: Market) -> AdmissionRules {
     AdmissionRules {
-        policy: builtin_registry().named(policy).unwrap(),
+        policy: builtin_registry().parse_list(policy).unwrap().remove(0),
         registry: builtin_registry(),
         market,
         price: 3600.0,
