@@ -45,6 +45,7 @@ pub(crate) enum CliCommand {
     /// Compare promised probabilities with how many promises were kept.
     Calibration(client::figures::ServiceQueryArgs),
     Ledger(client::list::LedgerArgs),
+    Learn(client::learn::LearnArgs),
     Backup(client::backup::BackupArgs),
     Restore(client::backup::RestoreArgs),
     Check(client::backup::StoreCheckArgs),

@@ -11,6 +11,7 @@
 //! | [`list`] | `tollgate status`, `jobs`, `explain`, `ledger` |
 //! | [`figures`] | `tollgate nodes`, `calibration`, and the objectives |
 //! | [`demo`] | `tollgate demo` |
+//! | [`learn`] | `tollgate learn` |
 //! | [`schemas`] | JSON schemas of the output of commands |
 //! | [`worker`] | `tollgate worker` |
 //! | [`token`] | `tollgate token` |
@@ -35,6 +36,7 @@ mod format;
 pub(crate) mod frontends;
 pub(crate) mod generate;
 mod job;
+pub(crate) mod learn;
 pub(crate) mod list;
 mod log;
 mod parse;

@@ -118,6 +118,7 @@ pub fn main_with(registry: &PolicyRegistry) -> ExitCode {
         CliCommand::Nodes(args) => client::figures::nodes(&args),
         CliCommand::Calibration(args) => client::figures::calibration(&args),
         CliCommand::Worker(args) => client::worker::run(&args),
+        CliCommand::Learn(args) => client::learn::run(&args),
         CliCommand::Backup(args) => client::backup::back_up(&args),
         CliCommand::Restore(args) => client::backup::restore(&args),
         CliCommand::Check(args) => client::backup::check(&args),

@@ -41,6 +41,9 @@ pub(crate) enum ClientCommandError {
     /// The output of the job was discarded.
     #[error("job {id} has no output: it was discarded")]
     NoOutput { id: String },
+    /// A state of `tollgate forecast` in the place of records.
+    #[error("{file}: a state of `tollgate forecast`, whose classes are not those of a service")]
+    ForecastState { file: String },
     /// The job is rejected, as the output says.
     #[error("rejected")]
     Rejected,
@@ -55,6 +58,7 @@ impl CliError for ClientCommandError {
             Self::ScriptNotReadable { .. }
             | Self::ScriptLine { .. }
             | Self::NoData
+            | Self::ForecastState { .. }
             | Self::NonUtf8Variable { .. } => ExitKind::Usage,
             Self::NoOutput { .. } | Self::OutputOnAnotherHost { .. } => ExitKind::Failed,
             Self::Rejected => ExitKind::Rejected,
@@ -69,6 +73,7 @@ impl CliError for ClientCommandError {
             }
             Self::ScriptLine { .. } => "`tollgate submit --help` lists the options",
             Self::OutputOnAnotherHost { .. } => "read the file there, as in `ssh HOST cat FILE`",
+            Self::ForecastState { .. } => "name the records that it was learned from",
             Self::NoData
             | Self::NoOutput { .. }
             | Self::NonUtf8Variable { .. }

@@ -14,6 +14,7 @@ use tollgate_exec_policy::protocol::{PassAnswer, PolicyEvent};
 use tollgate_server::api::openapi;
 
 use super::figures::StatusView;
+use super::learn::LearnSummary;
 
 /// A function that returns a schema.
 type SchemaFn = fn() -> Schema;
@@ -29,6 +30,7 @@ const COMMANDS: &[(&str, SchemaFn)] = &[
     ("ledger", describe::<LedgerReport>),
     ("nodes", describe::<NodeList>),
     ("calibration", describe::<CalibrationReport>),
+    ("learn", describe::<LearnSummary>),
     ("token new", describe::<NewToken>),
     ("token list", describe::<TokenList>),
 ];

@@ -59,8 +59,8 @@ pub(crate) fn run(args: &ServeArgs, registry: &PolicyRegistry) -> Result<(), Cli
         Some(file) => ServiceConfig::read(file)?,
         None => default_config(&place)?,
     };
-    if let Some(policy) = &args.policy {
-        config.policy.clone_from(policy);
+    if args.policy.is_some() {
+        config.policy.clone_from(&args.policy);
     }
     if args.shadow.is_some() {
         config.shadow.clone_from(&args.shadow);
@@ -109,8 +109,8 @@ fn serve_in(
 ) -> Result<(), CliFailure> {
     let engine = open_local_engine(folder, doors.access.scope, log, starter)?;
     let socket = folder.socket();
-    serve(folder, engine, rules, doors, |heard| {
-        let (policy, market, socket) = (&rules.policy, rules.market, socket.display());
+    serve(folder, engine, rules, doors, |policy, heard| {
+        let (market, socket) = (rules.market, socket.display());
         tracing::info!(%policy, %market, %socket, "the service answers");
         if let Some(shadow) = &rules.shadow {
             tracing::info!(policy = %shadow, "a second policy decides on paper");

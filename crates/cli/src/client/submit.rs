@@ -183,6 +183,8 @@ fn render_answer(out: &mut impl Write, answer: &SubmitResponse, now: &Zoned) -> 
     let source = match answer.estimate_source.as_str() {
         "user" => "as given",
         "class" => "by the forecast for such jobs",
+        "user_jobs" => "as for your other jobs: no such job has ended yet",
+        "site" => "as for other jobs here: none of yours has ended yet",
         _ => "the configured default: no such job has ended yet",
     };
     let estimate = format::format_span(answer.estimate_s);
