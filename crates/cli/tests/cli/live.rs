@@ -12,6 +12,7 @@
 //! | [`arrays`] | arrays and dependent jobs |
 //! | [`frontends`] | `qsub`, `qstat` and `qdel` as workflow systems call them |
 //! | [`backup`] | backups, and services whose data is missing |
+//! | [`learn`] | a service that is taught from records, and the policy that it goes on with |
 //! | [`log`] | the log of the service |
 //! | [`no_service`] | clients without a service |
 //! | [`generate`] | `tollgate generate` |
@@ -26,6 +27,7 @@ mod detach;
 mod frontends;
 mod generate;
 mod jobs;
+mod learn;
 mod log;
 mod network;
 mod no_service;

@@ -179,7 +179,7 @@ fn check_same_learning(policy: &str, mut provider: EstimateProvider<'_>) {
             }
         }
         let index = submitted.len();
-        if at_s % 9 == 0 && index < jobs.len() {
+        if at_s % 6 == 0 && index < jobs.len() {
             let (runtime, estimate) = jobs[index];
             site.submit_job(job(estimate), &["work", &runtime.to_string()])
                 .unwrap();
@@ -439,5 +439,5 @@ fn tasks_of_an_array_that_wait_have_the_mean_probability_of_their_promises() {
     let told = site.row(1).probability.unwrap();
     site.advance(27);
     let promised = site.row(1).probability.unwrap();
-    assert!(promised > 0.5 && promised > told, "{told} {promised}");
+    assert!(promised > 0.8 && promised < told, "{told} {promised}");
 }

@@ -146,6 +146,16 @@ fn every_response_matches_its_schema() {
         ("get", "/v1/objectives", "/v1/objectives", &no, 200),
         ("get", "/v1/calibration", "/v1/calibration", &no, 200),
         ("get", "/v1/nodes", "/v1/nodes", &no, 200),
+        (
+            "post",
+            "/v1/learn",
+            "/v1/learn",
+            &json!({"records": [{
+                "id": "1", "user": "ada", "name": "simulate", "procs": 1, "run_s": 60.0,
+                "submitted_at": "2026-12-01T09:00:00Z", "finished_at": "2026-12-01T09:01:00Z",
+            }]}),
+            200,
+        ),
         ("get", "/v1/work", "/v1/work", &no, 426),
         ("get", "/v1/tokens", "/v1/tokens", &no, 200),
         (
