@@ -33,7 +33,9 @@ fn service_is_taught_from_records_once() {
     let quote = [
         "quote", "-d", "+4m", "--format", "json", "--name", "simulate", "true",
     ];
-    let before = site.tollgate(&quote).json();
+    let refused = site.tollgate(&quote);
+    assert_eq!(refused.code, Some(3), "{refused:?}");
+    let before: serde_json::Value = serde_json::from_str(&refused.stdout).unwrap();
     assert_eq!(before["estimate_source"], "default");
     assert_eq!(before["decision"], "rejected", "{before}");
 
@@ -67,7 +69,7 @@ fn forecast_state_is_no_record() {
     let refused = site.tollgate(&["learn", "state.json"]);
     assert_eq!(refused.code, Some(2), "{refused:?}");
     let expected = "error: state.json: a state of `tollgate forecast`, whose classes are not those of \
-                    a service\n  hint: name the records that it was learned from\n";
+                    a service\nhint: name the records that it was learned from\n";
     assert_eq!(refused.stderr, expected);
 }
 
