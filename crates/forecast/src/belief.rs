@@ -32,6 +32,9 @@ const LIMITS: [f64; N_LEVELS] = [
     1.02, 1.02, 1.02, 1.02, 1.02, 1.02, 1.02, 1.02, 1.02, 1.02, 1.05, 1.20,
 ];
 
+/// The level of run time / request that tells whether a site lets jobs outlive their requests.
+const OVERRUN_LEVEL: f64 = 0.9;
+
 /// The experience with requested run times. Memory is constant per user and class.
 ///
 /// ```
@@ -146,7 +149,7 @@ impl BeliefModel {
     pub fn belief(&self, query: &BeliefQuery<'_>) -> Belief {
         let (request, request_source) = self.request(query);
         let limited = query.forecast.map(|forecast| match request_source {
-            RequestSource::Job => limit(forecast, request),
+            RequestSource::Job => limit(forecast, request, self.overrun()),
             // A job whose user set no limit has none.
             RequestSource::Class
             | RequestSource::User
@@ -190,6 +193,19 @@ impl BeliefModel {
         match own {
             Some((weight, own)) => ([(1.0 - weight, site), (weight, own)], RatioSource::User),
             None => ([(1.0, site), (0.0, site)], source),
+        }
+    }
+
+    /// Returns the part of their requests that nine in ten jobs of the site need at most; 0 while too few are
+    /// known.
+    fn overrun(&self) -> f64 {
+        match self.site.ratios.len() < MIN_SITE_JOBS {
+            true => 0.0,
+            false => self
+                .site
+                .ratios
+                .quantile(OVERRUN_LEVEL)
+                .map_or(0.0, f64::exp),
         }
     }
 
@@ -238,11 +254,12 @@ fn median<const N: usize>(requests: &RollingWindow<N>) -> Option<Span> {
     requests.quantile(0.5).map(span_of)
 }
 
-/// Returns the forecast of a job whose site stops it soon after the requested time.
-fn limit(forecast: &Distribution, request: Span) -> Distribution {
+/// Returns the forecast of a job that may run as long as [`LIMITS`] say, or, at a site that lets jobs outlive
+/// their requests, for `overrun` times the request.
+fn limit(forecast: &Distribution, request: Span, overrun: f64) -> Distribution {
     let quantiles = forecast.quantiles();
     Distribution::new(std::array::from_fn(|level| {
-        let most = Span::from_secs_f64(LIMITS[level] * request.as_secs_f64());
+        let most = Span::from_secs_f64(LIMITS[level].max(overrun) * request.as_secs_f64());
         quantiles[level].min(most)
     }))
 }

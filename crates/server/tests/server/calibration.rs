@@ -16,7 +16,7 @@ const JUDGED: u64 = 300;
 const N_USERS: u64 = 8;
 
 /// What was told of a job at its submission.
-struct Told {
+struct ToldForecast {
     due: Instant,
     probability: f64,
     earliest: Instant,
@@ -38,7 +38,7 @@ fn uniform(random: &mut SplitMix, from: f64, to: f64) -> f64 {
     from + (to - from) * random.below(STEPS) as f64 / STEPS as f64
 }
 
-/// Returns a factor that is as likely between `from` and 1 as the logarithms say.
+/// Returns a factor whose logarithm is uniform.
 fn factor(random: &mut SplitMix, from: f64, to: f64) -> f64 {
     uniform(random, from.ln(), to.ln()).exp()
 }
@@ -49,7 +49,7 @@ fn run_site(seed: u64) -> Tally {
         .map(|_| factor(&mut random, 20.0, 400.0))
         .collect();
     let mut driver = CoreDriver::new(&rules("plan", Market::None));
-    let mut told: BTreeMap<u64, Told> = BTreeMap::new();
+    let mut told: BTreeMap<u64, ToldForecast> = BTreeMap::new();
     let mut ends: BTreeMap<u64, Instant> = BTreeMap::new();
     for job in 1..=LEARNED + JUDGED {
         let class = random.below(2 * N_USERS);
@@ -84,7 +84,7 @@ fn run_site(seed: u64) -> Tally {
     tally
 }
 
-fn note_told(step: &StepOutput, told: &mut BTreeMap<u64, Told>) {
+fn note_told(step: &StepOutput, told: &mut BTreeMap<u64, ToldForecast>) {
     for change in &step.changes {
         let RowChange::Submitted { job, answer, .. } = change else {
             continue;
@@ -96,7 +96,7 @@ fn note_told(step: &StepOutput, told: &mut BTreeMap<u64, Told>) {
         let prediction = answer.prediction.expect("of an accepted job");
         told.insert(
             *job,
-            Told {
+            ToldForecast {
                 due,
                 probability: prediction.probability.expect("a deadline").as_f64(),
                 earliest: prediction.earliest,
