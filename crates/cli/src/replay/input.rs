@@ -131,6 +131,9 @@ impl ReplayInput {
                  policies what nobody knows at submission; `--deadlines habit` does not",
             );
         }
+        if workload.synthesised().budgets > 0 {
+            voice.note("each drawn budget is a factor of the job's true run time");
+        }
         if let Some(clock) = workload.deadline_clock() {
             voice.note(format_args!("deadlines are at {clock}"));
         }
