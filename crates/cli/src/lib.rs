@@ -3,6 +3,7 @@
 //! | module | contents |
 //! |---|---|
 //! | `args` | the command line |
+//! | `atomic_output` | standard output, or a file that appears only when complete |
 //! | `calendar` | dates |
 //! | `csv_output` | rows of CSV with the keys of JSON as columns |
 //! | `exit` | the exit codes and the errors of commands |
@@ -19,6 +20,7 @@
 //! Data goes to standard output, and messages go to standard error.
 
 mod args;
+mod atomic_output;
 mod calendar;
 mod client;
 mod csv_output;

@@ -28,5 +28,5 @@ pub use estimates::{EstimateOrigin, EstimateOriginError, EstimateSetup, JobConte
 pub use learned_history::LearnedHistory;
 pub use rebid::{is_blind_to_bids, rebid};
 pub use tollgate_forecast::{ClassId, CompletedJob, ForecastJob, JobAttributes};
-pub use tollgate_policy::{PolicyError, PolicyRegistry, PolicySpec};
+pub use tollgate_policy::{PolicyError, PolicyRegistry, PolicySpec, TaskCoupling};
 pub use tollgate_workload::JobArrival;

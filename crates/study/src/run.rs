@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tollgate_model::{Market, Outcome};
 use tollgate_risk::Objectives;
 use tollgate_sim::{
-    JobArrival, PolicyRegistry, PolicySpec, RecordLevel, ReplayFailure, is_blind_to_bids, rebid,
-    replay,
+    JobArrival, PolicyRegistry, PolicySpec, RecordLevel, ReplayFailure, TaskCoupling,
+    is_blind_to_bids, rebid, replay,
 };
 use tollgate_workload::Workload;
 
@@ -273,6 +273,7 @@ fn simulate(
     let settings = tollgate_sim::ReplayConfig {
         nodes,
         market,
+        tasks: TaskCoupling::Independent,
         record_level: RecordLevel::Outcomes,
     };
     let replay = replay(arrivals.iter().copied(), policy.build(market), &settings);

@@ -175,6 +175,29 @@ impl Trace {
             .unwrap_or_else(|| (self.widest_job(), NodeCountSource::WidestJob))
     }
 
+    /// Returns the most processors that ran jobs at once, by the waits of the record: the machine had at
+    /// least as many. None if no wait of a job that ran is known.
+    pub fn peak_procs(&self) -> Option<u32> {
+        let mut edges: Vec<(Instant, i64)> = Vec::new();
+        for (row, job) in self.jobs.iter().enumerate() {
+            let wait = self.usage(row).wait;
+            if let Some(wait) = wait.filter(|_| job.runtime > Span::ZERO) {
+                let start = job.submit + wait;
+                edges.push((start, job.procs.into()));
+                edges.push((start + job.runtime, -i64::from(job.procs)));
+            }
+        }
+        // What ends at an instant makes room for what starts then.
+        edges.sort_unstable();
+        let mut busy = 0;
+        let peak = edges.iter().map(|&(_, change)| {
+            busy += change;
+            busy
+        });
+        peak.max()
+            .map(|peak| u32::try_from(peak).unwrap_or(u32::MAX))
+    }
+
     fn widest_job(&self) -> u32 {
         let widths = self.jobs.iter().map(|job| job.procs);
         widths.max().unwrap_or(1)
@@ -308,6 +331,32 @@ mod tests {
             .comments
             .push(" TimeZoneString: US/Pacific".to_owned());
         assert_eq!(trace.time_zone(), Some("US/Pacific"));
+    }
+
+    #[test]
+    fn peak_counts_jobs_that_run_at_once() {
+        let mut trace = Trace::empty("here");
+        assert_eq!(trace.peak_procs(), None);
+        let mut metadata = TraceMetadata::default();
+        // (submission, wait, run time, processors)
+        for (submit, wait, runtime, procs) in
+            [(0, 0, 10, 3), (1, 9, 5, 4), (2, 7, 4, 2), (3, 0, -1, 90)]
+        {
+            trace.jobs.push(TraceJob {
+                number: 1,
+                submit: Instant::from_secs(submit),
+                runtime: Span::from_secs(runtime),
+                estimate: Span::from_secs(1),
+                procs,
+            });
+            let usage = TraceUsage {
+                wait: Some(Span::from_secs(wait)),
+                ..TraceUsage::default()
+            };
+            metadata.push(RecordNames::default(), usage, true);
+        }
+        trace.metadata = Some(metadata);
+        assert_eq!(trace.peak_procs(), Some(6));
     }
 
     #[test]

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tollgate_model::Market;
-use tollgate_sim::EstimateOrigin;
+use tollgate_policy::ParameterEnum;
+use tollgate_sim::{EstimateOrigin, TaskCoupling};
 use tollgate_workload::{DeadlineModel, NeverRanHandling, SlaFactor, WorkloadConfig};
 
 use super::campus::{CampusArgs, ReplayWorld};
@@ -29,12 +30,24 @@ pub(crate) struct ReplayArgs {
     #[arg(long, default_value = Market::None.name(), value_parser = market_parser())]
     pub(super) market: Market,
 
-    /// Number of nodes [default: from the trace, else its widest job]
+    /// Number of nodes, or +N more than there are [default: from the trace]
+    ///
+    /// A record whose header has no size has at least the processors that ran jobs at once, where waits
+    /// are known, and at least those of its widest job.
     #[arg(
-        long, value_name = "N",
-        value_parser = parse_count::<NonZeroU32>, allow_negative_numbers = true,
+        long, value_name = "[+]N",
+        value_parser = NodeCountArg::parse, allow_negative_numbers = true,
     )]
-    pub(super) nodes: Option<NonZeroU32>,
+    pub(super) nodes: Option<NodeCountArg>,
+
+    /// Under policies whose jobs share nodes: whether the tasks of a job run in step
+    ///
+    /// `rigid`: a job progresses at the rate of its slowest task, as parallel programs do; `independent`:
+    /// each task progresses on its own, as in the papers.
+    #[arg(
+        long, value_name = "COUPLING", default_value = "rigid", value_parser = coupling_parser(),
+    )]
+    pub(super) tasks: TaskCoupling,
 
     /// Use only the last N records
     #[arg(
@@ -72,11 +85,11 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
     pub(super) format: OutputFormat,
 
-    /// Write a CSV row for each policy and job to this file
+    /// Write a CSV row for each policy and job to this file, compressed if it ends in .gz
     #[arg(long, value_name = "FILE")]
     pub(super) jobs_out: Option<PathBuf>,
 
-    /// Draw the schedule of one policy into this file, as SVG
+    /// Draw the schedule of one policy into this file, as SVG or PNG by its name
     #[arg(long, value_name = "FILE")]
     pub(super) gantt: Option<PathBuf>,
 
@@ -246,6 +259,22 @@ impl SlaArgs {
     }
 }
 
+/// A number of nodes, absolute or beyond those of the record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NodeCountArg {
+    Total(NonZeroU32),
+    More(NonZeroU32),
+}
+
+impl NodeCountArg {
+    fn parse(word: &str) -> Result<Self, &'static str> {
+        match word.strip_prefix('+') {
+            Some(more) => parse_count(more).map(Self::More),
+            None => parse_count(word).map(Self::Total),
+        }
+    }
+}
+
 /// Parses any number. The configuration checks the range.
 fn number(word: &str) -> Result<f64, &'static str> {
     word.parse().map_err(|_| "expected a number")
@@ -253,6 +282,14 @@ fn number(word: &str) -> Result<f64, &'static str> {
 
 fn market_parser() -> impl TypedValueParser<Value = Market> {
     PossibleValuesParser::new(Market::ALL.map(Market::name)).try_map(|word| word.parse::<Market>())
+}
+
+fn coupling_parser() -> impl TypedValueParser<Value = TaskCoupling> {
+    PossibleValuesParser::new(TaskCoupling::KEYWORDS.iter().map(|(word, _)| *word)).map(|word| {
+        let mut coupling = TaskCoupling::default();
+        TaskCoupling::read(&mut coupling, &word);
+        coupling
+    })
 }
 
 fn deadline_model_parser() -> impl TypedValueParser<Value = DeadlineModel> {

@@ -13,6 +13,7 @@ use std::io::{BufWriter, Write, stdout};
 use std::path::PathBuf;
 
 use tollgate_model::Span;
+use tollgate_sim::TaskCoupling;
 use tollgate_sim::campus::retry::{FinishedTasks, RetryPolicy};
 use tollgate_sim::campus::{CampusEnvironment, CampusMetrics, CampusPolicies, run_campus, select};
 use tollgate_workload::DeadlineModel;
@@ -121,6 +122,7 @@ pub(super) fn misplaced_option(args: &ReplayArgs) -> Option<ReplayError> {
         ("--jobs-out", args.jobs_out.is_some()),
         ("--gantt", args.gantt.is_some()),
         ("--check", args.check),
+        ("--tasks", args.tasks != TaskCoupling::Rigid),
         ("--learn", !args.learn.is_empty()),
         ("--learn-before", args.learn_before),
         (

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use tollgate_model::Market;
 use tollgate_policy::PolicyError;
+use tollgate_report::png::PngError;
 use tollgate_sim::{ReplayFailure, campus};
 use tollgate_workload::{DeadlineModel, WorkloadConfigError};
 
@@ -51,6 +52,9 @@ pub(crate) enum ReplayError {
     /// A chart of several policies. A chart shows one schedule.
     #[error("--gantt: expected one policy, got {policies}")]
     GanttOfSeveral { policies: usize },
+    /// A picture that is too large for pixels.
+    #[error("--gantt: {file}: {cause}")]
+    Picture { file: String, cause: PngError },
     /// A policy that could not decide on every job, or an impossible schedule.
     #[error("policy `{policy}`: {failure}")]
     Run {
@@ -74,7 +78,7 @@ impl CliError for ReplayError {
             | Self::HugeMachine { .. }
             | Self::JobsOutToStdout
             | Self::GanttOfSeveral { .. } => ExitKind::Usage,
-            Self::Run { .. } => ExitKind::Failed,
+            Self::Picture { .. } | Self::Run { .. } => ExitKind::Failed,
         }
     }
 
@@ -97,6 +101,7 @@ impl CliError for ReplayError {
             }
             Self::JobsOutToStdout => "`--jobs-out /dev/stdout` mixes both, if that is meant",
             Self::GanttOfSeveral { .. } => "choose the one to be drawn with `--policy`",
+            Self::Picture { .. } => "a name that ends in .svg has no limit of its size",
             Self::Run { failure, .. } => failure.hint(),
         };
         Some(hint.into())

@@ -3,10 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tollgate_sim::{JobContext, MAX_NODES, MAX_RECORD_NODES};
+use tollgate_model::Instant;
+use tollgate_policy::PolicySpec;
+use tollgate_sim::{JobContext, MAX_NODES, MAX_RECORD_NODES, TaskCoupling};
 use tollgate_trace::{ColumnSelection, NodeCountSource, ReadOptions, Trace, open};
 use tollgate_workload::{DeadlineModel, SynthesisedSlas, Workload, WorkloadGenerator};
 
+use super::args::NodeCountArg;
 use super::error::ReplayError;
 use super::job_names::JobNames;
 use super::learning::LearnedJobs;
@@ -35,12 +38,14 @@ pub(super) struct ReplayMachine {
 #[derive(Clone, Copy)]
 pub(super) enum MachineSizeSource {
     Flag,
+    /// The processors that ran jobs at once.
+    PeakUse,
     Workload(NodeCountSource),
 }
 
 impl ReplayInput {
     pub(super) fn read(plan: &ReplayPlan) -> Result<Self, CliFailure> {
-        let columns = plan.columns();
+        let columns = ColumnSelection::All;
         let record = Arc::new(match &plan.file {
             Some(path) => open(path, ReadOptions { columns })?,
             None => generator(columns).trace(),
@@ -58,7 +63,7 @@ impl ReplayInput {
             }
             .into());
         }
-        let machine = ReplayMachine::of(plan, &workload);
+        let machine = ReplayMachine::of(plan, &record);
         let most = machine.from.max_nodes();
         if machine.nodes > most {
             let machine = machine.to_string();
@@ -100,6 +105,13 @@ impl ReplayInput {
             )),
         }
         voice.note(self.machine);
+        if let Some(load) = self.offered_load_pct().filter(|&load| load > 100.0) {
+            voice.note(format_args!(
+                "the offered load is {load:.0} %: more work than the machine can do; `--nodes` sets its \
+                 size"
+            ));
+        }
+        self.print_sharing_note(plan);
         if let Some(drawn) = describe_drawn(workload.synthesised()) {
             voice.note(format_args!(
                 "{drawn} drawn at random, seed {}",
@@ -120,6 +132,34 @@ impl ReplayInput {
         if let Some(wide) = self.too_wide_note() {
             voice.note(wide);
         }
+    }
+
+    /// Notes that parallel jobs do not run in step, if a policy shares nodes and there are any.
+    fn print_sharing_note(&self, plan: &ReplayPlan) {
+        let jobs = &self.workload.trace().jobs;
+        let is_parallel = (0..self.workload.len()).any(|i| jobs[self.workload.row(i)].procs > 1);
+        let is_shared = plan.choices.iter().any(PolicySpec::shares_nodes);
+        if plan.tasks == TaskCoupling::Independent && is_parallel && is_shared {
+            plan.verbosity.note(
+                "the tasks of parallel jobs do not run in step where jobs share nodes, as few programs \
+                 can: `--tasks rigid` keeps them in step",
+            );
+        }
+    }
+
+    /// Returns the work of all jobs in % of what the machine can do from the first submission to the
+    /// last. None if that period is empty.
+    pub(super) fn offered_load_pct(&self) -> Option<f64> {
+        let (mut work_s, mut last) = (0.0, Instant::ZERO);
+        let mut first = None;
+        for job in self.workload.arrivals() {
+            work_s += job.runtime.as_secs_f64() * f64::from(job.spec.procs);
+            first.get_or_insert(job.spec.submit);
+            last = job.spec.submit;
+        }
+        let span_s = last.since(first?).as_secs_f64();
+        let offered_s = span_s * f64::from(self.machine.nodes);
+        (offered_s > 0.0).then(|| work_s / offered_s * 100.0)
     }
 
     fn print_deadline_notes(&self, plan: &ReplayPlan) {
@@ -186,19 +226,31 @@ fn describe_drawn(drawn: SynthesisedSlas) -> Option<String> {
 }
 
 impl ReplayMachine {
-    fn of(plan: &ReplayPlan, workload: &Workload) -> Self {
-        match plan.nodes {
-            Some(nodes) => Self {
-                nodes: nodes.get(),
-                from: MachineSizeSource::Flag,
-            },
-            None => {
-                let (nodes, from) = workload.nodes();
-                Self {
-                    nodes,
-                    from: MachineSizeSource::Workload(from),
-                }
+    fn of(plan: &ReplayPlan, record: &Trace) -> Self {
+        let (nodes, from) = match plan.nodes {
+            Some(NodeCountArg::Total(nodes)) => (nodes.get(), MachineSizeSource::Flag),
+            Some(NodeCountArg::More(more)) => {
+                let nodes = Self::of_record(record).nodes.saturating_add(more.get());
+                (nodes, MachineSizeSource::Flag)
             }
+            None => return Self::of_record(record),
+        };
+        Self { nodes, from }
+    }
+
+    /// Returns the size that the header names, else the smallest that can have run the jobs.
+    fn of_record(record: &Trace) -> Self {
+        let (nodes, from) = record.nodes();
+        let peak = record.peak_procs().filter(|&peak| peak > nodes);
+        match (from, peak) {
+            (NodeCountSource::WidestJob, Some(nodes)) => Self {
+                nodes,
+                from: MachineSizeSource::PeakUse,
+            },
+            _ => Self {
+                nodes,
+                from: MachineSizeSource::Workload(from),
+            },
         }
     }
 }
@@ -209,7 +261,7 @@ impl MachineSizeSource {
     const fn max_nodes(self) -> u32 {
         match self {
             Self::Flag => MAX_NODES,
-            Self::Workload(_) => MAX_RECORD_NODES,
+            Self::PeakUse | Self::Workload(_) => MAX_RECORD_NODES,
         }
     }
 
@@ -217,6 +269,7 @@ impl MachineSizeSource {
     pub(super) const fn key(self) -> &'static str {
         match self {
             Self::Flag => "flag",
+            Self::PeakUse => "peak_use",
             Self::Workload(NodeCountSource::MaxProcs) => "max_procs",
             Self::Workload(NodeCountSource::MaxNodes) => "max_nodes",
             Self::Workload(NodeCountSource::WidestJob) => "widest_job",
@@ -229,6 +282,11 @@ impl fmt::Display for ReplayMachine {
         let nodes = pluralise(self.nodes as usize, "node");
         match self.from {
             MachineSizeSource::Flag => write!(f, "{nodes} (--nodes)"),
+            MachineSizeSource::PeakUse => write!(
+                f,
+                "{nodes} (the most that ran jobs at once, by the waits of the record: the machine may be \
+                 larger)"
+            ),
             MachineSizeSource::Workload(from) => write!(f, "{nodes} ({from})"),
         }
     }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 use tollgate_model::{Credits, Reason, Span};
+use tollgate_policy::ParameterEnum;
+use tollgate_risk::UpperQuantiles;
 use tollgate_trace::{Finding, FindingTally};
 
 use super::input::ReplayInput;
@@ -44,6 +46,7 @@ struct WorkloadKeys<'a> {
     deadlines_drawn: usize,
     deadlines_missing: usize,
     deadlines_possible_pct: Option<f64>,
+    offered_load_pct: Option<f64>,
     budgets_drawn: usize,
     penalties_drawn: usize,
     findings: Vec<ReplayFindingKeys<'a>>,
@@ -82,6 +85,7 @@ impl<'a> WorkloadKeys<'a> {
             deadlines_drawn: drawn.deadlines,
             deadlines_missing: deadlines.missing,
             deadlines_possible_pct: deadlines.possible_pct(),
+            offered_load_pct: input.offered_load_pct(),
             budgets_drawn: drawn.budgets,
             penalties_drawn: drawn.penalties,
             findings: workload.trace().diagnostics.iter().map(finding).collect(),
@@ -96,6 +100,7 @@ struct SettingsKeys {
     nodes: u32,
     nodes_from: &'static str,
     estimates: String,
+    tasks: String,
     checked: bool,
     seed: u64,
     never_ran: &'static str,
@@ -122,6 +127,7 @@ impl SettingsKeys {
             nodes: input.machine.nodes,
             nodes_from: input.machine.from.key(),
             estimates: plan.estimates.to_string(),
+            tasks: plan.tasks.keyword(),
             checked: plan.is_checked(),
             seed: jobs.seed,
             never_ran: jobs.never_ran.name(),
@@ -158,6 +164,10 @@ pub(super) struct PolicyKeys<'a> {
     wait_s: Option<f64>,
     mean_wait_s: Option<f64>,
     median_wait_s: Option<f64>,
+    wait_p90_s: Option<f64>,
+    wait_p95_s: Option<f64>,
+    response_p90_s: Option<f64>,
+    response_p95_s: Option<f64>,
     mean_bounded_slowdown: Option<f64>,
     mean_slowdown_fulfilled: Option<f64>,
     utilisation: Option<f64>,
@@ -168,6 +178,9 @@ pub(super) struct PolicyKeys<'a> {
 impl<'a> PolicyKeys<'a> {
     pub(super) fn new(answer: &'a PolicyAnswer) -> Self {
         let measured = &answer.objectives;
+        let (waits, responses) = (measured.wait_quantiles, measured.response_quantiles);
+        let p90 = |quantiles: Option<UpperQuantiles>| Some(quantiles?.p90.as_secs_f64());
+        let p95 = |quantiles: Option<UpperQuantiles>| Some(quantiles?.p95.as_secs_f64());
         Self {
             policy: &answer.policy,
             submitted: measured.submitted,
@@ -181,6 +194,10 @@ impl<'a> PolicyKeys<'a> {
             wait_s: measured.wait.map(Span::as_secs_f64),
             mean_wait_s: measured.mean_wait.map(Span::as_secs_f64),
             median_wait_s: measured.median_wait.map(Span::as_secs_f64),
+            wait_p90_s: p90(waits),
+            wait_p95_s: p95(waits),
+            response_p90_s: p90(responses),
+            response_p95_s: p95(responses),
             mean_bounded_slowdown: measured.mean_bounded_slowdown,
             mean_slowdown_fulfilled: measured.mean_slowdown_fulfilled,
             utilisation: measured.utilisation,

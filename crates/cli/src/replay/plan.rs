@@ -1,16 +1,15 @@
 //! The flags as a checked plan.
 
-use std::num::{NonZeroU32, NonZeroUsize};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::thread;
 
 use tollgate_model::Market;
 use tollgate_policy::{PolicyRegistry, PolicySpec};
-use tollgate_sim::{EstimateOrigin, RecordLevel};
-use tollgate_trace::ColumnSelection;
+use tollgate_sim::{EstimateOrigin, RecordLevel, TaskCoupling};
 use tollgate_workload::{DeadlineModel, SlaFactor, WorkloadConfig};
 
-use super::args::ReplayArgs;
+use super::args::{NodeCountArg, ReplayArgs};
 use super::error::ReplayError;
 use super::learning::LearnedRecords;
 use crate::args::OutputFormat;
@@ -25,7 +24,9 @@ pub(super) struct ReplayPlan {
     pub(super) jobs: WorkloadConfig,
     pub(super) market: Market,
     /// The number of nodes. None for the number in the workload.
-    pub(super) nodes: Option<NonZeroU32>,
+    pub(super) nodes: Option<NodeCountArg>,
+    /// Whether the tasks of a job run in step on nodes that jobs share.
+    pub(super) tasks: TaskCoupling,
     pub(super) choices: Vec<PolicySpec>,
     pub(super) estimates: EstimateOrigin,
     pub(super) learn: LearnedRecords,
@@ -78,6 +79,7 @@ impl ReplayPlan {
             jobs,
             market: args.market,
             nodes: args.nodes,
+            tasks: args.tasks,
             choices,
             estimates: args.estimates,
             learn,
@@ -103,15 +105,6 @@ impl ReplayPlan {
     /// Returns whether anything depends on the run times of ended jobs.
     pub(super) fn learns(&self) -> bool {
         learns(self.estimates, &self.choices)
-    }
-
-    /// Returns the columns that the record must have.
-    pub(super) fn columns(&self) -> ColumnSelection {
-        if self.learns() {
-            ColumnSelection::All
-        } else {
-            self.jobs.deadlines.columns()
-        }
     }
 
     /// Returns whether the output needs the placements of each job.

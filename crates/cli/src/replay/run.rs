@@ -17,6 +17,8 @@ use crate::progress::{ProgressIterator, ReplayProgress};
 pub(super) struct PolicyAnswer {
     /// The chosen policy with its parameters.
     pub(super) policy: String,
+    /// True if jobs share nodes or are paused.
+    pub(super) shares_nodes: bool,
     pub(super) objectives: Objectives,
 }
 
@@ -44,7 +46,11 @@ pub(super) fn run_all_policies(
             if let (Some(path), Some(replay)) = (&plan.gantt, &replay) {
                 gantt::write(path, &policy, input, replay)?;
             }
-            answers.push(PolicyAnswer { policy, objectives });
+            answers.push(PolicyAnswer {
+                policy,
+                shares_nodes: plan.choices[n].shares_nodes(),
+                objectives,
+            });
             Ok(())
         },
     );
@@ -68,6 +74,7 @@ fn run_policy(
     let settings = sim::ReplayConfig {
         nodes: input.machine.nodes,
         market: plan.market,
+        tasks: plan.tasks,
         record_level: plan.record,
     };
     let arrivals = ProgressIterator::new(input.workload.arrivals(), progress);

@@ -44,6 +44,14 @@ pub(super) fn render(answers: &[PolicyAnswer], deadlines: DeadlineCounts) -> Str
         text.push('\n');
         text.push_str(&text_of(rejecting, &reasons(answers)));
     }
+    let sharing = answers.iter().filter(|answer| answer.shares_nodes);
+    let sharing: Vec<&str> = sharing.map(|answer| answer.policy.as_str()).collect();
+    if !sharing.is_empty() {
+        text.push_str(&format!(
+            "\njobs share nodes or are paused, which a stock batch system does not do: {}\n",
+            sharing.join(", ")
+        ));
+    }
     if let Some(possible) = deadlines.possible_pct() {
         text.push_str(&format!(
             "\n{} % of {} possible: the run time is at most the deadline\n",
@@ -237,6 +245,8 @@ mod tests {
             utility: Some(Credits::from_f64(-1.5e9)),
             mean_wait: Some(Span::from_secs(999_999)),
             median_wait: None,
+            wait_quantiles: None,
+            response_quantiles: None,
             mean_bounded_slowdown: Some(12_345.678),
             mean_slowdown_fulfilled: Some(12_345.678),
             utilisation: Some(0.8349),
@@ -248,6 +258,7 @@ mod tests {
     fn the_widest_row_fits() {
         let answer = PolicyAnswer {
             policy: "easy:order=sjf,extra=false".to_owned(),
+            shares_nodes: false,
             objectives: measured(),
         };
         let text = render(&[answer], DEADLINES);
@@ -264,6 +275,7 @@ mod tests {
         free.rejected_by_reason.clear();
         let answer = PolicyAnswer {
             policy: "fcfs".to_owned(),
+            shares_nodes: false,
             objectives: free,
         };
         assert_eq!(render(&[answer], DEADLINES).matches("policy").count(), 1);

@@ -51,7 +51,14 @@ fn sdsc_sp2(policy: &str, words: &[&str]) -> Option<(f64, f64)> {
     let of_seed = |seed: u32| {
         let seed = seed.to_string();
         let common = [
-            "--last", "3000", "--deadlines", "paper", "--policy", policy, "--seed", &seed,
+            "--last",
+            "3000",
+            "--deadlines",
+            "paper",
+            "--policy",
+            policy,
+            "--seed",
+            &seed,
         ];
         let answer = replay(&trace, &[&common[..], words].concat()).remove(0);
         (

@@ -56,6 +56,10 @@ impl PolicySettings for TailParams {
     fn build(&self, market: Market) -> Box<dyn Policy> {
         Box::new(TimeSharedPolicy::new(TailAdmission::new(*self, market)))
     }
+
+    fn shares_nodes(&self) -> bool {
+        true
+    }
 }
 
 impl ParameterTable for TailParams {
