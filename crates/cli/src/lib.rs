@@ -8,6 +8,7 @@
 //! | `csv_output` | rows of CSV with the keys of JSON as columns |
 //! | `exit` | the exit codes and the errors of commands |
 //! | `policies` | `tollgate policies` |
+//! | `record_filter` | the flags that select a part of a record |
 //! | `replay` | `tollgate replay` |
 //! | `study` | `tollgate study` |
 //! | `client` | `tollgate serve` and its clients: `submit`, `status`, .. |
@@ -32,6 +33,7 @@ mod messages;
 mod parallel;
 mod policies;
 mod progress;
+mod record_filter;
 mod replay;
 mod study;
 mod trace;

@@ -245,6 +245,8 @@ mod tests {
                 utility: utility.map(Credits::from_micros),
                 mean_wait,
                 median_wait,
+                wait_quantiles: None,
+                response_quantiles: None,
                 mean_bounded_slowdown,
                 mean_slowdown_fulfilled,
                 utilisation,

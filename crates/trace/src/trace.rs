@@ -7,7 +7,7 @@ use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
 use crate::attempts::{AttemptColumn, TraceAttempt};
 use crate::diagnostics::{Diagnostics, Finding};
 use crate::format::TraceFormat;
-use crate::name_column::NameColumn;
+use crate::name_column::{NameColumn, retain_rows};
 use crate::options::ColumnSelection;
 use crate::parse_field;
 use crate::passthrough_columns::PassthroughColumns;
@@ -85,6 +85,27 @@ impl TraceMetadata {
     /// Appends the attempts of the last job.
     pub(crate) fn push_attempts(&mut self, attempts: &[TraceAttempt]) {
         self.attempts.get_or_insert_default().push(attempts);
+    }
+
+    fn retain(&mut self, keeps: &dyn Fn(usize) -> bool) {
+        let Self {
+            user,
+            group,
+            account,
+            executable,
+            queue,
+            usage,
+            attempts,
+            estimated,
+        } = self;
+        for column in [user, group, account, executable, queue] {
+            column.retain(keeps);
+        }
+        retain_rows(usage, keeps);
+        retain_rows(estimated, keeps);
+        if let Some(attempts) = attempts {
+            attempts.retain(keeps);
+        }
     }
 
     fn drop_first(&mut self, n: usize) {
@@ -209,6 +230,29 @@ impl Trace {
     pub fn last(mut self, n: usize) -> Self {
         self.drop_first(self.jobs.len().saturating_sub(n));
         self.jobs.shrink_to_fit();
+        self
+    }
+
+    /// Keeps the first `n` jobs in file order, or all if there are fewer. The labels of names stay the
+    /// same.
+    #[must_use]
+    pub fn first(self, n: usize) -> Self {
+        self.retain(|row| row < n)
+    }
+
+    /// Keeps the jobs in the rows that `keeps` names, in file order. The labels of names stay the same.
+    #[must_use]
+    pub(crate) fn retain(mut self, keeps: impl Fn(usize) -> bool) -> Self {
+        retain_rows(&mut self.jobs, &keeps);
+        if let Some(slas) = &mut self.slas {
+            retain_rows(slas, &keeps);
+        }
+        if let Some(metadata) = &mut self.metadata {
+            metadata.retain(&keeps);
+        }
+        if let Some(extra) = &mut self.extra {
+            extra.retain(&keeps);
+        }
         self
     }
 

@@ -12,6 +12,7 @@ use tollgate_workload::{DeadlineModel, NeverRanHandling, SlaFactor, WorkloadConf
 
 use super::campus::{CampusArgs, ReplayWorld};
 use crate::args::{OutputFormat, parse_count, parse_integer};
+use crate::record_filter::RecordFilterArgs;
 
 /// Simulate policies on recorded jobs: promises, delays, rejections, earnings.
 #[derive(Debug, clap::Args)]
@@ -30,17 +31,17 @@ pub(crate) struct ReplayArgs {
     #[arg(long, default_value = Market::None.name(), value_parser = market_parser())]
     pub(super) market: Market,
 
-    /// Number of nodes, or +N more than there are [default: from the trace]
+    /// Numbers of nodes, or +N more than the trace has [default: from the trace]
     ///
     /// A record whose header has no size has at least the processors that ran jobs at once, where waits
     /// are known, and at least those of its widest job.
     #[arg(
-        long, value_name = "[+]N",
+        long, value_name = "[+]N,..", value_delimiter = ',',
         value_parser = NodeCountArg::parse, allow_negative_numbers = true,
     )]
-    pub(super) nodes: Option<NodeCountArg>,
+    pub(super) nodes: Vec<NodeCountArg>,
 
-    /// Under policies whose jobs share nodes: whether the tasks of a job run in step
+    /// Whether the tasks of jobs that share nodes run in step
     ///
     /// `rigid`: a job progresses at the rate of its slowest task, as parallel programs do; `independent`:
     /// each task progresses on its own, as in the papers.
@@ -56,12 +57,26 @@ pub(crate) struct ReplayArgs {
     )]
     pub(super) last: Option<NonZeroUsize>,
 
+    /// Use only the first N records
+    #[arg(
+        long, value_name = "N", conflicts_with = "last",
+        value_parser = parse_count::<NonZeroUsize>, allow_negative_numbers = true,
+    )]
+    pub(super) first: Option<NonZeroUsize>,
+
     /// Seed of drawn deadlines, budgets and penalty rates
     #[arg(
         long, value_name = "N", default_value_t = WorkloadConfig::default().seed,
         value_parser = parse_integer::<u64>, allow_negative_numbers = true,
     )]
     pub(super) seed: u64,
+
+    /// Repeat each run with N seeds, and print means and standard deviations
+    #[arg(
+        long, value_name = "N", default_value = "1",
+        value_parser = parse_count::<NonZeroU32>, allow_negative_numbers = true,
+    )]
+    pub(super) seeds: NonZeroU32,
 
     /// Run times that policies assume: `user`, `true`, `forecast:LEVEL` or `user+forecast:LEVEL`
     ///
@@ -85,13 +100,21 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
     pub(super) format: OutputFormat,
 
-    /// Write a CSV row for each policy and job to this file, compressed if it ends in .gz
+    /// Write a CSV row for each policy and job to this file
+    ///
+    /// A name that ends in .gz compresses it.
     #[arg(long, value_name = "FILE")]
     pub(super) jobs_out: Option<PathBuf>,
 
-    /// Draw the schedule of one policy into this file, as SVG or PNG by its name
+    /// Draw the schedule of one policy into this file
+    ///
+    /// SVG, or PNG if the name ends in .png.
     #[arg(long, value_name = "FILE")]
     pub(super) gantt: Option<PathBuf>,
+
+    /// Write a page that begins with the answer to this file
+    #[arg(long, value_name = "FILE")]
+    pub(super) html: Option<PathBuf>,
 
     /// Verify every schedule after each event and at the end
     #[arg(long)]
@@ -114,6 +137,9 @@ pub(crate) struct ReplayArgs {
 
     #[command(flatten)]
     pub(super) campus: CampusArgs,
+
+    #[command(flatten)]
+    pub(super) part: RecordFilterArgs,
 
     #[command(flatten)]
     pub(super) sla: SlaArgs,

@@ -118,9 +118,16 @@ pub(super) fn misplaced_option(args: &ReplayArgs) -> Option<ReplayError> {
     ];
     let of_cluster = [
         ("--policy", !args.policies.is_empty()),
-        ("--nodes", args.nodes.is_some()),
+        ("--nodes", !args.nodes.is_empty()),
+        ("--first", args.first.is_some()),
+        ("--seeds", args.seeds.get() > 1),
+        (
+            "--start, --end, --queue, --user",
+            !args.part.filter().is_empty(),
+        ),
         ("--jobs-out", args.jobs_out.is_some()),
         ("--gantt", args.gantt.is_some()),
+        ("--html", args.html.is_some()),
         ("--check", args.check),
         ("--tasks", args.tasks != TaskCoupling::Rigid),
         ("--learn", !args.learn.is_empty()),

@@ -22,11 +22,12 @@ pub(super) fn write(
     replay: &ReplayResult,
 ) -> Result<(), CliFailure> {
     let jobs = pluralise(replay.outcomes.len(), "job");
-    let nodes = pluralise(input.machine.nodes as usize, "node");
+    let n_nodes = input.machines[0].nodes;
+    let nodes = pluralise(n_nodes as usize, "node");
     let source = &input.workload.trace().source;
     let gantt = GanttChart {
         title: &format!("{policy}: {jobs} of {source} on {nodes}"),
-        nodes: input.machine.nodes,
+        nodes: n_nodes,
         jobs: &replay.outcomes,
     };
     let placements = replay.placements.as_ref();

@@ -7,7 +7,9 @@ use tollgate_model::Instant;
 use tollgate_policy::PolicySpec;
 use tollgate_sim::{JobContext, MAX_NODES, MAX_RECORD_NODES, TaskCoupling};
 use tollgate_trace::{ColumnSelection, NodeCountSource, ReadOptions, Trace, open};
-use tollgate_workload::{DeadlineModel, SynthesisedSlas, Workload, WorkloadGenerator};
+use tollgate_workload::{
+    DeadlineModel, SynthesisedSlas, Workload, WorkloadConfig, WorkloadGenerator,
+};
 
 use super::args::NodeCountArg;
 use super::error::ReplayError;
@@ -20,7 +22,10 @@ use crate::messages::pluralise;
 /// The jobs of all runs, and the machine that they run on.
 pub(super) struct ReplayInput {
     pub(super) workload: Workload,
-    pub(super) machine: ReplayMachine,
+    /// The same jobs with the draws of further seeds.
+    pub(super) reseeded: Vec<Workload>,
+    /// The machines. At least one.
+    pub(super) machines: Vec<ReplayMachine>,
     /// The information of a forecaster about each job, in order of arrival. Empty if nothing is
     /// forecast.
     pub(super) job_contexts: Vec<JobContext>,
@@ -50,12 +55,28 @@ impl ReplayInput {
             Some(path) => open(path, ReadOptions { columns })?,
             None => generator(columns).trace(),
         });
-        let trace = match plan.last {
-            Some(last) => Arc::new(Trace::clone(&record).last(last.get())),
-            None => record.clone(),
+        let selected = if plan.part.is_empty() {
+            record.clone()
+        } else {
+            let part = plan.part.select(Trace::clone(&record));
+            Arc::new(part.map_err(ReplayError::from)?)
         };
-        let workload = Workload::cut_from(&record, trace, plan.jobs, plan.market);
-        let workload = workload.map_err(ReplayError::from)?;
+        if selected.jobs.is_empty() && !record.jobs.is_empty() {
+            let file = record.source.clone();
+            return Err(ReplayError::NothingSelected { file }.into());
+        }
+        let trace = match (plan.first, plan.last) {
+            (Some(first), _) => Arc::new(Trace::clone(&selected).first(first.get())),
+            (None, Some(last)) => Arc::new(Trace::clone(&selected).last(last.get())),
+            (None, None) => selected.clone(),
+        };
+        let of_seed = |seed| {
+            let jobs = WorkloadConfig { seed, ..plan.jobs };
+            Workload::cut_from(&record, trace.clone(), jobs, plan.market).map_err(ReplayError::from)
+        };
+        let workload = of_seed(plan.jobs.seed)?;
+        let further = (1..u64::from(plan.seeds.get())).map(|n| plan.jobs.seed.wrapping_add(n));
+        let reseeded = further.map(of_seed).collect::<Result<Vec<_>, _>>()?;
         if workload.is_empty() {
             return Err(ReplayError::NothingRan {
                 file: workload.trace().source.clone(),
@@ -63,11 +84,13 @@ impl ReplayInput {
             }
             .into());
         }
-        let machine = ReplayMachine::of(plan, &record);
-        let most = machine.from.max_nodes();
-        if machine.nodes > most {
-            let machine = machine.to_string();
-            return Err(ReplayError::HugeMachine { machine, most }.into());
+        let machines = ReplayMachine::all_of(plan, &record);
+        for machine in &machines {
+            let most = machine.from.max_nodes();
+            if machine.nodes > most {
+                let machine = machine.to_string();
+                return Err(ReplayError::HugeMachine { machine, most }.into());
+            }
         }
         let mut names = JobNames::default();
         let job_contexts = if plan.learns() {
@@ -77,10 +100,11 @@ impl ReplayInput {
         } else {
             Vec::new()
         };
-        let learned = plan.learn.learn(workload.trace(), &record, &mut names)?;
+        let learned = plan.learn.learn(workload.trace(), &selected, &mut names)?;
         Ok(Self {
             workload,
-            machine,
+            reseeded,
+            machines,
             job_contexts,
             learned,
         })
@@ -104,19 +128,26 @@ impl ReplayInput {
                 trace.source
             )),
         }
-        voice.note(self.machine);
-        if let Some(load) = self.offered_load_pct().filter(|&load| load > 100.0) {
-            voice.note(format_args!(
-                "the offered load is {load:.0} %: more work than the machine can do; `--nodes` sets its \
-                 size"
-            ));
+        for &machine in &self.machines {
+            voice.note(machine);
+            let load = self.offered_load_pct(machine);
+            if let Some(load) = load.filter(|&load| load > 100.0) {
+                voice.note(format_args!(
+                    "the offered load is {load:.0} %: more work than the machine can do; `--nodes` sets \
+                     its size"
+                ));
+            }
         }
         self.print_sharing_note(plan);
         if let Some(drawn) = describe_drawn(workload.synthesised()) {
-            voice.note(format_args!(
-                "{drawn} drawn at random, seed {}",
-                plan.jobs.seed
-            ));
+            let first = plan.jobs.seed;
+            match u64::from(plan.seeds.get()) {
+                1 => voice.note(format_args!("{drawn} drawn at random, seed {first}")),
+                n => voice.note(format_args!(
+                    "{drawn} drawn at random, seeds {first} to {}",
+                    first.wrapping_add(n - 1)
+                )),
+            }
         }
         self.print_deadline_notes(plan);
         if !plan.learn.is_empty() {
@@ -149,7 +180,7 @@ impl ReplayInput {
 
     /// Returns the work of all jobs in % of what the machine can do from the first submission to the
     /// last. None if that period is empty.
-    pub(super) fn offered_load_pct(&self) -> Option<f64> {
+    pub(super) fn offered_load_pct(&self, machine: ReplayMachine) -> Option<f64> {
         let (mut work_s, mut last) = (0.0, Instant::ZERO);
         let mut first = None;
         for job in self.workload.arrivals() {
@@ -158,7 +189,7 @@ impl ReplayInput {
             last = job.spec.submit;
         }
         let span_s = last.since(first?).as_secs_f64();
-        let offered_s = span_s * f64::from(self.machine.nodes);
+        let offered_s = span_s * f64::from(machine.nodes);
         (offered_s > 0.0).then(|| work_s / offered_s * 100.0)
     }
 
@@ -191,7 +222,9 @@ impl ReplayInput {
     fn too_wide_note(&self) -> Option<String> {
         let workload = &self.workload;
         let procs = |&i: &usize| workload.trace().jobs[workload.row(i)].procs;
-        let mut wide = (0..workload.len()).filter(|i| procs(i) > self.machine.nodes);
+        let most = self.machines.iter().map(|machine| machine.nodes).min();
+        let most = most.unwrap_or_default();
+        let mut wide = (0..workload.len()).filter(|i| procs(i) > most);
         let first = wide.next()?;
         Some(format!(
             "always rejected for asking for more processors than there are: {} (the first is job \
@@ -226,16 +259,16 @@ fn describe_drawn(drawn: SynthesisedSlas) -> Option<String> {
 }
 
 impl ReplayMachine {
-    fn of(plan: &ReplayPlan, record: &Trace) -> Self {
-        let (nodes, from) = match plan.nodes {
-            Some(NodeCountArg::Total(nodes)) => (nodes.get(), MachineSizeSource::Flag),
-            Some(NodeCountArg::More(more)) => {
-                let nodes = Self::of_record(record).nodes.saturating_add(more.get());
-                (nodes, MachineSizeSource::Flag)
-            }
-            None => return Self::of_record(record),
-        };
-        Self { nodes, from }
+    /// Returns the requested machines, or that of the record.
+    fn all_of(plan: &ReplayPlan, record: &Trace) -> Vec<Self> {
+        let own = Self::of_record(record);
+        let nodes = plan.nodes.iter().map(|asked| match asked {
+            NodeCountArg::Total(nodes) => nodes.get(),
+            NodeCountArg::More(more) => own.nodes.saturating_add(more.get()),
+        });
+        let from = MachineSizeSource::Flag;
+        let asked: Vec<Self> = nodes.map(|nodes| Self { nodes, from }).collect();
+        if asked.is_empty() { vec![own] } else { asked }
     }
 
     /// Returns the size that the header names, else the smallest that can have run the jobs.

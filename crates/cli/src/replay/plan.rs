@@ -1,12 +1,13 @@
 //! The flags as a checked plan.
 
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::thread;
 
 use tollgate_model::Market;
 use tollgate_policy::{PolicyRegistry, PolicySpec};
 use tollgate_sim::{EstimateOrigin, RecordLevel, TaskCoupling};
+use tollgate_trace::record_filter::RecordFilter;
 use tollgate_workload::{DeadlineModel, SlaFactor, WorkloadConfig};
 
 use super::args::{NodeCountArg, ReplayArgs};
@@ -21,10 +22,14 @@ pub(super) struct ReplayPlan {
     /// The trace. None for the embedded default workload.
     pub(super) file: Option<PathBuf>,
     pub(super) last: Option<NonZeroUsize>,
+    pub(super) first: Option<NonZeroUsize>,
+    pub(super) part: RecordFilter,
+    /// Number of seeds, from that of the jobs on.
+    pub(super) seeds: NonZeroU32,
     pub(super) jobs: WorkloadConfig,
     pub(super) market: Market,
-    /// The number of nodes. None for the number in the workload.
-    pub(super) nodes: Option<NodeCountArg>,
+    /// The numbers of nodes. Empty for the number in the workload.
+    pub(super) nodes: Vec<NodeCountArg>,
     /// Whether the tasks of a job run in step on nodes that jobs share.
     pub(super) tasks: TaskCoupling,
     pub(super) choices: Vec<PolicySpec>,
@@ -34,6 +39,8 @@ pub(super) struct ReplayPlan {
     pub(super) jobs_out: Option<PathBuf>,
     /// The file of the chart. A plan with a chart has one policy.
     pub(super) gantt: Option<PathBuf>,
+    /// The file of the page.
+    pub(super) html: Option<PathBuf>,
     threads: Option<NonZeroUsize>,
     pub(super) format: OutputFormat,
     pub(super) verbosity: Verbosity,
@@ -69,6 +76,10 @@ impl ReplayPlan {
             };
             return Err(ReplayError::NothingLearns { flag }.into());
         }
+        let sizes = args.nodes.len();
+        if sizes > 1 && (args.gantt.is_some() || args.jobs_out.is_some()) {
+            return Err(ReplayError::ScheduleOfSeveralSizes { sizes }.into());
+        }
         if args.gantt.is_some() && choices.len() != 1 {
             let policies = choices.len();
             return Err(ReplayError::GanttOfSeveral { policies }.into());
@@ -78,7 +89,10 @@ impl ReplayPlan {
             last: args.last,
             jobs,
             market: args.market,
-            nodes: args.nodes,
+            nodes: args.nodes.clone(),
+            first: args.first,
+            part: args.part.filter(),
+            seeds: args.seeds,
             tasks: args.tasks,
             choices,
             estimates: args.estimates,
@@ -86,6 +100,7 @@ impl ReplayPlan {
             record: record(args),
             jobs_out: args.jobs_out.clone(),
             gantt: args.gantt.clone(),
+            html: args.html.clone(),
             threads: args.threads,
             format: args.format,
             verbosity: Verbosity::from_quiet(args.quiet),
@@ -96,7 +111,7 @@ impl ReplayPlan {
     /// processors. A single policy does not query the processors, because the query takes longer
     /// than a small workload.
     pub(super) fn threads(&self) -> NonZeroUsize {
-        match self.choices.len() {
+        match self.choices.len() * self.nodes.len().max(1) {
             0 | 1 => NonZeroUsize::MIN,
             _ => self.threads.unwrap_or_else(n_processors),
         }
