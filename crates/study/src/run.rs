@@ -179,7 +179,7 @@ impl<F: FnMut(RunId, RunMeasurements) -> Result<(), E>, E: From<PolicyRunError>>
             let market = jobs.market;
             let outcomes = schedules.outcomes(run, &policy, market, &arrivals, source.nodes());
             self.report(outcomes.map_err(E::from).map(|outcomes| {
-                let objectives = Objectives::of(&outcomes, source.nodes(), market);
+                let objectives = measured(&outcomes, source.nodes(), market);
                 (run, RunMeasurements::Cluster(objectives))
             }));
         }
@@ -283,4 +283,13 @@ fn simulate(
             policy: policy.to_string(),
             failure,
         })
+}
+
+/// Returns the objectives that results have columns for.
+fn measured(outcomes: &[Outcome], nodes: u32, market: Market) -> Objectives {
+    Objectives {
+        wait_quantiles: None,
+        response_quantiles: None,
+        ..Objectives::of(outcomes, nodes, market)
+    }
 }
