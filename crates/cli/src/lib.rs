@@ -3,10 +3,12 @@
 //! | module | contents |
 //! |---|---|
 //! | `args` | the command line |
+//! | `atomic_output` | standard output, or a file that appears only when complete |
 //! | `calendar` | dates |
 //! | `csv_output` | rows of CSV with the keys of JSON as columns |
 //! | `exit` | the exit codes and the errors of commands |
 //! | `policies` | `tollgate policies` |
+//! | `record_filter` | the flags that select a part of a record |
 //! | `replay` | `tollgate replay` |
 //! | `study` | `tollgate study` |
 //! | `client` | `tollgate serve` and its clients: `submit`, `status`, .. |
@@ -19,6 +21,7 @@
 //! Data goes to standard output, and messages go to standard error.
 
 mod args;
+mod atomic_output;
 mod calendar;
 mod client;
 mod csv_output;
@@ -30,6 +33,7 @@ mod messages;
 mod parallel;
 mod policies;
 mod progress;
+mod record_filter;
 mod replay;
 mod study;
 mod trace;

@@ -52,6 +52,8 @@ struct PolicyListing {
     paper: &'static str,
     /// The markets in which the policy runs by default.
     markets: Vec<&'static str>,
+    /// True if jobs share nodes or are paused.
+    shares_nodes: bool,
     parameters: Vec<ParameterListing>,
 }
 
@@ -155,6 +157,7 @@ fn campus_policies() -> Vec<PolicyListing> {
         summary: named.summary,
         paper: named.paper,
         markets: Vec::new(),
+        shares_nodes: false,
         parameters: Vec::new(),
     });
     let select = select::REGISTRY.iter().map(|named| PolicyListing {
@@ -163,6 +166,7 @@ fn campus_policies() -> Vec<PolicyListing> {
         summary: named.summary,
         paper: named.paper,
         markets: Vec::new(),
+        shares_nodes: false,
         parameters: Vec::new(),
     });
     retry.chain(select).collect()
@@ -178,6 +182,7 @@ fn federation_policies() -> Vec<PolicyListing> {
             summary: named.summary,
             paper: named.paper,
             markets: Vec::new(),
+            shares_nodes: false,
             parameters: choice.parameters().into_iter().map(parameter).collect(),
         }
     });
@@ -195,6 +200,7 @@ fn cluster_policies(registry: &PolicyRegistry) -> Vec<PolicyListing> {
             .iter()
             .map(|market| market.name())
             .collect(),
+        shares_nodes: policy.shares_nodes(),
         parameters: policy.parameters().into_iter().map(parameter).collect(),
     });
     listed.collect()
@@ -224,6 +230,12 @@ fn write_text(out: &mut impl Write, listed: &[PolicyListing]) -> io::Result<()> 
         }
         if !policy.markets.is_empty() {
             writeln!(out, "  markets: {}", policy.markets.join(", "))?;
+        }
+        if policy.shares_nodes {
+            writeln!(
+                out,
+                "  engine: jobs share nodes or are paused, which a stock batch system does not do"
+            )?;
         }
         for parameter in &policy.parameters {
             let setting = format!("{}={}", parameter.key, parameter.default);
@@ -262,7 +274,14 @@ fn write_usage(out: &mut impl Write, world: PolicyWorld) -> io::Result<()> {
 
 fn write_csv(out: &mut impl Write, listed: &[PolicyListing]) -> io::Result<()> {
     let mut rows = csv::Writer::from_writer(out);
-    rows.write_record(["policy", "summary", "paper", "markets", "parameters"])?;
+    rows.write_record([
+        "policy",
+        "summary",
+        "paper",
+        "markets",
+        "shares_nodes",
+        "parameters",
+    ])?;
     for policy in listed {
         let settings = policy.parameters.iter();
         let settings: Vec<String> = settings
@@ -274,6 +293,7 @@ fn write_csv(out: &mut impl Write, listed: &[PolicyListing]) -> io::Result<()> {
             policy.summary,
             policy.paper,
             &markets,
+            &policy.shares_nodes.to_string(),
             &settings,
         ])?;
     }

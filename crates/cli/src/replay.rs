@@ -12,6 +12,7 @@
 //! | [`mod@run`] | every policy over the jobs, in parallel |
 //! | [`jobs`] | a file with one row per job and policy |
 //! | [`gantt`] | the schedule of a policy as a picture |
+//! | [`html`] | the answer as a page |
 //! | [`keys`] | the output as JSON and CSV |
 //! | [`print`](mod@print) | the output in the requested format |
 //! | [`table`] | the output as a table |
@@ -20,6 +21,7 @@ mod args;
 mod campus;
 mod error;
 mod gantt;
+mod html;
 mod input;
 mod job_names;
 mod jobs;
@@ -62,5 +64,9 @@ fn cluster(args: &ReplayArgs, registry: &PolicyRegistry) -> Result<(), CliFailur
     }
     let mut out = BufWriter::new(stdout().lock());
     print::write_answers(&mut out, &plan, &input, &answers)?;
-    Ok(out.flush()?)
+    out.flush()?;
+    if let Some(path) = &plan.html {
+        html::write(path, &plan, &input, &answers)?;
+    }
+    Ok(())
 }

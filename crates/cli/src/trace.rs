@@ -10,10 +10,8 @@
 //! | [`input`] | traces, read in batches |
 //! | [`output`] | output of jobs in a chosen format |
 //! | [`error`] | the errors |
-//! | [`atomic_output`] | standard output, or a file that appears only when complete |
 
 mod anonymise;
-mod atomic_output;
 mod check;
 mod convert;
 mod error;

@@ -5,7 +5,7 @@ use tollgate_model::{Distribution, Instant, JobId, JobSpec, Market, NodeId, Node
 use tollgate_policy::{
     AdmissionDecision, ClusterState, Effect, InvariantViolation, JobEnding, JobPhase, JobSlot,
     NodeSharing, Notice, OutlookSubject, PassTrigger, Policy, PolicyAlarms, PolicyContext,
-    PolicyFailure, ProbeScratch, View,
+    PolicyFailure, ProbeScratch, TaskCoupling, View,
 };
 
 use crate::input::{GateInput, InputAck, InputError, OnEviction, WorkerId};
@@ -56,6 +56,12 @@ impl Gate {
     /// when no place is free.
     pub fn set_task_limit(&mut self, most: Option<u32>) {
         self.state.set_task_limit(most);
+    }
+
+    /// Sets whether the tasks of a job run in step on nodes that jobs share, before any job starts. They
+    /// progress on their own by default.
+    pub fn set_task_coupling(&mut self, coupling: TaskCoupling) {
+        self.state.set_coupling(coupling);
     }
 
     /// Handles an input and appends its immediate effects. `now` never goes back. The gate first
@@ -224,7 +230,9 @@ impl Gate {
 
     /// Returns the sharing of each node, if a job with this SLA depends on nothing else.
     pub(crate) fn node_sharing(&self, sla: &Sla) -> Option<&dyn NodeSharing> {
-        self.policy.node_sharing(sla)
+        let sharing = self.policy.node_sharing(sla);
+        // The rate of a task in step depends on the other nodes of its job.
+        sharing.filter(|_| !self.state.is_rigid())
     }
 
     /// Returns the time at which the shares of a node must be recomputed.

@@ -43,15 +43,17 @@ impl TailAdmission {
         }
     }
 
-    /// Returns the task that runs on a node at `now`, and the seconds of work at which the task
-    /// outlives the next quantile of its distribution.
+    /// Returns the task that runs on a node at `now`, that of the job `only` if there is one, and the
+    /// seconds of work at which the task outlives the next quantile of its distribution.
     fn first<'a>(
         &self,
         node: &Node,
         now: Instant,
         known: &dyn Fn(JobId) -> JobInfo<'a>,
+        only: Option<JobId>,
     ) -> Option<(JobId, f64)> {
-        let task = demand::first(node, now)?;
+        let chosen = node.tasks().iter().find(|task| Some(task.job) == only);
+        let task = chosen.or_else(|| demand::first(node, now))?;
         let (spec, forecast) = known(task.job);
         let mark_s = RuntimeModel::of(spec, forecast)
             .next_quantile_s(node.work_at(task, now), &self.settings);
@@ -115,14 +117,19 @@ impl NodeAdmission for TailAdmission {
         node: &Node,
         now: Instant,
         known: &dyn Fn(JobId) -> JobInfo<'a>,
+        only: Option<JobId>,
     ) -> (
         impl Fn(&NodeTask) -> f64 + use<>,
         impl Fn(&NodeTask) -> f64 + use<>,
     ) {
-        let first = self.first(node, now, known);
+        let first = self.first(node, now, known, only);
         let share = move |task: &NodeTask| f64::from(first.is_some_and(|(job, _)| job == task.job));
         let mark = move |_: &NodeTask| first.map_or(f64::INFINITY, |(_, mark_s)| mark_s);
         (share, mark)
+    }
+
+    fn jobs_in_step(&self, view: View<'_>) -> Vec<Option<JobId>> {
+        demand::jobs_in_step(view)
     }
 
     fn clear(&mut self) {

@@ -272,6 +272,7 @@ impl NodeAdmission for ShareAdmission {
         _: &Node,
         now: Instant,
         _: &dyn Fn(JobId) -> JobInfo<'a>,
+        _: Option<JobId>,
     ) -> (
         impl Fn(&NodeTask) -> f64 + use<>,
         impl Fn(&NodeTask) -> f64 + use<>,

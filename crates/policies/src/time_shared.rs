@@ -27,16 +27,25 @@ pub trait NodeAdmission: Clone + Debug + Send + 'static {
     ) -> Result<Credits, Reason>;
 
     /// Returns the share of each task of a node from `now` on, and the seconds of work at which the
-    /// shares must be set anew. `known` returns the job of every task.
+    /// shares must be set anew. `known` returns the job of every task. `only` is the job that runs on the
+    /// node by [`NodeAdmission::jobs_in_step`].
     fn shares<'a>(
         &self,
         node: &Node,
         now: Instant,
         known: &dyn Fn(JobId) -> JobInfo<'a>,
+        only: Option<JobId>,
     ) -> (
         impl Fn(&NodeTask) -> f64 + use<Self>,
         impl Fn(&NodeTask) -> f64 + use<Self>,
     );
+
+    /// Returns, by node, the job that runs alone there where the tasks of a job run in step; None on nodes
+    /// where no job can run. Empty if tasks that run in step share their nodes as others do, which is the
+    /// default.
+    fn jobs_in_step(&self, _: View<'_>) -> Vec<Option<JobId>> {
+        Vec::new()
+    }
 
     /// Empties the index.
     fn clear(&mut self);
@@ -59,6 +68,9 @@ pub trait NodeAdmission: Clone + Debug + Send + 'static {
 pub struct TimeSharedPolicy<A> {
     admission: A,
     waitlist: Waitlist,
+    /// The nodes whose shares were set since the tasks of jobs last ran in step; empty where tasks
+    /// progress on their own.
+    uncoupled: Vec<NodeId>,
 }
 
 impl<A> TimeSharedPolicy<A> {
@@ -67,6 +79,49 @@ impl<A> TimeSharedPolicy<A> {
         Self {
             admission,
             waitlist: Waitlist::default(),
+            uncoupled: Vec::new(),
+        }
+    }
+}
+
+impl<A: NodeAdmission> TimeSharedPolicy<A> {
+    /// Sets the shares of a node, on which the job `only` runs if the family chooses one.
+    fn set_shares_of(&mut self, cx: &mut PolicyContext<'_>, node: NodeId, only: Option<JobId>) {
+        let view = cx.view();
+        let known = |job| (&view.job(job).spec, view.forecast(job));
+        let (share, mark) = self
+            .admission
+            .shares(view.node(node), view.now, &known, only);
+        cx.set_shares(node, share, mark);
+        self.admission.update(cx.view(), node);
+        if cx.is_rigid() {
+            self.uncoupled.push(node);
+        }
+    }
+
+    /// Brings the tasks of each job into step, after shares were set. All changes of an instant are
+    /// made before, because a job that starts or ends sets the shares of its nodes one by one.
+    fn couple(&mut self, cx: &mut PolicyContext<'_>) {
+        if self.uncoupled.is_empty() {
+            return;
+        }
+        let chosen = self.admission.jobs_in_step(cx.view());
+        for (node, &only) in (0..).map(NodeId).zip(&chosen) {
+            let runs = |task: &NodeTask| Some(task.job) == only && task.share == 0.0;
+            if cx.node(node).tasks().iter().any(runs) {
+                self.set_shares_of(cx, node, only);
+            }
+        }
+        let uncoupled = std::mem::take(&mut self.uncoupled);
+        for node in cx.couple_rates(&uncoupled) {
+            let view = cx.view();
+            let known = |job| (&view.job(job).spec, view.forecast(job));
+            let only = chosen.get(node.index()).copied().flatten();
+            let (_, mark) = self
+                .admission
+                .shares(view.node(node), view.now, &known, only);
+            cx.renew_alarm(node, mark);
+            self.admission.update(cx.view(), node);
         }
     }
 }
@@ -78,7 +133,7 @@ impl<A: NodeAdmission> NodeSharing for TimeSharedPolicy<A> {
         now: Instant,
         known: &dyn Fn(JobId) -> JobInfo<'a>,
     ) -> Option<Instant> {
-        let (share, mark) = self.admission.shares(node, now, known);
+        let (share, mark) = self.admission.shares(node, now, known, None);
         node.set_rates(now, share, mark)
     }
 }
@@ -97,6 +152,7 @@ impl<A: NodeAdmission> Policy for TimeSharedPolicy<A> {
 
     fn clear(&mut self) {
         self.waitlist = Waitlist::default();
+        self.uncoupled.clear();
         self.admission.clear();
     }
 
@@ -113,11 +169,7 @@ impl<A: NodeAdmission> Policy for TimeSharedPolicy<A> {
     }
 
     fn update_shares(&mut self, cx: &mut PolicyContext<'_>, node: NodeId) {
-        let view = cx.view();
-        let known = |job| (&view.job(job).spec, view.forecast(job));
-        let (share, mark) = self.admission.shares(view.node(node), view.now, &known);
-        cx.set_shares(node, share, mark);
-        self.admission.update(cx.view(), node);
+        self.set_shares_of(cx, node, None);
     }
 
     fn pass(&mut self, cx: &mut PolicyContext<'_>) {
@@ -147,6 +199,7 @@ impl<A: NodeAdmission> Policy for TimeSharedPolicy<A> {
                 Err(reason) => line.note_rejection(&rest, reason),
             }
         }
+        self.couple(cx);
     }
 
     fn rebuild(&mut self, view: View<'_>) {

@@ -205,6 +205,20 @@ impl<'a> PolicyContext<'a> {
         self.effects.push(Effect::SharesChanged { node });
     }
 
+    /// Sets the rates of the jobs on `nodes`, whose shares were just set, to those of their slowest tasks.
+    /// Returns the nodes on which a rate changed; for each, [`PolicyContext::renew_alarm`] must follow.
+    pub fn couple_rates(&mut self, nodes: &[NodeId]) -> Vec<NodeId> {
+        self.state.couple_rates(nodes, self.now)
+    }
+
+    /// Computes anew when the shares of a node must be set again, after its rates changed. `mark` is that
+    /// of [`PolicyContext::set_shares`].
+    pub fn renew_alarm(&mut self, node: NodeId, mark: impl Fn(&NodeTask) -> f64) {
+        let next = self.state.next_change(node, mark);
+        self.alarms.nodes.set(node.index(), next);
+        self.effects.push(Effect::SharesChanged { node });
+    }
+
     /// Records the instant at which processors are reserved for a queued job.
     pub fn note_reservation(&mut self, job: JobId, at: Instant) {
         self.state.set_planned_start(job, at);

@@ -149,6 +149,12 @@ pub trait PolicySettings: DynSettings + Debug + Send + Sync {
         false
     }
 
+    /// Returns true if jobs share nodes or are paused: such a policy needs an engine that grants rates,
+    /// which a stock batch system is not. False by default.
+    fn shares_nodes(&self) -> bool {
+        false
+    }
+
     /// Returns true if another program decides. Such a policy cannot be copied, and nothing is known
     /// of what its decisions depend on: no service runs by it, and a study simulates it anew for each
     /// set of bids. False by default.

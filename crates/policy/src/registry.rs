@@ -220,6 +220,11 @@ impl PolicySpec {
         self.settings.belief()
     }
 
+    /// Returns true if jobs share nodes or are paused; see [`PolicySettings::shares_nodes`].
+    pub fn shares_nodes(&self) -> bool {
+        self.settings.shares_nodes()
+    }
+
     /// Returns true if jobs that are submitted together have one decision; see
     /// [`PolicySettings::decides_arrays`].
     pub fn decides_arrays(&self) -> bool {

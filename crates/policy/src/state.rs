@@ -12,6 +12,7 @@ use std::ops::Deref;
 use serde::{Deserialize, Serialize};
 use tollgate_model::{Credits, Distribution, Instant, JobId, JobSpec, NodeId, NodeRange};
 
+use crate::parameters::ParameterEnum;
 use crate::toolkit::{BlockEntry, BlockedList};
 use idle::NodeSet;
 pub use node::{Node, NodeTask, TOLERANCE_S, requested_share};
@@ -89,6 +90,22 @@ struct NodeLimits {
     least_memory: Option<u64>,
 }
 
+/// Whether the tasks of a job progress together on nodes that they share with other jobs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TaskCoupling {
+    /// Each task progresses by the part of its own node, as in the papers.
+    #[default]
+    Independent,
+    /// The tasks run in step, as the processes of a parallel program do: a job progresses at the rate of
+    /// its slowest task, and what it leaves of its parts goes to nobody.
+    Rigid,
+}
+
+impl ParameterEnum for TaskCoupling {
+    const KEYWORDS: &'static [(&'static str, Self)] =
+        &[("rigid", Self::Rigid), ("independent", Self::Independent)];
+}
+
 /// A running space-shared job, ordered by estimated end.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RunningJob {
@@ -133,6 +150,9 @@ pub struct ClusterState {
     n_nodes: u32,
     nodes: Vec<Node>,
     limits: NodeLimits,
+    /// A setting of simulations; no snapshot has it.
+    #[serde(skip)]
+    coupling: TaskCoupling,
     running_jobs: BlockedList<RunningJob>,
 }
 
@@ -242,6 +262,11 @@ impl ClusterState {
         };
         let held = node.tasks.iter().map(|task| self.job(task.job).spec.memory);
         held.fold(wanted, u64::saturating_add) <= memory
+    }
+
+    /// Returns true if the tasks of a job run in step.
+    pub fn is_rigid(&self) -> bool {
+        self.coupling == TaskCoupling::Rigid
     }
 
     /// Returns true if a job has a task on a node that it shares, or could share, with other jobs.
@@ -381,6 +406,11 @@ impl ClusterState {
         self.limits.tasks = most;
     }
 
+    /// Sets whether the tasks of a job run in step, before any job starts.
+    pub fn set_coupling(&mut self, coupling: TaskCoupling) {
+        self.coupling = coupling;
+    }
+
     /// Sets the memory of each of these nodes in bytes, if known.
     pub fn set_memory(&mut self, nodes: NodeRange, memory: Option<u64>) {
         for node in nodes.nodes() {
@@ -503,6 +533,41 @@ impl ClusterState {
         mark: impl Fn(&NodeTask) -> f64,
     ) -> Option<Instant> {
         self.nodes[node.index()].set_rates(now, share, mark)
+    }
+}
+
+/// Jobs whose tasks run in step.
+impl ClusterState {
+    /// Sets the rates of the jobs on `nodes`, whose shares were just set, to those of their slowest tasks.
+    /// Returns the nodes on which a rate changed, in ascending order.
+    pub fn couple_rates(&mut self, nodes: &[NodeId], now: Instant) -> Vec<NodeId> {
+        let tasks = nodes.iter().flat_map(|&node| self.node(node).tasks());
+        let mut jobs: Vec<JobId> = tasks.map(|task| task.job).collect();
+        jobs.sort_unstable();
+        jobs.dedup();
+        let mut changed = Vec::new();
+        for job in jobs {
+            let placement = self.jobs[job.index()].placement.iter();
+            let nodes: Vec<NodeId> = placement.flat_map(|range| range.nodes()).collect();
+            let parts = nodes
+                .iter()
+                .filter_map(|&id| self.node(id).part_of_job(job));
+            let rate = parts.fold(f64::INFINITY, f64::min);
+            for id in nodes {
+                if self.nodes[id.index()].set_rate(job, rate, now) {
+                    changed.push(id);
+                }
+            }
+        }
+        changed.sort_unstable();
+        changed.dedup();
+        changed
+    }
+
+    /// Returns the latest instant at which the shares of a node must be set again, after its rates
+    /// changed; as [`ClusterState::set_shares`] does.
+    pub fn next_change(&self, node: NodeId, mark: impl Fn(&NodeTask) -> f64) -> Option<Instant> {
+        self.node(node).next_change(mark)
     }
 }
 

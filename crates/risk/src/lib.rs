@@ -29,7 +29,7 @@ pub use bootstrap::{Bootstrap, Interval};
 pub use integrated::Weights;
 pub use normalise::{Normalisation, Scale, Score};
 pub use objective::{Objective, Preference};
-pub use objectives::Objectives;
+pub use objectives::{Objectives, UpperQuantiles};
 pub use profile::{Gradient, Profile};
 pub use ranking::{PolicyRank, Ranking};
 pub use separate::Risk;

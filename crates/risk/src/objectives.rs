@@ -43,6 +43,10 @@ pub struct Objectives {
     /// Median span from submission to start of all jobs that ran. For an even number of jobs, the
     /// mean of the middle two.
     pub median_wait: Option<Span>,
+    /// Upper quantiles of the span from submission to start, of all jobs that ran.
+    pub wait_quantiles: Option<UpperQuantiles>,
+    /// Upper quantiles of the span from submission to finish, of all jobs that ran.
+    pub response_quantiles: Option<UpperQuantiles>,
     /// Mean bounded slowdown of all jobs that ran, with [`BOUNDED_SLOWDOWN_THRESHOLD`]; at least 1.
     pub mean_bounded_slowdown: Option<f64>,
     /// Mean response time over run time of fulfilled jobs, without jobs whose run time is zero.
@@ -54,6 +58,33 @@ pub struct Objectives {
     /// Published makespans are counted this way: Lublin's 10,000 jobs on 256 processors under EASY
     /// take 8,730,698 s, from the first submission at 5,094 s to the last finish at 8,735,792 s.
     pub makespan: Option<Span>,
+}
+
+/// Upper quantiles of spans: the value at rank ceil(p n), which a share p of the spans does not exceed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UpperQuantiles {
+    /// Quantile at 0.9.
+    pub p90: Span,
+    /// Quantile at 0.95.
+    pub p95: Span,
+}
+
+impl UpperQuantiles {
+    /// Returns the quantiles of `spans`, which this function reorders. None without spans.
+    pub fn of(spans: &mut [Span]) -> Option<Self> {
+        if spans.is_empty() {
+            return None;
+        }
+        let mut at = |percent: usize| {
+            let rank = (spans.len() * percent).div_ceil(100);
+            let (_, &mut span, _) = spans.select_nth_unstable(rank - 1);
+            span
+        };
+        Some(Self {
+            p90: at(90),
+            p95: at(95),
+        })
+    }
 }
 
 impl Objectives {
@@ -85,6 +116,7 @@ struct ObjectiveTotals {
     last_finish: Option<Instant>,
     work: i128,
     waits: Vec<Span>,
+    responses: Vec<Span>,
     bounded_slowdown: Mean,
     fulfilled: u64,
     fulfilled_wait: i128,
@@ -121,6 +153,8 @@ impl ObjectiveTotals {
             self.work += i128::from(outcome.runtime.as_micros()) * i128::from(outcome.procs);
         }
         self.waits.extend(outcome.wait());
+        let response = outcome.ran.map(|ran| ran.finish.since(outcome.submit));
+        self.responses.extend(response);
         self.bounded_slowdown
             .extend(outcome.bounded_slowdown(BOUNDED_SLOWDOWN_THRESHOLD));
     }
@@ -157,6 +191,8 @@ impl ObjectiveTotals {
             utility: utility.map(credits),
             mean_wait: mean_span(waited.sum(), ran),
             median_wait: median(&mut self.waits),
+            wait_quantiles: UpperQuantiles::of(&mut self.waits),
+            response_quantiles: UpperQuantiles::of(&mut self.responses),
             mean_bounded_slowdown: self.bounded_slowdown.value(),
             mean_slowdown_fulfilled: self.fulfilled_slowdown.value(),
             utilisation: makespan.and_then(|span| self.utilisation(nodes, span)),

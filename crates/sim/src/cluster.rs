@@ -11,7 +11,7 @@ use tollgate_gate::{
 };
 use tollgate_model::outcome::RunInterval;
 use tollgate_model::{Credits, Decision, Instant, JobId, Market, NodeRange, Outcome, Span, UserId};
-use tollgate_policy::{JobSlot, Policy, PolicyFailure};
+use tollgate_policy::{JobSlot, Policy, PolicyFailure, TaskCoupling};
 use tollgate_workload::JobArrival;
 
 use crate::estimates::{EstimateOrigin, EstimateProvider, EstimateSetup};
@@ -31,6 +31,8 @@ pub struct ReplayConfig {
     pub nodes: u32,
     /// The market.
     pub market: Market,
+    /// Whether the tasks of a job run in step on nodes that jobs share.
+    pub tasks: TaskCoupling,
     /// The extent of recording and verification.
     pub record_level: RecordLevel,
 }
@@ -232,6 +234,7 @@ impl<'a> ClusterSim<'a> {
         teller: EstimateProvider<'a>,
     ) -> Self {
         let mut gate = Gate::new(policy, settings.market);
+        gate.set_task_coupling(settings.tasks);
         if settings.record_level == RecordLevel::Checked {
             gate.enable_checks();
         }

@@ -25,5 +25,5 @@ pub use cluster::{
 pub use estimates::{EstimateOrigin, EstimateOriginError, EstimateSetup, JobContext};
 pub use rebid::{is_blind_to_bids, rebid};
 pub use tollgate_forecast::{ClassId, CompletedJob, ForecastJob, JobAttributes, LearnedHistory};
-pub use tollgate_policy::{PolicyError, PolicyRegistry, PolicySpec};
+pub use tollgate_policy::{PolicyError, PolicyRegistry, PolicySpec, TaskCoupling};
 pub use tollgate_workload::JobArrival;

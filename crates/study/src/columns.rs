@@ -159,6 +159,9 @@ fn objectives<'a>(cells: impl Iterator<Item = &'a str>) -> Option<Objectives> {
         utilisation: cells.optional(|cell| cell.parse().ok())?,
         makespan: cells.span()?,
         rejected_by_reason: Default::default(),
+        // No column has them.
+        wait_quantiles: None,
+        response_quantiles: None,
     };
     for &reason in REASONS {
         let count: u64 = cells.number()?;
@@ -242,6 +245,8 @@ mod tests {
                 utility: utility.map(Credits::from_micros),
                 mean_wait,
                 median_wait,
+                wait_quantiles: None,
+                response_quantiles: None,
                 mean_bounded_slowdown,
                 mean_slowdown_fulfilled,
                 utilisation,

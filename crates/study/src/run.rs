@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tollgate_model::{Market, Outcome};
 use tollgate_risk::Objectives;
 use tollgate_sim::{
-    JobArrival, PolicyRegistry, PolicySpec, RecordLevel, ReplayFailure, is_blind_to_bids, rebid,
-    replay,
+    JobArrival, PolicyRegistry, PolicySpec, RecordLevel, ReplayFailure, TaskCoupling,
+    is_blind_to_bids, rebid, replay,
 };
 use tollgate_workload::Workload;
 
@@ -179,7 +179,7 @@ impl<F: FnMut(RunId, RunMeasurements) -> Result<(), E>, E: From<PolicyRunError>>
             let market = jobs.market;
             let outcomes = schedules.outcomes(run, &policy, market, &arrivals, source.nodes());
             self.report(outcomes.map_err(E::from).map(|outcomes| {
-                let objectives = Objectives::of(&outcomes, source.nodes(), market);
+                let objectives = measured(&outcomes, source.nodes(), market);
                 (run, RunMeasurements::Cluster(objectives))
             }));
         }
@@ -273,6 +273,7 @@ fn simulate(
     let settings = tollgate_sim::ReplayConfig {
         nodes,
         market,
+        tasks: TaskCoupling::Independent,
         record_level: RecordLevel::Outcomes,
     };
     let replay = replay(arrivals.iter().copied(), policy.build(market), &settings);
@@ -282,4 +283,13 @@ fn simulate(
             policy: policy.to_string(),
             failure,
         })
+}
+
+/// Returns the objectives that results have columns for.
+fn measured(outcomes: &[Outcome], nodes: u32, market: Market) -> Objectives {
+    Objectives {
+        wait_quantiles: None,
+        response_quantiles: None,
+        ..Objectives::of(outcomes, nodes, market)
+    }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use tollgate_model::Market;
 use tollgate_sim::{MAX_NODES, PolicyRegistry};
+use tollgate_workload::DeadlineModel;
 
 use crate::did_you_mean::nearest;
 use crate::experiment::{Experiment, Scenario};
@@ -44,6 +45,7 @@ pub(crate) fn check(experiment: &Experiment, registry: &PolicyRegistry) -> Valid
     markets(experiment, registry)?;
     sets(experiment)?;
     scenarios(experiment)?;
+    check_deadline_bias(experiment)?;
     check_size(experiment)?;
     pictures(experiment)?;
     claims::check(experiment)
@@ -76,6 +78,38 @@ fn check_world(experiment: &Experiment) -> ValidationResult {
             Some(_) | None => Ok(()),
         },
     }
+}
+
+/// Checks that no bias of deadlines is set if the model of deadlines has none.
+fn check_deadline_bias(experiment: &Experiment) -> ValidationResult {
+    const KEY: &str = "deadline-bias";
+    let model = experiment.workload.deadlines.0;
+    if model == DeadlineModel::Paper {
+        return Ok(());
+    }
+    let unused = |place: TomlPath| {
+        let message = format!("means nothing with `deadlines = \"{model}\"` in [workload]");
+        invalid(place, message)
+    };
+    let has_bias = |overrides: &SettingOverrides| overrides.0.contains_key(KEY);
+    if has_bias(&experiment.base) {
+        return unused(TomlPath::key("base").child(KEY));
+    }
+    for (at, set) in experiment.sets.iter().enumerate() {
+        if has_bias(&set.settings) {
+            return unused(TomlPath::key("set").item(at).child("settings").child(KEY));
+        }
+    }
+    for (at, scenario) in experiment.scenarios.iter().enumerate() {
+        let place = TomlPath::key("scenario").item(at);
+        if scenario.vary.0 == KEY {
+            return unused(place.child("vary"));
+        }
+        if has_bias(&scenario.settings) {
+            return unused(place.child("settings").child(KEY));
+        }
+    }
+    Ok(())
 }
 
 /// Checks that the results fit into memory.

@@ -93,6 +93,15 @@ impl AttemptColumn {
         }
     }
 
+    /// Keeps the rows that `keeps` names.
+    pub(crate) fn retain(&mut self, keeps: &dyn Fn(usize) -> bool) {
+        let mut kept = Self::default();
+        for row in (0..self.len()).filter(|&row| keeps(row)) {
+            kept.push(self.of(row));
+        }
+        *self = kept;
+    }
+
     /// Moves every attempt to a later time.
     pub(crate) fn shift(&mut self, later: Span) {
         for attempt in &mut self.attempts {

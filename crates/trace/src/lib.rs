@@ -41,6 +41,7 @@
 //! | [`attempts`] | the attempts of a job, where a format records more than the last |
 //! | [`usage`] | the usage of a job: wait, processor time, memory, final status |
 //! | [`passthrough_columns`] | columns of a job table that tollgate does not know, passed through |
+//! | [`record_filter`] | the selection of a part of a record |
 //! | [`statistics`] | an overview of a trace, gathered a batch at a time |
 //! | [`summary`] | the metrics by which traces are compared |
 //! | [`anonymise`] | a token for every name |
@@ -85,6 +86,7 @@ mod parse_number;
 mod parse_time;
 pub mod passthrough_columns;
 pub mod pbs;
+pub mod record_filter;
 mod record_reader;
 pub mod rrd;
 pub mod sge;

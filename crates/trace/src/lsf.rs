@@ -10,7 +10,8 @@
 //!   requested processors.
 //! - Estimate: the run limit; else the user's estimate, which LSF writes multiplied by the
 //!   processor factor of a host, divided by that of the execution host.
-//! - Account: the project. Executable: the command, up to its first blank.
+//! - Account: the project. Executable: the name of the job; else the command, up to its first blank,
+//!   unless it is the interpreter of a script.
 //! - Processor time: user and system time. Peak memory: `maxRMem`. Requested memory: `mem` of
 //!   `rusage` in the effective requirement, in MB on every execution host.
 //! - The tasks of an array share the number of the array.
@@ -134,7 +135,7 @@ fn parse_record<'a>(
             user: record.user,
             group: &[],
             account: record.project,
-            executable: first_word(record.command),
+            executable: executable(record),
             queue: record.queue,
         },
         usage: keep.usage(|| TraceUsage {
@@ -220,6 +221,21 @@ fn reserved_memory(requirement: &[u8]) -> &[u8] {
     memory.unwrap_or_default()
 }
 
+/// Returns the name of the job without the index of an array; of a job without a name, which LSF calls
+/// by its command, the first word of the command. A script that was read from standard input is the
+/// command itself, and its interpreter says nothing about the job.
+fn executable<'a>(record: &LsfRecord<'a>) -> &'a [u8] {
+    let name = record.name.trim_ascii();
+    let name = name.split(|&byte| byte == b'[').next().unwrap_or_default();
+    if !name.is_empty() && name != record.command.trim_ascii() && !name.starts_with(b"#!") {
+        return name;
+    }
+    match first_word(record.command) {
+        interpreter if interpreter.starts_with(b"#!") => &[],
+        word => word,
+    }
+}
+
 fn first_word(command: &[u8]) -> &[u8] {
     let mut words = command.trim_ascii().split(u8::is_ascii_whitespace);
     words.next().unwrap_or_default()
@@ -239,7 +255,7 @@ mod tests {
         )
     }
 
-    const TAIL: &str = "-1 \"\" \"\" 7184 \"\" 160 \"\" \"\" 1 1058 \"1\" 1 \"n1\" 10 20 0.5 0.1 3600 \
+    const TAIL: &str = "-1 \"\" \"\" 7184 \"\" 160 \"\" \"\" 1 1058 \"1\" 1 \"n1\" 10 20 0.5 0.1 57 3600 \
          4194304 2048 \"select[a] rusage[mem=1000.00,swp=1]\" \"\" -1";
 
     fn parsed(text: &str) -> Trace {
@@ -265,6 +281,26 @@ mod tests {
             status: TraceStatus::Completed,
         };
         assert_eq!(metadata.usage, [usage]);
+    }
+
+    #[test]
+    fn jobs_are_called_by_their_name_and_not_by_an_interpreter() {
+        let executable = |name: &str, command: &str| {
+            let text = record("0", "64", "0", TAIL).replace(
+                "2.0 \"\" \"a.out say \"\"hello\nworld\"\"\"",
+                &format!("2.0 \"{name}\" \"{command}\""),
+            );
+            let names = parsed(&text).metadata.unwrap().executable;
+            names.get(0).map(str::to_owned)
+        };
+        let of = |name, command| executable(name, command);
+        assert_eq!(
+            of("relax[1-10]", "#!/bin/tcsh;#BSUB -n 4"),
+            Some("relax".into())
+        );
+        assert_eq!(of("", "#!/bin/tcsh;#BSUB -n 4"), None);
+        assert_eq!(of("", "./model -x 3"), Some("./model".into()));
+        assert_eq!(of("./model -x 3", "./model -x 3"), Some("./model".into()));
     }
 
     #[test]

@@ -65,6 +65,11 @@ impl NameColumn {
         self.rows.drain(..n);
     }
 
+    /// Keeps the rows that `keeps` names; names stay.
+    pub(crate) fn retain(&mut self, keeps: &dyn Fn(usize) -> bool) {
+        retain_rows(&mut self.rows, keeps);
+    }
+
     fn intern(&mut self, name: &str) -> NameId {
         if let Some(&label) = self.by_name.get(name) {
             return label;
@@ -77,6 +82,15 @@ impl NameColumn {
         self.by_name.insert(name.into(), label);
         label
     }
+}
+
+/// Keeps the elements of `rows` whose places `keeps` names.
+pub(crate) fn retain_rows<T>(rows: &mut Vec<T>, keeps: &dyn Fn(usize) -> bool) {
+    let mut row = 0;
+    rows.retain(|_| {
+        row += 1;
+        keeps(row - 1)
+    });
 }
 
 /// Two columns are equal if every job has the same name in both.

@@ -46,6 +46,16 @@ impl PassthroughColumns {
         }
     }
 
+    /// Keeps the rows that `keeps` names.
+    pub(crate) fn retain(&mut self, keeps: &dyn Fn(usize) -> bool) {
+        let mut kept = Self::new(self.names.clone());
+        let rows = self.ends.len() / self.names.len();
+        for row in (0..rows).filter(|&row| keeps(row)) {
+            self.row(row).for_each(|cell| kept.push(cell));
+        }
+        *self = kept;
+    }
+
     fn start(&self, cell: usize) -> usize {
         cell.checked_sub(1).map_or(0, |before| self.ends[before])
     }

@@ -7,7 +7,7 @@ use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
 use crate::attempts::{AttemptColumn, TraceAttempt};
 use crate::diagnostics::{Diagnostics, Finding};
 use crate::format::TraceFormat;
-use crate::name_column::NameColumn;
+use crate::name_column::{NameColumn, retain_rows};
 use crate::options::ColumnSelection;
 use crate::parse_field;
 use crate::passthrough_columns::PassthroughColumns;
@@ -85,6 +85,27 @@ impl TraceMetadata {
     /// Appends the attempts of the last job.
     pub(crate) fn push_attempts(&mut self, attempts: &[TraceAttempt]) {
         self.attempts.get_or_insert_default().push(attempts);
+    }
+
+    fn retain(&mut self, keeps: &dyn Fn(usize) -> bool) {
+        let Self {
+            user,
+            group,
+            account,
+            executable,
+            queue,
+            usage,
+            attempts,
+            estimated,
+        } = self;
+        for column in [user, group, account, executable, queue] {
+            column.retain(keeps);
+        }
+        retain_rows(usage, keeps);
+        retain_rows(estimated, keeps);
+        if let Some(attempts) = attempts {
+            attempts.retain(keeps);
+        }
     }
 
     fn drop_first(&mut self, n: usize) {
@@ -175,6 +196,29 @@ impl Trace {
             .unwrap_or_else(|| (self.widest_job(), NodeCountSource::WidestJob))
     }
 
+    /// Returns the most processors that ran jobs at once, by the waits of the record: the machine had at
+    /// least as many. None if no wait of a job that ran is known.
+    pub fn peak_procs(&self) -> Option<u32> {
+        let mut edges: Vec<(Instant, i64)> = Vec::new();
+        for (row, job) in self.jobs.iter().enumerate() {
+            let wait = self.usage(row).wait;
+            if let Some(wait) = wait.filter(|_| job.runtime > Span::ZERO) {
+                let start = job.submit + wait;
+                edges.push((start, job.procs.into()));
+                edges.push((start + job.runtime, -i64::from(job.procs)));
+            }
+        }
+        // What ends at an instant makes room for what starts then.
+        edges.sort_unstable();
+        let mut busy = 0;
+        let peak = edges.iter().map(|&(_, change)| {
+            busy += change;
+            busy
+        });
+        peak.max()
+            .map(|peak| u32::try_from(peak).unwrap_or(u32::MAX))
+    }
+
     fn widest_job(&self) -> u32 {
         let widths = self.jobs.iter().map(|job| job.procs);
         widths.max().unwrap_or(1)
@@ -186,6 +230,29 @@ impl Trace {
     pub fn last(mut self, n: usize) -> Self {
         self.drop_first(self.jobs.len().saturating_sub(n));
         self.jobs.shrink_to_fit();
+        self
+    }
+
+    /// Keeps the first `n` jobs in file order, or all if there are fewer. The labels of names stay the
+    /// same.
+    #[must_use]
+    pub fn first(self, n: usize) -> Self {
+        self.retain(|row| row < n)
+    }
+
+    /// Keeps the jobs in the rows that `keeps` names, in file order. The labels of names stay the same.
+    #[must_use]
+    pub(crate) fn retain(mut self, keeps: impl Fn(usize) -> bool) -> Self {
+        retain_rows(&mut self.jobs, &keeps);
+        if let Some(slas) = &mut self.slas {
+            retain_rows(slas, &keeps);
+        }
+        if let Some(metadata) = &mut self.metadata {
+            metadata.retain(&keeps);
+        }
+        if let Some(extra) = &mut self.extra {
+            extra.retain(&keeps);
+        }
         self
     }
 
@@ -308,6 +375,32 @@ mod tests {
             .comments
             .push(" TimeZoneString: US/Pacific".to_owned());
         assert_eq!(trace.time_zone(), Some("US/Pacific"));
+    }
+
+    #[test]
+    fn peak_counts_jobs_that_run_at_once() {
+        let mut trace = Trace::empty("here");
+        assert_eq!(trace.peak_procs(), None);
+        let mut metadata = TraceMetadata::default();
+        // (submission, wait, run time, processors)
+        for (submit, wait, runtime, procs) in
+            [(0, 0, 10, 3), (1, 9, 5, 4), (2, 7, 4, 2), (3, 0, -1, 90)]
+        {
+            trace.jobs.push(TraceJob {
+                number: 1,
+                submit: Instant::from_secs(submit),
+                runtime: Span::from_secs(runtime),
+                estimate: Span::from_secs(1),
+                procs,
+            });
+            let usage = TraceUsage {
+                wait: Some(Span::from_secs(wait)),
+                ..TraceUsage::default()
+            };
+            metadata.push(RecordNames::default(), usage, true);
+        }
+        trace.metadata = Some(metadata);
+        assert_eq!(trace.peak_procs(), Some(6));
     }
 
     #[test]

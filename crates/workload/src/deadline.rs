@@ -26,7 +26,6 @@ use habit::HabitualRuntimes;
 pub enum DeadlineModel {
     /// A factor of the job's true run time (Yeo & Buyya 2006, §4). Nobody knows that time at
     /// submission, so these deadlines tell policies about run times.
-    #[default]
     Paper,
     /// A factor of the request.
     Estimate,
@@ -41,7 +40,8 @@ pub enum DeadlineModel {
     Clock,
     /// The first 9:00 or 17:00 at or after the submission and the requested time.
     ClockAsked,
-    /// A factor of the user's usual run time.
+    /// A factor of the user's usual run time: what users know from experience.
+    #[default]
     Habit,
 }
 

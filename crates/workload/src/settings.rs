@@ -6,7 +6,8 @@ use std::ops::RangeInclusive;
 use crate::deadline::DeadlineModel;
 
 /// The settings that turn the jobs of a trace into the jobs of a run (Yeo & Buyya 2008, §5.3-5.4
-/// and Table VI). The defaults are those of the papers.
+/// and Table VI). The defaults are those of the papers, except for the deadlines, which do not depend
+/// on run times that nobody knows at submission.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WorkloadConfig {
     /// Handling of jobs that never ran.
@@ -17,7 +18,7 @@ pub struct WorkloadConfig {
     pub arrival_factor: f64,
     /// Share of the trace's estimation error that is kept: 0 (exact) to 1 (as traced), default 1.
     pub inaccuracy: f64,
-    /// Model of the deadlines that a record does not have.
+    /// Model of the deadlines that a record does not have: [`DeadlineModel::Habit`] by default.
     pub deadlines: DeadlineModel,
     /// Distribution of the factors of deadlines. The bias compares true run times, so that only
     /// [`DeadlineModel::Paper`] has it.

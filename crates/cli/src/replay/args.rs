@@ -6,11 +6,13 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tollgate_model::Market;
-use tollgate_sim::EstimateOrigin;
+use tollgate_policy::ParameterEnum;
+use tollgate_sim::{EstimateOrigin, TaskCoupling};
 use tollgate_workload::{DeadlineModel, NeverRanHandling, SlaFactor, WorkloadConfig};
 
 use super::campus::{CampusArgs, ReplayWorld};
 use crate::args::{OutputFormat, parse_count, parse_integer};
+use crate::record_filter::RecordFilterArgs;
 
 /// Simulate policies on recorded jobs: promises, delays, rejections, earnings.
 #[derive(Debug, clap::Args)]
@@ -29,12 +31,24 @@ pub(crate) struct ReplayArgs {
     #[arg(long, default_value = Market::None.name(), value_parser = market_parser())]
     pub(super) market: Market,
 
-    /// Number of nodes [default: from the trace, else its widest job]
+    /// Numbers of nodes, or +N more than the trace has [default: from the trace]
+    ///
+    /// A record whose header has no size has at least the processors that ran jobs at once, where waits
+    /// are known, and at least those of its widest job.
     #[arg(
-        long, value_name = "N",
-        value_parser = parse_count::<NonZeroU32>, allow_negative_numbers = true,
+        long, value_name = "[+]N,..", value_delimiter = ',',
+        value_parser = NodeCountArg::parse, allow_negative_numbers = true,
     )]
-    pub(super) nodes: Option<NonZeroU32>,
+    pub(super) nodes: Vec<NodeCountArg>,
+
+    /// Whether the tasks of jobs that share nodes run in step
+    ///
+    /// `rigid`: a job progresses at the rate of its slowest task, as parallel programs do; `independent`:
+    /// each task progresses on its own, as in the papers.
+    #[arg(
+        long, value_name = "COUPLING", default_value = "rigid", value_parser = coupling_parser(),
+    )]
+    pub(super) tasks: TaskCoupling,
 
     /// Use only the last N records
     #[arg(
@@ -43,12 +57,26 @@ pub(crate) struct ReplayArgs {
     )]
     pub(super) last: Option<NonZeroUsize>,
 
+    /// Use only the first N records
+    #[arg(
+        long, value_name = "N", conflicts_with = "last",
+        value_parser = parse_count::<NonZeroUsize>, allow_negative_numbers = true,
+    )]
+    pub(super) first: Option<NonZeroUsize>,
+
     /// Seed of drawn deadlines, budgets and penalty rates
     #[arg(
         long, value_name = "N", default_value_t = WorkloadConfig::default().seed,
         value_parser = parse_integer::<u64>, allow_negative_numbers = true,
     )]
     pub(super) seed: u64,
+
+    /// Repeat each run with N seeds, and print means and standard deviations
+    #[arg(
+        long, value_name = "N", default_value = "1",
+        value_parser = parse_count::<NonZeroU32>, allow_negative_numbers = true,
+    )]
+    pub(super) seeds: NonZeroU32,
 
     /// Run times that policies assume: `user`, `true`, `forecast:LEVEL` or `user+forecast:LEVEL`
     ///
@@ -73,12 +101,20 @@ pub(crate) struct ReplayArgs {
     pub(super) format: OutputFormat,
 
     /// Write a CSV row for each policy and job to this file
+    ///
+    /// A name that ends in .gz compresses it.
     #[arg(long, value_name = "FILE")]
     pub(super) jobs_out: Option<PathBuf>,
 
-    /// Draw the schedule of one policy into this file, as SVG
+    /// Draw the schedule of one policy into this file
+    ///
+    /// SVG, or PNG if the name ends in .png.
     #[arg(long, value_name = "FILE")]
     pub(super) gantt: Option<PathBuf>,
+
+    /// Write a page that begins with the answer to this file
+    #[arg(long, value_name = "FILE")]
+    pub(super) html: Option<PathBuf>,
 
     /// Verify every schedule after each event and at the end
     #[arg(long)]
@@ -101,6 +137,9 @@ pub(crate) struct ReplayArgs {
 
     #[command(flatten)]
     pub(super) campus: CampusArgs,
+
+    #[command(flatten)]
+    pub(super) part: RecordFilterArgs,
 
     #[command(flatten)]
     pub(super) sla: SlaArgs,
@@ -246,6 +285,22 @@ impl SlaArgs {
     }
 }
 
+/// A number of nodes, absolute or beyond those of the record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NodeCountArg {
+    Total(NonZeroU32),
+    More(NonZeroU32),
+}
+
+impl NodeCountArg {
+    fn parse(word: &str) -> Result<Self, &'static str> {
+        match word.strip_prefix('+') {
+            Some(more) => parse_count(more).map(Self::More),
+            None => parse_count(word).map(Self::Total),
+        }
+    }
+}
+
 /// Parses any number. The configuration checks the range.
 fn number(word: &str) -> Result<f64, &'static str> {
     word.parse().map_err(|_| "expected a number")
@@ -253,6 +308,14 @@ fn number(word: &str) -> Result<f64, &'static str> {
 
 fn market_parser() -> impl TypedValueParser<Value = Market> {
     PossibleValuesParser::new(Market::ALL.map(Market::name)).try_map(|word| word.parse::<Market>())
+}
+
+fn coupling_parser() -> impl TypedValueParser<Value = TaskCoupling> {
+    PossibleValuesParser::new(TaskCoupling::KEYWORDS.iter().map(|(word, _)| *word)).map(|word| {
+        let mut coupling = TaskCoupling::default();
+        TaskCoupling::read(&mut coupling, &word);
+        coupling
+    })
 }
 
 fn deadline_model_parser() -> impl TypedValueParser<Value = DeadlineModel> {

@@ -13,6 +13,7 @@ use std::io::{BufWriter, Write, stdout};
 use std::path::PathBuf;
 
 use tollgate_model::Span;
+use tollgate_sim::TaskCoupling;
 use tollgate_sim::campus::retry::{FinishedTasks, RetryPolicy};
 use tollgate_sim::campus::{CampusEnvironment, CampusMetrics, CampusPolicies, run_campus, select};
 use tollgate_workload::DeadlineModel;
@@ -117,10 +118,18 @@ pub(super) fn misplaced_option(args: &ReplayArgs) -> Option<ReplayError> {
     ];
     let of_cluster = [
         ("--policy", !args.policies.is_empty()),
-        ("--nodes", args.nodes.is_some()),
+        ("--nodes", !args.nodes.is_empty()),
+        ("--first", args.first.is_some()),
+        ("--seeds", args.seeds.get() > 1),
+        (
+            "--start, --end, --queue, --user",
+            !args.part.filter().is_empty(),
+        ),
         ("--jobs-out", args.jobs_out.is_some()),
         ("--gantt", args.gantt.is_some()),
+        ("--html", args.html.is_some()),
         ("--check", args.check),
+        ("--tasks", args.tasks != TaskCoupling::Rigid),
         ("--learn", !args.learn.is_empty()),
         ("--learn-before", args.learn_before),
         (

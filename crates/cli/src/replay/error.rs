@@ -4,7 +4,9 @@ use std::borrow::Cow;
 
 use tollgate_model::Market;
 use tollgate_policy::PolicyError;
+use tollgate_report::png::PngError;
 use tollgate_sim::{ReplayFailure, campus};
+use tollgate_trace::record_filter::DatelessRecord;
 use tollgate_workload::{DeadlineModel, WorkloadConfigError};
 
 use crate::exit::{CliError, ExitKind};
@@ -51,6 +53,18 @@ pub(crate) enum ReplayError {
     /// A chart of several policies. A chart shows one schedule.
     #[error("--gantt: expected one policy, got {policies}")]
     GanttOfSeveral { policies: usize },
+    /// Schedules of several machines. A file has those of one.
+    #[error("--nodes: expected one size with --jobs-out and --gantt, got {sizes}")]
+    ScheduleOfSeveralSizes { sizes: usize },
+    /// A date for a record without a calendar.
+    #[error(transparent)]
+    Dateless(#[from] DatelessRecord),
+    /// A period, users or queues without jobs.
+    #[error("{file}: no job is of these queues and users in this period")]
+    NothingSelected { file: String },
+    /// A picture that is too large for pixels.
+    #[error("--gantt: {file}: {cause}")]
+    Picture { file: String, cause: PngError },
     /// A policy that could not decide on every job, or an impossible schedule.
     #[error("policy `{policy}`: {failure}")]
     Run {
@@ -73,8 +87,11 @@ impl CliError for ReplayError {
             | Self::NothingRan { .. }
             | Self::HugeMachine { .. }
             | Self::JobsOutToStdout
+            | Self::ScheduleOfSeveralSizes { .. }
+            | Self::Dateless(_)
+            | Self::NothingSelected { .. }
             | Self::GanttOfSeveral { .. } => ExitKind::Usage,
-            Self::Run { .. } => ExitKind::Failed,
+            Self::Picture { .. } | Self::Run { .. } => ExitKind::Failed,
         }
     }
 
@@ -97,6 +114,12 @@ impl CliError for ReplayError {
             }
             Self::JobsOutToStdout => "`--jobs-out /dev/stdout` mixes both, if that is meant",
             Self::GanttOfSeveral { .. } => "choose the one to be drawn with `--policy`",
+            Self::ScheduleOfSeveralSizes { .. } => "run the sizes one by one",
+            Self::Dateless(_) => {
+                "give seconds of the record's clock, as `tollgate trace info` shows them"
+            }
+            Self::NothingSelected { .. } => "`tollgate trace info` shows the period and the names",
+            Self::Picture { .. } => "a name that ends in .svg has no limit of its size",
             Self::Run { failure, .. } => failure.hint(),
         };
         Some(hint.into())

@@ -3,12 +3,16 @@
 use std::fs;
 use std::path::Path;
 
-use tollgate_report::{GanttChart, GanttPlacement};
+use tollgate_report::{GanttChart, GanttPlacement, png};
 use tollgate_sim::ReplayResult;
 
+use super::error::ReplayError;
 use super::input::ReplayInput;
 use crate::exit::CliFailure;
 use crate::messages::pluralise;
+
+/// Pixels per unit of a picture.
+const PNG_SCALE: f32 = 2.0;
 
 /// Draws the outcome of every job into a file.
 pub(super) fn write(
@@ -18,11 +22,12 @@ pub(super) fn write(
     replay: &ReplayResult,
 ) -> Result<(), CliFailure> {
     let jobs = pluralise(replay.outcomes.len(), "job");
-    let nodes = pluralise(input.machine.nodes as usize, "node");
+    let n_nodes = input.machines[0].nodes;
+    let nodes = pluralise(n_nodes as usize, "node");
     let source = &input.workload.trace().source;
     let gantt = GanttChart {
         title: &format!("{policy}: {jobs} of {source} on {nodes}"),
-        nodes: input.machine.nodes,
+        nodes: n_nodes,
         jobs: &replay.outcomes,
     };
     let placements = replay.placements.as_ref();
@@ -35,6 +40,15 @@ pub(super) fn write(
             })
         },
     );
-    fs::write(path, svg)
-        .map_err(|error| CliFailure::write_failed(path.display().to_string(), error))
+    let is_png = path.extension().is_some_and(|ending| ending == "png");
+    let file = path.display().to_string();
+    let picture = if is_png {
+        png::from_svg(&svg, PNG_SCALE).map_err(|cause| ReplayError::Picture {
+            file: file.clone(),
+            cause,
+        })?
+    } else {
+        svg.into_bytes()
+    };
+    fs::write(path, picture).map_err(|error| CliFailure::write_failed(file, error))
 }

@@ -3,10 +3,15 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tollgate_sim::{JobContext, MAX_NODES, MAX_RECORD_NODES};
+use tollgate_model::Instant;
+use tollgate_policy::PolicySpec;
+use tollgate_sim::{JobContext, MAX_NODES, MAX_RECORD_NODES, TaskCoupling};
 use tollgate_trace::{ColumnSelection, NodeCountSource, ReadOptions, Trace, open};
-use tollgate_workload::{DeadlineModel, SynthesisedSlas, Workload, WorkloadGenerator};
+use tollgate_workload::{
+    DeadlineModel, SynthesisedSlas, Workload, WorkloadConfig, WorkloadGenerator,
+};
 
+use super::args::NodeCountArg;
 use super::error::ReplayError;
 use super::job_names::JobNames;
 use super::learning::LearnedJobs;
@@ -17,7 +22,10 @@ use crate::messages::pluralise;
 /// The jobs of all runs, and the machine that they run on.
 pub(super) struct ReplayInput {
     pub(super) workload: Workload,
-    pub(super) machine: ReplayMachine,
+    /// The same jobs with the draws of further seeds.
+    pub(super) reseeded: Vec<Workload>,
+    /// The machines. At least one.
+    pub(super) machines: Vec<ReplayMachine>,
     /// The information of a forecaster about each job, in order of arrival. Empty if nothing is
     /// forecast.
     pub(super) job_contexts: Vec<JobContext>,
@@ -35,22 +43,40 @@ pub(super) struct ReplayMachine {
 #[derive(Clone, Copy)]
 pub(super) enum MachineSizeSource {
     Flag,
+    /// The processors that ran jobs at once.
+    PeakUse,
     Workload(NodeCountSource),
 }
 
 impl ReplayInput {
     pub(super) fn read(plan: &ReplayPlan) -> Result<Self, CliFailure> {
-        let columns = plan.columns();
+        let columns = ColumnSelection::All;
         let record = Arc::new(match &plan.file {
             Some(path) => open(path, ReadOptions { columns })?,
             None => generator(columns).trace(),
         });
-        let trace = match plan.last {
-            Some(last) => Arc::new(Trace::clone(&record).last(last.get())),
-            None => record.clone(),
+        let selected = if plan.part.is_empty() {
+            record.clone()
+        } else {
+            let part = plan.part.select(Trace::clone(&record));
+            Arc::new(part.map_err(ReplayError::from)?)
         };
-        let workload = Workload::cut_from(&record, trace, plan.jobs, plan.market);
-        let workload = workload.map_err(ReplayError::from)?;
+        if selected.jobs.is_empty() && !record.jobs.is_empty() {
+            let file = record.source.clone();
+            return Err(ReplayError::NothingSelected { file }.into());
+        }
+        let trace = match (plan.first, plan.last) {
+            (Some(first), _) => Arc::new(Trace::clone(&selected).first(first.get())),
+            (None, Some(last)) => Arc::new(Trace::clone(&selected).last(last.get())),
+            (None, None) => selected.clone(),
+        };
+        let of_seed = |seed| {
+            let jobs = WorkloadConfig { seed, ..plan.jobs };
+            Workload::cut_from(&record, trace.clone(), jobs, plan.market).map_err(ReplayError::from)
+        };
+        let workload = of_seed(plan.jobs.seed)?;
+        let further = (1..u64::from(plan.seeds.get())).map(|n| plan.jobs.seed.wrapping_add(n));
+        let reseeded = further.map(of_seed).collect::<Result<Vec<_>, _>>()?;
         if workload.is_empty() {
             return Err(ReplayError::NothingRan {
                 file: workload.trace().source.clone(),
@@ -58,11 +84,13 @@ impl ReplayInput {
             }
             .into());
         }
-        let machine = ReplayMachine::of(plan, &workload);
-        let most = machine.from.max_nodes();
-        if machine.nodes > most {
-            let machine = machine.to_string();
-            return Err(ReplayError::HugeMachine { machine, most }.into());
+        let machines = ReplayMachine::all_of(plan, &record);
+        for machine in &machines {
+            let most = machine.from.max_nodes();
+            if machine.nodes > most {
+                let machine = machine.to_string();
+                return Err(ReplayError::HugeMachine { machine, most }.into());
+            }
         }
         let mut names = JobNames::default();
         let job_contexts = if plan.learns() {
@@ -72,10 +100,11 @@ impl ReplayInput {
         } else {
             Vec::new()
         };
-        let learned = plan.learn.learn(workload.trace(), &record, &mut names)?;
+        let learned = plan.learn.learn(workload.trace(), &selected, &mut names)?;
         Ok(Self {
             workload,
-            machine,
+            reseeded,
+            machines,
             job_contexts,
             learned,
         })
@@ -99,12 +128,26 @@ impl ReplayInput {
                 trace.source
             )),
         }
-        voice.note(self.machine);
+        for &machine in &self.machines {
+            voice.note(machine);
+            let load = self.offered_load_pct(machine);
+            if let Some(load) = load.filter(|&load| load > 100.0) {
+                voice.note(format_args!(
+                    "the offered load is {load:.0} %: more work than the machine can do; `--nodes` sets \
+                     its size"
+                ));
+            }
+        }
+        self.print_sharing_note(plan);
         if let Some(drawn) = describe_drawn(workload.synthesised()) {
-            voice.note(format_args!(
-                "{drawn} drawn at random, seed {}",
-                plan.jobs.seed
-            ));
+            let first = plan.jobs.seed;
+            match u64::from(plan.seeds.get()) {
+                1 => voice.note(format_args!("{drawn} drawn at random, seed {first}")),
+                n => voice.note(format_args!(
+                    "{drawn} drawn at random, seeds {first} to {}",
+                    first.wrapping_add(n - 1)
+                )),
+            }
         }
         self.print_deadline_notes(plan);
         if !plan.learn.is_empty() {
@@ -122,6 +165,34 @@ impl ReplayInput {
         }
     }
 
+    /// Notes that parallel jobs do not run in step, if a policy shares nodes and there are any.
+    fn print_sharing_note(&self, plan: &ReplayPlan) {
+        let jobs = &self.workload.trace().jobs;
+        let is_parallel = (0..self.workload.len()).any(|i| jobs[self.workload.row(i)].procs > 1);
+        let is_shared = plan.choices.iter().any(PolicySpec::shares_nodes);
+        if plan.tasks == TaskCoupling::Independent && is_parallel && is_shared {
+            plan.verbosity.note(
+                "the tasks of parallel jobs do not run in step where jobs share nodes, as few programs \
+                 can: `--tasks rigid` keeps them in step",
+            );
+        }
+    }
+
+    /// Returns the work of all jobs in % of what the machine can do from the first submission to the
+    /// last. None if that period is empty.
+    pub(super) fn offered_load_pct(&self, machine: ReplayMachine) -> Option<f64> {
+        let (mut work_s, mut last) = (0.0, Instant::ZERO);
+        let mut first = None;
+        for job in self.workload.arrivals() {
+            work_s += job.runtime.as_secs_f64() * f64::from(job.spec.procs);
+            first.get_or_insert(job.spec.submit);
+            last = job.spec.submit;
+        }
+        let span_s = last.since(first?).as_secs_f64();
+        let offered_s = span_s * f64::from(machine.nodes);
+        (offered_s > 0.0).then(|| work_s / offered_s * 100.0)
+    }
+
     fn print_deadline_notes(&self, plan: &ReplayPlan) {
         let (voice, workload) = (plan.verbosity, &self.workload);
         let is_drawn = workload.synthesised().deadlines > 0;
@@ -130,6 +201,9 @@ impl ReplayInput {
                 "each drawn deadline is a factor of the job's true run time, so deadlines tell \
                  policies what nobody knows at submission; `--deadlines habit` does not",
             );
+        }
+        if workload.synthesised().budgets > 0 {
+            voice.note("each drawn budget is a factor of the job's true run time");
         }
         if let Some(clock) = workload.deadline_clock() {
             voice.note(format_args!("deadlines are at {clock}"));
@@ -148,7 +222,9 @@ impl ReplayInput {
     fn too_wide_note(&self) -> Option<String> {
         let workload = &self.workload;
         let procs = |&i: &usize| workload.trace().jobs[workload.row(i)].procs;
-        let mut wide = (0..workload.len()).filter(|i| procs(i) > self.machine.nodes);
+        let most = self.machines.iter().map(|machine| machine.nodes).min();
+        let most = most.unwrap_or_default();
+        let mut wide = (0..workload.len()).filter(|i| procs(i) > most);
         let first = wide.next()?;
         Some(format!(
             "always rejected for asking for more processors than there are: {} (the first is job \
@@ -183,19 +259,31 @@ fn describe_drawn(drawn: SynthesisedSlas) -> Option<String> {
 }
 
 impl ReplayMachine {
-    fn of(plan: &ReplayPlan, workload: &Workload) -> Self {
-        match plan.nodes {
-            Some(nodes) => Self {
-                nodes: nodes.get(),
-                from: MachineSizeSource::Flag,
+    /// Returns the requested machines, or that of the record.
+    fn all_of(plan: &ReplayPlan, record: &Trace) -> Vec<Self> {
+        let own = Self::of_record(record);
+        let nodes = plan.nodes.iter().map(|asked| match asked {
+            NodeCountArg::Total(nodes) => nodes.get(),
+            NodeCountArg::More(more) => own.nodes.saturating_add(more.get()),
+        });
+        let from = MachineSizeSource::Flag;
+        let asked: Vec<Self> = nodes.map(|nodes| Self { nodes, from }).collect();
+        if asked.is_empty() { vec![own] } else { asked }
+    }
+
+    /// Returns the size that the header names, else the smallest that can have run the jobs.
+    fn of_record(record: &Trace) -> Self {
+        let (nodes, from) = record.nodes();
+        let peak = record.peak_procs().filter(|&peak| peak > nodes);
+        match (from, peak) {
+            (NodeCountSource::WidestJob, Some(nodes)) => Self {
+                nodes,
+                from: MachineSizeSource::PeakUse,
             },
-            None => {
-                let (nodes, from) = workload.nodes();
-                Self {
-                    nodes,
-                    from: MachineSizeSource::Workload(from),
-                }
-            }
+            _ => Self {
+                nodes,
+                from: MachineSizeSource::Workload(from),
+            },
         }
     }
 }
@@ -206,7 +294,7 @@ impl MachineSizeSource {
     const fn max_nodes(self) -> u32 {
         match self {
             Self::Flag => MAX_NODES,
-            Self::Workload(_) => MAX_RECORD_NODES,
+            Self::PeakUse | Self::Workload(_) => MAX_RECORD_NODES,
         }
     }
 
@@ -214,6 +302,7 @@ impl MachineSizeSource {
     pub(super) const fn key(self) -> &'static str {
         match self {
             Self::Flag => "flag",
+            Self::PeakUse => "peak_use",
             Self::Workload(NodeCountSource::MaxProcs) => "max_procs",
             Self::Workload(NodeCountSource::MaxNodes) => "max_nodes",
             Self::Workload(NodeCountSource::WidestJob) => "widest_job",
@@ -226,6 +315,11 @@ impl fmt::Display for ReplayMachine {
         let nodes = pluralise(self.nodes as usize, "node");
         match self.from {
             MachineSizeSource::Flag => write!(f, "{nodes} (--nodes)"),
+            MachineSizeSource::PeakUse => write!(
+                f,
+                "{nodes} (the most that ran jobs at once, by the waits of the record: the machine may be \
+                 larger)"
+            ),
             MachineSizeSource::Workload(from) => write!(f, "{nodes} ({from})"),
         }
     }

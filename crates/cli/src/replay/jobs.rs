@@ -1,8 +1,8 @@
 //! The CSV file with one row per job and policy.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
 use tollgate_model::{Decision, Market, NodeRange, Outcome};
@@ -10,9 +10,10 @@ use tollgate_sim::ReplayResult;
 use tollgate_workload::Workload;
 
 use super::input::ReplayInput;
+use crate::atomic_output::AtomicOutput;
 use crate::exit::CliFailure;
 
-const COLUMNS: [&str; 13] = [
+const COLUMNS: [&str; 23] = [
     "policy",
     "job_id",
     "decision",
@@ -26,20 +27,30 @@ const COLUMNS: [&str; 13] = [
     "price",
     "utility",
     "slowdown",
+    "submit_s",
+    "wait_s",
+    "runtime_s",
+    "procs",
+    "estimate_s",
+    "deadline_s",
+    "user",
+    "executable",
+    "queue",
+    "task",
 ];
 
 /// The file, open for writing.
 pub(super) struct JobsCsvFile<'a> {
     file: String,
-    rows: JobRowWriter<'a, BufWriter<File>>,
+    rows: JobRowWriter<'a, AtomicOutput>,
 }
 
 impl<'a> JobsCsvFile<'a> {
     /// Creates the file and writes its header, before the first policy runs.
     pub(super) fn create(path: &Path, input: &'a ReplayInput) -> Result<Self, CliFailure> {
         let file = path.display().to_string();
-        let rows = File::create(path)
-            .and_then(|out| JobRowWriter::new(BufWriter::new(out), &input.workload))
+        let rows = AtomicOutput::file(path)
+            .and_then(|out| JobRowWriter::new(out, &input.workload))
             .map_err(|error| write_failure(&file, error))?;
         Ok(Self { file, rows })
     }
@@ -51,8 +62,10 @@ impl<'a> JobsCsvFile<'a> {
     }
 
     /// Writes out all buffered rows.
-    pub(super) fn finish(mut self) -> Result<(), CliFailure> {
-        let written = self.rows.csv.flush();
+    pub(super) fn finish(self) -> Result<(), CliFailure> {
+        let out = self.rows.csv.into_inner();
+        let written = out.map_err(csv::IntoInnerError::into_error);
+        let written = written.and_then(AtomicOutput::finish);
         written.map_err(|error| write_failure(&self.file, error))
     }
 }
@@ -64,6 +77,8 @@ fn write_failure(file: &str, error: io::Error) -> CliFailure {
 struct JobRowWriter<'a, W: Write> {
     csv: csv::Writer<W>,
     workload: &'a Workload,
+    /// By row of a job that shares its number with others: its place among them, from 1.
+    tasks: BTreeMap<usize, u32>,
     /// The buffer of the current field.
     field: Vec<u8>,
 }
@@ -86,6 +101,7 @@ impl<'a, W: Write> JobRowWriter<'a, W> {
         Ok(Self {
             csv,
             workload,
+            tasks: task_places(workload),
             field: Vec::new(),
         })
     }
@@ -102,6 +118,7 @@ impl<'a, W: Write> JobRowWriter<'a, W> {
             self.deadline(outcome)?;
             self.money(outcome)?;
             self.put_or_empty(outcome.slowdown())?;
+            self.submission(job, outcome)?;
             self.extra(job)?;
             end_row(&mut self.csv)?;
         }
@@ -151,6 +168,28 @@ impl<'a, W: Write> JobRowWriter<'a, W> {
         self.put_or_empty(pays.then_some(outcome.utility))
     }
 
+    /// Writes what the job asked for. The estimate is empty if the record has none, and the task is the
+    /// place of the job among those with its number, from 1, empty if there is only one.
+    fn submission(&mut self, job: usize, outcome: &Outcome) -> io::Result<()> {
+        let workload = self.workload;
+        let (trace, row) = (workload.trace(), workload.row(job));
+        let spec = workload.arrival(job).spec;
+        self.put(outcome.submit)?;
+        self.put_or_empty(outcome.wait())?;
+        self.put(outcome.runtime)?;
+        self.put(outcome.procs)?;
+        self.put_or_empty(trace.has_estimate(row).then_some(spec.estimate))?;
+        self.put_or_empty(spec.sla.deadline)?;
+        let names = trace.metadata.as_ref();
+        for column in names
+            .iter()
+            .flat_map(|m| [&m.user, &m.executable, &m.queue])
+        {
+            self.put(column.get(row).unwrap_or_default())?;
+        }
+        self.put_or_empty(self.tasks.get(&row).copied())
+    }
+
     fn extra(&mut self, job: usize) -> io::Result<()> {
         let row = self.workload.row(job);
         let extra = self.workload.trace().extra.iter();
@@ -172,6 +211,17 @@ impl<'a, W: Write> JobRowWriter<'a, W> {
         write!(self.field, "{value}")?;
         Ok(self.csv.write_field(&self.field)?)
     }
+}
+
+/// Returns, by row, the places of jobs that share a number, from 1.
+fn task_places(workload: &Workload) -> BTreeMap<usize, u32> {
+    let mut by_number: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+    for job in 0..workload.len() {
+        let rows = by_number.entry(workload.number(job)).or_default();
+        rows.push(workload.row(job));
+    }
+    let shared = by_number.into_values().filter(|rows| rows.len() > 1);
+    shared.flat_map(|rows| rows.into_iter().zip(1..)).collect()
 }
 
 fn end_row<W: Write>(csv: &mut csv::Writer<W>) -> io::Result<()> {

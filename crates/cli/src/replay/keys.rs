@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 use tollgate_model::{Credits, Reason, Span};
+use tollgate_policy::ParameterEnum;
+use tollgate_risk::UpperQuantiles;
 use tollgate_trace::{Finding, FindingTally};
 
 use super::input::ReplayInput;
@@ -44,6 +46,7 @@ struct WorkloadKeys<'a> {
     deadlines_drawn: usize,
     deadlines_missing: usize,
     deadlines_possible_pct: Option<f64>,
+    offered_load_pct: Option<f64>,
     budgets_drawn: usize,
     penalties_drawn: usize,
     findings: Vec<ReplayFindingKeys<'a>>,
@@ -82,6 +85,7 @@ impl<'a> WorkloadKeys<'a> {
             deadlines_drawn: drawn.deadlines,
             deadlines_missing: deadlines.missing,
             deadlines_possible_pct: deadlines.possible_pct(),
+            offered_load_pct: input.offered_load_pct(input.machines[0]),
             budgets_drawn: drawn.budgets,
             penalties_drawn: drawn.penalties,
             findings: workload.trace().diagnostics.iter().map(finding).collect(),
@@ -96,8 +100,10 @@ struct SettingsKeys {
     nodes: u32,
     nodes_from: &'static str,
     estimates: String,
+    tasks: String,
     checked: bool,
     seed: u64,
+    seeds: u32,
     never_ran: &'static str,
     arrival_factor: f64,
     inaccuracy: f64,
@@ -119,11 +125,13 @@ impl SettingsKeys {
         let jobs = &plan.jobs;
         Self {
             market: plan.market.name(),
-            nodes: input.machine.nodes,
-            nodes_from: input.machine.from.key(),
+            nodes: input.machines[0].nodes,
+            nodes_from: input.machines[0].from.key(),
             estimates: plan.estimates.to_string(),
+            tasks: plan.tasks.keyword(),
             checked: plan.is_checked(),
             seed: jobs.seed,
+            seeds: plan.seeds.get(),
             never_ran: jobs.never_ran.name(),
             arrival_factor: jobs.arrival_factor,
             inaccuracy: jobs.inaccuracy,
@@ -163,11 +171,23 @@ pub(super) struct PolicyKeys<'a> {
     utilisation: Option<f64>,
     makespan_s: Option<f64>,
     utility: Option<f64>,
+    wait_p90_s: Option<f64>,
+    wait_p95_s: Option<f64>,
+    response_p90_s: Option<f64>,
+    response_p95_s: Option<f64>,
+    nodes: u32,
+    sla_pct_mean: Option<f64>,
+    sla_pct_deviation: Option<f64>,
+    reliability_pct_mean: Option<f64>,
+    reliability_pct_deviation: Option<f64>,
 }
 
 impl<'a> PolicyKeys<'a> {
     pub(super) fn new(answer: &'a PolicyAnswer) -> Self {
-        let measured = &answer.objectives;
+        let (measured, seeds) = (&answer.objectives, answer.seeds);
+        let (waits, responses) = (measured.wait_quantiles, measured.response_quantiles);
+        let p90 = |quantiles: Option<UpperQuantiles>| Some(quantiles?.p90.as_secs_f64());
+        let p95 = |quantiles: Option<UpperQuantiles>| Some(quantiles?.p95.as_secs_f64());
         Self {
             policy: &answer.policy,
             submitted: measured.submitted,
@@ -186,6 +206,15 @@ impl<'a> PolicyKeys<'a> {
             utilisation: measured.utilisation,
             makespan_s: measured.makespan.map(Span::as_secs_f64),
             utility: measured.utility.map(Credits::as_f64),
+            wait_p90_s: p90(waits),
+            wait_p95_s: p95(waits),
+            response_p90_s: p90(responses),
+            response_p95_s: p95(responses),
+            nodes: answer.nodes,
+            sla_pct_mean: seeds.map(|over| over.sla_pct.mean),
+            sla_pct_deviation: seeds.map(|over| over.sla_pct.deviation),
+            reliability_pct_mean: seeds.map(|over| over.reliability_pct.mean),
+            reliability_pct_deviation: seeds.map(|over| over.reliability_pct.deviation),
         }
     }
 }

@@ -6,11 +6,11 @@ use std::thread;
 
 use tollgate_model::Market;
 use tollgate_policy::{PolicyRegistry, PolicySpec};
-use tollgate_sim::{EstimateOrigin, RecordLevel};
-use tollgate_trace::ColumnSelection;
+use tollgate_sim::{EstimateOrigin, RecordLevel, TaskCoupling};
+use tollgate_trace::record_filter::RecordFilter;
 use tollgate_workload::{DeadlineModel, SlaFactor, WorkloadConfig};
 
-use super::args::ReplayArgs;
+use super::args::{NodeCountArg, ReplayArgs};
 use super::error::ReplayError;
 use super::learning::LearnedRecords;
 use crate::args::OutputFormat;
@@ -22,10 +22,16 @@ pub(super) struct ReplayPlan {
     /// The trace. None for the embedded default workload.
     pub(super) file: Option<PathBuf>,
     pub(super) last: Option<NonZeroUsize>,
+    pub(super) first: Option<NonZeroUsize>,
+    pub(super) part: RecordFilter,
+    /// Number of seeds, from that of the jobs on.
+    pub(super) seeds: NonZeroU32,
     pub(super) jobs: WorkloadConfig,
     pub(super) market: Market,
-    /// The number of nodes. None for the number in the workload.
-    pub(super) nodes: Option<NonZeroU32>,
+    /// The numbers of nodes. Empty for the number in the workload.
+    pub(super) nodes: Vec<NodeCountArg>,
+    /// Whether the tasks of a job run in step on nodes that jobs share.
+    pub(super) tasks: TaskCoupling,
     pub(super) choices: Vec<PolicySpec>,
     pub(super) estimates: EstimateOrigin,
     pub(super) learn: LearnedRecords,
@@ -33,6 +39,8 @@ pub(super) struct ReplayPlan {
     pub(super) jobs_out: Option<PathBuf>,
     /// The file of the chart. A plan with a chart has one policy.
     pub(super) gantt: Option<PathBuf>,
+    /// The file of the page.
+    pub(super) html: Option<PathBuf>,
     threads: Option<NonZeroUsize>,
     pub(super) format: OutputFormat,
     pub(super) verbosity: Verbosity,
@@ -68,6 +76,10 @@ impl ReplayPlan {
             };
             return Err(ReplayError::NothingLearns { flag }.into());
         }
+        let sizes = args.nodes.len();
+        if sizes > 1 && (args.gantt.is_some() || args.jobs_out.is_some()) {
+            return Err(ReplayError::ScheduleOfSeveralSizes { sizes }.into());
+        }
         if args.gantt.is_some() && choices.len() != 1 {
             let policies = choices.len();
             return Err(ReplayError::GanttOfSeveral { policies }.into());
@@ -77,13 +89,18 @@ impl ReplayPlan {
             last: args.last,
             jobs,
             market: args.market,
-            nodes: args.nodes,
+            nodes: args.nodes.clone(),
+            first: args.first,
+            part: args.part.filter(),
+            seeds: args.seeds,
+            tasks: args.tasks,
             choices,
             estimates: args.estimates,
             learn,
             record: record(args),
             jobs_out: args.jobs_out.clone(),
             gantt: args.gantt.clone(),
+            html: args.html.clone(),
             threads: args.threads,
             format: args.format,
             verbosity: Verbosity::from_quiet(args.quiet),
@@ -94,7 +111,7 @@ impl ReplayPlan {
     /// processors. A single policy does not query the processors, because the query takes longer
     /// than a small workload.
     pub(super) fn threads(&self) -> NonZeroUsize {
-        match self.choices.len() {
+        match self.choices.len() * self.nodes.len().max(1) {
             0 | 1 => NonZeroUsize::MIN,
             _ => self.threads.unwrap_or_else(n_processors),
         }
@@ -103,15 +120,6 @@ impl ReplayPlan {
     /// Returns whether anything depends on the run times of ended jobs.
     pub(super) fn learns(&self) -> bool {
         learns(self.estimates, &self.choices)
-    }
-
-    /// Returns the columns that the record must have.
-    pub(super) fn columns(&self) -> ColumnSelection {
-        if self.learns() {
-            ColumnSelection::All
-        } else {
-            self.jobs.deadlines.columns()
-        }
     }
 
     /// Returns whether the output needs the placements of each job.

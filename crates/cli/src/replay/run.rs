@@ -17,7 +17,54 @@ use crate::progress::{ProgressIterator, ReplayProgress};
 pub(super) struct PolicyAnswer {
     /// The chosen policy with its parameters.
     pub(super) policy: String,
+    /// True if jobs share nodes or are paused.
+    pub(super) shares_nodes: bool,
+    /// Size of the machine.
+    pub(super) nodes: u32,
+    /// The results with the first seed.
     pub(super) objectives: Objectives,
+    /// Means and deviations over all seeds, if there are several.
+    pub(super) seeds: Option<SeedStatistics>,
+}
+
+/// Statistics over several seeds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SeedStatistics {
+    pub(super) sla_pct: MeanDeviation,
+    pub(super) reliability_pct: MeanDeviation,
+}
+
+/// A mean and the standard deviation of a sample of at least two.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MeanDeviation {
+    pub(super) mean: f64,
+    pub(super) deviation: f64,
+}
+
+impl MeanDeviation {
+    fn of(values: &[f64]) -> Self {
+        let count = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / count;
+        let squares = values.iter().map(|value| (value - mean).powi(2));
+        Self {
+            mean,
+            deviation: (squares.sum::<f64>() / (count - 1.0)).sqrt(),
+        }
+    }
+}
+
+impl SeedStatistics {
+    /// Returns the statistics of results, one a seed; None of a single one.
+    fn of(results: &[Objectives]) -> Option<Self> {
+        let all = |of: fn(&Objectives) -> f64| {
+            let values: Vec<f64> = results.iter().map(of).collect();
+            MeanDeviation::of(&values)
+        };
+        (results.len() > 1).then(|| Self {
+            sla_pct: all(|run| run.sla_pct),
+            reliability_pct: all(|run| run.reliability_pct),
+        })
+    }
 }
 
 /// Runs every policy over the same jobs. The results are in the requested order, and do not depend
@@ -30,21 +77,38 @@ pub(super) fn run_all_policies(
     let mut jobs_out = jobs_out
         .map(|path| JobsCsvFile::create(path, input))
         .transpose()?;
-    let progress = ReplayProgress::on_terminal((input.workload.len() * plan.choices.len()) as u64);
-    let mut answers = Vec::with_capacity(plan.choices.len());
+    let choices = &plan.choices;
+    let runs: Vec<(u32, &PolicySpec)> = input
+        .machines
+        .iter()
+        .flat_map(|machine| choices.iter().map(|choice| (machine.nodes, choice)))
+        .collect();
+    let n_replays = runs.len() * (1 + input.reseeded.len());
+    let progress = ReplayProgress::on_terminal((input.workload.len() * n_replays) as u64);
+    let mut answers = Vec::with_capacity(runs.len());
     let done = run_in_order(
-        plan.choices.len(),
+        runs.len(),
         plan.threads(),
-        |n| run_policy(plan, input, &plan.choices[n], progress.as_ref()),
-        |n, (objectives, replay)| {
-            let policy = plan.choices[n].to_string();
+        |n| run_policy(plan, input, runs[n], progress.as_ref()),
+        |n, (results, replay)| {
+            let (nodes, choice) = runs[n];
+            let policy = choice.to_string();
+            let seeds = SeedStatistics::of(&results);
+            let first = results.into_iter().next();
+            let objectives = first.expect("a result a seed, and at least one seed");
             if let (Some(jobs_out), Some(replay)) = (&mut jobs_out, &replay) {
                 jobs_out.write(&policy, replay)?;
             }
             if let (Some(path), Some(replay)) = (&plan.gantt, &replay) {
                 gantt::write(path, &policy, input, replay)?;
             }
-            answers.push(PolicyAnswer { policy, objectives });
+            answers.push(PolicyAnswer {
+                policy,
+                shares_nodes: choice.shares_nodes(),
+                nodes,
+                objectives,
+                seeds,
+            });
             Ok(())
         },
     );
@@ -58,31 +122,43 @@ pub(super) fn run_all_policies(
     Ok(answers)
 }
 
-/// Runs one policy. The result of the replay is kept only if the output needs it.
+/// Runs one policy on one machine, with each seed. Returns a result a seed, and the replay with the
+/// first one if the output needs it.
 fn run_policy(
     plan: &ReplayPlan,
     input: &ReplayInput,
-    choice: &PolicySpec,
+    (nodes, choice): (u32, &PolicySpec),
     progress: Option<&ReplayProgress>,
-) -> Result<(Objectives, Option<ReplayResult>), CliFailure> {
+) -> Result<(Vec<Objectives>, Option<ReplayResult>), CliFailure> {
     let settings = sim::ReplayConfig {
-        nodes: input.machine.nodes,
+        nodes,
         market: plan.market,
+        tasks: plan.tasks,
         record_level: plan.record,
     };
-    let arrivals = ProgressIterator::new(input.workload.arrivals(), progress);
-    let policy = choice.build(plan.market);
     let estimates = sim::EstimateSetup {
         origin: plan.estimates,
         belief: choice.belief(),
         contexts: &input.job_contexts,
         history: &input.learned.history,
     };
-    let replay = sim::replay_with(arrivals, policy, &settings, &estimates);
-    let replay = replay.map_err(|failure| ReplayError::Run {
-        policy: choice.to_string(),
-        failure,
-    })?;
-    let objectives = Objectives::of(&replay.outcomes, settings.nodes, settings.market);
-    Ok((objectives, plan.needs_placements().then_some(replay)))
+    let mut results = Vec::with_capacity(1 + input.reseeded.len());
+    let mut kept = None;
+    for (n, workload) in [&input.workload]
+        .into_iter()
+        .chain(&input.reseeded)
+        .enumerate()
+    {
+        let arrivals = ProgressIterator::new(workload.arrivals(), progress);
+        let replay = sim::replay_with(arrivals, choice.build(plan.market), &settings, &estimates);
+        let replay = replay.map_err(|failure| ReplayError::Run {
+            policy: choice.to_string(),
+            failure,
+        })?;
+        results.push(Objectives::of(&replay.outcomes, nodes, settings.market));
+        if n == 0 && plan.needs_placements() {
+            kept = Some(replay);
+        }
+    }
+    Ok((results, kept))
 }

@@ -17,7 +17,7 @@ use tollgate_risk::Objectives;
 use tollgate_workload::DeadlineCounts;
 
 use self::unit::{MoneyUnit, TimeUnit};
-use super::run::PolicyAnswer;
+use super::run::{MeanDeviation, PolicyAnswer};
 use crate::messages::pluralise;
 
 /// The width of the table, which fits common terminals. The terminal is not queried, so that the
@@ -35,6 +35,43 @@ const NONE: &str = "-";
 
 /// Renders the results for jobs with these deadlines as text that ends with a line feed.
 pub(super) fn render(answers: &[PolicyAnswer], deadlines: DeadlineCounts) -> String {
+    let mut text = String::new();
+    let machines = answers.chunk_by(|one, other| one.nodes == other.nodes);
+    let n_machines = machines.clone().count();
+    for (n, of_machine) in machines.enumerate() {
+        if n > 0 {
+            text.push('\n');
+        }
+        if n_machines > 1 {
+            let nodes = pluralise(of_machine[0].nodes as usize, "node");
+            text.push_str(&format!("on {nodes}\n"));
+        }
+        text.push_str(&of_one_machine(of_machine));
+    }
+    let sharing = answers.iter().filter(|answer| answer.shares_nodes);
+    let mut sharing: Vec<&str> = sharing.map(|answer| answer.policy.as_str()).collect();
+    sharing.dedup();
+    if let Some(next) = sharing.iter().skip(1).position(|name| *name == sharing[0]) {
+        sharing.truncate(next + 1);
+    }
+    if !sharing.is_empty() {
+        text.push_str(&format!(
+            "\njobs share nodes or are paused, which a stock batch system does not do: {}\n",
+            sharing.join(", ")
+        ));
+    }
+    if let Some(possible) = deadlines.possible_pct() {
+        text.push_str(&format!(
+            "\n{} % of {} possible: the run time is at most the deadline\n",
+            decimals(possible, 1),
+            pluralise(deadlines.given, "deadline"),
+        ));
+    }
+    text
+}
+
+/// Renders the results on one machine.
+fn of_one_machine(answers: &[PolicyAnswer]) -> String {
     let mut text = text_of(answers, &measures(answers));
     let rejecting: Vec<&PolicyAnswer> = answers
         .iter()
@@ -44,12 +81,19 @@ pub(super) fn render(answers: &[PolicyAnswer], deadlines: DeadlineCounts) -> Str
         text.push('\n');
         text.push_str(&text_of(rejecting, &reasons(answers)));
     }
-    if let Some(possible) = deadlines.possible_pct() {
-        text.push_str(&format!(
-            "\n{} % of {} possible: the run time is at most the deadline\n",
-            decimals(possible, 1),
-            pluralise(deadlines.given, "deadline"),
-        ));
+    if answers.iter().any(|answer| answer.seeds.is_some()) {
+        text.push_str("\nover all seeds, mean and standard deviation\n");
+        for answer in answers {
+            let Some(over) = answer.seeds else { continue };
+            let of =
+                |value: MeanDeviation| format!("{:5.1} \u{b1} {:.1}", value.mean, value.deviation);
+            text.push_str(&format!(
+                "{:NAME_WIDTH$}  SLA {} %, reliability {} %\n",
+                answer.policy,
+                of(over.sla_pct),
+                of(over.reliability_pct)
+            ));
+        }
     }
     text
 }
@@ -237,6 +281,8 @@ mod tests {
             utility: Some(Credits::from_f64(-1.5e9)),
             mean_wait: Some(Span::from_secs(999_999)),
             median_wait: None,
+            wait_quantiles: None,
+            response_quantiles: None,
             mean_bounded_slowdown: Some(12_345.678),
             mean_slowdown_fulfilled: Some(12_345.678),
             utilisation: Some(0.8349),
@@ -248,6 +294,9 @@ mod tests {
     fn the_widest_row_fits() {
         let answer = PolicyAnswer {
             policy: "easy:order=sjf,extra=false".to_owned(),
+            shares_nodes: false,
+            nodes: 1,
+            seeds: None,
             objectives: measured(),
         };
         let text = render(&[answer], DEADLINES);
@@ -264,6 +313,9 @@ mod tests {
         free.rejected_by_reason.clear();
         let answer = PolicyAnswer {
             policy: "fcfs".to_owned(),
+            shares_nodes: false,
+            nodes: 1,
+            seeds: None,
             objectives: free,
         };
         assert_eq!(render(&[answer], DEADLINES).matches("policy").count(), 1);

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::io;
 
+use tollgate_trace::record_filter::DatelessRecord;
+
 use crate::exit::{CliError, ExitKind};
 use crate::messages::pluralise;
 
@@ -15,6 +17,9 @@ pub(crate) enum TraceError {
     /// Two traces whose clocks begin at different instants, so that they do not fit into one file.
     #[error("{other}: its clock does not begin when that of {first} does")]
     TwoClocks { first: String, other: String },
+    /// A date for a record without a calendar.
+    #[error(transparent)]
+    Dateless(#[from] DatelessRecord),
     /// `trace check` has found something.
     #[error("{}", pluralise(*findings, "finding"))]
     Findings { findings: usize },
@@ -38,6 +43,7 @@ impl CliError for TraceError {
         match self {
             Self::NoOutputFormat
             | Self::TwoClocks { .. }
+            | Self::Dateless(_)
             | Self::Key { .. }
             | Self::ShortKey { .. } => ExitKind::Usage,
             Self::Findings { .. } | Self::NoRandomness(_) => ExitKind::Failed,
@@ -48,6 +54,9 @@ impl CliError for TraceError {
         let hint = match self {
             Self::NoOutputFormat => "`--to swf` or `--to csv`, or `--out jobs.csv`",
             Self::TwoClocks { .. } => "convert each on its own",
+            Self::Dateless(_) => {
+                "give seconds of the record's clock, as `tollgate trace info` shows them"
+            }
             Self::ShortKey { .. } => "`head -c 32 /dev/urandom > KEY` makes a good one",
             Self::NoRandomness(_) => "give a file of secret bytes with `--key`",
             Self::Findings { .. } | Self::Key { .. } => return None,

@@ -9,8 +9,8 @@ use clap::ValueEnum;
 use tollgate_model::Instant;
 use tollgate_trace::{Trace, job_table, swf};
 
-use super::atomic_output::AtomicOutput;
 use super::error::TraceError;
+use crate::atomic_output::AtomicOutput;
 use crate::exit::{CliFailure, ParquetUnsupported};
 use crate::messages::Verbosity;
 

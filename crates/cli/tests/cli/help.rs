@@ -52,7 +52,7 @@ fn unknown_option_gets_a_tip_only_for_a_similar_name() {
     for (command, option) in [
         ("replay", "--out"),
         ("replay", "--report"),
-        ("replay", "--start"),
+        ("replay", "--weight"),
         ("submit", "--weight"),
     ] {
         let ran = tollgate(&[command, option]).to_string();

@@ -50,7 +50,16 @@ fn sdsc_sp2(policy: &str, words: &[&str]) -> Option<(f64, f64)> {
     let trace = trace("SDSC-SP2-1998-4.2-cln.swf.gz")?;
     let of_seed = |seed: u32| {
         let seed = seed.to_string();
-        let common = ["--last", "3000", "--policy", policy, "--seed", &seed];
+        let common = [
+            "--last",
+            "3000",
+            "--deadlines",
+            "paper",
+            "--policy",
+            policy,
+            "--seed",
+            &seed,
+        ];
         let answer = replay(&trace, &[&common[..], words].concat()).remove(0);
         (
             number(&answer, "sla_pct"),
@@ -124,7 +133,7 @@ fn the_last_5000_of_sdsc_sp2() {
     let Some(trace) = trace("SDSC-SP2-1998-4.2-cln.swf.gz") else {
         return;
     };
-    let answers = replay(&trace, &["--last", "5000"]);
+    let answers = replay(&trace, &["--last", "5000", "--deadlines", "paper"]);
     assert_eq!(answers.len(), 12);
     for answer in &answers {
         assert_eq!(answer["submitted"], 4531);

@@ -134,6 +134,138 @@ fn rows_without_a_market_have_no_money() {
 }
 
 #[test]
+fn paper_deadlines_say_what_they_leak() {
+    let words = ["replay", "--last", "100", "--policy", "easy", "--deadlines"];
+    let leaks = |model| {
+        let ran = tollgate(&[&words[..], &[model]].concat());
+        ran.stderr.contains("what nobody knows at submission")
+    };
+    assert!(leaks("paper"));
+    assert!(!leaks("habit"));
+}
+
+#[test]
+fn machine_without_a_header_is_as_large_as_its_peak_use() {
+    let table = b"job_id,submit_s,runtime_s,procs,estimate_s,user,wait_s\n\
+        1,0,100,3,100,ann,0\n2,10,100,4,100,bob,0\n3,20,100,2,100,ann,90\n";
+    let table = file("peak.csv", table);
+    let of = |words: &[&str]| {
+        let all = ["replay", table, "--policy", "easy", "--format", "json"];
+        let ran = tollgate(&[&all[..], words].concat());
+        let json: Value = serde_json::from_str(&ran.stdout).unwrap();
+        (json["settings"]["nodes"].clone(), ran.stderr)
+    };
+    let (nodes, notes) = of(&[]);
+    assert_eq!(nodes, 7);
+    assert!(notes.contains("the most that ran jobs at once"), "{notes}");
+    assert!(notes.contains("the offered load is 643 %"), "{notes}");
+    assert_eq!(of(&["--nodes", "+5"]).0, 12);
+    assert_eq!(of(&["--nodes", "9"]).0, 9);
+}
+
+#[test]
+fn several_machines_and_seeds() {
+    let words = [
+        "replay",
+        "--last",
+        "200",
+        "--policy",
+        "edf-bf,libra",
+        "--nodes",
+    ];
+    let csv = [
+        &words[..],
+        &["64,+0,+64", "-q", "--seeds", "3", "--format", "csv"],
+    ]
+    .concat();
+    let refused = tollgate(&csv);
+    assert_eq!(refused.code, Some(2), "{refused}");
+    let csv = [
+        &words[..],
+        &["64,+64", "-q", "--seeds", "3", "--format", "csv"],
+    ]
+    .concat();
+    let csv = tollgate(&csv).answer();
+    let mut rows = csv::Reader::from_reader(csv.as_bytes());
+    let head = rows.headers().unwrap().clone();
+    let at = |key: &str| head.iter().position(|column| column == key).unwrap();
+    let rows: Vec<csv::StringRecord> = rows.records().map(Result::unwrap).collect();
+    let nodes: Vec<&str> = rows.iter().map(|row| &row[at("nodes")]).collect();
+    assert_eq!(nodes, ["64", "64", "192", "192"]);
+    let number = |row: &csv::StringRecord, key| row[at(key)].parse::<f64>().unwrap();
+    for row in &rows {
+        let apart = (number(row, "sla_pct") - number(row, "sla_pct_mean")).abs();
+        assert!(apart <= 3.0 * number(row, "sla_pct_deviation"), "{row:?}");
+    }
+    let table = tollgate(&[&words[..], &["64,128", "-q", "--seeds", "2"]].concat()).answer();
+    assert!(
+        table.contains("on 64 nodes\n") && table.contains("on 128 nodes\n"),
+        "{table}"
+    );
+    assert!(table.contains("over all seeds"), "{table}");
+}
+
+#[test]
+fn part_of_a_record_can_be_selected() {
+    let table = b"job_id,submit_s,runtime_s,procs,estimate_s,user,queue\n\
+        1,0,1,1,1,ann,long\n2,10,1,1,1,bob,short\n3,20,1,1,1,ann,short\n4,30,1,1,1,ann,short\n";
+    let table = file("part.csv", table);
+    let jobs = |words: &[&str]| {
+        let all = [
+            "replay", table, "-q", "--policy", "easy", "--format", "json",
+        ];
+        let json = tollgate(&[&all[..], words].concat()).answer();
+        serde_json::from_str::<Value>(&json).unwrap()["workload"]["jobs"].clone()
+    };
+    assert_eq!(jobs(&["--user", "ann"]), 3);
+    assert_eq!(jobs(&["--queue", "short", "--first", "2"]), 2);
+    assert_eq!(jobs(&["--start", "10", "--end", "30"]), 2);
+    let none = tollgate(&["replay", table, "--user", "eve"]);
+    assert_eq!(none.code, Some(2), "{none}");
+    let words = [
+        "trace", "convert", table, "--to", "csv", "-q", "--user", "bob",
+    ];
+    let csv = tollgate(&words).answer();
+    assert!(csv.lines().count() == 2 && csv.contains("bob"), "{csv}");
+}
+
+#[test]
+fn page_begins_with_the_answer() {
+    let words = [
+        "replay",
+        "--last",
+        "100",
+        "-q",
+        "--policy",
+        "easy,libra",
+        "--html",
+        "answer.html",
+    ];
+    tollgate(&words).answer();
+    let page = fs::read_to_string(folder().join("answer.html")).unwrap();
+    assert!(
+        page.contains("of the jobs within their deadlines and breaks"),
+        "{page}"
+    );
+}
+
+#[test]
+fn rows_of_jobs_can_be_compressed() {
+    let words = [
+        "replay",
+        "-",
+        "-q",
+        "--policy",
+        "easy",
+        "--jobs-out",
+        "rows.csv.gz",
+    ];
+    assert_eq!(tollgate_reading(&words, TABLE).code, Some(0));
+    let bytes = fs::read(folder().join("rows.csv.gz")).unwrap();
+    assert_eq!(bytes[..2], [0x1f, 0x8b]);
+}
+
+#[test]
 fn jobs_that_never_ran_can_be_kept() {
     let words = [
         "replay",
@@ -152,7 +284,15 @@ fn jobs_that_never_ran_can_be_kept() {
 fn seed_changes_only_the_synthesised_slas() {
     let run = |seed: &str| {
         let words = [
-            "replay", "--last", "300", "--policy", "libra", "--format", "json",
+            "replay",
+            "--last",
+            "300",
+            "--policy",
+            "libra",
+            "--format",
+            "json",
+            "--deadlines",
+            "paper",
         ];
         let json = tollgate(&[&words[..], &["-q", "--seed", seed]].concat()).answer();
         serde_json::from_str::<Value>(&json).unwrap()

@@ -10,7 +10,7 @@ const SMALL: &str = r#"
 name = "small"
 title = "A small one"
 seeds = 2
-workload = { last = 40 }
+workload = { last = 40, deadlines = "paper" }
 
 [[market]]
 name = "none"

@@ -1,7 +1,7 @@
 //! The promised work on a node.
 
 use tollgate_model::{Instant, JobId, Span};
-use tollgate_policy::{Node, NodeTask, TOLERANCE_S, View};
+use tollgate_policy::{JobPhase, Node, NodeTask, TOLERANCE_S, View};
 
 use super::runtime_model::RuntimeModel;
 use super::settings::TailParams;
@@ -21,6 +21,8 @@ struct TaskDemand {
     due: Instant,
     /// Seconds of work done.
     work_s: f64,
+    /// Seconds of work per second.
+    rate: f64,
     /// Seconds of work that the task is believed to still need.
     left_s: f64,
 }
@@ -35,6 +37,30 @@ fn passed(due: Instant, now: Instant) -> bool {
 pub(super) fn first(node: &Node, now: Instant) -> Option<&NodeTask> {
     let tasks = node.tasks().iter();
     tasks.min_by_key(|task| (passed(task.due, now), task.due))
+}
+
+/// Returns, by node, the job that runs there if the tasks of a job run in step: job by job in the order
+/// of [`first`], one runs if none of its nodes is taken yet. None on a node whose jobs all wait.
+pub(super) fn jobs_in_step(view: View<'_>) -> Vec<Option<JobId>> {
+    let running = view
+        .jobs()
+        .filter(|(_, job)| job.phase == JobPhase::Running);
+    let mut jobs: Vec<_> = running
+        .map(|(id, job)| {
+            let due = job.spec.due().unwrap_or(Instant::MAX);
+            (passed(due, view.now), due, job.sequence, id)
+        })
+        .collect();
+    jobs.sort_unstable();
+    let mut taken = vec![None; view.n_nodes() as usize];
+    for (.., id) in jobs {
+        let placement = view.job(id).placement();
+        let nodes = || placement.iter().flat_map(|range| range.nodes());
+        if nodes().all(|node| taken[node.index()].is_none()) {
+            nodes().for_each(|node| taken[node.index()] = Some(id));
+        }
+    }
+    taken
 }
 
 impl NodeDemand {
@@ -56,12 +82,14 @@ impl NodeDemand {
             }
             let same = |row: &&TaskDemand| row.job == task.job && row.work_s == task.work;
             let known = old.iter().find(same).copied();
-            self.rows.push(known.unwrap_or_else(|| TaskDemand {
+            let known_left_s = known.map(|row| row.left_s);
+            self.rows.push(TaskDemand {
                 job: task.job,
                 due: task.due,
                 work_s: task.work,
-                left_s: left_s(view, task, settings),
-            }));
+                rate: task.rate,
+                left_s: known_left_s.unwrap_or_else(|| left_s(view, task, settings)),
+            });
         }
         self.rows.sort_by_key(|row| row.due);
     }
@@ -70,13 +98,11 @@ impl NodeDemand {
     /// `due` keeps its own promise and does not break those of later tasks; None otherwise. Nothing
     /// may have happened on the node since its shares were set.
     pub(super) fn load_with_task_s(&self, due: Instant, need_s: f64, now: Instant) -> Option<f64> {
-        // The first task runs, the others wait.
-        let mut ran_s = now.since(self.since).as_secs_f64();
+        let elapsed_s = now.since(self.since).as_secs_f64();
         let mut promised_s = 0.0;
         let mut with_task_s = None;
         for row in &self.rows {
-            let left_s = f64::max(row.left_s - ran_s, 0.0);
-            ran_s = 0.0;
+            let left_s = f64::max(row.left_s - row.rate * elapsed_s, 0.0);
             if row.due > due {
                 let before_s = match with_task_s {
                     Some(before_s) => before_s,
@@ -134,6 +160,7 @@ mod tests {
             job: JobId(job),
             due: at(due),
             work_s: 0.0,
+            rate: f64::from(job == 0),
             left_s,
         });
         NodeDemand {

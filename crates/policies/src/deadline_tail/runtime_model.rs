@@ -68,7 +68,10 @@ mod tests {
     use tollgate_model::distribution::N_LEVELS;
     use tollgate_model::{Instant, Sla, UserId};
 
-    const SETTINGS: TailParams = TailParams::DEFAULT;
+    const SETTINGS: TailParams = TailParams {
+        bound: 0.01,
+        deadlines: DeadlineTrust::Trusted,
+    };
 
     fn spec(estimate: i64) -> JobSpec {
         JobSpec {

@@ -9,7 +9,8 @@ use crate::time_shared::TimeSharedPolicy;
 /// The trust in a deadline as information about its job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeadlineTrust {
-    /// The deadline can be met: no user asks for the impossible.
+    /// The deadline can be met. Sound only if no job runs longer than its deadline, which no user knows
+    /// at submission.
     Trusted,
     /// The deadline says nothing: a job that may be longer than its deadline is rejected.
     Tested,
@@ -25,10 +26,11 @@ pub struct TailParams {
 }
 
 impl TailParams {
-    /// The defaults. The bound was chosen on KTH SP2, LANL CM-5 and SDSC Blue Horizon.
+    /// The defaults. The bound was chosen on SDSC SP2, CTC SP2 and HPC2N, under deadlines that do not
+    /// depend on run times.
     pub const DEFAULT: Self = Self {
-        bound: 0.01,
-        deadlines: DeadlineTrust::Trusted,
+        bound: 0.1,
+        deadlines: DeadlineTrust::Tested,
     };
 
     /// Returns the probability with which a task needs no longer than assumed.
@@ -54,6 +56,10 @@ impl PolicySettings for TailParams {
     fn build(&self, market: Market) -> Box<dyn Policy> {
         Box::new(TimeSharedPolicy::new(TailAdmission::new(*self, market)))
     }
+
+    fn shares_nodes(&self) -> bool {
+        true
+    }
 }
 
 impl ParameterTable for TailParams {
@@ -69,7 +75,8 @@ impl ParameterTable for TailParams {
         PolicyParameter {
             key: "deadlines",
             values: "trusted or tested",
-            meaning: "whether a deadline is taken to be long enough for its job",
+            meaning: "whether a job that may be longer than its deadline is rejected; `trusted` is \
+                      sound only if no job runs longer than its deadline",
             applies: |_| true,
             get: |s| s.deadlines.keyword(),
             set: |s, word| ParameterEnum::read(&mut s.deadlines, word),

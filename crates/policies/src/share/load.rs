@@ -88,7 +88,7 @@ impl NodeLoads {
         }
     }
 
-    /// Writes the row of a node whose shares were just set.
+    /// Writes the row of a node whose shares or rates were just set.
     pub(super) fn set(&mut self, id: NodeId, node: &Node, settings: &ShareParams) {
         let tasks = node.tasks();
         if tasks.len() > self.width {
@@ -110,20 +110,22 @@ impl NodeLoads {
         for (at, task) in tasks.iter().enumerate() {
             let due = task.due.as_micros() as f64;
             let regime = ShareRegime::of(task.estimate - task.work, (due - now) * 1e-6);
-            // The work left is share x time left.
+            // The share that the task needs now, which may have been set earlier. The work left is
+            // share x time left.
+            let share = weights::share(settings, task, task.work, node.since());
             let cell = match regime {
                 ShareRegime::Regular => ShareCurve {
                     constant: task.rate,
-                    numerator: (task.share - task.rate) * (due - now),
+                    numerator: (share - task.rate) * (due - now),
                     due,
                 },
                 ShareRegime::Overrun => ShareCurve {
-                    constant: task.share,
+                    constant: share,
                     numerator: 0.0,
                     due,
                 },
                 ShareRegime::Expired => ShareCurve {
-                    constant: task.share,
+                    constant: share,
                     numerator: 0.0,
                     due: f64::INFINITY,
                 },

@@ -88,6 +88,10 @@ impl PolicySettings for ShareParams {
     fn build(&self, market: Market) -> Box<dyn Policy> {
         Box::new(TimeSharedPolicy::new(ShareAdmission::new(*self, market)))
     }
+
+    fn shares_nodes(&self) -> bool {
+        true
+    }
 }
 
 impl ParameterTable for ShareParams {

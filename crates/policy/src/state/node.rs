@@ -27,9 +27,8 @@ pub struct NodeTask {
     pub job: JobId,
     /// The task's weight, at least 0.
     pub share: f64,
-    /// Seconds of work done per second: the task's share of all shares, so that spare time and
-    /// shortage are distributed in proportion; equal parts if no task has a share. The rates of a
-    /// node sum to 1.
+    /// Seconds of work done per second: the task's part of the node, or less if the tasks of its job
+    /// run in step. The rates of a node sum to at most 1.
     pub rate: f64,
     /// Seconds of work done until the node's [`Node::since`].
     pub work: f64,
@@ -94,6 +93,33 @@ impl Node {
         self.total
     }
 
+    /// Returns the part of the node that a task may have: its share of all shares, so that spare time and
+    /// shortage are distributed in proportion; equal parts if no task has a share.
+    fn part_of(&self, task: &NodeTask) -> f64 {
+        if self.total > 0.0 {
+            task.share / self.total
+        } else {
+            1.0 / self.tasks.len() as f64
+        }
+    }
+
+    /// Returns the part of the node that the task of a job may have; None without such a task.
+    pub(super) fn part_of_job(&self, job: JobId) -> Option<f64> {
+        let task = self.tasks.iter().find(|task| task.job == job);
+        task.map(|task| self.part_of(task))
+    }
+
+    /// Sets the rate of the task of a job from `now` on, if the job has one. Returns whether it changed.
+    pub(super) fn set_rate(&mut self, job: JobId, rate: f64, now: Instant) -> bool {
+        let at = self.tasks.iter().position(|task| task.job == job);
+        let Some(at) = at.filter(|&at| self.tasks[at].rate != rate) else {
+            return false;
+        };
+        self.advance(now);
+        self.tasks[at].rate = rate;
+        true
+    }
+
     /// Returns the seconds of work that a task has done by `now`.
     pub fn work_at(&self, task: &NodeTask, now: Instant) -> f64 {
         let elapsed = now.since(self.since).max(Span::ZERO);
@@ -154,15 +180,19 @@ impl Node {
             );
             self.total += task.share;
         }
+        for at in 0..self.tasks.len() {
+            self.tasks[at].rate = self.part_of(&self.tasks[at]);
+        }
+        self.next_change(mark)
+    }
+
+    /// Returns the next instant at which shares must be recomputed although no task starts or ends,
+    /// if the rates stay the same: a deadline passes or a task has done the seconds of work that are
+    /// its `mark`.
+    pub(super) fn next_change(&self, mark: impl Fn(&NodeTask) -> f64) -> Option<Instant> {
         let now = self.since;
-        let equal_part = 1.0 / self.tasks.len() as f64;
         let (mut next_due, mut next_mark_s) = (Instant::MAX, f64::INFINITY);
-        for task in &mut self.tasks {
-            task.rate = if self.total > 0.0 {
-                task.share / self.total
-            } else {
-                equal_part
-            };
+        for task in &self.tasks {
             if task.due > now + Span::TICK {
                 next_due = next_due.min(task.due);
             }

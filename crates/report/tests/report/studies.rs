@@ -20,6 +20,7 @@ seeds = 3
 
 [workload]
 last = 60
+deadlines = "paper"
 
 [[market]]
 name = "commodity"
@@ -79,6 +80,7 @@ seeds = 1
 
 [workload]
 last = 40
+deadlines = "paper"
 
 [[market]]
 name = "none"

@@ -86,12 +86,21 @@ impl<E: Engine> Controller<E> {
         let capacity = self.workers.capacity();
         let capacity = capacity.map_err(|error| RequestError::Engine(error.to_string()))?;
         let view = self.core.gate().view(self.core.now());
-        let tasks = |node: NodeId| view.node(node).tasks().len() as u32;
         let nodes = (0..view.n_nodes()).map(NodeId);
-        let nodes = nodes.map(|node| view.is_up(node).then(|| tasks(node)));
+        let mut nodes: Vec<Option<u32>> = nodes.map(|node| view.is_up(node).then_some(0)).collect();
+        // A job that has its nodes to itself runs one task on each, which no node lists.
+        let running = view
+            .jobs()
+            .filter(|(_, job)| job.phase == JobPhase::Running);
+        for (id, job) in running {
+            let placement = job.placement().iter().flat_map(|range| range.nodes());
+            for node in placement.filter(|&node| view.runs_on(id, node)) {
+                nodes[node.index()] = nodes[node.index()].map(|tasks| tasks + 1);
+            }
+        }
         Ok(ClusterInfo {
             capacity,
-            nodes: nodes.collect(),
+            nodes,
             workers: self.workers.worker_infos(self.core.gate()),
         })
     }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`oracle`] | the cluster world, compared with the brute-force oracles |
 //! | [`rebid`] | the earnings of a schedule under other bids |
+//! | [`tasks_in_step`] | jobs whose tasks run in step |
 //! | [`campus`] | the campus world |
 //! | [`federation`] | the federation world |
 
@@ -11,3 +12,4 @@ mod campus;
 mod federation;
 mod oracle;
 mod rebid;
+mod tasks_in_step;

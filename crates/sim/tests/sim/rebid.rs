@@ -5,7 +5,9 @@ use std::sync::Arc;
 use tollgate_model::Market;
 use tollgate_policies::{BUILTIN_POLICIES, builtin_registry};
 use tollgate_policy::PolicySpec;
-use tollgate_sim::{JobArrival, RecordLevel, ReplayConfig, is_blind_to_bids, rebid, replay};
+use tollgate_sim::{
+    JobArrival, RecordLevel, ReplayConfig, TaskCoupling, is_blind_to_bids, rebid, replay,
+};
 use tollgate_workload::{SlaFactor, Workload, WorkloadConfig as JobSettings, WorkloadGenerator};
 
 fn arrivals(budget: SlaFactor, penalty: SlaFactor) -> Vec<JobArrival> {
@@ -31,6 +33,7 @@ fn rebid_schedule_equals_a_full_replay() {
     let settings = ReplayConfig {
         nodes: 128,
         market: Market::Bid,
+        tasks: TaskCoupling::Independent,
         record_level: RecordLevel::Outcomes,
     };
     let blind: Vec<PolicySpec> = builtin_registry()

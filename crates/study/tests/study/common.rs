@@ -14,6 +14,7 @@ seeds = 2
 
 [workload]
 last = 40
+deadlines = "paper"
 
 [[market]]
 name = "commodity"

@@ -22,6 +22,7 @@ pub(super) struct LsfRecord<'a> {
     pub(super) hosts: u64,
     pub(super) status: &'a [u8],
     pub(super) host_factor: &'a [u8],
+    pub(super) name: &'a [u8],
     pub(super) command: &'a [u8],
     pub(super) user_time: &'a [u8],
     pub(super) system_time: &'a [u8],
@@ -52,7 +53,7 @@ impl<'a> LsfRecord<'a> {
         words.skip(asked)?;
         let (slots, hosts) = words.hosts()?;
         let (status, host_factor) = (words.next()?, words.next()?);
-        let _name = words.next()?;
+        let name = words.next()?;
         let command = words.next()?;
         let (user_time, system_time) = (words.next()?, words.next()?);
         words.skip(RUSAGE_REST)?;
@@ -80,6 +81,7 @@ impl<'a> LsfRecord<'a> {
             hosts,
             status,
             host_factor,
+            name,
             command,
             user_time,
             system_time,
@@ -173,11 +175,12 @@ impl<'a> LsfLaterFields<'a> {
         self.0.word().unwrap_or_default()
     }
 
-    /// Returns the run limit, after two lists: further options in pairs, and five values per host.
+    /// Returns the run limit, after two lists: further options in pairs, and the usage of each host: its
+    /// name, memory, swap, user time, system time and the time at which it was measured.
     fn run_limit(&mut self) -> &'a [u8] {
         // Job group, requeue values, options, resize command and time, reservation and description.
         self.nth(6);
-        for per_element in [2, 5] {
+        for per_element in [2, 6] {
             let Ok(count) = self.0.count() else {
                 return &[];
             };

@@ -34,7 +34,10 @@ fn four() -> Trace {
 }
 
 fn workload(trace: Trace, market: Market, change: impl FnOnce(&mut WorkloadConfig)) -> Workload {
-    let mut settings = WorkloadConfig::default();
+    let mut settings = WorkloadConfig {
+        deadlines: DeadlineModel::Paper,
+        ..WorkloadConfig::default()
+    };
     change(&mut settings);
     Workload::new(Arc::new(trace), settings, market).unwrap()
 }

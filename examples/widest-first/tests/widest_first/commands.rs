@@ -21,6 +21,7 @@ seeds = 1
 
 [workload]
 last = 60
+deadlines = "paper"
 
 [[market]]
 name = "none"

@@ -4,7 +4,7 @@ use proptest::test_runner::{Config as ProptestConfig, RngSeed};
 use tollgate_model::{Market, NodeId};
 use tollgate_oracle::{OracleJob, OracleOutcome};
 use tollgate_policies::builtin_registry;
-use tollgate_sim::{JobArrival, RecordLevel, ReplayConfig, ReplayResult};
+use tollgate_sim::{JobArrival, RecordLevel, ReplayConfig, ReplayResult, TaskCoupling};
 
 /// Returns this number of cases, or `PROPTEST_CASES`; the same cases each time.
 pub(crate) fn cases(cases: u32) -> ProptestConfig {
@@ -30,6 +30,7 @@ pub(crate) fn replay(jobs: &[OracleJob], nodes: u32, policy: &str, market: Marke
     let settings = ReplayConfig {
         nodes,
         market,
+        tasks: TaskCoupling::Independent,
         record_level: RecordLevel::Checked,
     };
     tollgate_sim::replay(arrivals, choice.build(market), &settings)

@@ -9,7 +9,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 /// An output for bytes.
-pub(super) struct AtomicOutput {
+pub(crate) struct AtomicOutput {
     /// The stream. None once the output is finished.
     stream: Option<OutputStream>,
     rename: Option<PendingRename>,
@@ -29,7 +29,7 @@ struct PendingRename {
 }
 
 impl AtomicOutput {
-    pub(super) fn standard_output() -> Self {
+    pub(crate) fn standard_output() -> Self {
         Self {
             stream: Some(OutputStream::StandardOutput(BufWriter::new(stdout()))),
             rename: None,
@@ -38,7 +38,7 @@ impl AtomicOutput {
 
     /// Opens the file at `path`, compressed if its name ends in `.gz`. A device or a pipe is
     /// written directly.
-    pub(super) fn file(path: &Path) -> io::Result<Self> {
+    pub(crate) fn file(path: &Path) -> io::Result<Self> {
         let is_special = fs::metadata(path).is_ok_and(|known| !known.is_file());
         let whole = (!is_special).then(|| PendingRename::to(path));
         let target = whole.as_ref().map_or(path, |whole| &whole.from);
@@ -55,7 +55,7 @@ impl AtomicOutput {
     }
 
     /// Writes all buffered bytes, and renames the temporary file.
-    pub(super) fn finish(mut self) -> io::Result<()> {
+    pub(crate) fn finish(mut self) -> io::Result<()> {
         match self.stream.take() {
             Some(OutputStream::StandardOutput(mut out)) => out.flush()?,
             Some(OutputStream::Plain(mut file)) => file.flush()?,
