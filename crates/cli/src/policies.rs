@@ -49,6 +49,9 @@ struct PolicyListing {
     #[serde(skip_serializing_if = "Option::is_none")]
     alias: Option<&'static str>,
     summary: &'static str,
+    /// Where the policy fails, or what it does not do.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    limits: &'static str,
     paper: &'static str,
     /// The markets in which the policy runs by default.
     markets: Vec<&'static str>,
@@ -155,6 +158,7 @@ fn campus_policies() -> Vec<PolicyListing> {
         policy: named.name,
         alias: Some(named.alias),
         summary: named.summary,
+        limits: "",
         paper: named.paper,
         markets: Vec::new(),
         shares_nodes: false,
@@ -164,6 +168,7 @@ fn campus_policies() -> Vec<PolicyListing> {
         policy: named.name,
         alias: Some(named.alias),
         summary: named.summary,
+        limits: "",
         paper: named.paper,
         markets: Vec::new(),
         shares_nodes: false,
@@ -180,6 +185,7 @@ fn federation_policies() -> Vec<PolicyListing> {
             policy: named.name,
             alias: None,
             summary: named.summary,
+            limits: "",
             paper: named.paper,
             markets: Vec::new(),
             shares_nodes: false,
@@ -194,6 +200,7 @@ fn cluster_policies(registry: &PolicyRegistry) -> Vec<PolicyListing> {
         policy: policy.name(),
         alias: None,
         summary: policy.summary(),
+        limits: policy.limits(),
         paper: policy.source(),
         markets: policy
             .markets()
@@ -225,6 +232,9 @@ fn write_text(out: &mut impl Write, listed: &[PolicyListing]) -> io::Result<()> 
             None => writeln!(out, "{}", policy.policy)?,
         }
         writeln!(out, "  {}", policy.summary)?;
+        if !policy.limits.is_empty() {
+            writeln!(out, "  limits: {}", policy.limits)?;
+        }
         if !policy.paper.is_empty() {
             writeln!(out, "  {}", policy.paper)?;
         }
@@ -277,6 +287,7 @@ fn write_csv(out: &mut impl Write, listed: &[PolicyListing]) -> io::Result<()> {
     rows.write_record([
         "policy",
         "summary",
+        "limits",
         "paper",
         "markets",
         "shares_nodes",
@@ -291,6 +302,7 @@ fn write_csv(out: &mut impl Write, listed: &[PolicyListing]) -> io::Result<()> {
         rows.write_record([
             policy.policy,
             policy.summary,
+            policy.limits,
             policy.paper,
             &markets,
             &policy.shares_nodes.to_string(),

@@ -36,6 +36,7 @@ use crate::settings::ExecSettings;
 pub const EXEC_POLICY: PolicyDefinition = PolicyDefinition {
     name: "exec",
     summary: "another program decides: `exec:./my-policy.py`; replays and studies only",
+    limits: "",
     source: "docs/replay.md",
     markets: &[],
     settings: &ExecSettings {

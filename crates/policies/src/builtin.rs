@@ -49,6 +49,7 @@ pub fn builtin_registry() -> PolicyRegistry {
 const FCFS: PolicyDefinition = PolicyDefinition {
     name: "fcfs",
     summary: "strictly in order of submission; never rejects",
+    limits: "knows no deadlines",
     source: "the baseline of every study",
     markets: &[Market::None],
     settings: &QueueParams {
@@ -61,6 +62,7 @@ const FCFS: PolicyDefinition = PolicyDefinition {
 const EASY: PolicyDefinition = PolicyDefinition {
     name: "easy",
     summary: "EASY backfilling: jobs may overtake if the head of the queue is not delayed; never rejects",
+    limits: "knows no deadlines",
     source: "Lifka 1995; Mu'alem & Feitelson 2001",
     markets: &[Market::None],
     settings: &QueueParams {
@@ -73,6 +75,7 @@ const EASY: PolicyDefinition = PolicyDefinition {
 const CONSERVATIVE: PolicyDefinition = PolicyDefinition {
     name: "conservative",
     summary: "backfilling with a reservation for every waiting job; never rejects",
+    limits: "knows no deadlines",
     source: "Mu'alem & Feitelson 2001",
     markets: &[Market::None],
     settings: &QueueParams {
@@ -85,6 +88,7 @@ const CONSERVATIVE: PolicyDefinition = PolicyDefinition {
 const EDF: PolicyDefinition = PolicyDefinition {
     name: "edf",
     summary: "earliest deadline first; drops a job at its start if it cannot finish in time",
+    limits: "answers at the start of a job, not at its submission; believes estimates",
     source: "Yeo & Buyya 2006, section 4",
     markets: &[Market::None],
     settings: &QueueParams {
@@ -108,6 +112,7 @@ const GENEROUS_BACKFILLING: QueueParams = QueueParams {
 const FCFS_BF: PolicyDefinition = PolicyDefinition {
     name: "fcfs-bf",
     summary: "EASY backfilling in order of submission; drops a job that cannot finish in time",
+    limits: "answers at the start of a job, not at its submission; believes estimates",
     source: "Yeo & Buyya 2008, section 5.2",
     markets: &[Market::None, Market::Commodity, Market::Bid],
     settings: &QueueParams {
@@ -120,6 +125,7 @@ const FCFS_BF: PolicyDefinition = PolicyDefinition {
 const SJF_BF: PolicyDefinition = PolicyDefinition {
     name: "sjf-bf",
     summary: "EASY backfilling, shortest estimate first; drops a job that cannot finish in time",
+    limits: "answers at the start of a job, not at its submission; believes estimates",
     source: "Yeo & Buyya 2008, section 5.2",
     markets: &[Market::None, Market::Commodity],
     settings: &QueueParams {
@@ -132,6 +138,7 @@ const SJF_BF: PolicyDefinition = PolicyDefinition {
 const EDF_BF: PolicyDefinition = PolicyDefinition {
     name: "edf-bf",
     summary: "EASY backfilling, earliest deadline first; drops a job that cannot finish in time",
+    limits: "answers at the start of a job, not at its submission; believes estimates",
     source: "Yeo & Buyya 2008, section 5.2",
     markets: &[Market::None, Market::Commodity, Market::Bid],
     settings: &QueueParams {
@@ -144,6 +151,7 @@ const EDF_BF: PolicyDefinition = PolicyDefinition {
 const LIBRA: PolicyDefinition = PolicyDefinition {
     name: "libra",
     summary: "proportional shares; admits a job if its share fits, on the fullest nodes",
+    limits: "promises only what fits beside the shares of this instant; believes estimates",
     source: "Sherwani et al. 2004; Yeo & Buyya 2006, section 3.1",
     markets: &[Market::None, Market::Commodity, Market::Bid],
     settings: &ShareParams {
@@ -157,6 +165,7 @@ const LIBRA: PolicyDefinition = PolicyDefinition {
 const LIBRA_DOLLAR: PolicyDefinition = PolicyDefinition {
     name: "libra-dollar",
     summary: "Libra at prices that rise with a node's utilisation; admits what can pay",
+    limits: "promises only what fits beside the shares of this instant; believes estimates",
     source: "Yeo & Buyya 2007; 2008, section 5.2",
     markets: &[Market::Commodity],
     settings: &ShareParams {
@@ -169,6 +178,7 @@ const LIBRA_DOLLAR: PolicyDefinition = PolicyDefinition {
 const LIBRA_RISK: PolicyDefinition = PolicyDefinition {
     name: "libra-risk",
     summary: "proportional shares; admits a job on nodes where no deadline is at risk",
+    limits: "sees no risk where all tasks of a node are late by the same factor, as with equal deadlines; `admission=delay` does",
     source: "Yeo & Buyya 2006, section 3.3",
     markets: &[Market::None, Market::Bid],
     settings: &ShareParams {
@@ -182,6 +192,7 @@ const LIBRA_RISK: PolicyDefinition = PolicyDefinition {
 const FIRST_REWARD: PolicyDefinition = PolicyDefinition {
     name: "first-reward",
     summary: "highest reward first, no backfilling; admits a job if it earns enough for what it may delay",
+    limits: "believes estimates; nodes stay idle behind a wide job",
     source: "Irwin, Grit & Chase 2004; Yeo & Buyya 2008, section 5.2",
     markets: &[Market::Bid],
     settings: &QueueParams {
@@ -195,6 +206,7 @@ const FIRST_REWARD: PolicyDefinition = PolicyDefinition {
 const TAIL_RISK: PolicyDefinition = PolicyDefinition {
     name: "tail-risk",
     summary: "earliest deadline runs; admits a job where every promise is kept with high probability",
+    limits: "`deadlines=trusted` is sound only where no job runs longer than its deadline",
     source: "ours; the order is that of Dertouzos 1974",
     markets: &[Market::None, Market::Bid],
     settings: &TailParams::DEFAULT,
@@ -204,6 +216,7 @@ const TAIL_RISK: PolicyDefinition = PolicyDefinition {
 const TAIL_RISK_BF: PolicyDefinition = PolicyDefinition {
     name: "tail-risk-bf",
     summary: "EASY backfilling by deadline; drops a job only once it is too unlikely to finish in time",
+    limits: "answers at the start of a job, not at its submission; breaks promises that `edf-bf` would not make",
     source: "ours; after Yeo & Buyya 2008, section 5.2",
     markets: &[Market::None, Market::Bid],
     settings: &QueueParams {
@@ -221,6 +234,7 @@ const MIN_PROBABILITY: Probability = LEVELS[0];
 const PLAN: PolicyDefinition = PolicyDefinition {
     name: "plan",
     summary: "promises a job that a plan of all promises keeps in time; the rest waits for room",
+    limits: "breaks one to four promises in a hundred, often together: the jobs of a user are long together",
     source: "ours; dispatch as EASY backfilling by deadline",
     markets: &[Market::None, Market::Commodity],
     settings: &PlanParams::DEFAULT,

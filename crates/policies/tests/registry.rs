@@ -123,6 +123,7 @@ impl PolicySettings for TwiceSettings {
 const EASY_TWICE: PolicyDefinition = PolicyDefinition {
     name: "easy-twice",
     summary: "as easy",
+    limits: "",
     source: "this test",
     markets: &[Market::Bid],
     settings: &TwiceSettings { times: 2 },

@@ -18,6 +18,8 @@ pub struct PolicyDefinition {
     pub name: &'static str,
     /// One-line description.
     pub summary: &'static str,
+    /// Where the policy fails, or what it does not do, in one line; may be empty.
+    pub limits: &'static str,
     /// The publication or the place that the policy comes from.
     pub source: &'static str,
     /// The markets in which the policy runs when no policy is named.
@@ -115,6 +117,7 @@ impl ParameterEnum for BeliefSource {
 /// const HASTY: PolicyDefinition = PolicyDefinition {
 ///     name: "hasty",
 ///     summary: "strictly in order of submission; rejects a job that would wait",
+///     limits: "knows no deadlines",
 ///     source: "an example",
 ///     markets: &[Market::None],
 ///     settings: &HastySettings { patient: false },

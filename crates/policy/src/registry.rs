@@ -199,6 +199,11 @@ impl PolicySpec {
         self.definition.summary
     }
 
+    /// Returns where the policy fails, or what it does not do, in one line; may be empty.
+    pub fn limits(&self) -> &'static str {
+        self.definition.limits
+    }
+
     /// Returns the publication or the place that the policy comes from.
     pub fn source(&self) -> &'static str {
         self.definition.source

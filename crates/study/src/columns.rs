@@ -128,7 +128,7 @@ pub(crate) fn parse<'a>(
     cells: impl Iterator<Item = &'a str>,
 ) -> Option<RunMeasurements> {
     let Some(model) = world.model() else {
-        return objectives(cells).map(RunMeasurements::Cluster);
+        return objectives(cells).map(RunMeasurements::from);
     };
     let mut cells = CellParser(cells);
     let number = |cell: &str| cell.parse().ok().filter(|number: &f64| number.is_finite());
@@ -252,7 +252,7 @@ mod tests {
                 utilisation,
                 makespan,
             };
-            let run = RunMeasurements::Cluster(run);
+            let run = RunMeasurements::from(run);
             let written = cells(&run);
             prop_assert_eq!(written.len(), names(WorldKind::Cluster).len());
             let words = written.iter().map(String::as_str);

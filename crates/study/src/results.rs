@@ -54,7 +54,7 @@ pub struct ExperimentPoint {
 #[derive(Clone, Debug, PartialEq)]
 pub enum RunMeasurements {
     /// Objectives of a run in the cluster world.
-    Cluster(Objectives),
+    Cluster(Box<Objectives>),
     /// Metrics of a run in another world, in order; None where a metric is undefined.
     Quantities(WorldKind, Vec<Option<f64>>),
 }
@@ -71,7 +71,7 @@ impl RunMeasurements {
 
 impl From<Objectives> for RunMeasurements {
     fn from(objectives: Objectives) -> Self {
-        Self::Cluster(objectives)
+        Self::Cluster(Box::new(objectives))
     }
 }
 

@@ -180,7 +180,7 @@ impl<F: FnMut(RunId, RunMeasurements) -> Result<(), E>, E: From<PolicyRunError>>
             let outcomes = schedules.outcomes(run, &policy, market, &arrivals, source.nodes());
             self.report(outcomes.map_err(E::from).map(|outcomes| {
                 let objectives = measured(&outcomes, source.nodes(), market);
-                (run, RunMeasurements::Cluster(objectives))
+                (run, RunMeasurements::from(objectives))
             }));
         }
         true

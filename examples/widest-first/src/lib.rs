@@ -14,6 +14,7 @@ use tollgate_policy::{
 pub const WIDEST_FIRST: PolicyDefinition = PolicyDefinition {
     name: "widest-first",
     summary: "the widest waiting job starts first; charges nothing",
+    limits: "knows no deadlines; narrow jobs may wait for ever",
     source: "examples/widest-first",
     markets: &[Market::None],
     settings: &WidestFirstSettings {

@@ -9,7 +9,7 @@ use tollgate_study::{RiskAnalysis, RunMeasurements, RunPlan, Study, StudyResults
 fn results(study: &Study, sla: impl Fn(&PlannedRow) -> f64) -> StudyResults {
     let plan = RunPlan::of(study.experiment());
     let figures = plan.rows.iter().map(|row| {
-        RunMeasurements::Cluster(Objectives {
+        RunMeasurements::from(Objectives {
             sla_pct: sla(row),
             profitability_pct: Some(50.0),
             ..Objectives::of(&[], 1, Market::Bid)
@@ -66,7 +66,7 @@ fn without_a_market_there_is_no_profitability() {
             .replace("market = \"commodity\"", "market = \"none\""),
     );
     let plan = RunPlan::of(free.experiment());
-    let nothing = RunMeasurements::Cluster(Objectives::of(&[], 1, Market::None));
+    let nothing = RunMeasurements::from(Objectives::of(&[], 1, Market::None));
     let figures = vec![nothing; plan.rows.len()];
     let results = StudyResults::new(free.experiment().clone(), &plan, figures);
     let analysis = RiskAnalysis::of(&results, 0, 0, Normalisation::MinMax);

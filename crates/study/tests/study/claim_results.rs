@@ -17,7 +17,7 @@ fn results(
 ) -> StudyResults {
     let plan = RunPlan::of(experiment);
     let figures = plan.rows.iter().map(|row| {
-        RunMeasurements::Cluster(Objectives {
+        RunMeasurements::from(Objectives {
             sla_pct: sla(row),
             wait: Some(Span::from_secs(wait(row))),
             ..Objectives::of(&[], 1, Market::None)
