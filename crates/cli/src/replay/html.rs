@@ -64,36 +64,64 @@ fn page(plan: &ReplayPlan, input: &ReplayInput, answers: &[PolicyAnswer]) -> Rep
     }
 }
 
-/// Returns the answer in a sentence or two: the policy that fulfils most among all, and among those that
-/// a stock batch system can run.
+/// The number of kept promises that one broken promise outweighs in the answer: `plan` admits by the same.
+const WEIGHT_OF_BREACH: f64 = 5.0;
+
+/// Returns the answer in a few sentences: the best policy, the one that fulfils most, and the best that a
+/// stock batch system can run, where these differ.
 fn summary(answers: &[PolicyAnswer]) -> String {
-    let best = |answers: &mut dyn Iterator<Item = &'_ PolicyAnswer>| {
-        let best = answers.max_by(|one, other| {
-            let sla = |answer: &PolicyAnswer| answer.objectives.sla_pct;
-            sla(one).total_cmp(&sla(other))
-        })?;
-        let (sla, kept) = (best.objectives.sla_pct, best.objectives.reliability_pct);
-        Some((
-            best.policy.clone(),
-            best.nodes,
-            format!(
-                "finishes {sla:.1} % of the jobs within their deadlines and breaks {:.1} % of its \
-                 promises",
-                100.0 - kept
-            ),
-        ))
-    };
-    let Some((policy, nodes, result)) = best(&mut answers.iter()) else {
+    let Some(best) = best_by(answers.iter(), net_pct) else {
         return "No policy ran.".to_owned();
     };
-    let on = pluralise(nodes as usize, "node");
-    let text = format!("{policy} {result}, the most of all policies tried (on {on}).");
-    match best(&mut answers.iter().filter(|answer| !answer.shares_nodes)) {
-        Some((stock, _, of_stock)) if stock != policy => {
-            format!("{text} Of those that a stock batch system can run, {stock} {of_stock}.")
-        }
-        _ => text,
+    let mut sentences = vec![format!(
+        "If a late job that was admitted outweighs five in time, {} is the best of these policies: on {} it {}.",
+        best.policy,
+        pluralise(best.nodes as usize, "node"),
+        result(best)
+    )];
+    let most = best_by(answers.iter(), |answer| answer.objectives.sla_pct);
+    if let Some(most) = most.filter(|most| most.policy != best.policy) {
+        sentences.push(format!("{} {}.", most.policy, result(most)));
     }
+    let stock = best_by(
+        answers.iter().filter(|answer| !answer.shares_nodes),
+        net_pct,
+    );
+    if let Some(stock) = stock.filter(|_| best.shares_nodes) {
+        sentences.push(format!(
+            "The best that a stock batch system can run is {}: it {}.",
+            stock.policy,
+            result(stock)
+        ));
+    }
+    sentences.join(" ")
+}
+
+fn best_by<'a>(
+    answers: impl Iterator<Item = &'a PolicyAnswer>,
+    value: impl Fn(&PolicyAnswer) -> f64,
+) -> Option<&'a PolicyAnswer> {
+    answers.max_by(|one, other| value(one).total_cmp(&value(other)))
+}
+
+/// Returns the fulfilled jobs less the weighted jobs that were admitted and not fulfilled, in per cent of the
+/// jobs with a deadline.
+fn net_pct(answer: &PolicyAnswer) -> f64 {
+    let run = &answer.objectives;
+    let broken_pct = match run.reliability_pct {
+        0.0 => 100.0,
+        kept => run.sla_pct * (100.0 / kept - 1.0),
+    };
+    run.sla_pct - WEIGHT_OF_BREACH * broken_pct
+}
+
+fn result(answer: &PolicyAnswer) -> String {
+    let run = &answer.objectives;
+    format!(
+        "finishes {:.1} % of the jobs within their deadlines; {:.1} % of those that it admits are late",
+        run.sla_pct,
+        100.0 - run.reliability_pct
+    )
 }
 
 fn table(answers: &[PolicyAnswer]) -> PageTable {
