@@ -583,10 +583,13 @@ impl Core {
                 reasons: Vec::new(),
             });
         }
-        if !held.is_empty() {
+        let before_gate = self.tasks_before_gate(job, tasks);
+        let released = self.count_no_longer_held(&before_gate);
+        // The last of its tasks ends the array, which then has no held tasks to report.
+        if released || !held.is_empty() {
             self.report_held(job, step);
         }
-        for task in self.tasks_before_gate(job, tasks) {
+        for task in before_gate {
             any |= self.cancel_task(task, step).is_ok();
         }
         self.finish_array(job, step);
@@ -620,6 +623,22 @@ impl Core {
         }
         self.report_held(job, step);
         any.then_some(()).ok_or(CommandError::NoTask)
+    }
+
+    /// Counts tasks in the gate that are about to be cancelled as held no longer. Returns whether any was.
+    fn count_no_longer_held(&mut self, tasks: &[TaskId]) -> bool {
+        let mut any = false;
+        for &task in tasks {
+            let Some(live) = self.jobs.get_mut(task).filter(|live| live.held) else {
+                continue;
+            };
+            live.held = false;
+            any = true;
+            if let Some(array) = self.jobs.arrays.get_mut(&task.job) {
+                array.count_hold(false);
+            }
+        }
+        any
     }
 
     fn report_held(&self, job: u64, step: &mut StepOutput) {

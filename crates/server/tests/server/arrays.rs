@@ -217,3 +217,32 @@ fn array_status_is_the_greatest_exit_code_of_its_tasks() {
         ("finished".to_owned(), Some("exit 3".to_owned()))
     );
 }
+
+#[test]
+fn cancelled_task_is_no_longer_shown_as_held() {
+    let mut site = TestCluster::new("easy");
+    let verdict = site.submit_job(whenever(10, array("1-6", None)), &["work", "10"]);
+    let job = verdict.unwrap().job;
+    let waiting = site.controller().core().tasks_of(job);
+    let waiting = waiting.filter(|(_, live)| !live.has_nodes());
+    let (first, _) = waiting.last().expect("a task waits in the gate");
+    let tasks = Some(TaskRanges::new(first.task, first.task));
+    let hold = ServiceCommand::Hold {
+        job,
+        tasks: tasks.clone(),
+    };
+    act(&mut site, hold).unwrap();
+    let state = |site: &TestCluster| {
+        let rows = site.reader().tasks(job, tasks.as_ref(), 1).unwrap();
+        rows.unwrap()[0].state.clone()
+    };
+    assert_eq!(state(&site), "held");
+    let cancel = ServiceCommand::Cancel {
+        job,
+        tasks: tasks.clone(),
+    };
+    act(&mut site, cancel).unwrap();
+    assert_eq!(state(&site), "cancelled");
+    drain(&mut site);
+    assert_eq!(state(&site), "cancelled");
+}
