@@ -3,8 +3,8 @@
 //!
 //! Users ask for more time than they need, each in their own way. So a belief has two halves: the ratios
 //! of run time and request of the jobs of the site and of the user, applied to the request of the job,
-//! and the forecast of the job's class, capped at the request. The equal mixture of both keeps promises
-//! that neither half keeps alone.
+//! and the forecast of the job's class, capped at the request. The mixture of both keeps promises that
+//! neither half keeps alone; the half that was nearer to the run times of the user's jobs weighs more.
 
 use std::collections::BTreeMap;
 
@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use tollgate_model::distribution::{LEVELS, N_LEVELS};
 use tollgate_model::{BeliefSource, Distribution, Span, UserId};
 
+use crate::belief_weights::BeliefWeights;
 use crate::record::{ClassId, ForecastJob, ln_secs, span_of};
 use crate::window::RollingWindow;
 
@@ -51,7 +52,7 @@ const OVERRUN_LEVEL: f64 = 0.9;
 /// };
 /// let mut model = BeliefModel::default();
 /// for _ in 0..100 {
-///     model.learn(UserId(7), &job, Span::from_secs(360));
+///     model.learn(UserId(7), &job, Span::from_secs(360), None);
 /// }
 /// let belief = model.belief(&BeliefQuery {
 ///     user: UserId(7),
@@ -68,6 +69,7 @@ pub struct BeliefModel {
     site: RequestHistory<SITE_JOBS>,
     users: BTreeMap<UserId, RequestHistory<USER_JOBS>>,
     classes: BTreeMap<ClassId, RollingWindow<USER_JOBS>>,
+    weights: BeliefWeights,
 }
 
 /// The last requests of a group of jobs, and what the jobs needed of them; as logarithms.
@@ -133,13 +135,27 @@ pub enum RequestSource {
 }
 
 impl BeliefModel {
-    /// Learns that a job of `user` ran for `runtime`. Nothing is learned from a job without a request,
-    /// or one that never ran.
-    pub fn learn(&mut self, user: UserId, job: &ForecastJob, runtime: Span) {
-        let request = job.request.and_then(ln_secs);
-        let Some((request, run)) = request.zip(ln_secs(runtime)) else {
+    /// Learns that a job of `user`, for which `forecast` was made at its submission, ran for `runtime`.
+    /// Nothing is learned from a job without a request, or one that never ran.
+    pub fn learn(
+        &mut self,
+        user: UserId,
+        job: &ForecastJob,
+        runtime: Span,
+        forecast: Option<&Distribution>,
+    ) {
+        let ln_request = job.request.and_then(ln_secs);
+        let Some(((request, ln_request), run)) = job.request.zip(ln_request).zip(ln_secs(runtime))
+        else {
             return;
         };
+        if let Some(forecast) = forecast {
+            let (parts, _) = self.by_ratio(user, request);
+            let by_ratio = Distribution::mixture(&parts);
+            let forecast = limit(forecast, request, self.overrun());
+            self.weights.learn(user, &by_ratio, &forecast, run);
+        }
+        let request = ln_request;
         self.site.learn(request, run);
         self.users.entry(user).or_default().learn(request, run);
         self.classes.entry(job.class).or_default().push(request);
@@ -164,8 +180,9 @@ impl BeliefModel {
             }
             (BeliefSource::Mixture, Some(forecast)) => {
                 let (parts, ratios) = self.by_ratio(query.user, request);
-                let [site, user] = parts.map(|(weight, part)| (0.5 * weight, part));
-                let mixture = Distribution::mixture(&[site, user, (0.5, forecast)]);
+                let weight = self.weights.forecast(query.user);
+                let [site, user] = parts.map(|(part, by_ratio)| ((1.0 - weight) * part, by_ratio));
+                let mixture = Distribution::mixture(&[site, user, (weight, forecast)]);
                 (mixture, Some(ratios))
             }
         };
@@ -301,7 +318,7 @@ mod tests {
         let mut model = BeliefModel::default();
         for _ in 0..n {
             let runtime = Span::from_secs_f64(part * 3600.0);
-            model.learn(UserId(1), &job(1, Some(HOUR)), runtime);
+            model.learn(UserId(1), &job(1, Some(HOUR)), runtime, None);
         }
         model
     }
@@ -365,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn mixture_is_half_forecast() {
+    fn mixture_without_experience_is_half_forecast() {
         let forecast = Distribution::new([Span::from_secs(100); 12]);
         let asked = job(1, Some(HOUR));
         let model = learned(100, 0.5);
@@ -399,15 +416,20 @@ mod tests {
             RequestSource::Default
         );
         let mut never = BeliefModel::default();
-        never.learn(UserId(1), &silent(1), HOUR);
-        never.learn(UserId(1), &job(1, Some(HOUR)), Span::ZERO);
+        never.learn(UserId(1), &silent(1), HOUR, None);
+        never.learn(UserId(1), &job(1, Some(HOUR)), Span::ZERO, None);
         assert_eq!(never, BeliefModel::default());
     }
 
     #[test]
     fn stored_model_is_restored_exactly() {
         let mut model = learned(70, 0.123);
-        model.learn(UserId(2), &job(2, Some(HOUR)), Span::from_micros(1_234_567));
+        model.learn(
+            UserId(2),
+            &job(2, Some(HOUR)),
+            Span::from_micros(1_234_567),
+            None,
+        );
         let text = serde_json::to_string(&model).unwrap();
         assert_eq!(serde_json::from_str::<BeliefModel>(&text).unwrap(), model);
     }
@@ -422,10 +444,10 @@ mod tests {
             let mut model = BeliefModel::default();
             let asked = job(1, Some(HOUR));
             for &run in &runs {
-                model.learn(UserId(1), &asked, Span::from_secs(run));
+                model.learn(UserId(1), &asked, Span::from_secs(run), None);
             }
             for &run in &own {
-                model.learn(UserId(2), &asked, Span::from_secs(run));
+                model.learn(UserId(2), &asked, Span::from_secs(run), None);
             }
             let forecast = Distribution::new(quantiles.map(Span::from_secs));
             let of = |source| {

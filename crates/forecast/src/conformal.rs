@@ -73,7 +73,7 @@ impl SourceWeights {
 }
 
 /// Returns the loss that the quantile at `level` minimises (Koenker & Bassett 1978).
-fn pinball(bound: f64, actual: f64, level: f64) -> f64 {
+pub(crate) fn pinball(bound: f64, actual: f64, level: f64) -> f64 {
     let above = actual - bound;
     (level * above).max((level - 1.0) * above)
 }

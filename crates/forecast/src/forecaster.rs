@@ -16,6 +16,10 @@ use crate::site_prior::SitePrior;
 use crate::stage::ClassStage;
 use crate::summary::ClassSummary;
 
+/// Minimum number of known classes for a forecast of an unknown class from all of them. A few other
+/// classes say nothing about it.
+const MIN_SITE_CLASSES: usize = 10;
+
 /// A forecaster for the jobs of a site. Memory is constant per class.
 ///
 /// Call [`Self::forecast`] at submission, and [`Self::learn`] with that forecast once the job has
@@ -160,6 +164,17 @@ impl Forecaster {
             self.judge(&said.promise(record.job.class, level_idx), kept);
         }
         Ok(event)
+    }
+
+    /// Returns whether a forecast follows from jobs that tell something about its job: from jobs of its
+    /// class, or else from enough other classes.
+    pub fn has_experience(&self, forecast: &Forecast) -> bool {
+        match forecast.stage() {
+            ClassStage::Unseen => !forecast.is_point() && self.classes.len() >= MIN_SITE_CLASSES,
+            ClassStage::Cold | ClassStage::Young | ClassStage::Changing | ClassStage::Settled => {
+                true
+            }
+        }
     }
 
     /// Learns the run time of a job without judging its promises: for callers that judge each

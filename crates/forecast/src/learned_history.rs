@@ -9,10 +9,6 @@ use crate::online::{FeedbackTiming, OnlineForecaster};
 use crate::record::CompletedJob;
 use crate::stage::ClassStage;
 
-/// Minimum number of known classes for a forecast of an unknown class from all of them. A few other
-/// classes say nothing about it.
-const MIN_SITE_CLASSES: usize = 10;
-
 /// The experience with earlier jobs, from which estimates and beliefs are made. Empty by default.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LearnedHistory {
@@ -29,15 +25,18 @@ impl LearnedHistory {
         // A stable sort: jobs submitted together are learned in the order of the record.
         jobs.sort_by_key(|(_, job)| job.submit);
         let mut online = OnlineForecaster::new(Forecaster::default(), FeedbackTiming::Causal);
-        for (_, job) in &jobs {
+        let mut ended = Vec::with_capacity(jobs.len());
+        for (user, job) in jobs {
             // A job that never ran is neither forecast nor learned.
-            let _ = online.submit(job, |_| ());
+            let said = online.submit(&job, |_| ()).ok();
+            let said = said.filter(|said| online.forecaster().has_experience(said));
+            ended.push((user, job, said.map(|said| said.distribution())));
         }
         let forecaster = online.finish(|_| ());
-        jobs.sort_by_key(|(_, job)| job.finish);
+        ended.sort_by_key(|(_, job, _)| job.finish);
         let mut beliefs = BeliefModel::default();
-        for (user, ended) in &jobs {
-            beliefs.learn(*user, &ended.job, ended.runtime);
+        for (user, job, said) in &ended {
+            beliefs.learn(*user, &job.job, job.runtime, said.as_ref());
         }
         Self {
             forecaster,
@@ -48,17 +47,20 @@ impl LearnedHistory {
     /// Learns from a job that has ended by itself, for which `said` was forecast. Without a forecast,
     /// only the experience with requests grows. A job that never ran teaches nothing.
     pub fn learn(&mut self, user: UserId, record: &CompletedJob, said: Option<&Forecast>) {
+        let believed = said.filter(|said| self.forecaster.has_experience(said));
+        let believed = believed.map(Forecast::distribution);
+        self.beliefs
+            .learn(user, &record.job, record.runtime, believed.as_ref());
         if let Some(said) = said {
             // A job that never ran is no error here.
             let _ = self.forecaster.learn(record, said);
         }
-        self.beliefs.learn(user, &record.job, record.runtime);
     }
 
     /// Returns the belief about a job, by the forecast of its class. A forecast without experience is
     /// not believed; and where no job had a request, the forecast of a known class is believed alone.
     pub fn belief(&self, query: &BeliefQuery<'_>, forecast: Option<&Forecast>) -> Belief {
-        let forecast = forecast.filter(|forecast| self.has_experience(forecast));
+        let forecast = forecast.filter(|forecast| self.forecaster.has_experience(forecast));
         let known = forecast.map(Forecast::distribution);
         let query = BeliefQuery {
             forecast: known.as_ref(),
@@ -77,19 +79,5 @@ impl LearnedHistory {
             source: BeliefSource::Forecast,
             ..query
         })
-    }
-
-    /// Returns whether a forecast follows from jobs that tell something about its job: from jobs of its
-    /// class, or else from enough other classes.
-    pub fn has_experience(&self, forecast: &Forecast) -> bool {
-        match forecast.stage() {
-            ClassStage::Unseen => {
-                let mut classes = self.forecaster.classes();
-                !forecast.is_point() && classes.nth(MIN_SITE_CLASSES - 1).is_some()
-            }
-            ClassStage::Cold | ClassStage::Young | ClassStage::Changing | ClassStage::Settled => {
-                true
-            }
-        }
     }
 }

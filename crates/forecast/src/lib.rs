@@ -16,6 +16,7 @@
 //! | `expert_weights` | the votes of experts, and the feedback that moves them |
 //! | `conformal` | calibrated quantiles |
 //! | [`belief`] | [`BeliefModel`]: what policies may believe, by requests and forecasts |
+//! | `belief_weights` | the weights of the two halves of a belief |
 //! | [`learned_history`] | [`LearnedHistory`]: a forecaster and a belief model that learn together |
 //! | [`expert`] | the methods |
 //! | [`baseline`] | established methods, for comparison |
@@ -35,6 +36,7 @@
 
 pub mod baseline;
 pub mod belief;
+mod belief_weights;
 pub mod change_point;
 mod class;
 mod class_tree;

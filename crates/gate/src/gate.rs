@@ -1,7 +1,9 @@
 //! The state machine of admission, scheduling and accounting.
 
 use tollgate_model::outcome::RunInterval;
-use tollgate_model::{Distribution, Instant, JobId, JobSpec, Market, NodeId, NodeRange, Sla, Span};
+use tollgate_model::{
+    Distribution, Instant, JobId, JobSpec, Market, NodeId, NodeRange, Probability, Sla, Span,
+};
 use tollgate_policy::{
     AdmissionDecision, ClusterState, Effect, InvariantViolation, JobEnding, JobPhase, JobSlot,
     NodeSharing, Notice, OutlookSubject, PassTrigger, Policy, PolicyAlarms, PolicyContext,
@@ -133,8 +135,9 @@ impl Gate {
         &self,
         now: Instant,
         subject: OutlookSubject<'_>,
+        tellable: Option<Probability>,
     ) -> Option<Vec<RunInterval>> {
-        self.policy.possible_runs(self.view(now), subject)
+        self.policy.possible_runs(self.view(now), subject, tellable)
     }
 
     /// Returns the jobs and nodes at `now`.

@@ -116,7 +116,7 @@ fn plan(criterion: &mut Criterion) {
         let job = spec(8, 3600, 5_000_000, 3);
         criterion.bench_function(&format!("plan/{waiting} mixed/probability"), |bencher| {
             let subject = OutlookSubject::New((&job, None), 1);
-            bencher.iter(|| cluster.policy.possible_runs(view, black_box(subject)));
+            bencher.iter(|| cluster.policy.possible_runs(view, black_box(subject), None));
         });
     }
     let cluster = Cluster::full(64);
@@ -131,7 +131,7 @@ fn plan(criterion: &mut Criterion) {
     });
     criterion.bench_function("plan/array of 10,000/probability", |bencher| {
         let subject = OutlookSubject::New((&task, None), 10_000);
-        bencher.iter(|| cluster.policy.possible_runs(view, black_box(subject)));
+        bencher.iter(|| cluster.policy.possible_runs(view, black_box(subject), None));
     });
     let mut group = criterion.benchmark_group("plan");
     group.sample_size(10);

@@ -494,7 +494,8 @@ impl Policy for PlanPolicy {
         &self,
         view: View<'_>,
         subject: OutlookSubject<'_>,
+        tellable: Option<Probability>,
     ) -> Option<Vec<RunInterval>> {
-        Some(self.play_scenarios(view, subject))
+        Some(self.play_scenarios(view, subject, tellable))
     }
 }

@@ -3,7 +3,9 @@
 use std::fmt::Debug;
 
 use tollgate_model::outcome::RunInterval;
-use tollgate_model::{Credits, Distribution, Instant, JobId, JobSpec, NodeId, Reason, Sla};
+use tollgate_model::{
+    Credits, Distribution, Instant, JobId, JobSpec, NodeId, Probability, Reason, Sla,
+};
 
 use crate::context::{InvariantViolation, PolicyContext};
 use crate::parameters::ParameterEnum;
@@ -190,9 +192,15 @@ pub trait Policy: ClonePolicy + Debug + Send {
     }
 
     /// Returns, for each of several futures that are equally likely, from when until when some jobs would
-    /// run: the first start and the last end; [`Instant::MAX`] stands for never. None by default: then a
-    /// look-ahead with the expected run times of all jobs has to do.
-    fn possible_runs(&self, _: View<'_>, _: OutlookSubject<'_>) -> Option<Vec<RunInterval>> {
+    /// run: the first start and the last end; [`Instant::MAX`] stands for never. They are enough to tell
+    /// whether something has the probability `tellable`, as far as the policy plays so many. None by
+    /// default: then a look-ahead with the expected run times of all jobs has to do.
+    fn possible_runs(
+        &self,
+        _: View<'_>,
+        _: OutlookSubject<'_>,
+        _tellable: Option<Probability>,
+    ) -> Option<Vec<RunInterval>> {
         None
     }
 

@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 use tollgate_gate::{OnEviction, WorkerId};
-use tollgate_model::{AttemptReport, Credits, CreditsPerSecond, Instant, Span};
+use tollgate_model::{AttemptReport, Credits, CreditsPerSecond, Instant, Probability, Span};
 
 use crate::learning::RunRecord;
+use crate::output::ConfidenceThreshold;
 use crate::task_ranges::TaskRanges;
 
 /// A command. Commands are stored unchanged, and replayed after a crash.
@@ -121,6 +122,12 @@ pub struct Submission {
 }
 
 impl Submission {
+    /// Returns the user's minimum probability of keeping the deadline.
+    pub(crate) fn least_probability(&self) -> Option<Probability> {
+        let least = self.confidence.map(ConfidenceThreshold::User)?;
+        Probability::new(least.min_probability())
+    }
+
     /// Returns the submission without its deadline, for a job that runs without a promise.
     pub(crate) fn without_deadline(&self) -> Self {
         Self {

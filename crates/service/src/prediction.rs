@@ -76,7 +76,8 @@ impl Core {
         let due = candidate.spec.due();
         let count = candidate.submission.options.n_together();
         let subject = OutlookSubject::New((&asked, Some(&forecast)), count);
-        if let Some(runs) = self.gate.possible_runs(now, subject) {
+        let tellable = candidate.submission.least_probability();
+        if let Some(runs) = self.gate.possible_runs(now, subject, tellable) {
             return JobPrediction::of_runs(runs, due);
         }
         let whom = LookAheadSubject::New(&asked, Some(&forecast));
@@ -105,7 +106,7 @@ impl Core {
         let (asked, forecast) = self.policy_request(candidate);
         let count = candidate.submission.options.n_together();
         let subject = OutlookSubject::New((&asked, Some(&forecast)), count);
-        if let Some(runs) = self.gate.possible_runs(now, subject) {
+        if let Some(runs) = self.gate.possible_runs(now, subject, Some(level)) {
             let in_time = runs.iter().filter(|run| run.finish <= due).count();
             return share_of(in_time, runs.len()).as_f64() >= level.as_f64();
         }
@@ -132,7 +133,7 @@ impl Core {
         let live = self.jobs.get(task)?;
         let now = self.now.max(now);
         let subject = OutlookSubject::Existing(&[live.slot]);
-        if let Some(runs) = self.gate.possible_runs(now, subject) {
+        if let Some(runs) = self.gate.possible_runs(now, subject, None) {
             return JobPrediction::of_runs(runs, live.spec.due());
         }
         let whom = LookAheadSubject::Existing(live.slot);

@@ -101,7 +101,7 @@ impl Core {
     pub(crate) fn forecast_job(&self, user: UserId, job: &ForecastJob) -> RuntimeForecast {
         let class = self.history.forecaster.forecast(job);
         let stage = class.stage();
-        let is_known = self.history.has_experience(&class);
+        let is_known = self.history.forecaster.has_experience(&class);
         let source = self.rules.policy.belief();
         let belief = self.history.belief(
             &BeliefQuery {

@@ -363,7 +363,7 @@ fn jobs_of_one_user_are_long_together() {
     cluster.pass();
     let gate = cluster.simulation.gate();
     let ends = |subject| {
-        let runs = gate.possible_runs(cluster.now, subject).unwrap();
+        let runs = gate.possible_runs(cluster.now, subject, None).unwrap();
         runs.into_iter()
             .map(|run| run.finish)
             .collect::<Vec<Instant>>()

@@ -14,6 +14,9 @@ use tollgate_policy::{AdmissionDecision, OutlookSubject, View};
 use super::timetable::{JobGroup, RunningGroup, play};
 use super::{PlanPolicy, RESERVED, WaitingList, belief_of};
 
+/// Maximum number of scenarios.
+const MAX_SCENARIOS: u32 = 512;
+
 /// Draws of all policies; any number serves.
 const SEED: u64 = 0x746f_6c6c_6761_7465;
 
@@ -37,10 +40,11 @@ impl PlanPolicy {
         &self,
         view: View<'_>,
         subject: OutlookSubject<'_>,
+        tellable: Option<Probability>,
     ) -> Vec<RunInterval> {
         let jobs = self.scenario_jobs(view, subject);
         let bursts = self.bursts(&jobs);
-        let n_scenarios = self.settings.scenarios as usize;
+        let n_scenarios = n_scenarios(self.settings.scenarios, tellable) as usize;
         let draws: BTreeMap<u64, Vec<Probability>> = bursts
             .iter()
             .map(|&burst| (burst, draws_of(burst, n_scenarios)))
@@ -130,6 +134,14 @@ impl PlanPolicy {
         }
         bursts
     }
+}
+
+/// Returns the number of scenarios that can tell whether something has a probability: 2 / (1 - P), within
+/// the usual number and the maximum.
+fn n_scenarios(usual: u32, tellable: Option<Probability>) -> u32 {
+    let needed = tellable.map_or(0.0, |probability| 2.0 / (1.0 - probability.as_f64()));
+    let needed = needed.min(f64::from(MAX_SCENARIOS)).ceil() as u32;
+    usual.max(needed)
 }
 
 /// Returns the first start and the last end of the subjects if each job runs for the quantile that
