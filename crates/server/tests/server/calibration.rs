@@ -107,10 +107,11 @@ fn note_told(step: &StepOutput, told: &mut BTreeMap<u64, ToldForecast>) {
 }
 
 /// A promise may be kept more often than was said, which is the safe side: the test against the plan
-/// refuses jobs that the probability alone would accept.
+/// refuses jobs that the probability alone would accept. By how much is asked of all seeds together:
+/// chance alone moves the share of one by a point and a half.
 #[test]
 fn promises_and_intervals_hold_as_often_as_they_say() {
-    let (mut promises, mut within_interval) = (0, 0);
+    let (mut promises, mut within_interval, mut all_excess) = (0, 0, 0.0);
     for seed in 1..=20 {
         let tally = run_site(seed);
         let excess = f64::from(tally.kept) - tally.expected;
@@ -118,12 +119,14 @@ fn promises_and_intervals_hold_as_often_as_they_say() {
             excess >= -3.0 * tally.variance.sqrt(),
             "seed {seed}: {tally:?}"
         );
-        let share = excess / f64::from(tally.promises);
-        assert!(share <= 0.05, "seed {seed}: {tally:?}");
+        all_excess += excess;
         promises += tally.promises;
         within_interval += tally.within_interval;
     }
+    let more_often = all_excess / f64::from(promises);
+    println!("{promises} promises, kept {more_often:.3} more often than told");
+    assert!(more_often <= 0.05, "{more_often}");
     let held = f64::from(within_interval) / f64::from(promises);
-    println!("{promises} promises; the intervals of 8 in 10 held {held:.3}");
+    println!("the intervals of 8 in 10 held {held:.3}");
     assert!((0.76..=0.84).contains(&held), "{held}");
 }

@@ -3,7 +3,7 @@
 
 use tollgate_forecast::RatioSource;
 use tollgate_model::Span;
-use tollgate_service::{AdmissionState, ForecastBasis, Submission, SubmitOutcome};
+use tollgate_service::{AdmissionState, ForecastBasis, RejectReason, Submission, SubmitOutcome};
 
 use crate::common::{TestCluster, submission};
 
@@ -37,6 +37,34 @@ fn first_quote_is_never_certain() {
             "{policy}: nothing is promised for sure"
         );
     }
+}
+
+#[test]
+fn confidence_above_that_of_the_usual_scenarios_is_told_by_more_of_them() {
+    let mut site = TestCluster::new("plan");
+    let mut outcome = |confidence| {
+        site.quote(Submission {
+            deadline: Some(Span::from_secs(1_000_000)),
+            confidence,
+            ..submission("new", 10)
+        })
+    };
+    assert_eq!(probability(&outcome(None)), 32.5 / 33.0);
+    let sure = outcome(Some(995_000));
+    assert!(
+        matches!(sure.admission, AdmissionState::Accepted { .. }),
+        "{sure:?}"
+    );
+    assert_eq!(probability(&sure), 400.5 / 401.0);
+    // No number of scenarios that are played can tell more than 0.99903.
+    let surest = outcome(Some(999_500));
+    let AdmissionState::Rejected(reasons) = &surest.admission else {
+        panic!("{surest:?}");
+    };
+    assert!(
+        matches!(reasons[..], [RejectReason::Confidence { .. }]),
+        "{reasons:?}"
+    );
 }
 
 #[test]
