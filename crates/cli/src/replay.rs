@@ -10,6 +10,7 @@
 //! | [`learning`] | what is learned before the first job |
 //! | [`job_names`] | the numbers of users, programs, .. |
 //! | [`mod@run`] | every policy over the jobs, in parallel |
+//! | [`calibration`] | what was promised against what was kept |
 //! | [`jobs`] | a file with one row per job and policy |
 //! | [`gantt`] | the schedule of a policy as a picture |
 //! | [`html`] | the answer as a page |
@@ -18,6 +19,7 @@
 //! | [`table`] | the output as a table |
 
 mod args;
+mod calibration;
 mod campus;
 mod error;
 mod gantt;

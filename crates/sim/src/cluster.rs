@@ -10,8 +10,10 @@ use tollgate_gate::{
     PassTrigger, RunTimes, Simulation, WorkerId,
 };
 use tollgate_model::outcome::RunInterval;
-use tollgate_model::{Credits, Decision, Instant, JobId, Market, NodeRange, Outcome, Span, UserId};
-use tollgate_policy::{JobSlot, Policy, PolicyFailure, TaskCoupling};
+use tollgate_model::{
+    Credits, Decision, Instant, JobId, Market, NodeRange, Outcome, Probability, Span, UserId,
+};
+use tollgate_policy::{JobSlot, OutlookSubject, Policy, PolicyFailure, TaskCoupling};
 use tollgate_workload::JobArrival;
 
 use crate::estimates::{EstimateOrigin, EstimateProvider, EstimateSetup};
@@ -35,6 +37,9 @@ pub struct ReplayConfig {
     pub tasks: TaskCoupling,
     /// The extent of recording and verification.
     pub record_level: RecordLevel,
+    /// Whether the probability of each promise is computed, where the policy plays futures. It decides
+    /// nothing.
+    pub states_promises: bool,
 }
 
 /// The extent to which a replay records and verifies more than the outcomes.
@@ -55,6 +60,19 @@ pub struct ReplayResult {
     pub outcomes: Vec<Outcome>,
     /// The placement of each job, if recorded.
     pub placements: Option<JobPlacements>,
+    /// The statements on promised deadlines, in the order of the promises. Empty if not requested.
+    pub promises: Vec<PromiseStatement>,
+}
+
+/// The probability with which a deadline was promised.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PromiseStatement {
+    /// The job's place in the order of arrival.
+    pub job: usize,
+    /// The probability of the promise when it was made, never 0 or 1.
+    pub probability: Probability,
+    /// False if nothing was known of the job's user at its submission.
+    pub is_known: bool,
 }
 
 /// Why a replay has no result.
@@ -181,6 +199,8 @@ struct ClusterSim<'a> {
     observed: BTreeSet<UserId>,
     outcomes: Vec<Option<Outcome>>,
     placements: Option<JobPlacements>,
+    promises: Vec<PromiseStatement>,
+    states_promises: bool,
     arrived: usize,
     checking: bool,
 }
@@ -195,6 +215,8 @@ struct GroundTruth {
     /// The job's place in the order of arrival.
     index: usize,
     runtime: Span,
+    /// False if nothing was known of the job's user at its submission.
+    is_known: bool,
     /// The sum of the bookings.
     utility: Credits,
 }
@@ -247,6 +269,8 @@ impl<'a> ClusterSim<'a> {
             outcomes: Vec::with_capacity(jobs),
             placements: (settings.record_level != RecordLevel::Outcomes)
                 .then(|| JobPlacements::new(jobs)),
+            promises: Vec::new(),
+            states_promises: settings.states_promises,
             arrived: 0,
             checking: settings.record_level == RecordLevel::Checked,
         };
@@ -306,14 +330,16 @@ impl<'a> ClusterSim<'a> {
 
     fn arrive(&mut self, arrival: JobArrival) {
         let now = arrival.spec.submit;
-        let truth = GroundTruth {
-            index: self.arrived,
-            runtime: arrival.runtime,
-            utility: Credits::ZERO,
-        };
+        let index = self.arrived;
         self.arrived += 1;
         self.outcomes.push(None);
-        let told = self.teller.estimate(truth.index, &arrival);
+        let told = self.teller.estimate(index, &arrival);
+        let truth = GroundTruth {
+            index,
+            runtime: arrival.runtime,
+            is_known: told.is_known,
+            utility: Credits::ZERO,
+        };
         let submitted = GateInput::Submitted {
             spec: told.spec,
             on_eviction: OnEviction::Fail,
@@ -383,9 +409,13 @@ impl<'a> ClusterSim<'a> {
                     ending: JobEnding::Finished,
                 } => self.record_outcome(now, job, Decision::Accepted),
                 Effect::Start { job, .. } => self.stop_waiting(now, job),
+                Effect::Notify {
+                    job,
+                    notice: Notice::Accepted { .. },
+                } => self.state_promise(now, job),
                 Effect::SharesChanged { .. }
                 | Effect::Notify {
-                    notice: Notice::Accepted { .. } | Notice::Queued,
+                    notice: Notice::Queued,
                     ..
                 } => {}
                 Effect::Kill { .. }
@@ -395,6 +425,25 @@ impl<'a> ClusterSim<'a> {
                 } => unreachable!("nobody cancels, nothing vanishes here: {effect:?}"),
             }
         }
+    }
+
+    /// Records the probability with which the deadline of a job has just been promised.
+    fn state_promise(&mut self, now: Instant, id: JobId) {
+        let gate = self.simulation.gate();
+        let due = gate.view(now).job(id).spec.due();
+        let Some(due) = due.filter(|_| self.states_promises) else {
+            return;
+        };
+        let Some(runs) = gate.possible_runs(now, OutlookSubject::Existing(&[id])) else {
+            return;
+        };
+        let in_time = runs.iter().filter(|run| run.finish <= due).count();
+        let truth = self.truths[id];
+        self.promises.push(PromiseStatement {
+            job: truth.index,
+            probability: Probability::of_scenarios(in_time, runs.len()),
+            is_known: truth.is_known,
+        });
     }
 
     /// Records the outcome of a job.
@@ -442,6 +491,7 @@ impl<'a> ClusterSim<'a> {
         Ok(ReplayResult {
             outcomes: outcomes.collect::<Result<_, _>>()?,
             placements: self.placements,
+            promises: self.promises,
         })
     }
 }

@@ -116,6 +116,12 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "FILE")]
     pub(super) html: Option<PathBuf>,
 
+    /// Print which share of the promises was kept, by the probability that was promised
+    ///
+    /// Of policies that state one at the promise, such as `plan`.
+    #[arg(long)]
+    pub(super) calibration: bool,
+
     /// Verify every schedule after each event and at the end
     #[arg(long)]
     pub(super) check: bool,

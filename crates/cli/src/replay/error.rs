@@ -50,6 +50,9 @@ pub(crate) enum ReplayError {
     /// Standard output as the file of jobs, where rows would mix with the output.
     #[error("--jobs-out: expected the name of a file, got `-`")]
     JobsOutToStdout,
+    /// A calibration as CSV, which has one row per policy.
+    #[error("--calibration: expected the format table or json, got csv")]
+    CalibrationAsCsv,
     /// A chart of several policies. A chart shows one schedule.
     #[error("--gantt: expected one policy, got {policies}")]
     GanttOfSeveral { policies: usize },
@@ -87,6 +90,7 @@ impl CliError for ReplayError {
             | Self::NothingRan { .. }
             | Self::HugeMachine { .. }
             | Self::JobsOutToStdout
+            | Self::CalibrationAsCsv
             | Self::ScheduleOfSeveralSizes { .. }
             | Self::Dateless(_)
             | Self::NothingSelected { .. }
@@ -113,6 +117,7 @@ impl CliError for ReplayError {
                 "give the size of the machine with `--nodes`, at most 10000000 (about 4 GB of memory)"
             }
             Self::JobsOutToStdout => "`--jobs-out /dev/stdout` mixes both, if that is meant",
+            Self::CalibrationAsCsv => "a row of CSV has the results of a policy, and no bins",
             Self::GanttOfSeveral { .. } => "choose the one to be drawn with `--policy`",
             Self::ScheduleOfSeveralSizes { .. } => "run the sizes one by one",
             Self::Dateless(_) => {

@@ -8,6 +8,7 @@ use tollgate_policy::ParameterEnum;
 use tollgate_risk::UpperQuantiles;
 use tollgate_trace::{Finding, FindingTally};
 
+use super::calibration::{ProbabilityBinKeys, PromiseCalibration};
 use super::input::ReplayInput;
 use super::plan::ReplayPlan;
 use super::run::PolicyAnswer;
@@ -17,7 +18,16 @@ use super::run::PolicyAnswer;
 pub(super) struct ReplayReportKeys<'a> {
     workload: WorkloadKeys<'a>,
     settings: SettingsKeys,
-    policies: Vec<PolicyKeys<'a>>,
+    policies: Vec<PolicyReportKeys<'a>>,
+}
+
+/// The results of a policy, and its calibration if requested.
+#[derive(Serialize)]
+struct PolicyReportKeys<'a> {
+    #[serde(flatten)]
+    results: PolicyKeys<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    calibration: Option<Vec<ProbabilityBinKeys>>,
 }
 
 impl<'a> ReplayReportKeys<'a> {
@@ -29,7 +39,17 @@ impl<'a> ReplayReportKeys<'a> {
         Self {
             workload: WorkloadKeys::new(plan, input),
             settings: SettingsKeys::new(plan, input),
-            policies: answers.iter().map(PolicyKeys::new).collect(),
+            policies: answers.iter().map(PolicyReportKeys::new).collect(),
+        }
+    }
+}
+
+impl<'a> PolicyReportKeys<'a> {
+    fn new(answer: &'a PolicyAnswer) -> Self {
+        let calibration = answer.calibration.as_ref();
+        Self {
+            results: PolicyKeys::new(answer),
+            calibration: calibration.map(PromiseCalibration::keys),
         }
     }
 }

@@ -39,6 +39,8 @@ pub(super) struct ReplayPlan {
     pub(super) jobs_out: Option<PathBuf>,
     /// The file of the chart. A plan with a chart has one policy.
     pub(super) gantt: Option<PathBuf>,
+    /// Whether promises are compared with what was kept.
+    pub(super) calibration: bool,
     /// The file of the page.
     pub(super) html: Option<PathBuf>,
     threads: Option<NonZeroUsize>,
@@ -62,6 +64,9 @@ impl ReplayPlan {
         {
             let file = file.display().to_string();
             return Err(ParquetUnsupported { file }.into());
+        }
+        if args.calibration && args.format == OutputFormat::Csv {
+            return Err(ReplayError::CalibrationAsCsv.into());
         }
         let choices = choices(registry, &args.policies, args.market)?;
         let learn = LearnedRecords {
@@ -100,6 +105,7 @@ impl ReplayPlan {
             record: record(args),
             jobs_out: args.jobs_out.clone(),
             gantt: args.gantt.clone(),
+            calibration: args.calibration,
             html: args.html.clone(),
             threads: args.threads,
             format: args.format,
@@ -122,9 +128,9 @@ impl ReplayPlan {
         learns(self.estimates, &self.choices)
     }
 
-    /// Returns whether the output needs the placements of each job.
-    pub(super) fn needs_placements(&self) -> bool {
-        self.jobs_out.is_some() || self.gantt.is_some()
+    /// Returns whether the output needs more of a replay than its objectives.
+    pub(super) fn needs_replay(&self) -> bool {
+        self.calibration || self.jobs_out.is_some() || self.gantt.is_some()
     }
 
     /// Returns whether every schedule is verified.

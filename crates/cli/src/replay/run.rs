@@ -4,6 +4,7 @@ use tollgate_policy::PolicySpec;
 use tollgate_risk::Objectives;
 use tollgate_sim::{self as sim, ReplayResult};
 
+use super::calibration::PromiseCalibration;
 use super::error::ReplayError;
 use super::gantt;
 use super::input::ReplayInput;
@@ -25,6 +26,8 @@ pub(super) struct PolicyAnswer {
     pub(super) objectives: Objectives,
     /// Means and deviations over all seeds, if there are several.
     pub(super) seeds: Option<SeedStatistics>,
+    /// The calibration of promises with the first seed, if requested.
+    pub(super) calibration: Option<PromiseCalibration>,
 }
 
 /// Statistics over several seeds.
@@ -102,12 +105,16 @@ pub(super) fn run_all_policies(
             if let (Some(path), Some(replay)) = (&plan.gantt, &replay) {
                 gantt::write(path, &policy, input, replay)?;
             }
+            let calibration = replay.as_ref().filter(|_| plan.calibration);
+            let calibration =
+                calibration.map(|replay| PromiseCalibration::of(&input.workload, replay));
             answers.push(PolicyAnswer {
                 policy,
                 shares_nodes: choice.shares_nodes(),
                 nodes,
                 objectives,
                 seeds,
+                calibration,
             });
             Ok(())
         },
@@ -135,6 +142,7 @@ fn run_policy(
         market: plan.market,
         tasks: plan.tasks,
         record_level: plan.record,
+        states_promises: plan.calibration,
     };
     let estimates = sim::EstimateSetup {
         origin: plan.estimates,
@@ -156,7 +164,7 @@ fn run_policy(
             failure,
         })?;
         results.push(Objectives::of(&replay.outcomes, nodes, settings.market));
-        if n == 0 && plan.needs_placements() {
+        if n == 0 && plan.needs_replay() {
             kept = Some(replay);
         }
     }

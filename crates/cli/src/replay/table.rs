@@ -27,7 +27,7 @@ const WIDTH: u16 = 120;
 /// The maximum width of a policy name on one line, which is the space that the other columns leave.
 const NAME_WIDTH: usize = 17;
 
-const STYLE: TableStyle =
+pub(super) const STYLE: TableStyle =
     TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
 /// The cell of a measure that does not apply.
@@ -47,6 +47,10 @@ pub(super) fn render(answers: &[PolicyAnswer], deadlines: DeadlineCounts) -> Str
             text.push_str(&format!("on {nodes}\n"));
         }
         text.push_str(&of_one_machine(of_machine));
+        for answer in of_machine {
+            let calibration = answer.calibration.as_ref();
+            text.extend(calibration.map(|calibration| calibration.render(&answer.policy)));
+        }
     }
     let sharing = answers.iter().filter(|answer| answer.shares_nodes);
     let mut sharing: Vec<&str> = sharing.map(|answer| answer.policy.as_str()).collect();
@@ -297,6 +301,7 @@ mod tests {
             shares_nodes: false,
             nodes: 1,
             seeds: None,
+            calibration: None,
             objectives: measured(),
         };
         let text = render(&[answer], DEADLINES);
@@ -316,6 +321,7 @@ mod tests {
             shares_nodes: false,
             nodes: 1,
             seeds: None,
+            calibration: None,
             objectives: free,
         };
         assert_eq!(render(&[answer], DEADLINES).matches("policy").count(), 1);
