@@ -11,6 +11,7 @@
 //! | [`job_names`] | the numbers of users, programs, .. |
 //! | [`mod@run`] | every policy over the jobs, in parallel |
 //! | [`calibration`] | what was promised against what was kept |
+//! | [`groups`] | the results by queue, user or size |
 //! | [`jobs`] | a file with one row per job and policy |
 //! | [`gantt`] | the schedule of a policy as a picture |
 //! | [`html`] | the answer as a page |
@@ -23,6 +24,7 @@ mod calibration;
 mod campus;
 mod error;
 mod gantt;
+mod groups;
 mod html;
 mod input;
 mod job_names;

@@ -11,6 +11,7 @@ use tollgate_sim::{EstimateOrigin, TaskCoupling};
 use tollgate_workload::{DeadlineModel, NeverRanHandling, SlaFactor, WorkloadConfig};
 
 use super::campus::{CampusArgs, ReplayWorld};
+use super::groups::ReplayGrouping;
 use crate::args::{OutputFormat, parse_count, parse_integer};
 use crate::record_filter::RecordFilterArgs;
 
@@ -115,6 +116,10 @@ pub(crate) struct ReplayArgs {
     /// Write a page that begins with the answer to this file
     #[arg(long, value_name = "FILE")]
     pub(super) html: Option<PathBuf>,
+
+    /// Print the results also by queue, user or number of processors
+    #[arg(long, value_enum, value_name = "PROPERTY")]
+    pub(super) by: Option<ReplayGrouping>,
 
     /// Print which share of the promises was kept, by the probability that was promised
     ///

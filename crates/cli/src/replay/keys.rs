@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use serde::{Serialize, Serializer};
 use tollgate_model::{Credits, Reason, Span};
 use tollgate_policy::ParameterEnum;
-use tollgate_risk::UpperQuantiles;
+use tollgate_risk::{Objectives, UpperQuantiles};
 use tollgate_trace::{Finding, FindingTally};
 
 use super::calibration::{ProbabilityBinKeys, PromiseCalibration};
 use super::input::ReplayInput;
 use super::plan::ReplayPlan;
-use super::run::PolicyAnswer;
+use super::run::{PolicyAnswer, SeedStatistics};
 
 /// The whole output.
 #[derive(Serialize)]
@@ -26,6 +26,8 @@ pub(super) struct ReplayReportKeys<'a> {
 struct PolicyReportKeys<'a> {
     #[serde(flatten)]
     results: PolicyKeys<'a>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    groups: Vec<GroupKeys<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     calibration: Option<Vec<ProbabilityBinKeys>>,
 }
@@ -49,6 +51,7 @@ impl<'a> PolicyReportKeys<'a> {
         let calibration = answer.calibration.as_ref();
         Self {
             results: PolicyKeys::new(answer),
+            groups: GroupKeys::of(answer),
             calibration: calibration.map(PromiseCalibration::keys),
         }
     }
@@ -170,6 +173,34 @@ impl SettingsKeys {
     }
 }
 
+/// The results of a policy for a group of jobs, or for all.
+#[derive(Serialize)]
+pub(super) struct GroupKeys<'a> {
+    /// None for all jobs.
+    group: Option<&'a str>,
+    #[serde(flatten)]
+    results: PolicyKeys<'a>,
+}
+
+impl<'a> GroupKeys<'a> {
+    pub(super) fn of(answer: &'a PolicyAnswer) -> Vec<Self> {
+        let groups = answer.groups.iter();
+        groups
+            .map(|of| Self {
+                group: Some(&of.group),
+                results: PolicyKeys::measured(answer, &of.objectives, None),
+            })
+            .collect()
+    }
+
+    pub(super) fn of_all(answer: &'a PolicyAnswer) -> Self {
+        Self {
+            group: None,
+            results: PolicyKeys::new(answer),
+        }
+    }
+}
+
 /// The results of a policy. A measure that does not apply is null.
 #[derive(Serialize)]
 pub(super) struct PolicyKeys<'a> {
@@ -204,7 +235,14 @@ pub(super) struct PolicyKeys<'a> {
 
 impl<'a> PolicyKeys<'a> {
     pub(super) fn new(answer: &'a PolicyAnswer) -> Self {
-        let (measured, seeds) = (&answer.objectives, answer.seeds);
+        Self::measured(answer, &answer.objectives, answer.seeds)
+    }
+
+    fn measured(
+        answer: &'a PolicyAnswer,
+        measured: &'a Objectives,
+        seeds: Option<SeedStatistics>,
+    ) -> Self {
         let (waits, responses) = (measured.wait_quantiles, measured.response_quantiles);
         let p90 = |quantiles: Option<UpperQuantiles>| Some(quantiles?.p90.as_secs_f64());
         let p95 = |quantiles: Option<UpperQuantiles>| Some(quantiles?.p95.as_secs_f64());

@@ -12,6 +12,7 @@ use tollgate_workload::{DeadlineModel, SlaFactor, WorkloadConfig};
 
 use super::args::{NodeCountArg, ReplayArgs};
 use super::error::ReplayError;
+use super::groups::ReplayGrouping;
 use super::learning::LearnedRecords;
 use crate::args::OutputFormat;
 use crate::exit::{CliFailure, ParquetUnsupported};
@@ -39,6 +40,8 @@ pub(super) struct ReplayPlan {
     pub(super) jobs_out: Option<PathBuf>,
     /// The file of the chart. A plan with a chart has one policy.
     pub(super) gantt: Option<PathBuf>,
+    /// The property by which the results are split.
+    pub(super) by: Option<ReplayGrouping>,
     /// Whether promises are compared with what was kept.
     pub(super) calibration: bool,
     /// The file of the page.
@@ -105,6 +108,7 @@ impl ReplayPlan {
             record: record(args),
             jobs_out: args.jobs_out.clone(),
             gantt: args.gantt.clone(),
+            by: args.by,
             calibration: args.calibration,
             html: args.html.clone(),
             threads: args.threads,
@@ -130,7 +134,7 @@ impl ReplayPlan {
 
     /// Returns whether the output needs more of a replay than its objectives.
     pub(super) fn needs_replay(&self) -> bool {
-        self.calibration || self.jobs_out.is_some() || self.gantt.is_some()
+        self.calibration || self.by.is_some() || self.jobs_out.is_some() || self.gantt.is_some()
     }
 
     /// Returns whether every schedule is verified.

@@ -7,6 +7,7 @@ use tollgate_sim::{self as sim, ReplayResult};
 use super::calibration::PromiseCalibration;
 use super::error::ReplayError;
 use super::gantt;
+use super::groups::{GroupAnswer, GroupedJobs};
 use super::input::ReplayInput;
 use super::jobs::JobsCsvFile;
 use super::plan::ReplayPlan;
@@ -26,6 +27,8 @@ pub(super) struct PolicyAnswer {
     pub(super) objectives: Objectives,
     /// Means and deviations over all seeds, if there are several.
     pub(super) seeds: Option<SeedStatistics>,
+    /// The results for each group of jobs with the first seed; empty if not requested.
+    pub(super) groups: Vec<GroupAnswer>,
     /// The calibration of promises with the first seed, if requested.
     pub(super) calibration: Option<PromiseCalibration>,
 }
@@ -80,6 +83,7 @@ pub(super) fn run_all_policies(
     let mut jobs_out = jobs_out
         .map(|path| JobsCsvFile::create(path, input))
         .transpose()?;
+    let grouped = plan.by.map(|by| GroupedJobs::of(by, &input.workload));
     let choices = &plan.choices;
     let runs: Vec<(u32, &PolicySpec)> = input
         .machines
@@ -105,6 +109,12 @@ pub(super) fn run_all_policies(
             if let (Some(path), Some(replay)) = (&plan.gantt, &replay) {
                 gantt::write(path, &policy, input, replay)?;
             }
+            let groups = match (&grouped, &replay) {
+                (Some(grouped), Some(replay)) => {
+                    grouped.measure(&replay.outcomes, nodes, plan.market)
+                }
+                (None, _) | (_, None) => Vec::new(),
+            };
             let calibration = replay.as_ref().filter(|_| plan.calibration);
             let calibration =
                 calibration.map(|replay| PromiseCalibration::of(&input.workload, replay));
@@ -114,6 +124,7 @@ pub(super) fn run_all_policies(
                 nodes,
                 objectives,
                 seeds,
+                groups,
                 calibration,
             });
             Ok(())

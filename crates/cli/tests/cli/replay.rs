@@ -332,6 +332,13 @@ fn calibration_in_json_has_a_statement_for_each_promise() {
 fn array_is_one_promise_in_the_calibration() {
     let table = b"job_id,submit_s,runtime_s,procs,estimate_s,deadline_s\n\
         1,0,10,1,10,40\n1,0,10,1,10,40\n2,0,10,1,10,40\n";
-    let words = ["replay", "-", "--policy", "plan", "--calibration", "--quiet"];
+    let words = [
+        "replay",
+        "-",
+        "--policy",
+        "plan",
+        "--calibration",
+        "--quiet",
+    ];
     insta::assert_snapshot!(tollgate_reading(&words, table));
 }
