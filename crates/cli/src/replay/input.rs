@@ -43,8 +43,6 @@ pub(super) struct ReplayMachine {
 #[derive(Clone, Copy)]
 pub(super) enum MachineSizeSource {
     Flag,
-    /// The processors that ran jobs at once.
-    PeakUse,
     Workload(NodeCountSource),
 }
 
@@ -274,17 +272,8 @@ impl ReplayMachine {
     /// Returns the size that the header names, else the smallest that can have run the jobs.
     fn of_record(record: &Trace) -> Self {
         let (nodes, from) = record.nodes();
-        let peak = record.peak_procs().filter(|&peak| peak > nodes);
-        match (from, peak) {
-            (NodeCountSource::WidestJob, Some(nodes)) => Self {
-                nodes,
-                from: MachineSizeSource::PeakUse,
-            },
-            _ => Self {
-                nodes,
-                from: MachineSizeSource::Workload(from),
-            },
-        }
+        let from = MachineSizeSource::Workload(from);
+        Self { nodes, from }
     }
 }
 
@@ -294,7 +283,7 @@ impl MachineSizeSource {
     const fn max_nodes(self) -> u32 {
         match self {
             Self::Flag => MAX_NODES,
-            Self::PeakUse | Self::Workload(_) => MAX_RECORD_NODES,
+            Self::Workload(_) => MAX_RECORD_NODES,
         }
     }
 
@@ -302,9 +291,9 @@ impl MachineSizeSource {
     pub(super) const fn key(self) -> &'static str {
         match self {
             Self::Flag => "flag",
-            Self::PeakUse => "peak_use",
             Self::Workload(NodeCountSource::MaxProcs) => "max_procs",
             Self::Workload(NodeCountSource::MaxNodes) => "max_nodes",
+            Self::Workload(NodeCountSource::PeakUse) => "peak_use",
             Self::Workload(NodeCountSource::WidestJob) => "widest_job",
         }
     }
@@ -315,11 +304,6 @@ impl fmt::Display for ReplayMachine {
         let nodes = pluralise(self.nodes as usize, "node");
         match self.from {
             MachineSizeSource::Flag => write!(f, "{nodes} (--nodes)"),
-            MachineSizeSource::PeakUse => write!(
-                f,
-                "{nodes} (the most that ran jobs at once, by the waits of the record: the machine may be \
-                 larger)"
-            ),
             MachineSizeSource::Workload(from) => write!(f, "{nodes} ({from})"),
         }
     }
