@@ -13,7 +13,9 @@ use tollgate_model::outcome::RunInterval;
 use tollgate_model::{
     Credits, Decision, Instant, JobId, Market, NodeRange, Outcome, Probability, Span, UserId,
 };
-use tollgate_policy::{JobSlot, OutlookSubject, Policy, PolicyFailure, TaskCoupling};
+use tollgate_policy::{
+    JobSlot, OutlookSubject, ParameterEnum, Policy, PolicyFailure, TaskCoupling,
+};
 use tollgate_workload::JobArrival;
 
 use crate::estimates::{EstimateOrigin, EstimateProvider, EstimateSetup};
@@ -35,11 +37,36 @@ pub struct ReplayConfig {
     pub market: Market,
     /// Whether the tasks of a job run in step on nodes that jobs share.
     pub tasks: TaskCoupling,
+    /// What becomes of a job that outlives its user's estimate.
+    pub overrun: OverrunRule,
     /// The extent of recording and verification.
     pub record_level: RecordLevel,
     /// Whether the probability of each promise is computed, where the policy plays futures. It decides
     /// nothing.
     pub states_promises: bool,
+}
+
+/// What becomes of a job that is not done when its work reaches its user's estimate. A job whose user
+/// gave none has no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OverrunRule {
+    /// The job runs to its end.
+    #[default]
+    Run,
+    /// The job is killed at its limit. The limit counts work: a job that is paused or shares its nodes
+    /// has longer.
+    Kill,
+}
+
+impl ParameterEnum for OverrunRule {
+    const KEYWORDS: &'static [(&'static str, Self)] = &[("run", Self::Run), ("kill", Self::Kill)];
+}
+
+impl OverrunRule {
+    /// Returns whether a job is killed at its limit.
+    pub fn kills(self, arrival: &JobArrival) -> bool {
+        self == Self::Kill && arrival.runtime > arrival.spec.estimate
+    }
 }
 
 /// The extent to which a replay records and verifies more than the outcomes.
@@ -200,6 +227,7 @@ struct ClusterSim<'a> {
     outcomes: Vec<Option<Outcome>>,
     placements: Option<JobPlacements>,
     promises: Vec<PromiseStatement>,
+    overrun: OverrunRule,
     states_promises: bool,
     arrived: usize,
     checking: bool,
@@ -214,7 +242,10 @@ struct GroundTruths(Vec<GroundTruth>);
 struct GroundTruth {
     /// The job's place in the order of arrival.
     index: usize,
+    /// The run time, of a job that is killed up to its limit.
     runtime: Span,
+    /// True if the job is killed at the end of its run time.
+    killed: bool,
     /// False if nothing was known of the job's user at its submission.
     is_known: bool,
     /// The sum of the bookings.
@@ -270,6 +301,7 @@ impl<'a> ClusterSim<'a> {
             placements: (settings.record_level != RecordLevel::Outcomes)
                 .then(|| JobPlacements::new(jobs)),
             promises: Vec::new(),
+            overrun: settings.overrun,
             states_promises: settings.states_promises,
             arrived: 0,
             checking: settings.record_level == RecordLevel::Checked,
@@ -328,8 +360,12 @@ impl<'a> ClusterSim<'a> {
         job.is_some()
     }
 
-    fn arrive(&mut self, arrival: JobArrival) {
+    fn arrive(&mut self, mut arrival: JobArrival) {
         let now = arrival.spec.submit;
+        let killed = self.overrun.kills(&arrival);
+        if killed {
+            arrival.runtime = arrival.spec.estimate;
+        }
         let index = self.arrived;
         self.arrived += 1;
         self.outcomes.push(None);
@@ -337,6 +373,7 @@ impl<'a> ClusterSim<'a> {
         let truth = GroundTruth {
             index,
             runtime: arrival.runtime,
+            killed,
             is_known: told.is_known,
             utility: Credits::ZERO,
         };
@@ -455,10 +492,16 @@ impl<'a> ClusterSim<'a> {
         let accepted = job.accepted;
         match decision {
             Decision::Accepted => {
-                let submit = job.spec.submit;
-                self.teller
-                    .observe_completion(truth.index, submit, truth.runtime, now);
-                self.observed.insert(job.spec.user);
+                let (teller, submit) = (&mut self.teller, job.spec.submit);
+                let taught = if truth.killed {
+                    teller.observe_limit(truth.index, submit, truth.runtime, now)
+                } else {
+                    teller.observe_completion(truth.index, submit, truth.runtime, now);
+                    true
+                };
+                if taught {
+                    self.observed.insert(job.spec.user);
+                }
             }
             Decision::Rejected(_) => self.teller.discard(truth.index),
         }
@@ -473,6 +516,7 @@ impl<'a> ClusterSim<'a> {
             budget: job.spec.sla.budget.unwrap_or_default(),
             price: accepted.map_or(Credits::ZERO, |accepted| accepted.price),
             utility: truth.utility,
+            killed: truth.killed && decision == Decision::Accepted,
         });
         if let Some(placements) = &mut self.placements {
             placements.set(truth.index, job);

@@ -148,6 +148,17 @@ struct IssuedEstimate {
     forecast: Option<Forecast>,
 }
 
+impl IssuedEstimate {
+    fn record(&self, submit: Instant, runtime: Span, finish: Instant) -> CompletedJob {
+        CompletedJob {
+            job: self.job,
+            submit,
+            finish,
+            runtime,
+        }
+    }
+}
+
 impl<'a> EstimateProvider<'a> {
     /// Creates a provider without beliefs that has learned nothing. `known` has one row per job, in
     /// order of arrival; jobs beyond it get the default.
@@ -284,21 +295,29 @@ impl<'a> EstimateProvider<'a> {
         runtime: Span,
         finish: Instant,
     ) {
-        let Some(IssuedEstimate {
-            user,
-            job,
-            forecast,
-        }) = self.issued.remove(&index)
-        else {
-            return;
+        if let Some(issued) = self.issued.remove(&index) {
+            let record = issued.record(submit, runtime, finish);
+            self.history
+                .learn(issued.user, &record, issued.forecast.as_ref());
+        }
+    }
+
+    /// Learns that the `index`-th job, submitted at `submit`, needs more than `runtime`, after which it
+    /// was killed. Returns whether that taught anything.
+    pub(crate) fn observe_limit(
+        &mut self,
+        index: usize,
+        submit: Instant,
+        runtime: Span,
+        finish: Instant,
+    ) -> bool {
+        let Some(issued) = self.issued.remove(&index) else {
+            return false;
         };
-        let record = CompletedJob {
-            job,
-            submit,
-            finish,
-            runtime,
-        };
-        self.history.learn(user, &record, forecast.as_ref());
+        let record = issued.record(submit, runtime, finish);
+        let forecaster = &mut self.history.forecaster;
+        let said = issued.forecast.as_ref();
+        said.is_some_and(|said| forecaster.learn_lower_bound(&record, said).unwrap_or(false))
     }
 
     /// Forgets the `index`-th job after its rejection: it never runs, and nothing is learned from

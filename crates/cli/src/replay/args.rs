@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tollgate_model::Market;
 use tollgate_policy::ParameterEnum;
-use tollgate_sim::{EstimateOrigin, TaskCoupling};
+use tollgate_sim::{EstimateOrigin, OverrunRule, TaskCoupling};
 use tollgate_workload::{DeadlineModel, NeverRanHandling, SlaFactor, WorkloadConfig};
 
 use super::campus::{CampusArgs, ReplayWorld};
@@ -47,9 +47,19 @@ pub(crate) struct ReplayArgs {
     /// `rigid`: a job progresses at the rate of its slowest task, as parallel programs do; `independent`:
     /// each task progresses on its own, as in the papers.
     #[arg(
-        long, value_name = "COUPLING", default_value = "rigid", value_parser = coupling_parser(),
+        long, value_name = "COUPLING", default_value = "rigid", value_parser = parameter_parser::<TaskCoupling>(),
     )]
     pub(super) tasks: TaskCoupling,
+
+    /// Whether jobs that outlive their estimates run on, or are killed at that limit
+    ///
+    /// A job killed before its deadline is neither kept nor broken. The limit counts work: paused jobs
+    /// have longer.
+    #[arg(
+        long, value_name = "RULE", default_value = "run",
+        value_parser = parameter_parser::<OverrunRule>(),
+    )]
+    pub(super) overrun: OverrunRule,
 
     /// Use only the last N records
     #[arg(
@@ -321,11 +331,14 @@ fn market_parser() -> impl TypedValueParser<Value = Market> {
     PossibleValuesParser::new(Market::ALL.map(Market::name)).try_map(|word| word.parse::<Market>())
 }
 
-fn coupling_parser() -> impl TypedValueParser<Value = TaskCoupling> {
-    PossibleValuesParser::new(TaskCoupling::KEYWORDS.iter().map(|(word, _)| *word)).map(|word| {
-        let mut coupling = TaskCoupling::default();
-        TaskCoupling::read(&mut coupling, &word);
-        coupling
+fn parameter_parser<T>() -> impl TypedValueParser<Value = T>
+where
+    T: ParameterEnum + Default + Clone + Send + Sync,
+{
+    PossibleValuesParser::new(T::KEYWORDS.iter().map(|(word, _)| *word)).map(|word| {
+        let mut value = T::default();
+        T::read(&mut value, &word);
+        value
     })
 }
 

@@ -177,9 +177,10 @@ fn row(of: &str, bin: &ProbabilityBin) -> [String; 7] {
 }
 
 fn verdict(outcome: &Outcome) -> PromiseVerdict {
-    match outcome.fulfilled() {
-        true => PromiseVerdict::Kept,
-        false => PromiseVerdict::Broken,
+    match (outcome.fulfilled(), outcome.is_void()) {
+        (true, _) => PromiseVerdict::Kept,
+        (false, true) => PromiseVerdict::Void,
+        (false, false) => PromiseVerdict::Broken,
     }
 }
 

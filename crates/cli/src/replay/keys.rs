@@ -65,6 +65,7 @@ struct WorkloadKeys<'a> {
     jobs: usize,
     never_ran_dropped: usize,
     jobs_learned: usize,
+    jobs_over_estimate: usize,
     mean_runtime_s: Option<f64>,
     deadlines_drawn: usize,
     deadlines_missing: usize,
@@ -90,7 +91,7 @@ struct ReplayFindingKeys<'a> {
 impl<'a> WorkloadKeys<'a> {
     fn new(plan: &ReplayPlan, input: &'a ReplayInput) -> Self {
         let workload = &input.workload;
-        let (drawn, deadlines) = (workload.synthesised(), workload.deadline_counts());
+        let (drawn, deadlines) = (workload.synthesised(), input.deadlines);
         let finding = |(finding, tally): (Finding, &'a FindingTally)| ReplayFindingKeys {
             action: finding.action().key(),
             finding: finding.to_string(),
@@ -103,6 +104,7 @@ impl<'a> WorkloadKeys<'a> {
             last: plan.last.map(|last| last.get()),
             jobs: workload.len(),
             never_ran_dropped: workload.dropped(),
+            jobs_over_estimate: input.n_overlong,
             jobs_learned: input.learned.n_learned,
             mean_runtime_s: workload.mean_runtime().map(Span::as_secs_f64),
             deadlines_drawn: drawn.deadlines,
@@ -124,6 +126,7 @@ struct SettingsKeys {
     nodes_from: &'static str,
     estimates: String,
     tasks: String,
+    overrun: String,
     checked: bool,
     seed: u64,
     seeds: u32,
@@ -152,6 +155,7 @@ impl SettingsKeys {
             nodes_from: input.machines[0].from.key(),
             estimates: plan.estimates.to_string(),
             tasks: plan.tasks.keyword(),
+            overrun: plan.overrun.keyword(),
             checked: plan.is_checked(),
             seed: jobs.seed,
             seeds: plan.seeds.get(),
@@ -211,6 +215,7 @@ pub(super) struct PolicyKeys<'a> {
     #[serde(serialize_with = "by_key")]
     rejected_by_reason: &'a BTreeMap<Reason, u64>,
     fulfilled: u64,
+    void: u64,
     sla_pct: f64,
     reliability_pct: f64,
     profitability_pct: Option<f64>,
@@ -253,6 +258,7 @@ impl<'a> PolicyKeys<'a> {
             rejected: measured.rejected,
             rejected_by_reason: &measured.rejected_by_reason,
             fulfilled: measured.fulfilled,
+            void: measured.void,
             sla_pct: measured.sla_pct,
             reliability_pct: measured.reliability_pct,
             profitability_pct: measured.profitability_pct,

@@ -6,7 +6,7 @@ use std::thread;
 
 use tollgate_model::Market;
 use tollgate_policy::{PolicyRegistry, PolicySpec};
-use tollgate_sim::{EstimateOrigin, RecordLevel, TaskCoupling};
+use tollgate_sim::{EstimateOrigin, OverrunRule, RecordLevel, TaskCoupling};
 use tollgate_trace::record_filter::RecordFilter;
 use tollgate_workload::{DeadlineModel, SlaFactor, WorkloadConfig};
 
@@ -33,6 +33,8 @@ pub(super) struct ReplayPlan {
     pub(super) nodes: Vec<NodeCountArg>,
     /// Whether the tasks of a job run in step on nodes that jobs share.
     pub(super) tasks: TaskCoupling,
+    /// What becomes of jobs that outlive their estimates.
+    pub(super) overrun: OverrunRule,
     pub(super) choices: Vec<PolicySpec>,
     pub(super) estimates: EstimateOrigin,
     pub(super) learn: LearnedRecords,
@@ -102,6 +104,7 @@ impl ReplayPlan {
             part: args.part.filter(),
             seeds: args.seeds,
             tasks: args.tasks,
+            overrun: args.overrun,
             choices,
             estimates: args.estimates,
             learn,

@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use tollgate_sim::OverrunRule;
+
 use super::groups::ReplayGrouping;
 use super::input::ReplayInput;
 use super::keys::{GroupKeys, PolicyKeys, ReplayReportKeys};
@@ -20,9 +22,11 @@ pub(super) fn write_answers(
 ) -> io::Result<()> {
     match plan.format {
         OutputFormat::Table => {
-            let deadlines = input.workload.deadline_counts();
             let by = plan.by.map(ReplayGrouping::name);
-            out.write_all(table::render(answers, by, deadlines).as_bytes())
+            let killed = input.overrun_sentence(plan);
+            let killed = killed.filter(|_| plan.overrun == OverrunRule::Kill);
+            out.write_all(table::render(answers, by, input.deadlines).as_bytes())?;
+            killed.map_or(Ok(()), |killed| writeln!(out, "\n{killed}"))
         }
         OutputFormat::Json => {
             serde_json::to_writer_pretty(&mut *out, &ReplayReportKeys::new(plan, input, answers))?;

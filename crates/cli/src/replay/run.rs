@@ -152,6 +152,7 @@ fn run_policy(
         nodes,
         market: plan.market,
         tasks: plan.tasks,
+        overrun: plan.overrun,
         record_level: plan.record,
         states_promises: plan.calibration,
     };

@@ -319,6 +319,7 @@ mod tests {
             rejected: 1,
             rejected_by_reason: [(Reason::TooManyProcs, 1)].into(),
             fulfilled: 999_999,
+            void: 0,
             wait: Some(Span::from_secs(97_155)),
             sla_pct: 99.96,
             reliability_pct: 100.0,

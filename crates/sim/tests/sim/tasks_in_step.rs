@@ -33,6 +33,7 @@ fn ends(policy: &str, tasks: TaskCoupling, jobs: &[StepJob]) -> Vec<f64> {
         market: Market::None,
         tasks,
         record_level: RecordLevel::Checked,
+        overrun: tollgate_sim::OverrunRule::Run,
         states_promises: false,
     };
     let policy = &builtin_registry().parse_list(policy).unwrap()[0];
@@ -103,6 +104,7 @@ fn whole_schedules_in_step_are_valid() {
             market: Market::None,
             tasks,
             record_level: RecordLevel::Checked,
+            overrun: tollgate_sim::OverrunRule::Run,
             states_promises: false,
         };
         let policy = &builtin_registry().parse_list(policy).unwrap()[0];
