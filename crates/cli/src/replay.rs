@@ -13,7 +13,7 @@
 //! | [`calibration`] | what was promised against what was kept |
 //! | [`groups`] | the results by queue, user or size |
 //! | [`jobs`] | a file with one row per job and policy |
-//! | [`gantt`] | the schedule of a policy as a picture |
+//! | [`gantt`] | the schedules of one or two policies as a picture |
 //! | [`html`] | the answer as a page |
 //! | [`keys`] | the output as JSON and CSV |
 //! | [`print`](mod@print) | the output in the requested format |

@@ -117,7 +117,7 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "FILE")]
     pub(super) jobs_out: Option<PathBuf>,
 
-    /// Draw the schedule of one policy into this file
+    /// Draw the schedules of one policy, or of two over one another, into this file
     ///
     /// SVG, or PNG if the name ends in .png.
     #[arg(long, value_name = "FILE")]

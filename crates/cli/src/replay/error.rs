@@ -53,8 +53,8 @@ pub(crate) enum ReplayError {
     /// A calibration as CSV, which has one row per policy.
     #[error("--calibration: expected the format table or json, got csv")]
     CalibrationAsCsv,
-    /// A chart of several policies. A chart shows one schedule.
-    #[error("--gantt: expected one policy, got {policies}")]
+    /// A chart of more than two policies.
+    #[error("--gantt: expected one policy or two, got {policies}")]
     GanttOfSeveral { policies: usize },
     /// Schedules of several machines. A file has those of one.
     #[error("--nodes: expected one size with --jobs-out and --gantt, got {sizes}")]
@@ -118,7 +118,7 @@ impl CliError for ReplayError {
             }
             Self::JobsOutToStdout => "`--jobs-out /dev/stdout` mixes both, if that is meant",
             Self::CalibrationAsCsv => "a row of CSV has the results of a policy, and no bins",
-            Self::GanttOfSeveral { .. } => "choose the one to be drawn with `--policy`",
+            Self::GanttOfSeveral { .. } => "choose those to be drawn with `--policy`",
             Self::ScheduleOfSeveralSizes { .. } => "run the sizes one by one",
             Self::Dateless(_) => {
                 "give seconds of the record's clock, as `tollgate trace info` shows them"

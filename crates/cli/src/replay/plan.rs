@@ -40,7 +40,7 @@ pub(super) struct ReplayPlan {
     pub(super) learn: LearnedRecords,
     pub(super) record: RecordLevel,
     pub(super) jobs_out: Option<PathBuf>,
-    /// The file of the chart. A plan with a chart has one policy.
+    /// The file of the chart. A plan with a chart has one policy or two.
     pub(super) gantt: Option<PathBuf>,
     /// The property by which the results are split.
     pub(super) by: Option<ReplayGrouping>,
@@ -90,7 +90,7 @@ impl ReplayPlan {
         if sizes > 1 && (args.gantt.is_some() || args.jobs_out.is_some()) {
             return Err(ReplayError::ScheduleOfSeveralSizes { sizes }.into());
         }
-        if args.gantt.is_some() && choices.len() != 1 {
+        if args.gantt.is_some() && !(1..=2).contains(&choices.len()) {
             let policies = choices.len();
             return Err(ReplayError::GanttOfSeveral { policies }.into());
         }

@@ -6,7 +6,7 @@ use tollgate_sim::{self as sim, ReplayResult};
 
 use super::calibration::PromiseCalibration;
 use super::error::ReplayError;
-use super::gantt;
+use super::gantt::{self, PolicySchedule};
 use super::groups::{GroupAnswer, GroupedJobs};
 use super::input::ReplayInput;
 use super::jobs::JobsCsvFile;
@@ -93,6 +93,7 @@ pub(super) fn run_all_policies(
     let n_replays = runs.len() * (1 + input.reseeded.len());
     let progress = ReplayProgress::on_terminal((input.workload.len() * n_replays) as u64);
     let mut answers = Vec::with_capacity(runs.len());
+    let mut schedules = Vec::new();
     let done = run_in_order(
         runs.len(),
         plan.threads(),
@@ -106,9 +107,6 @@ pub(super) fn run_all_policies(
             if let (Some(jobs_out), Some(replay)) = (&mut jobs_out, &replay) {
                 jobs_out.write(&policy, replay)?;
             }
-            if let (Some(path), Some(replay)) = (&plan.gantt, &replay) {
-                gantt::write(path, &policy, input, replay)?;
-            }
             let groups = match (&grouped, &replay) {
                 (Some(grouped), Some(replay)) => {
                     grouped.measure(&replay.outcomes, nodes, plan.market)
@@ -118,6 +116,10 @@ pub(super) fn run_all_policies(
             let calibration = replay.as_ref().filter(|_| plan.calibration);
             let calibration =
                 calibration.map(|replay| PromiseCalibration::of(&input.workload, replay));
+            if let Some(replay) = replay.filter(|_| plan.gantt.is_some()) {
+                let policy = policy.clone();
+                schedules.push(PolicySchedule { policy, replay });
+            }
             answers.push(PolicyAnswer {
                 policy,
                 shares_nodes: choice.shares_nodes(),
@@ -134,6 +136,9 @@ pub(super) fn run_all_policies(
         progress.clear();
     }
     done?;
+    if let Some(path) = &plan.gantt {
+        gantt::write(path, input, &schedules)?;
+    }
     if let Some(jobs_out) = jobs_out {
         jobs_out.finish()?;
     }
