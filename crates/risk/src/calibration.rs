@@ -112,7 +112,7 @@ mod tests {
         let promises = [0.1, 0.94, 0.95, 1.0].map(|level| (p(level), PromiseVerdict::Kept));
         let bins = ProbabilityBin::of(promises.into_iter());
         let found: Vec<(f64, u64)> = bins.iter().map(|bin| (bin.from, bin.promises)).collect();
-        assert_eq!(found, [(0.1, 1), (0.9, 1), (0.95, 1), (0.97, 1)]);
+        assert_eq!(found, [(0.1, 1), (0.9, 1), (0.95, 2)]);
     }
 
     #[test]

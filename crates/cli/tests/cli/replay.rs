@@ -342,3 +342,44 @@ fn array_is_one_promise_in_the_calibration() {
     ];
     insta::assert_snapshot!(tollgate_reading(&words, table));
 }
+
+/// Two jobs that outlive their estimates, the second one late, and one that does not.
+const OVERLONG: &[u8] = b"\
+job_id,submit_s,runtime_s,procs,estimate_s,deadline_s,user
+1,0,20,1,10,40,ann
+2,0,20,1,15,12,bob
+3,0,10,1,10,40,ann
+";
+
+#[test]
+fn job_killed_at_its_limit_is_void_or_late() {
+    let words = ["replay", "-", "--policy", "easy", "--nodes", "3"];
+    insta::assert_snapshot!(tollgate_reading(&words, OVERLONG));
+    let kill = [&words[..], &["--overrun", "kill", "--check"]].concat();
+    insta::assert_snapshot!(tollgate_reading(&kill, OVERLONG));
+}
+
+#[test]
+fn kill_at_the_limit_holds_for_every_policy() {
+    let words = [
+        "replay",
+        "-",
+        "--nodes",
+        "3",
+        "--overrun",
+        "kill",
+        "--quiet",
+    ];
+    let more = ["--format", "csv", "--check"];
+    insta::assert_snapshot!(tollgate_reading(&[&words[..], &more].concat(), OVERLONG));
+}
+
+#[test]
+fn results_by_user_and_by_size() {
+    let words = ["replay", "-", "--policy", "easy", "--nodes", "3", "--quiet"];
+    let by_user = [&words[..], &["--by", "user", "--format", "csv"]].concat();
+    insta::assert_snapshot!(tollgate_reading(&by_user, OVERLONG));
+    let by_size = ["replay", "--last", "300", "--policy", "plan,edf-bf"];
+    let by_size = [&by_size[..], &["--by", "size", "--quiet"]].concat();
+    insta::assert_snapshot!(tollgate(&by_size));
+}
