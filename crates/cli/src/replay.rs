@@ -10,17 +10,21 @@
 //! | [`learning`] | what is learned before the first job |
 //! | [`job_names`] | the numbers of users, programs, .. |
 //! | [`mod@run`] | every policy over the jobs, in parallel |
+//! | [`calibration`] | what was promised against what was kept |
+//! | [`groups`] | the results by queue, user or size |
 //! | [`jobs`] | a file with one row per job and policy |
-//! | [`gantt`] | the schedule of a policy as a picture |
+//! | [`gantt`] | the schedules of one or two policies as a picture |
 //! | [`html`] | the answer as a page |
 //! | [`keys`] | the output as JSON and CSV |
 //! | [`print`](mod@print) | the output in the requested format |
 //! | [`table`] | the output as a table |
 
 mod args;
+mod calibration;
 mod campus;
 mod error;
 mod gantt;
+mod groups;
 mod html;
 mod input;
 mod job_names;

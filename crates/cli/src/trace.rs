@@ -35,6 +35,7 @@ pub(crate) struct TraceArgs {
 #[derive(Debug, Subcommand)]
 enum TraceCommand {
     Info(info::TraceInfoArgs),
+    #[command(visible_alias = "filter")]
     Convert(convert::TraceConvertArgs),
     Check(check::TraceCheckArgs),
     Anonymise(anonymise::TraceAnonymiseArgs),

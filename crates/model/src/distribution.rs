@@ -22,6 +22,12 @@ impl Probability {
         }
     }
 
+    /// Returns the probability that follows from `k` of `n` equally likely scenarios, never 0 or 1:
+    /// (k + 1/2) / (n + 1). `k` is at most `n`.
+    pub fn of_scenarios(k: usize, n: usize) -> Self {
+        Self::new((k as f64 + 0.5) / (n as f64 + 1.0)).expect("k is at most n")
+    }
+
     /// Returns the probability as a fraction.
     pub const fn as_f64(self) -> f64 {
         self.0

@@ -29,6 +29,8 @@ pub struct Outcome {
     pub price: Credits,
     /// The provider's earnings from the job; negative where penalties exceed the price.
     pub utility: Credits,
+    /// True if the job was killed at its own limit, before its work was done.
+    pub killed: bool,
 }
 
 /// The interval in which a job ran.
@@ -50,13 +52,20 @@ impl Outcome {
         }
     }
 
-    /// Returns whether the job was accepted and finished within its deadline. A job without a
+    /// Returns whether the job was accepted and finished its work within its deadline. A job without a
     /// deadline has no promise to fulfil.
     pub fn fulfilled(&self) -> bool {
         self.decision == Decision::Accepted
+            && !self.killed
             && self.ran.is_some()
             && self.due.is_some()
             && self.delay() == Span::ZERO
+    }
+
+    /// Returns whether the promise of a deadline is void: the job was killed at its own limit before the
+    /// deadline. Such a promise is neither kept nor broken.
+    pub fn is_void(&self) -> bool {
+        self.killed && self.due.is_some() && self.delay() == Span::ZERO
     }
 
     /// Returns the span from submission to start.
@@ -109,6 +118,7 @@ mod tests {
             budget: Credits::ZERO,
             price: Credits::ZERO,
             utility: Credits::ZERO,
+            killed: false,
         }
     }
 
@@ -119,6 +129,18 @@ mod tests {
         let late = finished_at(Instant::from_micros(20_001_001));
         assert!(!late.fulfilled());
         assert_eq!(late.delay(), Span::from_micros(1_001));
+    }
+
+    #[test]
+    fn a_job_killed_at_its_limit_breaks_its_promise_only_if_it_is_late() {
+        let killed_at = |finish| Outcome {
+            killed: true,
+            ..finished_at(finish)
+        };
+        let early = killed_at(Instant::from_secs(14));
+        assert_eq!((early.fulfilled(), early.is_void()), (false, true));
+        let late = killed_at(Instant::from_secs(21));
+        assert_eq!((late.fulfilled(), late.is_void()), (false, false));
     }
 
     #[test]

@@ -8,8 +8,10 @@ mod panel;
 mod time_axis;
 mod waiting;
 
+use self::bars::JobBar;
 use self::panel::GanttPanel;
 use self::time_axis::TimeTickStep;
+use self::waiting::WaitingCurve;
 use crate::font;
 use crate::svg::{SvgBuilder, TextAnchor};
 
@@ -20,6 +22,10 @@ const LEFT: f64 = 64.0;
 /// The margin right of the nodes.
 const RIGHT: f64 = 16.0;
 const TITLE_SIZE: f64 = 16.0;
+/// The size of the title of a schedule among several, and the height of its line.
+const LABEL_SIZE: f64 = 13.0;
+const LABEL_HEIGHT: f64 = 18.0;
+const INK: &str = "class=\"ink\" color=\"#222222\" fill=\"currentColor\"";
 /// The distance from the top edge to the first line.
 const TOP: f64 = 62.0;
 /// The approximate number of jobs on one line that can still be told apart.
@@ -71,6 +77,24 @@ struct GanttLines {
     step: TimeTickStep,
 }
 
+/// Several schedules of the same jobs over one another, with the same time axis. Each line has every
+/// schedule under its title.
+#[derive(Clone, Copy, Debug)]
+pub struct GanttStack<'a> {
+    /// The text above the charts.
+    pub title: &'a str,
+    /// The schedules. At least one.
+    pub charts: &'a [GanttChart<'a>],
+}
+
+/// A schedule, ready to be drawn a line at a time.
+struct GanttDrawing<'a> {
+    chart: &'a GanttChart<'a>,
+    bars: Vec<JobBar>,
+    waiting: WaitingCurve,
+    panel: GanttPanel,
+}
+
 impl GanttChart<'_> {
     /// Returns the chart as an SVG document. For the job at a position of [`GanttChart::jobs`],
     /// `number_of` gives the number that users know, and `place_of` gives the placement.
@@ -79,67 +103,95 @@ impl GanttChart<'_> {
         number_of: impl Fn(usize) -> u64,
         place_of: impl Fn(usize) -> GanttPlacement<'a>,
     ) -> String {
-        let lines = self.lines();
-        let bars = bars::of(self, number_of, place_of);
-        let waiting = waiting::WaitingCurve::of(self.jobs);
-        let system = GanttPanel::sized(self.nodes, bars::sharing(&bars), waiting.most());
-        let height = TOP + system.height() * lines.count as f64 + 10.0;
-        let mut svg = SvgBuilder::new(WIDTH, height, self.title);
-        self.draw_title(&mut svg);
-        legend::draw(&mut svg, TOP - 18.0);
+        let lines = GanttLines::of(&[*self]);
+        let drawing = self.drawing(number_of, place_of);
+        let height = TOP + drawing.panel.height() * lines.count as f64 + 10.0;
+        let mut svg = begin(self.title, height);
         for line in 0..lines.count {
-            let top = TOP + system.height() * line as f64;
-            let window = lines.window(line);
-            system.draw_frame(&mut svg, top, &window, lines.start, lines.step);
-            system.draw_bars(&mut svg, top, &window, &bars);
-            system.draw_reservations(&mut svg, top, &window, &bars);
-            system.draw_rejections(&mut svg, top, &window, self.rejections());
-            system.draw_waiting(&mut svg, top, &window, &waiting);
+            let top = TOP + drawing.panel.height() * line as f64;
+            drawing.draw_line(&mut svg, top, &lines, line);
         }
         svg.finish()
     }
 
-    fn draw_title(&self, svg: &mut SvgBuilder) {
-        svg.open("class=\"ink\" color=\"#222222\" fill=\"currentColor\"");
-        let title = font::truncated(self.title, TITLE_SIZE, WIDTH - 20.0);
-        svg.text((10.0, 24.0), TextAnchor::Start, TITLE_SIZE, &title);
-        svg.close();
+    fn drawing<'a>(
+        &self,
+        number_of: impl Fn(usize) -> u64,
+        place_of: impl Fn(usize) -> GanttPlacement<'a>,
+    ) -> GanttDrawing<'_> {
+        let bars = bars::of(self, number_of, place_of);
+        let waiting = WaitingCurve::of(self.jobs);
+        GanttDrawing {
+            panel: GanttPanel::sized(self.nodes, bars::sharing(&bars), waiting.most()),
+            chart: self,
+            bars,
+            waiting,
+        }
     }
 
     fn rejections(&self) -> impl Iterator<Item = Instant> {
         let rejected = |job: &&Outcome| matches!(job.decision, Decision::Rejected(_));
         self.jobs.iter().filter(rejected).map(|job| job.decided)
     }
+}
 
-    /// Divides the time from the first event to the last into lines of the same span. The span is
-    /// chosen so that the last line is about as full as the others.
-    fn lines(&self) -> GanttLines {
-        let instants = || {
-            self.jobs.iter().flat_map(|job| {
-                let ran = job.ran.map(|ran| [ran.start, ran.finish]);
-                [job.submit, job.decided]
-                    .into_iter()
-                    .chain(ran.into_iter().flatten())
-            })
-        };
-        let start = instants().min().unwrap_or(Instant::ZERO);
-        let end = instants().max().unwrap_or(start);
-        let total = end.since(start).max(Span::from_secs(1));
-        let wanted = (self.jobs.len().div_ceil(JOBS_PER_LINE) as i64).clamp(1, MAX_LINES);
-        let least = Span::from_micros((total.as_micros() - 1) / wanted + 1);
-        let step = TimeTickStep::dividing(least);
-        let span = if wanted == 1 {
-            total
-        } else {
-            step.rounded_up(least)
-        };
-        GanttLines {
-            start,
-            span,
-            count: (total.as_micros() - 1) / span.as_micros() + 1,
-            step,
+impl GanttStack<'_> {
+    /// Returns the charts as an SVG document. `number_of` is that of [`GanttChart::to_svg`], and
+    /// `place_of` gives the placement in the schedule and for the job at these positions.
+    pub fn to_svg<'a>(
+        &self,
+        number_of: impl Fn(usize) -> u64,
+        place_of: impl Fn(usize, usize) -> GanttPlacement<'a>,
+    ) -> String {
+        let lines = GanttLines::of(self.charts);
+        let drawings: Vec<GanttDrawing<'_>> = self
+            .charts
+            .iter()
+            .enumerate()
+            .map(|(n, chart)| chart.drawing(&number_of, |job| place_of(n, job)))
+            .collect();
+        let heights = drawings
+            .iter()
+            .map(|drawing| LABEL_HEIGHT + drawing.panel.height());
+        let height = TOP + heights.sum::<f64>() * lines.count as f64 + 10.0;
+        let mut svg = begin(self.title, height);
+        let mut top = TOP;
+        for line in 0..lines.count {
+            for drawing in &drawings {
+                let title = font::truncated(drawing.chart.title, LABEL_SIZE, WIDTH - LEFT - RIGHT);
+                svg.open(INK);
+                svg.text((LEFT, top + 8.0), TextAnchor::Start, LABEL_SIZE, &title);
+                svg.close();
+                top += LABEL_HEIGHT;
+                drawing.draw_line(&mut svg, top, &lines, line);
+                top += drawing.panel.height();
+            }
         }
+        svg.finish()
     }
+}
+
+impl GanttDrawing<'_> {
+    fn draw_line(&self, svg: &mut SvgBuilder, top: f64, lines: &GanttLines, line: i64) {
+        let window = lines.window(line);
+        let panel = &self.panel;
+        panel.draw_frame(svg, top, &window, lines.start, lines.step);
+        panel.draw_bars(svg, top, &window, &self.bars);
+        panel.draw_reservations(svg, top, &window, &self.bars);
+        panel.draw_rejections(svg, top, &window, self.chart.rejections());
+        panel.draw_waiting(svg, top, &window, &self.waiting);
+    }
+}
+
+/// Begins a document with a title and the legend.
+fn begin(title: &str, height: f64) -> SvgBuilder {
+    let mut svg = SvgBuilder::new(WIDTH, height, title);
+    svg.open(INK);
+    let title = font::truncated(title, TITLE_SIZE, WIDTH - 20.0);
+    svg.text((10.0, 24.0), TextAnchor::Start, TITLE_SIZE, &title);
+    svg.close();
+    legend::draw(&mut svg, TOP - 18.0);
+    svg
 }
 
 /// A span of time, laid out across the page.
@@ -150,6 +202,38 @@ struct GanttWindow {
 }
 
 impl GanttLines {
+    /// Divides the time from the first event to the last into lines of the same span. The span is
+    /// chosen so that the last line is about as full as the others.
+    fn of(charts: &[GanttChart<'_>]) -> Self {
+        let instants = || {
+            charts.iter().flat_map(|chart| chart.jobs).flat_map(|job| {
+                let ran = job.ran.map(|ran| [ran.start, ran.finish]);
+                [job.submit, job.decided]
+                    .into_iter()
+                    .chain(ran.into_iter().flatten())
+            })
+        };
+        let start = instants().min().unwrap_or(Instant::ZERO);
+        let end = instants().max().unwrap_or(start);
+        let total = end.since(start).max(Span::from_secs(1));
+        let jobs = charts.iter().map(|chart| chart.jobs.len()).max();
+        let lines = jobs.unwrap_or_default().div_ceil(JOBS_PER_LINE);
+        let wanted = (lines as i64).clamp(1, MAX_LINES);
+        let least = Span::from_micros((total.as_micros() - 1) / wanted + 1);
+        let step = TimeTickStep::dividing(least);
+        let span = if wanted == 1 {
+            total
+        } else {
+            step.rounded_up(least)
+        };
+        Self {
+            start,
+            span,
+            count: (total.as_micros() - 1) / span.as_micros() + 1,
+            step,
+        }
+    }
+
     fn window(&self, line: i64) -> GanttWindow {
         let offset = Span::from_micros(self.span.as_micros().saturating_mul(line));
         GanttWindow {

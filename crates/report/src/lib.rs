@@ -41,7 +41,7 @@ pub mod write;
 
 pub use axis::{AxisExtent, ChartAxis};
 pub use forecast_chart::{ForecastChart, ForecastChartJob, ModeMarker};
-pub use gantt::{GanttChart, GanttPlacement};
+pub use gantt::{GanttChart, GanttPlacement, GanttStack};
 pub use line_chart::{LineChart, LineInterpolation, LinePoint, LineSeries};
 pub use page::ReportPage;
 pub use risk_plot::{RiskPlot, RiskPoint, RiskSeries};

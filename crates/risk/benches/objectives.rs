@@ -41,6 +41,7 @@ fn outcome(job: usize, rng: &mut Pcg64) -> Outcome {
         budget: Credits::from_f64(9_000.0),
         price: Credits::from_f64(8_000.0),
         utility: Credits::from_f64(7_000.5),
+        killed: false,
     }
 }
 

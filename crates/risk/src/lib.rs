@@ -9,6 +9,7 @@
 //! | [`integrated`] | several objectives, weighted, to performance and volatility | eq. 7-8 |
 //! | [`profile`] | the points of one policy to its extremes and its trend line | Table II |
 //! | [`ranking`] | policies by best performance or best volatility | Tables III-IV |
+//! | [`calibration`] | the share of promises that was kept, by the probability that was promised | |
 //! | [`bootstrap`] | confidence intervals over seeds; policies that cannot be distinguished | |
 //!
 //! The equations, tables and sections are those of Yeo & Buyya, *Integrated Risk Analysis for a
@@ -17,6 +18,7 @@
 //! Every function here is pure: the same outcomes, in the same order, give the same bytes.
 
 pub mod bootstrap;
+pub mod calibration;
 pub mod integrated;
 pub mod normalise;
 pub mod objective;
@@ -26,6 +28,7 @@ pub mod ranking;
 pub mod separate;
 
 pub use bootstrap::{Bootstrap, Interval};
+pub use calibration::{ProbabilityBin, PromiseVerdict};
 pub use integrated::Weights;
 pub use normalise::{Normalisation, Scale, Score};
 pub use objective::{Objective, Preference};

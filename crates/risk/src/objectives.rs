@@ -23,13 +23,16 @@ pub struct Objectives {
     pub rejected_by_reason: BTreeMap<Reason, u64>,
     /// Number of jobs that were accepted and finished within their deadline.
     pub fulfilled: u64,
+    /// Number of accepted jobs that were killed at their own limit before their deadline: neither
+    /// fulfilled nor late.
+    pub void: u64,
     /// Eq. 1: mean span from submission to start of fulfilled jobs. None if no job was fulfilled.
     pub wait: Option<Span>,
     /// Eq. 2: fulfilled jobs in % of submitted jobs with a deadline, 0 to 100. 100 if there is no
     /// such job.
     pub sla_pct: f64,
-    /// Eq. 3: fulfilled jobs in % of accepted jobs with a deadline, 0 to 100. 100 if there is no such
-    /// job.
+    /// Eq. 3: fulfilled jobs in % of accepted jobs with a deadline that are not void, 0 to 100. 100 if
+    /// there is no such job.
     pub reliability_pct: f64,
     /// Eq. 4: utility of accepted jobs in % of the budgets of submitted jobs. At most 100 where no
     /// job earns more than its budget, and unbounded below where there are penalties. None without
@@ -118,6 +121,7 @@ struct ObjectiveTotals {
     waits: Vec<Span>,
     responses: Vec<Span>,
     bounded_slowdown: Mean,
+    void: u64,
     fulfilled: u64,
     fulfilled_wait: i128,
     fulfilled_slowdown: Mean,
@@ -141,6 +145,7 @@ impl ObjectiveTotals {
             }
             Decision::Rejected(reason) => *self.rejected_by_reason.entry(reason).or_default() += 1,
         }
+        self.void += u64::from(outcome.is_void());
         self.count_run(outcome);
         if outcome.fulfilled() {
             self.count_fulfilled(outcome);
@@ -182,9 +187,10 @@ impl ObjectiveTotals {
             accepted: self.accepted,
             rejected: self.submitted - self.accepted,
             fulfilled: self.fulfilled,
+            void: self.void,
             wait: mean_span(self.fulfilled_wait, self.fulfilled),
             sla_pct: share_pct(self.fulfilled, self.submitted_with_deadline),
-            reliability_pct: share_pct(self.fulfilled, self.accepted_with_deadline),
+            reliability_pct: share_pct(self.fulfilled, self.accepted_with_deadline - self.void),
             profitability_pct: utility
                 .zip(budget)
                 .map(|(earned, offered)| earned as f64 / offered as f64 * 100.0),

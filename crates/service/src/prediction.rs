@@ -108,7 +108,7 @@ impl Core {
         let subject = OutlookSubject::New((&asked, Some(&forecast)), count);
         if let Some(runs) = self.gate.possible_runs(now, subject, Some(level)) {
             let in_time = runs.iter().filter(|run| run.finish <= due).count();
-            return share_of(in_time, runs.len()).as_f64() >= level.as_f64();
+            return Probability::of_scenarios(in_time, runs.len()).as_f64() >= level.as_f64();
         }
         let horizon = LookAheadHorizon {
             runtime: Span::ZERO,
@@ -204,7 +204,7 @@ impl JobPrediction {
     /// Returns the prediction that follows from equally likely runs; None if most of them never end.
     fn of_runs(mut runs: Vec<RunInterval>, due: Option<Instant>) -> Option<Self> {
         let in_time = |due: Instant| runs.iter().filter(|run| run.finish <= due).count();
-        let probability = due.map(|due| share_of(in_time(due), runs.len()));
+        let probability = due.map(|due| Probability::of_scenarios(in_time(due), runs.len()));
         let at = |level: f64| ((runs.len() as f64 * level) as usize).min(runs.len() - 1);
         let (early, middle, late) = (at(0.1), at(0.5), at(0.9));
         runs.sort_unstable_by_key(|run| run.start);
@@ -219,10 +219,4 @@ impl JobPrediction {
             probability,
         })
     }
-}
-
-/// Returns the probability that follows from `k` of `n` scenarios, never 0 or 1: (k + 1/2) / (n + 1).
-fn share_of(k: usize, n: usize) -> Probability {
-    let share = (k as f64 + 0.5) / (n as f64 + 1.0);
-    Probability::new(share).expect("k is at most n")
 }

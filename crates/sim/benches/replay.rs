@@ -20,6 +20,8 @@ fn run(choice: &PolicySpec, arrivals: &[JobArrival], nodes: u32, market: Market)
         market,
         tasks: TaskCoupling::Independent,
         record_level: RecordLevel::Outcomes,
+        overrun: tollgate_sim::OverrunRule::Run,
+        states_promises: false,
     };
     replay(arrivals.iter().copied(), choice.build(market), &settings).expect("nothing is checked");
 }

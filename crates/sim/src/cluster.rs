@@ -10,8 +10,12 @@ use tollgate_gate::{
     PassTrigger, RunTimes, Simulation, WorkerId,
 };
 use tollgate_model::outcome::RunInterval;
-use tollgate_model::{Credits, Decision, Instant, JobId, Market, NodeRange, Outcome, Span, UserId};
-use tollgate_policy::{JobSlot, Policy, PolicyFailure, TaskCoupling};
+use tollgate_model::{
+    Credits, Decision, Instant, JobId, Market, NodeRange, Outcome, Probability, Span, UserId,
+};
+use tollgate_policy::{
+    JobSlot, OutlookSubject, ParameterEnum, Policy, PolicyFailure, TaskCoupling,
+};
 use tollgate_workload::JobArrival;
 
 use crate::estimates::{EstimateOrigin, EstimateProvider, EstimateSetup};
@@ -33,8 +37,36 @@ pub struct ReplayConfig {
     pub market: Market,
     /// Whether the tasks of a job run in step on nodes that jobs share.
     pub tasks: TaskCoupling,
+    /// What becomes of a job that outlives its user's estimate.
+    pub overrun: OverrunRule,
     /// The extent of recording and verification.
     pub record_level: RecordLevel,
+    /// Whether the probability of each promise is computed, where the policy plays futures. It decides
+    /// nothing.
+    pub states_promises: bool,
+}
+
+/// What becomes of a job that is not done when its work reaches its user's estimate. A job whose user
+/// gave none has no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OverrunRule {
+    /// The job runs to its end.
+    #[default]
+    Run,
+    /// The job is killed at its limit. The limit counts work: a job that is paused or shares its nodes
+    /// has longer.
+    Kill,
+}
+
+impl ParameterEnum for OverrunRule {
+    const KEYWORDS: &'static [(&'static str, Self)] = &[("run", Self::Run), ("kill", Self::Kill)];
+}
+
+impl OverrunRule {
+    /// Returns whether a job is killed at its limit.
+    pub fn kills(self, arrival: &JobArrival) -> bool {
+        self == Self::Kill && arrival.runtime > arrival.spec.estimate
+    }
 }
 
 /// The extent to which a replay records and verifies more than the outcomes.
@@ -55,6 +87,19 @@ pub struct ReplayResult {
     pub outcomes: Vec<Outcome>,
     /// The placement of each job, if recorded.
     pub placements: Option<JobPlacements>,
+    /// The statements on promised deadlines, in the order of the promises. Empty if not requested.
+    pub promises: Vec<PromiseStatement>,
+}
+
+/// The probability with which a deadline was promised.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PromiseStatement {
+    /// The job's place in the order of arrival.
+    pub job: usize,
+    /// The probability of the promise when it was made, never 0 or 1.
+    pub probability: Probability,
+    /// False if nothing was known of the job's user at its submission.
+    pub is_known: bool,
 }
 
 /// Why a replay has no result.
@@ -181,6 +226,9 @@ struct ClusterSim<'a> {
     observed: BTreeSet<UserId>,
     outcomes: Vec<Option<Outcome>>,
     placements: Option<JobPlacements>,
+    promises: Vec<PromiseStatement>,
+    overrun: OverrunRule,
+    states_promises: bool,
     arrived: usize,
     checking: bool,
 }
@@ -194,7 +242,12 @@ struct GroundTruths(Vec<GroundTruth>);
 struct GroundTruth {
     /// The job's place in the order of arrival.
     index: usize,
+    /// The run time, of a job that is killed up to its limit.
     runtime: Span,
+    /// True if the job is killed at the end of its run time.
+    killed: bool,
+    /// False if nothing was known of the job's user at its submission.
+    is_known: bool,
     /// The sum of the bookings.
     utility: Credits,
 }
@@ -247,6 +300,9 @@ impl<'a> ClusterSim<'a> {
             outcomes: Vec::with_capacity(jobs),
             placements: (settings.record_level != RecordLevel::Outcomes)
                 .then(|| JobPlacements::new(jobs)),
+            promises: Vec::new(),
+            overrun: settings.overrun,
+            states_promises: settings.states_promises,
             arrived: 0,
             checking: settings.record_level == RecordLevel::Checked,
         };
@@ -304,16 +360,23 @@ impl<'a> ClusterSim<'a> {
         job.is_some()
     }
 
-    fn arrive(&mut self, arrival: JobArrival) {
+    fn arrive(&mut self, mut arrival: JobArrival) {
         let now = arrival.spec.submit;
-        let truth = GroundTruth {
-            index: self.arrived,
-            runtime: arrival.runtime,
-            utility: Credits::ZERO,
-        };
+        let killed = self.overrun.kills(&arrival);
+        if killed {
+            arrival.runtime = arrival.spec.estimate;
+        }
+        let index = self.arrived;
         self.arrived += 1;
         self.outcomes.push(None);
-        let told = self.teller.estimate(truth.index, &arrival);
+        let told = self.teller.estimate(index, &arrival);
+        let truth = GroundTruth {
+            index,
+            runtime: arrival.runtime,
+            killed,
+            is_known: told.is_known,
+            utility: Credits::ZERO,
+        };
         let submitted = GateInput::Submitted {
             spec: told.spec,
             on_eviction: OnEviction::Fail,
@@ -383,9 +446,13 @@ impl<'a> ClusterSim<'a> {
                     ending: JobEnding::Finished,
                 } => self.record_outcome(now, job, Decision::Accepted),
                 Effect::Start { job, .. } => self.stop_waiting(now, job),
+                Effect::Notify {
+                    job,
+                    notice: Notice::Accepted { .. },
+                } => self.state_promise(now, job),
                 Effect::SharesChanged { .. }
                 | Effect::Notify {
-                    notice: Notice::Accepted { .. } | Notice::Queued,
+                    notice: Notice::Queued,
                     ..
                 } => {}
                 Effect::Kill { .. }
@@ -397,6 +464,25 @@ impl<'a> ClusterSim<'a> {
         }
     }
 
+    /// Records the probability with which the deadline of a job has just been promised.
+    fn state_promise(&mut self, now: Instant, id: JobId) {
+        let gate = self.simulation.gate();
+        let due = gate.view(now).job(id).spec.due();
+        let Some(due) = due.filter(|_| self.states_promises) else {
+            return;
+        };
+        let Some(runs) = gate.possible_runs(now, OutlookSubject::Existing(&[id]), None) else {
+            return;
+        };
+        let in_time = runs.iter().filter(|run| run.finish <= due).count();
+        let truth = self.truths[id];
+        self.promises.push(PromiseStatement {
+            job: truth.index,
+            probability: Probability::of_scenarios(in_time, runs.len()),
+            is_known: truth.is_known,
+        });
+    }
+
     /// Records the outcome of a job.
     fn record_outcome(&mut self, now: Instant, id: JobId, decision: Decision) {
         self.stop_waiting(now, id);
@@ -406,10 +492,16 @@ impl<'a> ClusterSim<'a> {
         let accepted = job.accepted;
         match decision {
             Decision::Accepted => {
-                let submit = job.spec.submit;
-                self.teller
-                    .observe_completion(truth.index, submit, truth.runtime, now);
-                self.observed.insert(job.spec.user);
+                let (teller, submit) = (&mut self.teller, job.spec.submit);
+                let taught = if truth.killed {
+                    teller.observe_limit(truth.index, submit, truth.runtime, now)
+                } else {
+                    teller.observe_completion(truth.index, submit, truth.runtime, now);
+                    true
+                };
+                if taught {
+                    self.observed.insert(job.spec.user);
+                }
             }
             Decision::Rejected(_) => self.teller.discard(truth.index),
         }
@@ -424,6 +516,7 @@ impl<'a> ClusterSim<'a> {
             budget: job.spec.sla.budget.unwrap_or_default(),
             price: accepted.map_or(Credits::ZERO, |accepted| accepted.price),
             utility: truth.utility,
+            killed: truth.killed && decision == Decision::Accepted,
         });
         if let Some(placements) = &mut self.placements {
             placements.set(truth.index, job);
@@ -442,6 +535,7 @@ impl<'a> ClusterSim<'a> {
         Ok(ReplayResult {
             outcomes: outcomes.collect::<Result<_, _>>()?,
             placements: self.placements,
+            promises: self.promises,
         })
     }
 }

@@ -6,7 +6,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use tollgate_forecast::{
-    BeliefQuery, ClassId, CompletedJob, Forecast, ForecastJob, JobAttributes, LearnedHistory,
+    Belief, BeliefQuery, ClassId, CompletedJob, Forecast, ForecastJob, JobAttributes,
+    LearnedHistory, RatioSource,
 };
 use tollgate_model::distribution::N_LEVELS;
 use tollgate_model::{BeliefSource, Distribution, Instant, JobSpec, Probability, Span, UserId};
@@ -123,6 +124,9 @@ pub struct JobEstimate {
     pub spec: JobSpec,
     /// The whole distribution, where there is a forecast or a belief.
     pub forecast: Option<Distribution>,
+    /// False if a belief follows from the site or from other sites alone, because too few jobs of the
+    /// user have ended.
+    pub is_known: bool,
 }
 
 /// The source of estimates, which learns from the jobs of the run as they end.
@@ -142,6 +146,17 @@ struct IssuedEstimate {
     user: UserId,
     job: ForecastJob,
     forecast: Option<Forecast>,
+}
+
+impl IssuedEstimate {
+    fn record(&self, submit: Instant, runtime: Span, finish: Instant) -> CompletedJob {
+        CompletedJob {
+            job: self.job,
+            submit,
+            finish,
+            runtime,
+        }
+    }
 }
 
 impl<'a> EstimateProvider<'a> {
@@ -182,10 +197,19 @@ impl<'a> EstimateProvider<'a> {
                 said.map_or(bound, |said| said.max(bound))
             }
         };
-        let forecast = match (self.belief, self.origin) {
-            (Some(_), EstimateOrigin::True) => Some(Distribution::new([arrival.runtime; N_LEVELS])),
-            (Some(source), _) => Some(self.belief(source, &issued, issued.forecast.as_ref())),
-            (None, _) => class_forecast,
+        let (forecast, is_known) = match (self.belief, self.origin) {
+            (Some(_), EstimateOrigin::True) => {
+                (Some(Distribution::new([arrival.runtime; N_LEVELS])), true)
+            }
+            (Some(source), _) => {
+                let belief = self.belief(source, &issued, issued.forecast.as_ref());
+                let is_known = match belief.ratios {
+                    Some(RatioSource::Table | RatioSource::Site) => false,
+                    Some(RatioSource::User) | None => true,
+                };
+                (Some(belief.distribution), is_known)
+            }
+            (None, _) => (class_forecast, true),
         };
         if self.learns() {
             self.issued.insert(index, issued);
@@ -196,6 +220,7 @@ impl<'a> EstimateProvider<'a> {
                 ..arrival.spec
             },
             forecast,
+            is_known,
         }
     }
 
@@ -209,7 +234,8 @@ impl<'a> EstimateProvider<'a> {
         let source = self.belief.filter(|_| self.revises_beliefs())?;
         let issued = self.issued.get(&index)?;
         let forecast = self.forecast(&issued.job);
-        Some(self.belief(source, issued, forecast.as_ref()))
+        let belief = self.belief(source, issued, forecast.as_ref());
+        Some(belief.distribution)
     }
 
     fn belief(
@@ -217,7 +243,7 @@ impl<'a> EstimateProvider<'a> {
         source: BeliefSource,
         issued: &IssuedEstimate,
         forecast: Option<&Forecast>,
-    ) -> Distribution {
+    ) -> Belief {
         let query = BeliefQuery {
             user: issued.user,
             job: &issued.job,
@@ -225,7 +251,7 @@ impl<'a> EstimateProvider<'a> {
             source,
             default_request: DEFAULT_REQUEST,
         };
-        self.history.belief(&query, forecast).distribution
+        self.history.belief(&query, forecast)
     }
 
     fn context(&self, index: usize) -> JobContext {
@@ -269,21 +295,29 @@ impl<'a> EstimateProvider<'a> {
         runtime: Span,
         finish: Instant,
     ) {
-        let Some(IssuedEstimate {
-            user,
-            job,
-            forecast,
-        }) = self.issued.remove(&index)
-        else {
-            return;
+        if let Some(issued) = self.issued.remove(&index) {
+            let record = issued.record(submit, runtime, finish);
+            self.history
+                .learn(issued.user, &record, issued.forecast.as_ref());
+        }
+    }
+
+    /// Learns that the `index`-th job, submitted at `submit`, needs more than `runtime`, after which it
+    /// was killed. Returns whether that taught anything.
+    pub(crate) fn observe_limit(
+        &mut self,
+        index: usize,
+        submit: Instant,
+        runtime: Span,
+        finish: Instant,
+    ) -> bool {
+        let Some(issued) = self.issued.remove(&index) else {
+            return false;
         };
-        let record = CompletedJob {
-            job,
-            submit,
-            finish,
-            runtime,
-        };
-        self.history.learn(user, &record, forecast.as_ref());
+        let record = issued.record(submit, runtime, finish);
+        let forecaster = &mut self.history.forecaster;
+        let said = issued.forecast.as_ref();
+        said.is_some_and(|said| forecaster.learn_lower_bound(&record, said).unwrap_or(false))
     }
 
     /// Forgets the `index`-th job after its rejection: it never runs, and nothing is learned from

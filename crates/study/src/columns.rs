@@ -159,7 +159,8 @@ fn objectives<'a>(cells: impl Iterator<Item = &'a str>) -> Option<Objectives> {
         utilisation: cells.optional(|cell| cell.parse().ok())?,
         makespan: cells.span()?,
         rejected_by_reason: Default::default(),
-        // No column has them.
+        // No column has them. The jobs of a study run to their ends.
+        void: 0,
         wait_quantiles: None,
         response_quantiles: None,
     };
@@ -237,6 +238,7 @@ mod tests {
                 accepted: counts[1],
                 rejected: counts[2],
                 fulfilled: counts[3],
+                void: 0,
                 rejected_by_reason: (by_reason > 0).then_some((Reason::DeadlineRisk, by_reason)).into_iter().collect(),
                 wait,
                 sla_pct: counts[3] as f64 / 7.0,

@@ -275,6 +275,8 @@ fn simulate(
         market,
         tasks: TaskCoupling::Independent,
         record_level: RecordLevel::Outcomes,
+        overrun: tollgate_sim::OverrunRule::Run,
+        states_promises: false,
     };
     let replay = replay(arrivals.iter().copied(), policy.build(market), &settings);
     replay

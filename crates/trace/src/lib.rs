@@ -53,6 +53,7 @@
 //! | `detection` | the format of a file, by content |
 //! | `line_reader`, `record_reader`, `json` | lines, accounting records and JSON records |
 //! | `parse_field`, `parse_number`, `parse_time`, `memory_size` | the values of fields |
+//! | `peak_use` | the most processors that ran jobs at once |
 //! | `trace_sink` | the destination of the jobs: the trace, or a visitor of batches |
 //!
 //! Readers stream: memory grows with the jobs kept, never with the bytes read. No reader repairs
@@ -86,6 +87,7 @@ mod parse_number;
 mod parse_time;
 pub mod passthrough_columns;
 pub mod pbs;
+mod peak_use;
 pub mod record_filter;
 mod record_reader;
 pub mod rrd;

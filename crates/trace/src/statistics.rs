@@ -14,6 +14,7 @@ pub use arrivals::SubmissionCounts;
 pub use histogram::{SpanBin, SpanHistogram};
 pub use name_counts::NameCounts;
 
+use crate::peak_use::ProcessorUse;
 use crate::summary::{QuantileSummary, TraceSummary};
 use crate::trace::{NodeCountSource, Trace, TraceJob, TraceMetadata};
 use crate::usage::{TraceStatus, TraceUsage};
@@ -25,6 +26,7 @@ pub struct TraceStatisticsBuilder<F> {
     local: F,
     /// The jobs without names and usage; its header is that of the latest batch.
     core: Trace,
+    in_use: ProcessorUse,
     arrivals: SubmissionCounts,
     users: NameCounts,
     groups: NameCounts,
@@ -116,6 +118,7 @@ impl<F: Fn(Instant) -> i64> TraceStatisticsBuilder<F> {
         Self {
             local,
             core: Trace::default(),
+            in_use: ProcessorUse::default(),
             arrivals: SubmissionCounts::default(),
             users: NameCounts::default(),
             groups: NameCounts::default(),
@@ -153,7 +156,9 @@ impl<F: Fn(Instant) -> i64> TraceStatisticsBuilder<F> {
     /// Returns the statistics of all rows.
     pub fn finish(self) -> TraceStatistics {
         let jobs = &self.core.jobs;
-        let (nodes, nodes_from) = self.core.nodes();
+        let header = self.core.header_nodes();
+        let in_use = self.in_use;
+        let (nodes, nodes_from) = header.unwrap_or_else(|| self.core.least_nodes(in_use.most()));
         let count =
             |is: &dyn Fn(&TraceJob) -> bool| jobs.iter().filter(|job| is(job)).count() as u64;
         let submits = || jobs.iter().map(|job| job.submit);
@@ -176,7 +181,7 @@ impl<F: Fn(Instant) -> i64> TraceStatisticsBuilder<F> {
             cpu_shares: QuantileSummary::of(self.cpu_shares.into_iter()),
             peak_memory: QuantileSummary::of(self.peak_memory.into_iter()),
             requested_memory: QuantileSummary::of(self.requested_memory.into_iter()),
-            summary: TraceSummary::of(&self.core),
+            summary: TraceSummary::on_machine(jobs, nodes),
             arrivals: self.arrivals,
             users: self.users,
             groups: self.groups,
@@ -223,7 +228,10 @@ impl<F: Fn(Instant) -> i64> TraceStatisticsBuilder<F> {
 
     fn usage(&mut self, job: &TraceJob, usage: &TraceUsage) {
         *self.statuses.entry(usage.status).or_default() += 1;
-        self.waits_s.extend(usage.wait.map(Span::as_secs_f64));
+        if let Some(wait) = usage.wait {
+            self.waits_s.push(wait.as_secs_f64());
+            self.in_use.add(job.submit + wait, job.runtime, job.procs);
+        }
         self.peak_memory
             .extend(usage.peak_memory.map(|memory| memory.as_f64()));
         self.requested_memory

@@ -16,6 +16,8 @@ pub struct TraceSummary {
     pub mean_interarrival: Option<Span>,
     /// Mean run time of all jobs; None without jobs.
     pub mean_runtime: Option<Span>,
+    /// Mean run time of the jobs that ran; None without such jobs.
+    pub mean_runtime_of_ran: Option<Span>,
     /// Run times in seconds of the jobs that ran.
     pub runtimes_s: Option<QuantileSummary>,
     /// Mean processors of a job; None without jobs.
@@ -63,18 +65,22 @@ pub struct QuantileSummary {
 impl TraceSummary {
     /// Computes the metrics of `trace`.
     pub fn of(trace: &Trace) -> Self {
-        let jobs = &trace.jobs;
+        Self::on_machine(&trace.jobs, trace.nodes().0)
+    }
+
+    /// Computes the metrics of `jobs` on a machine of this many processors.
+    pub(crate) fn on_machine(jobs: &[TraceJob], nodes: u32) -> Self {
         let ran = || jobs.iter().filter(|job| job.runtime > Span::ZERO);
         let over = |job: &&TraceJob| job.estimate > job.runtime;
         let under = |job: &&TraceJob| job.estimate < job.runtime;
         let span = span(jobs);
-        let (nodes, _) = trace.nodes();
         Self {
             jobs: jobs.len(),
             span,
             mean_interarrival: interarrival(span, jobs.len()),
             mean_runtime: mean(jobs.iter().map(|job| job.runtime.as_secs_f64()))
                 .map(Span::from_secs_f64),
+            mean_runtime_of_ran: mean_of_ran(jobs),
             runtimes_s: QuantileSummary::of(ran().map(|job| job.runtime.as_secs_f64())),
             mean_procs: mean(jobs.iter().map(|job| f64::from(job.procs))),
             procs: QuantileSummary::of(jobs.iter().map(|job| f64::from(job.procs))),
@@ -139,6 +145,15 @@ fn utilisation(jobs: &[TraceJob], nodes: u32, span: Span) -> Option<f64> {
     (span > Span::ZERO).then(|| work / (f64::from(nodes) * span.as_secs_f64()))
 }
 
+fn mean_of_ran(jobs: &[TraceJob]) -> Option<Span> {
+    let ran: Vec<f64> = jobs
+        .iter()
+        .filter(|job| job.runtime > Span::ZERO)
+        .map(|job| job.runtime.as_secs_f64())
+        .collect();
+    mean(ran.into_iter()).map(Span::from_secs_f64)
+}
+
 fn mean(values: impl ExactSizeIterator<Item = f64>) -> Option<f64> {
     let n = values.len();
     (n > 0).then(|| values.sum::<f64>() / n as f64)
@@ -174,6 +189,10 @@ mod tests {
             Some(Span::from_secs_f64(100.0 / 3.0))
         );
         assert_eq!(summary.mean_runtime, Some(Span::from_secs_f64(8.5)));
+        assert_eq!(
+            summary.mean_runtime_of_ran,
+            Some(Span::from_secs_f64(35.0 / 3.0))
+        );
         assert_eq!(summary.runtimes_s.unwrap().median, 10.0);
         assert_eq!(summary.mean_procs, Some(4.0));
         assert_eq!(summary.never_ran, 1);

@@ -11,6 +11,7 @@ use crate::name_column::{NameColumn, retain_rows};
 use crate::options::ColumnSelection;
 use crate::parse_field;
 use crate::passthrough_columns::PassthroughColumns;
+use crate::peak_use::ProcessorUse;
 use crate::usage::TraceUsage;
 
 /// A job as a trace records it. This is the truth, which a policy never sees.
@@ -184,8 +185,14 @@ impl Trace {
     }
 
     /// Returns the size of the machine and its source: MaxProcs of the header, else MaxNodes, else
-    /// the widest job (1 without jobs).
+    /// the smallest that can have run the jobs.
     pub fn nodes(&self) -> (u32, NodeCountSource) {
+        let header = self.header_nodes();
+        header.unwrap_or_else(|| self.least_nodes(self.peak_procs()))
+    }
+
+    /// Returns the size of the machine by the header.
+    pub(crate) fn header_nodes(&self) -> Option<(u32, NodeCountSource)> {
         let header = [
             (self.max_procs, NodeCountSource::MaxProcs),
             (self.max_nodes, NodeCountSource::MaxNodes),
@@ -193,30 +200,27 @@ impl Trace {
         header
             .into_iter()
             .find_map(|(nodes, from)| nodes.map(|nodes| (nodes, from)))
-            .unwrap_or_else(|| (self.widest_job(), NodeCountSource::WidestJob))
+    }
+
+    /// Returns the larger of the widest job (1 without jobs) and `peak`, the most processors in use.
+    pub(crate) fn least_nodes(&self, peak: Option<u32>) -> (u32, NodeCountSource) {
+        let widest = self.widest_job();
+        match peak.filter(|&peak| peak > widest) {
+            Some(peak) => (peak, NodeCountSource::PeakUse),
+            None => (widest, NodeCountSource::WidestJob),
+        }
     }
 
     /// Returns the most processors that ran jobs at once, by the waits of the record: the machine had at
     /// least as many. None if no wait of a job that ran is known.
     pub fn peak_procs(&self) -> Option<u32> {
-        let mut edges: Vec<(Instant, i64)> = Vec::new();
+        let mut in_use = ProcessorUse::default();
         for (row, job) in self.jobs.iter().enumerate() {
-            let wait = self.usage(row).wait;
-            if let Some(wait) = wait.filter(|_| job.runtime > Span::ZERO) {
-                let start = job.submit + wait;
-                edges.push((start, job.procs.into()));
-                edges.push((start + job.runtime, -i64::from(job.procs)));
+            if let Some(wait) = self.usage(row).wait {
+                in_use.add(job.submit + wait, job.runtime, job.procs);
             }
         }
-        // What ends at an instant makes room for what starts then.
-        edges.sort_unstable();
-        let mut busy = 0;
-        let peak = edges.iter().map(|&(_, change)| {
-            busy += change;
-            busy
-        });
-        peak.max()
-            .map(|peak| u32::try_from(peak).unwrap_or(u32::MAX))
+        in_use.most()
     }
 
     fn widest_job(&self) -> u32 {
@@ -342,6 +346,8 @@ pub enum NodeCountSource {
     MaxProcs,
     /// `MaxNodes` in the header of the trace.
     MaxNodes,
+    /// The most processors that ran jobs at once, if the header has no size and waits are known.
+    PeakUse,
     /// The widest job, if the header has no size.
     WidestJob,
 }
@@ -352,6 +358,9 @@ impl fmt::Display for NodeCountSource {
         f.write_str(match self {
             Self::MaxProcs => "MaxProcs in the header of the trace",
             Self::MaxNodes => "MaxNodes in the header of the trace",
+            Self::PeakUse => {
+                "the most that ran jobs at once, by the waits of the record: the machine may be larger"
+            }
             Self::WidestJob => "the widest job: the trace does not say",
         })
     }

@@ -7,10 +7,11 @@ use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tollgate_model::Market;
 use tollgate_policy::ParameterEnum;
-use tollgate_sim::{EstimateOrigin, TaskCoupling};
+use tollgate_sim::{EstimateOrigin, OverrunRule, TaskCoupling};
 use tollgate_workload::{DeadlineModel, NeverRanHandling, SlaFactor, WorkloadConfig};
 
 use super::campus::{CampusArgs, ReplayWorld};
+use super::groups::ReplayGrouping;
 use crate::args::{OutputFormat, parse_count, parse_integer};
 use crate::record_filter::RecordFilterArgs;
 
@@ -46,9 +47,19 @@ pub(crate) struct ReplayArgs {
     /// `rigid`: a job progresses at the rate of its slowest task, as parallel programs do; `independent`:
     /// each task progresses on its own, as in the papers.
     #[arg(
-        long, value_name = "COUPLING", default_value = "rigid", value_parser = coupling_parser(),
+        long, value_name = "COUPLING", default_value = "rigid", value_parser = parameter_parser::<TaskCoupling>(),
     )]
     pub(super) tasks: TaskCoupling,
+
+    /// Whether jobs that outlive their estimates run on, or are killed at that limit
+    ///
+    /// A job killed before its deadline is neither kept nor broken. The limit counts work: paused jobs
+    /// have longer.
+    #[arg(
+        long, value_name = "RULE", default_value = "run",
+        value_parser = parameter_parser::<OverrunRule>(),
+    )]
+    pub(super) overrun: OverrunRule,
 
     /// Use only the last N records
     #[arg(
@@ -106,7 +117,7 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "FILE")]
     pub(super) jobs_out: Option<PathBuf>,
 
-    /// Draw the schedule of one policy into this file
+    /// Draw the schedules of one policy, or of two over one another, into this file
     ///
     /// SVG, or PNG if the name ends in .png.
     #[arg(long, value_name = "FILE")]
@@ -115,6 +126,16 @@ pub(crate) struct ReplayArgs {
     /// Write a page that begins with the answer to this file
     #[arg(long, value_name = "FILE")]
     pub(super) html: Option<PathBuf>,
+
+    /// Print the results also by queue, user or number of processors
+    #[arg(long, value_enum, value_name = "PROPERTY")]
+    pub(super) by: Option<ReplayGrouping>,
+
+    /// Print which share of the promises was kept, by the probability that was promised
+    ///
+    /// Of policies that state one at the promise, such as `plan`.
+    #[arg(long)]
+    pub(super) calibration: bool,
 
     /// Verify every schedule after each event and at the end
     #[arg(long)]
@@ -310,11 +331,14 @@ fn market_parser() -> impl TypedValueParser<Value = Market> {
     PossibleValuesParser::new(Market::ALL.map(Market::name)).try_map(|word| word.parse::<Market>())
 }
 
-fn coupling_parser() -> impl TypedValueParser<Value = TaskCoupling> {
-    PossibleValuesParser::new(TaskCoupling::KEYWORDS.iter().map(|(word, _)| *word)).map(|word| {
-        let mut coupling = TaskCoupling::default();
-        TaskCoupling::read(&mut coupling, &word);
-        coupling
+fn parameter_parser<T>() -> impl TypedValueParser<Value = T>
+where
+    T: ParameterEnum + Default + Clone + Send + Sync,
+{
+    PossibleValuesParser::new(T::KEYWORDS.iter().map(|(word, _)| *word)).map(|word| {
+        let mut value = T::default();
+        T::read(&mut value, &word);
+        value
     })
 }
 

@@ -50,8 +50,11 @@ pub(crate) enum ReplayError {
     /// Standard output as the file of jobs, where rows would mix with the output.
     #[error("--jobs-out: expected the name of a file, got `-`")]
     JobsOutToStdout,
-    /// A chart of several policies. A chart shows one schedule.
-    #[error("--gantt: expected one policy, got {policies}")]
+    /// A calibration as CSV, which has one row per policy.
+    #[error("--calibration: expected the format table or json, got csv")]
+    CalibrationAsCsv,
+    /// A chart of more than two policies.
+    #[error("--gantt: expected one policy or two, got {policies}")]
     GanttOfSeveral { policies: usize },
     /// Schedules of several machines. A file has those of one.
     #[error("--nodes: expected one size with --jobs-out and --gantt, got {sizes}")]
@@ -87,6 +90,7 @@ impl CliError for ReplayError {
             | Self::NothingRan { .. }
             | Self::HugeMachine { .. }
             | Self::JobsOutToStdout
+            | Self::CalibrationAsCsv
             | Self::ScheduleOfSeveralSizes { .. }
             | Self::Dateless(_)
             | Self::NothingSelected { .. }
@@ -113,7 +117,8 @@ impl CliError for ReplayError {
                 "give the size of the machine with `--nodes`, at most 10000000 (about 4 GB of memory)"
             }
             Self::JobsOutToStdout => "`--jobs-out /dev/stdout` mixes both, if that is meant",
-            Self::GanttOfSeveral { .. } => "choose the one to be drawn with `--policy`",
+            Self::CalibrationAsCsv => "a row of CSV has the results of a policy, and no bins",
+            Self::GanttOfSeveral { .. } => "choose those to be drawn with `--policy`",
             Self::ScheduleOfSeveralSizes { .. } => "run the sizes one by one",
             Self::Dateless(_) => {
                 "give seconds of the record's clock, as `tollgate trace info` shows them"

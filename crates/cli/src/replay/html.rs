@@ -29,7 +29,7 @@ fn page(plan: &ReplayPlan, input: &ReplayInput, answers: &[PolicyAnswer]) -> Rep
     let source = &input.workload.trace().source;
     let jobs = pluralise(input.workload.len(), "job");
     let mut texts = Vec::new();
-    if let Some(possible) = input.workload.deadline_counts().possible_pct() {
+    if let Some(possible) = input.deadlines.possible_pct() {
         texts.push(format!(
             "{possible:.1} % of the deadlines are possible, because the run time is at most the \
              deadline: no policy can keep more. Deadlines are drawn by the model `{}` where the record \

@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use tollgate_model::Instant;
 use tollgate_policy::PolicySpec;
-use tollgate_sim::{JobContext, MAX_NODES, MAX_RECORD_NODES, TaskCoupling};
+use tollgate_sim::{
+    JobArrival, JobContext, MAX_NODES, MAX_RECORD_NODES, OverrunRule, TaskCoupling,
+};
 use tollgate_trace::{ColumnSelection, NodeCountSource, ReadOptions, Trace, open};
 use tollgate_workload::{
-    DeadlineModel, SynthesisedSlas, Workload, WorkloadConfig, WorkloadGenerator,
+    DeadlineCounts, DeadlineModel, SynthesisedSlas, Workload, WorkloadConfig, WorkloadGenerator,
 };
 
 use super::args::NodeCountArg;
@@ -24,6 +26,10 @@ pub(super) struct ReplayInput {
     pub(super) workload: Workload,
     /// The same jobs with the draws of further seeds.
     pub(super) reseeded: Vec<Workload>,
+    /// Number of jobs that outlive their estimates.
+    pub(super) n_overlong: usize,
+    /// The jobs by their deadlines. The deadline of a job that is killed at its limit is not possible.
+    pub(super) deadlines: DeadlineCounts,
     /// The machines. At least one.
     pub(super) machines: Vec<ReplayMachine>,
     /// The information of a forecaster about each job, in order of arrival. Empty if nothing is
@@ -43,8 +49,6 @@ pub(super) struct ReplayMachine {
 #[derive(Clone, Copy)]
 pub(super) enum MachineSizeSource {
     Flag,
-    /// The processors that ran jobs at once.
-    PeakUse,
     Workload(NodeCountSource),
 }
 
@@ -101,7 +105,18 @@ impl ReplayInput {
             Vec::new()
         };
         let learned = plan.learn.learn(workload.trace(), &selected, &mut names)?;
+        let outlives = |job: &JobArrival| OverrunRule::Kill.kills(job);
+        let overlong: Vec<JobArrival> = workload.arrivals().filter(outlives).collect();
+        let n_overlong = overlong.len();
+        let mut deadlines = workload.deadline_counts();
+        if plan.overrun == OverrunRule::Kill {
+            let may_end =
+                |job: &&JobArrival| job.spec.sla.deadline.is_some_and(|due| job.runtime <= due);
+            deadlines.possible -= overlong.iter().filter(may_end).count();
+        }
         Ok(Self {
+            n_overlong,
+            deadlines,
             workload,
             reseeded,
             machines,
@@ -139,6 +154,9 @@ impl ReplayInput {
             }
         }
         self.print_sharing_note(plan);
+        if let Some(overrun) = self.overrun_sentence(plan) {
+            voice.note(overrun);
+        }
         if let Some(drawn) = describe_drawn(workload.synthesised()) {
             let first = plan.jobs.seed;
             match u64::from(plan.seeds.get()) {
@@ -163,6 +181,19 @@ impl ReplayInput {
         if let Some(wide) = self.too_wide_note() {
             voice.note(wide);
         }
+    }
+
+    /// Says what becomes of jobs that outlive their estimates. None if there are no such jobs.
+    pub(super) fn overrun_sentence(&self, plan: &ReplayPlan) -> Option<String> {
+        let jobs = (self.n_overlong > 0).then(|| pluralise(self.n_overlong, "job"))?;
+        Some(match plan.overrun {
+            OverrunRule::Run => format!(
+                "run beyond their estimates: {jobs}; `--overrun kill` kills jobs at that limit"
+            ),
+            OverrunRule::Kill => format!(
+                "killed at their estimates: {jobs}; neither kept nor broken if that is before the deadline"
+            ),
+        })
     }
 
     /// Notes that parallel jobs do not run in step, if a policy shares nodes and there are any.
@@ -274,17 +305,8 @@ impl ReplayMachine {
     /// Returns the size that the header names, else the smallest that can have run the jobs.
     fn of_record(record: &Trace) -> Self {
         let (nodes, from) = record.nodes();
-        let peak = record.peak_procs().filter(|&peak| peak > nodes);
-        match (from, peak) {
-            (NodeCountSource::WidestJob, Some(nodes)) => Self {
-                nodes,
-                from: MachineSizeSource::PeakUse,
-            },
-            _ => Self {
-                nodes,
-                from: MachineSizeSource::Workload(from),
-            },
-        }
+        let from = MachineSizeSource::Workload(from);
+        Self { nodes, from }
     }
 }
 
@@ -294,7 +316,7 @@ impl MachineSizeSource {
     const fn max_nodes(self) -> u32 {
         match self {
             Self::Flag => MAX_NODES,
-            Self::PeakUse | Self::Workload(_) => MAX_RECORD_NODES,
+            Self::Workload(_) => MAX_RECORD_NODES,
         }
     }
 
@@ -302,9 +324,9 @@ impl MachineSizeSource {
     pub(super) const fn key(self) -> &'static str {
         match self {
             Self::Flag => "flag",
-            Self::PeakUse => "peak_use",
             Self::Workload(NodeCountSource::MaxProcs) => "max_procs",
             Self::Workload(NodeCountSource::MaxNodes) => "max_nodes",
+            Self::Workload(NodeCountSource::PeakUse) => "peak_use",
             Self::Workload(NodeCountSource::WidestJob) => "widest_job",
         }
     }
@@ -315,11 +337,6 @@ impl fmt::Display for ReplayMachine {
         let nodes = pluralise(self.nodes as usize, "node");
         match self.from {
             MachineSizeSource::Flag => write!(f, "{nodes} (--nodes)"),
-            MachineSizeSource::PeakUse => write!(
-                f,
-                "{nodes} (the most that ran jobs at once, by the waits of the record: the machine may be \
-                 larger)"
-            ),
             MachineSizeSource::Workload(from) => write!(f, "{nodes} ({from})"),
         }
     }

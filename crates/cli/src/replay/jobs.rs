@@ -13,7 +13,7 @@ use super::input::ReplayInput;
 use crate::atomic_output::AtomicOutput;
 use crate::exit::CliFailure;
 
-const COLUMNS: [&str; 23] = [
+const COLUMNS: [&str; 24] = [
     "policy",
     "job_id",
     "decision",
@@ -37,6 +37,7 @@ const COLUMNS: [&str; 23] = [
     "executable",
     "queue",
     "task",
+    "killed",
 ];
 
 /// The file, open for writing.
@@ -187,7 +188,8 @@ impl<'a, W: Write> JobRowWriter<'a, W> {
         {
             self.put(column.get(row).unwrap_or_default())?;
         }
-        self.put_or_empty(self.tasks.get(&row).copied())
+        self.put_or_empty(self.tasks.get(&row).copied())?;
+        self.put_or_empty(outcome.ran.map(|_| outcome.killed))
     }
 
     fn extra(&mut self, job: usize) -> io::Result<()> {

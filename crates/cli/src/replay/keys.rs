@@ -5,19 +5,31 @@ use std::collections::BTreeMap;
 use serde::{Serialize, Serializer};
 use tollgate_model::{Credits, Reason, Span};
 use tollgate_policy::ParameterEnum;
-use tollgate_risk::UpperQuantiles;
+use tollgate_risk::{Objectives, UpperQuantiles};
 use tollgate_trace::{Finding, FindingTally};
 
+use super::calibration::{ProbabilityBinKeys, PromiseCalibration};
 use super::input::ReplayInput;
 use super::plan::ReplayPlan;
-use super::run::PolicyAnswer;
+use super::run::{PolicyAnswer, SeedStatistics};
 
 /// The whole output.
 #[derive(Serialize)]
 pub(super) struct ReplayReportKeys<'a> {
     workload: WorkloadKeys<'a>,
     settings: SettingsKeys,
-    policies: Vec<PolicyKeys<'a>>,
+    policies: Vec<PolicyReportKeys<'a>>,
+}
+
+/// The results of a policy, and its calibration if requested.
+#[derive(Serialize)]
+struct PolicyReportKeys<'a> {
+    #[serde(flatten)]
+    results: PolicyKeys<'a>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    groups: Vec<GroupKeys<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    calibration: Option<Vec<ProbabilityBinKeys>>,
 }
 
 impl<'a> ReplayReportKeys<'a> {
@@ -29,7 +41,18 @@ impl<'a> ReplayReportKeys<'a> {
         Self {
             workload: WorkloadKeys::new(plan, input),
             settings: SettingsKeys::new(plan, input),
-            policies: answers.iter().map(PolicyKeys::new).collect(),
+            policies: answers.iter().map(PolicyReportKeys::new).collect(),
+        }
+    }
+}
+
+impl<'a> PolicyReportKeys<'a> {
+    fn new(answer: &'a PolicyAnswer) -> Self {
+        let calibration = answer.calibration.as_ref();
+        Self {
+            results: PolicyKeys::new(answer),
+            groups: GroupKeys::of(answer),
+            calibration: calibration.map(PromiseCalibration::keys),
         }
     }
 }
@@ -42,6 +65,7 @@ struct WorkloadKeys<'a> {
     jobs: usize,
     never_ran_dropped: usize,
     jobs_learned: usize,
+    jobs_over_estimate: usize,
     mean_runtime_s: Option<f64>,
     deadlines_drawn: usize,
     deadlines_missing: usize,
@@ -67,7 +91,7 @@ struct ReplayFindingKeys<'a> {
 impl<'a> WorkloadKeys<'a> {
     fn new(plan: &ReplayPlan, input: &'a ReplayInput) -> Self {
         let workload = &input.workload;
-        let (drawn, deadlines) = (workload.synthesised(), workload.deadline_counts());
+        let (drawn, deadlines) = (workload.synthesised(), input.deadlines);
         let finding = |(finding, tally): (Finding, &'a FindingTally)| ReplayFindingKeys {
             action: finding.action().key(),
             finding: finding.to_string(),
@@ -80,6 +104,7 @@ impl<'a> WorkloadKeys<'a> {
             last: plan.last.map(|last| last.get()),
             jobs: workload.len(),
             never_ran_dropped: workload.dropped(),
+            jobs_over_estimate: input.n_overlong,
             jobs_learned: input.learned.n_learned,
             mean_runtime_s: workload.mean_runtime().map(Span::as_secs_f64),
             deadlines_drawn: drawn.deadlines,
@@ -101,6 +126,7 @@ struct SettingsKeys {
     nodes_from: &'static str,
     estimates: String,
     tasks: String,
+    overrun: String,
     checked: bool,
     seed: u64,
     seeds: u32,
@@ -129,6 +155,7 @@ impl SettingsKeys {
             nodes_from: input.machines[0].from.key(),
             estimates: plan.estimates.to_string(),
             tasks: plan.tasks.keyword(),
+            overrun: plan.overrun.keyword(),
             checked: plan.is_checked(),
             seed: jobs.seed,
             seeds: plan.seeds.get(),
@@ -150,6 +177,34 @@ impl SettingsKeys {
     }
 }
 
+/// The results of a policy for a group of jobs, or for all.
+#[derive(Serialize)]
+pub(super) struct GroupKeys<'a> {
+    /// None for all jobs.
+    group: Option<&'a str>,
+    #[serde(flatten)]
+    results: PolicyKeys<'a>,
+}
+
+impl<'a> GroupKeys<'a> {
+    pub(super) fn of(answer: &'a PolicyAnswer) -> Vec<Self> {
+        let groups = answer.groups.iter();
+        groups
+            .map(|of| Self {
+                group: Some(&of.group),
+                results: PolicyKeys::measured(answer, &of.objectives, None),
+            })
+            .collect()
+    }
+
+    pub(super) fn of_all(answer: &'a PolicyAnswer) -> Self {
+        Self {
+            group: None,
+            results: PolicyKeys::new(answer),
+        }
+    }
+}
+
 /// The results of a policy. A measure that does not apply is null.
 #[derive(Serialize)]
 pub(super) struct PolicyKeys<'a> {
@@ -160,6 +215,7 @@ pub(super) struct PolicyKeys<'a> {
     #[serde(serialize_with = "by_key")]
     rejected_by_reason: &'a BTreeMap<Reason, u64>,
     fulfilled: u64,
+    void: u64,
     sla_pct: f64,
     reliability_pct: f64,
     profitability_pct: Option<f64>,
@@ -184,7 +240,14 @@ pub(super) struct PolicyKeys<'a> {
 
 impl<'a> PolicyKeys<'a> {
     pub(super) fn new(answer: &'a PolicyAnswer) -> Self {
-        let (measured, seeds) = (&answer.objectives, answer.seeds);
+        Self::measured(answer, &answer.objectives, answer.seeds)
+    }
+
+    fn measured(
+        answer: &'a PolicyAnswer,
+        measured: &'a Objectives,
+        seeds: Option<SeedStatistics>,
+    ) -> Self {
         let (waits, responses) = (measured.wait_quantiles, measured.response_quantiles);
         let p90 = |quantiles: Option<UpperQuantiles>| Some(quantiles?.p90.as_secs_f64());
         let p95 = |quantiles: Option<UpperQuantiles>| Some(quantiles?.p95.as_secs_f64());
@@ -195,6 +258,7 @@ impl<'a> PolicyKeys<'a> {
             rejected: measured.rejected,
             rejected_by_reason: &measured.rejected_by_reason,
             fulfilled: measured.fulfilled,
+            void: measured.void,
             sla_pct: measured.sla_pct,
             reliability_pct: measured.reliability_pct,
             profitability_pct: measured.profitability_pct,

@@ -6,12 +6,13 @@ use std::thread;
 
 use tollgate_model::Market;
 use tollgate_policy::{PolicyRegistry, PolicySpec};
-use tollgate_sim::{EstimateOrigin, RecordLevel, TaskCoupling};
+use tollgate_sim::{EstimateOrigin, OverrunRule, RecordLevel, TaskCoupling};
 use tollgate_trace::record_filter::RecordFilter;
 use tollgate_workload::{DeadlineModel, SlaFactor, WorkloadConfig};
 
 use super::args::{NodeCountArg, ReplayArgs};
 use super::error::ReplayError;
+use super::groups::ReplayGrouping;
 use super::learning::LearnedRecords;
 use crate::args::OutputFormat;
 use crate::exit::{CliFailure, ParquetUnsupported};
@@ -32,13 +33,19 @@ pub(super) struct ReplayPlan {
     pub(super) nodes: Vec<NodeCountArg>,
     /// Whether the tasks of a job run in step on nodes that jobs share.
     pub(super) tasks: TaskCoupling,
+    /// What becomes of jobs that outlive their estimates.
+    pub(super) overrun: OverrunRule,
     pub(super) choices: Vec<PolicySpec>,
     pub(super) estimates: EstimateOrigin,
     pub(super) learn: LearnedRecords,
     pub(super) record: RecordLevel,
     pub(super) jobs_out: Option<PathBuf>,
-    /// The file of the chart. A plan with a chart has one policy.
+    /// The file of the chart. A plan with a chart has one policy or two.
     pub(super) gantt: Option<PathBuf>,
+    /// The property by which the results are split.
+    pub(super) by: Option<ReplayGrouping>,
+    /// Whether promises are compared with what was kept.
+    pub(super) calibration: bool,
     /// The file of the page.
     pub(super) html: Option<PathBuf>,
     threads: Option<NonZeroUsize>,
@@ -63,6 +70,9 @@ impl ReplayPlan {
             let file = file.display().to_string();
             return Err(ParquetUnsupported { file }.into());
         }
+        if args.calibration && args.format == OutputFormat::Csv {
+            return Err(ReplayError::CalibrationAsCsv.into());
+        }
         let choices = choices(registry, &args.policies, args.market)?;
         let learn = LearnedRecords {
             files: args.learn.clone(),
@@ -80,7 +90,7 @@ impl ReplayPlan {
         if sizes > 1 && (args.gantt.is_some() || args.jobs_out.is_some()) {
             return Err(ReplayError::ScheduleOfSeveralSizes { sizes }.into());
         }
-        if args.gantt.is_some() && choices.len() != 1 {
+        if args.gantt.is_some() && !(1..=2).contains(&choices.len()) {
             let policies = choices.len();
             return Err(ReplayError::GanttOfSeveral { policies }.into());
         }
@@ -94,12 +104,15 @@ impl ReplayPlan {
             part: args.part.filter(),
             seeds: args.seeds,
             tasks: args.tasks,
+            overrun: args.overrun,
             choices,
             estimates: args.estimates,
             learn,
             record: record(args),
             jobs_out: args.jobs_out.clone(),
             gantt: args.gantt.clone(),
+            by: args.by,
+            calibration: args.calibration,
             html: args.html.clone(),
             threads: args.threads,
             format: args.format,
@@ -122,9 +135,9 @@ impl ReplayPlan {
         learns(self.estimates, &self.choices)
     }
 
-    /// Returns whether the output needs the placements of each job.
-    pub(super) fn needs_placements(&self) -> bool {
-        self.jobs_out.is_some() || self.gantt.is_some()
+    /// Returns whether the output needs more of a replay than its objectives.
+    pub(super) fn needs_replay(&self) -> bool {
+        self.calibration || self.by.is_some() || self.jobs_out.is_some() || self.gantt.is_some()
     }
 
     /// Returns whether every schedule is verified.

@@ -2,8 +2,11 @@
 
 use std::io::{self, Write};
 
+use tollgate_sim::OverrunRule;
+
+use super::groups::ReplayGrouping;
 use super::input::ReplayInput;
-use super::keys::{PolicyKeys, ReplayReportKeys};
+use super::keys::{GroupKeys, PolicyKeys, ReplayReportKeys};
 use super::plan::ReplayPlan;
 use super::run::PolicyAnswer;
 use super::table;
@@ -19,15 +22,28 @@ pub(super) fn write_answers(
 ) -> io::Result<()> {
     match plan.format {
         OutputFormat::Table => {
-            let deadlines = input.workload.deadline_counts();
-            out.write_all(table::render(answers, deadlines).as_bytes())
+            let by = plan.by.map(ReplayGrouping::name);
+            let killed = input.overrun_sentence(plan);
+            let killed = killed.filter(|_| plan.overrun == OverrunRule::Kill);
+            out.write_all(table::render(answers, by, input.deadlines).as_bytes())?;
+            killed.map_or(Ok(()), |killed| writeln!(out, "\n{killed}"))
         }
         OutputFormat::Json => {
             serde_json::to_writer_pretty(&mut *out, &ReplayReportKeys::new(plan, input, answers))?;
             writeln!(out)
         }
+        OutputFormat::Csv if plan.by.is_some() => csv_by_group(out, answers),
         OutputFormat::Csv => csv(out, answers),
     }
+}
+
+/// Writes a row for all jobs and one for each group under each policy.
+fn csv_by_group(out: &mut impl Write, answers: &[PolicyAnswer]) -> io::Result<()> {
+    let rows = answers.iter().flat_map(|answer| {
+        let groups = GroupKeys::of(answer);
+        [GroupKeys::of_all(answer)].into_iter().chain(groups)
+    });
+    csv_output::write(out, &rows.collect::<Vec<_>>())
 }
 
 fn csv(out: &mut impl Write, answers: &[PolicyAnswer]) -> io::Result<()> {

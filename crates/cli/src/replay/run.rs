@@ -4,8 +4,10 @@ use tollgate_policy::PolicySpec;
 use tollgate_risk::Objectives;
 use tollgate_sim::{self as sim, ReplayResult};
 
+use super::calibration::PromiseCalibration;
 use super::error::ReplayError;
-use super::gantt;
+use super::gantt::{self, PolicySchedule};
+use super::groups::{GroupAnswer, GroupedJobs};
 use super::input::ReplayInput;
 use super::jobs::JobsCsvFile;
 use super::plan::ReplayPlan;
@@ -25,6 +27,10 @@ pub(super) struct PolicyAnswer {
     pub(super) objectives: Objectives,
     /// Means and deviations over all seeds, if there are several.
     pub(super) seeds: Option<SeedStatistics>,
+    /// The results for each group of jobs with the first seed; empty if not requested.
+    pub(super) groups: Vec<GroupAnswer>,
+    /// The calibration of promises with the first seed, if requested.
+    pub(super) calibration: Option<PromiseCalibration>,
 }
 
 /// Statistics over several seeds.
@@ -77,6 +83,7 @@ pub(super) fn run_all_policies(
     let mut jobs_out = jobs_out
         .map(|path| JobsCsvFile::create(path, input))
         .transpose()?;
+    let grouped = plan.by.map(|by| GroupedJobs::of(by, &input.workload));
     let choices = &plan.choices;
     let runs: Vec<(u32, &PolicySpec)> = input
         .machines
@@ -86,6 +93,7 @@ pub(super) fn run_all_policies(
     let n_replays = runs.len() * (1 + input.reseeded.len());
     let progress = ReplayProgress::on_terminal((input.workload.len() * n_replays) as u64);
     let mut answers = Vec::with_capacity(runs.len());
+    let mut schedules = Vec::new();
     let done = run_in_order(
         runs.len(),
         plan.threads(),
@@ -99,8 +107,18 @@ pub(super) fn run_all_policies(
             if let (Some(jobs_out), Some(replay)) = (&mut jobs_out, &replay) {
                 jobs_out.write(&policy, replay)?;
             }
-            if let (Some(path), Some(replay)) = (&plan.gantt, &replay) {
-                gantt::write(path, &policy, input, replay)?;
+            let groups = match (&grouped, &replay) {
+                (Some(grouped), Some(replay)) => {
+                    grouped.measure(&replay.outcomes, nodes, plan.market)
+                }
+                (None, _) | (_, None) => Vec::new(),
+            };
+            let calibration = replay.as_ref().filter(|_| plan.calibration);
+            let calibration =
+                calibration.map(|replay| PromiseCalibration::of(&input.workload, replay));
+            if let Some(replay) = replay.filter(|_| plan.gantt.is_some()) {
+                let policy = policy.clone();
+                schedules.push(PolicySchedule { policy, replay });
             }
             answers.push(PolicyAnswer {
                 policy,
@@ -108,6 +126,8 @@ pub(super) fn run_all_policies(
                 nodes,
                 objectives,
                 seeds,
+                groups,
+                calibration,
             });
             Ok(())
         },
@@ -116,6 +136,9 @@ pub(super) fn run_all_policies(
         progress.clear();
     }
     done?;
+    if let Some(path) = &plan.gantt {
+        gantt::write(path, input, &schedules)?;
+    }
     if let Some(jobs_out) = jobs_out {
         jobs_out.finish()?;
     }
@@ -134,7 +157,9 @@ fn run_policy(
         nodes,
         market: plan.market,
         tasks: plan.tasks,
+        overrun: plan.overrun,
         record_level: plan.record,
+        states_promises: plan.calibration,
     };
     let estimates = sim::EstimateSetup {
         origin: plan.estimates,
@@ -156,7 +181,7 @@ fn run_policy(
             failure,
         })?;
         results.push(Objectives::of(&replay.outcomes, nodes, settings.market));
-        if n == 0 && plan.needs_placements() {
+        if n == 0 && plan.needs_replay() {
             kept = Some(replay);
         }
     }

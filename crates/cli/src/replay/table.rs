@@ -27,14 +27,19 @@ const WIDTH: u16 = 120;
 /// The maximum width of a policy name on one line, which is the space that the other columns leave.
 const NAME_WIDTH: usize = 17;
 
-const STYLE: TableStyle =
+pub(super) const STYLE: TableStyle =
     TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
 /// The cell of a measure that does not apply.
 const NONE: &str = "-";
 
-/// Renders the results for jobs with these deadlines as text that ends with a line feed.
-pub(super) fn render(answers: &[PolicyAnswer], deadlines: DeadlineCounts) -> String {
+/// Renders the results for jobs with these deadlines as text that ends with a line feed. Groups of jobs
+/// are those by the property `by`.
+pub(super) fn render(
+    answers: &[PolicyAnswer],
+    by: Option<&str>,
+    deadlines: DeadlineCounts,
+) -> String {
     let mut text = String::new();
     let machines = answers.chunk_by(|one, other| one.nodes == other.nodes);
     let n_machines = machines.clone().count();
@@ -47,6 +52,13 @@ pub(super) fn render(answers: &[PolicyAnswer], deadlines: DeadlineCounts) -> Str
             text.push_str(&format!("on {nodes}\n"));
         }
         text.push_str(&of_one_machine(of_machine));
+        for answer in of_machine.iter().filter(|answer| !answer.groups.is_empty()) {
+            text.push_str(&groups_of(answer, by.unwrap_or_default()));
+        }
+        for answer in of_machine {
+            let calibration = answer.calibration.as_ref();
+            text.extend(calibration.map(|calibration| calibration.render(&answer.policy)));
+        }
     }
     let sharing = answers.iter().filter(|answer| answer.shares_nodes);
     let mut sharing: Vec<&str> = sharing.map(|answer| answer.policy.as_str()).collect();
@@ -72,14 +84,16 @@ pub(super) fn render(answers: &[PolicyAnswer], deadlines: DeadlineCounts) -> Str
 
 /// Renders the results on one machine.
 fn of_one_machine(answers: &[PolicyAnswer]) -> String {
-    let mut text = text_of(answers, &measures(answers));
+    let rows = answers.iter().map(TableRow::of);
+    let mut text = text_of("policy", rows, &measures(answers.iter().map(measured)));
     let rejecting: Vec<&PolicyAnswer> = answers
         .iter()
         .filter(|answer| answer.objectives.rejected > 0)
         .collect();
     if !rejecting.is_empty() {
         text.push('\n');
-        text.push_str(&text_of(rejecting, &reasons(answers)));
+        let rejecting = rejecting.into_iter().map(TableRow::of);
+        text.push_str(&text_of("policy", rejecting, &reasons(answers)));
     }
     if answers.iter().any(|answer| answer.seeds.is_some()) {
         text.push_str("\nover all seeds, mean and standard deviation\n");
@@ -96,6 +110,38 @@ fn of_one_machine(answers: &[PolicyAnswer]) -> String {
         }
     }
     text
+}
+
+/// Renders the results for each group of jobs.
+fn groups_of(answer: &PolicyAnswer, by: &str) -> String {
+    let groups = &answer.groups;
+    let mut columns = measures(groups.iter().map(|of| &of.objectives));
+    columns.insert(0, TableColumn::new("jobs", |m| m.submitted.to_string()));
+    let rows = groups.iter().map(|of| TableRow {
+        name: of.group.clone(),
+        objectives: &of.objectives,
+    });
+    let table = text_of(by, rows, &columns);
+    format!("\n{} by {by}\n{table}", answer.policy)
+}
+
+/// A row of a table.
+struct TableRow<'a> {
+    name: String,
+    objectives: &'a Objectives,
+}
+
+impl<'a> TableRow<'a> {
+    fn of(answer: &'a PolicyAnswer) -> Self {
+        Self {
+            name: name(&answer.policy),
+            objectives: &answer.objectives,
+        }
+    }
+}
+
+fn measured(answer: &PolicyAnswer) -> &Objectives {
+    &answer.objectives
 }
 
 /// A column with a heading of at most three lines and a function for its cells.
@@ -123,19 +169,18 @@ impl TableColumn {
 }
 
 fn text_of<'a>(
-    answers: impl IntoIterator<Item = &'a PolicyAnswer>,
+    first: &str,
+    rows: impl Iterator<Item = TableRow<'a>>,
     columns: &[TableColumn],
 ) -> String {
     let mut table = Table::new();
     table.load_style(STYLE);
     table.set_content_arrangement(ContentArrangement::Dynamic);
     table.set_width(WIDTH);
-    table.set_header(headings(columns));
-    for answer in answers {
-        let cells = columns
-            .iter()
-            .map(|column| (column.cell)(&answer.objectives));
-        table.add_row([name(&answer.policy)].into_iter().chain(cells));
+    table.set_header(headings(first, columns));
+    for row in rows {
+        let cells = columns.iter().map(|column| (column.cell)(row.objectives));
+        table.add_row([row.name].into_iter().chain(cells));
     }
     for (n, column) in table.column_iter_mut().enumerate() {
         // One blank of padding, and one blank in place of a vertical line.
@@ -149,11 +194,11 @@ fn text_of<'a>(
     table.trim_fmt() + "\n"
 }
 
-/// Returns all headings, with the heading of the policy first. The headings are padded at the top
+/// Returns all headings, with that of the names of the rows first. The headings are padded at the top
 /// to the same number of lines, so that they stand on the line below.
-fn headings(columns: &[TableColumn]) -> Vec<String> {
+fn headings(first: &str, columns: &[TableColumn]) -> Vec<String> {
     let headings = columns.iter().map(|column| column.heading.as_str());
-    let headings: Vec<&str> = ["policy"].into_iter().chain(headings).collect();
+    let headings: Vec<&str> = [first].into_iter().chain(headings).collect();
     let lines = |heading: &str| heading.lines().count();
     let most = headings
         .iter()
@@ -174,21 +219,21 @@ fn name(policy: &str) -> String {
 
 /// Returns the four objectives and then the usual measures of the field. SLA is the number of
 /// fulfilled jobs in % of the submitted jobs, so this number has no column of its own.
-fn measures(answers: &[PolicyAnswer]) -> Vec<TableColumn> {
-    let all = || answers.iter().map(|answer| &answer.objectives);
+fn measures<'a>(objectives: impl Iterator<Item = &'a Objectives> + Clone) -> Vec<TableColumn> {
+    let all = || objectives.clone();
     let waits = all().flat_map(|m| [m.wait, m.mean_wait, m.median_wait]);
     let wait = TimeUnit::fitting(waits.flatten());
     let makespan = TimeUnit::fitting(all().filter_map(|m| m.makespan));
     let money = MoneyUnit::fitting(all().filter_map(|m| m.utility));
 
     let mut columns = vec![TableColumn::new("accepted", |m| m.accepted.to_string())];
-    columns.extend(objectives(wait, money));
+    columns.extend(main_objectives(wait, money));
     columns.extend(default_measures(wait, makespan));
     columns.extend(money.map(utility));
     columns
 }
 
-fn objectives(wait: TimeUnit, money: Option<MoneyUnit>) -> impl Iterator<Item = TableColumn> {
+fn main_objectives(wait: TimeUnit, money: Option<MoneyUnit>) -> impl Iterator<Item = TableColumn> {
     let always = [
         TableColumn::optional(format!("wait\n{wait}"), move |m| {
             m.wait.map(|span| wait.write(span))
@@ -274,6 +319,7 @@ mod tests {
             rejected: 1,
             rejected_by_reason: [(Reason::TooManyProcs, 1)].into(),
             fulfilled: 999_999,
+            void: 0,
             wait: Some(Span::from_secs(97_155)),
             sla_pct: 99.96,
             reliability_pct: 100.0,
@@ -297,9 +343,11 @@ mod tests {
             shares_nodes: false,
             nodes: 1,
             seeds: None,
+            groups: Vec::new(),
+            calibration: None,
             objectives: measured(),
         };
-        let text = render(&[answer], DEADLINES);
+        let text = render(&[answer], None, DEADLINES);
         for line in text.lines() {
             assert!(line.chars().count() <= usize::from(WIDTH), "{line}");
         }
@@ -316,8 +364,13 @@ mod tests {
             shares_nodes: false,
             nodes: 1,
             seeds: None,
+            groups: Vec::new(),
+            calibration: None,
             objectives: free,
         };
-        assert_eq!(render(&[answer], DEADLINES).matches("policy").count(), 1);
+        assert_eq!(
+            render(&[answer], None, DEADLINES).matches("policy").count(),
+            1
+        );
     }
 }

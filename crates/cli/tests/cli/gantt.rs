@@ -18,12 +18,30 @@ fn the_schedule_of_a_policy_is_drawn() {
 }
 
 #[test]
-fn chart_of_several_policies_is_rejected() {
-    let ran = tollgate(&["replay", "--policy", "edf,fcfs", "--gantt", "never.svg"]);
+fn two_schedules_share_a_picture() {
+    let file = folder().join("both.svg");
+    let name = file.to_str().unwrap();
+    let words = ["replay", "--last", "300", "--policy", "edf-bf,libra"];
+    tollgate(&[&words[..], &["--gantt", name]].concat()).answer();
+    let svg = fs::read_to_string(&file).unwrap();
+    assert!(svg.contains("edf-bf and libra: ") && svg.contains(">libra</text>"));
+    let first_job = svg.matches("<title>job 4701").count();
+    assert!(first_job > 1, "each schedule has the job: {first_job}");
+}
+
+#[test]
+fn chart_of_three_policies_is_rejected() {
+    let ran = tollgate(&[
+        "replay",
+        "--policy",
+        "edf,fcfs,easy",
+        "--gantt",
+        "never.svg",
+    ]);
     assert_eq!(ran.code, Some(2), "{ran}");
     assert!(
         ran.stderr
-            .contains("--gantt: expected one policy, got 2\nhint: choose the one"),
+            .contains("--gantt: expected one policy or two, got 3\nhint: choose those"),
         "{ran}"
     );
     assert!(!folder().join("never.svg").exists());

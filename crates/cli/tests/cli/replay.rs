@@ -299,3 +299,87 @@ fn seed_changes_only_the_synthesised_slas() {
     assert_eq!(one["workload"], two["workload"]);
     assert_ne!(one["policies"], two["policies"]);
 }
+
+#[test]
+fn calibration_of_a_policy_that_states_probabilities_and_of_one_that_does_not() {
+    insta::assert_snapshot!(tollgate(&[
+        "replay",
+        "--last",
+        "1000",
+        "--policy",
+        "plan,edf-bf",
+        "--calibration",
+        "--quiet"
+    ]));
+}
+
+#[test]
+fn calibration_in_json_has_a_statement_for_each_promise() {
+    let words = ["replay", "--last", "500", "--policy", "plan", "--quiet"];
+    let more = ["--calibration", "--format", "json"];
+    let answer: Value = serde_json::from_str(&tollgate(&[&words[..], &more].concat()).answer())
+        .expect("the answer is JSON");
+    let plan = &answer["policies"][0];
+    let bins = plan["calibration"].as_array().expect("bins");
+    let of_jobs = bins.iter().filter(|bin| bin["of"] == "jobs");
+    let promises: u64 = of_jobs.map(|bin| bin["promises"].as_u64().unwrap()).sum();
+    assert_eq!(Some(promises), plan["accepted"].as_u64());
+    let csv = tollgate(&[&words[..], &["--calibration", "--format", "csv"]].concat());
+    insta::assert_snapshot!(csv);
+}
+
+#[test]
+fn array_is_one_promise_in_the_calibration() {
+    let table = b"job_id,submit_s,runtime_s,procs,estimate_s,deadline_s\n\
+        1,0,10,1,10,40\n1,0,10,1,10,40\n2,0,10,1,10,40\n";
+    let words = [
+        "replay",
+        "-",
+        "--policy",
+        "plan",
+        "--calibration",
+        "--quiet",
+    ];
+    insta::assert_snapshot!(tollgate_reading(&words, table));
+}
+
+/// Two jobs that outlive their estimates, the second one late, and one that does not.
+const OVERLONG: &[u8] = b"\
+job_id,submit_s,runtime_s,procs,estimate_s,deadline_s,user
+1,0,20,1,10,40,ann
+2,0,20,1,15,12,bob
+3,0,10,1,10,40,ann
+";
+
+#[test]
+fn job_killed_at_its_limit_is_void_or_late() {
+    let words = ["replay", "-", "--policy", "easy", "--nodes", "3"];
+    insta::assert_snapshot!(tollgate_reading(&words, OVERLONG));
+    let kill = [&words[..], &["--overrun", "kill", "--check"]].concat();
+    insta::assert_snapshot!(tollgate_reading(&kill, OVERLONG));
+}
+
+#[test]
+fn kill_at_the_limit_holds_for_every_policy() {
+    let words = [
+        "replay",
+        "-",
+        "--nodes",
+        "3",
+        "--overrun",
+        "kill",
+        "--quiet",
+    ];
+    let more = ["--format", "csv", "--check"];
+    insta::assert_snapshot!(tollgate_reading(&[&words[..], &more].concat(), OVERLONG));
+}
+
+#[test]
+fn results_by_user_and_by_size() {
+    let words = ["replay", "-", "--policy", "easy", "--nodes", "3", "--quiet"];
+    let by_user = [&words[..], &["--by", "user", "--format", "csv"]].concat();
+    insta::assert_snapshot!(tollgate_reading(&by_user, OVERLONG));
+    let by_size = ["replay", "--last", "300", "--policy", "plan,edf-bf"];
+    let by_size = [&by_size[..], &["--by", "size", "--quiet"]].concat();
+    insta::assert_snapshot!(tollgate(&by_size));
+}

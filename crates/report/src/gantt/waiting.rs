@@ -87,6 +87,7 @@ mod tests {
             budget: Credits::ZERO,
             price: Credits::ZERO,
             utility: Credits::ZERO,
+            killed: false,
         }
     }
 

@@ -25,6 +25,7 @@ fn job(submit: i64, procs: u32, ran: Option<(i64, i64)>, due: Option<i64>) -> Ou
         budget: Credits::ZERO,
         price: Credits::ZERO,
         utility: Credits::ZERO,
+        killed: false,
     }
 }
 

@@ -21,6 +21,7 @@ fn job() -> Outcome {
         budget: Credits::from_f64(100.0),
         price: Credits::ZERO,
         utility: Credits::ZERO,
+        killed: false,
     }
 }
 

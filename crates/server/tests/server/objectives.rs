@@ -63,6 +63,7 @@ fn outcome(row: &JobRow, market: Market) -> Outcome {
         budget,
         price,
         utility,
+        killed: false,
     }
 }
 

@@ -35,6 +35,8 @@ fn rebid_schedule_equals_a_full_replay() {
         market: Market::Bid,
         tasks: TaskCoupling::Independent,
         record_level: RecordLevel::Outcomes,
+        overrun: tollgate_sim::OverrunRule::Run,
+        states_promises: false,
     };
     let blind: Vec<PolicySpec> = builtin_registry()
         .policies()

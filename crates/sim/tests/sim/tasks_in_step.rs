@@ -33,6 +33,8 @@ fn ends(policy: &str, tasks: TaskCoupling, jobs: &[StepJob]) -> Vec<f64> {
         market: Market::None,
         tasks,
         record_level: RecordLevel::Checked,
+        overrun: tollgate_sim::OverrunRule::Run,
+        states_promises: false,
     };
     let policy = &builtin_registry().parse_list(policy).unwrap()[0];
     let arrivals: Vec<JobArrival> = jobs.iter().copied().map(arrival).collect();
@@ -102,6 +104,8 @@ fn whole_schedules_in_step_are_valid() {
             market: Market::None,
             tasks,
             record_level: RecordLevel::Checked,
+            overrun: tollgate_sim::OverrunRule::Run,
+            states_promises: false,
         };
         let policy = &builtin_registry().parse_list(policy).unwrap()[0];
         replay(narrowed, policy.build(Market::None), &settings).unwrap()

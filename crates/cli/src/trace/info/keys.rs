@@ -56,7 +56,7 @@ pub(super) struct RecordKeys {
     queues: NamesKeys,
     /// Of the jobs that ran.
     runtime_s: QuantilesKeys,
-    /// Of all jobs; those that never ran count as the record has them, usually -1.
+    /// Of the jobs that ran.
     mean_runtime_s: Option<f64>,
     procs: QuantilesKeys,
     mean_procs: Option<f64>,
@@ -172,6 +172,7 @@ impl RecordKeys {
             nodes_from: match survey.nodes_from {
                 NodeCountSource::MaxProcs => "max_procs",
                 NodeCountSource::MaxNodes => "max_nodes",
+                NodeCountSource::PeakUse => "peak_use",
                 NodeCountSource::WidestJob => "widest_job",
             },
             offered_load: summary.utilisation,
@@ -181,7 +182,7 @@ impl RecordKeys {
             executables: NamesKeys::new(&survey.executables),
             queues: NamesKeys::new(&survey.queues),
             runtime_s: quantiles(summary.runtimes_s),
-            mean_runtime_s: summary.mean_runtime.map(Span::as_secs_f64),
+            mean_runtime_s: summary.mean_runtime_of_ran.map(Span::as_secs_f64),
             procs: quantiles(summary.procs),
             mean_procs: summary.mean_procs,
             serial_jobs: survey.serial,

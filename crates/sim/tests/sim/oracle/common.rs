@@ -32,6 +32,8 @@ pub(crate) fn replay(jobs: &[OracleJob], nodes: u32, policy: &str, market: Marke
         market,
         tasks: TaskCoupling::Independent,
         record_level: RecordLevel::Checked,
+        overrun: tollgate_sim::OverrunRule::Run,
+        states_promises: false,
     };
     tollgate_sim::replay(arrivals, choice.build(market), &settings)
         .unwrap_or_else(|violation| panic!("{policy}: {violation}"))
