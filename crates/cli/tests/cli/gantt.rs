@@ -25,8 +25,8 @@ fn two_schedules_share_a_picture() {
     tollgate(&[&words[..], &["--gantt", name]].concat()).answer();
     let svg = fs::read_to_string(&file).unwrap();
     assert!(svg.contains("edf-bf and libra: ") && svg.contains(">libra</text>"));
-    let first_job = svg.matches("<title>job 4701").count();
-    assert!(first_job > 1, "each schedule has the job: {first_job}");
+    let axes = svg.matches(">day 1</text>").count();
+    assert_eq!(axes, 2, "the schedules have the same time axis");
 }
 
 #[test]
