@@ -60,7 +60,8 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
     rule(
         "server",
         &[
-            "model", "policy", "gate", "engine", "runner", "service", "store", "workers", "client",
+            "model", "policy", "risk", "gate", "engine", "runner", "service", "store", "workers",
+            "client",
         ],
         Edge,
     ),

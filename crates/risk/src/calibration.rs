@@ -131,11 +131,14 @@ mod tests {
     }
 
     #[test]
-    fn score_interval_is_that_of_wilson() {
-        // Wilson's interval for 8 of 10: 0.490 to 0.943.
-        let [low, high] = score_interval(8, 10);
-        assert!((low - 0.4902).abs() < 1e-4 && (high - 0.9433).abs() < 1e-4);
-        let [low, high] = score_interval(10, 10);
-        assert!((low - 0.7225).abs() < 1e-4 && high == 1.0);
+    fn interval_of_a_share_is_that_of_the_literature() {
+        // Newcombe 1998, table I: 81 of 263, and 0 of 20, by the score method without continuity
+        // correction.
+        for (part, of, expected) in [(81, 263, [0.2553, 0.3662]), (0, 20, [0.0, 0.1611])] {
+            let found = score_interval(part, of);
+            for (found, expected) in found.into_iter().zip(expected) {
+                assert!((found - expected).abs() < 5e-5, "{part} of {of}: {found}");
+            }
+        }
     }
 }

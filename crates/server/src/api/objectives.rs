@@ -6,6 +6,7 @@ use tollgate_client::types::{
     WorkerStatus,
 };
 use tollgate_engine::EngineCapacity;
+use tollgate_risk::calibration::score_interval;
 use tollgate_service::{PolicyComparison, ShadowTotals};
 use tollgate_store::{ObjectiveSums, PromiseBin};
 use tollgate_workers::WorkerState;
@@ -60,7 +61,7 @@ pub(super) fn shadow_status(comparison: &PolicyComparison) -> ShadowStatus {
 /// Returns promised against kept probabilities.
 pub(super) fn calibration(bins: &[PromiseBin]) -> CalibrationReport {
     let bin = |bin: &PromiseBin| {
-        let interval = (bin.promises > 0).then(|| wilson_interval(bin.kept, bin.promises));
+        let interval = (bin.promises > 0).then(|| score_interval(bin.kept, bin.promises));
         let mean = |sum: f64| (bin.promises > 0).then(|| sum / bin.promises as f64);
         CalibrationBin {
             from: f64::from(bin.tenth) / 10.0,
@@ -77,19 +78,6 @@ pub(super) fn calibration(bins: &[PromiseBin]) -> CalibrationReport {
     CalibrationReport {
         bins: bins.iter().map(bin).collect(),
     }
-}
-
-/// Returns the 95 % score interval of a share (Wilson 1927), which stays within 0 and 1 and is wide
-/// for few promises even if all of them were kept. `of` is at least 1.
-fn wilson_interval(kept: u64, of: u64) -> [f64; 2] {
-    /// The 0.975-quantile of the normal distribution.
-    const Z: f64 = 1.959_964;
-    let (n, share) = (of as f64, kept as f64 / of as f64);
-    let z2 = Z * Z;
-    let middle = (share + z2 / (2.0 * n)) / (1.0 + z2 / n);
-    let spread = (share * (1.0 - share) / n + z2 / (4.0 * n * n)).sqrt();
-    let half = Z * spread / (1.0 + z2 / n);
-    [(middle - half).max(0.0), (middle + half).min(1.0)]
 }
 
 /// Lists the nodes. Nodes of workers that are gone are left out, because there may be many of them.
@@ -143,21 +131,4 @@ fn worker_status(site: &tollgate_workers::WorkerInfo) -> WorkerStatus {
 
 fn sentences(capacity: &EngineCapacity) -> Vec<String> {
     capacity.to_string().lines().map(str::to_owned).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn interval_of_a_share_is_that_of_the_literature() {
-        // Newcombe 1998, table I: 81 of 263, and 0 of 20, by the score method without continuity
-        // correction.
-        for (kept, of, expected) in [(81, 263, [0.2553, 0.3662]), (0, 20, [0.0, 0.1611])] {
-            let found = wilson_interval(kept, of);
-            for (found, expected) in found.into_iter().zip(expected) {
-                assert!((found - expected).abs() < 5e-5, "{kept} of {of}: {found}");
-            }
-        }
-    }
 }
