@@ -7,8 +7,7 @@
 //! | [`plan`] | the flags as checked settings |
 //! | [`campus`] | the replay in the world of desktops |
 //! | [`input`] | the jobs, and notes about them |
-//! | [`learning`] | what is learned before the first job |
-//! | [`job_names`] | the numbers of users, programs, .. |
+//! | [`learning`] | the records that are learned before the first job |
 //! | [`mod@run`] | every policy over the jobs, in parallel |
 //! | [`jobs`] | a file with one row per job and policy |
 //! | [`gantt`] | the schedule of a policy as a picture |
@@ -23,7 +22,6 @@ mod error;
 mod gantt;
 mod html;
 mod input;
-mod job_names;
 mod jobs;
 mod keys;
 mod learning;

@@ -9,7 +9,7 @@ pub struct BuiltinExperiment {
     pub text: &'static str,
 }
 
-/// Every experiment that comes with tollgate, the oldest first.
+/// Every experiment that comes with tollgate, the oldest paper first.
 pub const BUILTIN_EXPERIMENTS: &[BuiltinExperiment] = &[
     BuiltinExperiment {
         name: "libra-risk-2006",
@@ -18,6 +18,10 @@ pub const BUILTIN_EXPERIMENTS: &[BuiltinExperiment] = &[
     BuiltinExperiment {
         name: "integrated-risk-2008",
         text: include_str!("../../../studies/integrated-risk-2008.toml"),
+    },
+    BuiltinExperiment {
+        name: "admission-tests",
+        text: include_str!("../../../studies/admission-tests.toml"),
     },
     BuiltinExperiment {
         name: "mycluster-2009",
