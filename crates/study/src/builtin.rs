@@ -31,6 +31,10 @@ pub const BUILTIN_EXPERIMENTS: &[BuiltinExperiment] = &[
         name: "miscreant-2013",
         text: include_str!("../../../studies/miscreant-2013.toml"),
     },
+    BuiltinExperiment {
+        name: "honest-2026",
+        text: include_str!("../../../studies/honest-2026.toml"),
+    },
 ];
 
 impl BuiltinExperiment {
