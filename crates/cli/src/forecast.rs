@@ -19,7 +19,7 @@ mod error;
 mod evaluate;
 mod explain;
 mod learn;
-pub(crate) mod name_ids;
+mod name_ids;
 mod parse;
 mod records;
 mod state;

@@ -7,8 +7,7 @@
 //! | [`plan`] | the flags as checked settings |
 //! | [`campus`] | the replay in the world of desktops |
 //! | [`input`] | the jobs, and notes about them |
-//! | [`learning`] | what is learned before the first job |
-//! | [`job_names`] | the numbers of users, programs, .. |
+//! | [`learning`] | the records that are learned before the first job |
 //! | [`mod@run`] | every policy over the jobs, in parallel |
 //! | [`calibration`] | what was promised against what was kept |
 //! | [`groups`] | the results by queue, user or size |
@@ -27,7 +26,6 @@ mod gantt;
 mod groups;
 mod html;
 mod input;
-mod job_names;
 mod jobs;
 mod keys;
 mod learning;

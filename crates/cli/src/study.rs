@@ -73,6 +73,10 @@ fn list(quiet: bool) -> Result<(), CliFailure> {
             let experiment = Experiment::parse(builtin.name, builtin.text, &builtin_registry())
                 .map_err(StudyError::from)?;
             let Experiment { title, source, .. } = &experiment;
+            let source = match source.as_str() {
+                "" => "of our own",
+                source => source,
+            };
             let claims = experiment.claims.len();
             text += &format!("  {title}\n  {source}, {claims} claims\n");
         }

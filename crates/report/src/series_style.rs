@@ -25,6 +25,7 @@ enum MarkShape {
     Cross,
     Plus,
     Bar,
+    Star,
 }
 
 /// Colour, mark and dashes.
@@ -39,11 +40,12 @@ const STYLES: [StyleEntry; SeriesStyle::COUNT] = [
     ("#2f8fc4", MarkShape::Cross, "12 3"),
     ("#222222", MarkShape::Plus, "5 2 1.5 2 1.5 2"),
     ("#777777", MarkShape::Bar, "1 3"),
+    ("#7a4fbf", MarkShape::Star, "14 3 5 3"),
 ];
 
 impl SeriesStyle {
     /// The number of styles.
-    pub const COUNT: usize = 8;
+    pub const COUNT: usize = 9;
 
     fn entry(self) -> StyleEntry {
         STYLES[self.0 % Self::COUNT]
@@ -100,6 +102,11 @@ impl SeriesStyle {
             MarkShape::Plus => strokes(&[
                 ((x - 1.2 * r, y), (x + 1.2 * r, y)),
                 ((x, y - 1.2 * r), (x, y + 1.2 * r)),
+            ]),
+            MarkShape::Star => strokes(&[
+                ((x, y - 1.2 * r), (x, y + 1.2 * r)),
+                ((x - r, y - 0.6 * r), (x + r, y + 0.6 * r)),
+                ((x - r, y + 0.6 * r), (x + r, y - 0.6 * r)),
             ]),
             MarkShape::Bar => closed(&[
                 (x - 1.3 * r, y - 0.5 * r),

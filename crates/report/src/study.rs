@@ -9,6 +9,7 @@
 //! | `claims` | the claims ledger |
 //! | `risk` | risk analysis plots and rankings |
 //! | `curves` | measures over the varied settings |
+//! | `policy_label` | the names of policies in legends |
 
 mod charts;
 mod claims;
@@ -16,6 +17,7 @@ mod curves;
 mod input;
 pub mod load;
 mod metric;
+mod policy_label;
 mod risk;
 
 pub use load::{FinishedStudy, FinishedStudyError};
@@ -28,7 +30,7 @@ use crate::series_style::SeriesStyle;
 
 /// Builds the page about a study.
 ///
-/// The page shows the pictures that the experiment lists. For an experiment that lists no curves,
+/// The page shows the pictures that the experiment lists, then the claims. For an experiment that lists no curves,
 /// the page shows every objective over every scenario. For an experiment that lists no risk
 /// analysis plots, the page shows the plots of each objective alone and of all objectives together.
 /// If `weights` weigh objectives differently, the weighted objectives are plotted and ranked beside
@@ -37,10 +39,17 @@ pub fn page(finished: &FinishedStudy, weights: Option<&Weights>) -> ReportPage {
     let experiment = finished.results.experiment();
     let looks = PolicyStyles::of(experiment);
     let mut sections: Vec<PageSection> = vec![input::section(finished)];
+    let curves = curves::section(&finished.results, &looks);
+    // Curves that nobody asked for come last: there are hundreds.
+    let (figures, further) = match experiment.curves.is_empty() {
+        true => (None, curves),
+        false => (curves, None),
+    };
     sections.extend(charts::sections(&finished.charts));
-    sections.extend(curves::section(&finished.results, &looks));
+    sections.extend(figures);
     sections.extend(risk::sections(&finished.results, &looks, weights));
     sections.extend(claims::section(&finished.ledger));
+    sections.extend(further);
     ReportPage {
         title: experiment.title.clone(),
         lead: lead(finished),
@@ -69,6 +78,15 @@ fn lead(finished: &FinishedStudy) -> String {
         "Study {}{published}, run by tollgate {}{on}. {certainty}",
         experiment.name, finished.summary.version
     )
+}
+
+/// Returns the title of a picture, with the number of the figure if its name has one:
+/// `figure-3a` is Figure 3a.
+fn figure_title(name: &str, title: &str) -> String {
+    match name.strip_prefix("figure-") {
+        Some(number) if !title.starts_with("Figure") => format!("Figure {number}: {title}"),
+        Some(_) | None => title.to_owned(),
+    }
 }
 
 /// The style of each policy, which is the same in every picture. Styles follow the order in which

@@ -8,6 +8,12 @@ use crate::Risk;
 /// and coarse enough that rounding errors break no tie.
 const STEPS: f64 = 1e9;
 
+/// The distance between points, in [`STEPS`], at which a plot of the paper's size shows two.
+const VISIBLE: f64 = 0.01 * STEPS;
+
+/// Number of points that a plot shows apart at which a line through them says something.
+const LEAST_POINTS: usize = 3;
+
 /// The extremes of a policy's points, one for each scenario, and their trend (Yeo & Buyya 2008,
 /// Tables II-IV). All figures are rounded to billionths.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,8 +42,8 @@ pub enum Gradient {
     Increasing,
     /// Volatility changes, performance hardly changes.
     Zero,
-    /// There is no line: all points have the same volatility, as those of a policy that behaves the
-    /// same in every scenario.
+    /// There is no line: a plot shows fewer than three different points, or all have the same
+    /// volatility, as those of a policy that behaves the same in every scenario.
     None,
 }
 
@@ -74,10 +80,10 @@ impl Gradient {
     ///
     /// The sums are exact integers of billionths, so the order of the points does not matter.
     pub fn of(points: &[Risk]) -> Self {
-        let TrendLine { spread, joint } = TrendLine::through(points);
-        if spread == 0 {
-            Self::None
-        } else if 10 * joint.abs() <= spread {
+        let Some(TrendLine { spread, joint }) = TrendLine::through(points) else {
+            return Self::None;
+        };
+        if 10 * joint.abs() <= spread {
             Self::Zero
         } else if joint < 0 {
             Self::Decreasing
@@ -89,19 +95,24 @@ impl Gradient {
     /// Returns the slope of the least-squares line, performance over volatility, or None if there
     /// is no line.
     pub fn slope(points: &[Risk]) -> Option<f64> {
-        let TrendLine { spread, joint } = TrendLine::through(points);
-        (spread != 0).then(|| joint as f64 / spread as f64)
+        let TrendLine { spread, joint } = TrendLine::through(points)?;
+        Some(joint as f64 / spread as f64)
     }
 }
 
-/// The least-squares line of performance on volatility: its slope is `joint / spread`.
+/// The least-squares line of performance on volatility: its slope is `joint / spread`, and `spread`
+/// is positive.
 struct TrendLine {
     spread: i128,
     joint: i128,
 }
 
 impl TrendLine {
-    fn through(points: &[Risk]) -> Self {
+    /// Returns the line through at least three points that differ, and not only in performance.
+    fn through(points: &[Risk]) -> Option<Self> {
+        if !shows_several(points) {
+            return None;
+        }
         let count = points.len() as i128;
         let (mut x, mut y, mut xx, mut xy) = (0, 0, 0, 0);
         for point in points {
@@ -112,11 +123,29 @@ impl TrendLine {
             xx += volatility * volatility;
             xy += volatility * performance;
         }
-        Self {
-            spread: count * xx - x * x,
+        let spread = count * xx - x * x;
+        (spread > 0).then(|| Self {
+            spread,
             joint: count * xy - x * y,
+        })
+    }
+}
+
+/// Returns whether a plot shows [`LEAST_POINTS`] of the points apart.
+fn shows_several(points: &[Risk]) -> bool {
+    let mut places: Vec<(i64, i64)> = points
+        .iter()
+        .map(|point| (steps(point.volatility), steps(point.performance)))
+        .collect();
+    places.sort_unstable();
+    let mut apart: Vec<(i64, i64)> = Vec::with_capacity(LEAST_POINTS);
+    for (x, y) in places {
+        let is_apart = |&(x0, y0): &(i64, i64)| ((x - x0) as f64).hypot((y - y0) as f64) >= VISIBLE;
+        if apart.len() < LEAST_POINTS && apart.iter().all(is_apart) {
+            apart.push((x, y));
         }
     }
+    apart.len() == LEAST_POINTS
 }
 
 /// Writes the words of Tables III-IV, in lower case.

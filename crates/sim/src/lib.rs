@@ -7,6 +7,7 @@
 //! | [`federation`] | the federation world: proxies at several sites, dispatched and moved |
 //! | [`verify`] | an independent verifier of finished schedules |
 //! | [`estimates`] | the run time estimates and beliefs that policies receive |
+//! | [`learning`] | what was learned from records before a run |
 //! | [`mod@rebid`] | the earnings of the same schedule under other bids |
 //!
 //! A world knows how long jobs really take; the gate and its policy do not.
@@ -15,6 +16,7 @@ pub mod campus;
 pub mod cluster;
 pub mod estimates;
 pub mod federation;
+pub mod learning;
 pub mod rebid;
 pub mod verify;
 

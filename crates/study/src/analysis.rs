@@ -8,6 +8,9 @@ use tollgate_risk::{Normalisation, Objective, Profile, Ranking, Risk, Scale, Wei
 use crate::confidence::SeedMean;
 use crate::results::{ExperimentPoint, StudyResults};
 
+/// The smallest share of a plot's height that is visible in a plot of the paper's size.
+pub(crate) const LEAST_VISIBLE: f64 = 0.01;
+
 /// Risk analysis of one set and market (Yeo & Buyya 2008, §4): one point per policy, scenario and
 /// seed.
 ///
@@ -152,6 +155,46 @@ impl RiskAnalysis {
                 })
             })
             .collect()
+    }
+
+    /// Returns the scenarios that change the results of one policy at most, so that they compare
+    /// nothing: everywhere else volatility is below what a plot shows.
+    ///
+    /// # Errors
+    /// As [`RiskAnalysis::points_of_seed`].
+    pub fn flat_scenarios(&self, weights: &Weights) -> Result<Vec<usize>, WeightsError> {
+        let mut changed = vec![0; self.scenarios.len()];
+        for policy in 0..self.policies.len() {
+            let points = self.points(policy, weights)?;
+            for (changed, point) in changed.iter_mut().zip(&points) {
+                *changed += usize::from(point.volatility.mean >= LEAST_VISIBLE);
+            }
+        }
+        let scenarios = self.scenarios.iter().zip(changed);
+        Ok(scenarios
+            .filter(|(_, changed)| *changed < 2)
+            .map(|(&scenario, _)| scenario)
+            .collect())
+    }
+
+    /// Returns the analysis over the other scenarios; None if none is left.
+    pub fn without(&self, scenarios: &[usize]) -> Option<Self> {
+        let is_kept: Vec<bool> = self
+            .scenarios
+            .iter()
+            .map(|scenario| !scenarios.contains(scenario))
+            .collect();
+        let kept = |place: &usize| is_kept[*place];
+        let places: Vec<usize> = (0..self.scenarios.len()).filter(kept).collect();
+        (!places.is_empty()).then(|| Self {
+            scenarios: places.iter().map(|&place| self.scenarios[place]).collect(),
+            separate: self
+                .separate
+                .iter()
+                .map(|points| places.iter().map(|&place| points[place].clone()).collect())
+                .collect(),
+            ..self.clone()
+        })
     }
 
     /// Returns the profile by which a policy is ranked: a summary of its points over all seeds.

@@ -9,7 +9,7 @@ pub struct BuiltinExperiment {
     pub text: &'static str,
 }
 
-/// Every experiment that comes with tollgate, the oldest first.
+/// Every experiment that comes with tollgate, the oldest paper first.
 pub const BUILTIN_EXPERIMENTS: &[BuiltinExperiment] = &[
     BuiltinExperiment {
         name: "libra-risk-2006",
@@ -20,12 +20,20 @@ pub const BUILTIN_EXPERIMENTS: &[BuiltinExperiment] = &[
         text: include_str!("../../../studies/integrated-risk-2008.toml"),
     },
     BuiltinExperiment {
+        name: "admission-tests",
+        text: include_str!("../../../studies/admission-tests.toml"),
+    },
+    BuiltinExperiment {
         name: "mycluster-2009",
         text: include_str!("../../../studies/mycluster-2009.toml"),
     },
     BuiltinExperiment {
         name: "miscreant-2013",
         text: include_str!("../../../studies/miscreant-2013.toml"),
+    },
+    BuiltinExperiment {
+        name: "honest-2026",
+        text: include_str!("../../../studies/honest-2026.toml"),
     },
 ];
 

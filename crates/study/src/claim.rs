@@ -12,12 +12,15 @@ use crate::metric::MetricName;
 ///
 /// The quantity it is about is the measure of a policy, less that of another if `than` names
 /// some, less the same elsewhere if `against` says where else. Where lists name several things,
-/// the statement must be true of each; the one that speaks most against it decides.
+/// the statement must be true of each.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Claim {
     /// Its name in the ledger; unique in the file.
     pub id: String,
+    /// Whose statement it is; ledgers count each kind apart.
+    #[serde(default)]
+    pub kind: Keyword<ClaimKind>,
     /// Where the statement stands.
     pub source: String,
     /// The statement in words.
@@ -54,7 +57,13 @@ pub struct Claim {
     pub against: Option<ClaimBaseline>,
     /// How the quantity must lie.
     pub relation: Keyword<ClaimRelation>,
-    /// By how much at least; with a negative number, at most so much the other way. Default 0.
+    /// Where `greater`, `less` and `is` must be true of a measure of runs: at each value of the
+    /// varied setting (`each`, the default), or only of the mean over these values (`mean`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<Keyword<ClaimPoints>>,
+    /// By how much at least; with a negative number, at most so much the other way. By default the
+    /// least effect that is visible in a plot: 0.01 of performance, volatility or distance, a
+    /// hundredth of the greatest value in the scenario for a measure of runs, 0 for other measures.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<f64>,
     /// Which value, for `is` and `crosses`.
@@ -84,6 +93,34 @@ pub struct ClaimBaseline {
     /// Another greatest value of the varied setting.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<f64>,
+    /// How many times the quantity there is taken off; once if it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub times: Option<f64>,
+}
+
+/// The origin of a claim.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ClaimKind {
+    /// A statement that the paper prints.
+    Paper,
+    /// A figure of another simulation of the paper's model.
+    Reference,
+    /// A statement of the study's author.
+    #[default]
+    Own,
+    /// A statement that follows from the model or from what it was calibrated to. It says nothing
+    /// about the paper; it fails if model or calibration break.
+    Calibration,
+}
+
+/// The points at which a claim on heights must be true.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ClaimPoints {
+    /// Each value of the varied setting.
+    #[default]
+    Each,
+    /// The mean over the values.
+    Mean,
 }
 
 /// The expected verdict of a claim.
@@ -120,6 +157,55 @@ impl ClaimRelation {
         match self {
             Self::Rising | Self::Falling | Self::Level | Self::Crosses => true,
             Self::Greater | Self::Less | Self::Is => false,
+        }
+    }
+
+    /// Returns whether `by` means something in the relation.
+    pub const fn has_margin(self) -> bool {
+        match self {
+            Self::Greater | Self::Less | Self::Rising | Self::Falling => true,
+            Self::Is | Self::Level | Self::Crosses => false,
+        }
+    }
+}
+
+impl Claim {
+    /// Returns the points at which the claim must be true; None for a claim on the shape of a
+    /// curve.
+    pub fn points(&self) -> Option<ClaimPoints> {
+        let points = self.at.map(|at| at.0).unwrap_or_default();
+        (!self.relation.0.is_trend()).then_some(points)
+    }
+}
+
+impl KeywordEnum for ClaimKind {
+    const KIND: &'static str = "a kind of claim";
+
+    fn all() -> Vec<Self> {
+        vec![Self::Paper, Self::Reference, Self::Own, Self::Calibration]
+    }
+
+    fn keyword(self) -> &'static str {
+        match self {
+            Self::Paper => "paper",
+            Self::Reference => "reference",
+            Self::Own => "own",
+            Self::Calibration => "calibration",
+        }
+    }
+}
+
+impl KeywordEnum for ClaimPoints {
+    const KIND: &'static str = "a choice of points";
+
+    fn all() -> Vec<Self> {
+        vec![Self::Each, Self::Mean]
+    }
+
+    fn keyword(self) -> &'static str {
+        match self {
+            Self::Each => "each",
+            Self::Mean => "mean",
         }
     }
 }

@@ -1,20 +1,29 @@
-//! The quantity of a claim, seed by seed.
+//! The quantities of a claim, seed by seed.
 
 use std::collections::BTreeMap;
 
 use tollgate_model::Market;
 use tollgate_risk::{Gradient, Objective, Profile, Ranking, Risk, Weights};
 
-use crate::analysis::RiskAnalysis;
-use crate::claim::{Claim, ClaimBaseline, ClaimRelation};
+use crate::analysis::{LEAST_VISIBLE, RiskAnalysis};
+use crate::claim::{Claim, ClaimBaseline, ClaimPoints, ClaimRelation};
 use crate::experiment::Experiment;
 use crate::keyword::Keyword;
 use crate::metric::{RiskMetric, RunMetric, StudyMetric};
 use crate::results::{ExperimentPoint, StudyResults};
 
-/// Distance from performance 1 at volatility 0 above which a point is off the ideal: the smallest
-/// distance that is visible in a plot of the paper's size.
-const OFF_IDEAL: f64 = 0.01;
+/// A quantity under each seed; None if it does not exist under one of them.
+pub(crate) type SeedValues = Option<Vec<f64>>;
+
+/// What decides on a claim.
+pub(crate) struct ClaimEvidence {
+    /// The quantities that the relation must be true of.
+    pub(crate) tested: Vec<SeedValues>,
+    /// The quantities at single points, or over single steps of a curve.
+    pub(crate) points: Vec<SeedValues>,
+    /// By how much the relation must be true.
+    pub(crate) margin: f64,
+}
 
 /// A reader of the quantities of claims from results.
 pub(crate) struct ClaimMetrics<'r> {
@@ -62,26 +71,124 @@ impl<'r> ClaimMetrics<'r> {
         }
     }
 
-    /// Returns the quantity of a checked claim under each seed; None if any seed has no quantity.
-    pub(crate) fn values(&self, claim: &Claim) -> Option<Vec<f64>> {
+    /// Returns what decides on a checked claim.
+    pub(crate) fn evidence(&self, claim: &Claim) -> ClaimEvidence {
         let cases = cases(self.results.experiment(), claim);
-        let seeds = 0..self.results.experiment().seeds as usize;
-        seeds.map(|seed| self.value(claim, &cases, seed)).collect()
+        let points = self.points_of(claim, &cases);
+        ClaimEvidence {
+            tested: match claim.points() {
+                Some(ClaimPoints::Each) => points.clone(),
+                Some(ClaimPoints::Mean) | None => self.over_seeds(claim, &cases),
+            },
+            points,
+            margin: self.margin(claim, &cases),
+        }
     }
 
-    /// Returns the value of the case that contradicts the claim most.
-    fn value(&self, claim: &Claim, cases: &[ClaimCase], seed: usize) -> Option<f64> {
-        let values = cases.iter().map(|case| self.of_case(claim, case, seed));
-        let values = values.collect::<Option<Vec<f64>>>()?.into_iter();
-        let target = claim.value.unwrap_or(0.0);
-        let off = |value: &f64| (value - target).abs();
+    fn over_seeds(&self, claim: &Claim, cases: &[ClaimCase]) -> Vec<SeedValues> {
+        let quantity = |case| {
+            let seeds = 0..self.seeds();
+            seeds.map(|seed| self.of_case(claim, case, seed)).collect()
+        };
+        cases.iter().map(quantity).collect()
+    }
+
+    /// Returns the quantity at each point of the varied setting; for the shape of a curve, how far
+    /// it rises from each point to the next.
+    fn points_of(&self, claim: &Claim, cases: &[ClaimCase]) -> Vec<SeedValues> {
+        let measure = match measure_of(self.results.experiment(), claim) {
+            StudyMetric::Run(measure) => measure,
+            StudyMetric::Risk(_) => return self.over_seeds(claim, cases),
+        };
         match claim.relation.0 {
-            ClaimRelation::Greater | ClaimRelation::Rising => values.min_by(f64::total_cmp),
-            ClaimRelation::Less | ClaimRelation::Falling => values.max_by(f64::total_cmp),
-            ClaimRelation::Is | ClaimRelation::Level | ClaimRelation::Crosses => {
-                values.max_by(|a, b| off(a).total_cmp(&off(b)))
+            ClaimRelation::Greater | ClaimRelation::Less | ClaimRelation::Is => {
+                let cases: Vec<ClaimCase> = cases
+                    .iter()
+                    .flat_map(|case| self.at_each_value(claim, case))
+                    .collect();
+                self.over_seeds(claim, &cases)
             }
+            ClaimRelation::Rising | ClaimRelation::Falling | ClaimRelation::Level => cases
+                .iter()
+                .flat_map(|case| self.steps(case, measure))
+                .collect(),
+            ClaimRelation::Crosses => Vec::new(),
         }
+    }
+
+    /// Returns the case at each value of its scenario. What it is compared with is taken at the
+    /// same value, unless the claim says at which.
+    fn at_each_value(&self, claim: &Claim, case: &ClaimCase) -> Vec<ClaimCase> {
+        let against = claim.against.as_ref();
+        let elsewhere = against.is_some_and(|at| at.from.is_some() || at.to.is_some());
+        let scenarios = case.here.scenarios.iter();
+        let values = scenarios.flat_map(|&s| &self.results.experiment().scenarios[s].values);
+        let within = values.filter(|value| (case.here.from..=case.here.to).contains(*value));
+        within
+            .map(|&value| ClaimCase {
+                policy: case.policy,
+                than: case.than,
+                here: case.here.at(value),
+                there: case.there.as_ref().map(|there| match elsewhere {
+                    true => there.clone(),
+                    false => there.at(value),
+                }),
+            })
+            .collect()
+    }
+
+    /// Returns the rise of a curve over each of its steps.
+    fn steps(&self, case: &ClaimCase, measure: RunMetric) -> Vec<SeedValues> {
+        let curves: Option<Vec<_>> = (0..self.seeds())
+            .map(|seed| self.curve(case, measure, seed))
+            .collect();
+        let Some(curves) = curves else {
+            return vec![None];
+        };
+        let steps = 1..curves.first().map_or(0, Vec::len);
+        let rises = |at: usize| {
+            curves
+                .iter()
+                .map(move |curve| curve[at].1 - curve[at - 1].1)
+        };
+        steps.map(|at| Some(rises(at).collect())).collect()
+    }
+
+    /// Returns the margin of a relation that has one.
+    fn margin(&self, claim: &Claim, cases: &[ClaimCase]) -> f64 {
+        let visible = || match measure_of(self.results.experiment(), claim) {
+            StudyMetric::Run(measure) => {
+                let heights = cases.iter().map(|case| self.height(&case.here, measure));
+                heights.fold(0.0, f64::max) * LEAST_VISIBLE
+            }
+            StudyMetric::Risk(measure) if measure.is_score() => LEAST_VISIBLE,
+            StudyMetric::Risk(_) => 0.0,
+        };
+        claim.by.unwrap_or_else(visible)
+    }
+
+    /// Returns the greatest height of any policy's curve in the scenarios of a scope.
+    fn height(&self, field: &ClaimScope, measure: RunMetric) -> f64 {
+        let all = &ClaimScope {
+            from: f64::NEG_INFINITY,
+            to: f64::INFINITY,
+            ..field.clone()
+        };
+        let policies = 0..self.results.experiment().markets[field.market]
+            .policies
+            .len();
+        let seeds = 0..self.seeds();
+        let runs = policies.flat_map(|policy| seeds.clone().map(move |seed| (policy, seed)));
+        let values = runs.flat_map(|(policy, seed)| {
+            let scenarios = all.scenarios.iter();
+            scenarios.flat_map(move |&s| self.points(all, s, measure, policy, seed))
+        });
+        let heights = values.filter_map(|(_, height)| Some(height?.abs()));
+        heights.fold(0.0, f64::max)
+    }
+
+    const fn seeds(&self) -> usize {
+        self.results.experiment().seeds as usize
     }
 
     fn of_case(&self, claim: &Claim, case: &ClaimCase, seed: usize) -> Option<f64> {
@@ -101,7 +208,10 @@ impl<'r> ClaimMetrics<'r> {
         let height = |field| self.difference(case, field, measured, seed);
         let here = height(&case.here)?;
         match &case.there {
-            Some(there) => Some(here - height(there)?),
+            Some(there) => {
+                let times = claim.against.as_ref().and_then(|against| against.times);
+                Some(here - times.unwrap_or(1.0) * height(there)?)
+            }
             None => Some(here),
         }
     }
@@ -226,7 +336,7 @@ impl<'r> ClaimMetrics<'r> {
             RiskMetric::OffIdeal => {
                 let off = points
                     .iter()
-                    .filter(|point| distance_to_ideal(point) > OFF_IDEAL);
+                    .filter(|point| distance_to_ideal(point) > LEAST_VISIBLE);
                 Some(off.count() as f64)
             }
             RiskMetric::RankPerformance => rank(Ranking::BestPerformance),
@@ -318,6 +428,15 @@ impl ClaimScope {
             field.to = against.to.unwrap_or(f64::INFINITY);
         }
         field
+    }
+
+    /// Returns the scope at one value of the varied setting.
+    fn at(&self, value: f64) -> Self {
+        Self {
+            from: value,
+            to: value,
+            ..self.clone()
+        }
     }
 
     fn includes(&self, scenario: usize) -> bool {

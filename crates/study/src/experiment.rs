@@ -4,10 +4,12 @@ use schemars::{JsonSchema, schema_for};
 use serde::{Deserialize, Serialize};
 use tollgate_model::Market;
 use tollgate_risk::{Normalisation, Objective};
+use tollgate_sim::{EstimateOrigin, TaskCoupling};
 use tollgate_workload::{DeadlineModel, NeverRanHandling, WorkloadConfig};
 
 use crate::claim::Claim;
-use crate::keyword::Keyword;
+use crate::estimate_name::EstimateName;
+use crate::keyword::{Keyword, KeywordEnum};
 use crate::metric::{MetricName, StudyMetric};
 use crate::setting::{SettingKey, SettingOverrides, apply};
 use crate::world::{ParameterValues, WorldKind, WorldModel};
@@ -69,6 +71,9 @@ pub struct WorldSpec {
     /// How many nodes a cluster has; as many as the workload says if it is left out. At least 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nodes: Option<u32>,
+    /// Whether the tasks of a job run in step on nodes that jobs share.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub tasks: Keyword<TaskCoupling>,
     /// How large a world other than the cluster is; 1, full size, if it is left out. Above 0, at
     /// most 100.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -76,7 +81,7 @@ pub struct WorldSpec {
 }
 
 /// Where the jobs come from.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct WorkloadSpec {
     /// A trace; without one the embedded workload is generated.
@@ -92,6 +97,39 @@ pub struct WorkloadSpec {
     /// The model of the deadlines that the trace does not have.
     #[serde(default, skip_serializing_if = "is_default")]
     pub deadlines: Keyword<DeadlineModel>,
+    /// The source of the run time estimates that policies receive: `user`, `true`, `forecast:LEVEL`
+    /// or `user+forecast:LEVEL`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub estimates: EstimateName,
+    /// What forecasts and policies have learned before the first job.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub learn: Keyword<EarlierLearning>,
+}
+
+/// What is learned before the first job of a run. From then on every run learns from its own jobs as
+/// they end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum EarlierLearning {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// The jobs before the last ones that take part, as far as they had ended.
+    Before,
+}
+
+impl KeywordEnum for EarlierLearning {
+    const KIND: &'static str = "a choice of jobs to learn from";
+
+    fn all() -> Vec<Self> {
+        vec![Self::Nothing, Self::Before]
+    }
+
+    fn keyword(self) -> &'static str {
+        match self {
+            Self::Nothing => "nothing",
+            Self::Before => "before",
+        }
+    }
 }
 
 /// A market and the policies that are compared in it.
@@ -113,6 +151,12 @@ pub struct ExperimentSet {
     /// What is special about it, in a few words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub title: String,
+    /// The model of deadlines in it, if it is another than that of the workload.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadlines: Option<Keyword<DeadlineModel>>,
+    /// The source of estimates in it, if it is another than that of the workload.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimates: Option<EstimateName>,
     /// Settings that differ from `base` in it.
     #[serde(default)]
     pub settings: SettingOverrides,
@@ -233,12 +277,22 @@ impl Experiment {
         self.world.kind.0.measure(&name.0)
     }
 
+    /// Returns the model of deadlines in a set.
+    pub fn deadlines(&self, set: &ExperimentSet) -> DeadlineModel {
+        set.deadlines.unwrap_or(self.workload.deadlines).0
+    }
+
+    /// Returns the source of estimates in a set.
+    pub fn estimates(&self, set: &ExperimentSet) -> EstimateOrigin {
+        set.estimates.unwrap_or(self.workload.estimates).0
+    }
+
     /// Returns the settings of a workload at one point of the experiment: those of the experiment,
     /// of the set, of the scenario, and the varied value. Later ones override earlier ones.
     pub fn settings(&self, set: &ExperimentSet, scenario: &Scenario, value: f64) -> WorkloadConfig {
         let mut settings = WorkloadConfig {
             never_ran: self.workload.never_ran.0,
-            deadlines: self.workload.deadlines.0,
+            deadlines: self.deadlines(set),
             ..WorkloadConfig::default()
         };
         for overrides in [&self.base, &set.settings, &scenario.settings] {

@@ -9,6 +9,7 @@ use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tollgate_model::Market;
 use tollgate_risk::{Normalisation, Objective};
+use tollgate_sim::TaskCoupling;
 use tollgate_workload::{DeadlineModel, NeverRanHandling};
 
 use crate::did_you_mean::nearest;
@@ -143,6 +144,21 @@ impl KeywordEnum for DeadlineModel {
 
     fn keyword(self) -> &'static str {
         self.name()
+    }
+}
+
+impl KeywordEnum for TaskCoupling {
+    const KIND: &'static str = "a coupling of tasks";
+
+    fn all() -> Vec<Self> {
+        vec![Self::Independent, Self::Rigid]
+    }
+
+    fn keyword(self) -> &'static str {
+        match self {
+            Self::Independent => "independent",
+            Self::Rigid => "rigid",
+        }
     }
 }
 

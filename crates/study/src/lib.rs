@@ -5,6 +5,7 @@
 //! | [`experiment`] | the contents of an experiment's TOML file, and its JSON schema |
 //! | [`setting`], [`metric`], [`claim`], [`keyword`] | the values of its keys |
 //! | [`world`] | the worlds that an experiment may name, with their settings and metrics |
+//! | [`estimate_name`] | the sources of run time estimates |
 //! | [`parse`] | from text to a checked experiment, with a message for the first problem |
 //! | `validate`, `toml_path`, `did_you_mean` | the check, the place of a problem, and a suggestion |
 //! | [`builtin`] | the published experiments that come with tollgate |
@@ -34,6 +35,7 @@ pub mod claim_results;
 pub mod columns;
 pub mod confidence;
 mod did_you_mean;
+pub mod estimate_name;
 pub mod experiment;
 pub mod fingerprint;
 pub mod job_array;

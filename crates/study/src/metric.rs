@@ -94,6 +94,20 @@ impl RiskMetric {
         Self::RankVolatility,
     ];
 
+    /// Returns whether the metric is on the scale of scores, 0 to 1.
+    pub(crate) const fn is_score(self) -> bool {
+        match self {
+            Self::Performance
+            | Self::Volatility
+            | Self::MaxPerformance
+            | Self::MinPerformance
+            | Self::MaxVolatility
+            | Self::MinVolatility
+            | Self::Distance => true,
+            Self::Slope | Self::OffIdeal | Self::RankPerformance | Self::RankVolatility => false,
+        }
+    }
+
     const fn key(self) -> &'static str {
         match self {
             Self::Performance => "performance",

@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use tollgate_sim::{MAX_RECORD_NODES, PolicyRegistry};
-use tollgate_trace::OpenError;
+use tollgate_trace::{ColumnSelection, OpenError};
 
 use crate::builtin::{BUILTIN_EXPERIMENTS, BuiltinExperiment};
 use crate::chart::{self, CHARTS_FILE};
@@ -183,7 +183,7 @@ impl Study {
     ) -> Result<Self, StudyError> {
         changes.apply(&mut experiment)?;
         let source = match experiment.world.kind.0.model() {
-            None => Some(changes.source(&mut experiment)?),
+            None => Some(changes.source(&mut experiment, registry)?),
             Some(_) => None,
         };
         Ok(Self {
@@ -432,8 +432,12 @@ impl ExperimentOverrides {
     }
 
     /// Returns the jobs of an experiment in the cluster world.
-    fn source(&self, experiment: &mut Experiment) -> Result<StudyWorkload, StudyError> {
-        let mut source = StudyWorkload::of(experiment)?;
+    fn source(
+        &self,
+        experiment: &mut Experiment,
+        registry: &PolicyRegistry,
+    ) -> Result<StudyWorkload, StudyError> {
+        let mut source = StudyWorkload::of(experiment, columns(experiment, registry))?;
         if experiment.world.nodes.is_none() && source.nodes() > MAX_RECORD_NODES {
             return Err(StudyError::HugeMachine {
                 nodes: source.nodes(),
@@ -444,6 +448,24 @@ impl ExperimentOverrides {
             experiment.workload.last = Some(source.trace().jobs.len());
         }
         Ok(source)
+    }
+}
+
+/// Returns the columns of a trace that an experiment needs: names, if deadlines or forecasts follow
+/// from what users did before.
+fn columns(experiment: &Experiment, registry: &PolicyRegistry) -> ColumnSelection {
+    let mut policies = experiment.markets.iter().flat_map(|m| &m.policies);
+    let believes = policies.any(|words| {
+        let specs = registry.parse_list(words).unwrap_or_default();
+        specs.iter().any(|spec| spec.belief().is_some())
+    });
+    let needs_names = experiment.sets.iter().any(|set| {
+        experiment.deadlines(set).columns() == ColumnSelection::All
+            || experiment.estimates(set).uses_forecast()
+    });
+    match believes || needs_names {
+        true => ColumnSelection::All,
+        false => ColumnSelection::Core,
     }
 }
 

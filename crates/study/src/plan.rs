@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tollgate_model::Market;
+use tollgate_sim::{EstimateOrigin, TaskCoupling};
 use tollgate_workload::{SlaFactor, WorkloadConfig};
 
 use crate::experiment::{Experiment, ExperimentSet, Scenario};
+use crate::fingerprint::InputFingerprint;
 use crate::world::{ParameterValues, WorldKind, WorldModel};
 
 /// Maximum number of rows of an experiment's results: a row with its part of a batch needs at most
@@ -79,6 +81,10 @@ pub struct ClusterBatch {
     pub market: Market,
     /// Settings of the workload, including the seed.
     pub settings: WorkloadConfig,
+    /// Source of the estimates that policies receive.
+    pub estimates: EstimateOrigin,
+    /// Whether the tasks of a job run in step.
+    pub tasks: TaskCoupling,
     /// Policies as text, one per run.
     pub policies: Vec<String>,
 }
@@ -218,8 +224,12 @@ impl RunPlanner<'_> {
         match experiment.world.kind.0.model() {
             None => {
                 let settings = experiment.settings(set, scenario, value);
+                let estimates = experiment.estimates(set);
                 seeds
-                    .map(|seed| self.cluster_batch(market, WorkloadConfig { seed, ..settings }))
+                    .map(|seed| {
+                        let settings = WorkloadConfig { seed, ..settings };
+                        self.cluster_batch(market, settings, estimates)
+                    })
                     .collect()
             }
             Some(model) => {
@@ -231,19 +241,26 @@ impl RunPlanner<'_> {
         }
     }
 
-    fn cluster_batch(&mut self, market: usize, settings: WorkloadConfig) -> u32 {
+    fn cluster_batch(
+        &mut self,
+        market: usize,
+        settings: WorkloadConfig,
+        estimates: EstimateOrigin,
+    ) -> u32 {
         let plan = &self.experiment.markets[market];
         let name = plan.name.0;
         let settings = relevant(settings, name);
-        let family = key(&without_bids(settings, name));
+        let family = key(&without_bids(settings, name), estimates);
         let work = || {
             BatchWork::Cluster(ClusterBatch {
                 market: name,
                 settings,
+                estimates,
+                tasks: self.experiment.world.tasks.0,
                 policies: plan.policies.clone(),
             })
         };
-        self.batch(name, key(&settings), family, work)
+        self.batch(name, key(&settings, estimates), family, work)
     }
 
     fn world_batch(
@@ -320,19 +337,21 @@ fn without_bids(settings: WorkloadConfig, market: Market) -> WorkloadConfig {
 }
 
 /// Returns the key of settings within one experiment; numbers by their bits.
-fn key(settings: &WorkloadConfig) -> Vec<u64> {
+fn key(settings: &WorkloadConfig, estimates: EstimateOrigin) -> Vec<u64> {
     let WorkloadConfig {
         never_ran: _,
         high_urgency,
         arrival_factor,
         inaccuracy,
-        deadlines: _,
+        deadlines,
         deadline,
         budget,
         penalty,
         seed,
     } = settings;
     let bits = |number: f64| (number + 0.0).to_bits();
+    let mut words = InputFingerprint::default();
+    words.add_text(&format!("{deadlines} {estimates}"));
     let factor = |factor: &SlaFactor| [factor.low, factor.ratio, factor.bias].map(bits);
     let [a, b, c] = factor(deadline);
     let [d, e, f] = factor(budget);
@@ -350,6 +369,7 @@ fn key(settings: &WorkloadConfig) -> Vec<u64> {
         g,
         h,
         i,
+        words.get(),
         *seed,
     ]
 }

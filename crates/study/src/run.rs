@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use tollgate_model::{Market, Outcome};
 use tollgate_risk::Objectives;
+use tollgate_sim::learning::job_names::JobNames;
 use tollgate_sim::{
-    JobArrival, PolicyRegistry, PolicySpec, RecordLevel, ReplayFailure, TaskCoupling,
-    is_blind_to_bids, rebid, replay,
+    EstimateSetup, JobArrival, JobContext, LearnedHistory, OverrunRule, PolicyRegistry, PolicySpec,
+    RecordLevel, ReplayConfig, ReplayFailure, is_blind_to_bids, rebid, replay_with,
 };
 use tollgate_workload::Workload;
 
@@ -170,16 +171,22 @@ impl<F: FnMut(RunId, RunMeasurements) -> Result<(), E>, E: From<PolicyRunError>>
         schedules: &mut ScheduleCache,
     ) -> bool {
         let source = self.source.expect("the cluster world has jobs");
-        let arrivals = arrivals(jobs, source);
+        let workload = workload(jobs, source);
+        let cluster = ClusterRun {
+            jobs,
+            nodes: source.nodes(),
+            arrivals: workload.arrivals().collect(),
+            contexts: JobNames::default().contexts(&workload),
+            history: source.learned(),
+        };
         for &run in runs {
             if self.failed.load(Ordering::Relaxed) {
                 return false;
             }
             let policy = choice(self.registry, &jobs.policies[run.policy as usize]);
-            let market = jobs.market;
-            let outcomes = schedules.outcomes(run, &policy, market, &arrivals, source.nodes());
+            let outcomes = schedules.outcomes(run, &policy, &cluster);
             self.report(outcomes.map_err(E::from).map(|outcomes| {
-                let objectives = measured(&outcomes, source.nodes(), market);
+                let objectives = measured(&outcomes, cluster.nodes, jobs.market);
                 (run, RunMeasurements::from(objectives))
             }));
         }
@@ -231,20 +238,18 @@ impl ScheduleCache {
         &mut self,
         run: RunId,
         policy: &PolicySpec,
-        market: Market,
-        arrivals: &[JobArrival],
-        nodes: u32,
+        cluster: &ClusterRun<'_>,
     ) -> Result<Vec<Outcome>, PolicyRunError> {
-        let shared = market == Market::Bid && is_blind_to_bids(policy);
+        let shared = cluster.jobs.market == Market::Bid && is_blind_to_bids(policy);
         if !shared {
-            return simulate(arrivals, policy, market, nodes);
+            return cluster.simulate(policy);
         }
         let schedule = match self.0.entry(run.policy) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(place) => place.insert(simulate(arrivals, policy, market, nodes)?),
+            Entry::Vacant(place) => place.insert(cluster.simulate(policy)?),
         };
         let mut outcomes = schedule.clone();
-        rebid(&mut outcomes, arrivals);
+        rebid(&mut outcomes, &cluster.arrivals);
         Ok(outcomes)
     }
 }
@@ -257,34 +262,48 @@ fn choice(registry: &PolicyRegistry, words: &str) -> PolicySpec {
 }
 
 /// Creates the jobs of a batch, once for all its policies.
-fn arrivals(jobs: &ClusterBatch, source: &StudyWorkload) -> Vec<JobArrival> {
+fn workload(jobs: &ClusterBatch, source: &StudyWorkload) -> Workload {
     let trace = source.trace().clone();
-    let workload = Workload::cut_from(source.record(), trace, jobs.settings, jobs.market)
-        .expect("the experiment was checked, its settings are in range");
-    workload.arrivals().collect()
+    Workload::cut_from(source.record(), trace, jobs.settings, jobs.market)
+        .expect("the experiment was checked, its settings are in range")
 }
 
-fn simulate(
-    arrivals: &[JobArrival],
-    policy: &PolicySpec,
-    market: Market,
+/// The jobs of a batch on their machine.
+struct ClusterRun<'a> {
+    jobs: &'a ClusterBatch,
     nodes: u32,
-) -> Result<Vec<Outcome>, PolicyRunError> {
-    let settings = tollgate_sim::ReplayConfig {
-        nodes,
-        market,
-        tasks: TaskCoupling::Independent,
-        record_level: RecordLevel::Outcomes,
-        overrun: tollgate_sim::OverrunRule::Run,
-        states_promises: false,
-    };
-    let replay = replay(arrivals.iter().copied(), policy.build(market), &settings);
-    replay
-        .map(|replay| replay.outcomes)
-        .map_err(|failure| PolicyRunError {
-            policy: policy.to_string(),
-            failure,
-        })
+    arrivals: Vec<JobArrival>,
+    /// The information of a forecaster about each job.
+    contexts: Vec<JobContext>,
+    history: &'a LearnedHistory,
+}
+
+impl ClusterRun<'_> {
+    fn simulate(&self, policy: &PolicySpec) -> Result<Vec<Outcome>, PolicyRunError> {
+        let settings = ReplayConfig {
+            nodes: self.nodes,
+            market: self.jobs.market,
+            tasks: self.jobs.tasks,
+            overrun: OverrunRule::Run,
+            record_level: RecordLevel::Outcomes,
+            states_promises: false,
+        };
+        let estimates = EstimateSetup {
+            origin: self.jobs.estimates,
+            belief: policy.belief(),
+            contexts: &self.contexts,
+            history: self.history,
+        };
+        let built = policy.build(self.jobs.market);
+        let arrivals = self.arrivals.iter().copied();
+        let replay = replay_with(arrivals, built, &settings, &estimates);
+        replay
+            .map(|replay| replay.outcomes)
+            .map_err(|failure| PolicyRunError {
+                policy: policy.to_string(),
+                failure,
+            })
+    }
 }
 
 /// Returns the objectives that results have columns for.

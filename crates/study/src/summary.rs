@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::claim_results::{ClaimResults, ClaimVerdict};
+use crate::claim_results::ClaimResults;
 use crate::columns;
+use crate::keyword::KeywordEnum;
 use crate::pipeline::Study;
 use crate::results::KEY_COLUMNS;
 use crate::workload_source::StudyWorkload;
@@ -35,17 +36,28 @@ pub(crate) fn of(study: &Study, ledger: &ClaimResults) -> String {
         "nodes": study.source().map(StudyWorkload::nodes),
         "rows": study.plan().rows.len(),
         "runs": study.plan().runs(),
-        "claims": {
-            "all": ledger.entries.len(),
-            "holds": ledger.count(ClaimVerdict::Holds),
-            "fails": ledger.count(ClaimVerdict::Fails),
-            "undecided": ledger.count(ClaimVerdict::Undecided),
-            "broken": ledger.unexpected_failures().count(),
-        },
+        "claims": claims(ledger),
         "columns": columns,
         "experiment": experiment,
     });
     format!("{summary:#}\n")
+}
+
+/// Returns the counts of claims by kind.
+fn claims(ledger: &ClaimResults) -> serde_json::Map<String, Value> {
+    let counts = ledger.counts().into_iter();
+    counts
+        .map(|(kind, counts)| {
+            let counts = json!({
+                "all": counts.all,
+                "holds": counts.holds,
+                "fails": counts.fails,
+                "undecided": counts.undecided,
+                "broken": counts.broken,
+            });
+            (kind.keyword().to_owned(), counts)
+        })
+        .collect()
 }
 
 /// Returns the fingerprint in a summary, if there is a valid one.

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use tollgate_model::Market;
-use tollgate_sim::{MAX_NODES, PolicyRegistry};
+use tollgate_sim::{MAX_NODES, PolicyRegistry, TaskCoupling};
 use tollgate_workload::DeadlineModel;
 
 use crate::did_you_mean::nearest;
-use crate::experiment::{Experiment, Scenario};
+use crate::experiment::{Experiment, ExperimentSet, Scenario};
 use crate::keyword::{Keyword, KeywordEnum};
 use crate::metric::{MetricName, StudyMetric};
 use crate::plan::{MAX_ROWS, RunPlan};
@@ -67,6 +67,9 @@ fn check_world(experiment: &Experiment) -> ValidationResult {
         }
         None => Ok(()),
         Some(_) if world.nodes.is_some() => lacking(place.child("nodes"), "nodes"),
+        Some(_) if world.tasks.0 != TaskCoupling::default() => {
+            lacking(place.child("tasks"), "tasks of jobs")
+        }
         Some(_) if *workload != Default::default() => {
             lacking(TomlPath::key("workload"), "workload")
         }
@@ -83,30 +86,40 @@ fn check_world(experiment: &Experiment) -> ValidationResult {
 /// Checks that no bias of deadlines is set if the model of deadlines has none.
 fn check_deadline_bias(experiment: &Experiment) -> ValidationResult {
     const KEY: &str = "deadline-bias";
-    let model = experiment.workload.deadlines.0;
-    if model == DeadlineModel::Paper {
+    let sets = experiment.sets.iter();
+    let without_bias = sets.filter(|set| experiment.deadlines(set) != DeadlineModel::Paper);
+    let Some(without) = without_bias.clone().next() else {
         return Ok(());
-    }
-    let unused = |place: TomlPath| {
-        let message = format!("means nothing with `deadlines = \"{model}\"` in [workload]");
+    };
+    let unused = |place: TomlPath, set: &ExperimentSet| {
+        let model = experiment.deadlines(set);
+        let message = format!(
+            "means nothing with `deadlines = \"{model}\"` in set `{}`",
+            set.name
+        );
         invalid(place, message)
     };
     let has_bias = |overrides: &SettingOverrides| overrides.0.contains_key(KEY);
     if has_bias(&experiment.base) {
-        return unused(TomlPath::key("base").child(KEY));
+        return unused(TomlPath::key("base").child(KEY), without);
     }
     for (at, set) in experiment.sets.iter().enumerate() {
-        if has_bias(&set.settings) {
-            return unused(TomlPath::key("set").item(at).child("settings").child(KEY));
+        if has_bias(&set.settings) && experiment.deadlines(set) != DeadlineModel::Paper {
+            let place = TomlPath::key("set").item(at);
+            return unused(place.child("settings").child(KEY), set);
         }
     }
     for (at, scenario) in experiment.scenarios.iter().enumerate() {
         let place = TomlPath::key("scenario").item(at);
+        let mut sets = without_bias.clone();
+        let Some(set) = sets.find(|set| scenario.runs_in(&set.name)) else {
+            continue;
+        };
         if scenario.vary.0 == KEY {
-            return unused(place.child("vary"));
+            return unused(place.child("vary"), set);
         }
         if has_bias(&scenario.settings) {
-            return unused(place.child("settings").child(KEY));
+            return unused(place.child("settings").child(KEY), set);
         }
     }
     Ok(())
@@ -299,6 +312,18 @@ fn sets(experiment: &Experiment) -> ValidationResult {
     for (at, set) in sets.iter().enumerate() {
         let world = experiment.world.kind.0;
         overrides(&list.item(at).child("settings"), world, &set.settings)?;
+        for (key, is_set) in [
+            ("deadlines", set.deadlines.is_some()),
+            ("estimates", set.estimates.is_some()),
+        ] {
+            if is_set && world.model().is_some() {
+                let message = format!(
+                    "the world `{}` has no jobs: expected none",
+                    experiment.world.kind
+                );
+                return invalid(list.item(at).child(key), message);
+            }
+        }
     }
     Ok(())
 }

@@ -3,10 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use tollgate_sim::LearnedHistory;
+use tollgate_sim::learning::EarlierJobs;
+use tollgate_sim::learning::job_names::JobNames;
 use tollgate_trace::{ColumnSelection, NodeCountSource, OpenError, ReadOptions, Trace, open};
 use tollgate_workload::WorkloadGenerator;
 
-use crate::experiment::Experiment;
+use crate::experiment::{EarlierLearning, Experiment};
 use crate::fingerprint::InputFingerprint;
 
 /// The jobs and the machine of an experiment, shared by all its runs.
@@ -17,16 +20,18 @@ pub struct StudyWorkload {
     /// The jobs that take part: the last ones.
     trace: Arc<Trace>,
     nodes: u32,
+    learning: EarlierLearning,
+    /// What is known before the first job.
+    learned: Arc<LearnedHistory>,
 }
 
 impl StudyWorkload {
-    /// Reads or generates the jobs of `experiment`.
+    /// Reads or generates the jobs of `experiment`, with these columns.
     ///
     /// # Errors
     /// If the trace cannot be used.
-    pub fn of(experiment: &Experiment) -> Result<Self, OpenError> {
+    pub fn of(experiment: &Experiment, columns: ColumnSelection) -> Result<Self, OpenError> {
         let workload = &experiment.workload;
-        let columns = workload.deadlines.0.columns();
         let record = Arc::new(match &workload.file {
             Some(file) => open(Path::new(file), ReadOptions { columns })?,
             None => generator(columns).trace(),
@@ -36,7 +41,10 @@ impl StudyWorkload {
             None => record.clone(),
         };
         let nodes = experiment.world.nodes.unwrap_or(trace.nodes().0);
+        let learning = workload.learn.0;
         Ok(Self {
+            learned: Arc::new(learn(learning, &record, &trace)),
+            learning,
             record,
             trace,
             nodes,
@@ -47,11 +55,19 @@ impl StudyWorkload {
     #[must_use]
     pub fn scaled(&self, scale: f64) -> Self {
         let jobs = (self.trace.jobs.len() as f64 * scale).round().max(1.0);
+        let trace = Arc::new(Trace::clone(&self.trace).last(jobs as usize));
         Self {
             record: self.record.clone(),
-            trace: Arc::new(Trace::clone(&self.trace).last(jobs as usize)),
+            learned: Arc::new(learn(self.learning, &self.record, &trace)),
+            learning: self.learning,
+            trace,
             nodes: self.nodes,
         }
+    }
+
+    /// Returns what forecasts and policies know before the first job.
+    pub fn learned(&self) -> &LearnedHistory {
+        &self.learned
     }
 
     /// Returns all jobs of the source, of which [`StudyWorkload::trace`] is the end.
@@ -96,7 +112,7 @@ impl StudyWorkload {
         fingerprint
     }
 
-    /// Adds what users remember, if the deadlines of the jobs may follow from it.
+    /// Adds what users and forecasts remember, if deadlines or decisions may follow from it.
     fn add_memory(&self, fingerprint: &mut InputFingerprint) {
         let record = &self.record;
         let Some(metadata) = &record.metadata else {
@@ -104,10 +120,29 @@ impl StudyWorkload {
         };
         fingerprint.add_text(&format!("{:?} {:?}", record.time_zone(), record.unix_start));
         for (row, job) in record.jobs.iter().enumerate() {
-            let names = [&metadata.user, &metadata.executable].map(|column| column.get(row));
+            let names = [
+                &metadata.user,
+                &metadata.executable,
+                &metadata.queue,
+                &metadata.account,
+            ]
+            .map(|column| column.get(row));
             let times = (job.submit, record.usage(row).wait, job.runtime);
             let is_requested = record.has_estimate(row);
             fingerprint.add_text(&format!("{names:?} {times:?} {is_requested}"));
+        }
+    }
+}
+
+/// Learns from the jobs of `record` before those of `trace`, its end.
+fn learn(learning: EarlierLearning, record: &Trace, trace: &Trace) -> LearnedHistory {
+    match learning {
+        EarlierLearning::Nothing => LearnedHistory::default(),
+        EarlierLearning::Before => {
+            let mut names = JobNames::default();
+            let mut jobs = EarlierJobs::before(trace);
+            jobs.add_before_last(record, trace.jobs.len(), &mut names);
+            jobs.learn().history
         }
     }
 }

@@ -10,13 +10,13 @@ use super::parse::ClassKey;
 /// Names in order of their first appearance. The number of a name is its position.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(from = "Vec<T>", into = "Vec<T>")]
-pub(crate) struct NameIds<T: Ord + Clone> {
+pub(super) struct NameIds<T: Ord + Clone> {
     names: Vec<T>,
     numbers: BTreeMap<T, u32>,
 }
 
 impl<T: Ord + Clone> NameIds<T> {
-    pub(crate) fn id_for(&mut self, name: T) -> u32 {
+    pub(super) fn id_for(&mut self, name: T) -> u32 {
         if let Some(&number) = self.numbers.get(&name) {
             return number;
         }

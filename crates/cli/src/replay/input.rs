@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use tollgate_model::Instant;
 use tollgate_policy::PolicySpec;
+use tollgate_sim::learning::LearnedJobs;
+use tollgate_sim::learning::job_names::JobNames;
 use tollgate_sim::{
     JobArrival, JobContext, MAX_NODES, MAX_RECORD_NODES, OverrunRule, TaskCoupling,
 };
@@ -15,8 +17,6 @@ use tollgate_workload::{
 
 use super::args::NodeCountArg;
 use super::error::ReplayError;
-use super::job_names::JobNames;
-use super::learning::LearnedJobs;
 use super::plan::ReplayPlan;
 use crate::exit::CliFailure;
 use crate::messages::pluralise;
@@ -97,12 +97,9 @@ impl ReplayInput {
             }
         }
         let mut names = JobNames::default();
-        let job_contexts = if plan.learns() {
-            let jobs = names.number(workload.trace());
-            let rows = (0..workload.len()).map(|i| workload.row(i));
-            rows.map(|row| jobs.context(row)).collect()
-        } else {
-            Vec::new()
+        let job_contexts = match plan.learns() {
+            true => names.contexts(&workload),
+            false => Vec::new(),
         };
         let learned = plan.learn.learn(workload.trace(), &selected, &mut names)?;
         let outlives = |job: &JobArrival| OverrunRule::Kill.kills(job);

@@ -4,7 +4,9 @@ use std::io::{self, Write};
 
 use serde_json::json;
 use tollgate_study::ClaimResults;
-use tollgate_study::claim_results::{ClaimResult, ClaimVerdict};
+use tollgate_study::claim::ClaimPoints;
+use tollgate_study::claim_results::{ClaimResult, ClaimVerdict, PointAgreement};
+use tollgate_study::keyword::KeywordEnum;
 
 use super::print_text;
 use crate::args::OutputFormat;
@@ -38,17 +40,13 @@ fn text(ledger: &ClaimResults) -> String {
         };
         let verdict = entry.verdict.to_string();
         let measured = measured_text(entry);
-        text += &format!("{mark} {verdict:9}  {:44}  {measured}\n", claim.id);
+        let points = points_text(entry);
+        text += &format!("{mark} {verdict:9}  {:44}  {measured}{points}\n", claim.id);
         text += &format!("             {}: {}\n", claim.source, claim.claim);
     }
-    let [holds, fails, undecided] = [
-        ClaimVerdict::Holds,
-        ClaimVerdict::Fails,
-        ClaimVerdict::Undecided,
-    ]
-    .map(|verdict| ledger.count(verdict));
-    let all = ledger.entries.len();
-    text += &format!("{all} claims: {holds} hold, {fails} fail, {undecided} undecided\n");
+    for (kind, counts) in ledger.counts() {
+        text += &format!("{:11}  {counts}\n", kind.keyword());
+    }
     text
 }
 
@@ -57,6 +55,15 @@ fn verdict_text(entry: &ClaimResult) -> &'static str {
     match entry.verdict {
         ClaimVerdict::Holds => "holds",
         ClaimVerdict::Fails | ClaimVerdict::Undecided => "fails",
+    }
+}
+
+/// Returns how many points agree, if not all do.
+fn points_text(entry: &ClaimResult) -> String {
+    let PointAgreement { agreeing, all } = entry.agreement;
+    match agreeing < all {
+        true => format!(", {agreeing} of {all} points agree"),
+        false => String::new(),
     }
 }
 
@@ -77,10 +84,14 @@ fn object(entry: &ClaimResult) -> serde_json::Value {
     let interval = entry.measured.and_then(|measured| measured.interval);
     json!({
         "id": entry.claim.id,
+        "kind": entry.claim.kind.to_string(),
         "source": entry.claim.source,
         "claim": entry.claim.claim,
         "expected": entry.claim.expected.to_string(),
         "verdict": entry.verdict.to_string(),
+        "at": entry.claim.points().map(ClaimPoints::keyword),
+        "agree": entry.agreement.share(),
+        "by": entry.margin,
         "measured": entry.measured.map(|measured| measured.mean),
         "low": interval.map(|interval| interval.low),
         "high": interval.map(|interval| interval.high),

@@ -1,9 +1,10 @@
 //! The claims ledger.
 
 use tollgate_study::ClaimResults;
-use tollgate_study::claim::ClaimExpectation;
-use tollgate_study::claim_results::{ClaimResult, ClaimVerdict};
+use tollgate_study::claim::{ClaimExpectation, ClaimKind, ClaimPoints};
+use tollgate_study::claim_results::{ClaimResult, ClaimVerdict, PointAgreement};
 use tollgate_study::confidence::SeedMean;
+use tollgate_study::keyword::KeywordEnum;
 
 use crate::page::{CellRole, PageBlock, PageCell, PageSection, PageTable};
 
@@ -12,24 +13,19 @@ pub(super) fn section(ledger: &ClaimResults) -> Option<PageSection> {
     if ledger.entries.is_empty() {
         return None;
     }
-    let counts = format!(
-        "Of {} statements {} hold, {} fail and {} cannot be told. {}",
-        ledger.entries.len(),
-        ledger.count(ClaimVerdict::Holds),
-        ledger.count(ClaimVerdict::Fails),
-        ledger.count(ClaimVerdict::Undecided),
-        match ledger.unexpected_failures().count() {
-            0 => "All that were expected to hold do.".to_owned(),
-            broken => format!("{broken} that were expected to hold do not."),
-        }
-    );
     let table = PageTable {
-        caption: String::new(),
+        caption: "Agree: how many points of the varied setting satisfy the statement, or how many \
+                  steps of a curve go the right way."
+            .to_owned(),
         head: vec![
             PageCell::text("claim"),
+            PageCell::text("kind"),
             PageCell::text("statement"),
             PageCell::text("source"),
             PageCell::text("verdict"),
+            PageCell::text("at"),
+            PageCell::number("agree"),
+            PageCell::number("by"),
             PageCell::number("measured"),
             PageCell::number("from"),
             PageCell::number("to"),
@@ -38,24 +34,86 @@ pub(super) fn section(ledger: &ClaimResults) -> Option<PageSection> {
     };
     Some(PageSection {
         heading: "Claims".to_owned(),
-        blocks: vec![PageBlock::Text { text: counts }, PageBlock::Table(table)],
+        blocks: vec![
+            PageBlock::Text {
+                text: MEANING.to_owned(),
+            },
+            PageBlock::Table(counts(ledger)),
+            PageBlock::Table(table),
+        ],
     })
+}
+
+const MEANING: &str = "A claim with `each` must be true at every value of the varied setting, one \
+                       with `mean` of the mean over them, one with neither of the line fitted \
+                       through them. Measured is the value that contradicts the claim most.";
+
+/// Builds the table of the counts of claims by kind.
+fn counts(ledger: &ClaimResults) -> PageTable {
+    let rows = ledger.counts().into_iter().map(|(kind, counts)| {
+        let figures = [
+            counts.all,
+            counts.holds,
+            counts.fails,
+            counts.undecided,
+            counts.broken,
+        ];
+        let mut row = vec![PageCell::text(origin(kind))];
+        row.extend(figures.map(|figure| PageCell::number(figure.to_string())));
+        row
+    });
+    let heads = [
+        "claims",
+        "hold",
+        "fail",
+        "cannot be told",
+        "expected to hold, do not",
+    ];
+    let mut head = vec![PageCell::text("kind")];
+    head.extend(heads.map(PageCell::number));
+    PageTable {
+        caption: String::new(),
+        head,
+        rows: rows.collect(),
+    }
+}
+
+/// Describes a kind of claim.
+const fn origin(kind: ClaimKind) -> &'static str {
+    match kind {
+        ClaimKind::Paper => "paper: statements of the paper",
+        ClaimKind::Reference => "reference: figures of another simulation of its model",
+        ClaimKind::Own => "own: statements of the study's author",
+        ClaimKind::Calibration => "calibration: true by construction or calibration",
+    }
 }
 
 fn row(entry: &ClaimResult) -> Vec<PageCell> {
     let interval = entry
         .measured
         .and_then(|measured: SeedMean| measured.interval);
+    let at = entry.claim.points().map(ClaimPoints::keyword);
     let number = |value: Option<f64>| PageCell::number(value.map(four_digits).unwrap_or_default());
     vec![
         PageCell::text(&entry.claim.id),
+        PageCell::text(entry.claim.kind.to_string()),
         PageCell::text(&entry.claim.claim),
         PageCell::text(&entry.claim.source),
         verdict(entry),
+        PageCell::text(at.unwrap_or_default()),
+        PageCell::number(agreement(entry.agreement)),
+        number(entry.margin),
         number(entry.measured.map(|measured| measured.mean)),
         number(interval.map(|interval| interval.low)),
         number(interval.map(|interval| interval.high)),
     ]
+}
+
+fn agreement(points: PointAgreement) -> String {
+    match points.all {
+        0 => String::new(),
+        all => format!("{} of {all}", points.agreeing),
+    }
 }
 
 /// Builds the cell of the verdict, with a note if another verdict was expected.

@@ -7,7 +7,8 @@ use tollgate_study::experiment::{CurvePlotSpec, Scenario};
 use tollgate_study::metric::{RunMetric, StudyMetric};
 use tollgate_study::results::ExperimentPoint;
 
-use super::{PolicyStyles, metric, set_and_market};
+use super::policy_label::policy_label;
+use super::{PolicyStyles, figure_title, metric, set_and_market};
 use crate::axis::{AxisExtent, ChartAxis};
 use crate::line_chart::{LineChart, LineInterpolation, LinePoint, LineSeries};
 use crate::page::{PageBlock, PageFigure, PageSection};
@@ -198,7 +199,7 @@ impl CurveChart {
         let series = shown
             .enumerate()
             .map(|(nth, (policy, estimates))| LineSeries {
-                name: policy.clone(),
+                name: policy_label(policy),
                 // If a chart shows only some of many policies, styles could repeat in it.
                 style: match self.policies.is_empty() && scenario.policies.is_empty() {
                     true => looks.style(policy),
@@ -209,7 +210,7 @@ impl CurveChart {
                 labels: Vec::new(),
             });
         LineChart {
-            title: self.title.clone(),
+            title: figure_title(&self.name, &self.title),
             x: ChartAxis {
                 label: heading(scenario),
                 unit: None,

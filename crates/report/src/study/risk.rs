@@ -6,7 +6,7 @@ use tollgate_study::experiment::RiskPlotSpec as Planned;
 use tollgate_study::results::ExperimentPoint;
 use tollgate_study::{RiskAnalysis, StudyResults};
 
-use super::{PolicyStyles, metric, set_and_market};
+use super::{PolicyStyles, figure_title, metric, set_and_market};
 use crate::axis::AxisExtent;
 use crate::page::{CellRole, PageBlock, PageCell, PageFigure, PageSection, PageTable};
 use crate::risk_plot::{RiskPlot, RiskPoint, RiskSeries};
@@ -68,7 +68,7 @@ fn section(
         PageBlock::Figures {
             figures: figures.collect(),
         },
-        PageBlock::Table(rankings(&analysis, &combinations)),
+        PageBlock::Table(rankings(results, &analysis, &combinations)),
     ];
     let widest = combinations
         .iter()
@@ -232,7 +232,7 @@ impl ObjectiveCombination {
                 .collect(),
         });
         RiskPlot {
-            title: self.title.clone(),
+            title: figure_title(&self.name, &self.title),
             volatility: extent,
             series: series.collect(),
         }
@@ -240,28 +240,53 @@ impl ObjectiveCombination {
 }
 
 /// Builds a list of both rankings of every combination, one line each.
-fn rankings(analysis: &RiskAnalysis, combinations: &[ObjectiveCombination]) -> PageTable {
+fn rankings(
+    results: &StudyResults,
+    analysis: &RiskAnalysis,
+    combinations: &[ObjectiveCombination],
+) -> PageTable {
+    let scenarios = &results.experiment().scenarios;
     let rows = combinations.iter().map(|combination| {
-        let order = |by| {
+        let order = |analysis: &RiskAnalysis, by| {
             let ranked = analysis.ranking(by, &combination.weights);
             PageCell::text(ranked.map_or_else(
                 |_| String::new(),
                 |ranked| inline_ranking(analysis, &ranked),
             ))
         };
+        let flat = analysis.flat_scenarios(&combination.weights);
+        let flat = flat.unwrap_or_default();
+        let telling = analysis.without(&flat);
+        let order_of_telling = |by| match &telling {
+            Some(telling) => order(telling, by),
+            None => PageCell::text(""),
+        };
+        let names: Vec<&str> = flat.iter().map(|&s| scenarios[s].name.as_str()).collect();
         vec![
             PageCell::text(combination.describe()),
-            order(Ranking::BestPerformance),
-            order(Ranking::BestVolatility),
+            order(analysis, Ranking::BestPerformance),
+            order(analysis, Ranking::BestVolatility),
+            PageCell::text(names.join(", ")),
+            order_of_telling(Ranking::BestPerformance),
+            order_of_telling(Ranking::BestVolatility),
         ]
     });
     PageTable {
         caption: "Rankings, the best first. Policies with \u{2248} between them cannot be told \
-                  apart at 95 %; those with = tie."
+                  apart at 95 %; those with = tie. A flat scenario changes the results of one policy \
+                  at most: in it volatility is 0, and the ranking by best volatility is one by best \
+                  performance."
             .to_owned(),
-        head: ["objectives", "by best performance", "by best volatility"]
-            .map(PageCell::text)
-            .to_vec(),
+        head: [
+            "objectives",
+            "by best performance",
+            "by best volatility",
+            "flat scenarios",
+            "by best performance, without these",
+            "by best volatility, without these",
+        ]
+        .map(PageCell::text)
+        .to_vec(),
         rows: rows.collect(),
     }
 }

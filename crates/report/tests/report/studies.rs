@@ -134,10 +134,10 @@ fn only_listed_figures_are_shown() {
     let said = pictures.values().flat_map(|svg| texts(svg));
     let said: Vec<String> = said.collect();
     for words in [
-        "Waiting",
+        "Figure 1: Waiting",
         "Arrival delay factor",
         "libra-risk",
-        "Set A: wait, sla",
+        "Figure 2: Set A: wait, sla",
         "fcfs-bf",
     ] {
         assert!(said.iter().any(|text| text == words), "{words}: {said:?}");

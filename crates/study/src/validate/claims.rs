@@ -57,6 +57,9 @@ fn against(place: &TomlPath, experiment: &Experiment, claim: &Claim) -> Validati
         return Ok(());
     };
     let place = place.child("against");
+    if against.times.is_some_and(|times| !times.is_finite()) {
+        return invalid(place.child("times"), "expected a finite number");
+    }
     for own in &claim.sets {
         let named = against.set.as_ref().unwrap_or(own);
         set(place.child("set"), experiment, named)?;
@@ -81,7 +84,18 @@ fn measure(place: &TomlPath, experiment: &Experiment, claim: &Claim) -> Validati
         StudyMetric::Run(_) if claim.scenarios.is_empty() => {
             invalid(place.clone(), "expected `scenarios = [..]`")
         }
+        StudyMetric::Run(_) if claim.at.is_some() && claim.relation.0.is_trend() => invalid(
+            place.child("at"),
+            format!("means nothing for `{}`", claim.relation),
+        ),
         StudyMetric::Run(_) => Ok(()),
+        StudyMetric::Risk(_) if claim.at.is_some() => invalid(
+            place.child("at"),
+            format!(
+                "`{}` is of all values together: expected none",
+                claim.measure
+            ),
+        ),
         StudyMetric::Risk(_) if claim.relation.0.is_trend() => invalid(
             place.child("relation"),
             format!(
@@ -132,13 +146,14 @@ fn relation(place: &TomlPath, claim: &Claim) -> ValidationResult {
 
 /// Checks that `by`, `value` and `within` occur only in relations that use them.
 fn margins(place: &TomlPath, claim: &Claim) -> ValidationResult {
-    let (by, value, within) = match claim.relation.0 {
+    let by = claim.relation.0.has_margin();
+    let (value, within) = match claim.relation.0 {
         ClaimRelation::Greater
         | ClaimRelation::Less
         | ClaimRelation::Rising
-        | ClaimRelation::Falling => (true, false, false),
-        ClaimRelation::Is | ClaimRelation::Crosses => (false, true, true),
-        ClaimRelation::Level => (false, false, true),
+        | ClaimRelation::Falling => (false, false),
+        ClaimRelation::Is | ClaimRelation::Crosses => (true, true),
+        ClaimRelation::Level => (false, true),
     };
     for (key, number, means) in [
         ("by", claim.by, by),

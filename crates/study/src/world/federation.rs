@@ -149,8 +149,8 @@ fn setup(values: &ParameterValues) -> FederationConfig {
     }
 }
 
-/// The settings. The defaults are those of Table I of the paper, or were determined here where the
-/// paper gives no value.
+/// The settings. The defaults are those of Table I of the paper, except `run-ticks`, or were determined
+/// here where the paper gives no value.
 const PARAMETERS: &[WorldParameter] = &[
     environment("runs", "runs an experiment", 1000.0, (1.0, 1e6)),
     environment("sites", "sites", 16.0, (1.0, 1024.0)),
@@ -198,7 +198,12 @@ const PARAMETERS: &[WorldParameter] = &[
         (1.0, 1000.0),
     ),
     real(knob("size", "processors of a proxy", 32.0, (0.01, 1e6))),
-    knob("run-ticks", "ticks that a proxy runs", 5.0, (1.0, 1000.0)),
+    knob(
+        "run-ticks",
+        "ticks that a proxy runs; Table I prints 4",
+        5.0,
+        (1.0, 1000.0),
+    ),
     real(knob(
         "job-size",
         "processors of a user job",

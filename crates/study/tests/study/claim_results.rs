@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use tollgate_model::{Market, Span};
 use tollgate_policies::builtin_registry;
 use tollgate_risk::Objectives;
+use tollgate_study::claim::ClaimKind;
 use tollgate_study::claim_results::ClaimVerdict;
 use tollgate_study::plan::PlannedRow;
 use tollgate_study::{ClaimResults, Experiment, RunMeasurements, RunPlan, StudyResults};
@@ -87,8 +88,57 @@ fn greater_and_less_respect_the_margin() {
 #[test]
 fn common_effect_of_a_seed_cancels_out() {
     let paired = |row: &PlannedRow| 50.0 + 30.0 * noise(row) + 0.1 * row.policy as f64;
-    let claim = format!("{COMPARED}relation = \"greater\"");
+    let claim = format!("{COMPARED}relation = \"greater\"\nby = 0");
     assert_eq!(verdict(&claim, paired), ClaimVerdict::Holds);
+}
+
+#[test]
+fn effect_that_no_plot_shows_is_none() {
+    let tiny = |row: &PlannedRow| 50.0 + 0.4 * row.policy as f64;
+    let claim = format!("{COMPARED}relation = \"greater\"");
+    assert_eq!(verdict(&claim, tiny), ClaimVerdict::Fails);
+    assert_eq!(
+        verdict(&format!("{claim}\nby = 0"), tiny),
+        ClaimVerdict::Holds
+    );
+}
+
+/// The lead is -2 at the first of three values, and 10 at the others.
+#[test]
+fn claim_on_the_mean_hides_a_point_that_contradicts_it() {
+    let lead = |row: &PlannedRow| 50.0 + row.policy as f64 * [-2.0, 10.0, 10.0][row.value];
+    for (at, expected, measured) in [
+        ("each", ClaimVerdict::Fails, -2.0),
+        ("mean", ClaimVerdict::Holds, 6.0),
+    ] {
+        let claim = format!("{COMPARED}relation = \"greater\"\nat = \"{at}\"");
+        let ledger = ClaimResults::of(&results(&claiming(&claim), lead, |_| 1));
+        let entry = &ledger.entries[0];
+        assert_eq!(entry.verdict, expected, "{at}");
+        assert_eq!((entry.agreement.agreeing, entry.agreement.all), (2, 3));
+        let found = entry.measured.expect("every point is measured").mean;
+        assert!((found - measured).abs() < 1e-9, "{at}: {found}");
+    }
+}
+
+#[test]
+fn quantity_is_compared_with_a_multiple_of_that_elsewhere() {
+    let claim = format!(
+        "{COMPARED}from = 1\nagainst = {{ to = 0, times = 2 }}\nrelation = \"is\"\nwithin = 0.1"
+    );
+    let doubling = |row: &PlannedRow| row.policy as f64 * [5.0, 7.0, 10.0][row.value];
+    assert_eq!(verdict(&claim, doubling), ClaimVerdict::Holds);
+}
+
+#[test]
+fn claims_are_counted_by_kind() {
+    let claim = format!("{COMPARED}relation = \"greater\"\nkind = \"calibration\"");
+    let experiment = claiming(&claim);
+    let ledger = ClaimResults::of(&results(&experiment, |row| row.policy as f64, |_| 1));
+    let counts = ledger.counts();
+    assert_eq!(counts.len(), 1);
+    assert_eq!(counts[0].0, ClaimKind::Calibration);
+    assert_eq!((counts[0].1.all, counts[0].1.holds), (1, 1));
 }
 
 #[test]
@@ -103,7 +153,7 @@ fn trend_claims_test_the_slope_of_a_curve() {
     assert_eq!(verdict(&claim("rising"), rising), ClaimVerdict::Holds);
     assert_eq!(verdict(&claim("falling"), rising), ClaimVerdict::Fails);
     let only_one = |row: &PlannedRow| 50.0 + (row.value * row.policy) as f64 + noise(row);
-    assert_eq!(verdict(&claim("rising"), only_one), ClaimVerdict::Undecided);
+    assert_eq!(verdict(&claim("rising"), only_one), ClaimVerdict::Fails);
 }
 
 /// The values of the scenario are 0, 0.2 and 1; the lead is -2, then +2.

@@ -57,6 +57,33 @@ pub(super) const METRICS: &[WorldMetric] = &[
         "overhead over that of d1:100,90h,3+n2 with c5",
         Some("%"),
     ),
+    quantity(
+        "overhead_of_x0_pct",
+        "overhead over that of x0 with the same select policy",
+        Some("%"),
+    ),
+    quantity(
+        "overhead_of_n1_pct",
+        "overhead over that of the same limit on all evictions",
+        Some("%"),
+    ),
+    quantity(
+        "good_killed_pct",
+        "good tasks killed, of those submitted",
+        Some("%"),
+    ),
+    quantity(
+        "good_unfinished_pct",
+        "good tasks unfinished, of those submitted",
+        Some("%"),
+    ),
+    quantity(
+        "bad_of_waste_pct",
+        "part of the time held in vain that bad tasks held",
+        Some("%"),
+    ),
+    quantity("good_most_evictions", "most evictions of a good task", None),
+    quantity("bad_most_evictions", "most evictions of a bad task", None),
     quantity("cost", "energy for tasks at the price of a kWh", None),
 ];
 
@@ -146,6 +173,9 @@ pub(super) fn metrics(
         share.is_finite().then_some(share)
     };
     let mwh = |energy: Energy| Some(energy.as_mwh());
+    let percent = |part: f64, whole: f64| (whole > 0.0).then(|| 100.0 * part / whole);
+    let of_good = |count: u32| percent(f64::from(count), f64::from(good.tasks));
+    let waste = (good.wasted + bad.wasted).as_secs_f64();
     vec![
         mwh(tally.marginal),
         tally.overhead.map(|overhead| overhead.as_secs_f64() / 60.0),
@@ -164,6 +194,13 @@ pub(super) fn metrics(
         share(&with.all_evictions, &killed),
         share(&with.dedicated, &energy),
         share(&with.dedicated, &overhead),
+        share(&with.same_select, &overhead),
+        share(&with.all_evictions, &overhead),
+        of_good(good.killed),
+        of_good(good.unfinished),
+        percent(bad.wasted.as_secs_f64(), waste),
+        count(good.max_evictions),
+        count(bad.max_evictions),
         (price > 0.0).then(|| tally.marginal.as_kwh() * price),
     ]
 }

@@ -1,28 +1,37 @@
 //! The numbers by which a forecaster knows the users, programs, queues and accounts of records.
 
+use std::collections::BTreeMap;
+
+use tollgate_forecast::{ClassId, JobAttributes};
 use tollgate_model::UserId;
-use tollgate_sim::{ClassId, JobAttributes, JobContext};
 use tollgate_trace::name_column::NameColumn;
 use tollgate_trace::{Trace, TraceMetadata};
+use tollgate_workload::Workload;
 
-use crate::forecast::name_ids::NameIds;
+use crate::estimates::JobContext;
 
 /// The names of a run. A name has one number in all records that are read for the run, and the names
 /// of the first record have the numbers of their labels.
-#[derive(Default)]
-pub(super) struct JobNames {
-    users: NameIds<String>,
-    executables: NameIds<String>,
-    queues: NameIds<String>,
-    accounts: NameIds<String>,
+#[derive(Debug, Default)]
+pub struct JobNames {
+    users: NameNumbers,
+    executables: NameNumbers,
+    queues: NameNumbers,
+    accounts: NameNumbers,
 }
 
+/// Numbers of names, in order of their first appearance.
+#[derive(Debug, Default)]
+struct NameNumbers(BTreeMap<String, u32>);
+
 /// The jobs of a record, with numbers in the place of names.
-pub(super) struct NumberedJobs<'a> {
+#[derive(Debug)]
+pub struct NumberedJobs<'a> {
     trace: &'a Trace,
     columns: Option<[NumberedColumn<'a>; 4]>,
 }
 
+#[derive(Debug)]
 struct NumberedColumn<'a> {
     labels: &'a NameColumn,
     /// By label: the number of its name.
@@ -30,8 +39,15 @@ struct NumberedColumn<'a> {
 }
 
 impl JobNames {
+    /// Returns what a forecaster knows of each job of a workload, in order of arrival.
+    pub fn contexts(&mut self, workload: &Workload) -> Vec<JobContext> {
+        let jobs = self.number(workload.trace());
+        let rows = (0..workload.len()).map(|i| workload.row(i));
+        rows.map(|row| jobs.context(row)).collect()
+    }
+
     /// Numbers the names of `trace`.
-    pub(super) fn number<'a>(&mut self, trace: &'a Trace) -> NumberedJobs<'a> {
+    pub fn number<'a>(&mut self, trace: &'a Trace) -> NumberedJobs<'a> {
         let columns = trace.metadata.as_ref().map(|metadata| {
             let TraceMetadata {
                 user,
@@ -54,7 +70,7 @@ impl JobNames {
 impl NumberedJobs<'_> {
     /// Returns the facts about the job in `row`. The jobs of a user are a class, and the jobs of all
     /// unknown users are one class.
-    pub(super) fn context(&self, row: usize) -> JobContext {
+    pub fn context(&self, row: usize) -> JobContext {
         let Some([user, executable, queue, account]) = &self.columns else {
             return JobContext::default();
         };
@@ -70,15 +86,15 @@ impl NumberedJobs<'_> {
     }
 
     /// Returns the user of the job in `row`, as a workload numbers users.
-    pub(super) fn user(&self, row: usize) -> UserId {
+    pub fn user(&self, row: usize) -> UserId {
         let user = self.columns.as_ref().and_then(|[user, ..]| user.get(row));
         UserId(user.unwrap_or(u32::MAX))
     }
 }
 
 impl<'a> NumberedColumn<'a> {
-    fn new(labels: &'a NameColumn, names: &mut NameIds<String>) -> Self {
-        let numbers = labels.names().map(|name| names.id_for(name.to_owned()));
+    fn new(labels: &'a NameColumn, names: &mut NameNumbers) -> Self {
+        let numbers = labels.names().map(|name| names.number(name));
         Self {
             labels,
             numbers: numbers.collect(),
@@ -87,5 +103,16 @@ impl<'a> NumberedColumn<'a> {
 
     fn get(&self, row: usize) -> Option<u32> {
         self.labels.id(row).map(|label| self.numbers[label.index()])
+    }
+}
+
+impl NameNumbers {
+    fn number(&mut self, name: &str) -> u32 {
+        if let Some(&number) = self.0.get(name) {
+            return number;
+        }
+        let number = u32::try_from(self.0.len()).expect("fewer names than memory has room for");
+        self.0.insert(name.to_owned(), number);
+        number
     }
 }
