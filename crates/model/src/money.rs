@@ -30,7 +30,7 @@ impl Credits {
 
     /// Returns the amount nearest to `credits`, saturating. NaN gives zero.
     pub fn from_f64(credits: f64) -> Self {
-        Self((credits * MICROS_PER_CREDIT).round() as i64)
+        Self(micros_of(credits))
     }
 
     /// Returns an amount in millionths of a credit.
@@ -55,7 +55,7 @@ impl CreditsPerSecond {
 
     /// Returns the rate nearest to `rate` credits per second, saturating. NaN gives zero.
     pub fn from_f64(rate: f64) -> Self {
-        Self((rate * MICROS_PER_CREDIT).round() as i64)
+        Self(micros_of(rate))
     }
 
     /// Returns the rate in credits per second.
@@ -70,6 +70,19 @@ impl CreditsPerSecond {
         let micros = (picos + half) / 1_000_000;
         Credits(micros.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64)
     }
+}
+
+/// Returns the nearest number of millionths, saturating; 0 for NaN. Of an amount of up to 2^52 millionths
+/// that was turned into credits it returns the very number, although above 10^9 credits both steps round.
+fn micros_of(credits: f64) -> i64 {
+    let nearest = (credits * MICROS_PER_CREDIT).round() as i64;
+    let near = [
+        nearest,
+        nearest.saturating_sub(1),
+        nearest.saturating_add(1),
+    ];
+    let exact = |&micros: &i64| micros as f64 / MICROS_PER_CREDIT == credits;
+    near.into_iter().find(exact).unwrap_or(nearest)
 }
 
 impl Add for Credits {
@@ -136,6 +149,21 @@ impl fmt::Display for CreditsPerSecond {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn amount_survives_the_way_through_a_floating_point_number() {
+        for micros in [
+            4_294_967_296_100_001,
+            -4_294_967_296_100_001,
+            (1 << 52) - 1,
+            1,
+        ] {
+            let amount = Credits::from_micros(micros);
+            assert_eq!(Credits::from_f64(amount.as_f64()), amount);
+        }
+        assert_eq!(Credits::from_f64(f64::NAN), Credits::ZERO);
+        assert_eq!(Credits::from_f64(f64::INFINITY).as_micros(), i64::MAX);
+    }
 
     #[test]
     fn a_rate_over_a_span_is_rounded_once() {

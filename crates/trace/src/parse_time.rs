@@ -4,7 +4,7 @@ use tollgate_model::{Instant, Span};
 
 use crate::diagnostics::{Finding, RecordField};
 use crate::parse_field;
-use crate::parse_number::millionths;
+use crate::parse_number::{decimals, millionths};
 
 const SECONDS_PER_DAY: i64 = 86_400;
 
@@ -45,8 +45,8 @@ pub(crate) fn timestamp(text: &[u8], field: RecordField) -> Result<(Instant, Zon
     let point = memchr::memchr(b'.', text).unwrap_or(text.len());
     let (whole, fraction) = text.split_at(point);
     let fraction = match fraction {
-        b"" => 0,
-        fraction => millionths(fraction).map_err(|_| Finding::NotATime(field))?,
+        [b'.', digits @ ..] => decimals(digits).map_err(|_| Finding::NotATime(field))?,
+        _ => 0,
     };
     let whole: Vec<u8> = whole
         .iter()

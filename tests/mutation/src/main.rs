@@ -37,6 +37,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["__read", name, seed, folder] => {
+            exit_at_a_panic();
             read_inputs(name, seed.parse().expect("a seed"), Path::new(folder));
             ExitCode::SUCCESS
         }
@@ -153,6 +154,16 @@ fn start(target: &MutationTarget, seed: u64, folder: &Path) -> io::Result<Child>
         .arg(folder)
         .stdin(Stdio::null())
         .spawn()
+}
+
+/// Ends the process with [`PANICKED`] at a panic. An abort, which is what a panic is in an optimised build,
+/// could not be told from one for lack of memory.
+fn exit_at_a_panic() {
+    let report = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        report(panic);
+        std::process::exit(PANICKED);
+    }));
 }
 
 fn read_inputs(name: &str, seed: u64, folder: &Path) {

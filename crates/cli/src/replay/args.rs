@@ -51,7 +51,7 @@ pub(crate) struct ReplayArgs {
     )]
     pub(super) tasks: TaskCoupling,
 
-    /// Whether jobs that outlive their estimates run on, or are killed at that limit
+    /// Let jobs outlive their estimates, or kill them at that limit
     ///
     /// A job killed before its deadline is neither kept nor broken. The limit counts work: paused jobs
     /// have longer.
@@ -117,7 +117,7 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "FILE")]
     pub(super) jobs_out: Option<PathBuf>,
 
-    /// Draw the schedules of one policy, or of two over one another, into this file
+    /// Draw the schedule of one policy, or of two, into this file
     ///
     /// SVG, or PNG if the name ends in .png.
     #[arg(long, value_name = "FILE")]
@@ -131,7 +131,7 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_enum, value_name = "PROPERTY")]
     pub(super) by: Option<ReplayGrouping>,
 
-    /// Print which share of the promises was kept, by the probability that was promised
+    /// Print the share of promises kept, by the probability that was promised
     ///
     /// Of policies that state one at the promise, such as `plan`.
     #[arg(long)]

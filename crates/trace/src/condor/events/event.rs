@@ -4,6 +4,7 @@ use tollgate_model::{Instant, Span};
 
 use crate::diagnostics::{Finding, RecordField};
 use crate::parse_field;
+use crate::parse_number;
 use crate::parse_time;
 
 /// The numbers of the events that are read (`ULogEventNumber` of HTCondor).
@@ -115,8 +116,7 @@ impl EventCalendar {
             None => format!("{date}T{clock}"),
         };
         let instant = parse_time::instant(whole.as_bytes(), RecordField::Event)?;
-        let fraction = crate::parse_number::millionths(format!("0.{fraction}").as_bytes());
-        let fraction = fraction.map_err(|_| wrong)?;
+        let fraction = parse_number::decimals(fraction.as_bytes()).map_err(|_| wrong)?;
         if !self.noted {
             self.noted = true;
             self.notes.push(Finding::AssumedUtc);
