@@ -76,7 +76,8 @@ until [ -e "$data/port" ]; do
 done
 url=http://localhost:$(cat "$data/port")
 
-# Left out: streams and waits, which end when a job does, and workers' connections, which are no HTTP.
+# Left out: streams and waits, which end when a job does, and workers' connections, which are no HTTP; and
+# the check that nothing can be read once it is deleted, because a cancelled job is still shown.
 parts=$PWD/.ci/parts
 cd "$data"
 SCHEMATHESIS_HOOKS=schemathesis_hooks PYTHONPATH=$parts "$tools/bin/schemathesis" run \
@@ -86,4 +87,5 @@ SCHEMATHESIS_HOOKS=schemathesis_hooks PYTHONPATH=$parts "$tools/bin/schemathesis
   --continue-on-failure \
   --warnings off \
   --exclude-path-regex '/(events|wait|work)$' \
+  --exclude-checks use_after_free \
   "$@"

@@ -652,6 +652,7 @@ pub struct LearnedJob {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<String>,
     /// Number of processors.
+    #[serde(deserialize_with = "whole")]
     #[schemars(range(min = 1))]
     pub procs: u32,
     /// Run time that the user estimated. Positive.

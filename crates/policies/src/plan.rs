@@ -296,7 +296,7 @@ impl PlanPolicy {
             .iter()
             .map(|(&key, &job)| (key, job))
             .collect();
-        let mut input = None;
+        let mut test = None;
         for (sequence, job) in waiting {
             if cx.n_idle() == 0 || tries == MAX_TRIES {
                 return;
@@ -309,14 +309,15 @@ impl PlanPolicy {
             };
             if fits {
                 tries += 1;
-                let plan = input.get_or_insert_with(|| self.timetable_input(cx.view()));
-                if PromiseTest::new(plan.clone()).may_run(Candidate::new(job)) {
+                let promises =
+                    test.get_or_insert_with(|| PromiseTest::new(self.timetable_input(cx.view())));
+                if promises.may_run(Candidate::new(job)) {
                     self.unpromised.remove(&sequence);
                     self.start(cx, job.id);
                     if let Some(head) = &mut head {
                         head.note_start(cx.now(), job.procs, job.reserved);
                     }
-                    input = None;
+                    test = None;
                     continue;
                 }
             }

@@ -172,6 +172,10 @@ impl JobArgs {
         script: Option<String>,
         now: &Zoned,
     ) -> Result<JobRequest, CliFailure> {
+        if self.partial && self.array.is_none() {
+            let message = "only an array can be promised in part: add --array";
+            return Err(CliFailure::invalid_flag("partial", message));
+        }
         let usual = match self.array {
             Some(_) => DEFAULT_ARRAY_OUTPUT,
             None => DEFAULT_OUTPUT,

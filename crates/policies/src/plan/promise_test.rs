@@ -1,5 +1,7 @@
 //! The test of a job against the plan of all promises.
 
+use std::cell::OnceCell;
+
 use tollgate_model::{Instant, Span};
 
 use super::PlannedJob;
@@ -75,33 +77,17 @@ impl Candidate {
 #[derive(Clone, Debug)]
 pub(super) struct PromiseTest {
     input: PlanInput,
-    /// By group: number of jobs that end in time.
-    in_time: Vec<u32>,
-}
-
-/// The end of a candidate in the plan.
-struct CandidateEnd {
-    /// The end of the last of its jobs.
-    last: Instant,
-    in_time: u32,
+    /// By group: number of jobs that end in time. Played only once a candidate leaves a promise late:
+    /// as long as none does, no promise suffers.
+    in_time: OnceCell<Vec<u32>>,
 }
 
 impl PromiseTest {
     pub(super) fn new(input: PlanInput) -> Self {
-        let mut in_time = vec![0; input.groups.len()];
-        play(
-            input.now,
-            input.idle,
-            &input.running,
-            &input.groups,
-            |start| {
-                if start.end <= input.groups[start.group].due {
-                    in_time[start.group] += start.count;
-                }
-                true
-            },
-        );
-        Self { input, in_time }
+        Self {
+            input,
+            in_time: OnceCell::new(),
+        }
     }
 
     /// Returns the place in the order at which the candidate ends in time and no promise suffers: that
@@ -112,24 +98,18 @@ impl PromiseTest {
         let part = |part: f64| self.input.now + Span::from_secs_f64(part * left.as_secs_f64());
         let earlier = EARLIER_PLACES.into_iter().map(part);
         let mut places = std::iter::once(group.due).chain(earlier);
-        places.find(|&place| {
-            let end = self.end_at(group, place);
-            end.is_some_and(|end| end.in_time == group.count)
-        })
+        places.find(|&place| self.end_at(group, place).is_some())
     }
 
     /// Returns a place at which a candidate without a deadline would have ended, and no promise suffers.
     pub(super) fn first_place(&self, candidate: Candidate) -> Option<Instant> {
         let Candidate(group) = candidate;
-        let last = self.end_at(group, Instant::MAX)?.last;
-        if last == Instant::MAX {
-            return None;
-        }
+        let last = self.end_at(group, Instant::MAX)?;
         let mut left_s = last.since(self.input.now).as_secs_f64();
         for _ in 0..MAX_PLACES {
             let place = self.input.now + Span::ceil_secs_f64(left_s);
             let end = self.end_at(group, place);
-            if end.is_some_and(|end| end.last <= place) {
+            if end.is_some_and(|end| end <= place) {
                 return Some(place);
             }
             left_s *= LATER;
@@ -138,15 +118,8 @@ impl PromiseTest {
     }
 
     /// Returns true if no promise suffers from the candidate if it starts now; it fits.
-    pub(super) fn may_run(mut self, candidate: Candidate) -> bool {
+    pub(super) fn may_run(&self, candidate: Candidate) -> bool {
         let Candidate(group) = candidate;
-        self.input.idle -= group.procs * group.count;
-        self.input.running.push(RunningGroup {
-            end: self.input.now + group.run,
-            reserved_end: self.input.now + group.reserved,
-            procs: group.procs * group.count,
-        });
-        let mut late = self.spare_lateness();
         let PlanInput {
             now,
             idle,
@@ -154,79 +127,116 @@ impl PromiseTest {
             groups,
             ..
         } = &self.input;
-        let mut harmless = true;
-        let mut unplaced = self.in_time.clone();
-        play(*now, *idle, running, groups, |start| {
-            harmless = note_start(start, &groups[start.group], &mut late, &mut unplaced);
-            harmless
+        let procs = group.procs * group.count;
+        let mut running = running.clone();
+        running.push(RunningGroup {
+            end: *now + group.run,
+            reserved_end: *now + group.reserved,
+            procs,
         });
-        harmless && unplaced.iter().all(|&jobs| jobs == 0)
+        let mut books = PromiseBooks::new(self);
+        play(*now, *idle - procs, &running, groups, |start| {
+            books.note(start.group, start)
+        });
+        books.are_kept()
     }
 
-    /// Returns, for each group, how many of its jobs may be late because they are without the candidate.
-    fn spare_lateness(&self) -> Vec<u32> {
-        let groups = self.input.groups.iter().zip(&self.in_time);
-        groups
-            .map(|(group, in_time)| group.count - in_time)
-            .collect()
-    }
-
-    /// Returns the candidate's end if it takes this place in the order; None if a promise suffers.
-    fn end_at(&self, candidate: JobGroup, place: Instant) -> Option<CandidateEnd> {
+    /// Returns the end of the last of the candidate's jobs if it takes this place in the order; None if
+    /// one ends late or never starts, or a promise suffers.
+    fn end_at(&self, candidate: JobGroup, place: Instant) -> Option<Instant> {
         let at = self.input.places.partition_point(|&other| other <= place);
         let mut groups = Vec::with_capacity(self.input.groups.len() + 1);
         groups.extend_from_slice(&self.input.groups[..at]);
         groups.push(candidate);
         groups.extend_from_slice(&self.input.groups[at..]);
-        let mut late = self.spare_lateness();
-        late.insert(at, candidate.count);
-        let mut unplaced = self.in_time.clone();
-        unplaced.insert(at, 0);
-        let mut end = CandidateEnd {
-            last: self.input.now,
-            in_time: 0,
-        };
-        let mut started = 0;
-        let mut harmless = true;
+        let (mut started, mut end) = (0, self.input.now);
+        let mut books = PromiseBooks::new(self);
         let PlanInput {
             now, idle, running, ..
         } = &self.input;
         play(*now, *idle, running, &groups, |start| {
             if start.group == at {
                 started += start.count;
-                end.last = end.last.max(start.end);
-                if start.end <= candidate.due {
-                    end.in_time += start.count;
-                }
-                return true;
+                end = end.max(start.end);
+                return end <= candidate.due;
             }
-            harmless = note_start(start, &groups[start.group], &mut late, &mut unplaced);
-            harmless
+            books.note(start.group - usize::from(start.group > at), start)
         });
-        if started < candidate.count {
-            end.last = Instant::MAX;
-        }
-        (harmless && unplaced.iter().all(|&jobs| jobs == 0)).then_some(end)
+        let is_in_time = started == candidate.count && end <= candidate.due;
+        (is_in_time && books.are_kept()).then_some(end)
+    }
+
+    /// Returns, for each group, how many of its jobs end in time without the candidate.
+    fn in_time(&self) -> &[u32] {
+        self.in_time.get_or_init(|| {
+            let PlanInput {
+                now,
+                idle,
+                running,
+                groups,
+                ..
+            } = &self.input;
+            let mut in_time = vec![0; groups.len()];
+            play(*now, *idle, running, groups, |start| {
+                if start.end <= groups[start.group].due {
+                    in_time[start.group] += start.count;
+                }
+                true
+            });
+            in_time
+        })
     }
 }
 
-/// Books a start; returns false if more jobs of the group are late than may be.
-fn note_start(
-    start: PlannedStart,
-    group: &JobGroup,
-    late: &mut [u32],
-    unplaced: &mut [u32],
-) -> bool {
-    if start.end <= group.due {
-        let left = &mut unplaced[start.group];
-        *left = left.saturating_sub(start.count);
-        return true;
-    }
-    match late[start.group].checked_sub(start.count) {
-        Some(left) => {
-            late[start.group] = left;
-            true
+/// The promises in a plan with the candidate, compared with those in the plan without it.
+struct PromiseBooks<'a> {
+    test: &'a PromiseTest,
+    /// By group of the plan without the candidate: number of jobs that end in time, and late.
+    in_time: Vec<u32>,
+    late: Vec<u32>,
+    one_suffers: bool,
+}
+
+impl<'a> PromiseBooks<'a> {
+    fn new(test: &'a PromiseTest) -> Self {
+        let n_groups = test.input.groups.len();
+        Self {
+            test,
+            in_time: vec![0; n_groups],
+            late: vec![0; n_groups],
+            one_suffers: false,
         }
-        None => false,
+    }
+
+    /// Books a start of jobs of a group; returns false if a promise suffers.
+    fn note(&mut self, group: usize, start: PlannedStart) -> bool {
+        let PlannedStart { count, end, .. } = start;
+        let JobGroup {
+            count: all, due, ..
+        } = self.test.input.groups[group];
+        if end <= due {
+            self.in_time[group] += count;
+        } else {
+            self.late[group] += count;
+            self.one_suffers |= self.late[group] > all - self.test.in_time()[group];
+        }
+        !self.one_suffers
+    }
+
+    /// Returns whether every promise that is kept without the candidate is kept with it.
+    fn are_kept(&self) -> bool {
+        let all_in_time = || {
+            let groups = self.test.input.groups.iter();
+            groups
+                .zip(&self.in_time)
+                .all(|(group, &kept)| kept == group.count)
+        };
+        let none_fewer = || {
+            let before = self.test.in_time().iter();
+            before
+                .zip(&self.in_time)
+                .all(|(before, kept)| kept >= before)
+        };
+        !self.one_suffers && (all_in_time() || none_fewer())
     }
 }

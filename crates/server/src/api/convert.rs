@@ -82,9 +82,6 @@ fn submission_options(request: &JobRequest) -> Result<SubmissionOptions, ApiErro
         )
     });
     after.dedup_by_key(|earlier| earlier.job);
-    if request.partial && array.is_none() {
-        return Err(ApiError::field("partial", "false without an array"));
-    }
     Ok(SubmissionOptions {
         array,
         partial: request.partial,

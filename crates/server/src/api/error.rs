@@ -45,12 +45,16 @@ impl ApiError {
         Self::new(StatusCode::NOT_FOUND, "no such job")
     }
 
+    /// Returns the error for a job that can no longer be changed.
+    pub(super) fn job_is_over() -> Self {
+        Self::new(StatusCode::CONFLICT, "the job is over")
+    }
+
     /// Returns the error after the controller has stopped.
     pub(super) fn stopping() -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "the service is stopping")
     }
 
-    #[cfg(test)]
     pub(super) fn status(&self) -> StatusCode {
         self.status
     }

@@ -453,13 +453,21 @@ async fn run_command(
     command: fn(u64, Option<TaskRanges>) -> ServiceCommand,
 ) -> JsonResult<JobRef> {
     let JobSelector { job, tasks } = JobSelector::parse(&id)?;
-    ask_controller(&service, |reply| ControllerRequest::Command {
+    let carried_out = ask_controller(&service, |reply| ControllerRequest::Command {
         user: visible_user(&peer),
         command: command(job, tasks),
         reply,
-    })
-    .await?;
-    Ok(Json(JobRef { id: job }))
+    });
+    match carried_out.await {
+        Ok(()) => Ok(Json(JobRef { id: job })),
+        Err(error) if error.status() == StatusCode::NOT_FOUND => {
+            // The controller knows no job that is over; the store does.
+            let whole = JobSelector { job, tasks: None };
+            own_job(&service, &peer, &whole).await?;
+            Err(ApiError::job_is_over())
+        }
+        Err(error) => Err(error),
+    }
 }
 
 pub(super) async fn ledger(

@@ -3,7 +3,9 @@
 use std::io::Write;
 use std::path::Path;
 
-use tollgate_client::types::{ErrorResponse, JobRequest, ServiceStatus, SubmitResponse};
+use tollgate_client::types::{
+    ErrorResponse, JobDecision, JobRequest, ServiceStatus, SubmitResponse,
+};
 use tollgate_client::{ApiClient, ClientError};
 use tollgate_server::access::ServiceLimits;
 
@@ -258,6 +260,31 @@ fn every_error_response_is_json() {
         let problem: ErrorResponse = serde_json::from_str(body).unwrap();
         assert!(problem.error.contains(words), "{line}: {problem:?}");
     }
+}
+
+#[test]
+fn job_that_is_over_is_not_an_unknown_one() {
+    let open = TestService::new(ServiceLimits::default());
+    let mut client = ApiClient::connect(&open.socket()).unwrap();
+    let cancel = |job: u64| {
+        let line = format!("DELETE /v1/jobs/{job} HTTP/1.1");
+        open.answer_to(format!("{line}\r\nhost: localhost\r\nconnection: close\r\n\r\n").as_bytes())
+    };
+    let request = JobRequest {
+        command: vec!["true".to_owned()],
+        procs: 10_000,
+        // One job is all or nothing: the wish changes nothing.
+        partial: true,
+        dir: "/".to_owned(),
+        ..JobRequest::default()
+    };
+    let rejected: SubmitResponse = client.post("/v1/jobs", &request).unwrap();
+    assert_eq!(rejected.decision, JobDecision::Rejected);
+    let answer = cancel(1);
+    assert!(answer.starts_with("HTTP/1.1 409"), "{answer}");
+    assert!(answer.contains("the job is over"), "{answer}");
+    let answer = cancel(2);
+    assert!(answer.starts_with("HTTP/1.1 404"), "{answer}");
 }
 
 #[test]

@@ -38,11 +38,13 @@ fn job_is_held_released_and_cancelled() {
     site.tollgate(&["release", &second]).answer();
     site.tollgate(&["wait", &second]).answer();
     assert_eq!(state(&second), "finished");
-    assert_eq!(
-        site.tollgate(&["cancel", &second]).code,
-        Some(1),
-        "it is over"
-    );
+    let over = site.tollgate(&["cancel", &second]);
+    assert_eq!(over.code, Some(1));
+    assert!(over.stderr.contains("the job is over"), "{}", over.stderr);
+    let single = site.tollgate(&["submit", "--partial", "true"]);
+    assert_eq!(single.code, Some(2));
+    let expected = "only an array can be promised in part: add --array";
+    assert!(single.stderr.contains(expected), "{}", single.stderr);
     assert_eq!(
         site.tollgate(&["cancel", "999"]).code,
         Some(1),
