@@ -81,6 +81,9 @@ pub struct JobRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = MIN_SPAN_S, max = MAX_HOLD_S))]
     pub hold_s: Option<f64>,
+    /// Of a quote: whether surer promises and their prices are told as offers.
+    #[serde(default)]
+    pub levels: bool,
     /// Tasks of an array: `1-1000`, `1,3,7-9` or `0-99:3`; `%4` at the end runs at most four of them at
     /// a time. The tasks differ only in their number, `TOLLGATE_TASK`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -213,7 +216,8 @@ pub struct SubmitResponse {
     /// Of an array that cannot be promised whole: the number of its tasks that could be promised now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub promisable_tasks: Option<u32>,
-    /// Of a job that is not promised whole: what would be accepted now instead.
+    /// Of a job that is not promised whole: what would be accepted now instead. Of an accepted quote with
+    /// `levels`: surer promises.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub offers: Vec<JobOffer>,
     /// Of a reserved quote: the instant at which it expires.
@@ -245,7 +249,7 @@ pub struct TaskRangeDecision {
 /// A job that would be accepted now: the requested one with one change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JobOffer {
-    /// Changed field: `deadline`, `budget` or `procs`.
+    /// Changed field: `deadline`, `budget`, `procs` or `confidence`.
     pub change: String,
     /// Deadline of the offer.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -258,6 +262,9 @@ pub struct JobOffer {
     pub budget: Option<f64>,
     /// Number of processors of the offer.
     pub procs: u32,
+    /// Minimum probability of meeting the deadline, as requested or of the offer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
     /// Maximum cost, in credits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<f64>,

@@ -2,15 +2,24 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::de::{Error, Unexpected};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::Span;
 
 mod mixture;
 
 /// A probability, between 0 and 1.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize)]
 pub struct Probability(f64);
+
+impl<'de> Deserialize<'de> for Probability {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let p = f64::deserialize(from)?;
+        let expected = &"a number between 0 and 1";
+        Self::new(p).ok_or_else(|| D::Error::invalid_value(Unexpected::Float(p), expected))
+    }
+}
 
 impl Probability {
     /// Returns the probability `p`, or None unless 0 <= p <= 1.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Credits, CreditsPerSecond, Instant, Span};
+use crate::{Credits, CreditsPerSecond, Instant, Probability, Span};
 
 /// The slot of a queued or running job. Slots are dense and are recycled once a job has finished,
 /// so a slot is neither a name for users nor an order: drivers keep a public number beside it.
@@ -56,4 +56,7 @@ pub struct Sla {
     pub budget: Option<Credits>,
     /// The provider's loss for each second past the deadline. Not negative.
     pub penalty: CreditsPerSecond,
+    /// The probability with which the deadline has to be kept, at least. None if what the policy
+    /// promises by itself is enough.
+    pub confidence: Option<Probability>,
 }

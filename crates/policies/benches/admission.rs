@@ -6,9 +6,7 @@
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
-use tollgate_model::{
-    Credits, CreditsPerSecond, Instant, JobSpec, Market, NodeId, Sla, Span, UserId,
-};
+use tollgate_model::{Credits, Instant, JobSpec, Market, NodeId, Sla, Span, UserId};
 use tollgate_policies::builtin_registry;
 use tollgate_policy::{ClusterState, Policy, PolicyAlarms, PolicyContext, ProbeScratch, View};
 
@@ -25,7 +23,7 @@ fn spec(estimate_s: i64, deadline_s: i64, procs: u32) -> JobSpec {
         sla: Sla {
             deadline: Some(Span::from_secs(deadline_s)),
             budget: Some(Credits::from_f64(1e9)),
-            penalty: CreditsPerSecond::ZERO,
+            ..Sla::default()
         },
     }
 }

@@ -82,7 +82,7 @@ struct PlannedJob {
 
 impl PlannedJob {
     fn new(id: JobId, spec: &JobSpec, belief: &Distribution, settings: &PlanParams) -> Self {
-        let run = belief.quantile(settings.level);
+        let run = belief.quantile(settings.level_of(spec));
         let due = spec.due().unwrap_or(Instant::MAX);
         Self {
             id,
@@ -144,12 +144,12 @@ impl PlanPolicy {
         count: u32,
     ) -> Result<AdmissionDecision, Reason> {
         fits_machine(view, spec)?;
-        let price = price::with_incentive(self.market, spec);
+        let belief = belief_of(spec, forecast);
+        let price = self.price(spec, &belief);
         let price = price::within_budget(self.market, spec, price)?;
         let Some(due) = spec.due() else {
             return Ok(AdmissionDecision::Queue);
         };
-        let belief = belief_of(spec, forecast);
         let job = PlannedJob::new(JobId(u32::MAX), spec, &belief, &self.settings);
         if view.now > job.decision_due() {
             return Err(Reason::DeadlineUnreachable);
@@ -174,7 +174,7 @@ impl PlanPolicy {
             let belief = belief_of(&job.spec, view.forecast(id));
             let start = job.start.unwrap_or(view.now);
             let elapsed = view.now.since(start);
-            let levels = [self.settings.level, RESERVED];
+            let levels = [self.settings.level_of(&job.spec), RESERVED];
             let [run, reserved] = belief.quantiles_given_survived(elapsed, levels);
             RunningGroup {
                 end: start + run,
@@ -206,12 +206,25 @@ impl PlanPolicy {
         promise_test::PlanInput::new(view.now, view.n_idle(), self.running_groups(view), jobs)
     }
 
-    fn price(&self, spec: &JobSpec) -> Credits {
-        price::with_incentive(self.market, spec)
+    /// Returns Libra's price of a job. Whoever wants more confidence than the plan's level pays for the
+    /// time that the plan then keeps for the job, in proportion.
+    fn price(&self, spec: &JobSpec, belief: &Distribution) -> Credits {
+        let usual = belief.quantile(self.settings.level).as_secs_f64();
+        let kept = belief.quantile(self.settings.level_of(spec)).as_secs_f64();
+        let priced = JobSpec {
+            estimate: Span::from_secs_f64(spec.estimate.as_secs_f64() * kept / usual),
+            ..*spec
+        };
+        price::with_incentive(self.market, if kept > usual { &priced } else { spec })
+    }
+
+    fn price_of(&self, cx: &PolicyContext<'_>, id: JobId) -> Credits {
+        let spec = &cx.job(id).spec;
+        self.price(spec, &belief_of(spec, cx.view().forecast(id)))
     }
 
     fn start(&mut self, cx: &mut PolicyContext<'_>, id: JobId) {
-        let price = self.price(&cx.job(id).spec);
+        let price = self.price_of(cx, id);
         self.running.insert(id);
         cx.start(id, price);
     }
@@ -243,7 +256,7 @@ impl PlanPolicy {
             if let Some(place) = test.place(Candidate::new(job)) {
                 self.waitlist.remove(&key);
                 self.promised.insert((place, key.1), job);
-                let price = self.price(&cx.job(job.id).spec);
+                let price = self.price_of(cx, job.id);
                 cx.accept(job.id, price, (place != job.due).then_some(place));
             }
         }
@@ -264,7 +277,7 @@ impl PlanPolicy {
             self.unpromised.remove(&sequence);
             self.promised
                 .insert((place, sequence), PlannedJob { due: place, ..job });
-            let price = self.price(&cx.job(job.id).spec);
+            let price = self.price_of(cx, job.id);
             cx.accept(job.id, price, Some(place));
         }
     }

@@ -1,4 +1,5 @@
-//! Counter-offers: changes under which a rejected job would be admitted.
+//! Counter-offers: changes under which a rejected job would be admitted, or an admitted one with more
+//! confidence.
 
 use tollgate_gate::AdmissionDecision;
 use tollgate_model::{Credits, Instant, Probability, Span};
@@ -12,6 +13,8 @@ use crate::runtime_forecast::RuntimeForecast;
 
 /// Maximum number of policy probes for the counter-offers to one submission, over all axes.
 const MAX_PROBES: u32 = 64;
+/// Minimum probabilities of surer promises, in millionths.
+const SURER: [u32; 2] = [950_000, 990_000];
 /// Maximum deadline of an offer: a year.
 const MAX_DEADLINE: Span = Span::from_secs(366 * 86_400);
 /// Maximum budget of an offer, in credits.
@@ -50,6 +53,30 @@ impl Core {
         changed
             .filter_map(|(axis, changed)| self.confirm(at, axis, &changed, forecast))
             .collect()
+    }
+
+    /// Returns the promises that would be surer than the one that the submission got, at their prices. A
+    /// policy with a level of its own keeps more time for them; under others no promise can be made surer.
+    pub(crate) fn surer_promises(
+        &mut self,
+        at: Instant,
+        submission: &Submission,
+        forecast: &RuntimeForecast,
+    ) -> Vec<CounterOffer> {
+        if submission.deadline.is_none() || self.rules.policy.belief().is_none() {
+            return Vec::new();
+        }
+        let surer = SURER
+            .into_iter()
+            .filter(|&level| Some(level) > submission.confidence);
+        let offer = |level| {
+            let changed = Submission {
+                confidence: Some(level),
+                ..submission.clone()
+            };
+            self.confirm(at, OfferAxis::Confidence, &changed, forecast)
+        };
+        surer.filter_map(offer).collect()
     }
 
     /// Returns the number of tasks of an array that would be promised together at `at`. Admission is not
@@ -92,6 +119,7 @@ impl Core {
             deadline: submission.deadline,
             budget: submission.budget,
             procs: submission.procs,
+            confidence: submission.least_probability(),
             price,
             probability,
         })

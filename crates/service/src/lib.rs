@@ -194,6 +194,17 @@ impl Core {
         self.evaluate(at, submission)
     }
 
+    /// Returns a quote that, if the job would be promised, names surer promises with their prices.
+    pub fn quote_with_levels(&mut self, at: Instant, submission: &Submission) -> SubmitOutcome {
+        let at = self.now.max(at);
+        let mut answer = self.evaluate(at, submission);
+        if matches!(answer.admission, AdmissionState::Accepted { .. }) {
+            let forecast = self.forecast(submission);
+            answer.offers = self.surer_promises(at, submission, &forecast);
+        }
+        answer
+    }
+
     /// Returns the latest time of the next step if no command comes.
     pub fn next_wake(&self) -> Option<Instant> {
         let lapse = self.jobs.next_expiry().map(|(lapses, _)| lapses);

@@ -83,7 +83,8 @@ pub struct SubmitOutcome {
     pub basis: ForecastBasis,
     /// The prediction, if the policy would admit the job and the look-ahead did not give up.
     pub prediction: Option<JobPrediction>,
-    /// Counter-offers to a rejected job, at most one for each axis.
+    /// Counter-offers to a rejected job, at most one for each axis; of a quote that asks for them, surer
+    /// promises.
     pub offers: Vec<CounterOffer>,
     /// Of an array that cannot be promised whole: the number of its tasks that could be promised now.
     pub promisable: Option<u32>,
@@ -113,6 +114,8 @@ pub struct CounterOffer {
     pub budget: Option<Credits>,
     /// Processors that the job needs.
     pub procs: u32,
+    /// The minimum probability of keeping the deadline, if the offer has one.
+    pub confidence: Option<Probability>,
     /// Maximum price; None if it is decided at the start.
     pub price: Option<Credits>,
     /// Probability of keeping the deadline, if there is one.
@@ -128,6 +131,8 @@ pub enum OfferAxis {
     Budget,
     /// Fewer processors.
     Procs,
+    /// More confidence.
+    Confidence,
 }
 
 impl OfferAxis {
@@ -137,6 +142,7 @@ impl OfferAxis {
             Self::Deadline => "deadline",
             Self::Budget => "budget",
             Self::Procs => "procs",
+            Self::Confidence => "confidence",
         }
     }
 }

@@ -151,6 +151,7 @@ pub(crate) fn spec(
             deadline: submission.deadline.map(|span| (since + span).since(now)),
             budget: submission.budget,
             penalty: submission.penalty,
+            confidence: submission.least_probability(),
         },
     }
 }

@@ -66,6 +66,7 @@ impl Core {
             let submission = submission.without_deadline();
             let sla = Sla {
                 deadline: None,
+                confidence: None,
                 ..answer.spec.sla
             };
             let spec = JobSpec { sla, ..answer.spec };

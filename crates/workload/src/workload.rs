@@ -262,6 +262,7 @@ impl Workload {
             deadline,
             budget,
             penalty: penalty.unwrap_or_default(),
+            confidence: None,
         }
     }
 

@@ -187,6 +187,7 @@ impl ExampleJob {
                     deadline: Some(Span::from_secs_f64(self.deadline_s)),
                     budget: Some(Credits::from_f64(self.budget)),
                     penalty: CreditsPerSecond::from_f64(self.penalty_per_s),
+                    confidence: None,
                 },
             },
             runtime: Span::from_secs_f64(self.runtime_s),

@@ -208,6 +208,7 @@ impl JobArgs {
             confidence: self.confidence,
             requeue: self.requeue,
             hold_s: None,
+            levels: false,
             array: self.array.clone(),
             after: self.after.clone(),
             held: false,

@@ -59,6 +59,9 @@ struct SubmitCommonArgs {
     quiet: bool,
 }
 
+/// The path of quotes.
+const QUOTES: &str = "/v1/quotes";
+
 /// `tollgate submit`.
 pub(crate) fn submit(args: &SubmitArgs) -> Result<(), CliFailure> {
     match args.quote {
@@ -69,7 +72,7 @@ pub(crate) fn submit(args: &SubmitArgs) -> Result<(), CliFailure> {
 
 /// `tollgate quote`.
 pub(crate) fn quote(args: &QuoteArgs) -> Result<(), CliFailure> {
-    submit_request(&args.common, "/v1/quotes", args.reserve, false)
+    submit_request(&args.common, QUOTES, args.reserve, false)
 }
 
 fn claim(args: &SubmitCommonArgs, quote: u64) -> Result<(), CliFailure> {
@@ -96,6 +99,7 @@ fn submit_request(
     let request = JobRequest {
         hold_s,
         held,
+        levels: path == QUOTES && hold_s.is_none(),
         ..args.job.request(&now)?
     };
     let answer = post_request(&mut args.address.connect()?, path, &request)?;
@@ -209,7 +213,11 @@ fn render_answer(out: &mut impl Write, answer: &SubmitResponse, now: &Zoned) -> 
         }
         writeln!(out, "            forecast from {}", answer.forecast_from)?;
     }
-    for offer in &answer.offers {
+    for offer in answer
+        .offers
+        .iter()
+        .filter(|offer| offer.change != "confidence")
+    {
         writeln!(out, "  instead   {}", render_offer(offer, now))?;
     }
     if let (Some(until), Some(id)) = (&answer.held_until_at, answer.id) {
@@ -221,6 +229,13 @@ fn render_answer(out: &mut impl Write, answer: &SubmitResponse, now: &Zoned) -> 
     }
     if let Some(price) = answer.price.filter(|&price| price > 0.0) {
         writeln!(out, "  price     {price} credits")?;
+    }
+    for offer in answer
+        .offers
+        .iter()
+        .filter(|offer| offer.change == "confidence")
+    {
+        writeln!(out, "  surer     {}", render_offer(offer, now))?;
     }
     Ok(())
 }
@@ -262,6 +277,10 @@ fn render_offer(offer: &JobOffer, now: &Zoned) -> String {
             format!("a deadline of {}", format::format_local_time(at, now))
         }
         ("budget", _, Some(budget)) => format!("a budget of {budget} credits"),
+        ("confidence", ..) => {
+            let confidence = offer.confidence.unwrap_or_default();
+            format!("--confidence {confidence}")
+        }
         _ => format!("{} processors", offer.procs),
     };
     if let Some(probability) = offer.probability {

@@ -150,6 +150,7 @@ impl AdversarialDriver {
                 deadline: draft.deadline_s.map(Span::from_secs),
                 budget: Some(Credits::from_f64(draft.budget as f64)),
                 penalty: CreditsPerSecond::from_f64(draft.penalty as f64),
+                confidence: None,
             },
         }
     }

@@ -1,6 +1,6 @@
 //! The parameters of the plan family.
 
-use tollgate_model::{Market, Probability, Span};
+use tollgate_model::{JobSpec, Market, Probability, Span};
 use tollgate_policy::{
     BeliefSource, ParameterEnum, ParameterTable, Policy, PolicyParameter, PolicySettings,
     read_number,
@@ -31,6 +31,9 @@ impl PlanParams {
     /// Maximum number of scenarios.
     pub const MAX_SCENARIOS: u32 = 512;
 
+    /// The highest level that a user can ask for.
+    const MAX_LEVEL: Probability = Probability::new(0.999).expect("a probability");
+
     /// The defaults. A promise at probability p is worth making if p - 5 (1 - p) > 0, where one broken
     /// promise weighs as much as five kept ones: p > 5/6.
     pub const DEFAULT: Self = Self {
@@ -41,6 +44,16 @@ impl PlanParams {
         waitlist: true,
         patience: Span::from_secs(24 * 3600),
     };
+
+    /// Returns the level with which a job stands in the plan: what its user wants, if that is more. No
+    /// probability above [`Self::MAX_LEVEL`] is ever stated.
+    pub(super) fn level_of(&self, spec: &JobSpec) -> Probability {
+        match spec.sla.confidence {
+            Some(wanted) if wanted > self.level && wanted < Self::MAX_LEVEL => wanted,
+            Some(wanted) if wanted > self.level && Self::MAX_LEVEL > self.level => Self::MAX_LEVEL,
+            Some(_) | None => self.level,
+        }
+    }
 
     fn read_level(&mut self, word: &str) -> bool {
         let level = word.parse().ok().and_then(Probability::new);

@@ -129,6 +129,7 @@ fn quote(door: &ControllerHandle, user: u32) {
     answer(door, |reply| ControllerRequest::Quote {
         submission,
         due: None,
+        with_levels: false,
         reply,
     });
 }

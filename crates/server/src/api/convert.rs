@@ -360,6 +360,7 @@ fn job_offer(now: Instant, offer: &tollgate_service::CounterOffer) -> JobOffer {
         deadline_s: offer.deadline.map(Span::as_secs_f64),
         budget: offer.budget.map(Credits::as_f64),
         procs: offer.procs,
+        confidence: offer.confidence.map(|p| p.as_f64()),
         price: offer.price.map(Credits::as_f64),
         probability: offer.probability.map(|p| p.as_f64()),
     }

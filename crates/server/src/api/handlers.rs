@@ -209,6 +209,7 @@ pub(super) async fn quote(
         let answer = ask_controller(&service, |reply| ControllerRequest::Quote {
             submission,
             due,
+            with_levels: request.levels,
             reply,
         })
         .await?;

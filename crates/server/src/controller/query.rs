@@ -15,11 +15,16 @@ impl<E: Engine> Controller<E> {
             ControllerRequest::Quote {
                 mut submission,
                 due,
+                with_levels,
                 reply,
             } => {
                 let at = self.now();
                 let settled = deadline::resolve_deadline(&mut submission, due, at);
-                let _ = reply.send(settled.map(|()| self.core.quote(at, &submission)));
+                let quote = |()| match with_levels {
+                    true => self.core.quote_with_levels(at, &submission),
+                    false => self.core.quote(at, &submission),
+                };
+                let _ = reply.send(settled.map(quote));
             }
             ControllerRequest::Ping { reply } => drop(reply.send(Ok(()))),
             ControllerRequest::Status { reply } => {

@@ -212,6 +212,7 @@ mod tests {
         ControllerRequest::Quote {
             submission: submission(user),
             due: None,
+            with_levels: false,
             reply: oneshot::channel().0,
         }
     }

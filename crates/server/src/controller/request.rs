@@ -54,6 +54,8 @@ pub enum ControllerRequest {
         submission: Submission,
         /// The deadline as an instant, as for a submitted job.
         due: Option<Instant>,
+        /// Whether surer promises and their prices are told.
+        with_levels: bool,
         /// Receives the outcome that the job would get.
         reply: Responder<SubmitOutcome>,
     },

@@ -68,6 +68,59 @@ fn confidence_above_that_of_the_usual_scenarios_is_told_by_more_of_them() {
 }
 
 #[test]
+fn surer_promise_costs_the_time_that_the_plan_keeps_for_it() {
+    let mut site = TestCluster::new("plan");
+    let asked = |deadline| Submission {
+        deadline: Some(Span::from_secs(deadline)),
+        ..submission("new", 100)
+    };
+    let price = |outcome: &SubmitOutcome| match outcome.admission {
+        AdmissionState::Accepted { price } => price.as_f64(),
+        _ => panic!("{outcome:?}"),
+    };
+    let quoted = site.quote_with_levels(asked(1_000));
+    let [surer, surest] = &quoted.offers[..] else {
+        panic!("{:?}", quoted.offers);
+    };
+    // With nothing known, a run takes at most 0.87 of its request with probability 5/6, 1.01 of it
+    // with 0.95 and 1.2 with 0.99.
+    let base = price(&quoted);
+    for (offer, confidence, kept) in [(surer, 0.95, 1.01), (surest, 0.99, 1.2)] {
+        assert_eq!(offer.confidence.unwrap().as_f64(), confidence);
+        assert!(offer.probability.unwrap().as_f64() >= confidence);
+        let factor = offer.price.unwrap().as_f64() / base;
+        assert!((factor / (kept / 0.87) - 1.0).abs() < 0.02, "{factor}");
+    }
+    // What was offered is accepted, at that price.
+    let sure = Submission {
+        confidence: Some(990_000),
+        ..asked(1_000)
+    };
+    assert_eq!(
+        price(&site.quote(sure.clone())),
+        surest.price.unwrap().as_f64()
+    );
+    // The plan keeps 120 s for the surest promise and 87 s for the usual one.
+    let tight = site.quote_with_levels(asked(110));
+    assert_eq!(
+        price(&tight) / base,
+        (100.0 + 100.0 / 110.0) / (100.0 + 100.0 / 1_000.0)
+    );
+    let offered: Vec<f64> = tight
+        .offers
+        .iter()
+        .map(|offer| offer.confidence.unwrap().as_f64())
+        .collect();
+    assert_eq!(offered, [0.95]);
+    // Whoever wants that confidence anyway hears of no surer one.
+    let quoted = site.quote_with_levels(sure);
+    assert!(quoted.offers.is_empty(), "{:?}", quoted.offers);
+    // A policy that keeps no time of its own for a job cannot be paid for it.
+    let mut site = TestCluster::new("libra-risk");
+    assert!(site.quote_with_levels(asked(1_000)).offers.is_empty());
+}
+
+#[test]
 fn estimate_of_an_unknown_job_is_a_limit_that_some_jobs_exceed() {
     let mut site = TestCluster::new("edf-bf");
     // The deadline is the estimate: nine in ten jobs keep to theirs.
