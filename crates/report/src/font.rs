@@ -52,9 +52,32 @@ pub(crate) fn truncated(text: &str, size: f64, room: f64) -> Cow<'_, str> {
     Cow::Owned(format!("{}\u{2026}", text[..end].trim_end()))
 }
 
+/// Splits `text` at spaces into lines of at most `room` pixels. A word wider than `room` has a line
+/// of its own.
+pub(crate) fn wrapped(text: &str, size: f64, room: f64) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if width(&format!("{line} {word}"), size) <= room => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            Some(_) | None => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn text_is_wrapped_at_spaces() {
+        let room = width("one two", 10.0);
+        assert_eq!(wrapped("one two three", 10.0, room), ["one two", "three"]);
+        assert_eq!(wrapped("incomprehensible", 10.0, 5.0), ["incomprehensible"]);
+    }
 
     #[test]
     fn widths_are_those_of_arial() {

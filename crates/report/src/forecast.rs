@@ -3,6 +3,7 @@
 use tollgate_forecast::evaluate::COMPARED;
 use tollgate_forecast::{ForecastEvaluation, ForecastMethod, MethodScore};
 use tollgate_model::distribution::LEVELS;
+use tollgate_study::chart::AxisSpacing;
 
 use crate::axis::{AxisExtent, ChartAxis};
 use crate::forecast_chart::ForecastChart;
@@ -186,6 +187,7 @@ fn percent(label: &str) -> ChartAxis {
             low: 0.0,
             high: 100.0,
         },
+        spacing: AxisSpacing::Linear,
     }
 }
 
@@ -223,6 +225,7 @@ fn over_time(forecasts: &ForecastReport<'_>) -> PageSection {
             label: "period, in order".to_owned(),
             unit: None,
             extent: AxisExtent::Fitted,
+            spacing: AxisSpacing::Linear,
         },
         y: ChartAxis {
             label: "kept".to_owned(),
@@ -231,6 +234,7 @@ fn over_time(forecasts: &ForecastReport<'_>) -> PageSection {
                 low: 80.0,
                 high: 100.0,
             },
+            spacing: AxisSpacing::Linear,
         },
         series: series.collect(),
     };

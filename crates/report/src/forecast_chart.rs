@@ -6,6 +6,7 @@ use crate::line_chart::polyline;
 use crate::plot_area::{ChartDecor, PlotArea};
 use crate::series_style::SeriesStyle;
 use crate::svg::{PixelNumber, SvgBuilder};
+use tollgate_study::chart::AxisSpacing;
 
 /// A chart of forecasts and actual run times, one job after the other, as in Figures 5 and 6 of
 /// Lazarevic et al. (2005). Points are run times, the line is the forecast, and the band reaches
@@ -56,11 +57,13 @@ impl ForecastChart {
             label: "job of the series, the last ones".to_owned(),
             unit: None,
             extent: AxisExtent::Fitted,
+            spacing: AxisSpacing::Linear,
         };
         let y = ChartAxis {
             label: "run time, as a power of ten".to_owned(),
             unit: Some("s".to_owned()),
             extent: AxisExtent::Fitted,
+            spacing: AxisSpacing::Linear,
         };
         let around = ChartDecor {
             title: &self.title,
@@ -72,6 +75,7 @@ impl ForecastChart {
                 ("alarm", ALARM),
                 ("new mode", MODE),
             ],
+            notes: Vec::new(),
         };
         let corners = (1..).zip(&self.steps).flat_map(|(nth, step)| {
             let times = [step.actual_s, step.forecast_s, step.bound_s];

@@ -2,7 +2,7 @@
 
 use crate::font;
 use crate::series_style::SeriesStyle;
-use crate::svg::{PixelNumber, SvgBuilder, TextAnchor};
+use crate::svg::{PixelNumber, SvgBuilder, TextAnchor, put};
 
 /// The font size of the legend, in pixels.
 const SIZE: f64 = 11.5;
@@ -74,6 +74,7 @@ impl<'a> ChartLegend<'a> {
                     PixelNumber(y),
                     PixelNumber(SAMPLE)
                 ),
+                1.0,
             );
             draw_mark(svg, entry.style, (x + SAMPLE / 2.0, y), order, None);
             svg.close();
@@ -90,9 +91,12 @@ impl<'a> ChartLegend<'a> {
     }
 }
 
-/// Draws a line in the style `look`. Its group gives the colour.
-pub(crate) fn draw_line(svg: &mut SvgBuilder, look: SeriesStyle, data: &str) {
-    let dashes = look.dashes();
+/// Draws a line in the style `look` with an opacity of 0 to 1. Its group gives the colour.
+pub(crate) fn draw_line(svg: &mut SvgBuilder, look: SeriesStyle, data: &str, opacity: f64) {
+    let mut dashes = look.dashes();
+    if opacity < 1.0 {
+        put(&mut dashes, format_args!(" stroke-opacity=\"{opacity}\""));
+    }
     let attributes = format_args!(
         "fill=\"none\" stroke=\"currentColor\" stroke-width=\"1.6\" \
          stroke-linejoin=\"round\"{dashes}"
@@ -114,6 +118,17 @@ pub(crate) fn draw_mark(
                               stroke=\"currentColor\" stroke-width=\"1.3\"";
     let radius = (MAX_MARK_RADIUS - 0.55 * order as f64).max(MIN_MARK_RADIUS);
     svg.path(ATTRIBUTES, &look.mark(at, radius), title);
+}
+
+/// Draws a small outlined mark that other marks stand out from.
+pub(crate) fn draw_faint_mark(
+    svg: &mut SvgBuilder,
+    look: SeriesStyle,
+    at: (f64, f64),
+    title: &str,
+) {
+    const ATTRIBUTES: &str = "fill=\"none\" stroke=\"currentColor\" stroke-opacity=\"0.35\"";
+    svg.path(ATTRIBUTES, &look.mark(at, MIN_MARK_RADIUS), Some(title));
 }
 
 /// The radius of the marks of the first series, in pixels.

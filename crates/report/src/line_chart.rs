@@ -3,7 +3,7 @@
 use tollgate_risk::Interval;
 
 use crate::axis::ChartAxis;
-use crate::legend::{draw_line, draw_mark};
+use crate::legend::{draw_faint_mark, draw_line, draw_mark};
 use crate::plot_area::{ChartDecor, PlotArea};
 use crate::series_style::SeriesStyle;
 use crate::svg::{PixelNumber, SvgBuilder, TextAnchor, put};
@@ -51,6 +51,8 @@ pub enum LineInterpolation {
     Steps,
     /// Marks alone, without lines.
     Apart,
+    /// Faint marks alone: the background of other series.
+    Faint,
 }
 
 /// A point of a line.
@@ -76,6 +78,7 @@ impl LineChart {
                 .iter()
                 .map(|s| (s.name.as_str(), s.style))
                 .collect(),
+            notes: Vec::new(),
         };
         let points = self.series.iter().flat_map(|series| &series.points);
         let (mut svg, frame) = PlotArea::start(&around, points.flat_map(LinePoint::corners));
@@ -115,11 +118,11 @@ impl LineSeries {
         let path = |run: Vec<(f64, f64)>| match self.interpolation {
             LineInterpolation::Marked | LineInterpolation::Plain => polyline(run.into_iter()),
             LineInterpolation::Steps => polyline(step_corners(&run)),
-            LineInterpolation::Apart => String::new(),
+            LineInterpolation::Apart | LineInterpolation::Faint => String::new(),
         };
         let line: String = joined.map(path).collect();
         if !line.is_empty() {
-            draw_line(svg, self.style, &line);
+            draw_line(svg, self.style, &line, 1.0);
         }
         if matches!(
             self.interpolation,
@@ -130,13 +133,12 @@ impl LineSeries {
         self.draw_labels(svg, &places);
         for (point, place) in self.points.iter().zip(&places) {
             if let &Some(place) = place {
-                draw_mark(
-                    svg,
-                    self.style,
-                    place,
-                    order,
-                    Some(&self.describe(point, frame)),
-                );
+                let words = self.describe(point, frame);
+                if self.interpolation == LineInterpolation::Faint {
+                    draw_faint_mark(svg, self.style, place, &words);
+                } else {
+                    draw_mark(svg, self.style, place, order, Some(&words));
+                }
             }
         }
     }

@@ -16,10 +16,13 @@ const EDGE: f64 = 10.0;
 /// The distance between the frame and the outermost values, so that marks there do not touch the
 /// frame.
 const INSET: f64 = 8.0;
-/// The font sizes of the title, of labels and of the numbers at marks.
+/// The font sizes of the title, of labels, of the numbers at marks and of notes.
 const TITLE_SIZE: f64 = 14.0;
 const LABEL_SIZE: f64 = 12.0;
 const MARK_SIZE: f64 = 11.0;
+const NOTE_SIZE: f64 = 9.5;
+/// The distance from one line of the notes to the next.
+const NOTE_ROW: f64 = 12.5;
 /// The length of a mark on an axis.
 const TICK: f64 = 4.0;
 /// The maximum number of marks on each axis.
@@ -32,6 +35,8 @@ pub(crate) struct ChartDecor<'a> {
     pub(crate) x: &'a ChartAxis,
     pub(crate) y: &'a ChartAxis,
     pub(crate) names: Vec<(&'a str, SeriesStyle)>,
+    /// Lines of text below the chart. A line wider than the chart is wrapped.
+    pub(crate) notes: Vec<String>,
 }
 
 /// The two scales of a chart whose drawing has begun.
@@ -55,12 +60,15 @@ impl PlotArea {
         around: &ChartDecor<'_>,
         points: impl Iterator<Item = (f64, f64)> + Clone,
     ) -> (SvgBuilder, Self) {
-        let x = AxisScale::of(
-            around.x.extent,
-            points.clone().map(|point| point.0),
-            MAX_X_TICKS,
+        let (x, y) = (around.x, around.y);
+        let x_values = points.clone().map(|point| point.0);
+        let x = AxisScale::of(x.spacing, x.extent, x_values, MAX_X_TICKS);
+        let y = AxisScale::of(
+            y.spacing,
+            y.extent,
+            points.map(|point| point.1),
+            MAX_Y_TICKS,
         );
-        let y = AxisScale::of(around.y.extent, points.map(|point| point.1), MAX_Y_TICKS);
         let legend = ChartLegend::arranged(around.names.iter().copied(), WIDTH - 2.0 * EDGE);
         let top = 2.0 * EDGE + TITLE_SIZE + legend.height() + 4.0;
         let area = PixelRect {
@@ -69,21 +77,32 @@ impl PlotArea {
             right: WIDTH - 1.5 * EDGE,
             bottom: top + PLOT_HEIGHT,
         };
-        let height = area.bottom + TICK + 1.6 * EDGE + MARK_SIZE + LABEL_SIZE;
+        let caption = area.bottom + TICK + 0.6 * EDGE + MARK_SIZE + LABEL_SIZE;
+        let notes: Vec<String> = around
+            .notes
+            .iter()
+            .flat_map(|note| font::wrapped(note, NOTE_SIZE, WIDTH - 2.0 * EDGE))
+            .collect();
+        let height = caption + EDGE + notes.len() as f64 * NOTE_ROW;
         let frame = Self {
             x: x.with_pixels(area.left + INSET, area.right - INSET),
             y: y.with_pixels(area.bottom - INSET, area.top + INSET),
         };
         let mut svg = SvgBuilder::new(WIDTH, height, around.title);
         frame.draw_grid(&mut svg, area);
-        frame.draw_text(&mut svg, area, around, height);
+        frame.draw_text(&mut svg, area, around, caption);
+        draw_notes(&mut svg, &notes, caption);
         legend.draw(&mut svg, (EDGE, EDGE + TITLE_SIZE + 6.0));
         (svg, frame)
     }
 
     /// Returns the pixel of a point. None if the point cannot be drawn.
     pub(crate) fn position(&self, (x, y): (f64, f64)) -> Option<(f64, f64)> {
-        (drawable(x) && drawable(y)).then(|| (self.x.position(x), self.y.position(y)))
+        if !(drawable(x) && drawable(y)) {
+            return None;
+        }
+        let place = (self.x.position(x), self.y.position(y));
+        (place.0.is_finite() && place.1.is_finite()).then_some(place)
     }
 
     fn draw_grid(&self, svg: &mut SvgBuilder, area: PixelRect) {
@@ -95,10 +114,12 @@ impl PlotArea {
         let horizontal = self
             .y
             .marks()
+            .into_iter()
             .map(|(y, _)| format!("M{left} {}h{width}", PixelNumber(y)));
         let vertical = self
             .x
             .marks()
+            .into_iter()
             .map(|(x, _)| format!("M{} {top}v{height}", PixelNumber(x)));
         let grid: String = horizontal.chain(vertical).collect();
         svg.open("class=\"grid\" color=\"#e3e3e3\"");
@@ -108,10 +129,12 @@ impl PlotArea {
         let left_ticks = self
             .y
             .marks()
+            .into_iter()
             .map(|(y, _)| format!("M{left} {}h-{tick}", PixelNumber(y)));
         let bottom_ticks = self
             .x
             .marks()
+            .into_iter()
             .map(|(x, _)| format!("M{} {bottom}v{tick}", PixelNumber(x)));
         let ticks: String = left_ticks.chain(bottom_ticks).collect();
         svg.open("class=\"axis\" color=\"#666666\"");
@@ -125,7 +148,7 @@ impl PlotArea {
         svg: &mut SvgBuilder,
         area: PixelRect,
         around: &ChartDecor<'_>,
-        height: f64,
+        caption: f64,
     ) {
         svg.open("class=\"ink\" color=\"#222222\" fill=\"currentColor\"");
         let title = font::truncated(around.title, TITLE_SIZE, WIDTH - 2.0 * EDGE);
@@ -151,7 +174,7 @@ impl PlotArea {
         let caption_x = font::truncated(&caption_x, LABEL_SIZE, area.right - area.left);
         let caption_y = font::truncated(&caption_y, LABEL_SIZE, PLOT_HEIGHT + 20.0);
         svg.text(
-            (middle_x, height - EDGE),
+            (middle_x, caption),
             TextAnchor::Middle,
             LABEL_SIZE,
             &caption_x,
@@ -166,9 +189,23 @@ impl PlotArea {
     }
 }
 
+/// Draws lines of text below the caption of the x axis.
+fn draw_notes(svg: &mut SvgBuilder, notes: &[String], caption: f64) {
+    if notes.is_empty() {
+        return;
+    }
+    svg.open("class=\"ink\" color=\"#222222\" fill=\"currentColor\"");
+    for (row, note) in (1..).zip(notes) {
+        let place = (EDGE, caption + f64::from(row) * NOTE_ROW + 4.0);
+        svg.text(place, TextAnchor::Start, NOTE_SIZE, note);
+    }
+    svg.close();
+}
+
 fn widest_mark(scale: &AxisScale) -> f64 {
     scale
         .marks()
+        .into_iter()
         .map(|(_, label)| font::width(&label, MARK_SIZE))
         .fold(0.0, f64::max)
 }

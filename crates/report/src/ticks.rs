@@ -38,6 +38,18 @@ impl TickStep {
             .expect("steps grow without end")
     }
 
+    /// Returns the power of ten at most as large as the magnitude of a value; 1 for the value 0.
+    pub fn decade(value: f64) -> Self {
+        let exponent = match value.abs() {
+            0.0 => 0,
+            magnitude => (magnitude * (1.0 + ROUNDING)).log10().floor() as i32,
+        };
+        Self {
+            mantissa: 1,
+            exponent,
+        }
+    }
+
     /// Returns the `index`-th multiple. The computation is a single division or multiplication by
     /// an exact power of ten if such a power exists, so that the third multiple of 0.1 is 0.3.
     pub fn at(self, index: i64) -> f64 {

@@ -8,7 +8,7 @@
 //! | [`separate`] | scores of one objective to performance and volatility | eq. 5-6 |
 //! | [`integrated`] | several objectives, weighted, to performance and volatility | eq. 7-8 |
 //! | [`profile`] | the points of one policy to its extremes and its trend line | Table II |
-//! | [`ranking`] | policies by best performance or best volatility | Tables III-IV |
+//! | [`ranking`] | policies by best performance, best volatility, mean performance or worst point | Tables III-IV |
 //! | [`calibration`] | the share of promises that was kept, by the probability that was promised | |
 //! | [`bootstrap`] | confidence intervals over seeds; policies that cannot be distinguished | |
 //!
@@ -34,5 +34,5 @@ pub use normalise::{Normalisation, Scale, Score};
 pub use objective::{Objective, Preference};
 pub use objectives::{Objectives, UpperQuantiles};
 pub use profile::{Gradient, Profile};
-pub use ranking::{PolicyRank, Ranking};
+pub use ranking::{PolicyRank, ProfileFigure, Ranking};
 pub use separate::Risk;

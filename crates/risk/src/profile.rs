@@ -22,10 +22,14 @@ pub struct Profile {
     pub max_performance: f64,
     /// Worst performance in any scenario, 0 to 1.
     pub min_performance: f64,
+    /// Mean performance over the scenarios, 0 to 1.
+    pub mean_performance: f64,
     /// Worst volatility in any scenario; not negative.
     pub max_volatility: f64,
     /// Best volatility in any scenario; not negative, less is better.
     pub min_volatility: f64,
+    /// Mean volatility over the scenarios; not negative.
+    pub mean_volatility: f64,
     /// The trend line through the points.
     pub gradient: Gradient,
     /// Mean Euclidean distance of the points to the corner (maximum performance, minimum
@@ -55,8 +59,10 @@ impl Profile {
         Some(Self {
             max_performance: from_steps(performance().max()?),
             min_performance: from_steps(performance().min()?),
+            mean_performance: mean(performance()),
             max_volatility: from_steps(volatility().max()?),
             min_volatility: from_steps(volatility().min()?),
+            mean_volatility: mean(volatility()),
             gradient: Gradient::of(points),
             mean_distance: mean_distance(points, performance().max()?, volatility().min()?),
         })
@@ -97,6 +103,23 @@ impl Gradient {
     pub fn slope(points: &[Risk]) -> Option<f64> {
         let TrendLine { spread, joint } = TrendLine::through(points)?;
         Some(joint as f64 / spread as f64)
+    }
+
+    /// Returns the points that decide the direction of the line alone, by their places in `points`:
+    /// without one of them the direction is another, or there is no line. The result is empty if
+    /// there is no line.
+    pub fn decisive_points(points: &[Risk]) -> Vec<usize> {
+        let gradient = Self::of(points);
+        if gradient == Self::None {
+            return Vec::new();
+        }
+        let without = |left_out: usize| {
+            let others = points.iter().enumerate();
+            let others = others.filter(|&(place, _)| place != left_out);
+            Self::of(&others.map(|(_, point)| *point).collect::<Vec<Risk>>())
+        };
+        let places = 0..points.len();
+        places.filter(|&place| without(place) != gradient).collect()
     }
 }
 
@@ -174,6 +197,13 @@ pub(crate) fn steps(figure: f64) -> i64 {
     (figure * STEPS).round() as i64
 }
 
+/// Returns the mean of figures in billionths, rounded to billionths. The sum is exact, so the order
+/// of the figures does not matter.
+fn mean(steps: impl ExactSizeIterator<Item = i64>) -> f64 {
+    let count = steps.len() as f64;
+    from_steps((steps.sum::<i64>() as f64 / count).round() as i64)
+}
+
 fn from_steps(steps: i64) -> f64 {
     steps as f64 / STEPS
 }
@@ -212,6 +242,18 @@ mod tests {
         assert_eq!(Gradient::of(&points(&[(0.3, 0.1); 5])), Gradient::None);
         let upright = points(&[(0.3, 0.1), (0.4, 0.1)]);
         assert_eq!(Gradient::of(&upright), Gradient::None);
+    }
+
+    #[test]
+    fn a_point_that_decides_the_gradient_alone_is_found() {
+        let gradient = |line: &[(f64, f64)]| Gradient::decisive_points(&points(line));
+        let near = [(1.0, 0.0), (0.98, 0.02), (0.96, 0.04), (0.94, 0.06)];
+        assert_eq!(gradient(&near), [] as [usize; 0]);
+        let few = [(1.0, 0.0), (1.0, 0.0), (0.98, 0.02), (0.5, 0.3)];
+        assert_eq!(gradient(&few), [2, 3]);
+        let outlier = [(0.9, 0.0), (0.92, 0.02), (0.94, 0.04), (0.2, 0.3)];
+        assert_eq!(gradient(&outlier), [3]);
+        assert_eq!(gradient(&[(0.3, 0.1); 5]), [] as [usize; 0]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tollgate_risk::integrated::WeightsError;
-use tollgate_risk::{Normalisation, Objective, Profile, Ranking, Risk, Scale, Weights};
+use tollgate_risk::{Gradient, Normalisation, Objective, Profile, Ranking, Risk, Scale, Weights};
 
 use crate::confidence::SeedMean;
 use crate::results::{ExperimentPoint, StudyResults};
@@ -45,6 +45,9 @@ pub struct RankedPolicy {
     pub policy: usize,
     /// Profile of the policy, from the means over seeds.
     pub profile: Profile,
+    /// The scenarios that decide the direction of the trend line alone, as indices into the
+    /// experiment: without one of them the direction is another, or there is no line.
+    pub decisive_scenarios: Vec<usize>,
     /// Whether the policy is statistically indistinguishable from the next one; None with a single
     /// seed, and for the last policy.
     pub indistinguishable_from_next: Option<bool>,
@@ -207,6 +210,22 @@ impl RiskAnalysis {
         Ok(Profile::of(&means).expect("a set has at least one scenario"))
     }
 
+    /// Returns the scenarios that decide the direction of a policy's trend line alone, as indices
+    /// into the experiment.
+    ///
+    /// # Errors
+    /// As [`RiskAnalysis::points_of_seed`].
+    pub fn decisive_scenarios(
+        &self,
+        policy: usize,
+        weights: &Weights,
+    ) -> Result<Vec<usize>, WeightsError> {
+        let points = self.points(policy, weights)?;
+        let means: Vec<Risk> = points.iter().map(RiskPointEstimate::mean).collect();
+        let places = Gradient::decisive_points(&means).into_iter();
+        Ok(places.map(|place| self.scenarios[place]).collect())
+    }
+
     /// Returns the policies in order of preference, with the neighbours that are indistinguishable.
     ///
     /// Two neighbours are compared by the first metric of the ranking in which they differ under
@@ -233,6 +252,7 @@ impl RiskAnalysis {
                 rank: place.rank,
                 policy: place.policy,
                 profile: profiles[place.policy],
+                decisive_scenarios: self.decisive_scenarios(place.policy, weights)?,
                 indistinguishable_from_next: like_next,
             });
         }
@@ -274,15 +294,8 @@ impl RiskAnalysis {
 /// Returns the metrics of a ranking in order of precedence, without the gradient: it is a
 /// direction, for which differences are not defined.
 fn ranking_metrics(by: Ranking, profile: &Profile) -> [f64; 5] {
-    let (performance, volatility) = (profile.max_performance, profile.min_volatility);
-    let (less, more) = (
-        profile.performance_difference(),
-        profile.volatility_difference(),
-    );
-    match by {
-        Ranking::BestPerformance => [performance, volatility, less, more, profile.mean_distance],
-        Ranking::BestVolatility => [volatility, performance, more, less, profile.mean_distance],
-    }
+    let [first, second, third, fourth] = by.figures().map(|figure| figure.of(profile));
+    [first, second, third, fourth, profile.mean_distance]
 }
 
 impl RiskPointEstimate {

@@ -2,11 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::keyword::{Keyword, KeywordEnum};
+
 /// The file of the charts in the results directory.
 pub const CHARTS_FILE: &str = "charts.json";
 
 /// A chart: lines, steps or points over two axes. `report` draws it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WorldChart {
     /// Name of the chart; unique in the study, valid as a file name.
     pub id: String,
@@ -20,11 +22,47 @@ pub struct WorldChart {
     pub y: String,
     /// Whether the y axis begins at 0.
     pub from_zero: bool,
+    /// Spacing of values on the x axis.
+    #[serde(default, skip_serializing_if = "Keyword::is_default")]
+    pub x_spacing: Keyword<AxisSpacing>,
+    /// Spacing of values on the y axis.
+    #[serde(default, skip_serializing_if = "Keyword::is_default")]
+    pub y_spacing: Keyword<AxisSpacing>,
     /// Series of the chart. Later series are drawn over earlier ones.
     pub series: Vec<ChartSeries>,
     /// Table below the charts of the heading.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sheet: Option<ChartTable>,
+}
+
+/// The spacing of values on an axis.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum AxisSpacing {
+    /// Equal differences have equal lengths.
+    #[default]
+    Linear,
+    /// Equal ratios have equal lengths. Values of at most 0 lie at a mark of their own at the low
+    /// end.
+    Log,
+    /// Equal ratios of the remainder to 100 have equal lengths, for percentages whose difference to
+    /// 100 spans decades. Values of at least 100 lie at a mark of their own at the high end.
+    LogComplement,
+}
+
+impl KeywordEnum for AxisSpacing {
+    const KIND: &'static str = "the spacing of an axis";
+
+    fn all() -> Vec<Self> {
+        vec![Self::Linear, Self::Log, Self::LogComplement]
+    }
+
+    fn keyword(self) -> &'static str {
+        match self {
+            Self::Linear => "linear",
+            Self::Log => "log",
+            Self::LogComplement => "log-complement",
+        }
+    }
 }
 
 /// A table of text and numbers.
@@ -65,6 +103,8 @@ pub enum SeriesKind {
     Steps,
     /// Marks without lines.
     Points,
+    /// Faint marks without lines: the background of other series.
+    FaintPoints,
 }
 
 /// Returns charts in the format of the file [`CHARTS_FILE`].

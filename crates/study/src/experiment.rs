@@ -7,6 +7,7 @@ use tollgate_risk::{Normalisation, Objective};
 use tollgate_sim::{EstimateOrigin, TaskCoupling};
 use tollgate_workload::{DeadlineModel, NeverRanHandling, WorkloadConfig};
 
+use crate::chart::AxisSpacing;
 use crate::claim::Claim;
 use crate::estimate_name::EstimateName;
 use crate::keyword::{Keyword, KeywordEnum};
@@ -175,6 +176,9 @@ pub struct Scenario {
     pub vary: SettingKey,
     /// The values that it takes, each once. At least one.
     pub values: Vec<f64>,
+    /// Spacing of the values on axes.
+    #[serde(default, skip_serializing_if = "Keyword::is_default")]
+    pub spacing: Keyword<AxisSpacing>,
     /// Settings that differ from those of the set in it.
     #[serde(default)]
     pub settings: SettingOverrides,
@@ -204,6 +208,9 @@ pub struct CurvePlotSpec {
     pub scenario: String,
     /// What is measured in each run.
     pub measure: MetricName,
+    /// Spacing of the measure on its axis.
+    #[serde(default, skip_serializing_if = "Keyword::is_default")]
+    pub spacing: Keyword<AxisSpacing>,
     /// The policies that it shows; all that are run in the scenario if none is named.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub policies: Vec<String>,

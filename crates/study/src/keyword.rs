@@ -52,6 +52,13 @@ impl<T: KeywordEnum> Keyword<T> {
     }
 }
 
+impl<T: Default + PartialEq> Keyword<T> {
+    /// Returns whether the value is the default of its kind.
+    pub(crate) fn is_default(&self) -> bool {
+        self.0 == T::default()
+    }
+}
+
 impl<T: KeywordEnum> fmt::Display for Keyword<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0.keyword())

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use tollgate_risk::{Objective, Ranking, Weights};
+use tollgate_risk::{Objective, ProfileFigure, Ranking, Weights};
 
 use crate::analysis::RiskAnalysis;
 use crate::confidence::SeedMean;
@@ -61,9 +61,10 @@ pub(crate) fn risk(results: &StudyResults, out: impl Write) -> Result<(), Result
     Ok(())
 }
 
-/// Writes the rankings: one row per set, market, combination of objectives, ranking and policy, the
-/// best first. The column `like_next` states whether a policy is indistinguishable from the next
-/// one.
+/// Writes the rankings: one row per set, market, combination of objectives, choice of scenarios,
+/// ranking and policy, the best first. The rows with the scenarios `all` are of every scenario,
+/// those with `without-flat` of the scenarios that change the results of two policies or more. The
+/// column `like_next` states whether a policy is indistinguishable from the next one.
 pub(crate) fn rankings(results: &StudyResults, out: impl Write) -> Result<(), ResultsError> {
     let mut table = csv::Writer::from_writer(out);
     table.write_record([
@@ -71,41 +72,66 @@ pub(crate) fn rankings(results: &StudyResults, out: impl Write) -> Result<(), Re
         "market",
         "normalisation",
         "objectives",
+        "scenarios",
+        "flat_scenarios",
         "ranking",
         "rank",
         "policy",
         "max_performance",
+        "mean_performance",
+        "min_performance",
         "min_volatility",
+        "mean_volatility",
+        "max_volatility",
         "performance_difference",
         "volatility_difference",
         "gradient",
+        "decisive_scenarios",
         "mean_distance",
         "like_next",
     ])?;
+    let scenarios = &results.experiment().scenarios;
+    let joined = |places: &[usize]| {
+        let names: Vec<&str> = places.iter().map(|&s| scenarios[s].name.as_str()).collect();
+        names.join("+")
+    };
     for_each(results, |names, analysis, weights| {
-        for by in Ranking::ALL {
-            let Ok(ranked) = analysis.ranking(by, weights) else {
-                return Ok(());
-            };
-            for policy in ranked {
-                let profile = policy.profile;
-                let mut cells = names.to_vec();
-                cells.extend([
-                    name(by).to_owned(),
-                    policy.rank.to_string(),
-                    analysis.policies()[policy.policy].clone(),
-                    profile.max_performance.to_string(),
-                    profile.min_volatility.to_string(),
-                    profile.performance_difference().to_string(),
-                    profile.volatility_difference().to_string(),
-                    profile.gradient.to_string(),
-                    profile.mean_distance.to_string(),
-                    policy
-                        .indistinguishable_from_next
-                        .map(|like| like.to_string())
-                        .unwrap_or_default(),
-                ]);
-                table.write_record(&cells)?;
+        let Ok(flat) = analysis.flat_scenarios(weights) else {
+            return Ok(());
+        };
+        let without_flat = analysis.without(&flat);
+        let choices = [
+            ("all", Some(analysis)),
+            ("without-flat", without_flat.as_ref()),
+        ];
+        for (choice, analysis) in choices {
+            let Some(analysis) = analysis else { continue };
+            for by in Ranking::ALL {
+                let ranked = analysis
+                    .ranking(by, weights)
+                    .expect("the flat scenarios are known");
+                for policy in ranked {
+                    let profile = policy.profile;
+                    let mut cells = names.to_vec();
+                    cells.extend([
+                        choice.to_owned(),
+                        joined(&flat),
+                        by.name().to_owned(),
+                        policy.rank.to_string(),
+                        analysis.policies()[policy.policy].clone(),
+                    ]);
+                    cells.extend(FIGURES.map(|figure| figure.of(&profile).to_string()));
+                    cells.extend([
+                        profile.gradient.to_string(),
+                        joined(&policy.decisive_scenarios),
+                        profile.mean_distance.to_string(),
+                        policy
+                            .indistinguishable_from_next
+                            .map(|like| like.to_string())
+                            .unwrap_or_default(),
+                    ]);
+                    table.write_record(&cells)?;
+                }
             }
         }
         Ok(())
@@ -114,13 +140,17 @@ pub(crate) fn rankings(results: &StudyResults, out: impl Write) -> Result<(), Re
     Ok(())
 }
 
-/// Returns the keyword of a ranking.
-const fn name(by: Ranking) -> &'static str {
-    match by {
-        Ranking::BestPerformance => "performance",
-        Ranking::BestVolatility => "volatility",
-    }
-}
+/// The figures of a policy in the table of rankings, in the order of the columns.
+const FIGURES: [ProfileFigure; 8] = [
+    ProfileFigure::MaxPerformance,
+    ProfileFigure::MeanPerformance,
+    ProfileFigure::MinPerformance,
+    ProfileFigure::MinVolatility,
+    ProfileFigure::MeanVolatility,
+    ProfileFigure::MaxVolatility,
+    ProfileFigure::PerformanceDifference,
+    ProfileFigure::VolatilityDifference,
+];
 
 /// Visits every set, market and combination of objectives, with the first cells of its rows.
 fn for_each(

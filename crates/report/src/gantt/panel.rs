@@ -7,6 +7,8 @@ use super::legend::{BarColour, LATE, MET, MISSED, REJECTED, RESERVED, WAITING};
 use super::time_axis::TimeTickStep;
 use super::waiting::WaitingCurve;
 use super::{GanttSharing, GanttWindow, LEFT, RIGHT, WIDTH};
+use tollgate_study::chart::AxisSpacing;
+
 use crate::axis::{AxisExtent, AxisScale};
 use crate::svg::{PixelNumber, SvgBuilder, TextAnchor, put};
 
@@ -47,7 +49,8 @@ impl GanttPanel {
             nodes,
             nodes_height,
             sharing,
-            waiting: (most_waiting > 0).then(|| AxisScale::of(extent, std::iter::empty(), 3)),
+            waiting: (most_waiting > 0)
+                .then(|| AxisScale::of(AxisSpacing::Linear, extent, std::iter::empty(), 3)),
         }
     }
 
@@ -121,9 +124,13 @@ impl GanttPanel {
     fn node_marks(&self, top: f64) -> Vec<(f64, String)> {
         let high = f64::from(self.nodes.max(1));
         let extent = AxisExtent::AtLeast { low: 0.0, high };
-        let marks = AxisScale::of(extent, std::iter::empty(), 5).with_pixels(0.0, 1.0);
+        let marks =
+            AxisScale::of(AxisSpacing::Linear, extent, std::iter::empty(), 5).with_pixels(0.0, 1.0);
         let (_, end) = marks.ends();
-        let on_page = marks.marks().filter(|(part, _)| part * end <= high);
+        let on_page = marks
+            .marks()
+            .into_iter()
+            .filter(|(part, _)| part * end <= high);
         on_page
             .map(|(part, label)| {
                 (
@@ -142,7 +149,7 @@ impl GanttPanel {
 
     fn waiting_marks(&self, top: f64) -> Vec<(f64, String)> {
         let scale = self.waiting_scale(top);
-        scale.map_or_else(Vec::new, |scale| scale.marks().collect())
+        scale.map_or_else(Vec::new, |scale| scale.marks())
     }
 
     pub(super) fn draw_bars(

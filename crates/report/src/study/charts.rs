@@ -1,6 +1,7 @@
 //! The pictures that a world draws in addition to the pictures that an experiment lists.
 
-use tollgate_study::chart::{ChartTable, SeriesKind, WorldChart};
+use tollgate_study::chart::{AxisSpacing, ChartTable, SeriesKind, WorldChart};
+use tollgate_study::keyword::Keyword;
 
 use crate::axis::{AxisExtent, ChartAxis};
 use crate::line_chart::{LineChart, LineInterpolation, LinePoint, LineSeries};
@@ -61,10 +62,11 @@ fn table(sheet: &ChartTable) -> PageBlock {
 }
 
 fn line_chart(chart: &WorldChart) -> LineChart {
-    let axis = |label: &str, extent| ChartAxis {
+    let axis = |label: &str, extent, spacing: Keyword<AxisSpacing>| ChartAxis {
         label: label.to_owned(),
         unit: None,
         extent,
+        spacing: spacing.0,
     };
     let extent = match chart.from_zero {
         true => AxisExtent::AtLeast {
@@ -85,14 +87,15 @@ fn line_chart(chart: &WorldChart) -> LineChart {
                 SeriesKind::Curve => LineInterpolation::Plain,
                 SeriesKind::Steps => LineInterpolation::Steps,
                 SeriesKind::Points => LineInterpolation::Apart,
+                SeriesKind::FaintPoints => LineInterpolation::Faint,
             },
             points: series.points.iter().map(point).collect(),
             labels: series.labels.clone(),
         });
     LineChart {
         title: chart.title.clone(),
-        x: axis(&chart.x, AxisExtent::Fitted),
-        y: axis(&chart.y, extent),
+        x: axis(&chart.x, AxisExtent::Fitted, chart.x_spacing),
+        y: axis(&chart.y, extent, chart.y_spacing),
         series: series.collect(),
     }
 }

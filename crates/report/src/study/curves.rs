@@ -2,6 +2,7 @@
 
 use tollgate_risk::{Interval, Objective};
 use tollgate_study::StudyResults;
+use tollgate_study::chart::AxisSpacing;
 use tollgate_study::confidence::SeedMean;
 use tollgate_study::experiment::{CurvePlotSpec, Scenario};
 use tollgate_study::metric::{RunMetric, StudyMetric};
@@ -22,6 +23,7 @@ struct CurveChart {
     market: usize,
     scenario: usize,
     measure: RunMetric,
+    spacing: AxisSpacing,
     /// The policies of the chart. Empty for all policies.
     policies: Vec<String>,
 }
@@ -43,7 +45,12 @@ pub(super) fn section(results: &StudyResults, looks: &PolicyStyles) -> Option<Pa
     for (scenario, varied) in results.experiment().scenarios.iter().enumerate() {
         let of_scenario = all.iter().filter(|chart| chart.scenario == scenario);
         let figures: Vec<PageFigure> = of_scenario
-            .map(|chart| PageFigure::new(&chart.name, chart.line_chart(results, looks).to_svg()))
+            .map(|chart| {
+                let compared = all.iter().filter(|other| chart.is_comparable(other));
+                let range = common_range(results, compared).unwrap_or((0.0, 0.0));
+                let chart = (&chart.name, chart.line_chart(results, looks, range));
+                PageFigure::new(chart.0, chart.1.to_svg())
+            })
             .collect();
         let heading = heading(varied);
         if figures.is_empty() {
@@ -93,6 +100,7 @@ fn listed(results: &StudyResults, curves: &CurvePlotSpec) -> Option<CurveChart> 
             .iter()
             .position(|scenario| scenario.name == curves.scenario)?,
         measure,
+        spacing: curves.spacing.0,
         policies: curves.policies.clone(),
     })
 }
@@ -120,6 +128,7 @@ fn all_objectives(results: &StudyResults) -> Vec<CurveChart> {
                         market,
                         scenario,
                         measure,
+                        spacing: AxisSpacing::Linear,
                         policies: Vec::new(),
                     }
                 }));
@@ -166,25 +175,41 @@ impl CurveChart {
         })
     }
 
-    fn line_chart(&self, results: &StudyResults, looks: &PolicyStyles) -> LineChart {
+    /// Returns whether two charts show the same measure over the same setting, so that they are
+    /// compared.
+    fn is_comparable(&self, other: &Self) -> bool {
+        (self.scenario, self.measure) == (other.scenario, other.measure)
+    }
+
+    /// Returns the policies of the chart, as indices into the market, with an estimate a value.
+    fn curves(&self, results: &StudyResults) -> Vec<(usize, Vec<Option<SeedMean>>)> {
+        let experiment = results.experiment();
+        let scenario = &experiment.scenarios[self.scenario];
+        let policies = experiment.markets[self.market].policies.iter().enumerate();
+        let shown =
+            policies.filter(|(_, policy)| scenario.runs_policy(policy) && self.shows(policy));
+        shown
+            .map(|(policy, _)| {
+                let values = 0..scenario.values.len();
+                let estimates = values.map(|value| self.estimate(results, value, policy));
+                (policy, estimates.collect())
+            })
+            .collect()
+    }
+
+    /// Draws the chart. Its axis reaches as far as the estimates of the charts that it is compared
+    /// with, `least` to `greatest`.
+    fn line_chart(
+        &self,
+        results: &StudyResults,
+        looks: &PolicyStyles,
+        (least, greatest): (f64, f64),
+    ) -> LineChart {
         let experiment = results.experiment();
         let scenario = &experiment.scenarios[self.scenario];
         let policies = &experiment.markets[self.market].policies;
-        let estimates: Vec<Vec<Option<SeedMean>>> = (0..policies.len())
-            .map(|policy| {
-                let values = 0..scenario.values.len();
-                values
-                    .map(|value| self.estimate(results, value, policy))
-                    .collect()
-            })
-            .collect();
-        let means = estimates
-            .iter()
-            .flatten()
-            .flatten()
-            .map(|estimate| estimate.mean);
-        let scaled = metric::scaled(self.measure, means.fold(0.0, f64::max));
-        let point = |(&x, estimate): (&f64, &Option<SeedMean>)| LinePoint {
+        let scaled = metric::scaled(self.measure, greatest);
+        let point = |(&x, estimate): (&f64, Option<SeedMean>)| LinePoint {
             x,
             y: estimate.map(|estimate| estimate.mean / scaled.per),
             interval: estimate
@@ -194,30 +219,55 @@ impl CurveChart {
                     high: interval.high / scaled.per,
                 }),
         };
-        let shown = policies.iter().zip(&estimates);
-        let shown = shown.filter(|(policy, _)| scenario.runs_policy(policy) && self.shows(policy));
-        let series = shown
-            .enumerate()
-            .map(|(nth, (policy, estimates))| LineSeries {
-                name: policy_label(policy),
-                // If a chart shows only some of many policies, styles could repeat in it.
-                style: match self.policies.is_empty() && scenario.policies.is_empty() {
-                    true => looks.style(policy),
-                    false => SeriesStyle(nth),
-                },
-                interpolation: LineInterpolation::Marked,
-                points: scenario.values.iter().zip(estimates).map(point).collect(),
-                labels: Vec::new(),
-            });
+        let series =
+            self.curves(results)
+                .into_iter()
+                .enumerate()
+                .map(|(nth, (policy, estimates))| LineSeries {
+                    name: policy_label(&policies[policy]),
+                    // If a chart shows only some of many policies, styles could repeat in it.
+                    style: match self.policies.is_empty() && scenario.policies.is_empty() {
+                        true => looks.style(&policies[policy]),
+                        false => SeriesStyle(nth),
+                    },
+                    interpolation: LineInterpolation::Marked,
+                    points: scenario.values.iter().zip(estimates).map(point).collect(),
+                    labels: Vec::new(),
+                });
         LineChart {
             title: figure_title(&self.name, &self.title),
             x: ChartAxis {
                 label: heading(scenario),
                 unit: None,
                 extent: AxisExtent::Fitted,
+                spacing: scenario.spacing.0,
             },
             series: series.collect(),
-            y: scaled.axis.clone(),
+            y: ChartAxis {
+                spacing: self.spacing,
+                extent: scaled
+                    .axis
+                    .extent
+                    .including(least / scaled.per, greatest / scaled.per),
+                ..scaled.axis.clone()
+            },
         }
     }
+}
+
+/// Returns the least and the greatest estimate of charts that are compared, with their intervals.
+/// None if nothing was measured.
+fn common_range<'c>(
+    results: &StudyResults,
+    charts: impl Iterator<Item = &'c CurveChart>,
+) -> Option<(f64, f64)> {
+    let estimates = charts.flat_map(|chart| chart.curves(results));
+    let estimates = estimates.flat_map(|(_, estimates)| estimates).flatten();
+    let ends = estimates.flat_map(|estimate| match estimate.interval {
+        Some(interval) => [interval.low, interval.high],
+        None => [estimate.mean; 2],
+    });
+    ends.filter(|end| end.is_finite())
+        .map(|end| (end, end))
+        .reduce(|(low, high), (l, h)| (low.min(l), high.max(h)))
 }

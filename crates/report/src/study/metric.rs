@@ -1,6 +1,7 @@
 //! Names, units and extents of measures on axes.
 
 use tollgate_risk::Objective;
+use tollgate_study::chart::AxisSpacing;
 use tollgate_study::metric::RunMetric;
 
 use crate::axis::{AxisExtent, ChartAxis};
@@ -50,6 +51,7 @@ pub(super) fn scaled(measure: RunMetric, most: f64) -> ScaledAxis {
         label,
         unit: unit.map(str::to_owned),
         extent,
+        spacing: AxisSpacing::Linear,
     };
     ScaledAxis { axis, per }
 }

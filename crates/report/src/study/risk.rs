@@ -75,7 +75,7 @@ fn section(
         .rev()
         .max_by_key(|combination| combination.objectives.len());
     for ranking in Ranking::ALL {
-        blocks.extend(widest.and_then(|widest| details(&analysis, widest, ranking)));
+        blocks.extend(widest.and_then(|widest| details(results, &analysis, widest, ranking)));
     }
     let title = experiment.sets[set].title.as_str();
     let parts = [&set_and_market(experiment, set, market), title];
@@ -239,55 +239,67 @@ impl ObjectiveCombination {
     }
 }
 
-/// Builds a list of both rankings of every combination, one line each.
+/// Builds a list of the rankings of every combination, one line each, and a second line over the
+/// scenarios that are not flat if others are.
 fn rankings(
     results: &StudyResults,
     analysis: &RiskAnalysis,
     combinations: &[ObjectiveCombination],
 ) -> PageTable {
-    let scenarios = &results.experiment().scenarios;
-    let rows = combinations.iter().map(|combination| {
-        let order = |analysis: &RiskAnalysis, by| {
-            let ranked = analysis.ranking(by, &combination.weights);
-            PageCell::text(ranked.map_or_else(
-                |_| String::new(),
-                |ranked| inline_ranking(analysis, &ranked),
-            ))
+    let rows = combinations.iter().flat_map(|combination| {
+        let row = |analysis: &RiskAnalysis, scenarios: String| {
+            let mut row = vec![
+                PageCell::text(combination.describe()),
+                PageCell::text(scenarios),
+            ];
+            row.extend(Ranking::ALL.map(|by| {
+                let ranked = analysis.ranking(by, &combination.weights);
+                let ranked = ranked.unwrap_or_default();
+                PageCell::text(inline_ranking(analysis, &ranked))
+            }));
+            row
         };
         let flat = analysis.flat_scenarios(&combination.weights);
         let flat = flat.unwrap_or_default();
-        let telling = analysis.without(&flat);
-        let order_of_telling = |by| match &telling {
-            Some(telling) => order(telling, by),
-            None => PageCell::text(""),
-        };
-        let names: Vec<&str> = flat.iter().map(|&s| scenarios[s].name.as_str()).collect();
-        vec![
-            PageCell::text(combination.describe()),
-            order(analysis, Ranking::BestPerformance),
-            order(analysis, Ranking::BestVolatility),
-            PageCell::text(names.join(", ")),
-            order_of_telling(Ranking::BestPerformance),
-            order_of_telling(Ranking::BestVolatility),
-        ]
+        let without_flat = (!flat.is_empty()).then(|| match analysis.without(&flat) {
+            Some(others) => row(&others, format!("without {}", scenarios(results, &flat))),
+            None => vec![
+                PageCell::text(combination.describe()),
+                PageCell::text("all are flat"),
+            ],
+        });
+        [row(analysis, "all".to_owned())]
+            .into_iter()
+            .chain(without_flat)
     });
+    let mut head = vec![PageCell::text("objectives"), PageCell::text("scenarios")];
+    head.extend(Ranking::ALL.map(|by| PageCell::text(format!("by {}", title(by)))));
     PageTable {
         caption: "Rankings, the best first. Policies with \u{2248} between them cannot be told \
                   apart at 95 %; those with = tie. A flat scenario changes the results of one policy \
                   at most: in it volatility is 0, and the ranking by best volatility is one by best \
-                  performance."
+                  performance. Best performance and best volatility compare the best points of the \
+                  policies (section 4.3 of the paper), the others all points or the worst ones."
             .to_owned(),
-        head: [
-            "objectives",
-            "by best performance",
-            "by best volatility",
-            "flat scenarios",
-            "by best performance, without these",
-            "by best volatility, without these",
-        ]
-        .map(PageCell::text)
-        .to_vec(),
+        head,
         rows: rows.collect(),
+    }
+}
+
+/// Joins the names of scenarios.
+fn scenarios(results: &StudyResults, places: &[usize]) -> String {
+    let all = &results.experiment().scenarios;
+    let names: Vec<&str> = places.iter().map(|&s| all[s].name.as_str()).collect();
+    names.join(", ")
+}
+
+/// Returns the words for the first figure of a ranking.
+const fn title(by: Ranking) -> &'static str {
+    match by {
+        Ranking::BestPerformance => "best performance",
+        Ranking::BestVolatility => "best volatility",
+        Ranking::MeanPerformance => "mean performance",
+        Ranking::WorstPoint => "worst point",
     }
 }
 
@@ -312,60 +324,46 @@ fn inline_ranking(analysis: &RiskAnalysis, ranked: &[RankedPolicy]) -> String {
 /// Builds one ranking with all the values that decide it, as in Tables III and IV of Yeo & Buyya
 /// (2008).
 fn details(
+    results: &StudyResults,
     analysis: &RiskAnalysis,
     combination: &ObjectiveCombination,
     by: Ranking,
 ) -> Option<PageBlock> {
     let ranked = analysis.ranking(by, &combination.weights).ok()?;
-    let rows = ranked.iter().map(|one| row(analysis, one, by));
-    let first = match by {
-        Ranking::BestPerformance => "performance",
-        Ranking::BestVolatility => "volatility",
-    };
+    let rows = ranked.iter().map(|one| row(results, analysis, one, by));
     let mut head = vec![PageCell::number("rank"), PageCell::text("policy")];
-    head.extend(by_weight(by, HEADS).map(PageCell::number));
+    head.extend(by.figures().map(|figure| PageCell::number(figure.label())));
     head.push(PageCell::text("gradient"));
+    head.push(PageCell::text("decided by one of"));
     head.push(PageCell::number("mean distance"));
     head.push(PageCell::text("next one"));
     let objectives = combination.describe();
     Some(PageBlock::Table(PageTable {
-        caption: format!("Ranking by best {first}: {objectives}"),
+        caption: format!(
+            "Ranking by {}: {objectives}. A gradient is decided by a scenario if it is another, or \
+             none, without that scenario.",
+            title(by)
+        ),
         head,
         rows: rows.collect(),
     }))
 }
 
-/// The column heads of the values, in the order of Table III.
-const HEADS: [&str; 4] = [
-    "max. performance",
-    "min. volatility",
-    "performance difference",
-    "volatility difference",
-];
-
-/// Reorders four values from the order of Table III to the order in which a ranking weighs them.
-fn by_weight<T>(by: Ranking, [a, b, c, d]: [T; 4]) -> [T; 4] {
-    match by {
-        Ranking::BestPerformance => [a, b, c, d],
-        Ranking::BestVolatility => [b, a, d, c],
-    }
-}
-
-fn row(analysis: &RiskAnalysis, one: &RankedPolicy, by: Ranking) -> Vec<PageCell> {
+fn row(
+    results: &StudyResults,
+    analysis: &RiskAnalysis,
+    one: &RankedPolicy,
+    by: Ranking,
+) -> Vec<PageCell> {
     let profile = &one.profile;
-    let figures = [
-        profile.max_performance,
-        profile.min_volatility,
-        profile.performance_difference(),
-        profile.volatility_difference(),
-    ];
     let figure = |figure: f64| PageCell::number(format!("{figure:.3}"));
     let mut row = vec![
         PageCell::number(one.rank.to_string()),
         PageCell::text(&analysis.policies()[one.policy]),
     ];
-    row.extend(by_weight(by, figures).map(figure));
+    row.extend(by.figures().map(|metric| figure(metric.of(profile))));
     row.push(PageCell::text(profile.gradient.to_string()));
+    row.push(PageCell::text(scenarios(results, &one.decisive_scenarios)));
     row.push(figure(profile.mean_distance));
     row.push(match one.indistinguishable_from_next {
         Some(true) => PageCell::of(CellRole::Unsure, "cannot be told apart"),

@@ -5,6 +5,7 @@ use tollgate_report::{
     AxisExtent, ChartAxis, LineChart, LineInterpolation, LinePoint, LineSeries, SeriesStyle,
 };
 use tollgate_risk::Interval;
+use tollgate_study::chart::AxisSpacing;
 
 use crate::xml::{drawn, texts};
 
@@ -12,6 +13,7 @@ fn axis(label: &str, unit: Option<&str>) -> ChartAxis {
     ChartAxis {
         label: label.to_owned(),
         unit: unit.map(str::to_owned),
+        spacing: AxisSpacing::Linear,
         extent: AxisExtent::Fitted,
     }
 }

@@ -6,6 +6,7 @@ use tollgate_report::page::{
     CellRole, PageBlock, PageCell, PageFigure, PageSection, PageTable, ReportPage,
 };
 use tollgate_report::{AxisExtent, ChartAxis, LineChart, write};
+use tollgate_study::chart::AxisSpacing;
 
 const MARKUP: &str = "<script>alert(\"1 & 2\")</script>";
 
@@ -13,6 +14,7 @@ fn figure(name: &str) -> PageFigure {
     let axis = |label: &str| ChartAxis {
         label: label.to_owned(),
         unit: None,
+        spacing: AxisSpacing::Linear,
         extent: AxisExtent::Fitted,
     };
     let chart = LineChart {

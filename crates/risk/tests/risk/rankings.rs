@@ -24,7 +24,8 @@ fn profiles(policies: &[Vec<Risk>]) -> Vec<Profile> {
         .collect()
 }
 
-/// Returns whether `a` is preferred to `b`, written out figure by figure from the text of §4.3.
+/// Returns whether `a` is preferred to `b`, written out figure by figure from the text of §4.3 and
+/// from the definition of the other rankings.
 fn preferred(ranking: Ranking, a: &Profile, b: &Profile) -> bool {
     let performance = b.max_performance.total_cmp(&a.max_performance);
     let volatility = a.min_volatility.total_cmp(&b.min_volatility);
@@ -35,6 +36,18 @@ fn preferred(ranking: Ranking, a: &Profile, b: &Profile) -> bool {
     let (first, second, third, fourth) = match ranking {
         Ranking::BestPerformance => (performance, volatility, performance_range, volatility_range),
         Ranking::BestVolatility => (volatility, performance, volatility_range, performance_range),
+        Ranking::MeanPerformance => (
+            b.mean_performance.total_cmp(&a.mean_performance),
+            a.mean_volatility.total_cmp(&b.mean_volatility),
+            performance_range,
+            volatility_range,
+        ),
+        Ranking::WorstPoint => (
+            b.min_performance.total_cmp(&a.min_performance),
+            a.max_volatility.total_cmp(&b.max_volatility),
+            performance_range,
+            volatility_range,
+        ),
     };
     let gradient = preference(a.gradient).cmp(&preference(b.gradient));
     let distance = a.mean_distance.total_cmp(&b.mean_distance);
@@ -107,4 +120,22 @@ fn equal_policies_share_a_rank() {
     let places = Ranking::BestPerformance.ranks(&profiles);
     let place = |rank, policy| PolicyRank { rank, policy };
     assert_eq!(places, [place(1, 1), place(2, 0), place(2, 2), place(4, 3)]);
+}
+
+#[test]
+fn mean_and_worst_point_rank_a_policy_with_one_lucky_scenario_last() {
+    let points = |figures: [(f64, f64); 3]| {
+        figures.map(|(performance, volatility)| Risk {
+            performance,
+            volatility,
+        })
+    };
+    let lucky = points([(1.0, 0.0), (0.2, 0.3), (0.1, 0.3)]);
+    let steady = points([(0.9, 0.1), (0.8, 0.1), (0.7, 0.1)]);
+    let profiles = profiles(&[lucky.to_vec(), steady.to_vec()]);
+    let first = |ranking: Ranking| ranking.ranks(&profiles)[0].policy;
+    assert_eq!(first(Ranking::BestPerformance), 0);
+    assert_eq!(first(Ranking::BestVolatility), 0);
+    assert_eq!(first(Ranking::MeanPerformance), 1);
+    assert_eq!(first(Ranking::WorstPoint), 1);
 }

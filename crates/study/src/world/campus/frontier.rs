@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use tollgate_sim::campus::retry::{RetryPolicy, RetryRule};
 
 use super::{policies, substitute_parameters};
-use crate::chart::{ChartSeries, ChartTable, SeriesKind, WorldChart};
+use crate::chart::{AxisSpacing, ChartSeries, ChartTable, SeriesKind, WorldChart};
 use crate::experiment::Experiment;
+use crate::keyword::Keyword;
 use crate::metric::RunMetric;
 use crate::results::{ExperimentPoint, StudyResults};
 use crate::world::{ParameterValues, WorldModel};
@@ -37,6 +38,7 @@ fn of_set(results: &StudyResults, set: usize) -> Vec<WorldChart> {
     }
     let (named, others) = split_numbered(&best);
     let name = &results.experiment().sets[set].name;
+    let log = Keyword(AxisSpacing::Log);
     let chart =
         |id: &str, title: &str, y: &str, height: &dyn Fn(&FrontierCandidate) -> f64| WorldChart {
             id: format!("frontier-{id}-{name}"),
@@ -45,27 +47,39 @@ fn of_set(results: &StudyResults, set: usize) -> Vec<WorldChart> {
             x: "energy for tasks (MWh)".to_owned(),
             y: y.to_owned(),
             from_zero: true,
-            series: series(&candidates, &named, &others, height),
-            sheet: None,
+            x_spacing: log,
+            series: series(&candidates, &named, height),
+            ..WorldChart::default()
         };
-    let lost = |one: &FrontierCandidate| (1.0 + one.lost).log10();
+    let lost = |one: &FrontierCandidate| one.lost;
     let overhead = |one: &FrontierCandidate| one.overhead_min;
-    let titles = ["Energy and good tasks lost", "Energy and overhead"];
     vec![
         WorldChart {
+            y_spacing: log,
             sheet: Some(sheet(
                 "The best of their kind, as numbered in the pictures",
                 &named,
                 1,
             )),
-            ..chart("lost", titles[0], "log10(1 + good tasks lost)", &lost)
+            ..chart(
+                "lost",
+                "Energy and good tasks lost",
+                "good tasks lost",
+                &lost,
+            )
         },
         WorldChart {
+            y_spacing: log,
             sheet: (!others.is_empty()).then(|| {
                 let caption = "Others that no policy beats in all three";
                 sheet(caption, &others, 1 + named.len())
             }),
-            ..chart("overhead", titles[1], "mean overhead (min)", &overhead)
+            ..chart(
+                "overhead",
+                "Energy and overhead",
+                "mean overhead (min)",
+                &overhead,
+            )
         },
     ]
 }
@@ -154,12 +168,11 @@ fn mean(results: &StudyResults, at: ExperimentPoint, name: &str) -> Option<f64> 
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// Returns the families of policies as clouds, then the policies that no other beats, some with
-/// their numbers.
+/// Returns the families of policies as faint clouds, the line of the least height that a policy
+/// with at most this energy has, and the numbered policies.
 fn series(
     candidates: &[FrontierCandidate],
     named: &[&FrontierCandidate],
-    others: &[&FrontierCandidate],
     height: &dyn Fn(&FrontierCandidate) -> f64,
 ) -> Vec<ChartSeries> {
     let point = |one: &FrontierCandidate| [one.energy_mwh, height(one)];
@@ -171,7 +184,7 @@ fn series(
             Some(known) => known.points.push(point(one)),
             None => series.push(ChartSeries {
                 name: name.to_owned(),
-                drawn: SeriesKind::Points,
+                drawn: SeriesKind::FaintPoints,
                 points: vec![point(one)],
                 labels: Vec::new(),
             }),
@@ -179,12 +192,35 @@ fn series(
     }
     series.sort_by(|a, b| a.name.cmp(&b.name));
     series.push(ChartSeries {
-        name: "not beaten".to_owned(),
+        name: "least possible".to_owned(),
+        drawn: SeriesKind::Steps,
+        points: least_heights(candidates.iter().map(point)),
+        labels: Vec::new(),
+    });
+    series.push(ChartSeries {
+        name: "numbered in the table".to_owned(),
         drawn: SeriesKind::Points,
-        points: named.iter().chain(others).map(|one| point(one)).collect(),
+        points: named.iter().map(|one| point(one)).collect(),
         labels: (1..=named.len()).map(|number| number.to_string()).collect(),
     });
     series
+}
+
+/// Returns the points that are lower than every point before them, and the end of the line through
+/// them. The points are in ascending order of energy.
+fn least_heights(points: impl Iterator<Item = [f64; 2]>) -> Vec<[f64; 2]> {
+    let mut line: Vec<[f64; 2]> = Vec::new();
+    let mut greatest = f64::NEG_INFINITY;
+    for [energy, height] in points {
+        greatest = greatest.max(energy);
+        if line.last().is_none_or(|last| height < last[1]) {
+            line.push([energy, height]);
+        }
+    }
+    if let Some(&[_, height]) = line.last() {
+        line.push([greatest, height]);
+    }
+    line
 }
 
 fn family_name(retry: &RetryPolicy) -> &'static str {

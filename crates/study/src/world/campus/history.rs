@@ -6,9 +6,10 @@ use tollgate_sim::campus::retry::EvictionFilter;
 use tollgate_sim::campus::{CampusEnvironment, TaskFate, run_campus};
 
 use super::{BASELINE, parameters, policies};
-use crate::chart::{ChartSeries, ChartTable, SeriesKind, WorldChart};
+use crate::chart::{AxisSpacing, ChartSeries, ChartTable, SeriesKind, WorldChart};
 use crate::confidence::SeedMean;
 use crate::experiment::Experiment;
+use crate::keyword::Keyword;
 use crate::metric::RunMetric;
 use crate::results::{ExperimentPoint, StudyResults};
 
@@ -76,16 +77,12 @@ fn baseline(results: &StudyResults, set: usize) -> Option<WorldChart> {
     (!rows.is_empty()).then(|| WorldChart {
         id: format!("table-2-{name}"),
         heading: "Without a limit (Table II)".to_owned(),
-        title: String::new(),
-        x: String::new(),
-        y: String::new(),
-        from_zero: true,
-        series: Vec::new(),
         sheet: Some(ChartTable {
             caption: format!("{name}: means over seeds, in brackets where they lie at 95 %"),
             head: head.map(str::to_owned).to_vec(),
             rows,
         }),
+        ..WorldChart::default()
     })
 }
 
@@ -159,7 +156,7 @@ fn figures(experiment: &Experiment, set: &str, at: ExperimentPoint) -> Vec<World
         y: y.to_owned(),
         from_zero: true,
         series,
-        sheet: None,
+        ..WorldChart::default()
     };
     let each = |points: fn(&[TaskEvictions]) -> Vec<[f64; 2]>, drawn| {
         kinds
@@ -178,28 +175,39 @@ fn figures(experiment: &Experiment, set: &str, at: ExperimentPoint) -> Vec<World
         points: idle_times(&campus),
         labels: Vec::new(),
     }];
+    let log = Keyword(AxisSpacing::Log);
     vec![
-        chart(
-            "figure-2",
-            "Figure 2. Time held in vain",
-            "log10(n)",
-            "log10(1 + hours), n evictions or more",
-            each(wasted_time, SeriesKind::Steps),
-        ),
-        chart(
-            "figure-3",
-            "Figure 3. Tasks by evictions",
-            "evictions",
-            "log10(1 + tasks)",
-            each(histogram, SeriesKind::Steps),
-        ),
-        chart(
-            "figure-4",
-            "Figure 4. Idle times between users",
-            "log10(minutes)",
-            "intervals, none longer (%)",
-            idle,
-        ),
+        WorldChart {
+            x_spacing: log,
+            y_spacing: log,
+            ..chart(
+                "figure-2",
+                "Figure 2. Time held in vain",
+                "n",
+                "hours, n evictions or more",
+                each(wasted_time, SeriesKind::Steps),
+            )
+        },
+        WorldChart {
+            y_spacing: log,
+            ..chart(
+                "figure-3",
+                "Figure 3. Tasks by evictions",
+                "evictions",
+                "tasks",
+                each(histogram, SeriesKind::Steps),
+            )
+        },
+        WorldChart {
+            x_spacing: log,
+            ..chart(
+                "figure-4",
+                "Figure 4. Idle times between users",
+                "minutes",
+                "intervals, none longer (%)",
+                idle,
+            )
+        },
     ]
 }
 
@@ -214,10 +222,7 @@ fn wasted_time(tasks: &[TaskEvictions]) -> Vec<[f64; 2]> {
         .sum();
     for same in sorted.chunk_by(|a, b| a.0 == b.0) {
         if same[0].0 > 0 {
-            points.push([
-                f64::from(same[0].0).log10(),
-                (1.0 + left_h.max(0.0)).log10(),
-            ]);
+            points.push([f64::from(same[0].0), left_h.max(0.0)]);
         }
         left_h -= same
             .iter()
@@ -238,7 +243,7 @@ fn histogram(tasks: &[TaskEvictions]) -> Vec<[f64; 2]> {
             *count += 1;
         }
     }
-    let heights = counts.iter().map(|&count| (1.0 + f64::from(count)).log10());
+    let heights = counts.into_iter().map(f64::from);
     (0..).map(f64::from).zip(heights).map(Into::into).collect()
 }
 
@@ -250,7 +255,7 @@ fn idle_times(campus: &CampusEnvironment) -> Vec<[f64; 2]> {
     let at = |place: usize| {
         let nth = (gaps.len() * place / PLACES).saturating_sub(1);
         let minutes = gaps.get(nth)?.as_secs_f64() / 60.0;
-        Some([minutes.log10(), 100.0 * place as f64 / PLACES as f64])
+        Some([minutes, 100.0 * place as f64 / PLACES as f64])
     };
     (1..=PLACES).filter_map(at).collect()
 }

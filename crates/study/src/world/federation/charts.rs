@@ -49,8 +49,8 @@ fn early_dispatch() -> WorldChart {
         x: "ticks waited".to_owned(),
         y: "probability".to_owned(),
         from_zero: true,
-        sheet: None,
         series: vec![series("eq. 5", SeriesKind::Lines, points.collect())],
+        ..WorldChart::default()
     }
 }
 
@@ -89,8 +89,8 @@ fn histogram(id: &str, policy: &str, runs: &[FederationOutcome]) -> WorldChart {
         x: "user jobs in a run (thousands)".to_owned(),
         y: "runs".to_owned(),
         from_zero: true,
-        sheet: None,
         series: vec![series(policy, SeriesKind::Steps, points)],
+        ..WorldChart::default()
     }
 }
 
@@ -120,8 +120,8 @@ fn cumulative(runs: &[Vec<FederationOutcome>]) -> WorldChart {
         x: "user jobs in a run (thousands)".to_owned(),
         y: "runs (%)".to_owned(),
         from_zero: true,
-        sheet: None,
         series: COMPARED.iter().zip(runs).map(curve).collect(),
+        ..WorldChart::default()
     }
 }
 
@@ -160,10 +160,10 @@ fn distribution(values: &ParameterValues, policy: &str) -> WorldChart {
         x: "time (h)".to_owned(),
         y: "proxies, pending and running".to_owned(),
         from_zero: true,
-        sheet: None,
         series: sites
             .map(|(site, points)| series(&format!("site {site}"), SeriesKind::Steps, points))
             .collect(),
+        ..WorldChart::default()
     }
 }
 
