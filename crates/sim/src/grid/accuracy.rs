@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tollgate_forecast::{ClassId, ClassStage, Expert};
 
 use super::evaluation::{EvaluatedJob, GridEvaluation};
-use super::margin::N_BOUND_LEVELS;
+use super::margin::BOUND_LEVELS;
 use super::source::{ForecastSource, N_POINTS};
 
 /// Minimum number of scored jobs for a class to be judged by itself.
@@ -92,27 +92,33 @@ impl SourceAccuracy {
             .collect();
         let within = relative.iter().filter(|error| **error <= USUAL_ERROR);
         let within_75 = share(within.count(), relative.len());
-        let bounded = source != ForecastSource::BestSingle;
+        let index = source.index();
+        let runs: f64 = jobs.iter().map(|(job, _)| job.ln_run.exp()).sum();
+        let is_together = matches!(source, ForecastSource::Experts(_));
+        let margin = |stage| is_together.then(|| margin(&jobs, level, stage)).flatten();
         Self {
             jobs: jobs.len(),
             classes: forecasts.classes.len(),
             median_error: median(&mut relative),
             mean_ln_error: mean(&|point, run| (point - run).abs()),
             mean_signed_error: mean(&|point, run| 1.0 - (point - run).exp()),
-            total_error: ratio(&jobs, |job, index| job.points[index]).map(|ratio| ratio - 1.0),
+            total_error: (runs > 0.0).then(|| {
+                let forecasts = jobs.iter().map(|(job, index)| job.points[*index].exp());
+                forecasts.sum::<f64>() / runs - 1.0
+            }),
             ln_bias,
             ln_spread: ln_bias
                 .zip(square)
                 .map(|(bias, square)| (square - bias * bias).max(0.0).sqrt()),
             within_75,
             roughness: forecasts.roughness(),
-            kept: bounded.then(|| coverage(&jobs, level)).flatten(),
-            bound_ratio: bounded
-                .then(|| ratio(&jobs, |job, index| job.bounds[index][level]))
-                .flatten(),
-            classes_kept: bounded.then(|| forecasts.classes_kept(level)).flatten(),
-            margin_changing: margin(&jobs, level, |stage| stage == ClassStage::Changing),
-            margin_settled: margin(&jobs, level, |stage| stage == ClassStage::Settled),
+            kept: index.and_then(|_| coverage(&jobs, level)),
+            bound_ratio: index
+                .filter(|_| runs > 0.0)
+                .map(|index| evaluation.bound_secs[index][level] / runs),
+            classes_kept: index.and_then(|_| forecasts.classes_kept(level)),
+            margin_changing: margin(ClassStage::Changing),
+            margin_settled: margin(ClassStage::Settled),
             classes_near_best: forecasts.classes_near_best(),
             classes_best: forecasts.classes_best(source),
             unpredictable: forecasts.unpredictable(jobs.len()),
@@ -163,7 +169,7 @@ impl<'a> SourceForecasts<'a> {
     }
 
     fn classes_kept(&self, level: usize) -> Option<f64> {
-        let nominal = super::margin::BOUND_LEVELS[level];
+        let nominal = BOUND_LEVELS[level];
         self.share_of_large(|jobs, index, _| {
             let jobs: Vec<_> = jobs.iter().map(|job| (*job, index)).collect();
             let coverage = coverage(&jobs, level).unwrap_or(0.0);
@@ -242,37 +248,13 @@ pub(super) fn relative_error(point: f64, ln_run: f64) -> f64 {
 
 /// Returns the share of jobs within their bounds.
 pub(super) fn coverage(jobs: &[(&EvaluatedJob, usize)], level: usize) -> Option<f64> {
-    debug_assert!(level < N_BOUND_LEVELS);
-    let kept = jobs
-        .iter()
-        .filter(|(job, index)| is_kept(job, *index, level));
-    share(kept.count(), jobs.len())
+    let is_kept = |(job, index): &&(&EvaluatedJob, usize)| job.kept[*index] >> level & 1 == 1;
+    share(jobs.iter().filter(is_kept).count(), jobs.len())
 }
 
-fn is_kept(job: &EvaluatedJob, index: usize, level: usize) -> bool {
-    // A bound of exactly the run time is kept, whatever its logarithm is rounded to.
-    job.ln_run <= job.bounds[index][level] + 1e-9
-}
-
-fn ratio(
-    jobs: &[(&EvaluatedJob, usize)],
-    ln_value: impl Fn(&EvaluatedJob, usize) -> f64,
-) -> Option<f64> {
-    let values: f64 = jobs
-        .iter()
-        .map(|(job, index)| ln_value(job, *index).exp())
-        .sum();
-    let runs: f64 = jobs.iter().map(|(job, _)| job.ln_run.exp()).sum();
-    (runs > 0.0).then(|| values / runs)
-}
-
-fn margin(
-    jobs: &[(&EvaluatedJob, usize)],
-    level: usize,
-    counts: impl Fn(ClassStage) -> bool,
-) -> Option<f64> {
-    let counted = jobs.iter().filter(|(job, _)| counts(job.stage));
-    let margins = counted.map(|(job, index)| job.bounds[*index][level] - job.points[*index]);
+fn margin(jobs: &[(&EvaluatedJob, usize)], level: usize, stage: ClassStage) -> Option<f64> {
+    let counted = jobs.iter().filter(|(job, _)| job.stage == stage);
+    let margins = counted.map(|(job, index)| job.expert_bounds[level] - job.points[*index]);
     mean(margins).map(f64::exp)
 }
 

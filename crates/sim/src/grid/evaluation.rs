@@ -30,8 +30,10 @@ pub struct EvaluatedJob {
     /// The forecast of each source, by [`ForecastSource::index`]; that of all experts together where a
     /// source has none.
     pub points: [f64; N_POINTS],
-    /// The bounds of each source.
-    pub bounds: Vec<[f64; N_BOUND_LEVELS]>,
+    /// The bounds of all experts together.
+    pub expert_bounds: [f64; N_BOUND_LEVELS],
+    /// By source: whether the run time is within the bound at each level, a bit each.
+    pub kept: [u8; N_POINTS],
     /// The stage of the class at the submission.
     pub stage: ClassStage,
     /// The effect on the class when the job ended.
@@ -48,6 +50,8 @@ pub struct EvaluatedJob {
 pub struct GridEvaluation {
     /// The jobs in order of submission.
     pub jobs: Vec<EvaluatedJob>,
+    /// By source and level: the sum of the bounds of scored jobs in seconds.
+    pub bound_secs: [[f64; N_BOUND_LEVELS]; N_POINTS],
 }
 
 /// Forecasts and learns every job of a record.
@@ -84,7 +88,10 @@ pub fn evaluate(
         }
     }
     course.finish(|learned| state.learn(&learned));
-    GridEvaluation { jobs: state.jobs }
+    GridEvaluation {
+        jobs: state.jobs,
+        bound_secs: state.bound_secs,
+    }
 }
 
 fn completed(job: &GridJob, class: ClassId) -> CompletedJob {
@@ -108,6 +115,7 @@ struct SourceState {
     errors: BTreeMap<ClassId, RecentErrors>,
     site_errors: RecentErrors,
     jobs: Vec<EvaluatedJob>,
+    bound_secs: [[f64; N_BOUND_LEVELS]; N_POINTS],
     n_learned: usize,
 }
 
@@ -132,19 +140,30 @@ impl SourceState {
         }
         let own = self.errors.get(&class).filter(|errors| errors.is_known());
         let errors = own.unwrap_or(&self.site_errors);
-        let bounds = (0..N_POINTS).map(|source| match source {
-            N_EXPERTS => {
-                let quantiles = *said.distribution().quantiles();
-                std::array::from_fn(|level| ln(quantiles[FIRST_LEVEL + level]))
+        let ln_run = ln(job.runtime);
+        let quantiles = *said.distribution().quantiles();
+        let expert_bounds = std::array::from_fn(|level| ln(quantiles[FIRST_LEVEL + level]));
+        let mut kept = [0; N_POINTS];
+        for (source, kept) in kept.iter_mut().enumerate() {
+            let bounds = match source {
+                N_EXPERTS => expert_bounds,
+                _ => errors.margins(source).map(|margin| points[source] + margin),
+            };
+            for (level, bound) in bounds.into_iter().enumerate() {
+                // A bound of exactly the run time is kept, whatever its logarithm is rounded to.
+                *kept |= u8::from(ln_run <= bound + 1e-9) << level;
+                if is_scored {
+                    self.bound_secs[source][level] += bound.exp();
+                }
             }
-            _ => errors.margins(source).map(|margin| points[source] + margin),
-        });
+        }
         self.jobs.push(EvaluatedJob {
             job: *job,
             class,
-            ln_run: ln(job.runtime),
+            ln_run,
             points,
-            bounds: bounds.collect(),
+            expert_bounds,
+            kept,
             stage: said.stage(),
             event: ClassEvent::Usual,
             learned_at: usize::MAX,
