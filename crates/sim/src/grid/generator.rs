@@ -68,7 +68,7 @@ fn draw_user(settings: &GridConfig, user: u32, n_jobs: usize, jobs: &mut Vec<Gri
     // Streams of projects lie beyond those of users.
     let project = projects.stream((1 << 32) + u64::from(group)).uniform();
     let (low, high) = (libm::log(MEDIAN_S.0), libm::log(MEDIAN_S.1));
-    let ln_project = low + (high - low) * project;
+    let ln_project = low + (high - low) * (f64::from(group) + project) / f64::from(settings.groups);
     let mut stream = StreamFamily::new(settings.seed, StreamPurpose::GridJobs).stream(user.into());
     let mut programs: Vec<GridProgram> = (0..settings.programs)
         .map(|_| GridProgram::draw(settings, ln_project, &mut stream))

@@ -141,7 +141,8 @@ impl<'a> ChangedUser<'a> {
         })
     }
 
-    /// Returns the number of completions until the alarm, if there is one among the first.
+    /// Returns the number of completions until the alarm or the new model, if there is one among the
+    /// first.
     fn alarm(&self, within: usize) -> Option<usize> {
         let first = self.learned.iter().take(within);
         let mut alarms = first

@@ -46,7 +46,7 @@ impl Default for GridConfig {
             programs: 2,
             session_jobs: 20.0,
             noise: 0.0,
-            failed: 0.04,
+            failed: 0.03,
             long: 0.025,
             mode_days: 30.0,
             change_factor: 1.0,

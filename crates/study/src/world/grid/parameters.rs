@@ -56,7 +56,7 @@ pub(super) const KNOBS: &[WorldParameter] = &[
     environment(
         "failed",
         "share of jobs that end within ten seconds",
-        0.04,
+        0.03,
         (0.0, 1.0),
         false,
     ),
