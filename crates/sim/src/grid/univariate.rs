@@ -6,8 +6,10 @@ use tollgate_forecast::expert::{ArmaModel, ArmaOrder, trend};
 const MAX_HISTORY: usize = 100;
 /// Number of jobs after which it is fitted again.
 const REFIT_EVERY: usize = 10;
-/// The orders of Figure 6.
-const ORDER: ArmaOrder = ArmaOrder { ar: 4, ma: 4 };
+/// The orders of Figure 6, and those without shocks for series to which these do not fit.
+const ORDERS: [ArmaOrder; 2] = [ArmaOrder { ar: 4, ma: 4 }, ArmaOrder { ar: 4, ma: 0 }];
+/// Number of latest values on which a fitted model must be better than the mean of the series.
+const CHECKED: usize = 30;
 /// The longest forecast in seconds: a hundred years.
 const MAX_SECS: f64 = 3.2e9;
 
@@ -35,8 +37,8 @@ impl UnivariateSeries {
         self.secs.push(ln_run.exp());
         self.age += 1;
         if self.age >= REFIT_EVERY || self.of_lns.is_none() {
-            self.of_lns = ArmaModel::fit(&self.lns, ORDER);
-            self.of_secs = ArmaModel::fit(&self.secs, ORDER);
+            self.of_lns = fit(&self.lns);
+            self.of_secs = fit(&self.secs);
             self.age = 0;
         }
     }
@@ -47,7 +49,7 @@ impl UnivariateSeries {
     }
 
     /// Returns the forecast of the ARMA model of logarithms, at most as far beyond the latest values
-    /// as a factor of e; the last value before there are enough values for a model.
+    /// as a factor of e; the last value if no model fits.
     pub fn arma(&self) -> Option<f64> {
         let last = self.lns.last().copied()?;
         let longest = self.lns.iter().copied().fold(last, f64::max);
@@ -68,6 +70,28 @@ impl UnivariateSeries {
             .and_then(|model| model.forecast(&self.secs));
         Some(ahead.map_or(last, |ahead| ln_of(ahead).min(longest + 1.0)))
     }
+}
+
+/// Returns the first model that forecasts the latest values, to which it was fitted, better than their
+/// mean. The paper selected the order by hand; a model whose shocks grow without limit fits nothing.
+fn fit(values: &[f64]) -> Option<ArmaModel> {
+    let first = values.len().saturating_sub(CHECKED);
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let usual: f64 = values[first..]
+        .iter()
+        .map(|value| (value - mean).abs())
+        .sum();
+    let is_better = |model: &ArmaModel| {
+        let errors = (first..values.len()).map(|at| {
+            let ahead = model.forecast(&values[..at]);
+            (values[at] - ahead.unwrap_or(mean)).abs()
+        });
+        errors.sum::<f64>() < usual
+    };
+    let mut models = ORDERS
+        .iter()
+        .filter_map(|order| ArmaModel::fit(values, *order));
+    models.find(is_better)
 }
 
 /// Returns the logarithm of seconds; a forecast is at least one second.
