@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`cluster`] | the cluster world: arrivals, true run times and outcomes of a [`tollgate_gate::Simulation`] |
 //! | [`campus`] | the campus world: tasks on desktops that users also log in to |
+//! | [`grid`] | the grid world: users' jobs, whose run times are forecast |
 //! | [`federation`] | the federation world: proxies at several sites, dispatched and moved |
 //! | [`verify`] | an independent verifier of finished schedules |
 //! | [`estimates`] | the run time estimates and beliefs that policies receive |
@@ -16,6 +17,7 @@ pub mod campus;
 pub mod cluster;
 pub mod estimates;
 pub mod federation;
+pub mod grid;
 pub mod learning;
 pub mod rebid;
 pub mod verify;

@@ -12,6 +12,10 @@ pub struct BuiltinExperiment {
 /// Every experiment that comes with tollgate, the oldest paper first.
 pub const BUILTIN_EXPERIMENTS: &[BuiltinExperiment] = &[
     BuiltinExperiment {
+        name: "grid-2005",
+        text: include_str!("../../../studies/grid-2005.toml"),
+    },
+    BuiltinExperiment {
         name: "libra-risk-2006",
         text: include_str!("../../../studies/libra-risk-2006.toml"),
     },

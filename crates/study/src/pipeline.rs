@@ -21,6 +21,7 @@ use crate::results::{ResultsError, StudyResults};
 use crate::run::{self, FinishedRuns, PolicyRunError, StudyChunk};
 use crate::validate::MAX_SCALE;
 use crate::workload_source::StudyWorkload;
+use crate::world::WorldInput;
 use crate::{summary, tables};
 
 /// The changes of a user to an experiment without editing its file.
@@ -41,7 +42,7 @@ pub struct Study {
     text: String,
     experiment: Experiment,
     registry: PolicyRegistry,
-    /// The jobs; None in a world without jobs of its own.
+    /// The jobs; None in a world that has none or generates them itself.
     source: Option<StudyWorkload>,
     plan: RunPlan,
 }
@@ -184,6 +185,9 @@ impl Study {
         changes.apply(&mut experiment)?;
         let source = match experiment.world.kind.0.model() {
             None => Some(changes.source(&mut experiment, registry)?),
+            Some(_) if experiment.workload.file.is_some() => {
+                Some(StudyWorkload::of(&experiment, ColumnSelection::All)?)
+            }
             Some(_) => None,
         };
         Ok(Self {
@@ -200,7 +204,7 @@ impl Study {
         &self.experiment
     }
 
-    /// Returns the jobs and the machine; None in a world without jobs.
+    /// Returns the jobs and the machine; None in a world that has none or generates them itself.
     pub const fn source(&self) -> Option<&StudyWorkload> {
         self.source.as_ref()
     }
@@ -371,10 +375,12 @@ impl Study {
         table("risk.csv", &|out| tables::risk(results, out))?;
         table("rankings.csv", &|out| tables::rankings(results, out))?;
         if let Some(model) = self.experiment.world.kind.0.model() {
-            put(
-                CHARTS_FILE,
-                chart::to_json(&model.charts(results)).as_bytes(),
-            )?;
+            let input = WorldInput {
+                scale: self.experiment.world.scale.unwrap_or(1.0),
+                trace: self.source.as_ref(),
+            };
+            let charts = chart::to_json(&model.charts(results, input));
+            put(CHARTS_FILE, charts.as_bytes())?;
         }
         put("summary.json", summary::of(self, &ledger).as_bytes())?;
         table("results.csv", &|out| results.write(out))?;
@@ -416,6 +422,9 @@ impl ExperimentOverrides {
         match (world.0.model(), &self.workload) {
             (_, None) => {}
             (None, Some(workload)) => experiment.workload.file = Some(workload.clone()),
+            (Some(model), Some(workload)) if model.reads_traces() => {
+                experiment.workload.file = Some(workload.clone());
+            }
             (Some(_), Some(workload)) => {
                 let expected = "none: the world of this study has no jobs of its own";
                 return Err(wrong("the workload", workload.clone(), expected));

@@ -18,7 +18,7 @@ use tollgate_workload::Workload;
 use crate::plan::{BatchWork, ClusterBatch, RunBatch, RunId, RunPlan, WorldBatch};
 use crate::results::RunMeasurements;
 use crate::workload_source::StudyWorkload;
-use crate::world::WorldEnvironment;
+use crate::world::{WorldEnvironment, WorldInput};
 
 /// The metrics of finished runs.
 pub type FinishedRuns = BTreeMap<RunId, RunMeasurements>;
@@ -203,7 +203,11 @@ impl<F: FnMut(RunId, RunMeasurements) -> Result<(), E>, E: From<PolicyRunError>>
     ) -> bool {
         let make = || {
             let model = trial.world.model().expect("a trial is in such a world");
-            model.environment(&trial.values, trial.seed, trial.scale)
+            let input = WorldInput {
+                scale: trial.scale,
+                trace: self.source,
+            };
+            model.environment(&trial.values, trial.seed, input)
         };
         let environment = environment.get_or_insert_with(make);
         for &run in runs {

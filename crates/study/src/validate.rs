@@ -7,7 +7,7 @@ use tollgate_sim::{MAX_NODES, PolicyRegistry, TaskCoupling};
 use tollgate_workload::DeadlineModel;
 
 use crate::did_you_mean::nearest;
-use crate::experiment::{Experiment, ExperimentSet, Scenario};
+use crate::experiment::{Experiment, ExperimentSet, Scenario, WorkloadSpec};
 use crate::keyword::{Keyword, KeywordEnum};
 use crate::metric::{MetricName, StudyMetric};
 use crate::plan::{MAX_ROWS, RunPlan};
@@ -70,8 +70,11 @@ fn check_world(experiment: &Experiment) -> ValidationResult {
         Some(_) if world.tasks.0 != TaskCoupling::default() => {
             lacking(place.child("tasks"), "tasks of jobs")
         }
-        Some(_) if *workload != Default::default() => {
+        Some(model) if !model.reads_traces() && *workload != Default::default() => {
             lacking(TomlPath::key("workload"), "workload")
+        }
+        Some(_) if !is_only_a_trace(workload) => {
+            lacking(TomlPath::key("workload"), "workload but a file")
         }
         Some(_) => match world.scale {
             Some(scale) if !(scale > 0.0 && scale <= MAX_SCALE) => invalid(
@@ -81,6 +84,16 @@ fn check_world(experiment: &Experiment) -> ValidationResult {
             Some(_) | None => Ok(()),
         },
     }
+}
+
+/// Returns whether a workload has no key but those of a trace.
+fn is_only_a_trace(workload: &WorkloadSpec) -> bool {
+    let trace = WorkloadSpec {
+        file: workload.file.clone(),
+        last: workload.last,
+        ..WorkloadSpec::default()
+    };
+    *workload == trace
 }
 
 /// Checks that no bias of deadlines is set if the model of deadlines has none.

@@ -14,9 +14,11 @@ use crate::keyword::{Keyword, KeywordEnum};
 use crate::metric::{RiskMetric, RunMetric, StudyMetric};
 use crate::results::StudyResults;
 use crate::setting::{self, WorkloadParameter};
+use crate::workload_source::StudyWorkload;
 
 mod campus;
 mod federation;
+mod grid;
 
 /// A kind of world.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,6 +30,8 @@ pub enum WorldKind {
     Federation,
     /// Privately used desktops, and tasks that are evicted from them.
     Campus,
+    /// Users' jobs, whose run times are forecast.
+    Grid,
 }
 
 /// A world whose runs have named settings as input and named metrics as output.
@@ -50,18 +54,31 @@ pub trait WorldModel: Sync {
     /// One line with the expected settings.
     fn check_settings(&self, values: &ParameterValues) -> Result<(), String>;
 
+    /// Returns whether a trace can take the place of the jobs that the world generates.
+    fn reads_traces(&self) -> bool {
+        false
+    }
+
     /// Creates the environment that runs with the same environment settings
-    /// ([`WorldParameter::environment`]) and seed share. `scale` is the size of the world, 1 for
-    /// full size.
+    /// ([`WorldParameter::environment`]) and seed share.
     fn environment(
         &self,
         values: &ParameterValues,
         seed: u64,
-        scale: f64,
+        input: WorldInput<'_>,
     ) -> Box<dyn WorldEnvironment>;
 
     /// Returns charts in addition to those of the experiment.
-    fn charts(&self, results: &StudyResults) -> Vec<WorldChart>;
+    fn charts(&self, results: &StudyResults, input: WorldInput<'_>) -> Vec<WorldChart>;
+}
+
+/// The size of a world, and its jobs if they come from a trace.
+#[derive(Clone, Copy, Debug)]
+pub struct WorldInput<'a> {
+    /// Scale, 1 for full size.
+    pub scale: f64,
+    /// The trace; None if the world generates its jobs.
+    pub trace: Option<&'a StudyWorkload>,
 }
 
 /// The environment that several runs of a [`WorldModel`] share.
@@ -157,6 +174,7 @@ impl WorldKind {
             Self::Cluster => None,
             Self::Federation => Some(&federation::FederationWorld),
             Self::Campus => Some(&campus::CampusWorld),
+            Self::Grid => Some(&grid::GridWorld),
         }
     }
 
@@ -228,7 +246,7 @@ impl KeywordEnum for WorldKind {
     const KIND: &'static str = "a world";
 
     fn all() -> Vec<Self> {
-        vec![Self::Cluster, Self::Federation, Self::Campus]
+        vec![Self::Cluster, Self::Federation, Self::Campus, Self::Grid]
     }
 
     fn keyword(self) -> &'static str {
@@ -236,6 +254,7 @@ impl KeywordEnum for WorldKind {
             Self::Cluster => "cluster",
             Self::Federation => "federation",
             Self::Campus => "campus",
+            Self::Grid => "grid",
         }
     }
 }

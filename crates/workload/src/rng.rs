@@ -50,6 +50,12 @@ pub enum StreamPurpose {
     Losses,
     /// Random choices of policies on a campus.
     Choices,
+    /// Users of a grid, with their projects and programs.
+    GridUsers,
+    /// Jobs of the users of a grid.
+    GridJobs,
+    /// Users that a sample of a trace contains.
+    SampledUsers,
 }
 
 impl StreamPurpose {
@@ -74,6 +80,9 @@ impl StreamPurpose {
             Self::LongTasks => 25,
             Self::Losses => 26,
             Self::Choices => 27,
+            Self::GridUsers => 30,
+            Self::GridJobs => 31,
+            Self::SampledUsers => 32,
         }
     }
 }

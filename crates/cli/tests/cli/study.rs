@@ -190,6 +190,41 @@ fn trace_replaces_the_generated_workload() {
     insta::assert_snapshot!(ran);
 }
 
+/// Forecasts of generated jobs, and of a trace in their place.
+#[test]
+fn forecasts_are_studied_with_and_without_a_trace() {
+    let rows = (0..300).map(|job| format!("{job},{},{},1,u{}\n", job * 60, 100 + job % 7, job % 3));
+    let text = format!(
+        "job_id,submit_s,runtime_s,procs,user\n{}",
+        rows.collect::<String>()
+    );
+    let trace = file("study-grid.csv", text.as_bytes());
+    let words = [
+        "study",
+        "run",
+        "grid-2005",
+        "--seeds",
+        "1",
+        "--scale",
+        "0.05",
+        "--quiet",
+    ];
+    for (out, workload) in [("study-grid", None), ("study-grid-trace", Some(trace))] {
+        fs::remove_dir_all(out_folder(out)).ok();
+        let mut words = [&words[..], &["--out", out]].concat();
+        words.extend(workload.iter().flat_map(|file| ["--workload", file]));
+        let first = tollgate(&words).answer();
+        assert!(first.contains("calibration"), "{first}");
+        assert!(read(out, "report.html").contains("Figure 6"));
+        let resumed = tollgate(&[&words[..], &["--resume"]].concat()).answer();
+        assert_eq!(resumed, first);
+    }
+    assert_ne!(
+        read("study-grid", "results.csv"),
+        read("study-grid-trace", "results.csv")
+    );
+}
+
 #[test]
 fn invalid_study_gives_one_message() {
     let wrong = SMALL.replace("vary =", "varry =");

@@ -12,7 +12,9 @@ use tollgate_sim::campus::retry::FinishedTasks;
 use tollgate_sim::campus::{self, CampusMetrics, CampusPolicies, run_campus};
 
 use self::metrics::ComparisonBaselines;
-use super::{ParameterValues, WorldEnvironment, WorldMetric, WorldModel, WorldParameter};
+use super::{
+    ParameterValues, WorldEnvironment, WorldInput, WorldMetric, WorldModel, WorldParameter,
+};
 use crate::chart::WorldChart;
 use crate::results::StudyResults;
 
@@ -41,12 +43,12 @@ impl WorldModel for CampusWorld {
         &self,
         values: &ParameterValues,
         seed: u64,
-        scale: f64,
+        input: WorldInput<'_>,
     ) -> Box<dyn WorldEnvironment> {
-        Box::new(SharedCampus::new(values, seed, scale))
+        Box::new(SharedCampus::new(values, seed, input.scale))
     }
 
-    fn charts(&self, results: &StudyResults) -> Vec<WorldChart> {
+    fn charts(&self, results: &StudyResults, _input: WorldInput<'_>) -> Vec<WorldChart> {
         let mut charts = frontier::charts(results);
         charts.extend(history::charts(results));
         charts

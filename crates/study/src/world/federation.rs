@@ -9,7 +9,9 @@ use tollgate_sim::federation::{
     DrawOrder, FederationConfig, FederationOutcome, MigrationDecider, run,
 };
 
-use super::{ParameterValues, WorldEnvironment, WorldMetric, WorldModel, WorldParameter};
+use super::{
+    ParameterValues, WorldEnvironment, WorldInput, WorldMetric, WorldModel, WorldParameter,
+};
 use crate::chart::WorldChart;
 use crate::fingerprint::InputFingerprint;
 use crate::results::StudyResults;
@@ -52,12 +54,12 @@ impl WorldModel for FederationWorld {
         &self,
         values: &ParameterValues,
         seed: u64,
-        scale: f64,
+        input: WorldInput<'_>,
     ) -> Box<dyn WorldEnvironment> {
-        Box::new(SharedFederation::new(values, seed, scale))
+        Box::new(SharedFederation::new(values, seed, input.scale))
     }
 
-    fn charts(&self, results: &StudyResults) -> Vec<WorldChart> {
+    fn charts(&self, results: &StudyResults, _input: WorldInput<'_>) -> Vec<WorldChart> {
         charts::all(results)
     }
 }

@@ -70,7 +70,7 @@ fn missing_study_is_reported() {
     )
     .unwrap_err();
     let hint = error.hint().unwrap();
-    insta::assert_snapshot!(format!("{error} ({hint})"), @"there is no study `libra-risk`, neither built in nor as a file (built in are libra-risk-2006, integrated-risk-2008, admission-tests, mycluster-2009, miscreant-2013, honest-2026)");
+    insta::assert_snapshot!(format!("{error} ({hint})"), @"there is no study `libra-risk`, neither built in nor as a file (built in are grid-2005, libra-risk-2006, integrated-risk-2008, admission-tests, mycluster-2009, miscreant-2013, honest-2026)");
 }
 
 #[test]
