@@ -25,6 +25,7 @@ use tollgate_model::outcome::RunInterval;
 use tollgate_model::{
     Credits, Distribution, Instant, JobId, JobSpec, Market, Probability, Reason, Span,
 };
+use tollgate_policy::toolkit::price::IncentiveFactors;
 use tollgate_policy::toolkit::{HeadReservation, fits_machine, price};
 use tollgate_policy::{
     AdmissionDecision, InvariantViolation, JobPhase, JobSlot, OutlookSubject, Policy,
@@ -144,7 +145,7 @@ impl PlanPolicy {
         count: u32,
     ) -> Result<AdmissionDecision, Reason> {
         fits_machine(view, spec)?;
-        let price = price::with_incentive(self.market, spec);
+        let price = price::with_incentive(self.market, spec, IncentiveFactors::DEFAULT);
         let price = price::within_budget(self.market, spec, price)?;
         let Some(due) = spec.due() else {
             return Ok(AdmissionDecision::Queue);
@@ -207,7 +208,7 @@ impl PlanPolicy {
     }
 
     fn price(&self, spec: &JobSpec) -> Credits {
-        price::with_incentive(self.market, spec)
+        price::with_incentive(self.market, spec, IncentiveFactors::DEFAULT)
     }
 
     fn start(&mut self, cx: &mut PolicyContext<'_>, id: JobId) {
