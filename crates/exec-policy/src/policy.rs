@@ -132,7 +132,7 @@ impl ExecPolicy {
     }
 
     fn price(&self, spec: &JobSpec) -> Credits {
-        let price = price::flat(self.market, spec);
+        let price = price::flat(self.market, spec, price::BASE_PRICE);
         spec.sla.budget.map_or(price, |budget| price.min(budget))
     }
 }

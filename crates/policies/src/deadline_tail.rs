@@ -15,6 +15,7 @@ pub(crate) mod runtime_model;
 mod settings;
 
 use tollgate_model::{Credits, Distribution, Instant, JobId, JobSpec, Market, NodeId, Reason};
+use tollgate_policy::toolkit::price::IncentiveFactors;
 use tollgate_policy::toolkit::{fits_machine, price, take_first};
 use tollgate_policy::{InvariantViolation, JobInfo, Node, NodeTask, ProbeScratch, View};
 
@@ -73,7 +74,7 @@ impl NodeAdmission for TailAdmission {
         scratch: &mut ProbeScratch,
     ) -> Result<Credits, Reason> {
         fits_machine(view, spec)?;
-        let price = price::with_incentive(self.market, spec);
+        let price = price::with_incentive(self.market, spec, IncentiveFactors::DEFAULT);
         price::within_budget(self.market, spec, price)?;
         let belief = RuntimeModel::of(spec, forecast);
         let due = spec.due().unwrap_or(Instant::MAX);

@@ -25,6 +25,7 @@ use tollgate_model::outcome::RunInterval;
 use tollgate_model::{
     Credits, Distribution, Instant, JobId, JobSpec, Market, Probability, Reason, Span,
 };
+use tollgate_policy::toolkit::price::IncentiveFactors;
 use tollgate_policy::toolkit::{HeadReservation, fits_machine, price};
 use tollgate_policy::{
     AdmissionDecision, InvariantViolation, JobPhase, JobSlot, OutlookSubject, Policy,
@@ -215,7 +216,8 @@ impl PlanPolicy {
             estimate: Span::from_secs_f64(spec.estimate.as_secs_f64() * kept / usual),
             ..*spec
         };
-        price::with_incentive(self.market, if kept > usual { &priced } else { spec })
+        let spec = if kept > usual { &priced } else { spec };
+        price::with_incentive(self.market, spec, IncentiveFactors::DEFAULT)
     }
 
     fn price_of(&self, cx: &PolicyContext<'_>, id: JobId) -> Credits {

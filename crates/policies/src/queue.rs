@@ -88,7 +88,7 @@ impl QueuePolicy {
 
     /// Returns the cost of a job. A policy that rejects no job charges at most the budget.
     fn price(&self, spec: &JobSpec) -> Credits {
-        let price = price::flat(self.market, spec);
+        let price = price::flat(self.market, spec, self.settings.base_price);
         match spec.sla.budget {
             Some(budget) if self.settings.admits_all() => price.min(budget),
             Some(_) | None => price,

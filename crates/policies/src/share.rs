@@ -22,10 +22,6 @@ use load::{NodeLoads, total_by_tasks};
 pub use settings::{FitStrategy, PricingRule, ShareAdmissionTest, ShareParams};
 pub use weights::ShareRule;
 
-/// Weight of utilisation in Libra+$'s price, against the base price of one credit per second: beta,
-/// with alpha = 1 (Yeo & Buyya 2008, §5.2).
-const UTILISATION_WEIGHT: f64 = 0.3;
-
 /// The admission test of the family: by shares or by the risk of deadline delay.
 #[derive(Clone, Debug)]
 pub struct ShareAdmission {
@@ -75,9 +71,9 @@ impl ShareAdmission {
         Ok(Credits::from_f64(dearest))
     }
 
-    /// Returns Libra+$'s price on a node: (1 + 0.3 / free) x estimate, where free is the unpromised
-    /// part of the node's time until the job's deadline, less the job's own estimate. None if
-    /// nothing is free.
+    /// Returns Libra+$'s price on a node: (alpha + beta / free) x base price x estimate, where free
+    /// is the unpromised part of the node's time until the job's deadline, less the job's own
+    /// estimate (Yeo & Buyya 2008, §5.2). None if nothing is free.
     fn price(&self, request: &ShareRequest<'_>, node: NodeId) -> Option<f64> {
         let estimate = request.spec.estimate.as_secs_f64();
         let promised = if request.deadline.is_finite() {
@@ -89,7 +85,13 @@ impl ShareAdmission {
             self.total(request.view, node)
         };
         let free = 1.0 - promised;
-        (free > 0.0).then(|| (1.0 + UTILISATION_WEIGHT / free) * estimate)
+        let ShareParams {
+            alpha,
+            beta,
+            base_price,
+            ..
+        } = self.settings;
+        (free > 0.0).then(|| (alpha + beta / free) * base_price * estimate)
     }
 
     /// Fills `scratch.nodes` with the nodes for a job: the suitable ones whose price, if prices
@@ -259,7 +261,7 @@ impl NodeAdmission for ShareAdmission {
             (PricingRule::Utilisation, Market::Commodity) => self.admit_priced(&request, scratch),
             (PricingRule::Incentive, _)
             | (PricingRule::Utilisation, Market::None | Market::Bid) => {
-                let price = price::with_incentive(self.market, spec);
+                let price = price::with_incentive(self.market, spec, self.settings.incentive);
                 price::within_budget(self.market, spec, price)?;
                 self.choose(&request, scratch, None)?;
                 Ok(price)

@@ -163,7 +163,7 @@ impl RiskPlot {
             format!("\u{d7}{total} at ({volatility:.2}, {performance:.2}): {counts}")
         }));
         if self.series.iter().any(RiskSeries::hinges_on_one_point) {
-            notes.push("\u{2020} One scenario alone decides the direction of the line.".to_owned());
+            notes.push("* One scenario alone decides the direction of the line.".to_owned());
         }
         notes
     }
@@ -267,7 +267,7 @@ impl RiskSeries {
     /// Returns the name in the legend, with a sign if one point alone decides the line.
     fn legend(&self) -> String {
         let sign = if self.hinges_on_one_point() {
-            "\u{a0}\u{2020}"
+            "\u{a0}*"
         } else {
             ""
         };

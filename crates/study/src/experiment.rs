@@ -1,5 +1,7 @@
 //! The contents of an experiment file.
 
+use std::collections::BTreeMap;
+
 use schemars::{JsonSchema, schema_for};
 use serde::{Deserialize, Serialize};
 use tollgate_model::Market;
@@ -45,6 +47,9 @@ pub struct Experiment {
     /// Who pays, and the policies that are compared then. At least one.
     #[serde(rename = "market")]
     pub markets: Vec<MarketSpec>,
+    /// Names of policies in the report, such as those of a paper. Other policies have their own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub policy_names: BTreeMap<String, String>,
     /// Variants of the whole experiment. At least one.
     #[serde(rename = "set")]
     pub sets: Vec<ExperimentSet>,
@@ -248,6 +253,11 @@ impl Experiment {
         format!("{:#}\n", schema_for!(Self).to_value())
     }
 
+    /// Returns the name of a policy in the report. None if the experiment gives it no name.
+    pub fn policy_name(&self, policy: &str) -> Option<&str> {
+        self.policy_names.get(policy).map(String::as_str)
+    }
+
     /// Returns the set of that name.
     pub fn set(&self, name: &str) -> Option<&ExperimentSet> {
         self.sets.iter().find(|set| set.name == name)
@@ -272,6 +282,7 @@ impl Experiment {
         Self {
             title: String::new(),
             source: String::new(),
+            policy_names: BTreeMap::new(),
             curves: Vec::new(),
             risk_plots: Vec::new(),
             claims: Vec::new(),

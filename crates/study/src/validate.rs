@@ -289,6 +289,19 @@ fn markets(experiment: &Experiment, registry: &PolicyRegistry) -> ValidationResu
             }
         }
     }
+    let known = experiment
+        .markets
+        .iter()
+        .flat_map(|market| &market.policies);
+    for policy in experiment.policy_names.keys() {
+        let place = TomlPath::key("policy-names").child(policy);
+        check_known(
+            place,
+            "no market has the policy",
+            policy,
+            known.clone().map(String::as_str),
+        )?;
+    }
     Ok(())
 }
 

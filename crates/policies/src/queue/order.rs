@@ -14,7 +14,7 @@ pub enum QueueOrder {
     Sjf,
     /// Earliest absolute deadline first; jobs without one come last.
     Edf,
-    /// Highest reward first: present value / estimate (Yeo & Buyya 2008, §5.2, alpha = 1).
+    /// Highest reward first (Yeo & Buyya 2008, §5.2).
     Reward,
 }
 

@@ -1,6 +1,7 @@
 //! The axes of the queue family.
 
 use tollgate_model::{Market, Probability};
+use tollgate_policy::toolkit::price::BASE_PRICE;
 use tollgate_policy::{
     ParameterEnum, ParameterTable, PassTrigger, Policy, PolicyParameter, PolicySettings,
     read_number,
@@ -104,6 +105,8 @@ pub struct QueueParams {
     pub admission: QueueAdmissionTest,
     /// The slack test's settings; `order=reward` sorts by them too.
     pub slack: SlackTest,
+    /// Credits per second of the estimate in the commodity market. Not negative.
+    pub base_price: f64,
 }
 
 impl QueueParams {
@@ -118,6 +121,7 @@ impl QueueParams {
         feasibility: FeasibilityRule::Estimate,
         admission: QueueAdmissionTest::None,
         slack: SlackTest::DEFAULT,
+        base_price: BASE_PRICE,
     };
 }
 
@@ -245,6 +249,27 @@ impl ParameterTable for QueueParams {
             applies: QueueParams::uses_rewards,
             get: |s| s.slack.count.keyword(),
             set: |s, word| ParameterEnum::read(&mut s.slack.count, word),
+        },
+        PolicyParameter {
+            key: "alpha",
+            values: "a number from 0 to 1",
+            meaning: "weight of earnings in the reward, against the delay of other jobs",
+            applies: |s| s.order == QueueOrder::Reward,
+            get: |s| s.slack.alpha.to_string(),
+            set: |s, word| {
+                let weight = word.parse().ok().and_then(Probability::new);
+                weight
+                    .map(|weight| s.slack.alpha = weight.as_f64())
+                    .is_some()
+            },
+        },
+        PolicyParameter {
+            key: "base-price",
+            values: "credits a second, not negative",
+            meaning: "price of a second of the estimate in the commodity market",
+            applies: |_| true,
+            get: |s| s.base_price.to_string(),
+            set: |s, word| read_number(&mut s.base_price, word),
         },
     ];
 }

@@ -1,7 +1,6 @@
 //! FirstReward's admission test: compares a job's earnings with the cost of the delays it causes.
 //!
-//! Irwin, Grit & Chase 2004, with the settings of Yeo & Buyya 2008, §5.2. The weight alpha of
-//! the reward is 1 there, so that a reward does not change while a job waits.
+//! Irwin, Grit & Chase 2004, with the settings of Yeo & Buyya 2008, §5.2.
 
 use tollgate_model::{CreditsPerSecond, JobSpec, Reason};
 use tollgate_policy::ParameterEnum;
@@ -29,6 +28,8 @@ pub struct SlackTest {
     pub discount: f64,
     /// The jobs that are assumed to be delayed.
     pub count: PenaltyScope,
+    /// Weight of earnings in the reward, 0 to 1; the rest weighs the delay of other jobs.
+    pub alpha: f64,
 }
 
 impl SlackTest {
@@ -37,6 +38,7 @@ impl SlackTest {
         threshold: 25.0,
         discount: 0.01,
         count: PenaltyScope::All,
+        alpha: 1.0,
     };
 }
 
@@ -47,9 +49,15 @@ impl SlackTest {
         budget / (1.0 + self.discount * spec.estimate.as_secs_f64())
     }
 
-    /// Returns PV / estimate, the sort criterion of the queue.
+    /// Returns the sort criterion of the queue: the reward (alpha x PV - (1 - alpha) x cost) /
+    /// estimate plus a number that is the same for all jobs at any instant.
+    ///
+    /// The cost is the estimate times the sum of the penalty rates of all other accepted jobs: the
+    /// sum over all accepted jobs, less the job's own rate. Only the own rate distinguishes jobs, so
+    /// that their order does not change while they wait.
     pub(super) fn reward(&self, spec: &JobSpec) -> f64 {
-        self.present_value(spec) / spec.estimate.as_secs_f64()
+        let earned = self.alpha * self.present_value(spec) / spec.estimate.as_secs_f64();
+        earned + (1.0 - self.alpha) * spec.sla.penalty.as_f64()
     }
 
     /// Tests slack = (PV - cost) / penalty rate against the threshold, where the cost is that of

@@ -1,7 +1,10 @@
 //! The axes of the share family.
 
 use tollgate_model::Market;
-use tollgate_policy::{ParameterEnum, ParameterTable, Policy, PolicyParameter, PolicySettings};
+use tollgate_policy::toolkit::price::{BASE_PRICE, IncentiveFactors};
+use tollgate_policy::{
+    ParameterEnum, ParameterTable, Policy, PolicyParameter, PolicySettings, read_number,
+};
 
 use super::ShareAdmission;
 use super::weights::ShareRule;
@@ -39,7 +42,7 @@ pub enum PricingRule {
 }
 
 /// The parameters of a time-shared policy, one per axis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ShareParams {
     /// The choice among suitable nodes.
     pub fit: FitStrategy,
@@ -51,17 +54,37 @@ pub struct ShareParams {
     pub overrun: ShareRule,
     /// The share of a task that outlived its deadline.
     pub expired: ShareRule,
+    /// The factors of the price with an incentive.
+    pub incentive: IncentiveFactors,
+    /// Weight of the base price in the price by utilisation. Not negative.
+    pub alpha: f64,
+    /// Weight of the utilisation in the price by utilisation. Not negative.
+    pub beta: f64,
+    /// Credits per second of the estimate in the price by utilisation. Not negative.
+    pub base_price: f64,
 }
 
 impl ShareParams {
-    /// The defaults: Libra.
+    /// The defaults: Libra, and the factors of the experiments of Yeo & Buyya 2008, §5.2.
     pub const DEFAULT: Self = Self {
         fit: FitStrategy::Best,
         admission: ShareAdmissionTest::Share,
         pricing: PricingRule::Incentive,
         overrun: ShareRule::Keep,
         expired: ShareRule::Full,
+        incentive: IncentiveFactors::DEFAULT,
+        alpha: 1.0,
+        beta: 0.3,
+        base_price: BASE_PRICE,
     };
+
+    fn prices_incentive(&self) -> bool {
+        self.pricing == PricingRule::Incentive
+    }
+
+    fn prices_utilisation(&self) -> bool {
+        self.pricing == PricingRule::Utilisation
+    }
 }
 
 impl ParameterEnum for FitStrategy {
@@ -135,6 +158,46 @@ impl ParameterTable for ShareParams {
             applies: |_| true,
             get: |s| s.expired.keyword(),
             set: |s, word| ParameterEnum::read(&mut s.expired, word),
+        },
+        PolicyParameter {
+            key: "gamma",
+            values: "a number, not negative",
+            meaning: "credits a second of the estimate, in the price with an incentive",
+            applies: ShareParams::prices_incentive,
+            get: |s| s.incentive.gamma.to_string(),
+            set: |s, word| read_number(&mut s.incentive.gamma, word),
+        },
+        PolicyParameter {
+            key: "delta",
+            values: "a number, not negative",
+            meaning: "credits times estimate / deadline, in the price with an incentive",
+            applies: ShareParams::prices_incentive,
+            get: |s| s.incentive.delta.to_string(),
+            set: |s, word| read_number(&mut s.incentive.delta, word),
+        },
+        PolicyParameter {
+            key: "alpha",
+            values: "a number, not negative",
+            meaning: "weight of the base price in the price by utilisation",
+            applies: ShareParams::prices_utilisation,
+            get: |s| s.alpha.to_string(),
+            set: |s, word| read_number(&mut s.alpha, word),
+        },
+        PolicyParameter {
+            key: "beta",
+            values: "a number, not negative",
+            meaning: "weight of the utilisation in the price by utilisation",
+            applies: ShareParams::prices_utilisation,
+            get: |s| s.beta.to_string(),
+            set: |s, word| read_number(&mut s.beta, word),
+        },
+        PolicyParameter {
+            key: "base-price",
+            values: "credits a second, not negative",
+            meaning: "price of a second of the estimate",
+            applies: ShareParams::prices_utilisation,
+            get: |s| s.base_price.to_string(),
+            set: |s, word| read_number(&mut s.base_price, word),
         },
     ];
 }

@@ -8,7 +8,7 @@ use tollgate_study::experiment::{CurvePlotSpec, Scenario};
 use tollgate_study::metric::{RunMetric, StudyMetric};
 use tollgate_study::results::ExperimentPoint;
 
-use super::policy_label::policy_label;
+use super::policy_label::policy_name;
 use super::{PolicyStyles, figure_title, metric, set_and_market};
 use crate::axis::{AxisExtent, ChartAxis};
 use crate::line_chart::{LineChart, LineInterpolation, LinePoint, LineSeries};
@@ -224,7 +224,7 @@ impl CurveChart {
                 .into_iter()
                 .enumerate()
                 .map(|(nth, (policy, estimates))| LineSeries {
-                    name: policy_label(&policies[policy]),
+                    name: policy_name(experiment, &policies[policy]),
                     // If a chart shows only some of many policies, styles could repeat in it.
                     style: match self.policies.is_empty() && scenario.policies.is_empty() {
                         true => looks.style(&policies[policy]),

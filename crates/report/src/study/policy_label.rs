@@ -1,8 +1,17 @@
-//! The names of policies in legends.
+//! The names of policies in legends and tables.
+
+use tollgate_study::Experiment;
+
+/// Returns the name that the experiment gives a policy, or else its words without the parameters
+/// that a scenario varies.
+pub(super) fn policy_name(experiment: &Experiment, words: &str) -> String {
+    let named = experiment.policy_name(words);
+    named.map_or_else(|| policy_label(words), str::to_owned)
+}
 
 /// Returns the name of a policy without the parameters that a scenario varies: `n1/c1` for
 /// `n1:{n}/c1`, `d1:24h/c1` for `d1:{dedicated},24h,{n}/c1`.
-pub(super) fn policy_label(words: &str) -> String {
+fn policy_label(words: &str) -> String {
     let rules = words.split_inclusive(['/', '+']);
     rules.map(rule_label).collect()
 }

@@ -6,6 +6,7 @@ use tollgate_study::experiment::RiskPlotSpec as Planned;
 use tollgate_study::results::ExperimentPoint;
 use tollgate_study::{RiskAnalysis, StudyResults};
 
+use super::policy_label::policy_name;
 use super::{PolicyStyles, figure_title, metric, set_and_market};
 use crate::axis::AxisExtent;
 use crate::page::{CellRole, PageBlock, PageCell, PageFigure, PageSection, PageTable};
@@ -220,7 +221,7 @@ impl ObjectiveCombination {
         let scenarios = &results.experiment().scenarios;
         let policies = analysis.policies().iter().enumerate();
         let series = policies.map(|(policy, name)| RiskSeries {
-            name: name.clone(),
+            name: policy_name(results.experiment(), name),
             style: looks.style(name),
             points: self
                 .points(analysis, policy)
@@ -255,7 +256,7 @@ fn rankings(
             row.extend(Ranking::ALL.map(|by| {
                 let ranked = analysis.ranking(by, &combination.weights);
                 let ranked = ranked.unwrap_or_default();
-                PageCell::text(inline_ranking(analysis, &ranked))
+                PageCell::text(inline_ranking(results, analysis, &ranked))
             }));
             row
         };
@@ -305,10 +306,15 @@ const fn title(by: Ranking) -> &'static str {
 
 /// Joins the names of the policies with a sign between neighbours: `=` for a tie, U+2248 for
 /// policies that cannot be told apart, `>` otherwise.
-fn inline_ranking(analysis: &RiskAnalysis, ranked: &[RankedPolicy]) -> String {
+fn inline_ranking(
+    results: &StudyResults,
+    analysis: &RiskAnalysis,
+    ranked: &[RankedPolicy],
+) -> String {
     let mut line = String::new();
     for (position, one) in ranked.iter().enumerate() {
-        line.push_str(&analysis.policies()[one.policy]);
+        let policy = &analysis.policies()[one.policy];
+        line.push_str(&policy_name(results.experiment(), policy));
         line.push_str(
             match (ranked.get(position + 1), one.indistinguishable_from_next) {
                 (None, _) => "",
@@ -359,7 +365,10 @@ fn row(
     let figure = |figure: f64| PageCell::number(format!("{figure:.3}"));
     let mut row = vec![
         PageCell::number(one.rank.to_string()),
-        PageCell::text(&analysis.policies()[one.policy]),
+        PageCell::text(policy_name(
+            results.experiment(),
+            &analysis.policies()[one.policy],
+        )),
     ];
     row.extend(by.figures().map(|metric| figure(metric.of(profile))));
     row.push(PageCell::text(profile.gradient.to_string()));

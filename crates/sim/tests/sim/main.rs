@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`oracle`] | the cluster world, compared with the brute-force oracles |
 //! | [`rebid`] | the earnings of a schedule under other bids |
+//! | [`prices`] | the constants of prices and rewards |
 //! | [`tasks_in_step`] | jobs whose tasks run in step |
 //! | [`campus`] | the campus world |
 //! | [`federation`] | the federation world |
@@ -11,5 +12,6 @@
 mod campus;
 mod federation;
 mod oracle;
+mod prices;
 mod rebid;
 mod tasks_in_step;

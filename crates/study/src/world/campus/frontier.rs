@@ -168,21 +168,21 @@ fn mean(results: &StudyResults, at: ExperimentPoint, name: &str) -> Option<f64> 
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// Returns the families of policies as faint clouds, the line of the least height that a policy
-/// with at most this energy has, and the numbered policies.
+/// Returns the line of the least height that a policy with at most this energy has, the numbered
+/// policies, and the families of policies as faint clouds.
 fn series(
     candidates: &[FrontierCandidate],
     named: &[&FrontierCandidate],
     height: &dyn Fn(&FrontierCandidate) -> f64,
 ) -> Vec<ChartSeries> {
     let point = |one: &FrontierCandidate| [one.energy_mwh, height(one)];
-    let mut series: Vec<ChartSeries> = Vec::new();
+    let mut families: Vec<ChartSeries> = Vec::new();
     for one in candidates {
         let policies = policies(&one.words).expect("the experiment was checked");
         let name = family_name(&policies.retry);
-        match series.iter_mut().find(|known| known.name == name) {
+        match families.iter_mut().find(|known| known.name == name) {
             Some(known) => known.points.push(point(one)),
-            None => series.push(ChartSeries {
+            None => families.push(ChartSeries {
                 name: name.to_owned(),
                 drawn: SeriesKind::FaintPoints,
                 points: vec![point(one)],
@@ -190,20 +190,20 @@ fn series(
             }),
         }
     }
-    series.sort_by(|a, b| a.name.cmp(&b.name));
-    series.push(ChartSeries {
+    families.sort_by(|a, b| a.name.cmp(&b.name));
+    let front = ChartSeries {
         name: "least possible".to_owned(),
         drawn: SeriesKind::Steps,
         points: least_heights(candidates.iter().map(point)),
         labels: Vec::new(),
-    });
-    series.push(ChartSeries {
+    };
+    let numbered = ChartSeries {
         name: "numbered in the table".to_owned(),
         drawn: SeriesKind::Points,
         points: named.iter().map(|one| point(one)).collect(),
         labels: (1..=named.len()).map(|number| number.to_string()).collect(),
-    });
-    series
+    };
+    [front, numbered].into_iter().chain(families).collect()
 }
 
 /// Returns the points that are lower than every point before them, and the end of the line through
