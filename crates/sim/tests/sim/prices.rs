@@ -20,6 +20,7 @@ fn arrival(submit: i64, budget: f64, penalty: f64) -> JobArrival {
                 deadline: Some(Span::from_secs(200)),
                 budget: Some(Credits::from_f64(budget)),
                 penalty: CreditsPerSecond::from_f64(penalty),
+                ..Sla::default()
             },
         },
         runtime,

@@ -9,6 +9,7 @@ use tollgate_sim::grid::{
 
 use super::{GridWorld, record, timing};
 use crate::chart::{ChartSeries, SeriesKind, WorldChart};
+use crate::keyword::Keyword;
 use crate::results::StudyResults;
 use crate::world::WorldInput;
 
@@ -50,6 +51,8 @@ fn chart(id: &str, title: &str, axes: [&str; 2], series: Vec<ChartSeries>) -> Wo
         x: axes[0].to_owned(),
         y: axes[1].to_owned(),
         from_zero: true,
+        x_spacing: Keyword::default(),
+        y_spacing: Keyword::default(),
         series,
         sheet: None,
     }
