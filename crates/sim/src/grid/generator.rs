@@ -73,8 +73,8 @@ fn draw_user(settings: &GridConfig, user: u32, n_jobs: usize, jobs: &mut Vec<Gri
     let mut programs: Vec<GridProgram> = (0..settings.programs)
         .map(|_| GridProgram::draw(settings, ln_project, &mut stream))
         .collect();
-    let change_s =
-        (user % 2 == 0 && settings.change_factor != 1.0).then_some(settings.days * DAY_S / 2.0);
+    let change_s = (user.is_multiple_of(2) && settings.change_factor != 1.0)
+        .then_some(settings.days * DAY_S / 2.0);
     for start in sessions(settings, n_jobs, &mut stream) {
         let program = (stream.uniform() * programs.len() as f64) as usize;
         let mut at_s = start.at_s;
@@ -212,7 +212,11 @@ mod tests {
         assert!((500..1_000).contains(&changed.len()), "{}", changed.len());
         let middle = Instant::from_secs(92 * 86_400);
         assert!(changed.iter().all(|job| job.submit >= middle));
-        assert!(changed.iter().all(|job| job.user.unwrap() % 2 == 0));
+        assert!(
+            changed
+                .iter()
+                .all(|job| job.user.unwrap().is_multiple_of(2))
+        );
     }
 
     #[test]
