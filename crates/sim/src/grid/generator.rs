@@ -212,7 +212,11 @@ mod tests {
         assert!((500..1_000).contains(&changed.len()), "{}", changed.len());
         let middle = Instant::from_secs(92 * 86_400);
         assert!(changed.iter().all(|job| job.submit >= middle));
-        assert!(changed.iter().all(|job| job.user.unwrap() % 2 == 0));
+        assert!(
+            changed
+                .iter()
+                .all(|job| job.user.unwrap().is_multiple_of(2))
+        );
     }
 
     #[test]
