@@ -74,9 +74,11 @@ fn surer_promise_costs_the_time_that_the_plan_keeps_for_it() {
         deadline: Some(Span::from_secs(deadline)),
         ..submission("new", 100)
     };
-    let price = |outcome: &SubmitOutcome| match outcome.admission {
-        AdmissionState::Accepted { price } => price.as_f64(),
-        _ => panic!("{outcome:?}"),
+    let price = |outcome: &SubmitOutcome| {
+        let AdmissionState::Accepted { price } = outcome.admission else {
+            panic!("{outcome:?}");
+        };
+        price.as_f64()
     };
     let quoted = site.quote_with_levels(asked(1_000));
     let [surer, surest] = &quoted.offers[..] else {
