@@ -14,7 +14,7 @@ use crate::results::StudyResults;
 use crate::world::WorldInput;
 
 /// Maximum number of jobs that a chart shows.
-const MAX_JOBS: usize = 2_000;
+const MAX_JOBS: usize = 600;
 /// Maximum number of jobs of one class that a chart shows.
 const MAX_CLASS_JOBS: usize = 250;
 /// Number of classes that a chart shows.

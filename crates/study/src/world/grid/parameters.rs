@@ -61,7 +61,7 @@ pub(super) const KNOBS: &[WorldParameter] = &[
         false,
     ),
     environment(
-        "long",
+        "long-jobs",
         "share of jobs that take longer than a day",
         0.025,
         (0.0, 1.0),
@@ -133,7 +133,7 @@ pub(super) fn settings(values: &ParameterValues, seed: u64, scale: f64) -> GridC
         session_jobs: values.get("session-jobs"),
         noise: values.get("noise"),
         failed: values.get("failed"),
-        long: values.get("long"),
+        long: values.get("long-jobs"),
         mode_days: values.get("mode-days"),
         change_factor: values.get("change-factor"),
         anomalies: values.get("anomalies"),
