@@ -86,7 +86,7 @@ fn parse_errors_list_the_valid_names() {
             .to_string()
     };
     insta::assert_snapshot!(answer("easy,fifo"), @"there is no policy `fifo`: fcfs, easy, conservative, edf, fcfs-bf, sjf-bf, edf-bf, libra, libra-dollar, libra-risk, first-reward, tail-risk, tail-risk-bf, plan");
-    insta::assert_snapshot!(answer("libra:order=sjf"), @"policy `libra` has no parameter `order`: it has fit, admission, pricing, overrun, expired");
+    insta::assert_snapshot!(answer("libra:order=sjf"), @"policy `libra` has no parameter `order`: it has fit, admission, pricing, overrun, expired, gamma, delta");
     insta::assert_snapshot!(answer("easy:order=size"), @"policy `easy`: order is fcfs, sjf, edf or reward, not `size`");
     insta::assert_snapshot!(answer("easy:extra"), @"policy `easy`: expected KEY=VALUE, got `extra`");
     insta::assert_snapshot!(answer("first-reward:slack=-1"), @"policy `first-reward`: slack is a number of seconds, not negative, not `-1`");

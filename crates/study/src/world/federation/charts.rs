@@ -27,8 +27,10 @@ pub(super) fn all(results: &StudyResults) -> Vec<WorldChart> {
     let setup = setup(&values);
     let runs = COMPARED.map(|policy| shared.outcomes(&setup, &decider(policy)));
     let mut charts = vec![early_dispatch(), due_dispatch()];
-    charts.push(histogram("figure-7", COMPARED[0], &runs[0]));
-    charts.push(histogram("figure-8", COMPARED[1], &runs[1]));
+    // The figures are compared, so they have the same bins.
+    let bins = bins(&runs[..2]);
+    charts.push(histogram("figure-7", COMPARED[0], &runs[0], bins));
+    charts.push(histogram("figure-8", COMPARED[1], &runs[1], bins));
     charts.push(cumulative(&runs));
     charts.extend(
         COMPARED[1..]
@@ -67,10 +69,26 @@ fn due_dispatch() -> WorldChart {
     }
 }
 
-fn histogram(id: &str, policy: &str, runs: &[FederationOutcome]) -> WorldChart {
+/// Returns the bin of a number of user jobs.
+fn bin(jobs: f64) -> f64 {
+    (jobs / BIN).floor()
+}
+
+/// Returns the first and the last bin that a run of any policy is in.
+fn bins(runs: &[Vec<FederationOutcome>]) -> (f64, f64) {
+    let bins = runs.iter().flatten().map(|run| bin(run.user_jobs));
+    bins.fold((f64::INFINITY, f64::NEG_INFINITY), |(first, last), bin| {
+        (first.min(bin), last.max(bin))
+    })
+}
+
+fn histogram(
+    id: &str,
+    policy: &str,
+    runs: &[FederationOutcome],
+    (first, last): (f64, f64),
+) -> WorldChart {
     let jobs = sorted(runs);
-    let bin = |jobs: f64| (jobs / BIN).floor();
-    let (first, last) = (bin(jobs[0]), bin(jobs[jobs.len() - 1]));
     let mut points = vec![[first * BIN / 1000.0, 0.0]];
     let mut low = first;
     while low <= last {
