@@ -212,7 +212,7 @@ fn forecasts_are_studied_with_and_without_a_trace() {
     for (out, workload) in [("study-grid", None), ("study-grid-trace", Some(trace))] {
         fs::remove_dir_all(out_folder(out)).ok();
         let mut words = [&words[..], &["--out", out]].concat();
-        words.extend(workload.iter().flat_map(|file| ["--workload", file]));
+        words.extend(workload.into_iter().flat_map(|file| ["--workload", file]));
         let first = tollgate(&words).answer();
         assert!(first.contains("calibration"), "{first}");
         assert!(read(out, "report.html").contains("Figure 6"));
