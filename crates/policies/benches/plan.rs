@@ -1,11 +1,13 @@
 //! Benchmark: decisions of `plan` on a full machine.
 //!
-//! `cargo bench -p tollgate-policies --bench plan`. A decision plays the plan twice, without the job
-//! and with it; what limits it is the scan for a waiting job that fits, at every end of the plan. A
-//! probability plays it 32 times more.
+//! `cargo bench -p tollgate-policies --bench plan`. A decision plays the plan with the job, and once more
+//! without it where a promise would suffer; what limits it is the scan for a waiting job that fits, at
+//! every end of the plan. A probability plays it 32 times more. Two lines are printed beside
+//! Criterion's: how long decisions on many different jobs take, and the memory of a large plan.
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
+use std::time::{Duration, Instant as Clock};
 use tollgate_model::{Credits, Instant, JobId, JobSpec, Market, Sla, Span, UserId};
 use tollgate_policies::builtin_registry;
 use tollgate_policy::{
@@ -80,6 +82,21 @@ impl Cluster {
         true
     }
 
+    /// Promises an array of this many equal tasks, decided as one.
+    fn promise_array(&mut self, task: JobSpec, count: u32) {
+        let view = View::new(&self.state, Instant::ZERO);
+        let decision = self.policy.probe_array(view, &task, None, count);
+        let Some(AdmissionDecision::Promise { due, .. }) = decision else {
+            panic!("{decision:?}");
+        };
+        for _ in 0..count {
+            let job = self.state.insert(task);
+            self.state.accept(job, Instant::ZERO, Credits::ZERO, due);
+            self.policy
+                .queued(View::new(&self.state, Instant::ZERO), job);
+        }
+    }
+
     /// Promises jobs of 1 to 64 processors and one to five hours, until this many wait.
     fn with_mixed(mut self, jobs: u32) -> Self {
         let mut waiting = 0;
@@ -150,5 +167,54 @@ fn plan(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, plan);
+/// Prints how long decisions on jobs of all widths, run times and deadlines take beside 1000 waiting jobs.
+fn spread(_: &mut Criterion) {
+    let cluster = Cluster::full(256).with_mixed(1000);
+    let view = View::new(&cluster.state, Instant::ZERO);
+    let mut scratch = ProbeScratch::default();
+    let mut promised = 0;
+    let mut times: Vec<Duration> = (0..5_000)
+        .map(|n| {
+            let estimate_s = 60 + i64::from(scattered(n + 7, 40_000));
+            let deadline_s = estimate_s + i64::from(scattered(n + 9, 4_000_000));
+            let job = spec(1 << scattered(n + 8, 9), estimate_s, deadline_s, n % 20);
+            let begun = Clock::now();
+            let decision = cluster.policy.probe(view, &job, None, &mut scratch);
+            let taken = begun.elapsed();
+            promised += u32::from(matches!(decision, AdmissionDecision::Promise { .. }));
+            taken
+        })
+        .collect();
+    times.sort_unstable();
+    println!(
+        "plan/1000 mixed/5,000 decisions ({promised} promises): median {:?}, 99 % within {:?}, slowest {:?}",
+        times[2_500], times[4_950], times[4_999]
+    );
+}
+
+/// Prints the memory that 100,000 promised tasks on 10,000 nodes take.
+fn memory(_: &mut Criterion) {
+    let before = resident_mb();
+    let mut cluster = Cluster::full(10_000);
+    let full = resident_mb();
+    cluster.promise_array(spec(1, 240, 1_000_000, 3), 100_000);
+    println!(
+        "plan/10,000 nodes: {:.1} MB with as many running tasks, {:.1} MB with 100,000 promised ones more",
+        full - before,
+        resident_mb() - before
+    );
+}
+
+/// Returns the memory of this process in megabytes.
+fn resident_mb() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB"));
+    kilobytes
+        .and_then(|text| text.parse::<f64>().ok())
+        .expect("a number")
+        / 1024.0
+}
+
+criterion_group!(benches, spread, memory, plan);
 criterion_main!(benches);

@@ -80,6 +80,30 @@ fn decisions_of_array_tasks_are_shown_as_ranges() {
 }
 
 #[test]
+fn decision_about_a_waitlisted_array_is_that_about_its_last_task() {
+    let site = ClientTestSite::start("policy = \"plan\"\n");
+    let nodes = site.tollgate(&["nodes", "--format", "json"]).json();
+    let all = nodes["nodes"].as_array().unwrap().len().to_string();
+    let words = ["-n", &all, "-d", "+10min", "-e", "5min", "--", "sleep", "300"];
+    let long = submit(&site, &words);
+    // The first job has the cores for longer than the tasks' deadline.
+    let words = ["submit", "-n", &all, "-a", "1-2", "-d", "+4min", "-e", "1min"];
+    let array = site.tollgate(&[&words[..], &["--", "true"]].concat());
+    assert!(array.stdout.contains("waitlisted"), "{array:?}");
+    std::thread::scope(|scope| {
+        let told = scope.spawn(|| site.tollgate(&["wait", "--decision", "2", "--format", "json"]));
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        assert!(!told.is_finished(), "nothing is decided yet");
+        site.tollgate(&["cancel", &long]).answer();
+        let array = told.join().unwrap().json();
+        assert_eq!(array["array"]["rejected"], 0, "{array}");
+    });
+    site.tollgate(&["wait", "2"]).answer();
+    let array = site.tollgate(&["explain", "2", "--format", "json"]).json();
+    assert_eq!(array["job"]["array"]["kept"], 2, "{array}");
+}
+
+#[test]
 fn dependent_job_starts_after_its_dependencies_and_lists_them() {
     let site = ClientTestSite::start(IN_TURN);
     let first = submit(&site, &["--hold", "-e", "1s", "--", "true"]);
