@@ -176,7 +176,8 @@ fn spread(_: &mut Criterion) {
     let mut times: Vec<Duration> = (0..5_000)
         .map(|n| {
             let estimate_s = 60 + i64::from(scattered(n + 7, 40_000));
-            let deadline_s = estimate_s + i64::from(scattered(n + 9, 4_000_000));
+            let latest = if n % 2 == 0 { 40_000 } else { 4_000_000 };
+            let deadline_s = estimate_s + i64::from(scattered(n + 9, latest));
             let job = spec(1 << scattered(n + 8, 9), estimate_s, deadline_s, n % 20);
             let begun = Clock::now();
             let decision = cluster.policy.probe(view, &job, None, &mut scratch);

@@ -9,7 +9,7 @@
 //! waves, not as its tasks.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 use tollgate_model::{Instant, Span};
 use tollgate_policy::toolkit::{BackfillWindow, HeadReservation};
@@ -56,8 +56,8 @@ pub(super) struct Machine {
     pub(super) now: Instant,
     pub(super) idle: u32,
     /// The running jobs as the dispatch rule sees them: the end by which it reserves, and processors;
-    /// ascending.
-    reserved_ends: Vec<(Instant, u32)>,
+    /// ascending. What ends is at the front and what starts near the back, so that little is moved.
+    reserved_ends: VecDeque<(Instant, u32)>,
 }
 
 impl Machine {
@@ -71,7 +71,7 @@ impl Machine {
         Self {
             now,
             idle,
-            reserved_ends,
+            reserved_ends: reserved_ends.into(),
         }
     }
 
@@ -138,6 +138,11 @@ impl BlockLeast {
         procs: u32::MAX,
         reserved: [Span::MAX; WIDTHS],
     };
+
+    /// Returns false only if the summary is the same without this group of the block.
+    fn is_due_to(&self, group: &JobGroup) -> bool {
+        self.procs == group.procs || self.reserved[width_class(group.procs)] == group.reserved
+    }
 
     /// Returns false only if no job of the block fits.
     fn may_fit(&self, window: &BackfillWindow) -> bool {
@@ -270,7 +275,7 @@ impl JobOrder {
             procs: count * group.procs,
         });
         self.left[at] -= count;
-        if self.left[at] == 0 {
+        if self.left[at] == 0 && self.blocks[at / BLOCK].is_due_to(&group) {
             self.blocks[at / BLOCK] = self.least_of(at / BLOCK);
         }
     }

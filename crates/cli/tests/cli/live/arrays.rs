@@ -84,10 +84,14 @@ fn decision_about_a_waitlisted_array_is_that_about_its_last_task() {
     let site = ClientTestSite::start("policy = \"plan\"\n");
     let nodes = site.tollgate(&["nodes", "--format", "json"]).json();
     let all = nodes["nodes"].as_array().unwrap().len().to_string();
-    let words = ["-n", &all, "-d", "+10min", "-e", "5min", "--", "sleep", "300"];
+    let words = [
+        "-n", &all, "-d", "+10min", "-e", "5min", "--", "sleep", "300",
+    ];
     let long = submit(&site, &words);
     // The first job has the cores for longer than the tasks' deadline.
-    let words = ["submit", "-n", &all, "-a", "1-2", "-d", "+4min", "-e", "1min"];
+    let words = [
+        "submit", "-n", &all, "-a", "1-2", "-d", "+4min", "-e", "1min",
+    ];
     let array = site.tollgate(&[&words[..], &["--", "true"]].concat());
     assert!(array.stdout.contains("waitlisted"), "{array:?}");
     std::thread::scope(|scope| {
