@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 pub use auto_arima::AutoArima;
 pub use auto_ets::{AutoEts, EtsForm, EtsModel, EtsState};
 pub use kpss::kpss;
+use strum::{IntoStaticStr, VariantArray};
 use tollgate_model::Span;
 
 use crate::record::{ClassId, ForecastJob, ln_secs, span_of};
@@ -20,11 +21,13 @@ use crate::record::{ClassId, ForecastJob, ln_secs, span_of};
 pub const N_BASELINES: usize = 4;
 
 /// An established forecasting method.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum BaselineMethod {
     /// The mean of the last two run times, in seconds (Tsafrir et al. 2007).
     Tsafrir,
     /// The user's estimate; without one, the last run time.
+    #[strum(serialize = "user_estimate")]
     Estimate,
     /// Exponential smoothing of ln run time, with the model chosen by AICc.
     AutoEts,
@@ -34,21 +37,11 @@ pub enum BaselineMethod {
 
 impl BaselineMethod {
     /// Every baseline, in the order in which outputs list them.
-    pub const ALL: [Self; N_BASELINES] = [
-        Self::Tsafrir,
-        Self::Estimate,
-        Self::AutoEts,
-        Self::AutoArima,
-    ];
+    pub const ALL: [Self; N_BASELINES] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns the key of the baseline in CSV and JSON.
-    pub const fn key(self) -> &'static str {
-        match self {
-            Self::Tsafrir => "tsafrir",
-            Self::Estimate => "user_estimate",
-            Self::AutoEts => "auto_ets",
-            Self::AutoArima => "auto_arima",
-        }
+    pub fn key(self) -> &'static str {
+        self.into()
     }
 }
 
