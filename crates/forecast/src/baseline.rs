@@ -12,7 +12,6 @@ use std::collections::BTreeMap;
 pub use auto_arima::AutoArima;
 pub use auto_ets::{AutoEts, EtsForm, EtsModel, EtsState};
 pub use kpss::kpss;
-use strum::{IntoStaticStr, VariantArray};
 use tollgate_model::Span;
 
 use crate::record::{ClassId, ForecastJob, ln_secs, span_of};
@@ -21,13 +20,11 @@ use crate::record::{ClassId, ForecastJob, ln_secs, span_of};
 pub const N_BASELINES: usize = 4;
 
 /// An established forecasting method.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr, VariantArray)]
-#[strum(serialize_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum BaselineMethod {
     /// The mean of the last two run times, in seconds (Tsafrir et al. 2007).
     Tsafrir,
     /// The user's estimate; without one, the last run time.
-    #[strum(serialize = "user_estimate")]
     Estimate,
     /// Exponential smoothing of ln run time, with the model chosen by AICc.
     AutoEts,
@@ -37,11 +34,21 @@ pub enum BaselineMethod {
 
 impl BaselineMethod {
     /// Every baseline, in the order in which outputs list them.
-    pub const ALL: [Self; N_BASELINES] = *Self::VARIANTS.as_array().unwrap();
+    pub const ALL: [Self; N_BASELINES] = [
+        Self::Tsafrir,
+        Self::Estimate,
+        Self::AutoEts,
+        Self::AutoArima,
+    ];
 
     /// Returns the key of the baseline in CSV and JSON.
-    pub fn key(self) -> &'static str {
-        self.into()
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Tsafrir => "tsafrir",
+            Self::Estimate => "user_estimate",
+            Self::AutoEts => "auto_ets",
+            Self::AutoArima => "auto_arima",
+        }
     }
 }
 

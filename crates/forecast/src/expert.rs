@@ -15,30 +15,15 @@ pub(crate) use location::median;
 pub use location::{mean_of_last, median_of_last};
 use serde::{Deserialize, Serialize};
 pub use smoothing::simple_smoothing;
-use strum::{IntoStaticStr, VariantArray};
 pub use trend::{TREND_POINTS, trend};
 
 use crate::history::{ClassHistory, JobFeatures};
 
 /// Number of experts.
-pub const N_EXPERTS: usize = Expert::VARIANTS.len();
+pub const N_EXPERTS: usize = 20;
 
 /// A method that forecasts the next job of a class.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    IntoStaticStr,
-    VariantArray,
-)]
-#[strum(serialize_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Expert {
     /// The last run time.
     Last,
@@ -57,19 +42,14 @@ pub enum Expert {
     /// Holt's method, alpha 0.3 and beta 0.1.
     Holt,
     /// The median of the last five run times.
-    #[strum(serialize = "median_5")]
     ShortMedian,
     /// The median of the last twenty run times.
-    #[strum(serialize = "median_20")]
     Median,
     /// The median of the last hundred run times.
-    #[strum(serialize = "median_100")]
     LongMedian,
     /// An autoregression of order 4.
-    #[strum(serialize = "ar")]
     Autoregression,
     /// A moving average of order 2.
-    #[strum(serialize = "ma")]
     MovingAverage,
     /// An ARMA model of orders 1 and 1.
     Arma,
@@ -89,11 +69,53 @@ pub enum Expert {
 
 impl Expert {
     /// Every expert, in the order in which outputs list them.
-    pub const ALL: [Self; N_EXPERTS] = *Self::VARIANTS.as_array().unwrap();
+    pub const ALL: [Self; N_EXPERTS] = [
+        Self::Last,
+        Self::MeanOfTwo,
+        Self::Mean,
+        Self::Line,
+        Self::Parabola,
+        Self::Cubic,
+        Self::Smoothing,
+        Self::Holt,
+        Self::ShortMedian,
+        Self::Median,
+        Self::LongMedian,
+        Self::Autoregression,
+        Self::MovingAverage,
+        Self::Arma,
+        Self::LastAlike,
+        Self::MedianAlike,
+        Self::LastExecutable,
+        Self::MedianExecutable,
+        Self::RequestRatio,
+        Self::Arima,
+    ];
 
     /// Returns the key of the expert in CSV and JSON.
-    pub fn key(self) -> &'static str {
-        self.into()
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Last => "last",
+            Self::MeanOfTwo => "mean_of_two",
+            Self::Mean => "mean",
+            Self::Line => "line",
+            Self::Parabola => "parabola",
+            Self::Cubic => "cubic",
+            Self::Smoothing => "smoothing",
+            Self::Holt => "holt",
+            Self::ShortMedian => "median_5",
+            Self::Median => "median_20",
+            Self::LongMedian => "median_100",
+            Self::Autoregression => "ar",
+            Self::MovingAverage => "ma",
+            Self::Arma => "arma",
+            Self::LastAlike => "last_alike",
+            Self::MedianAlike => "median_alike",
+            Self::LastExecutable => "last_executable",
+            Self::MedianExecutable => "median_executable",
+            Self::RequestRatio => "request_ratio",
+            Self::Arima => "arima",
+        }
     }
 
     /// Returns the expert's forecast of a job that requested `asked`, as a logarithm of seconds;

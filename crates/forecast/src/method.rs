@@ -39,7 +39,7 @@ impl ForecastMethod {
     }
 
     /// Returns the method's key in CSV and JSON.
-    pub fn key(self) -> &'static str {
+    pub const fn key(self) -> &'static str {
         match self {
             Self::Expert(expert) => expert.key(),
             Self::Baseline(baseline) => baseline.key(),

@@ -3,16 +3,13 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use strum::VariantArray;
 
 /// Number of stages.
 pub(crate) const N_STAGES: usize = 5;
 
 /// The stage of a class when one of its jobs is forecast. Each stage is calibrated on its own, so a
 /// stage with worse forecasts has wider bounds.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, VariantArray,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ClassStage {
     /// No job of the class has ended yet: the forecast comes from the whole site.
     Unseen,
@@ -28,7 +25,13 @@ pub enum ClassStage {
 
 impl ClassStage {
     /// Every stage.
-    pub const ALL: [Self; N_STAGES] = *Self::VARIANTS.as_array().unwrap();
+    pub const ALL: [Self; N_STAGES] = [
+        Self::Unseen,
+        Self::Cold,
+        Self::Young,
+        Self::Changing,
+        Self::Settled,
+    ];
 
     /// Returns the stage of a class with `n_known` jobs in its present mode.
     pub(crate) const fn of(n_known: usize, changing: bool) -> Self {
