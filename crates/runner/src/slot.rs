@@ -32,6 +32,7 @@ use crate::process::kill_tree;
 use crate::process::mark::RunnerId;
 use crate::scripts::{ScriptCopySpec, ScriptDirs};
 use crate::supervisor::event::RunnerEvent;
+use crate::supervisor::task::RunningProcess;
 
 /// The state of a slot's thread.
 pub(crate) struct SlotWorker {
@@ -169,9 +170,11 @@ impl SlotWorker {
                 pid: u32::try_from(live.pid().as_raw_pid()).ok(),
                 at: clock::now(),
             },
-            live: Arc::clone(live),
-            group: self.group.clone(),
-            meter,
+            process: RunningProcess {
+                handle: Arc::clone(live),
+                group: self.group.clone(),
+                meter,
+            },
         };
         // A closed channel means that the runner is ending.
         let _ = self.events.send(started);

@@ -166,19 +166,8 @@ impl RunnerSupervisor {
             RunnerEvent::Started {
                 attempt,
                 start,
-                live,
-                group,
-                meter,
-            } => {
-                let began = Instant::now();
-                let process = RunningProcess {
-                    handle: live,
-                    group,
-                    meter,
-                    began,
-                };
-                self.on_started(attempt, start, process);
-            }
+                process,
+            } => self.on_started(attempt, start, Instant::now(), process),
             RunnerEvent::OutputLimitReached(attempt) => {
                 self.request_stop(attempt, KillReason::OutputLimit)
             }
@@ -244,10 +233,13 @@ impl RunnerSupervisor {
         }
     }
 
+    /// Records the start of an attempt. Its time limit counts from `began`, on a clock that cannot be
+    /// set.
     pub(crate) fn on_started(
         &mut self,
         attempt: AttemptId,
         start: AttemptStart,
+        began: Instant,
         process: RunningProcess,
     ) {
         failpoint::kill_at("started");
@@ -257,7 +249,7 @@ impl RunnerSupervisor {
         task.started = Some(start);
         let wall = task.launch.limits.wall.map(|wall| wall.as_micros());
         if let Some(limit) = wall.and_then(|micros| u64::try_from(micros).ok()) {
-            let at = process.began.checked_add(Duration::from_micros(limit));
+            let at = began.checked_add(Duration::from_micros(limit));
             at.into_iter()
                 .for_each(|at| self.timers.set(at, attempt, TimerKind::TimeLimit));
         }

@@ -172,6 +172,11 @@ pub struct SubmissionOptions {
 }
 
 impl SubmissionOptions {
+    /// Returns whether the decision about the job waits neither for other jobs nor for its user.
+    pub(crate) fn is_ready(&self) -> bool {
+        !self.held && self.dependencies.is_empty()
+    }
+
     /// Returns the number of tasks that are decided together: all of an array without a limit.
     pub(crate) fn n_together(&self) -> u32 {
         let array = self.array.as_ref();

@@ -3,47 +3,18 @@
 //! The gate does not know these jobs. Their outcome depends on when the wait ends, so nothing is
 //! promised before; the deadline counts from the submission all the same.
 
-use serde::{Deserialize, Serialize};
 use tollgate_gate::JobEnding;
 use tollgate_model::Reason;
 
 use crate::Core;
 use crate::admission::AdmissionCandidate;
 use crate::array::TaskCounts;
-use crate::command::{DependencyCondition, JobDependency, Submission};
+use crate::command::{DependencyCondition, Submission};
 use crate::output::{
     AdmissionState, CommandError, RejectReason, RowChange, StepOutput, SubmitOutcome,
 };
 use crate::rules;
 use crate::runtime_forecast::RuntimeForecast;
-
-/// A job that waits for its admission decision.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct DeferredJob {
-    /// The submission. Its plan lists only the predecessors that are not finished.
-    pub(crate) submission: Submission,
-}
-
-impl DeferredJob {
-    /// Returns the number of its tasks.
-    pub(crate) fn n_tasks(&self) -> u64 {
-        self.submission.n_tasks()
-    }
-
-    /// Returns the jobs that this job waits for.
-    pub fn dependencies(&self) -> &[JobDependency] {
-        &self.submission.options.dependencies
-    }
-
-    /// Returns whether the job is also held by its user.
-    pub fn is_held(&self) -> bool {
-        self.submission.options.held
-    }
-
-    fn is_ready(&self) -> bool {
-        !self.is_held() && self.dependencies().is_empty()
-    }
-}
 
 impl Core {
     /// Returns the outcome of a job that has to wait; None if the job need not wait or can never
@@ -53,8 +24,7 @@ impl Core {
         submission: &Submission,
         forecast: &RuntimeForecast,
     ) -> Option<SubmitOutcome> {
-        let plan = &submission.options;
-        if plan.dependencies.is_empty() && !plan.held {
+        if submission.options.is_ready() {
             return None;
         }
         let (estimate, source) = forecast.estimate();
@@ -106,7 +76,7 @@ impl Core {
                 failed = failed.or(Some(earlier.job));
             }
         }
-        self.jobs.deferred.insert(job, DeferredJob { submission });
+        self.jobs.deferred.insert(job, submission);
         match failed {
             Some(by) => self.cancel_dependent(job, by, step),
             None => self.release_if_ready(job),
@@ -125,7 +95,7 @@ impl Core {
             let Some(waiting) = self.jobs.deferred.get_mut(&later) else {
                 continue;
             };
-            let plan = &mut waiting.submission.options;
+            let plan = &mut waiting.options;
             let needs = plan
                 .dependencies
                 .iter()
@@ -144,12 +114,8 @@ impl Core {
     }
 
     fn release_if_ready(&mut self, job: u64) {
-        if self
-            .jobs
-            .deferred
-            .get(&job)
-            .is_some_and(DeferredJob::is_ready)
-        {
+        let waiting = self.jobs.deferred.get(&job);
+        if waiting.is_some_and(|waiting| waiting.options.is_ready()) {
             self.released.push(job);
         }
     }
@@ -161,7 +127,7 @@ impl Core {
         for job in ready {
             if let Some(waiting) = self.jobs.deferred.remove(&job) {
                 let place = step.changes.len();
-                let answer = self.admit(job, &waiting.submission, step);
+                let answer = self.admit(job, &waiting, step);
                 let rejected = matches!(answer.admission, AdmissionState::Rejected(_));
                 step.changes
                     .insert(place, RowChange::Decided { job, answer });
@@ -180,7 +146,7 @@ impl Core {
         step: &mut StepOutput,
     ) -> Result<(), CommandError> {
         let waiting = self.remove_deferred(job).ok_or(CommandError::UnknownJob)?;
-        let tally = TaskCounts::never_started(&waiting.submission, false);
+        let tally = TaskCounts::never_started(&waiting, false);
         step.changes
             .extend(tally.map(|tally| RowChange::ArrayCounts { job, counts: tally }));
         let ending = JobEnding::Cancelled;
@@ -197,7 +163,7 @@ impl Core {
         step: &mut StepOutput,
     ) -> Result<(), CommandError> {
         let waiting = self.jobs.deferred.get_mut(&job);
-        let plan = &mut waiting.ok_or(CommandError::UnknownJob)?.submission.options;
+        let plan = &mut waiting.ok_or(CommandError::UnknownJob)?.options;
         if plan.held == hold {
             return Err(CommandError::Gate(match hold {
                 true => tollgate_gate::InputError::NotQueued,
@@ -213,17 +179,16 @@ impl Core {
     /// Cancels a job because its predecessor did not end with success.
     fn cancel_dependent(&mut self, job: u64, by: u64, step: &mut StepOutput) {
         let waiting = self.remove_deferred(job);
-        let tally =
-            waiting.and_then(|waiting| TaskCounts::never_started(&waiting.submission, false));
+        let tally = waiting.and_then(|waiting| TaskCounts::never_started(&waiting, false));
         step.changes
             .extend(tally.map(|tally| RowChange::ArrayCounts { job, counts: tally }));
         step.changes.push(RowChange::DependencyFailed { job, by });
         self.notify_dependents(job, false, step);
     }
 
-    fn remove_deferred(&mut self, job: u64) -> Option<DeferredJob> {
+    fn remove_deferred(&mut self, job: u64) -> Option<Submission> {
         let waiting = self.jobs.deferred.remove(&job)?;
-        for earlier in waiting.dependencies() {
+        for earlier in &waiting.options.dependencies {
             self.jobs.dependents.remove(&(earlier.job, job));
         }
         Some(waiting)

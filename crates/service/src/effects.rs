@@ -152,12 +152,9 @@ impl Core {
     pub(crate) fn start_action(&self, attempt: AttemptId, slot: JobId) -> EngineAction {
         let view = self.gate.view(self.now);
         let placement = view.job(slot).placement();
-        let nodes: Vec<NodeId> = placement.iter().flat_map(|range| range.nodes()).collect();
-        let exclusive = !nodes.iter().any(|&node| view.is_shared_on(slot, node));
         EngineAction::Start {
             attempt,
-            nodes,
-            exclusive,
+            nodes: placement.iter().flat_map(|range| range.nodes()).collect(),
         }
     }
 

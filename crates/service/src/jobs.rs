@@ -8,7 +8,6 @@ use tollgate_model::{AttemptId, Instant, JobId, JobSpec, Span, TaskId};
 
 use crate::array::ActiveArray;
 use crate::command::Submission;
-use crate::dependency::DeferredJob;
 use crate::promise::{EndCause, PromiseOutcome};
 use crate::runtime_forecast::RuntimeForecast;
 
@@ -151,7 +150,7 @@ pub(crate) struct JobTable {
     /// Arrays with unfinished tasks.
     pub(crate) arrays: BTreeMap<u64, ActiveArray>,
     /// Jobs that were not submitted to the gate yet.
-    pub(crate) deferred: BTreeMap<u64, DeferredJob>,
+    pub(crate) deferred: BTreeMap<u64, Submission>,
     /// The dependents of each job: pairs of the earlier and the later job.
     pub(crate) dependents: BTreeSet<(u64, u64)>,
 }
@@ -272,7 +271,7 @@ impl JobTable {
 
     /// Returns the owner of an unfinished job.
     pub(crate) fn user_of(&self, job: u64) -> Option<u32> {
-        let waits = || Some(self.deferred.get(&job)?.submission.user);
+        let waits = || Some(self.deferred.get(&job)?.user);
         let array = || Some(self.arrays.get(&job)?.submission.user);
         let live = self.get(job).map(|live| live.user);
         live.or_else(array).or_else(waits)
@@ -284,7 +283,7 @@ impl JobTable {
         let arrays = self.arrays.iter();
         let arrays = arrays.map(|(&job, array)| (job, array.submission.user));
         let waiting = self.deferred.iter();
-        let waiting = waiting.map(|(&job, waiting)| (job, waiting.submission.user));
+        let waiting = waiting.map(|(&job, waiting)| (job, waiting.user));
         live.chain(arrays).chain(waiting).collect()
     }
 
@@ -304,6 +303,6 @@ impl JobTable {
         let arrays = self.arrays.values();
         let arrays = arrays.map(|array| (array.submission.user, array.n_pending()));
         let waiting = self.deferred.values();
-        arrays.chain(waiting.map(|waiting| (waiting.submission.user, waiting.n_tasks())))
+        arrays.chain(waiting.map(|waiting| (waiting.user, waiting.n_tasks())))
     }
 }

@@ -57,7 +57,6 @@ pub use command::{
     ArraySpec, DependencyCondition, JobDependency, Otherwise, ServiceCommand, Submission,
     SubmissionOptions,
 };
-pub use dependency::DeferredJob;
 use job_classes::JobClasses;
 pub use jobs::ActiveTask;
 use jobs::JobTable;

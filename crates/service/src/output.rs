@@ -403,8 +403,6 @@ pub enum EngineAction {
         attempt: AttemptId,
         /// The nodes, ascending.
         nodes: Vec<NodeId>,
-        /// Whether the attempt has its nodes to itself.
-        exclusive: bool,
     },
     /// Changes the rate of an attempt.
     SetShare {

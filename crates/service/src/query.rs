@@ -7,7 +7,7 @@ use tollgate_policy::JobPhase;
 
 use crate::Core;
 use crate::array::ActiveArray;
-use crate::dependency::DeferredJob;
+use crate::command::Submission;
 use crate::jobs::ActiveTask;
 use crate::output::EngineAction;
 
@@ -57,15 +57,16 @@ impl Core {
         self.jobs.tasks_of_users()
     }
 
-    /// Returns a job that waits for its admission decision.
-    pub fn deferred_job(&self, job: u64) -> Option<&DeferredJob> {
+    /// Returns the submission of a job that waits for its admission decision, without the predecessors
+    /// that have finished.
+    pub fn deferred_job(&self, job: u64) -> Option<&Submission> {
         self.jobs.deferred.get(&job)
     }
 
     /// Returns the number of such jobs, and the number of those held by their user.
     pub fn n_waiting(&self) -> (usize, usize) {
         let waiting = self.jobs.deferred.values();
-        let held = waiting.filter(|waiting| waiting.is_held()).count();
+        let held = waiting.filter(|waiting| waiting.options.held).count();
         (self.jobs.deferred.len(), held)
     }
 

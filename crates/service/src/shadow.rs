@@ -86,12 +86,7 @@ impl ShadowPolicy {
             since: core.now,
             jobs: BTreeMap::new(),
             slots: BTreeMap::new(),
-            waiting: core
-                .jobs
-                .deferred
-                .iter()
-                .map(|(&job, waiting)| (job, waiting.submission.clone()))
-                .collect(),
+            waiting: core.jobs.deferred.clone(),
             real: ShadowTotals::default(),
             paper: ShadowTotals::default(),
             by_forecast: 0,

@@ -1,12 +1,12 @@
-//! The data directory of a service, and the durable store in it. The service sends no response before
-//! its effects are stored here.
+//! The data directory of a service, and the durable store in it: [`Store`] writes, [`StoreReader`]
+//! reads. The service sends no response before its effects are stored here.
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`DataDir`] | the data directory: its lock, its files, their permissions |
-//! | [`Store`] | the store, for writing |
-//! | [`StoreReader`] | the store, for queries beside a running service |
-//! | `write`, `arrays`, `tasks`, `attempts` | the rows that a step changes |
+//! | [`data_dir`] | [`DataDir`]: the data directory: its lock, its files, their permissions |
+//! | `write`, `arrays`, `attempts` | the rows that a step changes |
+//! | `read`, `tasks` | [`StoreReader`]: queries beside a running service, and those for tasks of arrays |
+//! | `objectives` | [`ObjectiveSums`]: sums over finished jobs, and how well promises were kept |
 //! | `recover` | the state after a crash, from snapshot and commands |
 //! | `schema` | the tables, and their migrations |
 //! | [`integrity`] | checksums of rows, and the check of a whole store |

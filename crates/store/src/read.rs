@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use tollgate_model::{Credits, Instant, Span};
+use tollgate_service::TaskCounts;
 
 use crate::tasks::ArrayRow;
 use crate::{JobProgram, StoreError, sqlite};
@@ -129,7 +130,8 @@ const COLUMNS: &str =
         THEN (SELECT status FROM attempt WHERE job = id ORDER BY attempt DESC LIMIT 1)
         WHEN finish IS NOT NULL THEN 'exit ' || worst END,
     after, array.tasks, most, queued, held, running, finished, cancelled, lost, rejected,
-    array.kept, array.broken, array.void, job.promise, account, queue, array.unpromised";
+    array.kept, array.broken, array.void, job.promise, account, queue, array.unpromised,
+    array.wait, worst";
 /// The tables with `COLUMNS`.
 const TABLES: &str = "job LEFT JOIN array ON array.job = id";
 
@@ -265,10 +267,11 @@ fn instant(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Instant>> {
     Ok(row.get::<_, Option<i64>>(column)?.map(Instant::from_micros))
 }
 
+fn credits(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Credits>> {
+    Ok(row.get::<_, Option<i64>>(column)?.map(Credits::from_micros))
+}
+
 fn job_row(row: &Row<'_>) -> rusqlite::Result<JobRow> {
-    let credits = |column| -> rusqlite::Result<Option<Credits>> {
-        Ok(row.get::<_, Option<i64>>(column)?.map(Credits::from_micros))
-    };
     let reasons: Option<String> = row.get(13)?;
     let after: Option<String> = row.get(19)?;
     let after = after.unwrap_or_default();
@@ -289,9 +292,9 @@ fn job_row(row: &Row<'_>) -> rusqlite::Result<JobRow> {
         estimate: Span::from_micros(row.get(7)?),
         source: row.get(8)?,
         due: instant(row, 9)?,
-        budget: credits(10)?,
+        budget: credits(row, 10)?,
         decided: instant(row, 11)?,
-        price: credits(12)?,
+        price: credits(row, 12)?,
         reasons: reasons.map_or(Vec::new(), |keys| {
             keys.split(',').map(str::to_owned).collect()
         }),
@@ -313,17 +316,23 @@ fn array_row(row: &Row<'_>) -> rusqlite::Result<Option<ArrayRow>> {
     Ok(Some(ArrayRow {
         tasks: tasks.parse().unwrap_or_default(),
         max_at_once: row.get(21)?,
-        queued: row.get(22)?,
-        held: row.get(23)?,
-        running: row.get(24)?,
-        finished: row.get(25)?,
-        cancelled: row.get(26)?,
-        lost: row.get(27)?,
-        rejected: row.get(28)?,
-        kept: row.get(29)?,
-        broken: row.get(30)?,
-        void: row.get(31)?,
-        unpromised: row.get(35)?,
+        counts: TaskCounts {
+            queued: row.get(22)?,
+            held: row.get(23)?,
+            running: row.get(24)?,
+            finished: row.get(25)?,
+            cancelled: row.get(26)?,
+            lost: row.get(27)?,
+            rejected: row.get(28)?,
+            kept: row.get(29)?,
+            broken: row.get(30)?,
+            void: row.get(31)?,
+            unpromised: row.get(35)?,
+            wait: Span::from_micros(row.get(36)?),
+            attempts: row.get(17)?,
+            price: credits(row, 12)?.unwrap_or(Credits::ZERO),
+            max_exit_code: row.get(37)?,
+        },
     }))
 }
 
@@ -349,7 +358,7 @@ pub(crate) fn ended(connection: &Connection, job: u64) -> rusqlite::Result<Optio
         return Ok(None);
     };
     let row = job_row(row)?;
-    let whole = row.array.is_none_or(|array| array.rejected == 0);
+    let whole = row.array.is_none_or(|array| array.counts.rejected == 0);
     let well = row.state == "finished" && row.status.as_deref() == Some("exit 0") && whole;
     Ok(Some((row.user, well)))
 }

@@ -4,39 +4,19 @@ use std::collections::BTreeMap;
 
 use rusqlite::params;
 use tollgate_model::Instant;
-use tollgate_service::TaskRanges;
+use tollgate_service::{TaskCounts, TaskRanges};
 
 use crate::{JobRow, StoreError, StoreReader};
 
 /// The state of an array's tasks.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ArrayRow {
     /// Numbers of the tasks.
     pub tasks: TaskRanges,
     /// Maximum number of tasks at a time.
     pub max_at_once: Option<u32>,
-    /// Number of queued tasks.
-    pub queued: u64,
-    /// Number of held tasks.
-    pub held: u64,
-    /// Number of running tasks.
-    pub running: u64,
-    /// Number of finished tasks.
-    pub finished: u64,
-    /// Number of cancelled tasks.
-    pub cancelled: u64,
-    /// Number of lost tasks.
-    pub lost: u64,
-    /// Number of rejected tasks.
-    pub rejected: u64,
-    /// Number of tasks whose promise was kept.
-    pub kept: u64,
-    /// Number of tasks whose promise was broken, also unfinished ones.
-    pub broken: u64,
-    /// Number of tasks whose promise became void.
-    pub void: u64,
-    /// Number of ended tasks that ran without a promise because their deadline could not be promised.
-    pub unpromised: u64,
+    /// Number of tasks in each state, and their sums.
+    pub counts: TaskCounts,
 }
 
 /// A range of tasks without attempts.

@@ -1,6 +1,7 @@
 //! Charts that a world adds to those of an experiment, as data.
 
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 use crate::keyword::{Keyword, KeywordEnum};
 
@@ -36,7 +37,10 @@ pub struct WorldChart {
 }
 
 /// The spacing of values on an axis.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr, VariantArray,
+)]
+#[strum(serialize_all = "kebab-case")]
 pub enum AxisSpacing {
     /// Equal differences have equal lengths.
     #[default]
@@ -51,17 +55,10 @@ pub enum AxisSpacing {
 
 impl KeywordEnum for AxisSpacing {
     const KIND: &'static str = "the spacing of an axis";
-
-    fn all() -> Vec<Self> {
-        vec![Self::Linear, Self::Log, Self::LogComplement]
-    }
+    const VALUES: &'static [Self] = Self::VARIANTS;
 
     fn keyword(self) -> &'static str {
-        match self {
-            Self::Linear => "linear",
-            Self::Log => "log",
-            Self::LogComplement => "log-complement",
-        }
+        self.into()
     }
 }
 

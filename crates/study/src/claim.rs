@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 use tollgate_model::Market;
 use tollgate_risk::Objective;
 
@@ -99,7 +100,10 @@ pub struct ClaimBaseline {
 }
 
 /// The origin of a claim.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr, VariantArray,
+)]
+#[strum(serialize_all = "kebab-case")]
 pub enum ClaimKind {
     /// A statement that the paper prints.
     Paper,
@@ -114,7 +118,10 @@ pub enum ClaimKind {
 }
 
 /// The points at which a claim on heights must be true.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr, VariantArray,
+)]
+#[strum(serialize_all = "kebab-case")]
 pub enum ClaimPoints {
     /// Each value of the varied setting.
     #[default]
@@ -124,7 +131,8 @@ pub enum ClaimPoints {
 }
 
 /// The expected verdict of a claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub enum ClaimExpectation {
     /// The claim is confirmed.
     Holds,
@@ -133,7 +141,8 @@ pub enum ClaimExpectation {
 }
 
 /// The relation that the quantity of a claim must satisfy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub enum ClaimRelation {
     /// Above `by`.
     Greater,
@@ -180,75 +189,36 @@ impl Claim {
 
 impl KeywordEnum for ClaimKind {
     const KIND: &'static str = "a kind of claim";
-
-    fn all() -> Vec<Self> {
-        vec![Self::Paper, Self::Reference, Self::Own, Self::Calibration]
-    }
+    const VALUES: &'static [Self] = Self::VARIANTS;
 
     fn keyword(self) -> &'static str {
-        match self {
-            Self::Paper => "paper",
-            Self::Reference => "reference",
-            Self::Own => "own",
-            Self::Calibration => "calibration",
-        }
+        self.into()
     }
 }
 
 impl KeywordEnum for ClaimPoints {
     const KIND: &'static str = "a choice of points";
-
-    fn all() -> Vec<Self> {
-        vec![Self::Each, Self::Mean]
-    }
+    const VALUES: &'static [Self] = Self::VARIANTS;
 
     fn keyword(self) -> &'static str {
-        match self {
-            Self::Each => "each",
-            Self::Mean => "mean",
-        }
+        self.into()
     }
 }
 
 impl KeywordEnum for ClaimExpectation {
     const KIND: &'static str = "an expectation";
-
-    fn all() -> Vec<Self> {
-        vec![Self::Holds, Self::Fails]
-    }
+    const VALUES: &'static [Self] = Self::VARIANTS;
 
     fn keyword(self) -> &'static str {
-        match self {
-            Self::Holds => "holds",
-            Self::Fails => "fails",
-        }
+        self.into()
     }
 }
 
 impl KeywordEnum for ClaimRelation {
     const KIND: &'static str = "a relation";
-
-    fn all() -> Vec<Self> {
-        vec![
-            Self::Greater,
-            Self::Less,
-            Self::Is,
-            Self::Rising,
-            Self::Falling,
-            Self::Level,
-            Self::Crosses,
-        ]
-    }
+    const VALUES: &'static [Self] = Self::VARIANTS;
 
     fn keyword(self) -> &'static str {
-        match self {
-            Self::Greater => "greater",
-            Self::Less => "less",
-            Self::Is => "is",
-            Self::Rising => "rising",
-            Self::Falling => "falling",
-            Self::Level => "level",
-            Self::Crosses => "crosses",
-        }
+        self.into()
     }
 }

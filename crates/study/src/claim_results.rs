@@ -2,6 +2,8 @@
 
 use std::io::Write;
 
+use strum::VariantArray;
+
 use crate::claim::{Claim, ClaimExpectation, ClaimKind, ClaimPoints, ClaimRelation};
 use crate::claim_metric::{ClaimEvidence, ClaimMetrics, SeedValues};
 use crate::confidence::SeedMean;
@@ -103,7 +105,7 @@ impl ClaimResults {
 
     /// Returns the kinds of claims that there are, each with its counts.
     pub fn counts(&self) -> Vec<(ClaimKind, ClaimCounts)> {
-        let kinds = ClaimKind::all().into_iter();
+        let kinds = ClaimKind::VARIANTS.iter().copied();
         let counted = kinds.map(|kind| (kind, self.counts_of(kind)));
         counted.filter(|(_, counts)| counts.all > 0).collect()
     }

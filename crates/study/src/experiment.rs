@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::{JsonSchema, schema_for};
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 use tollgate_model::Market;
 use tollgate_risk::{Normalisation, Objective};
 use tollgate_sim::{EstimateOrigin, TaskCoupling};
@@ -114,7 +115,10 @@ pub struct WorkloadSpec {
 
 /// What is learned before the first job of a run. From then on every run learns from its own jobs as
 /// they end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr, VariantArray,
+)]
+#[strum(serialize_all = "kebab-case")]
 pub enum EarlierLearning {
     /// Nothing.
     #[default]
@@ -125,16 +129,10 @@ pub enum EarlierLearning {
 
 impl KeywordEnum for EarlierLearning {
     const KIND: &'static str = "a choice of jobs to learn from";
-
-    fn all() -> Vec<Self> {
-        vec![Self::Nothing, Self::Before]
-    }
+    const VALUES: &'static [Self] = Self::VARIANTS;
 
     fn keyword(self) -> &'static str {
-        match self {
-            Self::Nothing => "nothing",
-            Self::Before => "before",
-        }
+        self.into()
     }
 }
 

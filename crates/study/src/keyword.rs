@@ -19,8 +19,8 @@ pub trait KeywordEnum: Copy + PartialEq + 'static {
     /// Description of the kind in messages, with its article: `a market`.
     const KIND: &'static str;
 
-    /// Returns every value, in the order of messages.
-    fn all() -> Vec<Self>;
+    /// Every value, in the order of messages.
+    const VALUES: &'static [Self];
 
     /// Returns the keyword.
     fn keyword(self) -> &'static str;
@@ -36,11 +36,11 @@ impl<T: KeywordEnum> Keyword<T> {
     /// # Errors
     /// One line that lists the keywords and, if one is similar, suggests it.
     pub fn parse(word: &str) -> Result<Self, String> {
-        let all = T::all();
-        if let Some(value) = all.iter().find(|value| value.keyword() == word) {
+        let mut values = T::VALUES.iter();
+        if let Some(value) = values.find(|value| value.keyword() == word) {
             return Ok(Self(*value));
         }
-        let words: Vec<&str> = all.into_iter().map(T::keyword).collect();
+        let words = keywords::<T>();
         let meant = nearest(word, words.iter().copied())
             .map(|meant| format!("; did you mean `{meant}`?"))
             .unwrap_or_default();
@@ -101,17 +101,18 @@ impl<T: KeywordEnum> JsonSchema for Keyword<T> {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let words: Vec<&str> = T::all().into_iter().map(T::keyword).collect();
-        json_schema!({ "type": "string", "enum": words })
+        json_schema!({ "type": "string", "enum": keywords::<T>() })
     }
+}
+
+fn keywords<T: KeywordEnum>() -> Vec<&'static str> {
+    let values = T::VALUES.iter().copied();
+    values.map(T::keyword).collect()
 }
 
 impl KeywordEnum for Market {
     const KIND: &'static str = "a market";
-
-    fn all() -> Vec<Self> {
-        Self::ALL.to_vec()
-    }
+    const VALUES: &'static [Self] = &Self::ALL;
 
     fn keyword(self) -> &'static str {
         self.name()
@@ -120,10 +121,7 @@ impl KeywordEnum for Market {
 
 impl KeywordEnum for Objective {
     const KIND: &'static str = "an objective";
-
-    fn all() -> Vec<Self> {
-        Self::ALL.to_vec()
-    }
+    const VALUES: &'static [Self] = &Self::ALL;
 
     fn keyword(self) -> &'static str {
         self.name()
@@ -132,10 +130,7 @@ impl KeywordEnum for Objective {
 
 impl KeywordEnum for Normalisation {
     const KIND: &'static str = "a normalisation";
-
-    fn all() -> Vec<Self> {
-        Self::ALL.to_vec()
-    }
+    const VALUES: &'static [Self] = &Self::ALL;
 
     fn keyword(self) -> &'static str {
         self.name()
@@ -144,10 +139,7 @@ impl KeywordEnum for Normalisation {
 
 impl KeywordEnum for DeadlineModel {
     const KIND: &'static str = "a model of deadlines";
-
-    fn all() -> Vec<Self> {
-        Self::ALL.to_vec()
-    }
+    const VALUES: &'static [Self] = &Self::ALL;
 
     fn keyword(self) -> &'static str {
         self.name()
@@ -156,10 +148,7 @@ impl KeywordEnum for DeadlineModel {
 
 impl KeywordEnum for TaskCoupling {
     const KIND: &'static str = "a coupling of tasks";
-
-    fn all() -> Vec<Self> {
-        vec![Self::Independent, Self::Rigid]
-    }
+    const VALUES: &'static [Self] = &[Self::Independent, Self::Rigid];
 
     fn keyword(self) -> &'static str {
         match self {
@@ -171,10 +160,7 @@ impl KeywordEnum for TaskCoupling {
 
 impl KeywordEnum for NeverRanHandling {
     const KIND: &'static str = "a way to treat jobs that never ran";
-
-    fn all() -> Vec<Self> {
-        vec![Self::Drop, Self::One]
-    }
+    const VALUES: &'static [Self] = &[Self::Drop, Self::One];
 
     fn keyword(self) -> &'static str {
         self.name()
@@ -202,7 +188,7 @@ mod tests {
 
     #[test]
     fn keywords_round_trip() {
-        for objective in Objective::all() {
+        for objective in Objective::ALL {
             assert_eq!(Keyword::parse(objective.keyword()), Ok(Keyword(objective)));
         }
     }

@@ -5,10 +5,10 @@ use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 use tollgate_model::Span;
 use tollgate_risk::Objectives;
 
-use crate::keyword::KeywordEnum;
 use crate::results::RunMeasurements;
 use crate::world::{WorldKind, WorldMetric};
 
@@ -53,7 +53,8 @@ pub enum RunMetric {
 }
 
 /// A metric of a policy's points in a risk analysis plot, one point per scenario.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub enum RiskMetric {
     /// Mean performance over the scenarios named, or over all.
     Performance,
@@ -80,20 +81,6 @@ pub enum RiskMetric {
 }
 
 impl RiskMetric {
-    pub(crate) const ALL: [Self; 11] = [
-        Self::Performance,
-        Self::Volatility,
-        Self::MaxPerformance,
-        Self::MinPerformance,
-        Self::MaxVolatility,
-        Self::MinVolatility,
-        Self::Slope,
-        Self::Distance,
-        Self::OffIdeal,
-        Self::RankPerformance,
-        Self::RankVolatility,
-    ];
-
     /// Returns whether the metric is on the scale of scores, 0 to 1.
     pub(crate) const fn is_score(self) -> bool {
         match self {
@@ -107,30 +94,14 @@ impl RiskMetric {
             Self::Slope | Self::OffIdeal | Self::RankPerformance | Self::RankVolatility => false,
         }
     }
-
-    const fn key(self) -> &'static str {
-        match self {
-            Self::Performance => "performance",
-            Self::Volatility => "volatility",
-            Self::MaxPerformance => "max-performance",
-            Self::MinPerformance => "min-performance",
-            Self::MaxVolatility => "max-volatility",
-            Self::MinVolatility => "min-volatility",
-            Self::Slope => "slope",
-            Self::Distance => "distance",
-            Self::OffIdeal => "off-ideal",
-            Self::RankPerformance => "rank-performance",
-            Self::RankVolatility => "rank-volatility",
-        }
-    }
 }
 
 impl StudyMetric {
     /// Returns the name in files.
-    pub const fn key(self) -> &'static str {
+    pub fn key(self) -> &'static str {
         match self {
             Self::Run(measure) => measure.key(),
-            Self::Risk(measure) => measure.key(),
+            Self::Risk(measure) => measure.into(),
         }
     }
 }
@@ -224,7 +195,7 @@ impl JsonSchema for MetricName {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let worlds = WorldKind::all().into_iter();
+        let worlds = WorldKind::VARIANTS.iter().copied();
         let mut words: Vec<&str> = Vec::new();
         for measure in worlds.flat_map(WorldKind::measures) {
             if !words.contains(&measure.key()) {

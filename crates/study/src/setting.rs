@@ -6,6 +6,7 @@ use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use strum::VariantArray;
 use tollgate_workload::settings::{ValueRange, WorkloadConfigError};
 use tollgate_workload::{SlaFactor, WorkloadConfig};
 
@@ -102,10 +103,7 @@ impl FactorField {
 
 impl KeywordEnum for WorkloadParameter {
     const KIND: &'static str = "a setting";
-
-    fn all() -> Vec<Self> {
-        Self::ALL.to_vec()
-    }
+    const VALUES: &'static [Self] = &Self::ALL;
 
     fn keyword(self) -> &'static str {
         match self {
@@ -204,7 +202,7 @@ impl JsonSchema for SettingOverrides {
 /// Returns the settings of all worlds, each key once, with its range if all worlds agree on it.
 fn ranges() -> Vec<(&'static str, Option<ValueRange>)> {
     let mut all: Vec<(&str, Option<ValueRange>)> = Vec::new();
-    for world in WorldKind::all() {
+    for world in WorldKind::VARIANTS {
         for key in world.settings() {
             let range = world.range(key);
             match all.iter_mut().find(|(known, _)| *known == key) {

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use strum::{IntoStaticStr, VariantArray};
 use tollgate_workload::settings::ValueRange;
 
 use crate::chart::WorldChart;
@@ -21,7 +22,10 @@ mod federation;
 mod grid;
 
 /// A kind of world.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr, VariantArray,
+)]
+#[strum(serialize_all = "kebab-case")]
 pub enum WorldKind {
     /// A dedicated cluster whose nodes never fail.
     #[default]
@@ -224,7 +228,7 @@ impl WorldKind {
             None => RunMetric::CLUSTER
                 .map(StudyMetric::Run)
                 .into_iter()
-                .chain(RiskMetric::ALL.map(StudyMetric::Risk))
+                .chain(RiskMetric::VARIANTS.iter().copied().map(StudyMetric::Risk))
                 .collect(),
             Some(model) => {
                 let quantities = model.quantities().iter();
@@ -244,18 +248,10 @@ impl WorldKind {
 
 impl KeywordEnum for WorldKind {
     const KIND: &'static str = "a world";
-
-    fn all() -> Vec<Self> {
-        vec![Self::Cluster, Self::Federation, Self::Campus, Self::Grid]
-    }
+    const VALUES: &'static [Self] = Self::VARIANTS;
 
     fn keyword(self) -> &'static str {
-        match self {
-            Self::Cluster => "cluster",
-            Self::Federation => "federation",
-            Self::Campus => "campus",
-            Self::Grid => "grid",
-        }
+        self.into()
     }
 }
 
@@ -265,7 +261,11 @@ mod tests {
 
     #[test]
     fn model_keys_are_unique_and_defaults_in_range() {
-        for model in WorldKind::all().into_iter().filter_map(WorldKind::model) {
+        for model in WorldKind::VARIANTS
+            .iter()
+            .copied()
+            .filter_map(WorldKind::model)
+        {
             let values = ParameterValues::of(model);
             assert_eq!(values.0.len(), model.settings().len());
             for knob in model.settings() {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// A format of records of jobs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, strum::VariantArray)]
 pub enum TraceFormat {
     /// The Standard Workload Format.
     Swf,
@@ -32,22 +32,6 @@ pub enum TraceFormat {
 }
 
 impl TraceFormat {
-    /// Every format.
-    pub const ALL: [Self; 12] = [
-        Self::Swf,
-        Self::Gwf,
-        Self::GridEngine,
-        Self::Slurm,
-        Self::SlurmJson,
-        Self::SlurmEvents,
-        Self::Pbs,
-        Self::Lsf,
-        Self::CondorHistory,
-        Self::CondorJson,
-        Self::CondorEvents,
-        Self::Table,
-    ];
-
     /// Returns the format as it is written in machine-readable output.
     pub const fn key(self) -> &'static str {
         match self {
@@ -93,11 +77,16 @@ impl fmt::Display for TraceFormat {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use strum::VariantArray;
+
     use super::*;
 
     #[test]
     fn format_names_are_unique() {
-        let names: std::collections::BTreeSet<_> = TraceFormat::ALL.map(TraceFormat::name).into();
-        assert_eq!(names.len(), TraceFormat::ALL.len());
+        let formats = TraceFormat::VARIANTS;
+        let names: BTreeSet<_> = formats.iter().map(|format| format.name()).collect();
+        assert_eq!(names.len(), formats.len());
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use strum::{IntoStaticStr, VariantArray};
 use tollgate_model::{Bytes, Span};
 
 /// The usage of a job; each part may be missing.
@@ -29,7 +30,10 @@ impl TraceUsage {
 }
 
 /// The final status of a job, as its batch system reports it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr, VariantArray,
+)]
+#[strum(serialize_all = "snake_case")]
 pub enum TraceStatus {
     /// The record has no status.
     #[default]
@@ -52,29 +56,11 @@ pub enum TraceStatus {
 
 impl TraceStatus {
     /// Every status.
-    pub const ALL: [Self; 8] = [
-        Self::Unknown,
-        Self::Completed,
-        Self::Failed,
-        Self::Cancelled,
-        Self::TimedOut,
-        Self::OutOfMemory,
-        Self::NodeFailed,
-        Self::Preempted,
-    ];
+    pub const ALL: [Self; 8] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns the status as it is written in tables and machine-readable output.
-    pub const fn key(self) -> &'static str {
-        match self {
-            Self::Unknown => "unknown",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-            Self::TimedOut => "timed_out",
-            Self::OutOfMemory => "out_of_memory",
-            Self::NodeFailed => "node_failed",
-            Self::Preempted => "preempted",
-        }
+    pub fn key(self) -> &'static str {
+        self.into()
     }
 
     /// Returns the status with the keyword `word`.

@@ -8,6 +8,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use strum::{IntoStaticStr, VariantArray};
 use tollgate_model::{Instant, Span, UserId};
 use tollgate_trace::{ColumnSelection, Trace};
 
@@ -22,7 +23,10 @@ use clock::SiteClock;
 use habit::HabitualRuntimes;
 
 /// The model that draws the deadlines of jobs whose records have none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr, VariantArray,
+)]
+#[strum(serialize_all = "kebab-case")]
 pub enum DeadlineModel {
     /// A factor of the job's true run time (Yeo & Buyya 2006, §4). Nobody knows that time at
     /// submission, so these deadlines tell policies about run times.
@@ -47,29 +51,11 @@ pub enum DeadlineModel {
 
 impl DeadlineModel {
     /// Every model, in the order in which outputs list them.
-    pub const ALL: [Self; 8] = [
-        Self::Paper,
-        Self::Estimate,
-        Self::Allowance,
-        Self::Class,
-        Self::ClassAsked,
-        Self::Clock,
-        Self::ClockAsked,
-        Self::Habit,
-    ];
+    pub const ALL: [Self; 8] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns the keyword on the command line and in files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Paper => "paper",
-            Self::Estimate => "estimate",
-            Self::Allowance => "allowance",
-            Self::Class => "class",
-            Self::ClassAsked => "class-asked",
-            Self::Clock => "clock",
-            Self::ClockAsked => "clock-asked",
-            Self::Habit => "habit",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// Returns the columns that a trace must have for the model: names and headers are needed for

@@ -105,13 +105,10 @@ pub(crate) fn from_started_file(
         pid: u32::try_from(live.pid().as_raw_pid()).ok(),
         at: tollgate_model::Instant::from_micros(header.at_micros),
     };
-    let age = clock::now().since(start.at).as_micros();
-    let age = Duration::from_micros(u64::try_from(age).unwrap_or(0));
     let process = RunningProcess {
         handle: Arc::new(live),
         group: header.group,
         meter: header.meter,
-        began: Instant::now().checked_sub(age).unwrap_or_else(Instant::now),
     };
     (process, start)
 }

@@ -1,6 +1,7 @@
 //! The takeover of the attempts of an earlier runner.
 
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 use tollgate_model::{AttemptEvent, AttemptId, AttemptStart};
 
@@ -59,7 +60,10 @@ impl RunnerSupervisor {
     ) {
         let (process, start) = found;
         let watched = process.clone();
-        self.on_started(attempt, start, process);
+        let age = clock::now().since(start.at).as_micros();
+        let age = Duration::from_micros(u64::try_from(age).unwrap_or(0));
+        let began = Instant::now().checked_sub(age);
+        self.on_started(attempt, start, began.unwrap_or_else(Instant::now), process);
         adopted::spawn_watch_thread(
             (attempt, self.host.runner_id.mark(attempt)),
             Some(start),

@@ -1,14 +1,11 @@
 //! The events that other threads send to the runner's main thread.
 
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
 
 use tollgate_model::{AttemptEvent, AttemptId, AttemptStart};
 
-use crate::cgroup::group::SlotCgroup;
-use crate::cgroup::meter::CgroupUsageBaseline;
-use crate::process::handle::ProcessHandle;
 use crate::protocol::RunnerRequest;
+use crate::supervisor::task::RunningProcess;
 
 /// An event for the runner's main thread.
 pub(crate) enum RunnerEvent {
@@ -24,9 +21,7 @@ pub(crate) enum RunnerEvent {
     Started {
         attempt: AttemptId,
         start: AttemptStart,
-        live: Arc<ProcessHandle>,
-        group: SlotCgroup,
-        meter: CgroupUsageBaseline,
+        process: RunningProcess,
     },
     /// The output of an attempt exceeds its limit.
     OutputLimitReached(AttemptId),

@@ -1,7 +1,6 @@
 //! The runner's record of one attempt.
 
 use std::sync::Arc;
-use std::time;
 
 use tollgate_engine::{LaunchSpec, RunningAttempt};
 use tollgate_model::{AttemptEvent, AttemptId, AttemptReport, AttemptStart, KillReason, Span};
@@ -39,8 +38,6 @@ pub(crate) struct RunningProcess {
     pub(crate) handle: Arc<ProcessHandle>,
     pub(crate) group: SlotCgroup,
     pub(crate) meter: CgroupUsageBaseline,
-    /// The start on a clock that cannot be set, for time limits.
-    pub(crate) began: time::Instant,
 }
 
 impl RunnerTask {

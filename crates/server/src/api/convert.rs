@@ -422,20 +422,21 @@ pub(super) fn job_details(row: JobRow) -> JobDetails {
 }
 
 fn array_status(row: tollgate_store::ArrayRow) -> ArrayStatus {
+    let counts = row.counts;
     ArrayStatus {
         tasks: row.tasks.to_string(),
         max_running: row.max_at_once,
-        queued: row.queued,
-        held: row.held,
-        running: row.running,
-        finished: row.finished,
-        cancelled: row.cancelled,
-        lost: row.lost,
-        rejected: row.rejected,
-        kept: row.kept,
-        broken: row.broken,
-        void: row.void,
-        unpromised: row.unpromised,
+        queued: counts.queued,
+        held: counts.held,
+        running: counts.running.into(),
+        finished: counts.finished.into(),
+        cancelled: counts.cancelled.into(),
+        lost: counts.lost.into(),
+        rejected: counts.rejected.into(),
+        kept: counts.kept.into(),
+        broken: counts.broken.into(),
+        void: counts.void.into(),
+        unpromised: counts.unpromised.into(),
     }
 }
 

@@ -78,40 +78,24 @@ impl ServiceMetrics {
 
     fn write(&self, census: &StatusSnapshot, sums: &JobTotals, up_since_s: f64) -> String {
         let mut text = MetricsText::new();
-        let gauge = |text: &mut MetricsText, name, help, value: u32| {
+        for (name, help, value) in [
+            ("tollgate_nodes", "Number of nodes.", census.nodes),
+            ("tollgate_nodes_idle", "Number of idle nodes.", census.idle),
+            (
+                "tollgate_queue_jobs",
+                "Number of queued tasks.",
+                census.queued,
+            ),
+            ("tollgate_held_jobs", "Number of held tasks.", census.held),
+            (
+                "tollgate_running_jobs",
+                "Number of running tasks.",
+                census.running,
+            ),
+        ] {
             text.family(name, "gauge", help)
                 .sample(name, &[], f64::from(value));
-        };
-        gauge(
-            &mut text,
-            "tollgate_nodes",
-            "Number of nodes.",
-            census.nodes,
-        );
-        gauge(
-            &mut text,
-            "tollgate_nodes_idle",
-            "Number of idle nodes.",
-            census.idle,
-        );
-        gauge(
-            &mut text,
-            "tollgate_queue_jobs",
-            "Number of queued tasks.",
-            census.queued,
-        );
-        gauge(
-            &mut text,
-            "tollgate_held_jobs",
-            "Number of held tasks.",
-            census.held,
-        );
-        gauge(
-            &mut text,
-            "tollgate_running_jobs",
-            "Number of running tasks.",
-            census.running,
-        );
+        }
         let name = "tollgate_jobs";
         text.family(
             name,
@@ -139,42 +123,47 @@ impl ServiceMetrics {
             text.sample("tollgate_admissions_total", &[("verdict", verdict)], count);
         }
         self.write_quotes(&mut text);
-        let counter = |text: &mut MetricsText, name: &str, help, value: f64| {
-            let total = format!("{name}_total");
+        for (name, help, value) in [
+            (
+                "tollgate_commits",
+                "Batches committed since the store was created.",
+                census.commits as f64,
+            ),
+            (
+                "tollgate_engine_failures",
+                "Failed calls of the engine.",
+                census.engine_failures as f64,
+            ),
+            (
+                "tollgate_promises",
+                "Promises of a deadline that were kept or broken.",
+                sums.promises as f64,
+            ),
+            (
+                "tollgate_promises_expected",
+                "Promises expected to be kept, by their probabilities.",
+                sums.expected,
+            ),
+            ("tollgate_promises_kept", "Promises kept.", sums.kept as f64),
+            (
+                "tollgate_promises_void",
+                "Promises of jobs that failed by themselves or were cancelled in time.",
+                sums.void as f64,
+            ),
+            (
+                "tollgate_forecasts",
+                "Finished jobs whose estimate was a quantile of the forecast.",
+                sums.coverage.jobs as f64,
+            ),
+            (
+                "tollgate_forecasts_covered",
+                "Finished jobs that ran no longer than that quantile.",
+                sums.coverage.covered as f64,
+            ),
+        ] {
             text.family(name, "counter", help)
-                .sample(&total, &[], value);
-        };
-        let help = "Batches committed since the store was created.";
-        counter(&mut text, "tollgate_commits", help, census.commits as f64);
-        let help = "Failed calls of the engine.";
-        counter(
-            &mut text,
-            "tollgate_engine_failures",
-            help,
-            census.engine_failures as f64,
-        );
-        let help = "Promises of a deadline that were kept or broken.";
-        counter(&mut text, "tollgate_promises", help, sums.promises as f64);
-        let help = "Promises expected to be kept, by their probabilities.";
-        counter(&mut text, "tollgate_promises_expected", help, sums.expected);
-        let help = "Promises kept.";
-        counter(&mut text, "tollgate_promises_kept", help, sums.kept as f64);
-        let help = "Promises of jobs that failed by themselves or were cancelled in time.";
-        counter(&mut text, "tollgate_promises_void", help, sums.void as f64);
-        let help = "Finished jobs whose estimate was a quantile of the forecast.";
-        counter(
-            &mut text,
-            "tollgate_forecasts",
-            help,
-            sums.coverage.jobs as f64,
-        );
-        let help = "Finished jobs that ran no longer than that quantile.";
-        counter(
-            &mut text,
-            "tollgate_forecasts_covered",
-            help,
-            sums.coverage.covered as f64,
-        );
+                .sample(&format!("{name}_total"), &[], value);
+        }
         let name = "tollgate_start_time_seconds";
         let help = "Start of the service, in seconds since 1970.";
         text.family(name, "gauge", help)

@@ -83,7 +83,7 @@ impl<E: Engine> Controller<E> {
         let mut later = BTreeSet::new();
         for order in &orders {
             match order {
-                EngineAction::Start { attempt, nodes, .. } => {
+                EngineAction::Start { attempt, nodes } => {
                     match self.prepare_launch(*attempt, nodes) {
                         Ok(LaunchOutcome::Ready(duty)) => duties.push(*duty),
                         Ok(LaunchOutcome::Failed) => {}

@@ -123,11 +123,8 @@ impl<E: Engine> Controller<E> {
             failures: 0,
         };
         if let Some(waiting) = self.core.deferred_job(task.job) {
-            story.dependencies = waiting
-                .dependencies()
-                .iter()
-                .map(|earlier| earlier.job)
-                .collect();
+            let earlier = waiting.options.dependencies.iter();
+            story.dependencies = earlier.map(|earlier| earlier.job).collect();
             return Some(story);
         }
         let queued = view.jobs();

@@ -86,7 +86,7 @@ fn tasks_with_a_deadline_are_admitted_or_rejected_in_ranges() {
     );
     drain(&mut site);
     let row = site.row(verdict.job);
-    let array = row.array.unwrap();
+    let array = row.array.unwrap().counts;
     assert_eq!(
         (row.state.as_str(), array.finished, array.rejected),
         ("finished", 6, 94)
@@ -109,7 +109,7 @@ fn array_runs_to_its_end_under_every_policy() {
             drain(&mut site);
             site.controller().core().check_invariants().unwrap();
             let row = site.row(verdict.job);
-            let array = row.array.unwrap();
+            let array = row.array.unwrap().counts;
             let reported = array.finished + array.rejected;
             assert_eq!(reported, 80, "{} in market {market}", named.name);
             assert!(array.finished >= 16, "{} in market {market}", named.name);
@@ -128,7 +128,7 @@ fn array_continues_after_a_restart() {
     site.restart();
     assert_eq!(tally(&mut site, job), before);
     drain(&mut site);
-    assert_eq!(site.row(job).array.unwrap().finished, 20);
+    assert_eq!(site.row(job).array.unwrap().counts.finished, 20);
     assert_eq!(site.row(job).attempts, 20);
 }
 
@@ -146,7 +146,7 @@ fn array_runs_at_most_the_requested_number_of_tasks_at_a_time() {
             site.advance(1);
         }
         drain(&mut site);
-        assert_eq!(site.row(job).array.unwrap().finished, 9, "{policy}");
+        assert_eq!(site.row(job).array.unwrap().counts.finished, 9, "{policy}");
     }
 }
 

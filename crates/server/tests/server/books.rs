@@ -169,7 +169,7 @@ fn tasks_of_an_array_are_judged_one_by_one() {
     site.submit_job(array, &["work", "60"]).unwrap();
     // Two tasks a node: both run at half speed and end after 120 s.
     site.wait_until(101);
-    let stored = |site: &TestCluster| site.row(1).array.unwrap();
+    let stored = |site: &TestCluster| site.row(1).array.unwrap().counts;
     let array = stored(&site);
     assert_eq!((array.running, array.broken), (4, 4));
     assert_eq!(counts(&site), [4, 0, 4, 0]);

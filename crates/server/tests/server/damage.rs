@@ -269,7 +269,7 @@ fn stores_of_earlier_versions_are_migrated_with_all_their_rows() {
             ["held", "finished", "rejected", "finished", "finished"]
         );
         assert_eq!(jobs[4].status.as_deref(), Some("exit 3"));
-        assert_eq!(jobs[2].array.as_ref().unwrap().finished, 3);
+        assert_eq!(jobs[2].array.as_ref().unwrap().counts.finished, 3);
         let figures = reader.objective_sums(None).unwrap();
         assert_eq!((figures.submitted, figures.accepted), (6, 5));
         let accounts = reader.ledger(None).unwrap();

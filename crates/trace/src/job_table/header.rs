@@ -1,76 +1,48 @@
 //! The columns of a job table and their positions.
 
 use csv::ByteRecord;
+use strum::{EnumString, IntoStaticStr, VariantArray};
 
 use crate::error::ReadError;
 
 /// The columns that tollgate knows, in output order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, EnumString, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub(super) enum JobTableColumn {
     JobId,
+    #[strum(serialize = "submit_s")]
     Submit,
+    #[strum(serialize = "runtime_s")]
     Runtime,
     Procs,
+    #[strum(serialize = "estimate_s")]
     Estimate,
     User,
     Group,
     Account,
     Executable,
     Queue,
+    #[strum(serialize = "deadline_s")]
     Deadline,
     Budget,
+    #[strum(serialize = "penalty_per_s")]
     Penalty,
+    #[strum(serialize = "wait_s")]
     Wait,
+    #[strum(serialize = "cpu_time_s")]
     CpuTime,
+    #[strum(serialize = "peak_memory_bytes")]
     PeakMemory,
+    #[strum(serialize = "requested_memory_bytes")]
     RequestedMemory,
     Status,
 }
 
 impl JobTableColumn {
-    pub(super) const ALL: [Self; 18] = [
-        Self::JobId,
-        Self::Submit,
-        Self::Runtime,
-        Self::Procs,
-        Self::Estimate,
-        Self::User,
-        Self::Group,
-        Self::Account,
-        Self::Executable,
-        Self::Queue,
-        Self::Deadline,
-        Self::Budget,
-        Self::Penalty,
-        Self::Wait,
-        Self::CpuTime,
-        Self::PeakMemory,
-        Self::RequestedMemory,
-        Self::Status,
-    ];
     const REQUIRED: [Self; 4] = [Self::JobId, Self::Submit, Self::Runtime, Self::Procs];
 
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::JobId => "job_id",
-            Self::Submit => "submit_s",
-            Self::Runtime => "runtime_s",
-            Self::Procs => "procs",
-            Self::Estimate => "estimate_s",
-            Self::User => "user",
-            Self::Group => "group",
-            Self::Account => "account",
-            Self::Executable => "executable",
-            Self::Queue => "queue",
-            Self::Deadline => "deadline_s",
-            Self::Budget => "budget",
-            Self::Penalty => "penalty_per_s",
-            Self::Wait => "wait_s",
-            Self::CpuTime => "cpu_time_s",
-            Self::PeakMemory => "peak_memory_bytes",
-            Self::RequestedMemory => "requested_memory_bytes",
-            Self::Status => "status",
-        }
+    pub(super) fn name(self) -> &'static str {
+        self.into()
     }
 }
 
@@ -84,7 +56,7 @@ pub(crate) fn is_required(cell: &[u8]) -> bool {
 /// The header of one table: the position of each known column, and the other columns.
 pub(super) struct JobTableHeader {
     /// The positions by `JobTableColumn as usize`.
-    places: [Option<usize>; JobTableColumn::ALL.len()],
+    places: [Option<usize>; JobTableColumn::VARIANTS.len()],
     /// Names and positions of the unknown columns, in file order.
     pub(super) extra: Vec<(String, usize)>,
 }
@@ -93,7 +65,7 @@ impl JobTableHeader {
     /// Parses the header in `record`, which is on `line`.
     pub(super) fn parse(record: &ByteRecord, line: u64) -> Result<Self, ReadError> {
         let mut header = Self {
-            places: [None; JobTableColumn::ALL.len()],
+            places: [None; JobTableColumn::VARIANTS.len()],
             extra: Vec::new(),
         };
         for (place, cell) in record.iter().enumerate() {
@@ -101,12 +73,9 @@ impl JobTableHeader {
             if header.place_of(&name).is_some() {
                 return Err(ReadError::DuplicateColumn { line, column: name });
             }
-            match JobTableColumn::ALL
-                .into_iter()
-                .find(|column| column.name() == name)
-            {
-                Some(column) => header.places[column as usize] = Some(place),
-                None => header.extra.push((name, place)),
+            match name.parse::<JobTableColumn>() {
+                Ok(column) => header.places[column as usize] = Some(place),
+                Err(_) => header.extra.push((name, place)),
             }
         }
         match JobTableColumn::REQUIRED
@@ -144,12 +113,9 @@ impl JobTableHeader {
     }
 
     fn place_of(&self, name: &str) -> Option<usize> {
-        let known = JobTableColumn::ALL
-            .into_iter()
-            .find(|column| column.name() == name);
-        match known {
-            Some(column) => self.places[column as usize],
-            None => self
+        match name.parse::<JobTableColumn>() {
+            Ok(column) => self.places[column as usize],
+            Err(_) => self
                 .extra
                 .iter()
                 .find(|(extra, _)| extra == name)

@@ -8,6 +8,7 @@ use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::Type;
+use strum::VariantArray;
 use tollgate_model::{Bytes, Instant, Span};
 
 use super::header::JobTableColumn;
@@ -82,7 +83,11 @@ impl<W: Write + Send> ParquetWriter<W> {
 
 fn begin<W: Write + Send>(out: W, batch: &Trace) -> Result<ParquetState<W>> {
     let held = |column: &JobTableColumn| can_hold(batch, *column);
-    let columns: Vec<JobTableColumn> = JobTableColumn::ALL.into_iter().filter(held).collect();
+    let columns: Vec<JobTableColumn> = JobTableColumn::VARIANTS
+        .iter()
+        .copied()
+        .filter(held)
+        .collect();
     let extra = batch.extra.iter().flat_map(|extra| extra.names());
     let fields = columns
         .iter()

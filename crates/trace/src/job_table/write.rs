@@ -3,6 +3,8 @@
 use std::fmt::Display;
 use std::io::{self, Write};
 
+use strum::VariantArray;
+
 use super::header::JobTableColumn;
 use crate::trace::{Trace, TraceSla};
 use crate::usage::{TraceStatus, TraceUsage};
@@ -81,9 +83,8 @@ impl<W: Write> JobTableWriter<W> {
         trace: &Trace,
         is_wanted: impl Fn(JobTableColumn) -> bool,
     ) -> io::Result<()> {
-        let columns = JobTableColumn::ALL
-            .into_iter()
-            .filter(|&column| is_wanted(column));
+        let columns = JobTableColumn::VARIANTS.iter().copied();
+        let columns = columns.filter(|&column| is_wanted(column));
         for column in self.columns.insert(columns.collect()) {
             self.csv.write_field(column.name())?;
         }

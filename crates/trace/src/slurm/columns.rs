@@ -1,12 +1,18 @@
 //! The columns of `sacct -P` and their positions.
 
+use std::array;
+
+use strum::{IntoStaticStr, VariantArray};
+
 use crate::diagnostics::{Finding, RecordField};
 use crate::parse_time;
 
 /// The columns that are read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
 pub(super) enum SacctColumn {
+    #[strum(serialize = "JobID")]
     JobId,
+    #[strum(serialize = "JobIDRaw")]
     JobIdRaw,
     JobName,
     User,
@@ -19,71 +25,28 @@ pub(super) enum SacctColumn {
     End,
     Elapsed,
     Timelimit,
+    #[strum(serialize = "AllocCPUS")]
     AllocCpus,
+    #[strum(serialize = "NCPUS")]
     NCpus,
+    #[strum(serialize = "ReqCPUS")]
     ReqCpus,
     ReqMem,
+    #[strum(serialize = "ReqTRES")]
     ReqTres,
+    #[strum(serialize = "MaxRSS")]
     MaxRss,
+    #[strum(serialize = "TotalCPU")]
     TotalCpu,
+    #[strum(serialize = "TRESUsageInTot")]
     UsageInTot,
     NTasks,
     NNodes,
 }
 
 impl SacctColumn {
-    const ALL: [Self; 23] = [
-        Self::JobId,
-        Self::JobIdRaw,
-        Self::JobName,
-        Self::User,
-        Self::Group,
-        Self::Account,
-        Self::Partition,
-        Self::State,
-        Self::Submit,
-        Self::Start,
-        Self::End,
-        Self::Elapsed,
-        Self::Timelimit,
-        Self::AllocCpus,
-        Self::NCpus,
-        Self::ReqCpus,
-        Self::ReqMem,
-        Self::ReqTres,
-        Self::MaxRss,
-        Self::TotalCpu,
-        Self::UsageInTot,
-        Self::NTasks,
-        Self::NNodes,
-    ];
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::JobId => "JobID",
-            Self::JobIdRaw => "JobIDRaw",
-            Self::JobName => "JobName",
-            Self::User => "User",
-            Self::Group => "Group",
-            Self::Account => "Account",
-            Self::Partition => "Partition",
-            Self::State => "State",
-            Self::Submit => "Submit",
-            Self::Start => "Start",
-            Self::End => "End",
-            Self::Elapsed => "Elapsed",
-            Self::Timelimit => "Timelimit",
-            Self::AllocCpus => "AllocCPUS",
-            Self::NCpus => "NCPUS",
-            Self::ReqCpus => "ReqCPUS",
-            Self::ReqMem => "ReqMem",
-            Self::ReqTres => "ReqTRES",
-            Self::MaxRss => "MaxRSS",
-            Self::TotalCpu => "TotalCPU",
-            Self::UsageInTot => "TRESUsageInTot",
-            Self::NTasks => "NTasks",
-            Self::NNodes => "NNodes",
-        }
+    fn name(self) -> &'static str {
+        self.into()
     }
 }
 
@@ -101,7 +64,7 @@ const COST_SIMULATOR: &[u8] = b"State|JobID|ReqCPUS|ReqMem|ReqNodes|Constraints|
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SacctHeader {
     /// The positions by `SacctColumn as usize`.
-    places: [Option<usize>; SacctColumn::ALL.len()],
+    places: [Option<usize>; SacctColumn::VARIANTS.len()],
     width: usize,
     /// Number of trailing columns that a line may leave out.
     optional: usize,
@@ -120,7 +83,7 @@ impl SacctHeader {
                 .into_iter()
                 .any(|id| place(id).is_some());
         is_header.then(|| Self {
-            places: SacctColumn::ALL.map(place),
+            places: array::from_fn(|at| place(SacctColumn::VARIANTS[at])),
             width,
             optional: 0,
         })
@@ -156,7 +119,7 @@ impl SacctHeader {
 
     /// Splits `line` into cells. A bar in a name is recognised only if the name comes last.
     pub(super) fn split<'a>(&self, line: &'a [u8]) -> Result<SacctRecord<'a>, Finding> {
-        let mut cells = [None; SacctColumn::ALL.len()];
+        let mut cells = [None; SacctColumn::VARIANTS.len()];
         let name_last = self.places[SacctColumn::JobName as usize] == Some(self.width - 1);
         let mut width = 0;
         for (place, cell) in cells_up_to(line, self.width).enumerate() {
@@ -180,7 +143,7 @@ impl SacctHeader {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SacctRecord<'a> {
     /// The cells by `SacctColumn as usize`.
-    cells: [Option<&'a [u8]>; SacctColumn::ALL.len()],
+    cells: [Option<&'a [u8]>; SacctColumn::VARIANTS.len()],
 }
 
 impl<'a> SacctRecord<'a> {

@@ -58,14 +58,15 @@ fn arrays(run: &ServiceSimulation, rows: &BTreeMap<u64, JobRow>) {
             continue;
         };
         let tasks = reader.tasks(row.id, None, u32::MAX).unwrap().unwrap();
+        let counts = &array.counts;
         let counted = [
-            ("queued", array.queued),
-            ("held", array.held),
-            ("running", array.running),
-            ("finished", array.finished),
-            ("cancelled", array.cancelled),
-            ("lost", array.lost),
-            ("rejected", array.rejected),
+            ("queued", counts.queued),
+            ("held", counts.held),
+            ("running", counts.running.into()),
+            ("finished", counts.finished.into()),
+            ("cancelled", counts.cancelled.into()),
+            ("lost", counts.lost.into()),
+            ("rejected", counts.rejected.into()),
         ];
         let sum: u64 = counted.iter().map(|(_, count)| count).sum();
         assert_eq!(sum, array.tasks.len(), "array {}", row.id);
