@@ -2,7 +2,8 @@
 
 use tollgate_model::outcome::RunInterval;
 use tollgate_model::{
-    Distribution, Instant, JobId, JobSpec, Market, NodeId, NodeRange, Probability, Sla, Span,
+    Distribution, Instant, JobId, JobSpec, Market, NodeId, NodeRange, PenaltyLimit, Probability,
+    Sla, Span,
 };
 use tollgate_policy::{
     AdmissionDecision, ClusterState, Effect, InvariantViolation, JobEnding, JobPhase, JobSlot,
@@ -22,6 +23,7 @@ pub struct Gate {
     state: ClusterState,
     policy: Box<dyn Policy>,
     market: Market,
+    penalty_limit: PenaltyLimit,
     alarms: PolicyAlarms,
     workers: IncarnationTable,
     /// By slot: whether the job may be requeued.
@@ -40,6 +42,7 @@ impl Gate {
             state: ClusterState::default(),
             policy,
             market,
+            penalty_limit: PenaltyLimit::UNLIMITED,
             alarms: PolicyAlarms::default(),
             workers: IncarnationTable::default(),
             on_eviction: Vec::new(),
@@ -64,6 +67,12 @@ impl Gate {
     /// progress on their own by default.
     pub fn set_task_coupling(&mut self, coupling: TaskCoupling) {
         self.state.set_coupling(coupling);
+    }
+
+    /// Limits what delays cost the provider where users bid. There is no limit by default, and policies
+    /// weigh delays as if there were none.
+    pub fn set_penalty_limit(&mut self, limit: PenaltyLimit) {
+        self.penalty_limit = limit;
     }
 
     /// Handles an input and appends its immediate effects. `now` never goes back. The gate first
@@ -218,6 +227,7 @@ impl Gate {
             state: self.state.clone(),
             policy: self.policy.clone_box(),
             market: self.market,
+            penalty_limit: self.penalty_limit,
             alarms: PolicyAlarms {
                 nodes: self.alarms.nodes.clone(),
                 pass: self.alarms.pass,
@@ -469,7 +479,7 @@ impl Gate {
         };
         self.unplace(now, id, effects);
         let job = self.state.job(id);
-        for (entry, amount) in ledger::entries(self.market, job, now) {
+        for (entry, amount) in ledger::entries(self.market, self.penalty_limit, job, now) {
             effects.push(Effect::Book {
                 job: id,
                 kind: entry,
@@ -486,7 +496,7 @@ impl Gate {
         match self.on_eviction[id.index()] {
             _ if cancelling => self.close(id, JobEnding::Cancelled, effects),
             OnEviction::Fail => {
-                let booked = ledger::loss(self.market, self.state.job(id), now);
+                let booked = ledger::loss(self.market, self.penalty_limit, self.state.job(id), now);
                 effects.extend(booked.map(|(entry, amount)| Effect::Book {
                     job: id,
                     kind: entry,

@@ -1,15 +1,15 @@
 //! The costs and earnings of finished jobs.
 
-use tollgate_model::market::Market;
 use tollgate_model::outcome::delay;
-use tollgate_model::{Credits, Instant};
+use tollgate_model::{Credits, Instant, Market, PenaltyLimit};
 use tollgate_policy::{BookingKind, JobSlot};
 
 /// Returns the bookings for a job at its end. A late job is still charged in the commodity market.
-/// In the bid-based market each second of delay costs the penalty rate, without bound (Yeo & Buyya
-/// 2008, eq. 9-10).
+/// In the bid-based market each second of delay costs the penalty rate (Yeo & Buyya 2008, eq. 9-10),
+/// up to the limit.
 pub(crate) fn entries(
     market: Market,
+    limit: PenaltyLimit,
     job: &JobSlot,
     finish: Instant,
 ) -> impl Iterator<Item = (BookingKind, Credits)> {
@@ -17,7 +17,9 @@ pub(crate) fn entries(
         .accepted
         .map(|accepted| (BookingKind::Charge, accepted.price));
     let late = job.spec.due().map(|due| delay(finish, due));
-    let penalty = late.map(|late| (BookingKind::Penalty, -job.spec.sla.penalty.times(late)));
+    let sla = job.spec.sla;
+    let penalty = late.map(|late| limit.cost(sla.penalty, late, sla.budget));
+    let penalty = penalty.map(|cost| (BookingKind::Penalty, -cost));
     let booked = match market {
         Market::None => [None, None],
         Market::Commodity => [charge, None],
@@ -32,13 +34,19 @@ pub(crate) fn entries(
 /// Returns the booking for an admitted job that is lost. The user does not pay for it. The job
 /// counts as late as if it ran again from its start at once, which is the shortest wait that its
 /// user can have. The papers do not treat lost jobs.
-pub(crate) fn loss(market: Market, job: &JobSlot, now: Instant) -> Option<(BookingKind, Credits)> {
+pub(crate) fn loss(
+    market: Market,
+    limit: PenaltyLimit,
+    job: &JobSlot,
+    now: Instant,
+) -> Option<(BookingKind, Credits)> {
     let due = job.accepted.and(job.spec.due())?;
     let amount = match market {
         Market::None | Market::Commodity => Credits::ZERO,
         Market::Bid => {
             let late = delay(now + job.spec.estimate, due);
-            -job.spec.sla.penalty.times(late)
+            let sla = job.spec.sla;
+            -limit.cost(sla.penalty, late, sla.budget)
         }
     };
     (amount != Credits::ZERO).then_some((BookingKind::Penalty, amount))

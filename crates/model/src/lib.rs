@@ -39,7 +39,7 @@ pub use belief::BeliefSource;
 pub use decision::{Decision, OtherReason, Reason};
 pub use distribution::{Distribution, Probability};
 pub use job::{JobId, JobSpec, Sla, UserId};
-pub use market::Market;
+pub use market::{Market, PenaltyLimit};
 pub use memory::Bytes;
 pub use money::{Credits, CreditsPerSecond};
 pub use node::{NodeId, NodeRange};

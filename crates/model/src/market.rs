@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::{Credits, CreditsPerSecond, Span};
+
 /// The economic model (Yeo & Buyya 2008, §5.1).
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
@@ -60,5 +62,43 @@ impl FromStr for Market {
             .into_iter()
             .find(|market| market.name() == word)
             .ok_or_else(|| UnknownMarket(word.to_owned()))
+    }
+}
+
+/// The most that a delay costs the provider where users bid, as a multiple of the job's budget. The
+/// penalty of Yeo & Buyya 2008 (eq. 9-10) has none; a bounded penalty is that of Irwin, Grit & Chase
+/// 2004.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PenaltyLimit(f64);
+
+impl PenaltyLimit {
+    /// Every second of delay costs the penalty rate.
+    pub const UNLIMITED: Self = Self(f64::INFINITY);
+
+    /// Creates the limit of `factor` budgets: 0 or more, infinite for none. With 1 a late job earns
+    /// nothing at worst.
+    ///
+    /// # Panics
+    /// If the factor is negative or not a number.
+    pub fn of_budgets(factor: f64) -> Self {
+        assert!(factor >= 0.0, "a penalty of {factor} budgets");
+        Self(factor)
+    }
+
+    /// Returns the cost of a delay at a penalty rate. A job without a budget has no limit.
+    pub fn cost(self, rate: CreditsPerSecond, delay: Span, budget: Option<Credits>) -> Credits {
+        let cost = rate.times(delay);
+        match budget {
+            Some(budget) if self.0.is_finite() => {
+                cost.min(Credits::from_f64(self.0 * budget.as_f64()))
+            }
+            Some(_) | None => cost,
+        }
+    }
+}
+
+impl Default for PenaltyLimit {
+    fn default() -> Self {
+        Self::UNLIMITED
     }
 }

@@ -10,19 +10,12 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use tollgate_model::{Instant, Market, Span};
 use tollgate_policies::builtin_registry;
 use tollgate_policy::PolicySpec;
-use tollgate_sim::{RecordLevel, ReplayConfig, TaskCoupling, replay};
+use tollgate_sim::{ReplayConfig, replay};
 use tollgate_trace::ReadOptions;
 use tollgate_workload::{JobArrival, Workload, WorkloadGenerator};
 
 fn run(choice: &PolicySpec, arrivals: &[JobArrival], nodes: u32, market: Market) {
-    let settings = ReplayConfig {
-        nodes,
-        market,
-        tasks: TaskCoupling::Independent,
-        record_level: RecordLevel::Outcomes,
-        overrun: tollgate_sim::OverrunRule::Run,
-        states_promises: false,
-    };
+    let settings = ReplayConfig::new(nodes, market);
     replay(arrivals.iter().copied(), choice.build(market), &settings).expect("nothing is checked");
 }
 

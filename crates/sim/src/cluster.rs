@@ -11,7 +11,8 @@ use tollgate_gate::{
 };
 use tollgate_model::outcome::RunInterval;
 use tollgate_model::{
-    Credits, Decision, Instant, JobId, Market, NodeRange, Outcome, Probability, Span, UserId,
+    Credits, Decision, Instant, JobId, Market, NodeRange, Outcome, PenaltyLimit, Probability, Span,
+    UserId,
 };
 use tollgate_policy::{
     JobSlot, OutlookSubject, ParameterEnum, Policy, PolicyFailure, TaskCoupling,
@@ -29,7 +30,7 @@ pub const MAX_NODES: u32 = 10_000_000;
 pub const MAX_RECORD_NODES: u32 = 1_000_000;
 
 /// The configuration of a replay besides its jobs and its policy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReplayConfig {
     /// Number of nodes; at least 1.
     pub nodes: u32,
@@ -44,6 +45,25 @@ pub struct ReplayConfig {
     /// Whether the probability of each promise is computed, where the policy plays futures. It decides
     /// nothing.
     pub states_promises: bool,
+    /// The most that delays cost where users bid.
+    pub penalty_limit: PenaltyLimit,
+}
+
+impl ReplayConfig {
+    /// Creates the configuration of a machine of `nodes` nodes, at least 1, with the defaults of the
+    /// papers: tasks progress on their own, jobs run to their end, delays cost without limit. Outcomes
+    /// only are recorded.
+    pub fn new(nodes: u32, market: Market) -> Self {
+        Self {
+            nodes,
+            market,
+            tasks: TaskCoupling::default(),
+            overrun: OverrunRule::default(),
+            record_level: RecordLevel::Outcomes,
+            states_promises: false,
+            penalty_limit: PenaltyLimit::UNLIMITED,
+        }
+    }
 }
 
 /// What becomes of a job that is not done when its work reaches its user's estimate. A job whose user
@@ -288,6 +308,7 @@ impl<'a> ClusterSim<'a> {
     ) -> Self {
         let mut gate = Gate::new(policy, settings.market);
         gate.set_task_coupling(settings.tasks);
+        gate.set_penalty_limit(settings.penalty_limit);
         if settings.record_level == RecordLevel::Checked {
             gate.enable_checks();
         }

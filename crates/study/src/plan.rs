@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tollgate_model::Market;
+use tollgate_model::{Market, PenaltyLimit};
 use tollgate_sim::{EstimateOrigin, TaskCoupling};
 use tollgate_workload::{SlaFactor, WorkloadConfig};
 
@@ -87,6 +87,13 @@ pub struct ClusterBatch {
     pub tasks: TaskCoupling,
     /// Policies as text, one per run.
     pub policies: Vec<String>,
+}
+
+impl ClusterBatch {
+    /// Returns the limit to what delays cost.
+    pub(crate) fn penalty_limit(&self) -> PenaltyLimit {
+        PenaltyLimit::of_budgets(self.settings.penalty_limit)
+    }
 }
 
 /// A world with settings, and the policies that run in it.
@@ -320,8 +327,12 @@ fn relevant(mut settings: WorkloadConfig, market: Market) -> WorkloadConfig {
         Market::None => {
             settings.budget = SlaFactor::default();
             settings.penalty = SlaFactor::default();
+            settings.penalty_limit = f64::INFINITY;
         }
-        Market::Commodity => settings.penalty = SlaFactor::default(),
+        Market::Commodity => {
+            settings.penalty = SlaFactor::default();
+            settings.penalty_limit = f64::INFINITY;
+        }
         Market::Bid => {}
     }
     settings
@@ -347,6 +358,7 @@ fn key(settings: &WorkloadConfig, estimates: EstimateOrigin) -> Vec<u64> {
         deadline,
         budget,
         penalty,
+        penalty_limit,
         seed,
     } = settings;
     let bits = |number: f64| (number + 0.0).to_bits();
@@ -369,6 +381,7 @@ fn key(settings: &WorkloadConfig, estimates: EstimateOrigin) -> Vec<u64> {
         g,
         h,
         i,
+        bits(*penalty_limit),
         words.get(),
         *seed,
     ]

@@ -10,8 +10,8 @@ use tollgate_model::{Market, Outcome};
 use tollgate_risk::Objectives;
 use tollgate_sim::learning::job_names::JobNames;
 use tollgate_sim::{
-    EstimateSetup, JobArrival, JobContext, LearnedHistory, OverrunRule, PolicyRegistry, PolicySpec,
-    RecordLevel, ReplayConfig, ReplayFailure, is_blind_to_bids, rebid, replay_with,
+    EstimateSetup, JobArrival, JobContext, LearnedHistory, PolicyRegistry, PolicySpec,
+    ReplayConfig, ReplayFailure, is_blind_to_bids, rebid, replay_with,
 };
 use tollgate_workload::Workload;
 
@@ -253,7 +253,11 @@ impl ScheduleCache {
             Entry::Vacant(place) => place.insert(cluster.simulate(policy)?),
         };
         let mut outcomes = schedule.clone();
-        rebid(&mut outcomes, &cluster.arrivals);
+        rebid(
+            &mut outcomes,
+            &cluster.arrivals,
+            cluster.jobs.penalty_limit(),
+        );
         Ok(outcomes)
     }
 }
@@ -285,12 +289,9 @@ struct ClusterRun<'a> {
 impl ClusterRun<'_> {
     fn simulate(&self, policy: &PolicySpec) -> Result<Vec<Outcome>, PolicyRunError> {
         let settings = ReplayConfig {
-            nodes: self.nodes,
-            market: self.jobs.market,
             tasks: self.jobs.tasks,
-            overrun: OverrunRule::Run,
-            record_level: RecordLevel::Outcomes,
-            states_promises: false,
+            penalty_limit: self.jobs.penalty_limit(),
+            ..ReplayConfig::new(self.nodes, self.jobs.market)
         };
         let estimates = EstimateSetup {
             origin: self.jobs.estimates,

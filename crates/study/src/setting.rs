@@ -24,6 +24,8 @@ pub enum WorkloadParameter {
     Inaccuracy,
     /// One number of the distribution from which an SLA part is drawn.
     Factor(SlaPart, FactorField),
+    /// The most that a delay costs, in budgets.
+    PenaltyLimit,
 }
 
 /// A part of an SLA that is drawn at random.
@@ -49,8 +51,8 @@ pub enum FactorField {
 }
 
 impl WorkloadParameter {
-    /// Every setting, in the order of Table VI.
-    pub const ALL: [Self; 12] = [
+    /// Every setting: those of Table VI in its order, then the others.
+    pub const ALL: [Self; 13] = [
         Self::HighUrgency,
         Self::ArrivalFactor,
         Self::Inaccuracy,
@@ -63,6 +65,7 @@ impl WorkloadParameter {
         Self::Factor(SlaPart::Deadline, FactorField::Low),
         Self::Factor(SlaPart::Budget, FactorField::Low),
         Self::Factor(SlaPart::Penalty, FactorField::Low),
+        Self::PenaltyLimit,
     ];
 
     /// Sets the setting to `value`, in its unit on the command line. The value is not checked: see
@@ -77,6 +80,7 @@ impl WorkloadParameter {
             Self::ArrivalFactor => &mut settings.arrival_factor,
             Self::Inaccuracy => &mut settings.inaccuracy,
             Self::Factor(part, number) => number.value_mut(part.factor(settings)),
+            Self::PenaltyLimit => &mut settings.penalty_limit,
         }
     }
 }
@@ -119,6 +123,7 @@ impl KeywordEnum for WorkloadParameter {
             Self::Factor(SlaPart::Penalty, FactorField::Low) => "penalty-low",
             Self::Factor(SlaPart::Penalty, FactorField::Ratio) => "penalty-ratio",
             Self::Factor(SlaPart::Penalty, FactorField::Bias) => "penalty-bias",
+            Self::PenaltyLimit => "penalty-limit",
         }
     }
 }

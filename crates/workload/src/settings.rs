@@ -27,6 +27,8 @@ pub struct WorkloadConfig {
     pub budget: SlaFactor,
     /// Distribution of penalty rates, in credits per second.
     pub penalty: SlaFactor,
+    /// The most that a delay costs, as a multiple of the job's budget: 0 to 1e6, or infinite, the default.
+    pub penalty_limit: f64,
     /// Seed of the draws, besides the job and the parameter. Default 1.
     pub seed: u64,
 }
@@ -42,6 +44,7 @@ impl Default for WorkloadConfig {
             deadline: SlaFactor::default(),
             budget: SlaFactor::default(),
             penalty: SlaFactor::default(),
+            penalty_limit: f64::INFINITY,
             seed: 1,
         }
     }
@@ -122,6 +125,7 @@ const MEANS: RangeInclusive<f64> = 1.0..=1e6;
 const BIASES: RangeInclusive<f64> = 1e-6..=1e6;
 const FRACTIONS: RangeInclusive<f64> = 0.0..=1.0;
 const ARRIVAL_FACTORS: RangeInclusive<f64> = 0.0..=1e6;
+const PENALTY_LIMITS: RangeInclusive<f64> = 0.0..=1e6;
 
 impl WorkloadConfig {
     /// Checks every setting against its range.
@@ -135,6 +139,9 @@ impl WorkloadConfig {
             penalty,
             ..
         } = self;
+        let is_limited = self.penalty_limit != f64::INFINITY;
+        let penalty_limit =
+            is_limited.then_some(("penalty-limit", self.penalty_limit, PENALTY_LIMITS));
         [
             ("high-urgency", self.high_urgency, FRACTIONS),
             ("arrival-factor", self.arrival_factor, ARRIVAL_FACTORS),
@@ -150,6 +157,7 @@ impl WorkloadConfig {
             ("penalty-bias", penalty.bias, BIASES),
         ]
         .into_iter()
+        .chain(penalty_limit)
         .try_for_each(|(setting, value, range)| within(setting, value, &range))
     }
 }

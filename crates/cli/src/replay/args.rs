@@ -266,6 +266,10 @@ pub(super) struct SlaArgs {
         value_parser = number, allow_negative_numbers = true,
     )]
     penalty_bias: f64,
+
+    /// Most that a delay costs, in budgets of the job; unlimited by default
+    #[arg(long, value_name = "BUDGETS", value_parser = number, allow_negative_numbers = true)]
+    penalty_limit: Option<f64>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -301,6 +305,7 @@ impl SlaArgs {
                 ratio: self.penalty_ratio,
                 bias: self.penalty_bias,
             },
+            penalty_limit: self.penalty_limit.unwrap_or(f64::INFINITY),
             seed,
         }
     }

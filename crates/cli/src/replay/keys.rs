@@ -144,6 +144,8 @@ struct SettingsKeys {
     penalty_low: f64,
     penalty_ratio: f64,
     penalty_bias: f64,
+    /// None if delays cost without limit.
+    penalty_limit: Option<f64>,
 }
 
 impl SettingsKeys {
@@ -173,6 +175,7 @@ impl SettingsKeys {
             penalty_low: jobs.penalty.low,
             penalty_ratio: jobs.penalty.ratio,
             penalty_bias: jobs.penalty.bias,
+            penalty_limit: Some(jobs.penalty_limit).filter(|limit| limit.is_finite()),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Runs every policy over the jobs, in parallel.
 
+use tollgate_model::PenaltyLimit;
 use tollgate_policy::PolicySpec;
 use tollgate_risk::Objectives;
 use tollgate_sim::{self as sim, ReplayResult};
@@ -160,6 +161,7 @@ fn run_policy(
         overrun: plan.overrun,
         record_level: plan.record,
         states_promises: plan.calibration,
+        penalty_limit: PenaltyLimit::of_budgets(plan.jobs.penalty_limit),
     };
     let estimates = sim::EstimateSetup {
         origin: plan.estimates,

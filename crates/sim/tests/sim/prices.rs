@@ -1,10 +1,11 @@
 //! The constants of the papers' prices and rewards, set as parameters of the policies.
 
 use tollgate_model::{
-    Credits, CreditsPerSecond, Decision, Instant, JobSpec, Market, Outcome, Sla, Span, UserId,
+    Credits, CreditsPerSecond, Decision, Instant, JobSpec, Market, Outcome, PenaltyLimit, Sla,
+    Span, UserId,
 };
 use tollgate_policies::builtin_registry;
-use tollgate_sim::{JobArrival, RecordLevel, ReplayConfig, TaskCoupling, replay};
+use tollgate_sim::{JobArrival, RecordLevel, ReplayConfig, replay};
 
 /// Returns a job on one node, with a deadline of twice its run time of 100 s.
 fn arrival(submit: i64, budget: f64, penalty: f64) -> JobArrival {
@@ -29,13 +30,21 @@ fn arrival(submit: i64, budget: f64, penalty: f64) -> JobArrival {
 
 /// Returns what becomes of the jobs on a single node.
 fn outcomes(policy: &str, market: Market, jobs: &[JobArrival]) -> Vec<Outcome> {
+    let limit = PenaltyLimit::UNLIMITED;
+    limited_outcomes(policy, market, jobs, limit)
+}
+
+/// Returns what becomes of the jobs on a single node if delays have a limit.
+fn limited_outcomes(
+    policy: &str,
+    market: Market,
+    jobs: &[JobArrival],
+    penalty_limit: PenaltyLimit,
+) -> Vec<Outcome> {
     let settings = ReplayConfig {
-        nodes: 1,
-        market,
-        tasks: TaskCoupling::Independent,
         record_level: RecordLevel::Checked,
-        overrun: tollgate_sim::OverrunRule::Run,
-        states_promises: false,
+        penalty_limit,
+        ..ReplayConfig::new(1, market)
     };
     let policy = &builtin_registry().parse_list(policy).unwrap()[0];
     let ran = replay(jobs.iter().copied(), policy.build(market), &settings);
@@ -92,4 +101,21 @@ fn alpha_weighs_bids_against_the_delay_of_other_jobs() {
     let at = |seconds: [i64; 3]| seconds.map(Instant::from_secs);
     assert_eq!(starts("easy:order=reward"), at([0, 100, 200]));
     assert_eq!(starts("easy:order=reward,alpha=0"), at([0, 200, 100]));
+}
+
+/// Three jobs at once: the second is in time, the third 100 s late at 3 credits a second.
+#[test]
+fn delay_costs_at_most_the_limit() {
+    let jobs = [arrival(0, 120.0, 3.0); 3];
+    let utility = |factor: f64| {
+        let limit = PenaltyLimit::of_budgets(factor);
+        let outcomes = limited_outcomes("edf-bf:test=none", Market::Bid, &jobs, limit);
+        let utilities = outcomes.iter().map(|outcome| outcome.utility.as_f64());
+        utilities.collect::<Vec<f64>>()
+    };
+    assert_eq!(utility(f64::INFINITY), [120.0, 120.0, -180.0]);
+    assert_eq!(utility(2.5), [120.0, 120.0, -180.0]);
+    assert_eq!(utility(1.0), [120.0, 120.0, 0.0]);
+    assert_eq!(utility(0.5), [120.0, 120.0, 60.0]);
+    assert_eq!(utility(0.0), [120.0, 120.0, 120.0]);
 }

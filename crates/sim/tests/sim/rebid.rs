@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use tollgate_model::Market;
+use tollgate_model::{Market, PenaltyLimit};
 use tollgate_policies::{BUILTIN_POLICIES, builtin_registry};
 use tollgate_policy::PolicySpec;
-use tollgate_sim::{
-    JobArrival, RecordLevel, ReplayConfig, TaskCoupling, is_blind_to_bids, rebid, replay,
-};
+use tollgate_sim::{JobArrival, ReplayConfig, is_blind_to_bids, rebid, replay};
 use tollgate_workload::{SlaFactor, Workload, WorkloadConfig as JobSettings, WorkloadGenerator};
 
 fn arrivals(budget: SlaFactor, penalty: SlaFactor) -> Vec<JobArrival> {
@@ -30,14 +28,6 @@ fn rebid_schedule_equals_a_full_replay() {
         bias: 3.0,
     };
     let rebids = arrivals(other, other);
-    let settings = ReplayConfig {
-        nodes: 128,
-        market: Market::Bid,
-        tasks: TaskCoupling::Independent,
-        record_level: RecordLevel::Outcomes,
-        overrun: tollgate_sim::OverrunRule::Run,
-        states_promises: false,
-    };
     let blind: Vec<PolicySpec> = builtin_registry()
         .policies()
         .filter(is_blind_to_bids)
@@ -47,14 +37,20 @@ fn rebid_schedule_equals_a_full_replay() {
         BUILTIN_POLICIES.len() - 1,
         "all but first-reward"
     );
-    for choice in blind {
-        let run = |arrivals: &[JobArrival]| {
-            let policy = choice.build(Market::Bid);
-            let replay = replay(arrivals.iter().copied(), policy, &settings);
-            replay.unwrap().outcomes
+    for limit in [PenaltyLimit::UNLIMITED, PenaltyLimit::of_budgets(0.5)] {
+        let settings = ReplayConfig {
+            penalty_limit: limit,
+            ..ReplayConfig::new(128, Market::Bid)
         };
-        let mut rebid_outcomes = run(&usual);
-        rebid(&mut rebid_outcomes, &rebids);
-        assert_eq!(rebid_outcomes, run(&rebids), "{choice}");
+        for choice in &blind {
+            let run = |arrivals: &[JobArrival]| {
+                let policy = choice.build(Market::Bid);
+                let replay = replay(arrivals.iter().copied(), policy, &settings);
+                replay.unwrap().outcomes
+            };
+            let mut rebid_outcomes = run(&usual);
+            rebid(&mut rebid_outcomes, &rebids, limit);
+            assert_eq!(rebid_outcomes, run(&rebids), "{choice}");
+        }
     }
 }

@@ -29,12 +29,9 @@ fn arrival((submit, procs, runtime, deadline): StepJob) -> JobArrival {
 /// Returns the ends of the jobs on two nodes, in seconds.
 fn ends(policy: &str, tasks: TaskCoupling, jobs: &[StepJob]) -> Vec<f64> {
     let settings = ReplayConfig {
-        nodes: 2,
-        market: Market::None,
         tasks,
         record_level: RecordLevel::Checked,
-        overrun: tollgate_sim::OverrunRule::Run,
-        states_promises: false,
+        ..ReplayConfig::new(2, Market::None)
     };
     let policy = &builtin_registry().parse_list(policy).unwrap()[0];
     let arrivals: Vec<JobArrival> = jobs.iter().copied().map(arrival).collect();
@@ -100,12 +97,9 @@ fn whole_schedules_in_step_are_valid() {
             job
         });
         let settings = ReplayConfig {
-            nodes: if procs.is_some() { 8 } else { 128 },
-            market: Market::None,
             tasks,
             record_level: RecordLevel::Checked,
-            overrun: tollgate_sim::OverrunRule::Run,
-            states_promises: false,
+            ..ReplayConfig::new(if procs.is_some() { 8 } else { 128 }, Market::None)
         };
         let policy = &builtin_registry().parse_list(policy).unwrap()[0];
         replay(narrowed, policy.build(Market::None), &settings).unwrap()

@@ -106,7 +106,8 @@ impl WorldEnvironment for SharedCampus {
         let policies = policies(&words).expect("the experiment was checked");
         let with = ComparisonBaselines::to(&policies).map(|policies| self.run_metrics(policies));
         let tally = self.run_metrics(policies);
-        metrics::metrics(&tally, &with, values.get("price"))
+        let sessions = self.campus.sessions();
+        metrics::metrics(&tally, &with, sessions, values.get("price"))
     }
 }
 

@@ -316,6 +316,7 @@ fn any_settings() -> impl Strategy<Value = WorkloadConfig> {
                 deadline,
                 budget,
                 penalty,
+                penalty_limit: f64::INFINITY,
                 seed,
             },
         )

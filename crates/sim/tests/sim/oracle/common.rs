@@ -4,7 +4,7 @@ use proptest::test_runner::{Config as ProptestConfig, RngSeed};
 use tollgate_model::{Market, NodeId};
 use tollgate_oracle::{OracleJob, OracleOutcome};
 use tollgate_policies::builtin_registry;
-use tollgate_sim::{JobArrival, RecordLevel, ReplayConfig, ReplayResult, TaskCoupling};
+use tollgate_sim::{JobArrival, RecordLevel, ReplayConfig, ReplayResult};
 
 /// Returns this number of cases, or `PROPTEST_CASES`; the same cases each time.
 pub(crate) fn cases(cases: u32) -> ProptestConfig {
@@ -28,12 +28,8 @@ pub(crate) fn replay(jobs: &[OracleJob], nodes: u32, policy: &str, market: Marke
         runtime: job.runtime,
     });
     let settings = ReplayConfig {
-        nodes,
-        market,
-        tasks: TaskCoupling::Independent,
         record_level: RecordLevel::Checked,
-        overrun: tollgate_sim::OverrunRule::Run,
-        states_promises: false,
+        ..ReplayConfig::new(nodes, market)
     };
     tollgate_sim::replay(arrivals, choice.build(market), &settings)
         .unwrap_or_else(|violation| panic!("{policy}: {violation}"))

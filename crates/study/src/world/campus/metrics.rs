@@ -2,7 +2,7 @@
 
 use tollgate_model::{Energy, Span};
 use tollgate_sim::campus::retry::{RetryPolicy, RetryRule};
-use tollgate_sim::campus::{CampusMetrics, CampusPolicies};
+use tollgate_sim::campus::{CampusMetrics, CampusPolicies, CampusSessions};
 
 use crate::world::WorldMetric;
 
@@ -84,6 +84,17 @@ pub(super) const METRICS: &[WorldMetric] = &[
     ),
     quantity("good_most_evictions", "most evictions of a good task", None),
     quantity("bad_most_evictions", "most evictions of a bad task", None),
+    quantity("idle_min", "mean time between two users of a computer", Some("min")),
+    quantity(
+        "idle_below_1_min_pct",
+        "times between two users below a minute",
+        Some("%"),
+    ),
+    quantity(
+        "idle_below_2_min_pct",
+        "times between two users below two minutes",
+        Some("%"),
+    ),
     quantity("cost", "energy for tasks at the price of a kWh", None),
 ];
 
@@ -156,10 +167,12 @@ impl<T> ComparisonBaselines<T> {
     }
 }
 
-/// Returns the metrics of a year, in order; `price` is that of a kilowatt hour, 0 without a price.
+/// Returns the metrics of a year with these log-ins, in order; `price` is that of a kilowatt hour, 0
+/// without a price.
 pub(super) fn metrics(
     tally: &CampusMetrics,
     with: &ComparisonBaselines<CampusMetrics>,
+    sessions: &CampusSessions,
     price: f64,
 ) -> Vec<Option<f64>> {
     let (good, bad) = (&tally.good, &tally.bad);
@@ -176,6 +189,11 @@ pub(super) fn metrics(
     let percent = |part: f64, whole: f64| (whole > 0.0).then(|| 100.0 * part / whole);
     let of_good = |count: u32| percent(f64::from(count), f64::from(good.tasks));
     let waste = (good.wasted + bad.wasted).as_secs_f64();
+    let gaps = sessions.gaps().count() as f64;
+    let gaps_below = |minutes: i64| {
+        let short = |gap: &Span| *gap < Span::from_secs(60 * minutes);
+        percent(sessions.gaps().filter(short).count() as f64, gaps)
+    };
     vec![
         mwh(tally.marginal),
         tally.overhead.map(|overhead| overhead.as_secs_f64() / 60.0),
@@ -201,12 +219,17 @@ pub(super) fn metrics(
         percent(bad.wasted.as_secs_f64(), waste),
         count(good.max_evictions),
         count(bad.max_evictions),
+        sessions.mean_gap().map(|gap| gap.as_secs_f64() / 60.0),
+        gaps_below(1),
+        gaps_below(2),
         (price > 0.0).then(|| tally.marginal.as_kwh() * price),
     ]
 }
 
 #[cfg(test)]
 mod tests {
+    use tollgate_sim::campus::{CampusConfig, CampusEnvironment};
+
     use super::super::{name, policies};
     use super::*;
 
@@ -240,7 +263,11 @@ mod tests {
         let tally = CampusMetrics::default();
         let policies = policies("n1:1/c1").unwrap();
         let with = ComparisonBaselines::to(&policies).map(|_| CampusMetrics::default());
-        let figures = metrics(&tally, &with, 0.0);
+        let campus = CampusEnvironment::draw(&CampusConfig {
+            scale: 0.01,
+            ..CampusConfig::default()
+        });
+        let figures = metrics(&tally, &with, campus.unwrap().sessions(), 0.0);
         assert_eq!(figures.len(), METRICS.len());
         assert_eq!(figures[12], None);
         assert_eq!(figures.last(), Some(&None));
