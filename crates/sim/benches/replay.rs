@@ -19,6 +19,7 @@ fn run(choice: &PolicySpec, arrivals: &[JobArrival], nodes: u32, market: Market)
         nodes,
         market,
         tasks: TaskCoupling::Independent,
+        preemption_cost: Span::ZERO,
         record_level: RecordLevel::Outcomes,
         overrun: tollgate_sim::OverrunRule::Run,
         states_promises: false,

@@ -28,6 +28,9 @@ pub const MAX_NODES: u32 = 10_000_000;
 /// more than a fifth of this; a damaged header must not fill the memory.
 pub const MAX_RECORD_NODES: u32 = 1_000_000;
 
+/// The highest cost of preemption, of about 12 days.
+pub const MAX_PREEMPTION_COST: Span = Span::from_secs(1_000_000);
+
 /// The configuration of a replay besides its jobs and its policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplayConfig {
@@ -37,6 +40,8 @@ pub struct ReplayConfig {
     pub market: Market,
     /// Whether the tasks of a job run in step on nodes that jobs share.
     pub tasks: TaskCoupling,
+    /// The work that a task loses when it resumes after it stood still: 0 to [`MAX_PREEMPTION_COST`].
+    pub preemption_cost: Span,
     /// What becomes of a job that outlives its user's estimate.
     pub overrun: OverrunRule,
     /// The extent of recording and verification.
@@ -288,6 +293,7 @@ impl<'a> ClusterSim<'a> {
     ) -> Self {
         let mut gate = Gate::new(policy, settings.market);
         gate.set_task_coupling(settings.tasks);
+        gate.set_preemption_cost(settings.preemption_cost);
         if settings.record_level == RecordLevel::Checked {
             gate.enable_checks();
         }

@@ -288,6 +288,7 @@ impl ClusterRun<'_> {
             nodes: self.nodes,
             market: self.jobs.market,
             tasks: self.jobs.tasks,
+            preemption_cost: self.jobs.preemption_cost,
             overrun: OverrunRule::Run,
             record_level: RecordLevel::Outcomes,
             states_promises: false,

@@ -11,7 +11,7 @@ use crate::experiment::{Experiment, ExperimentSet, Scenario, WorkloadSpec};
 use crate::keyword::{Keyword, KeywordEnum};
 use crate::metric::{MetricName, StudyMetric};
 use crate::plan::{MAX_ROWS, RunPlan};
-use crate::setting::{SettingKey, SettingOverrides};
+use crate::setting::{PREEMPTION_COST, SettingKey, SettingOverrides};
 use crate::toml_path::TomlPath;
 use crate::world::WorldKind;
 
@@ -65,10 +65,18 @@ fn check_world(experiment: &Experiment) -> ValidationResult {
         None if world.scale.is_some() => {
             lacking(place.child("scale"), "scale: see `workload.last`")
         }
-        None => Ok(()),
+        None => in_range(
+            place.child("preemption-cost"),
+            world.kind.0,
+            PREEMPTION_COST,
+            world.preemption_cost,
+        ),
         Some(_) if world.nodes.is_some() => lacking(place.child("nodes"), "nodes"),
         Some(_) if world.tasks.0 != TaskCoupling::default() => {
             lacking(place.child("tasks"), "tasks of jobs")
+        }
+        Some(_) if world.preemption_cost != 0.0 => {
+            lacking(place.child("preemption-cost"), "preemption")
         }
         Some(model) if !model.reads_traces() && *workload != Default::default() => {
             lacking(TomlPath::key("workload"), "workload")

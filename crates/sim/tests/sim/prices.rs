@@ -33,6 +33,7 @@ fn outcomes(policy: &str, market: Market, jobs: &[JobArrival]) -> Vec<Outcome> {
         nodes: 1,
         market,
         tasks: TaskCoupling::Independent,
+        preemption_cost: Span::ZERO,
         record_level: RecordLevel::Checked,
         overrun: tollgate_sim::OverrunRule::Run,
         states_promises: false,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tollgate_model::Market;
+use tollgate_model::{Market, Span};
 use tollgate_policies::{BUILTIN_POLICIES, builtin_registry};
 use tollgate_policy::PolicySpec;
 use tollgate_sim::{
@@ -34,6 +34,7 @@ fn rebid_schedule_equals_a_full_replay() {
         nodes: 128,
         market: Market::Bid,
         tasks: TaskCoupling::Independent,
+        preemption_cost: Span::ZERO,
         record_level: RecordLevel::Outcomes,
         overrun: tollgate_sim::OverrunRule::Run,
         states_promises: false,

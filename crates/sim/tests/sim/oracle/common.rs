@@ -1,7 +1,7 @@
 //! The product and the oracle in one form.
 
 use proptest::test_runner::{Config as ProptestConfig, RngSeed};
-use tollgate_model::{Market, NodeId};
+use tollgate_model::{Market, NodeId, Span};
 use tollgate_oracle::{OracleJob, OracleOutcome};
 use tollgate_policies::builtin_registry;
 use tollgate_sim::{JobArrival, RecordLevel, ReplayConfig, ReplayResult, TaskCoupling};
@@ -31,6 +31,7 @@ pub(crate) fn replay(jobs: &[OracleJob], nodes: u32, policy: &str, market: Marke
         nodes,
         market,
         tasks: TaskCoupling::Independent,
+        preemption_cost: Span::ZERO,
         record_level: RecordLevel::Checked,
         overrun: tollgate_sim::OverrunRule::Run,
         states_promises: false,
