@@ -343,11 +343,7 @@ fn without_bids(settings: WorkloadConfig, market: Market) -> WorkloadConfig {
 }
 
 /// Returns the key of settings within one experiment; numbers by their bits.
-fn key(
-    settings: &WorkloadConfig,
-    estimates: EstimateOrigin,
-    preemption_cost: Span,
-) -> Vec<u64> {
+fn key(settings: &WorkloadConfig, estimates: EstimateOrigin, preemption_cost: Span) -> Vec<u64> {
     let WorkloadConfig {
         never_ran: _,
         high_urgency,

@@ -17,10 +17,7 @@ use crate::world::WorldKind;
 pub(crate) const PREEMPTION_COST: &str = "preemption-cost";
 
 /// The legal costs of preemption, in seconds.
-pub(crate) const PREEMPTION_COSTS: ValueRange = ValueRange {
-    min: 0.0,
-    max: 1e6,
-};
+pub(crate) const PREEMPTION_COSTS: ValueRange = ValueRange { min: 0.0, max: 1e6 };
 
 /// A setting of the workload, named as on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
