@@ -75,6 +75,12 @@ impl Gate {
         self.penalty_limit = limit;
     }
 
+    /// Sets the work that a task loses when it resumes after it stood still, before nodes are added: the
+    /// task is read back and warmed up. Not negative; none by default.
+    pub fn set_preemption_cost(&mut self, cost: Span) {
+        self.state.set_preemption_cost(cost);
+    }
+
     /// Handles an input and appends its immediate effects. `now` never goes back. The gate first
     /// updates all state that changes with time alone.
     ///

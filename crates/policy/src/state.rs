@@ -6,16 +6,18 @@
 mod check;
 mod idle;
 mod node;
+mod task;
 
 use std::ops::Deref;
 
 use serde::{Deserialize, Serialize};
-use tollgate_model::{Credits, Distribution, Instant, JobId, JobSpec, NodeId, NodeRange};
+use tollgate_model::{Credits, Distribution, Instant, JobId, JobSpec, NodeId, NodeRange, Span};
 
 use crate::parameters::ParameterEnum;
 use crate::toolkit::{BlockEntry, BlockedList};
 use idle::NodeSet;
-pub use node::{Node, NodeTask, TOLERANCE_S, requested_share};
+pub use node::{Node, TOLERANCE_S};
+pub use task::{NodeTask, requested_share};
 
 /// The phase of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -153,6 +155,9 @@ pub struct ClusterState {
     /// A setting of simulations; no snapshot has it.
     #[serde(skip)]
     coupling: TaskCoupling,
+    /// Seconds of work that a task loses when it resumes. A setting of simulations; no snapshot has it.
+    #[serde(skip)]
+    preemption_cost: f64,
     running_jobs: BlockedList<RunningJob>,
 }
 
@@ -411,6 +416,12 @@ impl ClusterState {
         self.coupling = coupling;
     }
 
+    /// Sets the seconds of work that a task loses when it resumes after it stood still, before nodes are
+    /// added. Not negative.
+    pub fn set_preemption_cost(&mut self, cost: Span) {
+        self.preemption_cost = cost.as_secs_f64();
+    }
+
     /// Sets the memory of each of these nodes in bytes, if known.
     pub fn set_memory(&mut self, nodes: NodeRange, memory: Option<u64>) {
         for node in nodes.nodes() {
@@ -427,7 +438,11 @@ impl ClusterState {
             len: count,
         };
         self.n_nodes += count;
-        self.nodes.resize(self.n_nodes as usize, Node::default());
+        let node = Node {
+            preemption_cost: self.preemption_cost,
+            ..Node::default()
+        };
+        self.nodes.resize(self.n_nodes as usize, node);
         for node in range.nodes() {
             self.up.insert(node);
             self.idle.insert(node);

@@ -29,6 +29,9 @@ pub const MAX_NODES: u32 = 10_000_000;
 /// more than a fifth of this; a damaged header must not fill the memory.
 pub const MAX_RECORD_NODES: u32 = 1_000_000;
 
+/// The highest cost of preemption, of about 12 days.
+pub const MAX_PREEMPTION_COST: Span = Span::from_secs(1_000_000);
+
 /// The configuration of a replay besides its jobs and its policy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReplayConfig {
@@ -38,6 +41,8 @@ pub struct ReplayConfig {
     pub market: Market,
     /// Whether the tasks of a job run in step on nodes that jobs share.
     pub tasks: TaskCoupling,
+    /// The work that a task loses when it resumes after it stood still: 0 to [`MAX_PREEMPTION_COST`].
+    pub preemption_cost: Span,
     /// What becomes of a job that outlives its user's estimate.
     pub overrun: OverrunRule,
     /// The extent of recording and verification.
@@ -51,13 +56,14 @@ pub struct ReplayConfig {
 
 impl ReplayConfig {
     /// Creates the configuration of a machine of `nodes` nodes, at least 1, with the defaults of the
-    /// papers: tasks progress on their own, jobs run to their end, delays cost without limit. Outcomes
-    /// only are recorded.
+    /// papers: tasks progress on their own, preemption costs nothing, jobs run to their end, delays cost
+    /// without limit. Only outcomes are recorded.
     pub fn new(nodes: u32, market: Market) -> Self {
         Self {
             nodes,
             market,
             tasks: TaskCoupling::default(),
+            preemption_cost: Span::ZERO,
             overrun: OverrunRule::default(),
             record_level: RecordLevel::Outcomes,
             states_promises: false,
@@ -309,6 +315,7 @@ impl<'a> ClusterSim<'a> {
         let mut gate = Gate::new(policy, settings.market);
         gate.set_task_coupling(settings.tasks);
         gate.set_penalty_limit(settings.penalty_limit);
+        gate.set_preemption_cost(settings.preemption_cost);
         if settings.record_level == RecordLevel::Checked {
             gate.enable_checks();
         }

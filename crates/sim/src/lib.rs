@@ -23,8 +23,8 @@ pub mod rebid;
 pub mod verify;
 
 pub use cluster::{
-    JobPlacements, MAX_NODES, MAX_RECORD_NODES, OverrunRule, PromiseStatement, RecordLevel,
-    ReplayConfig, ReplayFailure, ReplayResult, replay, replay_with,
+    JobPlacements, MAX_NODES, MAX_PREEMPTION_COST, MAX_RECORD_NODES, OverrunRule, PromiseStatement,
+    RecordLevel, ReplayConfig, ReplayFailure, ReplayResult, replay, replay_with,
 };
 pub use estimates::{EstimateOrigin, EstimateOriginError, EstimateSetup, JobContext};
 pub use rebid::{is_blind_to_bids, rebid};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, schema_for};
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
-use tollgate_model::Market;
+use tollgate_model::{Market, Span};
 use tollgate_risk::{Normalisation, Objective};
 use tollgate_sim::{EstimateOrigin, TaskCoupling};
 use tollgate_workload::{DeadlineModel, NeverRanHandling, WorkloadConfig};
@@ -15,7 +15,7 @@ use crate::claim::Claim;
 use crate::estimate_name::EstimateName;
 use crate::keyword::{Keyword, KeywordEnum};
 use crate::metric::{MetricName, StudyMetric};
-use crate::setting::{SettingKey, SettingOverrides, apply};
+use crate::setting::{PREEMPTION_COST, SettingKey, SettingOverrides, apply};
 use crate::world::{ParameterValues, WorldKind, WorldModel};
 
 /// An experiment: which policies meet which jobs in which world, what is varied, what is plotted
@@ -316,6 +316,18 @@ impl Experiment {
         }
         apply(&scenario.vary.0, value, &mut settings);
         settings
+    }
+
+    /// Returns the cost of preemption at one point of the experiment, in the same order of precedence.
+    pub fn preemption_cost(&self, set: &ExperimentSet, scenario: &Scenario, value: f64) -> Span {
+        let overrides = [&scenario.settings, &set.settings, &self.base];
+        let mut set_values = overrides.into_iter().map(|set| set.0.get(PREEMPTION_COST));
+        let seconds = match set_values.find_map(|set| set) {
+            _ if scenario.vary.0 == PREEMPTION_COST => value,
+            Some(seconds) => *seconds,
+            None => 0.0,
+        };
+        Span::from_secs_f64(seconds)
     }
 
     /// Returns the settings of a world other than the cluster, in the same order of precedence.

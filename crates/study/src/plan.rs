@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tollgate_model::{Market, PenaltyLimit};
+use tollgate_model::{Market, PenaltyLimit, Span};
 use tollgate_sim::{EstimateOrigin, TaskCoupling};
 use tollgate_workload::{SlaFactor, WorkloadConfig};
 
@@ -85,6 +85,8 @@ pub struct ClusterBatch {
     pub estimates: EstimateOrigin,
     /// Whether the tasks of a job run in step.
     pub tasks: TaskCoupling,
+    /// Work that a paused task loses when it resumes.
+    pub preemption_cost: Span,
     /// Policies as text, one per run.
     pub policies: Vec<String>,
 }
@@ -232,10 +234,11 @@ impl RunPlanner<'_> {
             None => {
                 let settings = experiment.settings(set, scenario, value);
                 let estimates = experiment.estimates(set);
+                let cost = experiment.preemption_cost(set, scenario, value);
                 seeds
                     .map(|seed| {
                         let settings = WorkloadConfig { seed, ..settings };
-                        self.cluster_batch(market, settings, estimates)
+                        self.cluster_batch(market, settings, estimates, cost)
                     })
                     .collect()
             }
@@ -253,21 +256,24 @@ impl RunPlanner<'_> {
         market: usize,
         settings: WorkloadConfig,
         estimates: EstimateOrigin,
+        preemption_cost: Span,
     ) -> u32 {
         let plan = &self.experiment.markets[market];
         let name = plan.name.0;
         let settings = relevant(settings, name);
-        let family = key(&without_bids(settings, name), estimates);
+        let family = key(&without_bids(settings, name), estimates, preemption_cost);
         let work = || {
             BatchWork::Cluster(ClusterBatch {
                 market: name,
                 settings,
                 estimates,
                 tasks: self.experiment.world.tasks.0,
+                preemption_cost,
                 policies: plan.policies.clone(),
             })
         };
-        self.batch(name, key(&settings, estimates), family, work)
+        let key = key(&settings, estimates, preemption_cost);
+        self.batch(name, key, family, work)
     }
 
     fn world_batch(
@@ -348,7 +354,7 @@ fn without_bids(settings: WorkloadConfig, market: Market) -> WorkloadConfig {
 }
 
 /// Returns the key of settings within one experiment; numbers by their bits.
-fn key(settings: &WorkloadConfig, estimates: EstimateOrigin) -> Vec<u64> {
+fn key(settings: &WorkloadConfig, estimates: EstimateOrigin, preemption_cost: Span) -> Vec<u64> {
     let WorkloadConfig {
         never_ran: _,
         high_urgency,
@@ -383,6 +389,7 @@ fn key(settings: &WorkloadConfig, estimates: EstimateOrigin) -> Vec<u64> {
         i,
         bits(*penalty_limit),
         words.get(),
+        preemption_cost.as_micros().cast_unsigned(),
         *seed,
     ]
 }

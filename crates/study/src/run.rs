@@ -290,6 +290,7 @@ impl ClusterRun<'_> {
     fn simulate(&self, policy: &PolicySpec) -> Result<Vec<Outcome>, PolicyRunError> {
         let settings = ReplayConfig {
             tasks: self.jobs.tasks,
+            preemption_cost: self.jobs.preemption_cost,
             penalty_limit: self.jobs.penalty_limit(),
             ..ReplayConfig::new(self.nodes, self.jobs.market)
         };

@@ -13,6 +13,12 @@ use tollgate_workload::{SlaFactor, WorkloadConfig};
 use crate::keyword::{Keyword, KeywordEnum};
 use crate::world::WorldKind;
 
+/// Key of the cost of preemption: the only setting of the cluster itself that a scenario may vary.
+pub(crate) const PREEMPTION_COST: &str = "preemption-cost";
+
+/// The legal costs of preemption, in seconds.
+pub(crate) const PREEMPTION_COSTS: ValueRange = ValueRange { min: 0.0, max: 1e6 };
+
 /// A setting of the workload, named as on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WorkloadParameter {

@@ -14,7 +14,7 @@ use crate::chart::WorldChart;
 use crate::keyword::{Keyword, KeywordEnum};
 use crate::metric::{RiskMetric, RunMetric, StudyMetric};
 use crate::results::StudyResults;
-use crate::setting::{self, WorkloadParameter};
+use crate::setting::{self, PREEMPTION_COST, PREEMPTION_COSTS, WorkloadParameter};
 use crate::workload_source::StudyWorkload;
 
 mod campus;
@@ -188,6 +188,7 @@ impl WorldKind {
             None => WorkloadParameter::ALL
                 .iter()
                 .map(|setting| setting.keyword())
+                .chain([PREEMPTION_COST])
                 .collect(),
             Some(model) => model.settings().iter().map(|knob| knob.key).collect(),
         }
@@ -196,6 +197,7 @@ impl WorldKind {
     /// Returns the range of a setting, if it has one.
     pub(crate) fn range(self, key: &str) -> Option<ValueRange> {
         match self.model() {
+            None if key == PREEMPTION_COST => Some(PREEMPTION_COSTS),
             None => {
                 let setting = Keyword::<WorkloadParameter>::parse(key).ok()?;
                 Some(setting::check(setting.0, f64::NAN).err()?.range)
@@ -211,6 +213,7 @@ impl WorldKind {
     /// Checks whether a setting of the world may have this value.
     pub(crate) fn check_setting(self, key: &str, value: f64) -> Result<(), String> {
         match self.model() {
+            None if key == PREEMPTION_COST => check_cost(value),
             None => {
                 let setting = Keyword::<WorkloadParameter>::parse(key)?.0;
                 setting::check(setting, value).map_err(|error| error.to_string())
@@ -244,6 +247,15 @@ impl WorldKind {
         let mut measures = self.measures().into_iter();
         measures.find(|measure| measure.key() == name)
     }
+}
+
+/// Checks whether preemption may have this cost in seconds.
+fn check_cost(value: f64) -> Result<(), String> {
+    let range = PREEMPTION_COSTS;
+    if (range.min..=range.max).contains(&value) {
+        return Ok(());
+    }
+    Err(format!("{PREEMPTION_COST} is {value}, expected {range}"))
 }
 
 impl KeywordEnum for WorldKind {

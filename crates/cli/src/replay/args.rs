@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use tollgate_model::Market;
+use tollgate_model::{Market, Span};
 use tollgate_policy::ParameterEnum;
-use tollgate_sim::{EstimateOrigin, OverrunRule, TaskCoupling};
+use tollgate_sim::{EstimateOrigin, MAX_PREEMPTION_COST, OverrunRule, TaskCoupling};
 use tollgate_workload::{DeadlineModel, NeverRanHandling, SlaFactor, WorkloadConfig};
 
 use super::campus::{CampusArgs, ReplayWorld};
@@ -50,6 +50,15 @@ pub(crate) struct ReplayArgs {
         long, value_name = "COUPLING", default_value = "rigid", value_parser = parameter_parser::<TaskCoupling>(),
     )]
     pub(super) tasks: TaskCoupling,
+
+    /// Seconds of work that a paused task loses when it resumes
+    ///
+    /// It has to be read back and warmed up. Only jobs that share nodes are ever paused.
+    #[arg(
+        long, value_name = "SECONDS", default_value = "0", value_parser = cost,
+        allow_negative_numbers = true,
+    )]
+    pub(super) preemption_cost: Span,
 
     /// Let jobs outlive their estimates, or kill them at that limit
     ///
@@ -325,6 +334,15 @@ impl NodeCountArg {
             None => parse_count(word).map(Self::Total),
         }
     }
+}
+
+/// Parses the seconds that a resumption costs.
+fn cost(word: &str) -> Result<Span, &'static str> {
+    let range = 0.0..=MAX_PREEMPTION_COST.as_secs_f64();
+    let seconds = word.parse().ok().filter(|seconds| range.contains(seconds));
+    seconds
+        .map(Span::from_secs_f64)
+        .ok_or("expected seconds, 0 to 1000000")
 }
 
 /// Parses any number. The configuration checks the range.

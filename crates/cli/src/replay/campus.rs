@@ -130,6 +130,7 @@ pub(super) fn misplaced_option(args: &ReplayArgs) -> Option<ReplayError> {
         ("--html", args.html.is_some()),
         ("--check", args.check),
         ("--tasks", args.tasks != TaskCoupling::Rigid),
+        ("--preemption-cost", args.preemption_cost > Span::ZERO),
         ("--learn", !args.learn.is_empty()),
         ("--learn-before", args.learn_before),
         (

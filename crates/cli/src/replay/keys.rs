@@ -126,6 +126,9 @@ struct SettingsKeys {
     nodes_from: &'static str,
     estimates: String,
     tasks: String,
+    /// None if preemption costs nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    preemption_cost_s: Option<f64>,
     overrun: String,
     checked: bool,
     seed: u64,
@@ -151,12 +154,14 @@ struct SettingsKeys {
 impl SettingsKeys {
     fn new(plan: &ReplayPlan, input: &ReplayInput) -> Self {
         let jobs = &plan.jobs;
+        let cost = Some(plan.preemption_cost).filter(|&cost| cost > Span::ZERO);
         Self {
             market: plan.market.name(),
             nodes: input.machines[0].nodes,
             nodes_from: input.machines[0].from.key(),
             estimates: plan.estimates.to_string(),
             tasks: plan.tasks.keyword(),
+            preemption_cost_s: cost.map(Span::as_secs_f64),
             overrun: plan.overrun.keyword(),
             checked: plan.is_checked(),
             seed: jobs.seed,

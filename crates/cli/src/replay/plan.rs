@@ -4,7 +4,7 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use tollgate_model::Market;
+use tollgate_model::{Market, Span};
 use tollgate_policy::{PolicyRegistry, PolicySpec};
 use tollgate_sim::{EstimateOrigin, OverrunRule, RecordLevel, TaskCoupling};
 use tollgate_trace::record_filter::RecordFilter;
@@ -33,6 +33,8 @@ pub(super) struct ReplayPlan {
     pub(super) nodes: Vec<NodeCountArg>,
     /// Whether the tasks of a job run in step on nodes that jobs share.
     pub(super) tasks: TaskCoupling,
+    /// The work that a paused task loses when it resumes.
+    pub(super) preemption_cost: Span,
     /// What becomes of jobs that outlive their estimates.
     pub(super) overrun: OverrunRule,
     pub(super) choices: Vec<PolicySpec>,
@@ -104,6 +106,7 @@ impl ReplayPlan {
             part: args.part.filter(),
             seeds: args.seeds,
             tasks: args.tasks,
+            preemption_cost: args.preemption_cost,
             overrun: args.overrun,
             choices,
             estimates: args.estimates,

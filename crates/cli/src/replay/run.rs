@@ -158,6 +158,7 @@ fn run_policy(
         nodes,
         market: plan.market,
         tasks: plan.tasks,
+        preemption_cost: plan.preemption_cost,
         overrun: plan.overrun,
         record_level: plan.record,
         states_promises: plan.calibration,

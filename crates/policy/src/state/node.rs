@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use tollgate_model::{Instant, JobId, JobSpec, Span};
 
+use super::task::NodeTask;
+
 /// Work and times within this many seconds of zero count as zero: the smallest step of the clock
 /// plus rounding.
 pub const TOLERANCE_S: f64 = 1e-6 + 1e-9;
@@ -10,7 +12,8 @@ pub const TOLERANCE_S: f64 = 1e-6 + 1e-9;
 /// A node and the tasks that share it, in order of arrival.
 ///
 /// Work is integrated lazily: [`NodeTask::work`] is the work done until [`Node::since`], and from
-/// then on each task progresses at a constant rate until shares are set again.
+/// then on each task progresses at a constant rate until shares are set again. A task that resumes
+/// after it stood still loses some of its work, if preemption has a cost.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Node {
     pub(super) tasks: Vec<NodeTask>,
@@ -18,57 +21,9 @@ pub struct Node {
     pub(super) total: f64,
     /// Memory in bytes, if known.
     pub(super) memory: Option<u64>,
-}
-
-/// One job's part of a node.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct NodeTask {
-    /// The task's job.
-    pub job: JobId,
-    /// The task's weight, at least 0.
-    pub share: f64,
-    /// Seconds of work done per second: the task's part of the node, or less if the tasks of its job
-    /// run in step. The rates of a node sum to at most 1.
-    pub rate: f64,
-    /// Seconds of work done until the node's [`Node::since`].
-    pub work: f64,
-    /// Seconds of work estimated by the user.
-    pub estimate: f64,
-    /// The job's deadline; [`Instant::MAX`] without one.
-    pub due: Instant,
-    /// The share requested at submission, estimate / deadline; 0 without a deadline.
-    pub requested: f64,
-}
-
-impl NodeTask {
-    pub(super) fn new(job: JobId, spec: &JobSpec) -> Self {
-        let estimate = spec.estimate.as_secs_f64();
-        Self {
-            job,
-            share: 0.0,
-            rate: 0.0,
-            work: 0.0,
-            estimate,
-            due: spec.due().unwrap_or(Instant::MAX),
-            requested: requested_share(spec),
-        }
-    }
-
-    /// Returns the seconds from `now` to the deadline; infinite without one.
-    pub fn time_left(&self, now: Instant) -> f64 {
-        if self.due == Instant::MAX {
-            return f64::INFINITY;
-        }
-        self.due.since(now).as_secs_f64()
-    }
-}
-
-/// Returns the share a job requests at submission, estimate / deadline (Yeo & Buyya 2006, eq. 1 at
-/// the start); 0 without a deadline, infinite for a deadline of zero.
-pub fn requested_share(spec: &JobSpec) -> f64 {
-    spec.sla.deadline.map_or(0.0, |deadline| {
-        spec.estimate.as_secs_f64() / deadline.as_secs_f64()
-    })
+    /// Seconds of work that a task loses when it resumes. A setting of simulations; no snapshot has it.
+    #[serde(skip)]
+    pub(super) preemption_cost: f64,
 }
 
 impl Node {
@@ -123,7 +78,7 @@ impl Node {
     /// Returns the seconds of work that a task has done by `now`.
     pub fn work_at(&self, task: &NodeTask, now: Instant) -> f64 {
         let elapsed = now.since(self.since).max(Span::ZERO);
-        task.work + task.rate * elapsed.as_secs_f64()
+        task.work() + task.rate * elapsed.as_secs_f64()
     }
 
     /// Adds a task of a job to the node. The caller must then set the shares.
@@ -159,7 +114,7 @@ impl Node {
         }
         let elapsed = now.since(self.since).as_secs_f64();
         for task in &mut self.tasks {
-            task.work += task.rate * elapsed;
+            task.advance(elapsed, self.preemption_cost);
         }
         self.since = now;
     }
@@ -196,7 +151,7 @@ impl Node {
             if task.due > now + Span::TICK {
                 next_due = next_due.min(task.due);
             }
-            let left = mark(task) - task.work;
+            let left = mark(task) - task.work();
             if left > TOLERANCE_S {
                 next_mark_s = next_mark_s.min(left / task.rate);
             }

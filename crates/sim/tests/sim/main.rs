@@ -6,12 +6,14 @@
 //! | [`rebid`] | the earnings of a schedule under other bids |
 //! | [`prices`] | the constants of prices and rewards |
 //! | [`tasks_in_step`] | jobs whose tasks run in step |
+//! | [`preemption`] | tasks that lose work when they resume |
 //! | [`campus`] | the campus world |
 //! | [`federation`] | the federation world |
 
 mod campus;
 mod federation;
 mod oracle;
+mod preemption;
 mod prices;
 mod rebid;
 mod tasks_in_step;

@@ -1,7 +1,7 @@
 //! Comparison of the product with the brute-force oracles: same jobs, same decisions, same
 //! instants.
 
-mod common;
+pub(crate) mod common;
 mod queue;
 mod share;
 mod worked_examples;

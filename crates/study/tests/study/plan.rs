@@ -3,6 +3,7 @@
 use crate::common::{SMALL, small, study};
 use tollgate_policies::builtin_registry;
 use tollgate_study::StudyResults;
+use tollgate_study::plan::BatchWork;
 
 /// Two scenarios with three values: five settings in the bid market, whose users bid penalties,
 /// three in the commodity market; two sets, two seeds, two policies.
@@ -88,4 +89,27 @@ policies = ["n1:{n}/c1"]
             .contains("no market has a policy `n3:{n}/c1`"),
         "{error}"
     );
+}
+
+/// A scenario may vary the cost of preemption; the value of `[base]` holds elsewhere.
+#[test]
+fn cost_of_preemption_is_varied() {
+    let world = "\n[base]\npreemption-cost = 30\n\n[[market]]";
+    let text = SMALL.replacen("\n[[market]]", world, 1);
+    let varied = text
+        .replacen("\"high-urgency\"", "\"preemption-cost\"", 1)
+        .replacen("[0, 0.2, 1]", "[0, 30, 600]", 1);
+    let study = study(&varied);
+    let costs = study
+        .plan()
+        .batches
+        .iter()
+        .filter_map(|batch| match &batch.work {
+            BatchWork::Cluster(jobs) => Some(jobs.preemption_cost.as_secs_f64()),
+            BatchWork::World(_) => None,
+        });
+    let mut costs: Vec<f64> = costs.collect();
+    costs.sort_by(f64::total_cmp);
+    costs.dedup();
+    assert_eq!(costs, [0.0, 30.0, 600.0]);
 }

@@ -84,7 +84,11 @@ pub(super) const METRICS: &[WorldMetric] = &[
     ),
     quantity("good_most_evictions", "most evictions of a good task", None),
     quantity("bad_most_evictions", "most evictions of a bad task", None),
-    quantity("idle_min", "mean time between two users of a computer", Some("min")),
+    quantity(
+        "idle_min",
+        "mean time between two users of a computer",
+        Some("min"),
+    ),
     quantity(
         "idle_below_1_min_pct",
         "times between two users below a minute",

@@ -1,0 +1,90 @@
+//! One job's part of a node.
+
+use serde::{Deserialize, Serialize};
+use tollgate_model::{Instant, JobId, JobSpec};
+
+#[cfg(doc)]
+use super::Node;
+
+/// One job's part of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NodeTask {
+    /// The task's job.
+    pub job: JobId,
+    /// The task's weight, at least 0.
+    pub share: f64,
+    /// Seconds of work done per second: the task's part of the node, or less if the tasks of its job
+    /// run in step. The rates of a node sum to at most 1.
+    pub rate: f64,
+    /// Seconds of work done until the node's [`Node::since`], before the loss of a task that resumes.
+    work: f64,
+    /// Seconds of work estimated by the user.
+    pub estimate: f64,
+    /// The job's deadline; [`Instant::MAX`] without one.
+    pub due: Instant,
+    /// The share requested at submission, estimate / deadline; 0 without a deadline.
+    pub requested: f64,
+    /// True if the task has run.
+    #[serde(skip)]
+    has_run: bool,
+    /// Seconds of work that the task loses when it resumes; 0 unless it has run and stands still.
+    #[serde(skip)]
+    loss_on_resumption: f64,
+}
+
+impl NodeTask {
+    pub(super) fn new(job: JobId, spec: &JobSpec) -> Self {
+        let estimate = spec.estimate.as_secs_f64();
+        Self {
+            job,
+            share: 0.0,
+            rate: 0.0,
+            work: 0.0,
+            estimate,
+            due: spec.due().unwrap_or(Instant::MAX),
+            requested: requested_share(spec),
+            has_run: false,
+            loss_on_resumption: 0.0,
+        }
+    }
+
+    /// Returns the seconds of work done until the node's [`Node::since`]. Below 0 for a task that resumes
+    /// and that had done less than it loses.
+    ///
+    /// The loss is that of the present rate: within an instant rates are set several times, and a task
+    /// resumes only with the rate that lasts.
+    pub fn work(&self) -> f64 {
+        if self.rate > 0.0 {
+            self.work - self.loss_on_resumption
+        } else {
+            self.work
+        }
+    }
+
+    /// Brings the work up to the end of `elapsed` seconds, above 0, at the present rate.
+    pub(super) fn advance(&mut self, elapsed: f64, preemption_cost: f64) {
+        if self.rate > 0.0 {
+            self.work = self.work() + self.rate * elapsed;
+            self.has_run = true;
+            self.loss_on_resumption = 0.0;
+        } else if self.has_run {
+            self.loss_on_resumption = preemption_cost;
+        }
+    }
+
+    /// Returns the seconds from `now` to the deadline; infinite without one.
+    pub fn time_left(&self, now: Instant) -> f64 {
+        if self.due == Instant::MAX {
+            return f64::INFINITY;
+        }
+        self.due.since(now).as_secs_f64()
+    }
+}
+
+/// Returns the share a job requests at submission, estimate / deadline (Yeo & Buyya 2006, eq. 1 at
+/// the start); 0 without a deadline, infinite for a deadline of zero.
+pub fn requested_share(spec: &JobSpec) -> f64 {
+    spec.sla.deadline.map_or(0.0, |deadline| {
+        spec.estimate.as_secs_f64() / deadline.as_secs_f64()
+    })
+}
