@@ -276,7 +276,7 @@ pub(super) struct SlaArgs {
     )]
     penalty_bias: f64,
 
-    /// Most that a delay costs, in budgets of the job; unlimited by default
+    /// Most that a delay costs, in budgets of the job; unlimited
     #[arg(long, value_name = "BUDGETS", value_parser = number, allow_negative_numbers = true)]
     penalty_limit: Option<f64>,
 }
