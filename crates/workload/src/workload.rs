@@ -136,11 +136,23 @@ impl Workload {
         (0..self.len()).map(|i| self.arrival(i))
     }
 
+    /// Returns the same jobs without their SLAs, whose draws take most of the time of an arrival.
+    pub fn requests(&self) -> impl ExactSizeIterator<Item = JobArrival> {
+        (0..self.len()).map(|i| self.request(i))
+    }
+
     /// Returns the `i`-th job, from 0.
     ///
     /// # Panics
     /// If there is no such job.
     pub fn arrival(&self, i: usize) -> JobArrival {
+        let mut arrival = self.request(i);
+        arrival.spec.sla = self.sla(self.row(i), arrival.runtime);
+        arrival
+    }
+
+    /// Returns the arrival of the `i`-th job without its SLA.
+    fn request(&self, i: usize) -> JobArrival {
         let job = self.job(i);
         let runtime = runtime_of(job);
         JobArrival {
@@ -150,7 +162,7 @@ impl Workload {
                 procs: job.procs,
                 memory: 0,
                 user: user_of(&self.trace, self.row(i)),
-                sla: self.sla(self.row(i), runtime),
+                sla: Sla::default(),
             },
             runtime,
         }

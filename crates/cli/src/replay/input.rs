@@ -3,7 +3,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tollgate_model::Instant;
 use tollgate_policy::PolicySpec;
 use tollgate_sim::learning::LearnedJobs;
 use tollgate_sim::learning::job_names::JobNames;
@@ -28,6 +27,7 @@ pub(super) struct ReplayInput {
     pub(super) reseeded: Vec<Workload>,
     /// Number of jobs that outlive their estimates.
     pub(super) n_overlong: usize,
+    offered: OfferedWork,
     /// The jobs by their deadlines. The deadline of a job that is killed at its limit is not possible.
     pub(super) deadlines: DeadlineCounts,
     /// The machines. At least one.
@@ -37,6 +37,14 @@ pub(super) struct ReplayInput {
     pub(super) job_contexts: Vec<JobContext>,
     /// The knowledge about earlier jobs.
     pub(super) learned: LearnedJobs,
+}
+
+/// The work of all jobs, and the time in which it is offered.
+struct OfferedWork {
+    /// Run times times processors, in seconds.
+    work_s: f64,
+    /// From the first submission to the last, in seconds.
+    span_s: f64,
 }
 
 /// The size of the machine, and the source of this number.
@@ -50,6 +58,22 @@ pub(super) struct ReplayMachine {
 pub(super) enum MachineSizeSource {
     Flag,
     Workload(NodeCountSource),
+}
+
+impl OfferedWork {
+    fn of(workload: &Workload) -> Self {
+        let (mut work_s, mut last, mut first) = (0.0, None, None);
+        for job in workload.requests() {
+            work_s += job.runtime.as_secs_f64() * f64::from(job.spec.procs);
+            first.get_or_insert(job.spec.submit);
+            last = Some(job.spec.submit);
+        }
+        let span = last.zip(first).map(|(last, first)| last.since(first));
+        Self {
+            work_s,
+            span_s: span.unwrap_or_default().as_secs_f64(),
+        }
+    }
 }
 
 impl ReplayInput {
@@ -103,16 +127,17 @@ impl ReplayInput {
         };
         let learned = plan.learn.learn(workload.trace(), &selected, &mut names)?;
         let outlives = |job: &JobArrival| OverrunRule::Kill.kills(job);
-        let overlong: Vec<JobArrival> = workload.arrivals().filter(outlives).collect();
-        let n_overlong = overlong.len();
+        let n_overlong = workload.requests().filter(outlives).count();
         let mut deadlines = workload.deadline_counts();
         if plan.overrun == OverrunRule::Kill {
             let may_end =
-                |job: &&JobArrival| job.spec.sla.deadline.is_some_and(|due| job.runtime <= due);
-            deadlines.possible -= overlong.iter().filter(may_end).count();
+                |job: &JobArrival| job.spec.sla.deadline.is_some_and(|due| job.runtime <= due);
+            let killed = workload.arrivals().filter(outlives);
+            deadlines.possible -= killed.filter(may_end).count();
         }
         Ok(Self {
             n_overlong,
+            offered: OfferedWork::of(&workload),
             deadlines,
             workload,
             reseeded,
@@ -209,16 +234,8 @@ impl ReplayInput {
     /// Returns the work of all jobs in % of what the machine can do from the first submission to the
     /// last. None if that period is empty.
     pub(super) fn offered_load_pct(&self, machine: ReplayMachine) -> Option<f64> {
-        let (mut work_s, mut last) = (0.0, Instant::ZERO);
-        let mut first = None;
-        for job in self.workload.arrivals() {
-            work_s += job.runtime.as_secs_f64() * f64::from(job.spec.procs);
-            first.get_or_insert(job.spec.submit);
-            last = job.spec.submit;
-        }
-        let span_s = last.since(first?).as_secs_f64();
-        let offered_s = span_s * f64::from(machine.nodes);
-        (offered_s > 0.0).then(|| work_s / offered_s * 100.0)
+        let offered_s = self.offered.span_s * f64::from(machine.nodes);
+        (offered_s > 0.0).then(|| self.offered.work_s / offered_s * 100.0)
     }
 
     fn print_deadline_notes(&self, plan: &ReplayPlan) {
