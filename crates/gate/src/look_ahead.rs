@@ -179,7 +179,7 @@ impl<'a> LookAhead<'a> {
 /// Returns the end of a task on a node that it shares, not before `now`. The task takes `work_s`
 /// seconds of work in all and keeps its present rate.
 fn end_of(node: &Node, task: &tollgate_policy::NodeTask, work_s: f64, now: Instant) -> Instant {
-    let left_s = f64::max(work_s - task.work(), 0.0);
+    let left_s = f64::max(work_s - task.work, 0.0);
     (node.since() + Span::ceil_secs_f64(left_s / task.rate)).max(now)
 }
 
@@ -193,6 +193,6 @@ fn spend_steps(looks_left: &mut u64, looks: u64) -> bool {
 /// Records the progress of a job's task on a node whose shares were just set.
 fn record_rate(progress: &mut TaskProgress, node: &Node, me: JobId) {
     if let Some(task) = node.tasks().iter().find(|task| task.job == me) {
-        progress.push(node.since(), task.work(), task.rate);
+        progress.push(node.since(), task.work, task.rate);
     }
 }

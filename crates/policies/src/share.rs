@@ -235,7 +235,7 @@ fn needs_update(view: View<'_>, id: NodeId) -> bool {
     let left = |task: &NodeTask| task.estimate - node.work_at(task, view.now);
     let due = |task: &NodeTask| (0.0..=2.0 * TOLERANCE_S).contains(&task.time_left(view.now));
     let mut tasks = node.tasks().iter();
-    tasks.any(|task| due(task) || task.estimate > task.work() && left(task) <= 2.0 * TOLERANCE_S)
+    tasks.any(|task| due(task) || task.estimate > task.work && left(task) <= 2.0 * TOLERANCE_S)
 }
 
 impl NodeAdmission for ShareAdmission {
@@ -280,7 +280,7 @@ impl NodeAdmission for ShareAdmission {
         impl Fn(&NodeTask) -> f64 + use<>,
     ) {
         let settings = self.settings;
-        let share = move |task: &NodeTask| weights::share(&settings, task, task.work(), now);
+        let share = move |task: &NodeTask| weights::share(&settings, task, task.work, now);
         (share, |task: &NodeTask| task.estimate)
     }
 

@@ -80,13 +80,13 @@ impl NodeDemand {
             if passed(task.due, self.since) {
                 continue;
             }
-            let same = |row: &&TaskDemand| row.job == task.job && row.work_s == task.work();
+            let same = |row: &&TaskDemand| row.job == task.job && row.work_s == task.work;
             let known = old.iter().find(same).copied();
             let known_left_s = known.map(|row| row.left_s);
             self.rows.push(TaskDemand {
                 job: task.job,
                 due: task.due,
-                work_s: task.work(),
+                work_s: task.work,
                 rate: task.rate,
                 left_s: known_left_s.unwrap_or_else(|| left_s(view, task, settings)),
             });
@@ -140,9 +140,8 @@ fn left_s(view: View<'_>, task: &NodeTask, settings: &TailParams) -> f64 {
     let belief = RuntimeModel::of(&job.spec, view.forecast(task.job));
     let start = job.start.unwrap_or(job.spec.submit);
     let deadline = job.spec.due().map(|due| due.since(start));
-    let work_s = task.work();
     f64::max(
-        belief.required_work_s(work_s, deadline, settings) - work_s,
+        belief.required_work_s(task.work, deadline, settings) - task.work,
         0.0,
     )
 }

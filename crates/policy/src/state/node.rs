@@ -71,14 +71,14 @@ impl Node {
             return false;
         };
         self.advance(now);
-        self.tasks[at].rate = rate;
+        self.tasks[at].set_rate(rate);
         true
     }
 
     /// Returns the seconds of work that a task has done by `now`.
     pub fn work_at(&self, task: &NodeTask, now: Instant) -> f64 {
         let elapsed = now.since(self.since).max(Span::ZERO);
-        task.work() + task.rate * elapsed.as_secs_f64()
+        task.work + task.rate * elapsed.as_secs_f64()
     }
 
     /// Adds a task of a job to the node. The caller must then set the shares.
@@ -114,7 +114,12 @@ impl Node {
         }
         let elapsed = now.since(self.since).as_secs_f64();
         for task in &mut self.tasks {
-            task.advance(elapsed, self.preemption_cost);
+            task.work += task.rate * elapsed;
+        }
+        if self.preemption_cost > 0.0 {
+            for task in &mut self.tasks {
+                task.note_progress(self.preemption_cost);
+            }
         }
         self.since = now;
     }
@@ -136,7 +141,8 @@ impl Node {
             self.total += task.share;
         }
         for at in 0..self.tasks.len() {
-            self.tasks[at].rate = self.part_of(&self.tasks[at]);
+            let part = self.part_of(&self.tasks[at]);
+            self.tasks[at].set_rate(part);
         }
         self.next_change(mark)
     }
@@ -151,7 +157,7 @@ impl Node {
             if task.due > now + Span::TICK {
                 next_due = next_due.min(task.due);
             }
-            let left = mark(task) - task.work();
+            let left = mark(task) - task.work;
             if left > TOLERANCE_S {
                 next_mark_s = next_mark_s.min(left / task.rate);
             }

@@ -16,8 +16,9 @@ pub struct NodeTask {
     /// Seconds of work done per second: the task's part of the node, or less if the tasks of its job
     /// run in step. The rates of a node sum to at most 1.
     pub rate: f64,
-    /// Seconds of work done until the node's [`Node::since`], before the loss of a task that resumes.
-    work: f64,
+    /// Seconds of work done until the node's [`Node::since`]. Below 0 for a task that resumes and that had
+    /// done less than it loses.
+    pub work: f64,
     /// Seconds of work estimated by the user.
     pub estimate: f64,
     /// The job's deadline; [`Instant::MAX`] without one.
@@ -27,9 +28,12 @@ pub struct NodeTask {
     /// True if the task has run.
     #[serde(skip)]
     has_run: bool,
-    /// Seconds of work that the task loses when it resumes; 0 unless it has run and stands still.
+    /// Seconds of work that the task loses when it resumes; 0 unless it has run and stood still.
     #[serde(skip)]
-    loss_on_resumption: f64,
+    loss: f64,
+    /// True if the task resumes at this instant and has lost the work.
+    #[serde(skip)]
+    has_lost: bool,
 }
 
 impl NodeTask {
@@ -44,32 +48,28 @@ impl NodeTask {
             due: spec.due().unwrap_or(Instant::MAX),
             requested: requested_share(spec),
             has_run: false,
-            loss_on_resumption: 0.0,
+            loss: 0.0,
+            has_lost: false,
         }
     }
 
-    /// Returns the seconds of work done until the node's [`Node::since`]. Below 0 for a task that resumes
-    /// and that had done less than it loses.
-    ///
-    /// The loss is that of the present rate: within an instant rates are set several times, and a task
-    /// resumes only with the rate that lasts.
-    pub fn work(&self) -> f64 {
-        if self.rate > 0.0 {
-            self.work - self.loss_on_resumption
-        } else {
-            self.work
+    /// Sets the rate from the present instant on. A task that resumes has lost work, unless its rate is set
+    /// back to 0 within the instant: rates are set several times, and only the last one lasts.
+    pub(super) fn set_rate(&mut self, rate: f64) {
+        let resumes = rate > 0.0;
+        if self.loss > 0.0 && resumes != self.has_lost {
+            self.work -= if resumes { self.loss } else { -self.loss };
+            self.has_lost = resumes;
         }
+        self.rate = rate;
     }
 
-    /// Brings the work up to the end of `elapsed` seconds, above 0, at the present rate.
-    pub(super) fn advance(&mut self, elapsed: f64, preemption_cost: f64) {
-        if self.rate > 0.0 {
-            self.work = self.work() + self.rate * elapsed;
-            self.has_run = true;
-            self.loss_on_resumption = 0.0;
-        } else if self.has_run {
-            self.loss_on_resumption = preemption_cost;
-        }
+    /// Notes that the task has run, or has stood still, up to now: what it loses when it resumes.
+    pub(super) fn note_progress(&mut self, preemption_cost: f64) {
+        self.has_run |= self.rate > 0.0;
+        let stands_still = self.has_run && self.rate == 0.0;
+        self.loss = if stands_still { preemption_cost } else { 0.0 };
+        self.has_lost = false;
     }
 
     /// Returns the seconds from `now` to the deadline; infinite without one.
