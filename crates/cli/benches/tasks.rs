@@ -15,7 +15,7 @@ const ROUNDS: usize = 3;
 const STARTS: usize = 100;
 /// The kinds: a name and the configuration of the service.
 const KINDS: [(&str, &str); 3] = [
-    ("libra-risk (time-shared)", ""),
+    ("libra-risk (time-shared)", "policy = \"libra-risk\"\n"),
     ("tail-risk (time-shared)", "policy = \"tail-risk\"\n"),
     ("easy (space-shared)", "policy = \"easy\"\n"),
 ];
