@@ -4,31 +4,12 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use tollgate_gate::{Effect, Gate, GateInput, InputAck, OnEviction, Simulation, WorkerId};
-use tollgate_model::{Instant, JobId, JobSpec, Market, NodeId, Sla, Span, UserId};
+use tollgate_model::{Instant, JobId, Market, NodeId, Span};
 use tollgate_policies::builtin_registry;
 use tollgate_sim::{JobArrival, RecordLevel, ReplayConfig, ReplayResult, TaskCoupling, replay};
 use tollgate_workload::{DeadlineModel, Workload, WorkloadConfig, WorkloadGenerator};
 
-/// A job: submission, processors, run time and estimate, deadline.
-type PausedJob = (i64, u32, i64, i64);
-
-fn arrival((submit, procs, runtime, deadline): PausedJob) -> JobArrival {
-    let runtime = Span::from_secs(runtime);
-    JobArrival {
-        spec: JobSpec {
-            submit: Instant::from_secs(submit),
-            estimate: runtime,
-            procs,
-            memory: 0,
-            user: UserId(0),
-            sla: Sla {
-                deadline: Some(Span::from_secs(deadline)),
-                ..Sla::default()
-            },
-        },
-        runtime,
-    }
-}
+use super::tasks_in_step::{StepJob, arrival, near};
 
 fn settings(nodes: u32, tasks: TaskCoupling, cost_s: i64) -> ReplayConfig {
     ReplayConfig {
@@ -40,7 +21,7 @@ fn settings(nodes: u32, tasks: TaskCoupling, cost_s: i64) -> ReplayConfig {
 }
 
 /// Returns the ends of the jobs under `tail-risk`, in seconds, where a resumption costs 3 s.
-fn ends(nodes: u32, tasks: TaskCoupling, jobs: &[PausedJob]) -> Vec<f64> {
+fn ends(nodes: u32, tasks: TaskCoupling, jobs: &[StepJob]) -> Vec<f64> {
     let policy = builtin_registry().named("tail-risk").unwrap();
     let arrivals: Vec<JobArrival> = jobs.iter().copied().map(arrival).collect();
     let settings = settings(nodes, tasks, 3);
@@ -48,12 +29,6 @@ fn ends(nodes: u32, tasks: TaskCoupling, jobs: &[PausedJob]) -> Vec<f64> {
     let outcomes = ran.unwrap().outcomes.into_iter();
     let finish = outcomes.map(|outcome| outcome.ran.unwrap().finish);
     finish.map(Instant::as_secs_f64).collect()
-}
-
-#[track_caller]
-fn near(found: &[f64], expected: &[f64]) {
-    let apart = found.iter().zip(expected).map(|(a, b)| (a - b).abs());
-    assert!(apart.fold(0.0, f64::max) < 1e-5, "{found:?} {expected:?}");
 }
 
 /// The first job has done 4 s when the second pauses it. At 9 s it goes on from 1 s. At 10 s it is
@@ -115,7 +90,7 @@ impl ObservedTask {
 
 /// Runs jobs event by event and checks that each task ends when the work that a test added up is the
 /// run time of its job. Returns the number of resumptions.
-fn check_work(policy: &str, settings: &ReplayConfig, jobs: &[PausedJob]) -> u32 {
+fn check_work(policy: &str, settings: &ReplayConfig, jobs: &[StepJob]) -> u32 {
     let policy = builtin_registry().named(policy).unwrap();
     let mut gate = Gate::new(policy.build(Market::None), Market::None);
     gate.set_task_coupling(settings.tasks);
@@ -196,7 +171,7 @@ fn check_work(policy: &str, settings: &ReplayConfig, jobs: &[PausedJob]) -> u32 
     }
 }
 
-fn any_jobs() -> impl Strategy<Value = Vec<PausedJob>> {
+fn any_jobs() -> impl Strategy<Value = Vec<StepJob>> {
     let job = (0..60i64, 1..4u32, 1..30i64, 110..600i64);
     let jobs = prop::collection::vec(job, 1..14);
     jobs.prop_map(|mut jobs| {

@@ -6,9 +6,9 @@ use tollgate_sim::{JobArrival, RecordLevel, ReplayConfig, TaskCoupling, replay};
 use tollgate_workload::{Workload, WorkloadConfig, WorkloadGenerator};
 
 /// A job: submission, processors, run time and estimate, deadline.
-type StepJob = (i64, u32, i64, i64);
+pub(super) type StepJob = (i64, u32, i64, i64);
 
-fn arrival((submit, procs, runtime, deadline): StepJob) -> JobArrival {
+pub(super) fn arrival((submit, procs, runtime, deadline): StepJob) -> JobArrival {
     let runtime = Span::from_secs(runtime);
     JobArrival {
         spec: JobSpec {
@@ -44,7 +44,7 @@ fn ends(policy: &str, tasks: TaskCoupling, jobs: &[StepJob]) -> Vec<f64> {
 }
 
 #[track_caller]
-fn near(found: &[f64], expected: &[f64]) {
+pub(super) fn near(found: &[f64], expected: &[f64]) {
     let apart = found.iter().zip(expected).map(|(a, b)| (a - b).abs());
     assert!(apart.fold(0.0, f64::max) < 1e-5, "{found:?} {expected:?}");
 }
