@@ -54,6 +54,11 @@ pub struct JobRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = MIN_SPAN_S, max = MAX_SPAN_S))]
     pub estimate_s: Option<f64>,
+    /// Wall-clock time from the start after which a task is ended. Positive, and at least the estimate.
+    /// Without an estimate it is one. Policies that share nodes among tasks do not enforce it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = MIN_SPAN_S, max = MAX_SPAN_S))]
+    pub time_limit_s: Option<f64>,
     /// Deadline as a span after submission. Positive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = MIN_SPAN_S, max = MAX_SPAN_S))]
@@ -208,6 +213,10 @@ pub struct SubmitResponse {
     /// Source of the estimate: `user`, `class` (similar jobs), `user_jobs` (the median of the user's
     /// jobs), `site` (the median of all jobs) or `default` (the setting).
     pub estimate_source: String,
+    /// Wall-clock time from the start after which the job is ended: the time limit of the request, where
+    /// the policy enforces one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_limit_s: Option<f64>,
     /// Source of the forecast, in words: `few jobs of this class`.
     pub forecast_from: String,
     /// The forecast for the job.
@@ -331,6 +340,9 @@ pub struct JobDetails {
     pub estimate_s: f64,
     /// Source of the estimate: `user`, `class`, `user_jobs`, `site` or `default`.
     pub estimate_source: String,
+    /// Time limit of the request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_limit_s: Option<f64>,
     /// Deadline.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline_at: Option<String>,

@@ -179,6 +179,13 @@ impl Distribution {
         })
     }
 
+    /// Returns the distribution of the run time of a job that is ended once it has run for `limit`, which
+    /// is positive.
+    #[must_use]
+    pub fn ended_at(&self, limit: Span) -> Self {
+        Self::new(self.quantiles.map(|quantile| quantile.min(limit)))
+    }
+
     /// Returns the distribution of the whole run time of a job that has already run for `elapsed`.
     #[must_use]
     pub fn given_survived(&self, elapsed: Span) -> Self {

@@ -188,6 +188,7 @@ pub fn serve<E: Engine + 'static>(
         reader: Arc::new(Mutex::new(reader)),
         info: Arc::new(ServiceInfo {
             policy: rules.policy.to_string(),
+            enforces_time_limits: rules.enforces_time_limits(),
             market: rules.market.to_string(),
             since: now(),
         }),

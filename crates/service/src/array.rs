@@ -332,7 +332,8 @@ impl Core {
         array.pending.remove(tasks);
         let submission = array.submission.clone();
         let asked = self.classes.add(&(&submission).into());
-        let forecast = self.forecast_job(UserId(submission.user), &asked);
+        let limit = submission.options.time_limit;
+        let forecast = self.forecast_job(UserId(submission.user), &asked, limit);
         let candidate = AdmissionCandidate::new(&submission, spec, &forecast);
         let (for_policy, distribution) = self.policy_request(&candidate);
         let live = ActiveTask::new(&submission, asked, forecast, spec);

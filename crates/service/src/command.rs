@@ -146,6 +146,11 @@ impl Submission {
         part
     }
 
+    /// Returns the run time that its user asks for: the estimate, else the time limit.
+    pub(crate) fn request(&self) -> Option<Span> {
+        self.estimate.or(self.options.time_limit)
+    }
+
     /// Returns the number of its tasks.
     pub fn n_tasks(&self) -> u64 {
         let array = self.options.array.as_ref();
@@ -153,7 +158,7 @@ impl Submission {
     }
 }
 
-/// The options of a submission beyond one task that may start at once.
+/// The options of a submission beyond one task that may start at once and run to its end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SubmissionOptions {
     /// The tasks of an array and their concurrency limit; None for a single job.
@@ -169,6 +174,9 @@ pub struct SubmissionOptions {
     /// Whether as many tasks of an array as possible are promised if all of them cannot be. The rest goes
     /// the way of `otherwise`.
     pub partial: bool,
+    /// Wall-clock time from the start after which a task is ended, if there is a limit. Positive, and at
+    /// least the estimate.
+    pub time_limit: Option<Span>,
 }
 
 impl SubmissionOptions {

@@ -51,7 +51,7 @@ impl<'a> From<&'a Submission> for JobFacts<'a> {
             account: submission.account.as_deref(),
             queue: submission.queue.as_deref(),
             procs: submission.procs,
-            estimate: submission.estimate,
+            estimate: submission.request(),
         }
     }
 }

@@ -28,8 +28,10 @@ pub struct ActiveTask {
     class: ClassId,
     /// The labels of the job within its class.
     attributes: JobAttributes,
-    /// The user's estimate of the run time.
+    /// The run time that the user asks for.
     user_estimate: Option<Span>,
+    /// The time limit, if any.
+    pub time_limit: Option<Span>,
     /// The number of the current or last attempt; 0 before the first.
     pub attempt: u32,
     /// The gate's number of that attempt.
@@ -72,6 +74,7 @@ impl ActiveTask {
             class: asked.class,
             attributes: asked.context,
             user_estimate: asked.request,
+            time_limit: submission.options.time_limit,
             attempt: 0,
             gate_attempt: 0,
             started: None,

@@ -123,13 +123,13 @@ impl Core {
             let is_quote = live.reserved_until.is_some();
             users.contains(&UserId(live.user)) && !live.has_nodes() && !live.held && !is_quote
         });
-        let mut beliefs: BTreeMap<(u32, LookAlike), _> = BTreeMap::new();
+        let mut beliefs: BTreeMap<(u32, LookAlike, Option<Span>), _> = BTreeMap::new();
         let mut revised = Vec::new();
         for (task, live) in waiting {
             let job = live.forecast_features();
             let later = beliefs
-                .entry((live.user, look_alike(&job)))
-                .or_insert_with(|| self.forecast_job(UserId(live.user), &job));
+                .entry((live.user, look_alike(&job), live.time_limit))
+                .or_insert_with(|| self.forecast_job(UserId(live.user), &job, live.time_limit));
             if later.distribution() != live.forecast.distribution() {
                 revised.push((task, live.slot, live.forecast.clone().revised(later)));
             }

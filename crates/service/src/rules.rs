@@ -101,6 +101,12 @@ impl AdmissionRules {
         (words[0] != words[1]).then_some(words)
     }
 
+    /// Returns whether jobs are ended at their time limits: how fast a task progresses on nodes that it
+    /// shares is not its own doing.
+    pub fn enforces_time_limits(&self) -> bool {
+        !self.policy.shares_nodes()
+    }
+
     /// Returns the job in the policy's units. Policies charge one credit a second for a whole job
     /// (Yeo & Buyya 2008, section 5.2); users pay by the core-hour.
     pub(crate) fn for_policy(&self, spec: &JobSpec) -> JobSpec {

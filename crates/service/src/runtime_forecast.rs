@@ -92,13 +92,19 @@ impl Core {
     /// Returns the forecast of a job's run time.
     pub(crate) fn forecast(&self, submission: &Submission) -> RuntimeForecast {
         let job = self.classes.find(&submission.into());
-        self.forecast_job(UserId(submission.user), &job)
+        self.forecast_job(UserId(submission.user), &job, submission.options.time_limit)
     }
 
     /// Returns the forecast of a job's run time: the belief that the policy asks for. A policy that
     /// asks for none gets the forecast of the job's class; while nothing is known of the class, what
-    /// jobs of its user and of the site needed of their requests.
-    pub(crate) fn forecast_job(&self, user: UserId, job: &ForecastJob) -> RuntimeForecast {
+    /// jobs of its user and of the site needed of their requests. A job that is ended at a time limit
+    /// runs no longer.
+    pub(crate) fn forecast_job(
+        &self,
+        user: UserId,
+        job: &ForecastJob,
+        time_limit: Option<Span>,
+    ) -> RuntimeForecast {
         let class = self.history.forecaster.forecast(job);
         let stage = class.stage();
         let is_known = self.history.forecaster.has_experience(&class);
@@ -145,11 +151,12 @@ impl Core {
                 (belief.request, EstimateSource::Default)
             }
         };
+        let limit = time_limit.filter(|_| self.rules.enforces_time_limits());
         RuntimeForecast {
             class,
-            distribution,
+            distribution: limit.map_or(distribution, |limit| distribution.ended_at(limit)),
             basis,
-            estimate,
+            estimate: limit.map_or(estimate, |limit| estimate.min(limit)),
             source,
         }
     }

@@ -103,7 +103,8 @@ impl Core {
         step: &mut StepOutput,
     ) {
         let asked = self.classes.add(&submission.into());
-        let forecast = self.forecast_job(UserId(submission.user), &asked);
+        let limit = submission.options.time_limit;
+        let forecast = self.forecast_job(UserId(submission.user), &asked, limit);
         let candidate = AdmissionCandidate::new(submission, spec, &forecast);
         let mut live = ActiveTask::new(submission, asked, forecast, spec);
         live.reserved_until = held;

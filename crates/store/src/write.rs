@@ -6,7 +6,7 @@ use rusqlite::{Transaction, TransactionBehavior, params};
 use serde::{Deserialize, Serialize};
 use tollgate_engine::LaunchScript;
 use tollgate_gate::{BookingKind, JobEnding};
-use tollgate_model::Instant;
+use tollgate_model::{Instant, Span};
 use tollgate_service::{
     AdmissionState, Core, RejectReason, RowChange, ServiceCommand, Submission, SubmitOutcome,
 };
@@ -33,6 +33,9 @@ pub struct JobProgram {
     pub umask: u32,
     /// Maximum memory, in bytes.
     pub memory: Option<u64>,
+    /// The time limit of the request, for those who look at the job: the decision has its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_limit: Option<Span>,
 }
 
 impl JobProgram {

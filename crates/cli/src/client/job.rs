@@ -37,6 +37,13 @@ pub(crate) struct JobArgs {
     #[arg(long, short = 'e', value_name = "SPAN", value_parser = parse::parse_span)]
     pub(super) estimate: Option<f64>,
 
+    /// End the job after this time, as in 2h [default: no limit]
+    ///
+    /// Counts from its start. Without --estimate it is the estimate too. Policies that share cores
+    /// between jobs do not enforce it.
+    #[arg(long, short, value_name = "SPAN", value_parser = parse::parse_span)]
+    pub(super) time_limit: Option<f64>,
+
     /// Latest finish, as in +2h, 17:00 or `fri 9am`
     ///
     /// Other forms: 1-12:00:00 (from now), `tomorrow 9am`, noon, 2026-12-01T09:00, and the last with
@@ -144,6 +151,7 @@ impl JobArgs {
             procs: self.procs.or(below.procs),
             mem: self.mem.or(below.mem),
             estimate: self.estimate.or(below.estimate),
+            time_limit: self.time_limit.or(below.time_limit),
             deadline: self.deadline.or(below.deadline),
             budget: self.budget.or(below.budget),
             penalty: self.penalty.or(below.penalty),
@@ -201,6 +209,7 @@ impl JobArgs {
             procs: self.procs.unwrap_or(1),
             memory_bytes: self.mem,
             estimate_s: self.estimate,
+            time_limit_s: self.time_limit,
             deadline_s,
             deadline_at,
             budget: self.budget,

@@ -103,6 +103,10 @@ fn submit_request(
         ..args.job.request(&now)?
     };
     let answer = post_request(&mut args.address.connect()?, path, &request)?;
+    if request.time_limit_s.is_some() && answer.time_limit_s.is_none() {
+        let policy = "the policy of this service shares cores between jobs";
+        Verbosity::Notes.note(format_args!("{policy}: the time limit is an estimate only"));
+    }
     let mut out = io::stdout().lock();
     match (args.quiet, args.format) {
         (true, _) => {

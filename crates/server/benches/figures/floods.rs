@@ -166,6 +166,7 @@ fn submit(door: &ControllerHandle, bytes: usize) {
         output: None,
         umask: 0o022,
         memory: None,
+        time_limit: None,
     });
     answer(door, |reply| ControllerRequest::Submit {
         submission,

@@ -170,6 +170,7 @@ fn program() -> JobProgram {
         output: Some("tollgate-%j.out".to_owned()),
         umask: 0o022,
         memory: None,
+        time_limit: None,
     }
 }
 

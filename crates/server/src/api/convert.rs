@@ -88,12 +88,24 @@ fn submission_options(request: &JobRequest) -> Result<SubmissionOptions, ApiErro
         dependencies: after,
         held: request.held,
         submitted: None,
+        time_limit: time_limit(request)?,
         otherwise: match request.otherwise {
             JobOtherwise::Wait => Otherwise::Wait,
             JobOtherwise::Run => Otherwise::Run,
             JobOtherwise::Reject => Otherwise::Reject,
         },
     })
+}
+
+/// Returns the time limit, which is not below the estimate.
+fn time_limit(request: &JobRequest) -> Result<Option<Span>, ApiError> {
+    let limit = span("time_limit_s", request.time_limit_s)?;
+    let estimate = span("estimate_s", request.estimate_s)?;
+    if limit.zip(estimate).is_some_and(|(limit, estimate)| estimate > limit) {
+        let expected = "at least the estimate: the job would be ended before it";
+        return Err(ApiError::field("time_limit_s", expected));
+    }
+    Ok(limit)
 }
 
 /// Parses task numbers: `1-1000`, `1,3,7-9`, `0-99:3%4`.
@@ -222,6 +234,7 @@ fn confidence(probability: Option<f64>) -> Result<Option<u32>, ApiError> {
 /// Returns the program of a job.
 pub(super) fn program(request: JobRequest) -> Result<JobProgram, ApiError> {
     check_program(&request)?;
+    let time_limit = time_limit(&request)?;
     if request.command.first().is_none_or(String::is_empty) {
         return Err(ApiError::field("command", "a program and its arguments"));
     }
@@ -233,6 +246,7 @@ pub(super) fn program(request: JobRequest) -> Result<JobProgram, ApiError> {
         output: request.output,
         umask: request.umask,
         memory: request.memory_bytes,
+        time_limit,
     })
 }
 
@@ -275,10 +289,11 @@ fn check_program(request: &JobRequest) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Returns the response to a submission.
+/// Returns the response to a submission. `time_limit_s` is the enforced time limit.
 pub(super) fn submit_response(
     id: Option<u64>,
     answer: &tollgate_service::SubmitOutcome,
+    time_limit_s: Option<f64>,
 ) -> SubmitResponse {
     let (decision, price, reasons) = decision_of(&answer.admission);
     let parts = answer.groups.iter().map(|part| {
@@ -315,6 +330,7 @@ pub(super) fn submit_response(
         },
         estimate_s: answer.spec.estimate.as_secs_f64(),
         estimate_source: answer.source.key().to_owned(),
+        time_limit_s,
         forecast_from: answer.basis.to_string(),
         expected: answer.prediction.as_ref().map(job_forecast),
         offers: answer
@@ -389,6 +405,8 @@ pub(super) fn job_details(row: JobRow) -> JobDetails {
         let path = Path::new(&program.dir).join(name);
         Some(path.to_string_lossy().into_owned())
     });
+    let time_limit = program.as_ref().and_then(|program| program.time_limit);
+    let time_limit_s = time_limit.map(Span::as_secs_f64);
     JobDetails {
         id,
         task: row.task,
@@ -407,6 +425,7 @@ pub(super) fn job_details(row: JobRow) -> JobDetails {
         submitted_at: format_iso(row.submit),
         estimate_s: row.estimate.as_secs_f64(),
         estimate_source: row.source,
+        time_limit_s,
         deadline_at: row.due.map(format_iso),
         budget: row.budget.map(Credits::as_f64),
         decided_at: row.decided.map(format_iso),

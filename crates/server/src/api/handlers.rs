@@ -75,6 +75,8 @@ pub struct ApiState {
 pub struct ServiceInfo {
     /// The admission policy.
     pub policy: String,
+    /// Whether jobs are ended at their time limits.
+    pub enforces_time_limits: bool,
     /// The pricing model.
     pub market: String,
     /// Start of the service.
@@ -161,6 +163,7 @@ pub(super) async fn submit(
     let submission = convert::submission(&request, peer.user)?;
     let due = convert::due(&request)?;
     check_size(&service, &submission)?;
+    let time_limit_s = request.time_limit_s.filter(|_| service.info.enforces_time_limits);
     let program = Box::new(convert::program(request)?);
     let verdict = ask_controller(&service, |reply| ControllerRequest::Submit {
         submission,
@@ -169,7 +172,7 @@ pub(super) async fn submit(
         reply,
     })
     .await?;
-    let answer = convert::submit_response(Some(verdict.job), &verdict.answer);
+    let answer = convert::submit_response(Some(verdict.job), &verdict.answer, time_limit_s);
     service.metrics.record_decision(answer.decision);
     let status = match answer.decision {
         tollgate_client::types::JobDecision::Accepted
@@ -204,6 +207,7 @@ pub(super) async fn quote(
         return Err(ApiError::field("after, held", expected));
     }
     check_size(&service, &submission)?;
+    let time_limit_s = request.time_limit_s.filter(|_| service.info.enforces_time_limits);
     if submission.reserve_for.is_none() {
         let began = Instant::now();
         let answer = ask_controller(&service, |reply| ControllerRequest::Quote {
@@ -214,7 +218,7 @@ pub(super) async fn quote(
         })
         .await?;
         service.metrics.record_quote(began.elapsed());
-        return Ok(Json(convert::submit_response(None, &answer)));
+        return Ok(Json(convert::submit_response(None, &answer, time_limit_s)));
     }
     may_submit(&peer)?;
     let (id, answer) = ask_controller(&service, |reply| ControllerRequest::Reserve {
@@ -223,7 +227,7 @@ pub(super) async fn quote(
         reply,
     })
     .await?;
-    Ok(Json(convert::submit_response(id, &answer)))
+    Ok(Json(convert::submit_response(id, &answer, time_limit_s)))
 }
 
 /// Claims a reserved quote as a job. Only the program is taken from the request.

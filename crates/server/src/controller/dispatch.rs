@@ -186,7 +186,7 @@ impl<E: Engine> Controller<E> {
     ) -> Result<LaunchOutcome, StoreError> {
         let live = self.core.job(attempt.task());
         let live = live.filter(|live| live.is_running() && live.attempt == attempt.attempt);
-        let Some(owner) = live.map(|live| live.user) else {
+        let Some((owner, time_limit)) = live.map(|live| (live.user, live.time_limit)) else {
             return Ok(LaunchOutcome::Failed);
         };
         let Some(program) = self.program(attempt.job)? else {
@@ -202,6 +202,7 @@ impl<E: Engine> Controller<E> {
             let why = "its text is not in the store as it came with the job";
             return Ok(self.fail_attempt(attempt, "script", why.to_owned()));
         }
+        let enforced = self.core.rules().enforces_time_limits();
         let launch = LaunchSpec {
             attempt,
             nodes: nodes.to_vec(),
@@ -214,6 +215,7 @@ impl<E: Engine> Controller<E> {
             umask: program.umask,
             limits: LaunchLimits {
                 memory: program.memory,
+                wall: time_limit.filter(|_| enforced),
                 ..self.task_limits
             },
             share: 1.0,

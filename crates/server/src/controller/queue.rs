@@ -199,6 +199,7 @@ mod tests {
             output: None,
             umask: 0o022,
             memory: None,
+            time_limit: None,
         };
         ControllerRequest::Submit {
             submission: submission(user),

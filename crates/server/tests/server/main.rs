@@ -23,6 +23,7 @@ mod promises;
 mod recovery;
 mod scripts;
 mod shadow;
+mod time_limits;
 mod unpromised;
 mod whole_system;
 mod workers;

@@ -81,6 +81,7 @@ fn plan((tasks, max, after, held, otherwise, partial): OptionSample) -> Submissi
         submitted: None,
         otherwise,
         partial: partial && tasks.is_some(),
+        time_limit: None,
     }
 }
 
@@ -259,6 +260,7 @@ impl RecoveryService {
             output: None,
             umask: 0o022,
             memory: None,
+            time_limit: None,
         };
         self.store
             .commit(&CommandBatch {

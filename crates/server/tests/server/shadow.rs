@@ -66,6 +66,7 @@ fn plan(deed: &UserAction, job: u64) -> SubmissionOptions {
         submitted: None,
         otherwise: Otherwise::Wait,
         partial: false,
+        time_limit: None,
     }
 }
 

@@ -234,7 +234,8 @@ fn request(
     let job = JobArgs {
         procs: Some(procs),
         mem: wishes.resources.memory_for(procs),
-        estimate: wishes.resources.estimate,
+        estimate: wishes.resources.estimate(),
+        time_limit: wishes.resources.time_limit,
         deadline: wishes
             .resources
             .deadline

@@ -14,8 +14,10 @@ pub(super) struct ResourceOptions {
     pub(super) memory: Option<u64>,
     /// The memory per processor in bytes.
     pub(super) memory_per_proc: Option<u64>,
-    /// The run time estimate in seconds.
-    pub(super) estimate: Option<f64>,
+    /// The time limit in seconds.
+    pub(super) time_limit: Option<f64>,
+    /// The run time in seconds after which Grid Engine would warn the job.
+    soft_limit: Option<f64>,
     pub(super) deadline: Option<String>,
     pub(super) budget: Option<f64>,
     pub(super) penalty: Option<f64>,
@@ -46,15 +48,22 @@ impl ResourceOptions {
         self.memory.max(each)
     }
 
+    /// Returns the run time estimate in seconds, if it differs from the time limit.
+    pub(super) fn estimate(&self) -> Option<f64> {
+        let limit = self.time_limit.unwrap_or(f64::INFINITY);
+        self.soft_limit.filter(|&soft| soft < limit)
+    }
+
     fn add_one(&mut self, given: &ParsedOption, item: &str) -> Result<(), FrontendError> {
         let (name, value) = item.split_once('=').unwrap_or((item, ""));
         let wrong = |message: String| given.invalid_value(format!("{name}: {message}"));
         let amount = || value.parse::<f64>().ok().filter(|value| value.is_finite());
         let expected = |what: &str| wrong(format!("expected {what}, got `{value}`"));
         match name {
-            "walltime" | "h_rt" | "s_rt" => {
-                self.estimate = Some(parse::parse_span(value).map_err(wrong)?);
+            "walltime" | "h_rt" => {
+                self.time_limit = Some(parse::parse_span(value).map_err(wrong)?);
             }
+            "s_rt" => self.soft_limit = Some(parse::parse_span(value).map_err(wrong)?),
             "mem" | "vmem" | "mem_free" | "h_rss" | "virtual_free" | "vf" => {
                 let bytes = memory(value).map_err(wrong)?;
                 self.memory = self.memory.max(Some(bytes));
@@ -152,7 +161,7 @@ mod tests {
 
     #[test]
     fn processors_memory_and_time_are_parsed_in_every_dialect() {
-        for (lists, procs, memory, estimate) in [
+        for (lists, procs, memory, time_limit) in [
             (
                 &["nodes=1:ppn=4", "walltime=01:30:00", "mem=2gb"][..],
                 Some(4),
@@ -178,8 +187,8 @@ mod tests {
             let asked = asked(lists).unwrap();
             let memory_all = asked.memory_for(asked.procs.unwrap_or(1));
             assert_eq!(
-                (asked.procs, memory_all, asked.estimate),
-                (procs, memory, estimate),
+                (asked.procs, memory_all, asked.time_limit),
+                (procs, memory, time_limit),
                 "{lists:?}"
             );
         }

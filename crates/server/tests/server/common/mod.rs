@@ -196,5 +196,6 @@ pub(crate) fn program(words: &[&str]) -> JobProgram {
         output: None,
         umask: 0o022,
         memory: None,
+        time_limit: None,
     }
 }

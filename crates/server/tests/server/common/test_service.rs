@@ -81,6 +81,7 @@ impl TestService {
             reader: Arc::new(Mutex::new(reader)),
             info: Arc::new(ServiceInfo {
                 policy: rules.policy.to_string(),
+                enforces_time_limits: rules.enforces_time_limits(),
                 market: rules.market.to_string(),
                 since: Instant::ZERO,
             }),

@@ -343,6 +343,7 @@ impl ServiceSimulation {
             submitted: None,
             otherwise,
             partial,
+            time_limit: (random.one_in(5)).then(|| Span::from_secs(1 + random.below(60) as i64)),
         }
     }
 
