@@ -31,15 +31,15 @@ pub(crate) enum CliCommand {
     Status(client::list::StatusArgs),
     Jobs(client::list::JobsArgs),
     Explain(client::list::ExplainArgs),
-    Wait(client::act::WaitArgs),
-    /// Cancel a job: remove it from the queue, or kill it.
+    Wait(client::wait::WaitArgs),
+    Alter(client::alter::AlterArgs),
+    /// Cancel jobs: remove them from the queue, or kill them.
     Cancel(client::act::JobActionArgs),
-    /// Hold a queued job.
+    /// Hold queued jobs.
     Hold(client::act::JobActionArgs),
-    /// Release a held job.
+    /// Release held jobs.
     Release(client::act::JobActionArgs),
-    /// Print the output of a job.
-    Logs(client::act::JobActionArgs),
+    Logs(client::logs::LogsArgs),
     /// List the nodes, what is enforced there, and what can escape.
     Nodes(client::figures::ServiceQueryArgs),
     /// Compare promised probabilities with how many promises were kept.

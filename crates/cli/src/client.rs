@@ -8,6 +8,7 @@
 //! | [`job`] | the flags that describe a job |
 //! | [`script`] | the `#TOLLGATE` lines of scripts |
 //! | [`submit`] | `tollgate submit` and `tollgate quote` |
+//! | [`batch`] | `tollgate submit --each-line` and `--from-json` |
 //! | [`list`] | `tollgate status`, `jobs`, `explain`, `ledger` |
 //! | [`figures`] | `tollgate nodes`, `calibration`, and the objectives |
 //! | [`demo`] | `tollgate demo` |
@@ -19,13 +20,17 @@
 //! | [`frontends`] | `qsub`, `qstat`, `qdel` |
 //! | [`log`] | the flags of the log |
 //! | [`backup`] | `tollgate backup`, `restore`, `check` |
-//! | [`act`] | `tollgate cancel`, `hold`, `release`, `wait`, `logs` |
+//! | [`act`] | `tollgate cancel`, `hold`, `release` |
+//! | [`alter`] | `tollgate alter` |
+//! | [`wait`], [`logs`] | `tollgate wait`, `logs` |
 //! | [`error`] | the errors of clients and of the service |
 //! | [`parse`] | parsing of spans, instants, memory and rates |
 //! | [`mod@format`] | formatting of instants and spans |
 
 pub(crate) mod act;
+pub(crate) mod alter;
 pub(crate) mod backup;
+mod batch;
 mod clock;
 pub(crate) mod demo;
 pub(crate) mod detach;
@@ -39,10 +44,12 @@ mod job;
 pub(crate) mod learn;
 pub(crate) mod list;
 mod log;
+pub(crate) mod logs;
 mod parse;
 mod schemas;
 pub(crate) mod script;
 pub(crate) mod serve;
 pub(crate) mod submit;
 pub(crate) mod token;
+pub(crate) mod wait;
 pub(crate) mod worker;

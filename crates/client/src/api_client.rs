@@ -151,12 +151,50 @@ impl ApiClient {
         self.send(Method::POST, path, Bytes::from(body))
     }
 
-    fn send<T: DeserializeOwned>(
+    /// Reads a stream of events and hands each, by its name and its data, to `on_event`, until the stream
+    /// ends.
+    ///
+    /// # Errors
+    /// If the stream breaks, or the service returns an error.
+    pub fn stream(
         &mut self,
+        path: &str,
+        mut on_event: impl FnMut(&str, &str),
+    ) -> Result<(), ClientError> {
+        let request = self.request(Method::GET, path, Bytes::new())?;
+        let Self {
+            runtime, sender, ..
+        } = self;
+        let (status, mut body) = runtime.block_on(async {
+            let response = sender.send_request(request).await?;
+            Ok::<_, hyper::Error>((response.status(), response.into_body()))
+        })?;
+        if !status.is_success() {
+            let body = runtime.block_on(body.collect())?.to_bytes();
+            return Err(refusal(status, &body));
+        }
+        let mut text = Vec::new();
+        while let Some(frame) = runtime.block_on(body.frame()) {
+            text.extend(frame?.into_data().unwrap_or_default());
+            while let Some(end) = text.windows(2).position(|two| two == b"\n\n") {
+                let event: Vec<u8> = text.drain(..end + 2).collect();
+                let event = String::from_utf8_lossy(&event);
+                let field = |name: &str| event.lines().find_map(|line| line.strip_prefix(name));
+                // A comment is a heartbeat.
+                if let (Some(name), Some(data)) = (field("event: "), field("data: ")) {
+                    on_event(name, data);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn request(
+        &self,
         method: Method,
         path: &str,
         body: Bytes,
-    ) -> Result<T, ClientError> {
+    ) -> Result<Request<Full<Bytes>>, ClientError> {
         let mut request = Request::builder()
             .method(method)
             .uri(path)
@@ -168,6 +206,16 @@ impl ApiClient {
                 .headers_mut()
                 .insert(AUTHORIZATION, presented.clone());
         }
+        Ok(request)
+    }
+
+    fn send<T: DeserializeOwned>(
+        &mut self,
+        method: Method,
+        path: &str,
+        body: Bytes,
+    ) -> Result<T, ClientError> {
+        let request = self.request(method, path, body)?;
         let Self {
             runtime, sender, ..
         } = self;
@@ -180,12 +228,16 @@ impl ApiClient {
         if status.is_success() {
             return Ok(serde_json::from_slice(&body)?);
         }
-        let problem = serde_json::from_slice(&body).unwrap_or_else(|_| ErrorResponse {
-            error: format!("the service answered {status}"),
-            hint: None,
-        });
-        Err(ClientError::Refused { status, problem })
+        Err(refusal(status, &body))
     }
+}
+
+fn refusal(status: StatusCode, body: &[u8]) -> ClientError {
+    let problem = serde_json::from_slice(body).unwrap_or_else(|_| ErrorResponse {
+        error: format!("the service answered {status}"),
+        hint: None,
+    });
+    ClientError::Refused { status, problem }
 }
 
 fn runtime() -> Result<Runtime, ClientError> {

@@ -10,6 +10,10 @@ pub const MAX_HOLD_S: f64 = 3_600.0;
 pub const MAX_CREDITS: f64 = 1e12;
 /// Maximum number of jobs that a job may depend on.
 pub const MAX_AFTER: usize = 1_000;
+/// Maximum number of jobs that are submitted together.
+pub const MAX_BATCH: usize = 1_000;
+/// Maximum number of kinds of notices of a job.
+pub const MAX_NOTICES: usize = 8;
 /// Maximum length of a name, in characters.
 pub const MAX_NAME: usize = 128;
 
@@ -26,3 +30,5 @@ pub const TASK_NUMBERS: &str =
     r"^[0-9]+(-[0-9]+)?(:[0-9]+)?(,[0-9]+(-[0-9]+)?(:[0-9]+)?)*(%[0-9]+)?$";
 /// A job to start after, as in `7`, `ok:7` or `any:7`.
 pub const PREDECESSOR: &str = "^((ok|any):)?[0-9]+$";
+/// A kind of notice.
+pub const NOTICE: &str = r"^(end|late|lost|at-risk:(0|1|[01]?\.[0-9]+))$";

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::limits::{
-    ABSOLUTE_PATH, MAX_AFTER, MAX_CREDITS, MAX_HOLD_S, MAX_NAME, MAX_SPAN_S, MIN_SPAN_S,
-    NO_CONTROL, NO_NUL, PREDECESSOR, TASK_NUMBERS, VARIABLE,
+    ABSOLUTE_PATH, MAX_AFTER, MAX_BATCH, MAX_CREDITS, MAX_HOLD_S, MAX_NAME, MAX_NOTICES,
+    MAX_SPAN_S, MIN_SPAN_S, NO_CONTROL, NO_NUL, NOTICE, PREDECESSOR, TASK_NUMBERS, VARIABLE,
 };
 use crate::whole_number::{optional_whole, whole};
 
@@ -81,6 +82,11 @@ pub struct JobRequest {
     /// Whether the job may run again from its start after it was lost.
     #[serde(default)]
     pub requeue: bool,
+    /// What the user is told of, if the service has a command for notices: `end`, `late`, `lost`, and
+    /// `at-risk:0.8` once the probability of meeting the deadline falls below that (not of an array).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = MAX_NOTICES), inner(regex(pattern = NOTICE)))]
+    pub notify: Vec<String>,
     /// Of a quote: the span to reserve the room for, if the job would be accepted. Positive, at most
     /// an hour. The reserved quote then expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -142,6 +148,59 @@ fn root() -> String {
 
 fn umask() -> u32 {
     0o022
+}
+
+/// Jobs to submit together. All of them are taken up in one transaction, or none is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JobBatch {
+    /// Fields that the jobs have in common.
+    #[serde(default)]
+    #[schemars(with = "JobRequest")]
+    pub common: Map<String, Value>,
+    /// The fields of each job beside those, or instead of them.
+    #[schemars(with = "Vec<JobRequest>", length(min = 1, max = MAX_BATCH))]
+    pub jobs: Vec<Map<String, Value>>,
+}
+
+/// A change to a job that waits. What is left out stays as it is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AlterRequest {
+    /// Name of the job, as in a submission.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_NAME), regex(pattern = NO_CONTROL))]
+    pub name: Option<String>,
+    /// Run time that the user expects. Positive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = MIN_SPAN_S, max = MAX_SPAN_S))]
+    pub estimate_s: Option<f64>,
+    /// Deadline as a span from now. Positive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = MIN_SPAN_S, max = MAX_SPAN_S))]
+    pub deadline_s: Option<f64>,
+    /// Deadline as an instant; instead of `deadline_s`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_at: Option<String>,
+    /// Whether the job has no deadline any more.
+    #[serde(default)]
+    pub no_deadline: bool,
+}
+
+/// The answer to a change.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AlterResponse {
+    /// Whether the job was changed. If not, it stays as it was, with its promise.
+    pub altered: bool,
+    /// The decision about the changed job, as about a new one.
+    pub answer: SubmitResponse,
+}
+
+/// The answer to jobs that were submitted together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BatchResponse {
+    /// The answers, in the order of the jobs.
+    pub jobs: Vec<SubmitResponse>,
 }
 
 /// What becomes of a job with a deadline that cannot be promised at once, where the policy promises at
@@ -635,7 +694,7 @@ pub struct JobEvent {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tasks: Option<String>,
     /// Kind: `accepted`, `queued`, `deferred`, `rejected`, `reserved`, `claimed`, `expired`, `held`,
-    /// `started`, `broken` (the promise), `finished`, `cancelled` or `lost`.
+    /// `altered`, `started`, `broken` (the promise), `finished`, `cancelled` or `lost`.
     pub event: String,
     /// Instant of the event.
     pub at: String,

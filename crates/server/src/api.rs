@@ -7,8 +7,10 @@
 //! | `framing` | rejection of requests whose end is ambiguous |
 //! | `convert`, `explain` | requests as commands, rows as responses |
 //! | `router` | every path with its requests and responses |
-//! | `handlers`, `learn`, `tokens`, `sse`, `metrics` | the handlers |
+//! | `handlers`, `alter`, `batch`, `learn`, `tokens`, `sse`, `metrics` | the handlers |
 
+mod alter;
+mod batch;
 mod convert;
 mod error;
 mod explain;
@@ -27,3 +29,4 @@ mod tokens;
 mod worker_upgrade;
 
 pub(crate) use error::ApiError;
+pub(crate) use handlers::{ApiState, query_store};

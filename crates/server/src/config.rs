@@ -22,6 +22,7 @@ use tollgate_workers::lease::{self, LeaseTimings};
 use crate::access::{AccessRules, ServiceLimits, UserScope};
 use crate::net::Credential;
 use crate::net::credentials::CredentialConfig;
+use crate::notices::NoticeSettings;
 use crate::privileges::ACCOUNT;
 
 pub use listen::{ListenConfig, TcpListenOptions};
@@ -63,6 +64,9 @@ pub struct ServiceConfig {
     pub workers: WorkerConfig,
     /// Log settings.
     pub log: LogConfig,
+    /// Notices to users; default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notices: Option<NoticeSettings>,
     /// Addresses to listen on besides the socket; default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub listen: Option<ListenConfig>,
@@ -91,6 +95,8 @@ pub struct ServeOptions {
     pub credentials: Vec<Credential>,
     /// The lease timings of workers.
     pub lease: LeaseTimings,
+    /// Notices to users, if there are any.
+    pub notices: Option<NoticeSettings>,
     /// The configured certificate, if it was read already: root can read the file, but the service
     /// account may not be able to.
     pub certificate: Option<TlsCertificate>,
@@ -183,6 +189,7 @@ impl Default for ServiceConfig {
             limits: ServiceLimits::default(),
             workers: WorkerConfig::default(),
             log: LogConfig::default(),
+            notices: None,
             listen: None,
             tokens: Vec::new(),
             certificates: Vec::new(),
@@ -318,8 +325,19 @@ impl ServiceConfig {
             listen: listen.map(|listen| listen.resolve(&self.dir)).transpose()?,
             credentials: listen::keys(&self.tokens, &self.certificates, access)?,
             lease: self.workers.timings()?,
+            notices: self.notices()?,
             certificate: None,
         })
+    }
+
+    fn notices(&self) -> Result<Option<NoticeSettings>, ConfigError> {
+        let Some(notices) = &self.notices else {
+            return Ok(None);
+        };
+        at_least_one("notices.command", notices.command.len() as u64)?;
+        at_least_one("notices.per_minute", u64::from(notices.per_minute))?;
+        at_least_one("notices.timeout_s", u64::from(notices.timeout_s))?;
+        Ok(Some(notices.clone()))
     }
 
     /// Returns the log settings.

@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use queue::RequestQueue;
 pub use request::{
-    ClusterInfo, ControllerRequest, RequestError, Responder, StatusSnapshot, SubmittedJob,
+    ClusterInfo, ControllerRequest, NewJob, RequestError, Responder, StatusSnapshot, SubmittedJob,
     TaskOutlook,
 };
 pub use startup::StartError;

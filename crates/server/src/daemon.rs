@@ -29,6 +29,7 @@ use crate::controller::{self, Controller, ControllerRequest, StartError};
 use crate::net::credentials::CredentialFileError;
 use crate::net::own_certificate::{self, OwnCertificateError};
 use crate::net::{CredentialStore, TcpContext, serve_tls, tls};
+use crate::notices;
 use crate::os_users;
 use crate::permits::KeyedSemaphore;
 use crate::workers::WorkerAcceptor;
@@ -39,6 +40,8 @@ const LARGE_STORE: u64 = 256 << 20;
 
 /// Interval at which the service verifies that its data directory exists.
 const DATA_DIR_CHECK_INTERVAL: Duration = Duration::from_secs(5);
+/// Time for the notices that are queued when the service stops.
+const LAST_NOTICES: Duration = Duration::from_secs(5);
 
 /// An error of the service.
 #[derive(Debug, thiserror::Error)]
@@ -182,6 +185,7 @@ pub fn serve<E: Engine + 'static>(
         .map_err(registry_error)?;
     report_restored_as_lost(dir, &mut controller)?;
     let log = controller.log();
+    let begin = log.watch().borrow().id;
     let (controller_handle, thread) = controller::start(controller)?;
     let service = ApiState {
         controller_handle: controller_handle.clone(),
@@ -189,6 +193,7 @@ pub fn serve<E: Engine + 'static>(
         info: Arc::new(ServiceInfo {
             policy: rules.policy.to_string(),
             enforces_time_limits: rules.enforces_time_limits(),
+            sends_notices: doors.notices.is_some(),
             market: rules.market.to_string(),
             since: now(),
         }),
@@ -203,7 +208,17 @@ pub fn serve<E: Engine + 'static>(
     let checked = check_large_store(dir, is_large);
     let (tcp, certificate) = (doors.listen, doors.certificate);
     let ready = |heard| ready(&rules.policy, heard);
-    let served = runtime()?.block_on(listen(dir, service, tcp, certificate, ready, checked));
+    let served = runtime()?.block_on(async {
+        let notices = doors.notices.map(|notices| {
+            let service = service.clone();
+            tokio::spawn(notices::run(service, notices, begin))
+        });
+        let served = listen(dir, service, tcp, certificate, ready, checked).await;
+        if let Some(notices) = notices {
+            let _ = tokio::time::timeout(LAST_NOTICES, notices).await;
+        }
+        served
+    });
     controller_handle.send(ControllerRequest::Stop);
     // A panic of the thread has been reported already.
     let _ = thread.join();
@@ -441,7 +456,7 @@ async fn stop_signal() -> Result<(), ServeError> {
 }
 
 /// Returns the wall-clock time; 1970 if the clock is set before 1970.
-fn now() -> Instant {
+pub(crate) fn now() -> Instant {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let micros = since.map_or(0, |since| since.as_micros());
     Instant::from_micros(i64::try_from(micros).unwrap_or(i64::MAX))

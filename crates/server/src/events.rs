@@ -192,6 +192,7 @@ fn event_of(change: &RowChange) -> Option<EventEntry> {
             )
         }
         RowChange::Deferred { job, held } => whole(if *held { "held" } else { "deferred" }, *job),
+        RowChange::Altered { job, .. } => whole("altered", *job),
         RowChange::DependencyFailed { job, .. } => whole("cancelled", *job),
         RowChange::TasksDropped {
             job,

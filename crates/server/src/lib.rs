@@ -14,6 +14,7 @@
 //! | [`workers`] | the network side of workers on other hosts |
 //! | [`net`] | TCP with TLS, tokens and certificates |
 //! | [`privileges`] | the switch from root to an account of the service's own |
+//! | [`notices`] | notices to users, by a command of the site |
 //! | [`permits`] | semaphores that count per key |
 //!
 //! The path of a request: `api` sends a [`controller::ControllerRequest`] to the controller. The
@@ -31,6 +32,7 @@ pub mod failpoint;
 #[doc(hidden)]
 pub mod fuzz;
 pub mod net;
+pub mod notices;
 pub mod os_users;
 pub mod permits;
 pub mod privileges;

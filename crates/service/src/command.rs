@@ -41,6 +41,13 @@ pub enum ServiceCommand {
         /// The tasks; None for all.
         tasks: Option<TaskRanges>,
     },
+    /// Changes a job that waits, for its user.
+    Alter {
+        /// The number of the job.
+        job: u64,
+        /// What is to be different.
+        change: JobChange,
+    },
     /// Registers a worker's nodes.
     WorkerUp {
         /// The worker.
@@ -81,6 +88,7 @@ impl ServiceCommand {
             | Self::Cancel { .. }
             | Self::Hold { .. }
             | Self::Release { .. }
+            | Self::Alter { .. }
             | Self::Learn { .. } => false,
         }
     }
@@ -155,6 +163,32 @@ impl Submission {
     pub fn n_tasks(&self) -> u64 {
         let array = self.options.array.as_ref();
         array.map_or(1, |array| array.tasks.len())
+    }
+}
+
+/// A change to a job. What is None stays as it is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct JobChange {
+    /// The name.
+    pub name: Option<String>,
+    /// The user's estimate of the run time. Positive.
+    pub estimate: Option<Span>,
+    /// The span from now to the deadline, which is positive, or the job's having none.
+    pub deadline: Option<Option<Span>>,
+}
+
+impl JobChange {
+    /// Returns the changed submission of a job that was submitted `ago`. Its deadline counts from then.
+    pub(crate) fn apply(&self, submission: &Submission, ago: Span) -> Submission {
+        let mut changed = submission.clone();
+        if let Some(name) = &self.name {
+            changed.name.clone_from(name);
+        }
+        changed.estimate = self.estimate.or(changed.estimate);
+        if let Some(deadline) = self.deadline {
+            changed.deadline = deadline.map(|left| ago + left);
+        }
+        changed
     }
 }
 

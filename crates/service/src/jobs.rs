@@ -18,6 +18,8 @@ pub struct ActiveTask {
     pub slot: JobId,
     /// The user id of the owner.
     pub user: u32,
+    /// The submission, as its user may change it while it waits; None of a task of an array.
+    pub(crate) submission: Option<Box<Submission>>,
     /// The instant of submission.
     pub submitted: Instant,
     /// The specification at the decision, in the user's credits.
@@ -68,6 +70,11 @@ impl ActiveTask {
         Self {
             slot: JobId(u32::MAX),
             user: submission.user,
+            submission: submission
+                .options
+                .array
+                .is_none()
+                .then(|| Box::new(submission.clone())),
             submitted: submission.options.submitted.unwrap_or(spec.submit),
             spec,
             forecast,

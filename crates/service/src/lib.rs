@@ -10,6 +10,7 @@
 //! | `command`, `output` | the commands; the rows, replies and actions that a step returns |
 //! | `submit`, `array`, `dependency`, `hold` | the acceptance of single, array, dependent and held jobs, and of quotes |
 //! | `admission`, `counter_offer` | the decision about a submission, and the nearest one that would be accepted |
+//! | `alter` | changes to jobs that wait |
 //! | `promise` | the endings of promises: kept, broken, void |
 //! | `prediction`, `runtime_forecast` | the expected starts and ends of jobs, and the forecasts behind them |
 //! | `work` | the work of attempts |
@@ -23,6 +24,7 @@
 //! | `query` | answers to queries, and checks of invariants |
 
 mod admission;
+mod alter;
 mod array;
 mod command;
 mod counter_offer;
@@ -54,8 +56,8 @@ use tollgate_policy::PassTrigger;
 
 pub use array::{ActiveArray, TaskCounts};
 pub use command::{
-    ArraySpec, DependencyCondition, JobDependency, Otherwise, ServiceCommand, Submission,
-    SubmissionOptions,
+    ArraySpec, DependencyCondition, JobChange, JobDependency, Otherwise, ServiceCommand,
+    Submission, SubmissionOptions,
 };
 use job_classes::JobClasses;
 pub use jobs::ActiveTask;
@@ -280,6 +282,10 @@ impl Core {
         let done = match command {
             ServiceCommand::Submit(submission) => return self.submit(submission, step),
             ServiceCommand::Learn { records } => return self.learn_records(records),
+            ServiceCommand::Alter { job, change } => {
+                let done = self.alter(*job, change, step);
+                return done.unwrap_or_else(CommandResult::Ignored);
+            }
             ServiceCommand::Report(report) => self.report(report, step),
             ServiceCommand::Claim { job } => self.claim(*job, step),
             ServiceCommand::Cancel { job, tasks } => self.cancel(*job, tasks.as_ref(), step),

@@ -40,6 +40,16 @@ pub enum CommandResult {
         /// The outcome that the job would get.
         answer: SubmitOutcome,
     },
+    /// A job was changed.
+    Altered {
+        /// The decision about the changed job.
+        answer: SubmitOutcome,
+    },
+    /// A job stays as it was.
+    Unaltered {
+        /// The decision about the changed job.
+        answer: SubmitOutcome,
+    },
     /// Records of earlier jobs were read.
     Learned {
         /// The number of records that were learned.
@@ -62,6 +72,12 @@ pub enum CommandError {
     /// The job is not a reserved quote.
     #[error("no such reserved quote, or the quote has expired")]
     NoQuote,
+    /// An array cannot be changed.
+    #[error("the tasks of an array cannot be changed: cancel those that wait, and submit others")]
+    ArrayUnalterable,
+    /// The job runs, or is a reserved quote.
+    #[error("only a job that waits can be changed")]
+    RunningUnalterable,
     /// None of these tasks is in a state that allows the command.
     #[error("no task is in a state that allows this")]
     NoTask,
@@ -257,6 +273,17 @@ pub enum RowChange {
         /// The outcome.
         answer: SubmitOutcome,
     },
+    /// A waiting job was changed by its user.
+    Altered {
+        /// The number of the job.
+        job: u64,
+        /// Its name.
+        name: String,
+        /// The estimate that decisions use.
+        estimate: Span,
+        /// Its deadline.
+        due: Option<Instant>,
+    },
     /// A waiting job was held or released by its user.
     Deferred {
         /// The number of the job.
@@ -424,6 +451,7 @@ impl RowChange {
         match self {
             Self::Submitted { job, .. }
             | Self::Decided { job, .. }
+            | Self::Altered { job, .. }
             | Self::Deferred { job, .. }
             | Self::DependencyFailed { job, .. }
             | Self::TasksDropped { job, .. }

@@ -334,6 +334,7 @@ impl ShadowPolicy {
             | ServiceCommand::Claim { .. }
             | ServiceCommand::Cancel { .. }
             | ServiceCommand::Hold { .. }
+            | ServiceCommand::Alter { .. }
             | ServiceCommand::Release { .. }
             | ServiceCommand::Tick
             | ServiceCommand::Learn { .. } => {}

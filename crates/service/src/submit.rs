@@ -53,7 +53,18 @@ impl Core {
         submission: &Submission,
         step: &mut StepOutput,
     ) -> SubmitOutcome {
-        let mut answer = self.evaluate(self.now, submission);
+        let answer = self.evaluate(self.now, submission);
+        self.admit_as(job, submission, answer, step)
+    }
+
+    /// Submits a job to the gate with the answer about it, unless it is rejected.
+    pub(crate) fn admit_as(
+        &mut self,
+        job: u64,
+        submission: &Submission,
+        mut answer: SubmitOutcome,
+        step: &mut StepOutput,
+    ) -> SubmitOutcome {
         if matches!(answer.admission, AdmissionState::Rejected(_)) {
             let tally = TaskCounts::never_started(submission, true);
             step.changes

@@ -36,6 +36,9 @@ pub struct JobProgram {
     /// The time limit of the request, for those who look at the job: the decision has its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_limit: Option<Span>,
+    /// The kinds of notices that the user wants.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notify: Vec<String>,
 }
 
 impl JobProgram {
@@ -159,6 +162,16 @@ fn write(
             insert_script(to, *job, program)
         }
         RowChange::Decided { job, answer } => decide(to, *job, at, answer),
+        RowChange::Altered {
+            job,
+            name,
+            estimate,
+            due,
+        } => run(
+            to,
+            "UPDATE job SET name = ?2, estimate = ?3, due = ?4 WHERE id = ?1",
+            params![job, name, estimate.as_micros(), due.map(Instant::as_micros)],
+        ),
         RowChange::Deferred { job, held } => set_state(to, *job, deferred_state(*held)),
         RowChange::DependencyFailed { job, by } => run(
             to,

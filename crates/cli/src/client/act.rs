@@ -1,121 +1,119 @@
-//! `tollgate cancel`, `hold`, `release`, `wait` and `logs`.
+//! `tollgate cancel`, `hold` and `release`.
 
-use std::fs::File;
-use std::io::{self, Write};
-
-use tollgate_client::types::{JobDetails, JobList, JobRef};
+use tollgate_client::types::{JobList, JobRef};
+use tollgate_client::{ApiClient, ClientError};
 
 use super::endpoint::ServiceAddressArgs;
 use super::error::ClientCommandError;
-use super::{format, parse};
-use crate::args::OutputFormat;
-use crate::exit::{CliFailure, CsvUnsupported};
+use super::parse::{self, JobNumbers};
+use crate::exit::CliFailure;
+use crate::messages::Verbosity;
 
-/// The maximum number of files that are shown at once.
-const MAX_LOGS: u32 = 10_000;
+/// Jobs that are asked for in one request.
+const PAGE: usize = 10_000;
+/// The HTTP statuses of jobs that do not exist, or are over.
+const GONE: [u16; 2] = [404, 409];
 
-/// Which job is meant.
+/// Which jobs are meant.
 #[derive(Debug, clap::Args)]
 pub(crate) struct JobActionArgs {
-    /// Number of the job, or of tasks, as in 7_3 or 7_1-5,9
-    #[arg(value_parser = parse::parse_job_id)]
-    id: String,
+    /// Numbers of jobs, as in 7 or 10-20
+    ///
+    /// Of a range, those that are not over. 7_1-5,9 means tasks of an array.
+    #[arg(value_name = "ID", value_parser = parse::parse_job_numbers, required_unless_present = "all")]
+    ids: Vec<JobNumbers>,
+    /// All of your jobs that are not over
+    #[arg(long, conflicts_with = "ids")]
+    all: bool,
     #[command(flatten)]
     address: ServiceAddressArgs,
 }
 
-/// Wait until a job is over, and exit with its status.
-///
-/// The status is the exit code of the job, 128 + n after signal n, and 1 if the job or a task of it was
-/// rejected, cancelled or lost.
-#[derive(Debug, clap::Args)]
-pub(crate) struct WaitArgs {
-    #[command(flatten)]
-    job: JobActionArgs,
-    /// Wait only until the job is admitted or rejected
-    #[arg(long)]
-    decision: bool,
-    /// Output format
-    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
-    format: OutputFormat,
-    /// Print nothing
-    #[arg(long, short)]
-    quiet: bool,
-}
-
 /// `tollgate cancel`, `hold`, `release`.
 pub(crate) fn post_action(args: &JobActionArgs, verb: &str) -> Result<(), CliFailure> {
-    let path = format!("/v1/jobs/{}/{verb}", args.id);
-    let _: JobRef = args.address.connect()?.post(&path, &())?;
-    Ok(())
-}
-
-/// `tollgate wait`.
-pub(crate) fn wait(args: &WaitArgs) -> Result<(), CliFailure> {
-    let decision = args.decision;
-    let path = format!("/v1/jobs/{}/wait?decision={decision}", args.job.id);
-    let job: JobDetails = args.job.address.connect()?.get(&path)?;
-    let mut out = io::stdout().lock();
-    match (args.quiet, args.format) {
-        (true, _) => {}
-        (false, OutputFormat::Json) => format::write_json(&mut out, &job)?,
-        (false, OutputFormat::Csv) => return Err(CsvUnsupported.into()),
-        (false, OutputFormat::Table) => {
-            let status = job.status.as_deref().unwrap_or("");
-            // A status such as `lost (worker disconnected)` already includes the state.
-            let end = match status.starts_with(&job.state) {
-                true => status.to_owned(),
-                false => format!("{} {status}", job.state),
-            };
-            writeln!(
-                out,
-                "job {}: {}",
-                format::format_job_id(&job),
-                end.trim_end()
-            )?;
-        }
-    }
-    let task_kept_out =
-        (job.array.as_ref()).is_some_and(|array| array.rejected + array.cancelled + array.lost > 0);
-    let kept_out = task_kept_out || matches!(job.state.as_str(), "rejected" | "cancelled" | "lost");
-    match job.exit_code {
-        _ if kept_out => Err(ClientCommandError::JobStatus(1).into()),
-        Some(code) if code != 0 && job.state == "finished" => {
-            Err(ClientCommandError::JobStatus(code).into())
-        }
-        Some(_) | None => Ok(()),
-    }
-}
-
-/// `tollgate logs`: reads the files as the calling user. For an array, the files of all started
-/// tasks follow one another.
-pub(crate) fn logs(args: &JobActionArgs) -> Result<(), CliFailure> {
     let mut client = args.address.connect()?;
-    let (id, tasks) = args.id.split_once('_').unwrap_or((&args.id, ""));
-    let job: JobDetails = client.get(&format!("/v1/jobs/{id}"))?;
-    let jobs = match job.array {
-        None if tasks.is_empty() => vec![job],
-        Some(_) | None => {
-            let path = format!("/v1/jobs/{}/tasks?limit={MAX_LOGS}", args.id);
-            client.get::<JobList>(&path)?.jobs
-        }
+    let post = |client: &mut ApiClient, id: &str| {
+        let path = format!("/v1/jobs/{id}/{verb}");
+        client.post::<JobRef>(&path, &()).map(drop)
     };
-    let alone = jobs.len() == 1;
-    let elsewhere = args.address.is_remote()?;
-    for job in jobs {
-        let Some(file) = job.output else {
-            let id = args.id.clone();
-            return Err(ClientCommandError::NoOutput { id }.into());
-        };
-        if job.attempts == 0 && !alone {
-            continue;
-        }
-        if elsewhere {
-            return Err(ClientCommandError::OutputOnAnotherHost { file }.into());
-        }
-        let mut log =
-            File::open(&file).map_err(|error| CliFailure::read_failed(file.clone(), error))?;
-        io::copy(&mut log, &mut io::stdout().lock())?;
+    if let [JobNumbers::One(id)] = args.ids.as_slice() {
+        return Ok(post(&mut client, id)?);
     }
-    Ok(())
+    let (mut n_jobs, mut n_failed) = (0, 0);
+    for numbers in args.chosen() {
+        match numbers {
+            JobNumbers::One(id) => {
+                n_jobs += 1;
+                if let Some(refusal) = refusal(post(&mut client, &id))? {
+                    Verbosity::Notes.note(format_args!("job {id}: {refusal}"));
+                    n_failed += 1;
+                }
+            }
+            JobNumbers::Range(first, last) => {
+                for id in unfinished(&mut client, args.own_user()?, first, last)? {
+                    // It may have ended, or be held already, since the list was made.
+                    refusal(post(&mut client, &id.to_string()))?;
+                }
+            }
+        }
+    }
+    match n_failed {
+        0 => Ok(()),
+        _ => Err(ClientCommandError::SomeUnchanged { n_failed, n_jobs }.into()),
+    }
+}
+
+impl JobActionArgs {
+    fn chosen(&self) -> Vec<JobNumbers> {
+        match self.all {
+            true => vec![JobNumbers::Range(0, u64::MAX)],
+            false => self.ids.clone(),
+        }
+    }
+
+    /// Returns the user whose jobs `--all` means. A remote service knows the user by the token.
+    fn own_user(&self) -> Result<Option<u32>, CliFailure> {
+        let is_own = self.all && !self.address.is_remote()?;
+        Ok(is_own.then(|| rustix::process::geteuid().as_raw()))
+    }
+}
+
+/// Returns the refusal to change a job that does not exist, or is over. Other errors are errors.
+fn refusal(answer: Result<(), ClientError>) -> Result<Option<ClientError>, CliFailure> {
+    match answer {
+        Ok(()) => Ok(None),
+        Err(error @ ClientError::Refused { status, .. }) if GONE.contains(&status.as_u16()) => {
+            Ok(Some(error))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Returns the numbers of the jobs in a range that are not over, ascending.
+fn unfinished(
+    client: &mut ApiClient,
+    user: Option<u32>,
+    first: u64,
+    last: u64,
+) -> Result<Vec<u64>, CliFailure> {
+    let mut found = Vec::new();
+    let mut before = last.checked_add(1);
+    loop {
+        let below = before.map_or_else(String::new, |before| format!("&before={before}"));
+        let page: JobList = client.get(&format!("/v1/jobs?live=true&limit={PAGE}{below}"))?;
+        let is_last = page.jobs.len() < PAGE || page.jobs.iter().any(|job| job.id < first);
+        before = page.jobs.last().map(|job| job.id);
+        let own = page
+            .jobs
+            .into_iter()
+            .filter(|job| user.is_none_or(|user| job.user_id == user));
+        found.extend(
+            own.map(|job| job.id)
+                .filter(|id| (first..=last).contains(id)),
+        );
+        if is_last {
+            found.reverse();
+            return Ok(found);
+        }
+    }
 }

@@ -44,9 +44,28 @@ pub(crate) enum ClientCommandError {
     /// A state of `tollgate forecast` in the place of records.
     #[error("{file}: a state of `tollgate forecast`, whose classes are not those of a service")]
     ForecastState { file: String },
+    /// Some jobs could not be changed, as notes say.
+    #[error("{n_failed} of {n_jobs} jobs unchanged")]
+    SomeUnchanged { n_failed: usize, n_jobs: usize },
+    /// The output of one task at a time can be followed.
+    #[error("--follow: expected one job or one task, got {n_tasks} tasks")]
+    FollowMany { n_tasks: usize },
+    /// A file of jobs that is not understood.
+    #[error("{file}: {message}")]
+    JobFile { file: String, message: String },
+    /// Some jobs of a file are submitted, the others are not.
+    #[error("{n_jobs} of {of} jobs are submitted; of the others: {error}")]
+    SomeSubmitted {
+        n_jobs: usize,
+        of: usize,
+        error: Box<ClientError>,
+    },
     /// The job is rejected, as the output says.
     #[error("rejected")]
     Rejected,
+    /// A job stays as it was.
+    #[error("unchanged: the job stays as it was")]
+    Unaltered,
     /// The awaited job ended with this exit code.
     #[error("the job ended with {0}")]
     JobStatus(u8),
@@ -59,9 +78,14 @@ impl CliError for ClientCommandError {
             | Self::ScriptLine { .. }
             | Self::NoData
             | Self::ForecastState { .. }
+            | Self::FollowMany { .. }
+            | Self::JobFile { .. }
             | Self::NonUtf8Variable { .. } => ExitKind::Usage,
-            Self::NoOutput { .. } | Self::OutputOnAnotherHost { .. } => ExitKind::Failed,
-            Self::Rejected => ExitKind::Rejected,
+            Self::NoOutput { .. }
+            | Self::SomeUnchanged { .. }
+            | Self::SomeSubmitted { .. }
+            | Self::OutputOnAnotherHost { .. } => ExitKind::Failed,
+            Self::Rejected | Self::Unaltered => ExitKind::Rejected,
             Self::JobStatus(code) => ExitKind::Job(*code),
         }
     }
@@ -74,10 +98,15 @@ impl CliError for ClientCommandError {
             Self::ScriptLine { .. } => "`tollgate submit --help` lists the options",
             Self::OutputOnAnotherHost { .. } => "read the file there, as in `ssh HOST cat FILE`",
             Self::ForecastState { .. } => "name the records that it was learned from",
+            Self::FollowMany { .. } => "name one of them, as in `tollgate logs -f 7_3`",
             Self::NoData
+            | Self::JobFile { .. }
+            | Self::SomeUnchanged { .. }
+            | Self::SomeSubmitted { .. }
             | Self::NoOutput { .. }
             | Self::NonUtf8Variable { .. }
             | Self::Rejected
+            | Self::Unaltered
             | Self::JobStatus(_) => {
                 return None;
             }

@@ -112,6 +112,13 @@ pub(crate) struct JobArgs {
     #[arg(long)]
     pub(super) requeue: bool,
 
+    /// Be told of these, as in end,late,lost,at-risk:0.8
+    ///
+    /// at-risk: the probability of meeting the deadline has fallen below this. Only where the service has
+    /// a command for notices.
+    #[arg(long, value_name = "KIND", value_delimiter = ',')]
+    pub(super) notify: Vec<String>,
+
     /// Submit many tasks under one number, as in 1-1000 or 1-1000%4
     ///
     /// Other forms: 1,3,7-9 and 0-99:3. %4 runs at most four tasks at a time. Each task finds its own
@@ -165,6 +172,10 @@ impl JobArgs {
             dir: self.dir.or(below.dir),
             output: self.output.or(below.output),
             requeue: self.requeue || below.requeue,
+            notify: match self.notify.is_empty() {
+                true => below.notify,
+                false => self.notify,
+            },
             array: self.array.or(below.array),
             after: match self.after.is_empty() {
                 true => below.after,
@@ -216,6 +227,7 @@ impl JobArgs {
             penalty_per_s: self.penalty.unwrap_or(0.0),
             confidence: self.confidence,
             requeue: self.requeue,
+            notify: self.notify.clone(),
             hold_s: None,
             levels: false,
             array: self.array.clone(),

@@ -265,6 +265,27 @@ pub(super) fn parse_job_id(words: &str) -> Result<String, String> {
     ))
 }
 
+/// The numbers of jobs, as a user names them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum JobNumbers {
+    /// A job, or tasks of an array: `7`, `7_3`, `7_1-5,9`.
+    One(String),
+    /// The jobs between two numbers, with both.
+    Range(u64, u64),
+}
+
+/// Parses a job, tasks of an array, or a range of jobs: `7`, `7_1-5,9`, `10-20`.
+pub(super) fn parse_job_numbers(words: &str) -> Result<JobNumbers, String> {
+    let range = words.split_once('-').filter(|_| !words.contains('_'));
+    let Some((first, last)) = range else {
+        return parse_job_id(words).map(JobNumbers::One);
+    };
+    let ends = first.parse().ok().zip(last.parse().ok());
+    ends.filter(|(first, last)| first <= last)
+        .map(|(first, last)| JobNumbers::Range(first, last))
+        .ok_or_else(|| format!("expected a range of jobs as in 10-20, got `{words}`"))
+}
+
 /// Parses credits per second: `0.1/s`, `6/min`, `360/h`, `0.1`.
 pub(super) fn parse_rate(words: &str) -> Result<f64, String> {
     let (number, unit) = words.split_once('/').unwrap_or((words, "s"));
@@ -366,7 +387,12 @@ mod tests {
         }
         for words in ["", "x", "7_", "7_a", "_3", "7_1-", "-7", "7/cancel"] {
             assert!(parse_job_id(words).is_err(), "{words}");
+            assert!(parse_job_numbers(words).is_err(), "{words}");
         }
+        assert_eq!(parse_job_numbers("10-20"), Ok(JobNumbers::Range(10, 20)));
+        let tasks = JobNumbers::One("7_1-5".to_owned());
+        assert_eq!(parse_job_numbers("7_1-5"), Ok(tasks));
+        assert!(parse_job_numbers("20-10").is_err());
     }
 
     #[test]

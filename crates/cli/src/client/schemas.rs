@@ -7,8 +7,8 @@ use std::{fs, io};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use tollgate_client::types::{
-    CalibrationReport, JobDetails, JobExplanation, JobList, LedgerReport, NewToken, NodeList,
-    SubmitResponse, TokenList,
+    AlterResponse, CalibrationReport, JobDetails, JobExplanation, JobList, LedgerReport, NewToken,
+    NodeList, SubmitResponse, TokenList,
 };
 use tollgate_exec_policy::protocol::{PassAnswer, PolicyEvent};
 use tollgate_server::api::openapi;
@@ -26,6 +26,7 @@ const COMMANDS: &[(&str, SchemaFn)] = &[
     ("status", describe::<StatusView>),
     ("jobs", describe::<JobList>),
     ("explain", describe::<JobExplanation>),
+    ("alter", describe::<AlterResponse>),
     ("wait", describe::<JobDetails>),
     ("ledger", describe::<LedgerReport>),
     ("nodes", describe::<NodeList>),

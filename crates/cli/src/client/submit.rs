@@ -8,6 +8,7 @@ use tollgate_client::types::{
     JobDecision, JobOffer, JobRef, JobRequest, ReasonMessage, SubmitResponse, TaskRangeDecision,
 };
 
+use super::batch::{self, BatchArgs};
 use super::clock;
 use super::endpoint::ServiceAddressArgs;
 use super::error::ClientCommandError;
@@ -30,6 +31,8 @@ pub(crate) struct SubmitArgs {
     #[arg(long)]
     hold: bool,
     #[command(flatten)]
+    batch: BatchArgs,
+    #[command(flatten)]
     common: SubmitCommonArgs,
 }
 
@@ -46,17 +49,17 @@ pub(crate) struct QuoteArgs {
 }
 
 #[derive(Debug, clap::Args)]
-struct SubmitCommonArgs {
+pub(super) struct SubmitCommonArgs {
     #[command(flatten)]
     job: JobArgs,
     #[command(flatten)]
-    address: ServiceAddressArgs,
+    pub(super) address: ServiceAddressArgs,
     /// Output format
     #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
-    format: OutputFormat,
+    pub(super) format: OutputFormat,
     /// Print only the number of the job
     #[arg(long, short)]
-    quiet: bool,
+    pub(super) quiet: bool,
 }
 
 /// The path of quotes.
@@ -64,15 +67,27 @@ const QUOTES: &str = "/v1/quotes";
 
 /// `tollgate submit`.
 pub(crate) fn submit(args: &SubmitArgs) -> Result<(), CliFailure> {
-    match args.quote {
-        Some(quote) => claim(&args.common, quote),
-        None => submit_request(&args.common, "/v1/jobs", None, args.hold),
+    if let Some(quote) = args.quote {
+        return claim(&args.common, quote);
+    }
+    let common = JobRequest {
+        held: args.hold,
+        ..args.common.job.request(&format::now())?
+    };
+    match args.batch.jobs(&common)? {
+        Some(jobs) => batch::submit(&args.common, &common, jobs),
+        None => submit_request(&args.common, "/v1/jobs", common),
     }
 }
 
 /// `tollgate quote`.
 pub(crate) fn quote(args: &QuoteArgs) -> Result<(), CliFailure> {
-    submit_request(&args.common, QUOTES, args.reserve, false)
+    let request = JobRequest {
+        hold_s: args.reserve,
+        levels: args.reserve.is_none(),
+        ..args.common.job.request(&format::now())?
+    };
+    submit_request(&args.common, QUOTES, request)
 }
 
 fn claim(args: &SubmitCommonArgs, quote: u64) -> Result<(), CliFailure> {
@@ -92,21 +107,11 @@ fn claim(args: &SubmitCommonArgs, quote: u64) -> Result<(), CliFailure> {
 fn submit_request(
     args: &SubmitCommonArgs,
     path: &str,
-    hold_s: Option<f64>,
-    held: bool,
+    request: JobRequest,
 ) -> Result<(), CliFailure> {
     let now = format::now();
-    let request = JobRequest {
-        hold_s,
-        held,
-        levels: path == QUOTES && hold_s.is_none(),
-        ..args.job.request(&now)?
-    };
     let answer = post_request(&mut args.address.connect()?, path, &request)?;
-    if request.time_limit_s.is_some() && answer.time_limit_s.is_none() {
-        let policy = "the policy of this service shares cores between jobs";
-        Verbosity::Notes.note(format_args!("{policy}: the time limit is an estimate only"));
-    }
+    note_unenforced_limit(&request, &answer);
     let mut out = io::stdout().lock();
     match (args.quiet, args.format) {
         (true, _) => {
@@ -126,6 +131,14 @@ fn submit_request(
     }
 }
 
+/// Prints a note if the policy does not enforce the time limit of a request.
+pub(super) fn note_unenforced_limit(request: &JobRequest, answer: &SubmitResponse) {
+    if request.time_limit_s.is_some() && answer.time_limit_s.is_none() {
+        let policy = "the policy of this service shares cores between jobs";
+        Verbosity::Notes.note(format_args!("{policy}: the time limit is an estimate only"));
+    }
+}
+
 /// Requests a decision about a job. Prints a note on standard error if the service's clock differs
 /// from this host's: instants are parsed on this host and kept by the service.
 pub(super) fn post_request(
@@ -142,7 +155,11 @@ pub(super) fn post_request(
     Ok(answer)
 }
 
-fn render_answer(out: &mut impl Write, answer: &SubmitResponse, now: &Zoned) -> io::Result<()> {
+pub(super) fn render_answer(
+    out: &mut impl Write,
+    answer: &SubmitResponse,
+    now: &Zoned,
+) -> io::Result<()> {
     let job = match (answer.id, &answer.held_until_at) {
         (Some(id), None) => format!("job {id}"),
         (Some(id), Some(_)) => format!("quote {id}"),
@@ -244,7 +261,7 @@ fn render_answer(out: &mut impl Write, answer: &SubmitResponse, now: &Zoned) -> 
     Ok(())
 }
 
-fn render_decision(
+pub(super) fn render_decision(
     out: &mut impl Write,
     what: &str,
     decision: JobDecision,

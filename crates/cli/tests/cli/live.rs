@@ -9,6 +9,8 @@
 //! | [`shadow`] | a shadow policy beside the deciding policy |
 //! | [`network`] | access to a service over the network |
 //! | [`schemas`] | JSON output and the published schemas |
+//! | [`batch`] | many jobs at once |
+//! | [`notices`] | notices to users |
 //! | [`arrays`] | arrays and dependent jobs |
 //! | [`frontends`] | `qsub`, `qstat` and `qdel` as workflow systems call them |
 //! | [`backup`] | backups, and services whose data is missing |
@@ -22,6 +24,7 @@
 mod answers;
 mod arrays;
 mod backup;
+mod batch;
 mod demo;
 mod detach;
 mod frontends;
@@ -31,6 +34,7 @@ mod learn;
 mod log;
 mod network;
 mod no_service;
+mod notices;
 mod schemas;
 mod scripts;
 mod shadow;

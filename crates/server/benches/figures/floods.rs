@@ -10,7 +10,7 @@ use tollgate_engine::{SimEngine, SimHost};
 use tollgate_gate::OnEviction;
 use tollgate_model::{CreditsPerSecond, Span};
 use tollgate_server::controller;
-use tollgate_server::controller::{Controller, ControllerHandle, ControllerRequest};
+use tollgate_server::controller::{Controller, ControllerHandle, ControllerRequest, NewJob};
 use tollgate_service::{Submission, SubmissionOptions};
 use tollgate_store::{JobProgram, Store};
 
@@ -167,11 +167,14 @@ fn submit(door: &ControllerHandle, bytes: usize) {
         umask: 0o022,
         memory: None,
         time_limit: None,
+        notify: Vec::new(),
     });
-    answer(door, |reply| ControllerRequest::Submit {
-        submission,
-        due: None,
-        program,
-        reply,
+    answer(door, |reply| {
+        ControllerRequest::submit(NewJob {
+            submission,
+            due: None,
+            program,
+            reply,
+        })
     });
 }

@@ -171,6 +171,7 @@ fn program() -> JobProgram {
         umask: 0o022,
         memory: None,
         time_limit: None,
+        notify: Vec::new(),
     }
 }
 

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use jiff::Timestamp;
 use tollgate_client::limits::{
-    MAX_AFTER, MAX_CREDITS, MAX_HOLD_S, MAX_NAME, MAX_SPAN_S, MIN_SPAN_S,
+    MAX_AFTER, MAX_CREDITS, MAX_HOLD_S, MAX_NAME, MAX_NOTICES, MAX_SPAN_S, MIN_SPAN_S,
 };
 use tollgate_client::timestamp::{format_iso, parse_iso};
 use tollgate_client::types::{
@@ -22,6 +22,7 @@ use tollgate_service::{
 use tollgate_store::{self, JobProgram, JobRow};
 
 use super::error::ApiError;
+use crate::notices::NoticeKind;
 
 /// Returns the submission of `user`: the part of a request that decisions depend on. A deadline
 /// given as an instant is left out.
@@ -101,7 +102,10 @@ fn submission_options(request: &JobRequest) -> Result<SubmissionOptions, ApiErro
 fn time_limit(request: &JobRequest) -> Result<Option<Span>, ApiError> {
     let limit = span("time_limit_s", request.time_limit_s)?;
     let estimate = span("estimate_s", request.estimate_s)?;
-    if limit.zip(estimate).is_some_and(|(limit, estimate)| estimate > limit) {
+    if limit
+        .zip(estimate)
+        .is_some_and(|(limit, estimate)| estimate > limit)
+    {
         let expected = "at least the estimate: the job would be ended before it";
         return Err(ApiError::field("time_limit_s", expected));
     }
@@ -173,7 +177,7 @@ fn executable(request: &JobRequest) -> Option<String> {
 }
 
 /// Returns a name that the user gives.
-fn label(field: &str, given: &Option<String>) -> Result<Option<String>, ApiError> {
+pub(super) fn label(field: &str, given: &Option<String>) -> Result<Option<String>, ApiError> {
     let is_bad =
         |text: &String| text.chars().count() > MAX_NAME || text.chars().any(char::is_control);
     if given.as_ref().is_some_and(is_bad) {
@@ -247,6 +251,7 @@ pub(super) fn program(request: JobRequest) -> Result<JobProgram, ApiError> {
         umask: request.umask,
         memory: request.memory_bytes,
         time_limit,
+        notify: request.notify,
     })
 }
 
@@ -277,6 +282,16 @@ fn check_program(request: &JobRequest) -> Result<(), ApiError> {
     }
     if request.umask > 0o777 {
         return Err(ApiError::field("umask", "permission bits, at most 0777"));
+    }
+    let kinds = request.notify.iter().map(|word| word.parse::<NoticeKind>());
+    let kinds: Result<Vec<NoticeKind>, _> = kinds.collect();
+    let kinds = kinds.map_err(|expected| ApiError::field("notify", &expected.to_string()))?;
+    let has_risk = kinds
+        .iter()
+        .any(|kind| matches!(kind, NoticeKind::AtRisk(_)));
+    if kinds.len() > MAX_NOTICES || (has_risk && request.array.is_some()) {
+        let expected = "at most 8 kinds, and no at-risk of an array";
+        return Err(ApiError::field("notify", expected));
     }
     if request.memory_bytes == Some(0) {
         return Err(ApiError::field("memory_bytes", "at least 1"));

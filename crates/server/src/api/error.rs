@@ -39,6 +39,14 @@ impl ApiError {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, error)
     }
 
+    /// Returns the same error of a part of a request.
+    pub(super) fn within(self, part: &str) -> Self {
+        Self {
+            error: format!("{part}: {}", self.error),
+            ..self
+        }
+    }
+
     /// Returns the error for an unknown job. A job of another user gets the same error, so that the
     /// two cannot be told apart.
     pub(super) fn unknown_job() -> Self {
@@ -90,7 +98,12 @@ impl From<RequestError> for ApiError {
         let status = match &failed {
             RequestError::Ignored(CommandError::UnknownJob) => return Self::unknown_job(),
             RequestError::Ignored(CommandError::NoQuote) => StatusCode::NOT_FOUND,
-            RequestError::Ignored(CommandError::Gate(_) | CommandError::NoTask)
+            RequestError::Ignored(
+                CommandError::Gate(_)
+                | CommandError::NoTask
+                | CommandError::ArrayUnalterable
+                | CommandError::RunningUnalterable,
+            )
             | RequestError::DependencyFailed(_) => StatusCode::CONFLICT,
             RequestError::DeadlinePassed(now) => {
                 let now = format_iso(*now);

@@ -22,6 +22,7 @@ use tollgate_model::TaskId;
 use tollgate_service::{ServiceCommand, Submission, TaskRanges};
 use tollgate_store::{JobFilter, JobRow, StoreError, StoreReader};
 
+use super::batch::new_job;
 use super::error::ApiError;
 use super::explain::explanation_sentences;
 use super::job_selector::{JobSelector, MAX_ID};
@@ -70,6 +71,15 @@ pub struct ApiState {
     pub worker_acceptor: WorkerAcceptor,
 }
 
+impl ApiState {
+    /// Returns the time limit of a job, if the policy enforces it.
+    pub(super) fn enforced_time_limit(&self, request: &JobRequest) -> Option<f64> {
+        request
+            .time_limit_s
+            .filter(|_| self.info.enforces_time_limits)
+    }
+}
+
 /// Static facts about the service.
 #[derive(Clone, Debug)]
 pub struct ServiceInfo {
@@ -77,6 +87,8 @@ pub struct ServiceInfo {
     pub policy: String,
     /// Whether jobs are ended at their time limits.
     pub enforces_time_limits: bool,
+    /// Whether there is a command for notices.
+    pub sends_notices: bool,
     /// The pricing model.
     pub market: String,
     /// Start of the service.
@@ -157,21 +169,13 @@ pub(super) async fn submit(
 ) -> Result<(StatusCode, Json<SubmitResponse>), ApiError> {
     let Json(request) = request?;
     may_submit(&peer)?;
-    if request.hold_s.is_some() {
-        return Err(ApiError::field("hold_s", "nothing: only a quote is held"));
-    }
-    let submission = convert::submission(&request, peer.user)?;
-    let due = convert::due(&request)?;
-    check_size(&service, &submission)?;
-    let time_limit_s = request.time_limit_s.filter(|_| service.info.enforces_time_limits);
-    let program = Box::new(convert::program(request)?);
-    let verdict = ask_controller(&service, |reply| ControllerRequest::Submit {
-        submission,
-        due,
-        program,
-        reply,
-    })
-    .await?;
+    let time_limit_s = service.enforced_time_limit(&request);
+    let (reply, verdict) = oneshot::channel();
+    let job = new_job(&service, request, peer.user, reply)?;
+    service
+        .controller_handle
+        .send(ControllerRequest::submit(job));
+    let verdict = verdict.await.map_err(|_| ApiError::stopping())??;
     let answer = convert::submit_response(Some(verdict.job), &verdict.answer, time_limit_s);
     service.metrics.record_decision(answer.decision);
     let status = match answer.decision {
@@ -186,7 +190,7 @@ pub(super) async fn submit(
 }
 
 /// Rejects an oversized array before it is expanded.
-fn check_size(service: &ApiState, submission: &Submission) -> Result<(), ApiError> {
+pub(super) fn check_size(service: &ApiState, submission: &Submission) -> Result<(), ApiError> {
     let max = service.access.limits.array;
     if submission.n_tasks() <= u64::from(max) {
         return Ok(());
@@ -207,7 +211,7 @@ pub(super) async fn quote(
         return Err(ApiError::field("after, held", expected));
     }
     check_size(&service, &submission)?;
-    let time_limit_s = request.time_limit_s.filter(|_| service.info.enforces_time_limits);
+    let time_limit_s = service.enforced_time_limit(&request);
     if submission.reserve_for.is_none() {
         let began = Instant::now();
         let answer = ask_controller(&service, |reply| ControllerRequest::Quote {
@@ -252,7 +256,7 @@ pub(super) async fn claim(
     Ok(Json(JobRef { id: job }))
 }
 
-fn may_submit(peer: &Peer) -> Result<(), ApiError> {
+pub(super) fn may_submit(peer: &Peer) -> Result<(), ApiError> {
     let Some(barred) = &peer.denied else {
         return Ok(());
     };
@@ -555,7 +559,7 @@ async fn send_request<T>(
     Ok(answered?)
 }
 
-pub(super) async fn query_store<T: Send + 'static>(
+pub(crate) async fn query_store<T: Send + 'static>(
     service: &ApiState,
     query: impl FnOnce(&StoreReader) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, ApiError> {

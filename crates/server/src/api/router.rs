@@ -5,13 +5,13 @@ use axum::handler::Handler;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use tollgate_client::types::{
-    CalibrationReport, JobDetails, JobExplanation, JobList, JobRef, JobRequest, LearnRequest,
-    LearnResult, LedgerReport, NewToken, NodeList, ServiceObjectives, ServiceStatus,
-    SubmitResponse, TokenList, TokenRequest,
+    AlterRequest, AlterResponse, BatchResponse, CalibrationReport, JobBatch, JobDetails,
+    JobExplanation, JobList, JobRef, JobRequest, LearnRequest, LearnResult, LedgerReport, NewToken,
+    NodeList, ServiceObjectives, ServiceStatus, SubmitResponse, TokenList, TokenRequest,
 };
 
 use super::handlers::{self, ApiState, JobsQuery, TasksQuery, WaitQuery};
-use super::{learn, metrics, openapi, sse, tokens, worker_upgrade};
+use super::{alter, batch, learn, metrics, openapi, sse, tokens, worker_upgrade};
 use crate::workers;
 
 /// A path of the API.
@@ -88,6 +88,13 @@ pub(super) fn all() -> Vec<ApiEndpoint> {
                     .gives::<SubmitResponse>(200)
                     .problems(&[403, 429, 507]),
             ),
+        at("/v1/batches").post(
+            batch::submit_batch,
+            operation("Submit jobs together, all or none of them")
+                .takes::<JobBatch>()
+                .gives::<BatchResponse>(201)
+                .problems(&[403, 429, 507]),
+        ),
         at("/v1/jobs/{id}")
             .get(
                 handlers::job,
@@ -107,6 +114,13 @@ pub(super) fn all() -> Vec<ApiEndpoint> {
                 .query::<TasksQuery>()
                 .gives::<JobList>(200)
                 .problems(&[404]),
+        ),
+        at("/v1/jobs/{id}/alter").post(
+            alter::alter,
+            operation("Change a job that waits")
+                .takes::<AlterRequest>()
+                .gives::<AlterResponse>(200)
+                .problems(&[404, 409]),
         ),
         at("/v1/jobs/{id}/explain").get(
             handlers::explain,

@@ -1,7 +1,7 @@
 //! Deadlines that users give as instants.
 
 use tollgate_model::{Instant, Span};
-use tollgate_service::Submission;
+use tollgate_service::{JobChange, Submission};
 
 use super::request::RequestError;
 
@@ -16,15 +16,30 @@ pub(super) fn resolve_deadline(
     due: Option<Instant>,
     now: Instant,
 ) -> Result<(), RequestError> {
-    let Some(due) = due else {
-        return Ok(());
-    };
+    if let Some(due) = due {
+        submission.deadline = Some(time_left(due, now)?);
+    }
+    Ok(())
+}
+
+/// Sets the deadline of a changed job that must finish by `due`, as of the decision at `now`.
+pub(super) fn resolve_change(
+    change: &mut JobChange,
+    due: Option<Instant>,
+    now: Instant,
+) -> Result<(), RequestError> {
+    if let Some(due) = due {
+        change.deadline = Some(Some(time_left(due, now)?));
+    }
+    Ok(())
+}
+
+fn time_left(due: Instant, now: Instant) -> Result<Span, RequestError> {
     let left = due.since(now);
     if left <= Span::ZERO || left > MAX_SPAN_TO_DEADLINE {
         return Err(RequestError::DeadlinePassed(now));
     }
-    submission.deadline = Some(left);
-    Ok(())
+    Ok(left)
 }
 
 #[cfg(test)]

@@ -47,6 +47,7 @@ impl<E: Engine> Controller<E> {
                 | RowChange::Accepted { .. }
                 | RowChange::Promised { .. }
                 | RowChange::Deferred { .. }
+                | RowChange::Altered { .. }
                 | RowChange::DependencyFailed { .. }
                 | RowChange::HeldTasks { .. }
                 | RowChange::TaskEnded { .. }

@@ -49,6 +49,7 @@ impl<E: Engine> Controller<E> {
             | ControllerRequest::Reserve { .. }
             | ControllerRequest::Claim { .. }
             | ControllerRequest::Command { .. }
+            | ControllerRequest::Alter { .. }
             | ControllerRequest::Learn { .. }
             | ControllerRequest::Worker { .. }
             | ControllerRequest::EngineReady

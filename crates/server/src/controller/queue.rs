@@ -106,11 +106,15 @@ enum RequestOwner {
 
 fn owner_of(ask: &ControllerRequest) -> RequestOwner {
     match ask {
-        ControllerRequest::Submit { submission, .. }
-        | ControllerRequest::Reserve { submission, .. }
+        ControllerRequest::Reserve { submission, .. }
         | ControllerRequest::Quote { submission, .. } => RequestOwner::User(Some(submission.user)),
+        ControllerRequest::Submit { jobs } => {
+            RequestOwner::User(jobs.first().map(|job| job.submission.user))
+        }
         ControllerRequest::Claim { user, .. } => RequestOwner::User(Some(*user)),
-        ControllerRequest::Command { user, .. } => RequestOwner::User(*user),
+        ControllerRequest::Command { user, .. } | ControllerRequest::Alter { user, .. } => {
+            RequestOwner::User(*user)
+        }
         ControllerRequest::Learn { .. }
         | ControllerRequest::Status { .. }
         | ControllerRequest::Nodes { .. }
@@ -140,10 +144,14 @@ fn is_large(ask: &ControllerRequest) -> bool {
 
 fn request_weight(ask: &ControllerRequest) -> u64 {
     let stored = match ask {
-        ControllerRequest::Submit { program, .. } | ControllerRequest::Claim { program, .. } => {
-            program.bytes()
+        ControllerRequest::Claim { program, .. } => program.bytes(),
+        ControllerRequest::Submit { jobs } => {
+            let others = (jobs.len() as u64).saturating_sub(1) * REQUEST_WEIGHT;
+            let bytes = jobs.iter().map(|job| job.program.bytes());
+            bytes.fold(others, u64::saturating_add)
         }
         ControllerRequest::Reserve { .. }
+        | ControllerRequest::Alter { .. }
         | ControllerRequest::Quote { .. }
         | ControllerRequest::Explain { .. } => LOOK_AHEAD_WEIGHT,
         ControllerRequest::Learn { records, .. } => records.len() as u64 * RECORD_BYTES,
@@ -165,6 +173,7 @@ mod tests {
     use tollgate_gate::OnEviction;
     use tollgate_model::CreditsPerSecond;
 
+    use super::super::request::NewJob;
     use super::*;
     use tollgate_service::{Submission, SubmissionOptions};
     use tollgate_store::JobProgram;
@@ -200,13 +209,14 @@ mod tests {
             umask: 0o022,
             memory: None,
             time_limit: None,
+            notify: Vec::new(),
         };
-        ControllerRequest::Submit {
+        ControllerRequest::submit(NewJob {
             submission: submission(user),
             due: None,
             program: Box::new(program),
             reply: oneshot::channel().0,
-        }
+        })
     }
 
     fn quote(user: u32) -> ControllerRequest {

@@ -4,8 +4,8 @@ use tokio::sync::oneshot;
 use tollgate_engine::EngineCapacity;
 use tollgate_model::{Instant, TaskId};
 use tollgate_service::{
-    CommandError, JobPrediction, PolicyComparison, RunRecord, ServiceCommand, Submission,
-    SubmitOutcome,
+    CommandError, JobChange, JobPrediction, PolicyComparison, RunRecord, ServiceCommand,
+    Submission, SubmitOutcome,
 };
 use tollgate_store::{JobProgram, StoreError};
 use tollgate_workers::ConnectionEvent;
@@ -16,17 +16,10 @@ pub type Responder<T> = oneshot::Sender<Result<T, RequestError>>;
 /// A request to the controller.
 #[derive(Debug)]
 pub enum ControllerRequest {
-    /// Submits a job.
+    /// Submits jobs of one user, all or none of them, in one transaction.
     Submit {
-        /// The job's properties that the decision depends on.
-        submission: Submission,
-        /// The deadline as an instant, if the user gave one. The relative deadline then follows
-        /// from it by the clock that the decision uses.
-        due: Option<Instant>,
-        /// The job's program.
-        program: Box<JobProgram>,
-        /// Receives the job's number and the outcome.
-        reply: Responder<SubmittedJob>,
+        /// The jobs, in the order of their numbers. At least one.
+        jobs: Vec<NewJob>,
     },
     /// Claims a reserved quote.
     Claim {
@@ -67,6 +60,19 @@ pub enum ControllerRequest {
         command: ServiceCommand,
         /// Receives a confirmation.
         reply: Responder<()>,
+    },
+    /// Changes a job that waits.
+    Alter {
+        /// The user that the job must belong to; None for an operator.
+        user: Option<u32>,
+        /// The number of the job.
+        job: u64,
+        /// What is to be different.
+        change: JobChange,
+        /// The new deadline as an instant, if the user gave one.
+        due: Option<Instant>,
+        /// Receives whether the job was changed, and the decision about the changed job.
+        reply: Responder<(bool, SubmitOutcome)>,
     },
     /// Learns from records of earlier jobs.
     Learn {
@@ -122,13 +128,20 @@ pub enum ControllerRequest {
 }
 
 impl ControllerRequest {
-    /// Returns the submission, if the request submits a job or a quote.
-    pub(super) fn submission(&self) -> Option<&Submission> {
+    /// Returns the request to submit one job.
+    pub fn submit(job: NewJob) -> Self {
+        Self::Submit { jobs: vec![job] }
+    }
+
+    /// Returns the number of tasks that the request submits.
+    pub(super) fn n_tasks(&self) -> u64 {
         match self {
-            Self::Submit { submission, .. } | Self::Reserve { submission, .. } => Some(submission),
+            Self::Reserve { submission, .. } => submission.n_tasks(),
+            Self::Submit { jobs } => jobs.iter().map(|job| job.submission.n_tasks()).sum(),
             Self::Claim { .. }
             | Self::Quote { .. }
             | Self::Command { .. }
+            | Self::Alter { .. }
             | Self::Learn { .. }
             | Self::Ping { .. }
             | Self::Status { .. }
@@ -137,19 +150,20 @@ impl ControllerRequest {
             | Self::Wait { .. }
             | Self::Worker { .. }
             | Self::EngineReady
-            | Self::Stop => None,
+            | Self::Stop => 0,
         }
     }
 
     /// Fails a request that would store something with `failed`.
     pub(super) fn fail(self, failed: RequestError) {
         match self {
-            Self::Submit { reply, .. } => drop(reply.send(Err(failed))),
             Self::Reserve { reply, .. } => drop(reply.send(Err(failed))),
             Self::Claim { reply, .. } => drop(reply.send(Err(failed))),
             Self::Learn { reply, .. } => drop(reply.send(Err(failed))),
-            Self::Quote { .. }
+            Self::Submit { .. }
+            | Self::Quote { .. }
             | Self::Command { .. }
+            | Self::Alter { .. }
             | Self::Ping { .. }
             | Self::Status { .. }
             | Self::Nodes { .. }
@@ -160,6 +174,19 @@ impl ControllerRequest {
             | Self::Stop => {}
         }
     }
+}
+
+/// A job to submit.
+#[derive(Debug)]
+pub struct NewJob {
+    /// The job's properties that the decision depends on.
+    pub submission: Submission,
+    /// The deadline as an instant, if the user gave one.
+    pub due: Option<Instant>,
+    /// The job's program.
+    pub program: Box<JobProgram>,
+    /// Receives the job's number and the outcome.
+    pub reply: Responder<SubmittedJob>,
 }
 
 /// The response to a submission.

@@ -12,6 +12,7 @@ pub(super) enum PendingResponse {
     Submit(Responder<SubmittedJob>),
     Reserve(Responder<(Option<u64>, SubmitOutcome)>),
     Command(Responder<()>),
+    Alter(Responder<(bool, SubmitOutcome)>),
     Learn(Responder<(u32, u32)>),
     Internal,
 }
@@ -44,26 +45,57 @@ impl<E: Engine> Controller<E> {
                 (PendingResponse::Command(to), Said::Ignored(ignored)) => {
                     let _ = to.send(Err(RequestError::Ignored(*ignored)));
                 }
+                (PendingResponse::Alter(to), Said::Altered { answer }) => {
+                    let _ = to.send(Ok((true, answer.clone())));
+                }
+                (PendingResponse::Alter(to), Said::Unaltered { answer }) => {
+                    let _ = to.send(Ok((false, answer.clone())));
+                }
+                (PendingResponse::Alter(to), Said::Ignored(ignored)) => {
+                    let _ = to.send(Err(RequestError::Ignored(*ignored)));
+                }
                 (PendingResponse::Learn(to), &Said::Learned { learned, known }) => {
                     let _ = to.send(Ok((learned, known)));
                 }
                 (PendingResponse::Internal, _) => {}
                 (
                     PendingResponse::Submit(_),
-                    Said::Done | Said::Ignored(_) | Said::NotReserved { .. } | Said::Learned { .. },
+                    Said::Done
+                    | Said::Ignored(_)
+                    | Said::NotReserved { .. }
+                    | Said::Altered { .. }
+                    | Said::Unaltered { .. }
+                    | Said::Learned { .. },
                 )
                 | (
                     PendingResponse::Reserve(_),
-                    Said::Done | Said::Ignored(_) | Said::Learned { .. },
+                    Said::Done
+                    | Said::Ignored(_)
+                    | Said::Altered { .. }
+                    | Said::Unaltered { .. }
+                    | Said::Learned { .. },
                 )
                 | (
                     PendingResponse::Command(_),
-                    Said::Submitted { .. } | Said::NotReserved { .. } | Said::Learned { .. },
+                    Said::Submitted { .. }
+                    | Said::NotReserved { .. }
+                    | Said::Altered { .. }
+                    | Said::Unaltered { .. }
+                    | Said::Learned { .. },
+                )
+                | (
+                    PendingResponse::Alter(_),
+                    Said::Submitted { .. }
+                    | Said::NotReserved { .. }
+                    | Said::Done
+                    | Said::Learned { .. },
                 )
                 | (
                     PendingResponse::Learn(_),
                     Said::Submitted { .. }
                     | Said::NotReserved { .. }
+                    | Said::Altered { .. }
+                    | Said::Unaltered { .. }
                     | Said::Done
                     | Said::Ignored(_),
                 ) => {
@@ -80,6 +112,7 @@ impl<E: Engine> Controller<E> {
                 PendingResponse::Submit(to) => drop(to.send(Err(failed))),
                 PendingResponse::Reserve(to) => drop(to.send(Err(failed))),
                 PendingResponse::Command(to) => drop(to.send(Err(failed))),
+                PendingResponse::Alter(to) => drop(to.send(Err(failed))),
                 PendingResponse::Learn(to) => drop(to.send(Err(failed))),
                 PendingResponse::Internal => {}
             }

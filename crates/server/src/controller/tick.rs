@@ -7,7 +7,7 @@ use tollgate_service::{DependencyCondition, ServiceCommand, Submission};
 use super::commit::CommandPrograms;
 use super::deadline;
 use super::quota::UserQuota;
-use super::request::{ControllerRequest, RequestError};
+use super::request::{ControllerRequest, NewJob, RequestError};
 use super::response::PendingResponse;
 use super::state::Controller;
 use crate::failpoint::ServiceFailpoint;
@@ -105,48 +105,24 @@ impl<E: Engine> Controller<E> {
 
     fn accept(&mut self, ask: ControllerRequest, at: Instant, to: &mut TickInput) {
         match ask {
-            ControllerRequest::Submit { .. }
-            | ControllerRequest::Reserve { .. }
+            ControllerRequest::Submit { jobs } => self.accept_jobs(jobs, at, to),
+            ControllerRequest::Reserve { .. }
             | ControllerRequest::Claim { .. }
             | ControllerRequest::Learn { .. }
                 if self.disk_full =>
             {
                 ask.fail(RequestError::DiskFull);
             }
-            ControllerRequest::Submit { ref submission, .. }
-            | ControllerRequest::Reserve { ref submission, .. }
+            ControllerRequest::Reserve { ref submission, .. }
                 if !to.quota.try_admit(submission.user, submission.n_tasks()) =>
             {
                 ask.fail(RequestError::JobLimit(self.max_jobs));
             }
-            ControllerRequest::Submit {
-                submission: Submission { user, .. },
-                ref program,
-                ..
-            }
-            | ControllerRequest::Claim {
+            ControllerRequest::Claim {
                 user, ref program, ..
             } if !self.stored.try_reserve(user, program.bytes()) => {
                 ask.fail(RequestError::StorageLimit(self.stored.max()));
             }
-            ControllerRequest::Submit {
-                mut submission,
-                due,
-                program,
-                reply,
-            } => match self
-                .resolve_dependencies(&mut submission)
-                .and_then(|()| deadline::resolve_deadline(&mut submission, due, at))
-            {
-                Ok(()) => {
-                    to.programs.insert(to.commands.len(), *program);
-                    to.add(
-                        ServiceCommand::Submit(submission),
-                        PendingResponse::Submit(reply),
-                    );
-                }
-                Err(failed) => drop(reply.send(Err(failed))),
-            },
             ControllerRequest::Reserve {
                 mut submission,
                 due,
@@ -181,6 +157,20 @@ impl<E: Engine> Controller<E> {
                 Ok(()) => to.add(command, PendingResponse::Command(reply)),
                 Err(failed) => drop(reply.send(Err(failed))),
             },
+            ControllerRequest::Alter {
+                user,
+                job,
+                mut change,
+                due,
+                reply,
+            } => {
+                let resolved = deadline::resolve_change(&mut change, due, at);
+                let command = ServiceCommand::Alter { job, change };
+                match resolved.and_then(|()| self.authorise(user, &command)) {
+                    Ok(()) => to.add(command, PendingResponse::Alter(reply)),
+                    Err(failed) => drop(reply.send(Err(failed))),
+                }
+            }
             ControllerRequest::Learn { records, reply } => to.add(
                 ServiceCommand::Learn { records },
                 PendingResponse::Learn(reply),
@@ -197,9 +187,55 @@ impl<E: Engine> Controller<E> {
         }
     }
 
+    /// Takes up the jobs of one user, or none of them if one cannot be taken up.
+    fn accept_jobs(&mut self, mut jobs: Vec<NewJob>, at: Instant, to: &mut TickInput) {
+        if let Err(failed) = self.check_jobs(&mut jobs, at, &mut to.quota) {
+            for job in jobs {
+                let _ = job.reply.send(Err(failed.clone()));
+            }
+            return;
+        }
+        for job in jobs {
+            to.programs.insert(to.commands.len(), *job.program);
+            to.add(
+                ServiceCommand::Submit(job.submission),
+                PendingResponse::Submit(job.reply),
+            );
+        }
+    }
+
+    /// Checks whether all of the jobs can be taken up, and resolves their dependencies and deadlines.
+    fn check_jobs(
+        &mut self,
+        jobs: &mut [NewJob],
+        at: Instant,
+        quota: &mut UserQuota,
+    ) -> Result<(), RequestError> {
+        let Some(user) = jobs.first().map(|job| job.submission.user) else {
+            return Ok(());
+        };
+        if self.disk_full {
+            return Err(RequestError::DiskFull);
+        }
+        if !quota.try_admit(user, jobs.iter().map(|job| job.submission.n_tasks()).sum()) {
+            return Err(RequestError::JobLimit(self.max_jobs));
+        }
+        let bytes = jobs.iter().map(|job| job.program.bytes());
+        if !self
+            .stored
+            .try_reserve(user, bytes.fold(0, u64::saturating_add))
+        {
+            return Err(RequestError::StorageLimit(self.stored.max()));
+        }
+        for job in jobs {
+            self.resolve_dependencies(&mut job.submission)?;
+            deadline::resolve_deadline(&mut job.submission, job.due, at)?;
+        }
+        Ok(())
+    }
+
     fn user_quota(&self, requests: &[ControllerRequest]) -> UserQuota {
-        let arriving = requests.iter().filter_map(ControllerRequest::submission);
-        let arriving = arriving.map(Submission::n_tasks);
+        let arriving = requests.iter().map(ControllerRequest::n_tasks);
         let together = self.core.n_tasks();
         let live = || self.core.tasks_of_users();
         UserQuota::new(self.max_jobs, together, arriving.sum(), live)
@@ -238,6 +274,7 @@ impl<E: Engine> Controller<E> {
         let (ServiceCommand::Cancel { job, .. }
         | ServiceCommand::Hold { job, .. }
         | ServiceCommand::Release { job, .. }
+        | ServiceCommand::Alter { job, .. }
         | ServiceCommand::Claim { job }) = command
         else {
             return Ok(());

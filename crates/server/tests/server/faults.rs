@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tollgate_engine::{SimEngine, SimHost, sim_engine::SimProgram};
 use tollgate_model::{Instant, Market};
 use tollgate_policies::builtin_registry;
-use tollgate_server::controller::{Controller, ControllerRequest, RequestError};
+use tollgate_server::controller::{Controller, ControllerRequest, NewJob, RequestError};
 use tollgate_server::failpoint::ServiceFailpoint;
 use tollgate_service::{AdmissionState, Core, ServiceCommand};
 use tollgate_store::{DataDir, DataDirError};
@@ -115,12 +115,12 @@ fn full_file_system_loses_no_acknowledged_job() {
         let mut program = crate::common::program(&["sleep", "5"]);
         program.argv.push("x".repeat(50_000));
         program.argv.truncate(2);
-        controller.tick(vec![ControllerRequest::Submit {
+        controller.tick(vec![ControllerRequest::submit(NewJob {
             submission: submission("sleep", 10),
             due: None,
             program: Box::new(program),
             reply,
-        }]);
+        })]);
         answer.try_recv().unwrap()
     };
     hand_in(&mut controller).unwrap();

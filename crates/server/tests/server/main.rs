@@ -4,6 +4,7 @@
 mod common;
 mod simulation;
 
+mod alter;
 mod arrays;
 mod books;
 mod calibration;

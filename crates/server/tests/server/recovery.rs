@@ -261,6 +261,7 @@ impl RecoveryService {
             umask: 0o022,
             memory: None,
             time_limit: None,
+            notify: Vec::new(),
         };
         self.store
             .commit(&CommandBatch {

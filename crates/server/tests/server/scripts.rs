@@ -1,7 +1,7 @@
 //! Scripts of jobs: the store keeps each text once, as long as an unfinished job needs it.
 
 use tollgate_engine::LaunchScript;
-use tollgate_server::controller::{ControllerRequest, SubmittedJob};
+use tollgate_server::controller::{ControllerRequest, NewJob, SubmittedJob};
 use tollgate_service::{ArraySpec, ServiceCommand, Submission, SubmissionOptions};
 use tollgate_store::Store;
 
@@ -13,11 +13,13 @@ fn submit_script(site: &mut TestCluster, submission: Submission, text: &str) -> 
     let mut program = program(&["work", "10"]);
     program.script = Some(LaunchScript::new(text));
     let program = Box::new(program);
-    site.request(|reply| ControllerRequest::Submit {
-        submission,
-        due: None,
-        program,
-        reply,
+    site.request(|reply| {
+        ControllerRequest::submit(NewJob {
+            submission,
+            due: None,
+            program,
+            reply,
+        })
     })
     .unwrap()
 }

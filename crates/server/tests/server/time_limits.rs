@@ -59,5 +59,8 @@ fn policies_that_share_nodes_end_no_job_at_its_limit() {
     let job = site.submit_job(limited(20), &["sleep", "50"]).unwrap();
     site.wait_until(60);
     let (state, status) = site.state(job.job);
-    assert_eq!((state.as_str(), status.as_deref()), ("finished", Some("exit 0")));
+    assert_eq!(
+        (state.as_str(), status.as_deref()),
+        ("finished", Some("exit 0"))
+    );
 }

@@ -111,6 +111,13 @@ impl ShadowPolicy {
                 // The tasks of the array have already finished.
                 self.on_ended((*job).into(), *ending);
             }
+            // A job that was decided about on paper counts under neither policy.
+            RowChange::Altered { job, .. } => {
+                match (self.waiting.get_mut(job), core.jobs.deferred.get(job)) {
+                    (Some(waiting), Some(changed)) => waiting.clone_from(changed),
+                    (_, _) => self.withdraw((*job).into()),
+                }
+            }
             RowChange::Deferred { .. }
             | RowChange::DependencyFailed { .. }
             | RowChange::ArrayCounts { .. }

@@ -256,6 +256,7 @@ fn request(
         dir: Some(dir),
         output: Some(output.unwrap_or_else(|| "none".to_owned())),
         requeue: wishes.requeue,
+        notify: Vec::new(),
         array: array_spec(wishes),
         after: wishes.after.clone(),
         command,

@@ -96,3 +96,36 @@ fn charges_are_in_the_ledger() {
         "of a budget of 100: {profit}"
     );
 }
+
+#[test]
+fn waiting_job_is_altered_or_stays_as_it_was() {
+    let site = ClientTestSite::start("");
+    let nodes = site.tollgate(&["status", "--format", "json"]).json()["nodes"].to_string();
+    let submit = [
+        "submit", "-q", "-n", &nodes, "-e", "10m", "-d", "+10h", "sleep", "600",
+    ];
+    for _ in 0..2 {
+        site.tollgate(&submit).answer();
+    }
+    let tight = site.tollgate(&["alter", "2", "--deadline", "+5m"]);
+    assert_eq!(tight.code, Some(3), "{tight:?}");
+    assert!(
+        tight.stderr.contains("the job stays as it was"),
+        "{tight:?}"
+    );
+    let done = site.tollgate(&["alter", "2", "--deadline", "none", "--name", "later"]);
+    assert!(done.answer().starts_with("job 2: queued"));
+    let job = site.tollgate(&["explain", "2", "--format", "json"]).json();
+    assert_eq!(job["job"]["name"], "later");
+    assert_eq!(job["job"]["deadline_at"], serde_json::Value::Null);
+    assert_eq!(
+        site.tollgate(&["alter", "1", "--name", "x"]).code,
+        Some(1),
+        "it runs"
+    );
+    assert_eq!(
+        site.tollgate(&["alter", "2"]).code,
+        Some(2),
+        "nothing is to change"
+    );
+}

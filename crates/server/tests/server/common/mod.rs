@@ -13,7 +13,9 @@ use tollgate_engine::{SimEngine, SimHost};
 use tollgate_gate::OnEviction;
 use tollgate_model::{Credits, CreditsPerSecond, Instant, Market, Probability, Span};
 use tollgate_policies::builtin_registry;
-use tollgate_server::controller::{Controller, ControllerRequest, RequestError, SubmittedJob};
+use tollgate_server::controller::{
+    Controller, ControllerRequest, NewJob, RequestError, SubmittedJob,
+};
 use tollgate_service::{AdmissionRules, Submission, SubmissionOptions, SubmitOutcome};
 use tollgate_store::{JobProgram, JobRow, Store, StoreReader};
 
@@ -112,11 +114,13 @@ impl TestCluster {
         words: &[&str],
     ) -> Result<SubmittedJob, RequestError> {
         let program = Box::new(program(words));
-        self.request(|reply| ControllerRequest::Submit {
-            submission,
-            due: None,
-            program,
-            reply,
+        self.request(|reply| {
+            ControllerRequest::submit(NewJob {
+                submission,
+                due: None,
+                program,
+                reply,
+            })
         })
     }
 
@@ -197,5 +201,6 @@ pub(crate) fn program(words: &[&str]) -> JobProgram {
         umask: 0o022,
         memory: None,
         time_limit: None,
+        notify: Vec::new(),
     }
 }

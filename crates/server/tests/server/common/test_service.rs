@@ -82,6 +82,7 @@ impl TestService {
             info: Arc::new(ServiceInfo {
                 policy: rules.policy.to_string(),
                 enforces_time_limits: rules.enforces_time_limits(),
+                sends_notices: false,
                 market: rules.market.to_string(),
                 since: Instant::ZERO,
             }),

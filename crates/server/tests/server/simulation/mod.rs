@@ -19,11 +19,13 @@ use tollgate_engine::{Engine, SimHost};
 use tollgate_gate::OnEviction;
 use tollgate_model::{AttemptId, Credits, CreditsPerSecond, Instant, Span};
 use tollgate_policies::{BUILTIN_POLICIES, builtin_registry};
-use tollgate_server::controller::{Controller, ControllerRequest, RequestError, SubmittedJob};
+use tollgate_server::controller::{
+    Controller, ControllerRequest, NewJob, RequestError, SubmittedJob,
+};
 use tollgate_server::failpoint::ServiceFailpoint;
 use tollgate_service::{
-    AdmissionRules, AdmissionState, ArraySpec, DependencyCondition, EngineAction, JobDependency,
-    Otherwise, ServiceCommand, Submission, SubmissionOptions, TaskRanges,
+    AdmissionRules, AdmissionState, ArraySpec, DependencyCondition, EngineAction, JobChange,
+    JobDependency, Otherwise, ServiceCommand, Submission, SubmissionOptions, TaskRanges,
 };
 use tollgate_store::Store;
 
@@ -216,12 +218,12 @@ impl ServiceSimulation {
             } else {
                 let (reply, answer) = oneshot::channel();
                 waiting.0.push((due, answer));
-                requests.push(ControllerRequest::Submit {
+                requests.push(ControllerRequest::submit(NewJob {
                     submission,
                     due,
                     program,
                     reply,
-                });
+                }));
             }
         }
         if self.random.one_in(3) {
@@ -361,7 +363,21 @@ impl ServiceSimulation {
         });
         let array = self.controller().core().array(job).is_some();
         let tasks = tasks.filter(|_| array);
-        let command = match self.random.below(4) {
+        let command = match self.random.below(5) {
+            4 => {
+                let secs = 1 + self.random.below(60) as i64;
+                let change = JobChange {
+                    estimate: Some(Span::from_secs(secs)),
+                    ..JobChange::default()
+                };
+                return self.tick(vec![ControllerRequest::Alter {
+                    user: Some(user),
+                    job,
+                    change,
+                    due: None,
+                    reply: oneshot::channel().0,
+                }]);
+            }
             0 => ServiceCommand::Cancel { job, tasks },
             1 => ServiceCommand::Hold { job, tasks },
             2 => ServiceCommand::Release { job, tasks },

@@ -12,7 +12,9 @@ use tollgate_engine::sim_engine::SimProgram;
 use tollgate_gate::OnEviction;
 use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
 use tollgate_policies::BUILTIN_POLICIES;
-use tollgate_server::controller::{Controller, ControllerRequest, RequestError, SubmittedJob};
+use tollgate_server::controller::{
+    Controller, ControllerRequest, NewJob, RequestError, SubmittedJob,
+};
 use tollgate_service::{AdmissionRules, AdmissionState, ServiceCommand, Submission};
 use tollgate_store::Store;
 use tollgate_workers::{
@@ -240,12 +242,12 @@ impl WorkerSimulation {
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
             let (reply, answer) = oneshot::channel();
             answers.push(answer);
-            requests.push(ControllerRequest::Submit {
+            requests.push(ControllerRequest::submit(NewJob {
                 submission,
                 due: None,
                 program: Box::new(program(&words)),
                 reply,
-            });
+            }));
         }
         self.tick(requests);
         for mut answer in answers {

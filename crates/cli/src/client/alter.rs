@@ -1,0 +1,74 @@
+//! `tollgate alter`.
+
+use std::io;
+
+use tollgate_client::types::{AlterRequest, AlterResponse};
+
+use super::endpoint::ServiceAddressArgs;
+use super::error::ClientCommandError;
+use super::format;
+use super::parse::{self, TimeSpec};
+use super::submit::render_answer;
+use crate::args::OutputFormat;
+use crate::exit::{CliFailure, CsvUnsupported};
+
+/// Change a job that waits.
+///
+/// The changed job is asked for as a new one. If the answer is worse, the job stays as it was, and the
+/// exit code is 3. Jobs that run and arrays cannot be changed.
+#[derive(Debug, clap::Args)]
+#[command(arg_required_else_help = true)]
+pub(crate) struct AlterArgs {
+    /// Number of the job
+    #[arg(value_parser = parse::parse_job_id)]
+    id: String,
+    /// Latest finish, as for `submit`, or `none`
+    #[arg(long, short, value_name = "TIME")]
+    deadline: Option<String>,
+    /// Expected run time, as in 90s or 1h30m
+    #[arg(long, short = 'e', value_name = "SPAN", value_parser = parse::parse_span)]
+    estimate: Option<f64>,
+    /// Name of the job
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    #[command(flatten)]
+    address: ServiceAddressArgs,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    format: OutputFormat,
+}
+
+/// `tollgate alter`.
+pub(crate) fn alter(args: &AlterArgs) -> Result<(), CliFailure> {
+    let now = format::now();
+    let mut request = AlterRequest {
+        name: args.name.clone(),
+        estimate_s: args.estimate,
+        ..AlterRequest::default()
+    };
+    match args.deadline.as_deref() {
+        None => {}
+        Some("none") => request.no_deadline = true,
+        Some(words) => {
+            let deadline = parse::parse_time(words, &now);
+            let deadline =
+                deadline.map_err(|message| CliFailure::invalid_flag("deadline", message))?;
+            match deadline {
+                TimeSpec::Relative(secs) => request.deadline_s = Some(secs),
+                TimeSpec::Absolute(at) => request.deadline_at = Some(at.to_string()),
+            }
+        }
+    }
+    let path = format!("/v1/jobs/{}/alter", args.id);
+    let done: AlterResponse = args.address.connect()?.post(&path, &request)?;
+    let mut out = io::stdout().lock();
+    match args.format {
+        OutputFormat::Json => format::write_json(&mut out, &done)?,
+        OutputFormat::Csv => return Err(CsvUnsupported.into()),
+        OutputFormat::Table => render_answer(&mut out, &done.answer, &now)?,
+    }
+    match done.altered {
+        true => Ok(()),
+        false => Err(ClientCommandError::Unaltered.into()),
+    }
+}

@@ -1,0 +1,117 @@
+//! `tollgate wait`.
+
+use std::io::{self, Write};
+
+use tollgate_client::ApiClient;
+use tollgate_client::types::{JobDetails, JobEvent};
+
+use super::endpoint::ServiceAddressArgs;
+use super::error::ClientCommandError;
+use super::{format, parse};
+use crate::args::OutputFormat;
+use crate::exit::{CliFailure, CsvUnsupported};
+
+/// Wait until a job is over, and exit with its status.
+///
+/// The status is the exit code of the job, 128 + n after signal n, and 1 if the job or a task of it was
+/// rejected, cancelled or lost. Of several jobs, the greatest.
+#[derive(Debug, clap::Args)]
+pub(crate) struct WaitArgs {
+    /// Numbers of jobs, or of a task, as in 7_3
+    #[arg(value_name = "ID", value_parser = parse::parse_job_id, required = true)]
+    ids: Vec<String>,
+    /// Wait only until the job is admitted or rejected
+    #[arg(long)]
+    decision: bool,
+    /// Print what happens to the job meanwhile
+    #[arg(long, short, conflicts_with_all = ["decision", "quiet", "format"])]
+    follow: bool,
+    #[command(flatten)]
+    address: ServiceAddressArgs,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    format: OutputFormat,
+    /// Print nothing
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// `tollgate wait`.
+pub(crate) fn wait(args: &WaitArgs) -> Result<(), CliFailure> {
+    let mut client = args.address.connect()?;
+    let mut worst = 0;
+    for id in &args.ids {
+        if args.follow {
+            follow(&mut client, id)?;
+        }
+        let decision = args.decision;
+        let job: JobDetails = client.get(&format!("/v1/jobs/{id}/wait?decision={decision}"))?;
+        if !args.quiet {
+            print_end(&job, args.format)?;
+        }
+        worst = worst.max(status_of(&job));
+    }
+    match worst {
+        0 => Ok(()),
+        status => Err(ClientCommandError::JobStatus(status).into()),
+    }
+}
+
+/// Prints the events of a job until it is over.
+fn follow(client: &mut ApiClient, id: &str) -> Result<(), CliFailure> {
+    let whole = id.split_once('_').map_or(id, |(job, _)| job);
+    let mut failed = None;
+    client.stream(&format!("/v1/jobs/{whole}/events"), |name, data| {
+        if let Err(error) = print_event(name, data) {
+            failed.get_or_insert(error);
+        }
+    })?;
+    failed.map_or(Ok(()), |error| Err(error.into()))
+}
+
+fn print_event(name: &str, data: &str) -> io::Result<()> {
+    let now = format::now();
+    let mut out = io::stdout().lock();
+    if let Ok(event) = serde_json::from_str::<JobEvent>(data) {
+        let at = format::format_local_time(&event.at, &now);
+        let tasks = event.tasks.map(|tasks| format!("_{tasks}"));
+        let tasks = tasks.unwrap_or_default();
+        return writeln!(out, "{at}  job {}{tasks}: {name}", event.job);
+    }
+    if let Ok(job) = serde_json::from_str::<JobDetails>(data) {
+        let now_at = now.strftime("%H:%M:%S %Z");
+        return writeln!(out, "{now_at}  job {}: {}", job.id, job.state);
+    }
+    Ok(())
+}
+
+fn print_end(job: &JobDetails, wanted: OutputFormat) -> Result<(), CliFailure> {
+    let mut out = io::stdout().lock();
+    match wanted {
+        OutputFormat::Json => format::write_json(&mut out, job)?,
+        OutputFormat::Csv => return Err(CsvUnsupported.into()),
+        OutputFormat::Table => {
+            let status = job.status.as_deref().unwrap_or("");
+            // A status such as `lost (worker disconnected)` already includes the state.
+            let end = match status.starts_with(&job.state) {
+                true => status.to_owned(),
+                false => format!("{} {status}", job.state),
+            };
+            let id = format::format_job_id(job);
+            writeln!(out, "job {id}: {}", end.trim_end())?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the exit status that a job stands for.
+fn status_of(job: &JobDetails) -> u8 {
+    let task_kept_out =
+        (job.array.as_ref()).is_some_and(|array| array.rejected + array.cancelled + array.lost > 0);
+    let kept_out = task_kept_out || matches!(job.state.as_str(), "rejected" | "cancelled" | "lost");
+    match job.exit_code {
+        _ if kept_out => 1,
+        Some(code) if job.state == "finished" => code,
+        Some(_) | None => 0,
+    }
+}

@@ -1,0 +1,94 @@
+//! Jobs that are submitted together: all of them are taken up in one transaction, or none.
+
+use axum::extract::State;
+use axum::extract::rejection::JsonRejection;
+use axum::http::StatusCode;
+use axum::{Extension, Json};
+use serde_json::{Map, Value};
+use tokio::sync::oneshot;
+use tollgate_client::limits::MAX_BATCH;
+use tollgate_client::types::{BatchResponse, JobBatch, JobRequest};
+
+use super::convert;
+use super::error::ApiError;
+use super::handlers::{ApiState, check_size, may_submit};
+use crate::access::Peer;
+use crate::controller::{ControllerRequest, NewJob, Responder, SubmittedJob};
+
+/// The fields that name a deadline. A job that has one of them does not get the other from the batch.
+const DEADLINES: [&str; 2] = ["deadline_s", "deadline_at"];
+
+pub(super) async fn submit_batch(
+    State(service): State<ApiState>,
+    Extension(peer): Extension<Peer>,
+    batch: Result<Json<JobBatch>, JsonRejection>,
+) -> Result<(StatusCode, Json<BatchResponse>), ApiError> {
+    let Json(JobBatch { common, jobs }) = batch?;
+    may_submit(&peer)?;
+    if jobs.is_empty() || jobs.len() > MAX_BATCH {
+        let expected = format!("at least one job, and at most {MAX_BATCH}");
+        return Err(ApiError::field("jobs", &expected));
+    }
+    let (mut new_jobs, mut answers) = (Vec::new(), Vec::new());
+    for (at, job) in jobs.into_iter().enumerate() {
+        let in_batch = |error: ApiError| error.within(&format!("jobs[{at}]"));
+        let request = with_common(job, &common).map_err(in_batch)?;
+        let time_limit_s = service.enforced_time_limit(&request);
+        let (reply, answer) = oneshot::channel();
+        let job = new_job(&service, request, peer.user, reply).map_err(in_batch)?;
+        new_jobs.push(job);
+        answers.push((answer, time_limit_s));
+    }
+    let request = ControllerRequest::Submit { jobs: new_jobs };
+    service.controller_handle.send(request);
+    let mut responses = Vec::new();
+    for (answer, time_limit_s) in answers {
+        let submitted = answer.await.map_err(|_| ApiError::stopping())??;
+        let response =
+            convert::submit_response(Some(submitted.job), &submitted.answer, time_limit_s);
+        service.metrics.record_decision(response.decision);
+        responses.push(response);
+    }
+    let jobs = responses;
+    Ok((StatusCode::CREATED, Json(BatchResponse { jobs })))
+}
+
+/// Checks a request for a job.
+pub(super) fn new_job(
+    service: &ApiState,
+    request: JobRequest,
+    user: u32,
+    reply: Responder<SubmittedJob>,
+) -> Result<NewJob, ApiError> {
+    if request.hold_s.is_some() {
+        return Err(ApiError::field("hold_s", "nothing: only a quote is held"));
+    }
+    if !request.notify.is_empty() && !service.info.sends_notices {
+        let refused = ApiError::field("notify", "nothing: this service has no command for notices");
+        return Err(refused.hint("the setting `notices.command` names one"));
+    }
+    let submission = convert::submission(&request, user)?;
+    let due = convert::due(&request)?;
+    check_size(service, &submission)?;
+    let program = Box::new(convert::program(request)?);
+    Ok(NewJob {
+        submission,
+        due,
+        program,
+        reply,
+    })
+}
+
+/// Returns a job of a batch with the fields that all have in common.
+fn with_common(
+    job: Map<String, Value>,
+    common: &Map<String, Value>,
+) -> Result<JobRequest, ApiError> {
+    let mut fields = common.clone();
+    if DEADLINES.iter().any(|name| job.contains_key(*name)) {
+        fields.retain(|name, _| !DEADLINES.contains(&name.as_str()));
+    }
+    fields.extend(job);
+    serde_json::from_value(Value::Object(fields))
+        .map_err(|error| ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, error.to_string()))
+}

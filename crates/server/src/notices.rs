@@ -1,0 +1,310 @@
+//! Notices to users: a command of the site is run when something happens to a job whose user wants to
+//! know.
+//!
+//! Notices never delay a decision: they follow the event log, wait in a queue of limited length, and are
+//! given to the command one at a time. A user gets at most so many a minute; those that are left out are
+//! counted in the next one.
+
+mod limiter;
+mod sender;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::Serialize;
+use tokio::sync::mpsc;
+use tollgate_client::timestamp::format_iso;
+use tollgate_model::{Instant, Probability, TaskId};
+use tollgate_store::{JobFilter, JobRow};
+
+use crate::api::{ApiState, query_store};
+use crate::controller::ControllerRequest;
+use crate::events::{EventEntry, EventId};
+use crate::os_users;
+
+pub use sender::NoticeSettings;
+
+/// Maximum number of events read at a time.
+const MAX_EVENTS: usize = 256;
+/// Interval at which jobs are looked at whose promise may be at risk.
+const RISK_INTERVAL: Duration = Duration::from_secs(5);
+/// Maximum number of unfinished jobs that are looked at when the service starts.
+const MAX_JOBS: u32 = 10_000;
+
+/// What a user wants to know of a job.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum NoticeKind {
+    /// It is over, in whichever way.
+    End,
+    /// Its deadline has passed before its end.
+    Late,
+    /// It is lost.
+    Lost,
+    /// The probability of meeting its deadline has fallen below this.
+    AtRisk(Probability),
+}
+
+/// The error for text that is not a kind of notice.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("end, late, lost or at-risk:P with a probability as in at-risk:0.8")]
+pub struct BadNoticeKind;
+
+impl FromStr for NoticeKind {
+    type Err = BadNoticeKind;
+
+    fn from_str(word: &str) -> Result<Self, BadNoticeKind> {
+        match word {
+            "end" => Ok(Self::End),
+            "late" => Ok(Self::Late),
+            "lost" => Ok(Self::Lost),
+            _ => {
+                let below = word.strip_prefix("at-risk:").ok_or(BadNoticeKind)?;
+                let below = below.parse().ok().and_then(Probability::new);
+                below.map(Self::AtRisk).ok_or(BadNoticeKind)
+            }
+        }
+    }
+}
+
+/// A notice as the command gets it: JSON on standard input.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct JobNotice {
+    /// `end`, `late`, `lost`, `at-risk`, or `more` for notices that were left out.
+    notice: &'static str,
+    /// Number of the job; none for `more`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    job: Option<u64>,
+    /// User id of the owner.
+    user_id: u32,
+    /// Name of the owner, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user: Option<String>,
+    /// Name of the job.
+    name: String,
+    /// Instant of the event.
+    at: String,
+    /// One sentence.
+    text: String,
+    /// Number of notices to this user that were left out before.
+    left_out: u32,
+}
+
+/// Follows the events of all jobs, and sends notices, until the event log is closed. Events after `from`
+/// are read.
+pub(crate) async fn run(service: ApiState, settings: NoticeSettings, from: EventId) {
+    let (queue, queued) = mpsc::channel(sender::MAX_QUEUED);
+    let sending = tokio::spawn(sender::send_all(settings, queued));
+    let mut watcher = NoticeWatcher {
+        service,
+        queue,
+        seen: from,
+        told_late: BTreeSet::new(),
+        at_risk: BTreeMap::new(),
+        dropped: 0,
+    };
+    watcher.follow().await;
+    drop(watcher);
+    // Notices that are queued when the service stops are still sent.
+    let _ = sending.await;
+}
+
+/// The position in the event log, and what is known of jobs.
+struct NoticeWatcher {
+    service: ApiState,
+    queue: mpsc::Sender<JobNotice>,
+    seen: EventId,
+    /// The jobs whose users know that they are late.
+    told_late: BTreeSet<u64>,
+    /// The unfinished jobs whose users want to know of a risk that they do not know of yet.
+    at_risk: BTreeMap<u64, Probability>,
+    /// The number of notices for which the queue had no room.
+    dropped: u64,
+}
+
+impl NoticeWatcher {
+    async fn follow(&mut self) {
+        let mut latest = self.service.log.watch();
+        let mut risk = tokio::time::interval(RISK_INTERVAL);
+        self.find_unfinished().await;
+        loop {
+            let closed = latest.borrow_and_update().closed;
+            self.read_events().await;
+            if closed {
+                return;
+            }
+            tokio::select! {
+                changed = latest.changed() => if changed.is_err() { return },
+                _ = risk.tick() => self.look_at_risks().await,
+            }
+        }
+    }
+
+    /// Finds the jobs of an earlier service that may be at risk.
+    async fn find_unfinished(&mut self) {
+        let unfinished = JobFilter {
+            user: None,
+            state: None,
+            unfinished: true,
+            before: None,
+            limit: MAX_JOBS,
+        };
+        let rows = query_store(&self.service, move |reader| reader.jobs(&unfinished)).await;
+        for row in rows.unwrap_or_default() {
+            self.note_risk(&row);
+        }
+    }
+
+    async fn read_events(&mut self) {
+        loop {
+            let events = match self.service.log.events_after(self.seen, MAX_EVENTS) {
+                Ok(events) => events,
+                Err(gap) => {
+                    tracing::warn!("more happened than could be followed: notices are missing");
+                    self.seen = gap.from;
+                    return;
+                }
+            };
+            if events.is_empty() {
+                return;
+            }
+            for event in events {
+                self.seen = event.id;
+                self.on_event(&event).await;
+            }
+        }
+    }
+
+    async fn on_event(&mut self, event: &EventEntry) {
+        let is_admission = ["accepted", "queued", "waitlisted"].contains(&event.kind);
+        let is_news = event.is_last || event.kind == "broken" || event.kind == "lost";
+        if !(is_news || is_admission && event.tasks.is_none()) {
+            return;
+        }
+        let Ok(Some(row)) = self.row(event.job).await else {
+            return;
+        };
+        let kinds = kinds_of(&row);
+        if kinds.is_empty() {
+            return;
+        }
+        if is_admission {
+            return self.note_risk(&row);
+        }
+        if event.kind == "broken" {
+            self.at_risk.remove(&row.id);
+        }
+        let is_late = event.kind == "broken" && row.due.is_some_and(|due| due < event.at);
+        let tasks = event.tasks.as_ref().map(|tasks| format!(" task {tasks}"));
+        let tasks = tasks.unwrap_or_default();
+        if kinds.contains(&NoticeKind::Late) && is_late && self.told_late.insert(row.id) {
+            let text = format!("{}{tasks} is late", title(&row));
+            self.send("late", &row, event.at, text).await;
+        }
+        let lost = event.kind == "lost";
+        if kinds.contains(&NoticeKind::Lost) && lost {
+            let text = format!("{}{tasks} is lost", title(&row));
+            self.send("lost", &row, event.at, text).await;
+        }
+        if event.is_last {
+            self.told_late.remove(&row.id);
+            self.at_risk.remove(&row.id);
+            if kinds.contains(&NoticeKind::End) {
+                let status = row.status.as_ref().map(|status| format!(": {status}"));
+                let promise = row.promise.as_ref().map(|end| format!(", promise {end}"));
+                let ends = [status, promise].map(Option::unwrap_or_default).concat();
+                let text = format!("{} is {}{ends}", title(&row), row.state);
+                self.send("end", &row, event.at, text).await;
+            }
+        }
+    }
+
+    fn note_risk(&mut self, row: &JobRow) {
+        let least = kinds_of(row).into_iter().find_map(|kind| match kind {
+            NoticeKind::AtRisk(least) => Some(least),
+            NoticeKind::End | NoticeKind::Late | NoticeKind::Lost => None,
+        });
+        if let (Some(least), Some(_), None) = (least, row.due, &row.array) {
+            self.at_risk.insert(row.id, least);
+        }
+    }
+
+    async fn look_at_risks(&mut self) {
+        let watched: Vec<(u64, Probability)> =
+            self.at_risk.iter().map(|(&job, &p)| (job, p)).collect();
+        for (job, least) in watched {
+            let (reply, answer) = tokio::sync::oneshot::channel();
+            let task = TaskId { job, task: 0 };
+            self.service
+                .controller_handle
+                .send(ControllerRequest::Explain { task, reply });
+            let Ok(Ok(Some(outlook))) = answer.await else {
+                continue;
+            };
+            let probability = outlook.prediction.and_then(|known| known.probability);
+            let Some(probability) = probability.filter(|&known| known < least) else {
+                continue;
+            };
+            self.at_risk.remove(&job);
+            if let Ok(Some(row)) = self.row(job).await {
+                let title = title(&row);
+                let text = format!("{title} meets its deadline with probability {probability}");
+                self.send("at-risk", &row, outlook.now, text).await;
+            }
+        }
+    }
+
+    async fn row(&self, job: u64) -> Result<Option<JobRow>, crate::api::ApiError> {
+        query_store(&self.service, move |reader| reader.job(job)).await
+    }
+
+    async fn send(&mut self, notice: &'static str, row: &JobRow, at: Instant, text: String) {
+        let user_id = row.user;
+        let user = tokio::task::spawn_blocking(move || os_users::name(user_id).ok());
+        let notice = JobNotice {
+            notice,
+            job: Some(row.id),
+            user_id,
+            user: user.await.ok().flatten(),
+            name: row.name.clone(),
+            at: format_iso(at),
+            text,
+            left_out: 0,
+        };
+        if self.queue.try_send(notice).is_err() {
+            self.dropped += 1;
+            let dropped = self.dropped;
+            tracing::warn!(
+                dropped,
+                "the command for notices is too slow: one is dropped"
+            );
+        }
+    }
+}
+
+fn kinds_of(row: &JobRow) -> Vec<NoticeKind> {
+    let words = row.program.iter().flat_map(|program| &program.notify);
+    words.filter_map(|word| word.parse().ok()).collect()
+}
+
+fn title(row: &JobRow) -> String {
+    match row.name.as_str() {
+        "" => format!("job {}", row.id),
+        name => format!("job {} ({name})", row.id),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_of_notices_are_parsed() {
+        assert_eq!("end".parse(), Ok(NoticeKind::End));
+        let risk = Probability::new(0.8).map(NoticeKind::AtRisk);
+        assert_eq!("at-risk:0.8".parse().ok(), risk);
+        for word in ["", "start", "at-risk", "at-risk:2", "at-risk:nan"] {
+            assert_eq!(word.parse::<NoticeKind>(), Err(BadNoticeKind), "{word}");
+        }
+    }
+}

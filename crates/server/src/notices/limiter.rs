@@ -1,0 +1,81 @@
+//! The limit on the notices of a user.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// The time in which a user gets at most so many notices.
+pub(super) const WINDOW: Duration = Duration::from_secs(60);
+
+/// The notices that each user got in the present window.
+pub(super) struct NoticeLimiter {
+    per_window: u32,
+    users: BTreeMap<u32, NoticeWindow>,
+}
+
+struct NoticeWindow {
+    began: Instant,
+    sent: u32,
+    left_out: u32,
+}
+
+impl NoticeLimiter {
+    pub(super) fn new(per_window: u32) -> Self {
+        Self {
+            per_window,
+            users: BTreeMap::new(),
+        }
+    }
+
+    /// Returns whether the user may get a notice at `now`: then the number of those that were left out
+    /// since the last one. None if this one is left out, too.
+    pub(super) fn admit(&mut self, user: u32, now: Instant) -> Option<u32> {
+        let window = self.users.entry(user).or_insert(NoticeWindow {
+            began: now,
+            sent: 0,
+            left_out: 0,
+        });
+        if now.duration_since(window.began) >= WINDOW {
+            window.began = now;
+            window.sent = 0;
+        }
+        if window.sent == self.per_window {
+            window.left_out += 1;
+            return None;
+        }
+        window.sent += 1;
+        Some(std::mem::take(&mut window.left_out))
+    }
+
+    /// Returns the users of windows that have ended, with the number of notices that were left out and
+    /// not told since. Windows in which nothing was left out are forgotten.
+    pub(super) fn ended(&mut self, now: Instant) -> Vec<(u32, u32)> {
+        let over = |window: &NoticeWindow| now.duration_since(window.began) >= WINDOW;
+        let ended = self.users.extract_if(.., |_, window| over(window));
+        ended
+            .map(|(user, window)| (user, window.left_out))
+            .filter(|&(_, left_out)| left_out > 0)
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notices_beyond_the_limit_are_counted_and_told_later() {
+        let mut limiter = NoticeLimiter::new(2);
+        let began = Instant::now();
+        let sent: Vec<Option<u32>> = (0..5).map(|_| limiter.admit(7, began)).collect();
+        assert_eq!(sent, [Some(0), Some(0), None, None, None]);
+        assert_eq!(limiter.admit(8, began), Some(0), "another user");
+        assert_eq!(limiter.ended(began), []);
+        let later = began + WINDOW;
+        assert_eq!(limiter.ended(later), [(7, 3)]);
+        assert_eq!(limiter.admit(7, later), Some(0), "they were told");
+        for _ in 0..4 {
+            limiter.admit(7, later);
+        }
+        assert_eq!(limiter.admit(7, later + WINDOW), Some(3));
+    }
+}

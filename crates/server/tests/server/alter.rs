@@ -1,0 +1,174 @@
+//! Jobs that wait are changed if the answer is no worse, and stay as they are otherwise.
+
+use tollgate_model::Span;
+use tollgate_server::controller::{ControllerRequest, RequestError};
+use tollgate_service::{
+    AdmissionState, CommandError, JobChange, Submission, SubmissionOptions, SubmitOutcome,
+};
+
+use crate::common::{TestCluster, submission};
+
+fn alter(
+    site: &mut TestCluster,
+    job: u64,
+    change: JobChange,
+) -> Result<(bool, SubmitOutcome), RequestError> {
+    site.request(|reply| ControllerRequest::Alter {
+        user: None,
+        job,
+        change,
+        due: None,
+        reply,
+    })
+}
+
+fn deadline(secs: i64) -> JobChange {
+    JobChange {
+        deadline: Some(Some(Span::from_secs(secs))),
+        ..JobChange::default()
+    }
+}
+
+/// A job of 20 s on both nodes, due in `due_s`.
+fn wide(due_s: i64) -> Submission {
+    Submission {
+        procs: 2,
+        deadline: Some(Span::from_secs(due_s)),
+        budget: None,
+        ..submission("wide", 20)
+    }
+}
+
+/// Returns a service with a job that runs, and two jobs that wait, due after 100 and 200 s.
+fn site() -> TestCluster {
+    let mut site = TestCluster::new("plan");
+    for due_s in [60, 100, 200] {
+        let job = site.submit_job(wide(due_s), &["sleep", "20"]).unwrap();
+        assert!(matches!(
+            job.answer.admission,
+            AdmissionState::Accepted { .. }
+        ));
+    }
+    site
+}
+
+#[test]
+fn changed_job_is_promised_anew_or_keeps_its_promise() {
+    let mut site = site();
+    site.wait_until(5);
+    let before = site.row(3);
+    let (altered, answer) = alter(&mut site, 3, deadline(10)).unwrap();
+    assert!(
+        !altered
+            && matches!(
+                answer.admission,
+                AdmissionState::Rejected(_) | AdmissionState::Waitlisted { .. }
+            )
+    );
+    assert_eq!(site.row(3).due, before.due);
+    site.controller().core().check_invariants().unwrap();
+
+    let (altered, answer) = alter(&mut site, 3, deadline(500)).unwrap();
+    assert!(altered, "{answer:?}");
+    let row = site.row(3);
+    assert_eq!(
+        row.due.unwrap().as_micros() - row.submit.as_micros(),
+        505_000_000
+    );
+    assert_eq!(row.state, "queued");
+    site.controller().core().check_invariants().unwrap();
+    // What is stored is what is decided by after a crash.
+    site.restart();
+    let (altered, _) = alter(
+        &mut site,
+        2,
+        JobChange {
+            name: Some("other".to_owned()),
+            estimate: Some(Span::from_secs(25)),
+            ..JobChange::default()
+        },
+    )
+    .unwrap();
+    assert!(altered);
+    assert_eq!(
+        (site.row(2).name.as_str(), site.row(2).estimate),
+        ("other", Span::from_secs(25))
+    );
+    site.wait_until(100);
+    for job in [1, 2, 3] {
+        assert_eq!(site.state(job).0, "finished");
+        assert_eq!(site.row(job).promise.as_deref(), Some("kept"), "job {job}");
+    }
+}
+
+#[test]
+fn room_of_an_altered_job_goes_to_others_at_once() {
+    let mut site = site();
+    let waitlisted = site.submit_job(wide(75), &["sleep", "20"]).unwrap();
+    assert!(matches!(
+        waitlisted.answer.admission,
+        AdmissionState::Waitlisted { .. }
+    ));
+    let (altered, _) = alter(&mut site, 2, deadline(1_000)).unwrap();
+    assert!(altered);
+    site.controller().core().check_invariants().unwrap();
+    site.wait_until(200);
+    for job in 1..=4 {
+        assert_eq!(site.state(job).0, "finished", "job {job}");
+    }
+}
+
+#[test]
+fn only_single_jobs_that_wait_can_be_changed() {
+    let mut site = site();
+    let failed = alter(&mut site, 1, deadline(500)).unwrap_err();
+    assert_eq!(
+        failed,
+        RequestError::Ignored(CommandError::RunningUnalterable)
+    );
+    let failed = alter(&mut site, 99, deadline(500)).unwrap_err();
+    assert_eq!(failed, RequestError::Ignored(CommandError::UnknownJob));
+    let array = Submission {
+        options: SubmissionOptions {
+            array: Some(tollgate_service::ArraySpec {
+                tasks: "1-3".parse().unwrap(),
+                max_at_once: None,
+            }),
+            ..SubmissionOptions::default()
+        },
+        ..wide(900)
+    };
+    let array = site.submit_job(array, &["sleep", "1"]).unwrap().job;
+    let failed = alter(&mut site, array, deadline(500)).unwrap_err();
+    assert_eq!(
+        failed,
+        RequestError::Ignored(CommandError::ArrayUnalterable)
+    );
+}
+
+#[test]
+fn held_jobs_are_changed_and_stay_held() {
+    let mut site = site();
+    let held = Submission {
+        options: SubmissionOptions {
+            held: true,
+            ..SubmissionOptions::default()
+        },
+        ..wide(900)
+    };
+    let job = site.submit_job(held, &["sleep", "1"]).unwrap().job;
+    let (altered, answer) = alter(&mut site, job, deadline(700)).unwrap();
+    assert!(altered && answer.admission == AdmissionState::Deferred);
+    assert_eq!(site.state(job).0, "held");
+    let (altered, _) = alter(
+        &mut site,
+        job,
+        JobChange {
+            deadline: Some(None),
+            ..JobChange::default()
+        },
+    )
+    .unwrap();
+    assert!(altered);
+    assert_eq!(site.row(job).due, None);
+}

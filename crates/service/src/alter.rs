@@ -1,0 +1,108 @@
+//! Changes to jobs that wait: the changed job is asked for anew, and the job stays as it is if the answer
+//! is worse.
+
+use tollgate_gate::{Effect, GateInput};
+use tollgate_model::Span;
+
+use crate::Core;
+use crate::command::{JobChange, Submission};
+use crate::output::{AdmissionState, CommandError, CommandResult, RowChange, StepOutput};
+
+impl Core {
+    /// Changes a job that waits. A job with a promise keeps it unless the changed job is promised as well.
+    ///
+    /// The decision is that about a new job after the old one is cancelled, so that others may take the
+    /// room in between. Its deadline still counts from the first submission.
+    pub(crate) fn alter(
+        &mut self,
+        job: u64,
+        change: &JobChange,
+        step: &mut StepOutput,
+    ) -> Result<CommandResult, CommandError> {
+        if self.jobs.arrays.contains_key(&job) {
+            return Err(CommandError::ArrayUnalterable);
+        }
+        if let Some(waiting) = self.jobs.deferred.get(&job) {
+            let changed = change.apply(waiting, Span::ZERO);
+            return self.alter_deferred(job, changed, step);
+        }
+        let live = self.jobs.get(job).ok_or(CommandError::UnknownJob)?;
+        let waits = !live.has_nodes() && live.reserved_until.is_none();
+        let submission = live.submission.as_deref().filter(|_| waits);
+        let submission = submission.ok_or(CommandError::RunningUnalterable)?;
+        let mut changed = change.apply(submission, self.now.since(live.submitted));
+        changed.options.submitted = Some(live.submitted);
+        let (slot, held) = (live.slot, live.held);
+        let was_promised = self.gate.view(self.now).job(slot).accepted.is_some()
+            && live.spec.sla.deadline.is_some();
+
+        let input = GateInput::Cancel { job: slot };
+        let mut trial = self.gate.fork();
+        trial.handle(self.now, input.clone(), &mut Vec::new())?;
+        let Some((task, old)) = self.jobs.remove(slot) else {
+            return Err(CommandError::UnknownJob);
+        };
+        std::mem::swap(&mut self.gate, &mut trial);
+        let answer = self.evaluate(self.now, &changed);
+        std::mem::swap(&mut self.gate, &mut trial);
+        let is_kept = match answer.admission {
+            AdmissionState::Rejected(_) => false,
+            AdmissionState::Accepted { .. } => true,
+            AdmissionState::Queued
+            | AdmissionState::Waitlisted { .. }
+            | AdmissionState::Unpromised(_)
+            | AdmissionState::Deferred => !was_promised || changed.deadline.is_none(),
+        };
+        if !is_kept {
+            self.jobs.insert(task, slot, old);
+            if was_promised {
+                self.jobs.watch_deadline(task);
+            }
+            return Ok(CommandResult::Unaltered { answer });
+        }
+        self.gate.handle(self.now, input, &mut self.effects)?;
+        // The job goes on.
+        let is_end = |effect: &Effect| matches!(effect, Effect::Closed { job, .. } if *job == slot);
+        self.effects.retain(|effect| !is_end(effect));
+        self.look_ahead.invalidate(slot);
+        self.apply_effects(step);
+        step.changes.push(altered(job, &changed, &answer.spec));
+        let place = step.changes.len();
+        self.admit_as(job, &changed, answer.clone(), step);
+        let decided = RowChange::Decided {
+            job,
+            answer: answer.clone(),
+        };
+        step.changes.insert(place, decided);
+        if held && self.jobs.get(job).is_some_and(|live| !live.has_nodes()) {
+            self.hold_or_release(job, None, true, step)?;
+        }
+        Ok(CommandResult::Altered { answer })
+    }
+
+    /// Changes a job that was not decided about yet, unless it could then never run.
+    fn alter_deferred(
+        &mut self,
+        job: u64,
+        changed: Submission,
+        step: &mut StepOutput,
+    ) -> Result<CommandResult, CommandError> {
+        let forecast = self.forecast(&changed);
+        let Some(answer) = self.deferral_outcome(&changed, &forecast) else {
+            let answer = self.evaluate_without_offers(self.now, &changed, &forecast);
+            return Ok(CommandResult::Unaltered { answer });
+        };
+        step.changes.push(altered(job, &changed, &answer.spec));
+        self.jobs.deferred.insert(job, changed);
+        Ok(CommandResult::Altered { answer })
+    }
+}
+
+fn altered(job: u64, changed: &Submission, spec: &tollgate_model::JobSpec) -> RowChange {
+    RowChange::Altered {
+        job,
+        name: changed.name.clone(),
+        estimate: spec.estimate,
+        due: spec.due(),
+    }
+}
