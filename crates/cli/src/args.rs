@@ -42,6 +42,10 @@ pub(crate) enum CliCommand {
     Logs(client::logs::LogsArgs),
     /// List the nodes, what is enforced there, and what can escape.
     Nodes(client::figures::ServiceQueryArgs),
+    /// Start no other job on the nodes of a host.
+    Drain(client::drain::DrainArgs),
+    /// Let jobs start again on nodes that were drained.
+    Resume(client::drain::DrainArgs),
     /// Compare promised probabilities with how many promises were kept.
     Calibration(client::figures::ServiceQueryArgs),
     Ledger(client::list::LedgerArgs),
@@ -84,7 +88,7 @@ pub(crate) fn command() -> ClapCommand {
         .mut_subcommand("quote", |quote| {
             // A quote describes a single task that may start at once, and runs nothing.
             quote.mut_args(|arg| match arg.get_id().as_str() {
-                "array" | "after" | "env" | "dir" | "output" => arg.hide(true),
+                "array" | "after" | "notify" | "env" | "dir" | "output" => arg.hide(true),
                 _ => arg,
             })
         });

@@ -7,6 +7,7 @@
 //! | [`detach`] | `tollgate serve --detach`: a service that outlives its terminal |
 //! | [`job`] | the flags that describe a job |
 //! | [`script`] | the `#TOLLGATE` lines of scripts |
+//! | [`startable`] | what cannot be started, told before it is submitted |
 //! | [`submit`] | `tollgate submit` and `tollgate quote` |
 //! | [`batch`] | `tollgate submit --each-line` and `--from-json` |
 //! | [`list`] | `tollgate status`, `jobs`, `explain`, `ledger` |
@@ -21,6 +22,7 @@
 //! | [`log`] | the flags of the log |
 //! | [`backup`] | `tollgate backup`, `restore`, `check` |
 //! | [`act`] | `tollgate cancel`, `hold`, `release` |
+//! | [`drain`] | `tollgate drain`, `resume` |
 //! | [`alter`] | `tollgate alter` |
 //! | [`wait`], [`logs`] | `tollgate wait`, `logs` |
 //! | [`error`] | the errors of clients and of the service |
@@ -34,6 +36,7 @@ mod batch;
 mod clock;
 pub(crate) mod demo;
 pub(crate) mod detach;
+pub(crate) mod drain;
 mod endpoint;
 mod error;
 pub(crate) mod figures;
@@ -49,6 +52,7 @@ mod parse;
 mod schemas;
 pub(crate) mod script;
 pub(crate) mod serve;
+mod startable;
 pub(crate) mod submit;
 pub(crate) mod token;
 pub(crate) mod wait;

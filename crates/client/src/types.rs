@@ -187,6 +187,17 @@ pub struct AlterRequest {
     pub no_deadline: bool,
 }
 
+/// Nodes to drain, or to use again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DrainRequest {
+    /// Name of the worker; without it, the service's own host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker: Option<String>,
+    /// Whether no other task starts there. False lets tasks start again.
+    pub drained: bool,
+}
+
 /// The answer to a change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AlterResponse {
@@ -654,7 +665,7 @@ pub struct WorkerStatus {
 pub struct NodeStatus {
     /// Number of the node, from 0.
     pub id: u32,
-    /// `idle`, `busy` or `down`.
+    /// `idle`, `busy`, `draining` (busy, and no other task starts there), `drained` or `down`.
     pub state: String,
     /// Number of tasks on the node.
     pub tasks: u32,

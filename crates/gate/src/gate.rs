@@ -345,6 +345,7 @@ impl Gate {
                 worker,
                 incarnation: epoch,
             } => self.worker_lost(now, worker, epoch, effects),
+            GateInput::Drain { worker, drained } => self.drain(now, worker, drained),
             GateInput::Cancel { job } => self.cancel(now, job, effects),
             GateInput::Hold { job } => self.hold(now, job),
             GateInput::Release { job } => self.release(now, job),
@@ -558,16 +559,39 @@ impl Gate {
         };
         self.state.set_memory(nodes, memory);
         self.alarms.nodes.grow(self.state.n_nodes() as usize);
+        let drained = known.is_some_and(|worker| worker.drained);
+        if drained {
+            nodes.nodes().for_each(|node| self.state.drain(node));
+        }
         self.workers.set(
             id,
             WorkerIncarnation {
                 number: epoch,
                 nodes,
                 up: true,
+                drained,
             },
         );
         self.policy.nodes_changed(View::new(&self.state, now));
         Ok(InputAck::Nodes(nodes))
+    }
+
+    /// Drains a worker's nodes or lets jobs start there again. A worker that is down stays drained.
+    fn drain(&mut self, now: Instant, id: WorkerId, drained: bool) -> Result<InputAck, InputError> {
+        let worker = self.workers.get(id).ok_or(InputError::StaleWorker)?;
+        if worker.drained == drained {
+            return Ok(InputAck::Done);
+        }
+        for node in worker.nodes.nodes().filter(|_| worker.up) {
+            match drained {
+                true => self.state.drain(node),
+                false => self.state.resume(node),
+            }
+        }
+        self.workers
+            .set(id, WorkerIncarnation { drained, ..worker });
+        self.policy.nodes_changed(View::new(&self.state, now));
+        Ok(InputAck::Done)
     }
 
     fn worker_lost(

@@ -82,6 +82,13 @@ pub enum GateInput {
         /// The number of its incarnation.
         incarnation: u32,
     },
+    /// An operator drains a worker's nodes, or lets jobs start there again.
+    Drain {
+        /// The worker.
+        worker: WorkerId,
+        /// Whether no other job starts on its nodes.
+        drained: bool,
+    },
     /// A user cancels a job.
     Cancel {
         /// The job.

@@ -226,6 +226,7 @@ impl Simulation {
             GateInput::Ended { .. }
             | GateInput::Evicted { .. }
             | GateInput::WorkerLost { .. }
+            | GateInput::Drain { .. }
             | GateInput::Cancel { .. } => true,
             GateInput::Submitted { .. }
             | GateInput::SubmittedArray { .. }

@@ -16,6 +16,8 @@ pub struct WorkerIncarnation {
     pub nodes: NodeRange,
     /// Whether the worker is up.
     pub up: bool,
+    /// Whether no other job starts on its nodes.
+    pub drained: bool,
 }
 
 /// All workers that ever registered.

@@ -170,18 +170,20 @@ impl PlanPolicy {
 
     /// Returns the running jobs at the plan's level.
     fn running_groups(&self, view: View<'_>) -> Vec<RunningGroup> {
-        let running = self.running.iter().map(|&id| {
+        let running = self.running.iter().filter_map(|&id| {
             let job = view.job(id);
             let belief = belief_of(&job.spec, view.forecast(id));
             let start = job.start.unwrap_or(view.now);
             let elapsed = view.now.since(start);
             let levels = [self.settings.level_of(&job.spec), RESERVED];
             let [run, reserved] = belief.quantiles_given_survived(elapsed, levels);
-            RunningGroup {
+            // Nothing starts where a job ends on a node that is drained.
+            let procs = view.released_procs(job);
+            (procs > 0).then_some(RunningGroup {
                 end: start + run,
                 reserved_end: start + reserved.max(run),
-                procs: job.spec.procs,
-            }
+                procs,
+            })
         });
         running.collect()
     }

@@ -233,6 +233,16 @@ impl ClusterState {
         self.up.contains(node)
     }
 
+    /// Returns the number of a job's processors that other jobs can have once it ends: those of nodes that
+    /// are up.
+    pub fn released_procs(&self, job: &JobSlot) -> u32 {
+        if self.up.len() == self.n_nodes {
+            return job.spec.procs;
+        }
+        let nodes = job.placement.iter().flat_map(|range| range.nodes());
+        nodes.filter(|&node| self.is_up(node)).count() as u32
+    }
+
     /// Returns a node and the tasks that share it.
     pub fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.index()]
@@ -458,8 +468,27 @@ impl ClusterState {
 
     /// Marks a node as down. Its tasks must have been ended.
     pub fn set_down(&mut self, node: NodeId) {
-        assert!(self.idle.remove(node), "{node:?} still holds tasks");
+        if self.up.remove(node) {
+            assert!(self.idle.remove(node), "{node:?} still holds tasks");
+        }
+    }
+
+    /// Drains a node that is up: its tasks go on, and no other starts there.
+    pub fn drain(&mut self, node: NodeId) {
         self.up.remove(node);
+        self.idle.remove(node);
+    }
+
+    /// Lets tasks start again on a node that was drained.
+    pub fn resume(&mut self, node: NodeId) {
+        let is_busy = self
+            .jobs()
+            .filter(|(_, job)| job.phase == JobPhase::Running)
+            .any(|(id, _)| self.runs_on(id, node));
+        self.up.insert(node);
+        if !is_busy {
+            self.idle.insert(node);
+        }
     }
 }
 
@@ -496,7 +525,7 @@ impl ClusterState {
         let node = &mut self.nodes[node_id.index()];
         let at = node.tasks.iter().position(|task| task.job == id);
         node.remove_task(at.expect("the job has a task on this node"), now);
-        if node.tasks.is_empty() {
+        if node.tasks.is_empty() && self.up.contains(node_id) {
             self.idle.insert(node_id);
         }
         let job = &mut self.jobs[id.index()];
@@ -511,8 +540,16 @@ impl ClusterState {
         assert_eq!(job.phase, JobPhase::Running, "{id:?}");
         job.phase = JobPhase::Queued;
         if self.running_jobs.remove(job.running_job().key()).is_some() {
+            let has_closed = self.up.len() < self.n_nodes;
             for &range in &job.placement {
-                self.idle.insert_range(range);
+                match has_closed {
+                    false => self.idle.insert_range(range),
+                    true => {
+                        for node in range.nodes().filter(|&node| self.up.contains(node)) {
+                            self.idle.insert(node);
+                        }
+                    }
+                }
             }
             return Vec::new();
         }

@@ -7,11 +7,12 @@
 //! | `framing` | rejection of requests whose end is ambiguous |
 //! | `convert`, `explain` | requests as commands, rows as responses |
 //! | `router` | every path with its requests and responses |
-//! | `handlers`, `alter`, `batch`, `learn`, `tokens`, `sse`, `metrics` | the handlers |
+//! | `handlers`, `alter`, `batch`, `drain`, `learn`, `tokens`, `sse`, `metrics` | the handlers |
 
 mod alter;
 mod batch;
 mod convert;
+mod drain;
 mod error;
 mod explain;
 mod framing;

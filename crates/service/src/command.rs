@@ -66,6 +66,13 @@ pub enum ServiceCommand {
         /// The number of its incarnation.
         incarnation: u32,
     },
+    /// Drains a worker's nodes, or lets jobs start there again.
+    Drain {
+        /// The worker.
+        worker: WorkerId,
+        /// Whether no other job starts on its nodes.
+        drained: bool,
+    },
     /// Lets time pass.
     Tick,
     /// Learns from records of earlier jobs.
@@ -89,6 +96,7 @@ impl ServiceCommand {
             | Self::Hold { .. }
             | Self::Release { .. }
             | Self::Alter { .. }
+            | Self::Drain { .. }
             | Self::Learn { .. } => false,
         }
     }

@@ -313,6 +313,9 @@ impl Core {
                 worker,
                 incarnation: epoch,
             } => self.lose_worker(worker, epoch, step),
+            &ServiceCommand::Drain { worker, drained } => {
+                self.apply_input(GateInput::Drain { worker, drained }, step)
+            }
             ServiceCommand::Tick => self.apply_input(GateInput::Tick, step),
         };
         match done {

@@ -320,6 +320,9 @@ impl ShadowPolicy {
                 nodes,
                 memory,
             }),
+            ServiceCommand::Drain { worker, drained } => {
+                self.apply_input(GateInput::Drain { worker, drained });
+            }
             ServiceCommand::WorkerLost {
                 worker,
                 incarnation: epoch,

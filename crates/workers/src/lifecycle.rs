@@ -160,6 +160,15 @@ impl<E: Engine> WorkerPool<E> {
         workers.map(site).collect()
     }
 
+    /// Returns the workers on other hosts with this name.
+    pub fn named(&self, name: &str, gate: &Gate) -> Vec<WorkerId> {
+        let others = gate.workers().filter(|(worker, _)| *worker != LOCAL_WORKER);
+        let workers = others.map(|(worker, _)| worker);
+        workers
+            .filter(|&worker| self.name_of(worker) == name)
+            .collect()
+    }
+
     fn state_of(&self, worker: WorkerId, live: tollgate_gate::WorkerIncarnation) -> WorkerState {
         match self.workers.get(&worker) {
             _ if !live.up => WorkerState::Lost,

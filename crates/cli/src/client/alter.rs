@@ -1,6 +1,6 @@
 //! `tollgate alter`.
 
-use std::io;
+use std::io::{self, Write};
 
 use tollgate_client::types::{AlterRequest, AlterResponse};
 
@@ -65,7 +65,12 @@ pub(crate) fn alter(args: &AlterArgs) -> Result<(), CliFailure> {
     match args.format {
         OutputFormat::Json => format::write_json(&mut out, &done)?,
         OutputFormat::Csv => return Err(CsvUnsupported.into()),
-        OutputFormat::Table => render_answer(&mut out, &done.answer, &now)?,
+        OutputFormat::Table => {
+            render_answer(&mut out, &done.answer, &now)?;
+            if !done.altered {
+                writeln!(out, "job {}: unchanged: it stays as it was", args.id)?;
+            }
+        }
     }
     match done.altered {
         true => Ok(()),

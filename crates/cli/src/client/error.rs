@@ -44,6 +44,13 @@ pub(crate) enum ClientCommandError {
     /// A state of `tollgate forecast` in the place of records.
     #[error("{file}: a state of `tollgate forecast`, whose classes are not those of a service")]
     ForecastState { file: String },
+    /// A program that cannot be started as it is named.
+    #[error("{program}: {reason}")]
+    Unstartable {
+        program: String,
+        reason: &'static str,
+        hint: String,
+    },
     /// Some jobs could not be changed, as notes say.
     #[error("{n_failed} of {n_jobs} jobs unchanged")]
     SomeUnchanged { n_failed: usize, n_jobs: usize },
@@ -79,6 +86,7 @@ impl CliError for ClientCommandError {
             | Self::NoData
             | Self::ForecastState { .. }
             | Self::FollowMany { .. }
+            | Self::Unstartable { .. }
             | Self::JobFile { .. }
             | Self::NonUtf8Variable { .. } => ExitKind::Usage,
             Self::NoOutput { .. }
@@ -98,6 +106,7 @@ impl CliError for ClientCommandError {
             Self::ScriptLine { .. } => "`tollgate submit --help` lists the options",
             Self::OutputOnAnotherHost { .. } => "read the file there, as in `ssh HOST cat FILE`",
             Self::ForecastState { .. } => "name the records that it was learned from",
+            Self::Unstartable { hint, .. } => return Some(hint.into()),
             Self::FollowMany { .. } => "name one of them, as in `tollgate logs -f 7_3`",
             Self::NoData
             | Self::JobFile { .. }

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use jiff::Zoned;
 use tollgate_client::types::{JobOtherwise, JobRequest};
 
 use super::parse::{self, TimeSpec};
 use super::script::JobScript;
+use super::startable;
 use crate::args::parse_count;
 use crate::exit::CliFailure;
 
@@ -144,7 +145,14 @@ impl JobArgs {
     /// Builds the request. Options on the command line override options in the script.
     pub(super) fn request(&self, now: &Zoned) -> Result<JobRequest, CliFailure> {
         let Some(script) = JobScript::from_command(&self.command)? else {
-            return self.clone().build(None, now);
+            let request = self.clone().build(None, now)?;
+            if let Some(program) = request.command.first()
+                && request.after.is_empty()
+            {
+                let path = request.env.get("PATH").map_or("", String::as_str);
+                startable::check(program, Path::new(&request.dir), path)?;
+            }
+            return Ok(request);
         };
         let job = self.clone().override_defaults(script.directives()?);
         job.build(Some(script.text), now)

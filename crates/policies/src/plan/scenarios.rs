@@ -31,6 +31,8 @@ struct ScenarioJob {
     sequence: u64,
     /// The start, if the job runs.
     start: Option<Instant>,
+    /// Processors that others can have once the job ends, if it runs.
+    released: u32,
     is_subject: bool,
 }
 
@@ -71,6 +73,7 @@ impl PlanPolicy {
                 belief: belief_of(&job.spec, view.forecast(id)),
                 sequence: job.sequence,
                 start: self.running.contains(&id).then_some(job.start).flatten(),
+                released: view.released_procs(job),
                 is_subject: asked.contains(&id),
             }
         };
@@ -103,6 +106,7 @@ impl PlanPolicy {
                 belief: belief_of(spec, forecast),
                 sequence: u64::MAX,
                 start: None,
+                released: 0,
                 is_subject: true,
             };
             jobs.insert(n_running + at, new);
@@ -173,10 +177,11 @@ fn run_of_subjects(
             if job.is_subject {
                 include(start, assumed);
             }
+            // Nothing starts on nodes that are drained.
             running.push(RunningGroup {
                 end: assumed,
                 reserved_end: assumed.max(start + reserved),
-                procs: job.spec.procs,
+                procs: job.released,
             });
             continue;
         }

@@ -97,7 +97,9 @@ impl From<RequestError> for ApiError {
     fn from(failed: RequestError) -> Self {
         let status = match &failed {
             RequestError::Ignored(CommandError::UnknownJob) => return Self::unknown_job(),
-            RequestError::Ignored(CommandError::NoQuote) => StatusCode::NOT_FOUND,
+            RequestError::Ignored(CommandError::NoQuote) | RequestError::UnknownWorker(_) => {
+                StatusCode::NOT_FOUND
+            }
             RequestError::Ignored(
                 CommandError::Gate(_)
                 | CommandError::NoTask

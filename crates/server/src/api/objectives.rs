@@ -6,6 +6,7 @@ use tollgate_client::types::{
     WorkerStatus,
 };
 use tollgate_engine::EngineCapacity;
+use tollgate_model::NodeId;
 use tollgate_risk::calibration::score_interval;
 use tollgate_service::{PolicyComparison, ShadowTotals};
 use tollgate_store::{ObjectiveSums, PromiseBin};
@@ -87,12 +88,15 @@ pub(super) fn node_list(site: &ClusterInfo) -> NodeList {
             |worker: &&tollgate_workers::WorkerInfo| worker.nodes.nodes().any(|node| node.0 == id);
         site.workers.iter().find(has)
     };
+    let is_drained = |id: u32| site.drained.iter().any(|range| range.contains(NodeId(id)));
     let node = |(id, tasks): (u32, &Option<u32>)| {
         let worker = worker_of(id);
         let node = NodeStatus {
             id,
             state: match tasks {
                 None => "down",
+                Some(0) if is_drained(id) => "drained",
+                Some(_) if is_drained(id) => "draining",
                 Some(0) => "idle",
                 Some(_) => "busy",
             }

@@ -5,13 +5,14 @@ use axum::handler::Handler;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use tollgate_client::types::{
-    AlterRequest, AlterResponse, BatchResponse, CalibrationReport, JobBatch, JobDetails,
-    JobExplanation, JobList, JobRef, JobRequest, LearnRequest, LearnResult, LedgerReport, NewToken,
-    NodeList, ServiceObjectives, ServiceStatus, SubmitResponse, TokenList, TokenRequest,
+    AlterRequest, AlterResponse, BatchResponse, CalibrationReport, DrainRequest, JobBatch,
+    JobDetails, JobExplanation, JobList, JobRef, JobRequest, LearnRequest, LearnResult,
+    LedgerReport, NewToken, NodeList, ServiceObjectives, ServiceStatus, SubmitResponse, TokenList,
+    TokenRequest,
 };
 
 use super::handlers::{self, ApiState, JobsQuery, TasksQuery, WaitQuery};
-use super::{alter, batch, learn, metrics, openapi, sse, tokens, worker_upgrade};
+use super::{alter, batch, drain, learn, metrics, openapi, sse, tokens, worker_upgrade};
 use crate::workers;
 
 /// A path of the API.
@@ -192,6 +193,13 @@ pub(super) fn all() -> Vec<ApiEndpoint> {
                 .takes::<LearnRequest>()
                 .gives::<LearnResult>(200)
                 .problems(&[403, 507]),
+        ),
+        at("/v1/drain").post(
+            drain::drain,
+            operation("Drain nodes, or let jobs start there again")
+                .takes::<DrainRequest>()
+                .gives::<DrainRequest>(200)
+                .problems(&[403, 404]),
         ),
         at("/v1/nodes").get(
             handlers::nodes,

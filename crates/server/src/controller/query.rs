@@ -1,7 +1,7 @@
 //! Queries, which change nothing.
 
 use tollgate_engine::Engine;
-use tollgate_model::{NodeId, TaskId};
+use tollgate_model::{NodeId, NodeRange, TaskId};
 use tollgate_policy::JobPhase;
 use tollgate_workers::WorkerState;
 
@@ -50,6 +50,7 @@ impl<E: Engine> Controller<E> {
             | ControllerRequest::Claim { .. }
             | ControllerRequest::Command { .. }
             | ControllerRequest::Alter { .. }
+            | ControllerRequest::Drain { .. }
             | ControllerRequest::Learn { .. }
             | ControllerRequest::Worker { .. }
             | ControllerRequest::EngineReady
@@ -93,7 +94,15 @@ impl<E: Engine> Controller<E> {
         let capacity = capacity.map_err(|error| RequestError::Engine(error.to_string()))?;
         let view = self.core.gate().view(self.core.now());
         let nodes = (0..view.n_nodes()).map(NodeId);
-        let mut nodes: Vec<Option<u32>> = nodes.map(|node| view.is_up(node).then_some(0)).collect();
+        let up = self.core.gate().workers().filter(|(_, live)| live.up);
+        let drained: Vec<NodeRange> = up
+            .filter(|(_, live)| live.drained)
+            .map(|(_, live)| live.nodes)
+            .collect();
+        let is_drained = |node| drained.iter().any(|range| range.contains(node));
+        let mut nodes: Vec<Option<u32>> = nodes
+            .map(|node| (view.is_up(node) || is_drained(node)).then_some(0))
+            .collect();
         // A job that has its nodes to itself runs one task on each, which no node lists.
         let running = view
             .jobs()
@@ -107,6 +116,7 @@ impl<E: Engine> Controller<E> {
         Ok(ClusterInfo {
             capacity,
             nodes,
+            drained,
             workers: self.workers.worker_infos(self.core.gate()),
         })
     }

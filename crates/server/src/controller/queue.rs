@@ -116,6 +116,7 @@ fn owner_of(ask: &ControllerRequest) -> RequestOwner {
             RequestOwner::User(*user)
         }
         ControllerRequest::Learn { .. }
+        | ControllerRequest::Drain { .. }
         | ControllerRequest::Status { .. }
         | ControllerRequest::Nodes { .. }
         | ControllerRequest::Explain { .. }
@@ -156,6 +157,7 @@ fn request_weight(ask: &ControllerRequest) -> u64 {
         | ControllerRequest::Explain { .. } => LOOK_AHEAD_WEIGHT,
         ControllerRequest::Learn { records, .. } => records.len() as u64 * RECORD_BYTES,
         ControllerRequest::Command { .. }
+        | ControllerRequest::Drain { .. }
         | ControllerRequest::Ping { .. }
         | ControllerRequest::Status { .. }
         | ControllerRequest::Nodes { .. }

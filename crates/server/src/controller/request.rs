@@ -2,7 +2,7 @@
 
 use tokio::sync::oneshot;
 use tollgate_engine::EngineCapacity;
-use tollgate_model::{Instant, TaskId};
+use tollgate_model::{Instant, NodeRange, TaskId};
 use tollgate_service::{
     CommandError, JobChange, JobPrediction, PolicyComparison, RunRecord, ServiceCommand,
     Submission, SubmitOutcome,
@@ -74,6 +74,15 @@ pub enum ControllerRequest {
         /// Receives whether the job was changed, and the decision about the changed job.
         reply: Responder<(bool, SubmitOutcome)>,
     },
+    /// Drains a worker's nodes, or lets jobs start there again.
+    Drain {
+        /// The name of the workers; None for this host.
+        worker: Option<String>,
+        /// Whether no other job starts there.
+        drained: bool,
+        /// Receives a confirmation.
+        reply: Responder<()>,
+    },
     /// Learns from records of earlier jobs.
     Learn {
         /// The records.
@@ -142,6 +151,7 @@ impl ControllerRequest {
             | Self::Quote { .. }
             | Self::Command { .. }
             | Self::Alter { .. }
+            | Self::Drain { .. }
             | Self::Learn { .. }
             | Self::Ping { .. }
             | Self::Status { .. }
@@ -164,6 +174,7 @@ impl ControllerRequest {
             | Self::Quote { .. }
             | Self::Command { .. }
             | Self::Alter { .. }
+            | Self::Drain { .. }
             | Self::Ping { .. }
             | Self::Status { .. }
             | Self::Nodes { .. }
@@ -232,6 +243,8 @@ pub struct ClusterInfo {
     pub capacity: EngineCapacity,
     /// The number of tasks on each node, by node number; None if the node is down.
     pub nodes: Vec<Option<u32>>,
+    /// The drained nodes.
+    pub drained: Vec<NodeRange>,
     /// The workers on other hosts, with their ranges of these nodes.
     pub workers: Vec<tollgate_workers::WorkerInfo>,
 }
@@ -285,6 +298,9 @@ pub enum RequestError {
     /// The job to start after has ended without success.
     #[error("after: job {0} did not end with exit code 0, so this job would never start")]
     DependencyFailed(u64),
+    /// No worker has this name.
+    #[error("no such worker: {0}")]
+    UnknownWorker(String),
     /// The decision could not be stored, so it does not hold.
     #[error("the service cannot write to its store: {0}")]
     Store(String),

@@ -2,7 +2,7 @@
 
 use tollgate_engine::Engine;
 use tollgate_model::Instant;
-use tollgate_service::{DependencyCondition, ServiceCommand, Submission};
+use tollgate_service::{DependencyCondition, LOCAL_WORKER, ServiceCommand, Submission};
 
 use super::commit::CommandPrograms;
 use super::deadline;
@@ -170,6 +170,26 @@ impl<E: Engine> Controller<E> {
                     Ok(()) => to.add(command, PendingResponse::Alter(reply)),
                     Err(failed) => drop(reply.send(Err(failed))),
                 }
+            }
+            ControllerRequest::Drain {
+                worker,
+                drained,
+                reply,
+            } => {
+                let mut workers = match &worker {
+                    None => vec![LOCAL_WORKER],
+                    Some(name) => self.workers.named(name, self.core.gate()),
+                };
+                let Some(last) = workers.pop() else {
+                    let name = worker.unwrap_or_default();
+                    let _ = reply.send(Err(RequestError::UnknownWorker(name)));
+                    return;
+                };
+                let drain = |worker| ServiceCommand::Drain { worker, drained };
+                for worker in workers {
+                    to.add(drain(worker), PendingResponse::Internal);
+                }
+                to.add(drain(last), PendingResponse::Command(reply));
             }
             ControllerRequest::Learn { records, reply } => to.add(
                 ServiceCommand::Learn { records },

@@ -39,10 +39,10 @@ fn wide(due_s: i64) -> Submission {
     }
 }
 
-/// Returns a service with a job that runs, and two jobs that wait, due after 100 and 200 s.
-fn site() -> TestCluster {
+/// Returns a service with a job that runs, and two promised jobs that wait, due after these spans.
+fn site(dues_s: [i64; 3]) -> TestCluster {
     let mut site = TestCluster::new("plan");
-    for due_s in [60, 100, 200] {
+    for due_s in dues_s {
         let job = site.submit_job(wide(due_s), &["sleep", "20"]).unwrap();
         assert!(matches!(
             job.answer.admission,
@@ -54,8 +54,8 @@ fn site() -> TestCluster {
 
 #[test]
 fn changed_job_is_promised_anew_or_keeps_its_promise() {
-    let mut site = site();
-    site.wait_until(5);
+    let mut site = site([60, 100, 200]);
+    site.advance(5);
     let before = site.row(3);
     let (altered, answer) = alter(&mut site, 3, deadline(10)).unwrap();
     assert!(
@@ -94,7 +94,7 @@ fn changed_job_is_promised_anew_or_keeps_its_promise() {
         (site.row(2).name.as_str(), site.row(2).estimate),
         ("other", Span::from_secs(25))
     );
-    site.wait_until(100);
+    site.advance(95);
     for job in [1, 2, 3] {
         assert_eq!(site.state(job).0, "finished");
         assert_eq!(site.row(job).promise.as_deref(), Some("kept"), "job {job}");
@@ -103,8 +103,8 @@ fn changed_job_is_promised_anew_or_keeps_its_promise() {
 
 #[test]
 fn room_of_an_altered_job_goes_to_others_at_once() {
-    let mut site = site();
-    let waitlisted = site.submit_job(wide(75), &["sleep", "20"]).unwrap();
+    let mut site = site([60, 49, 200]);
+    let waitlisted = site.submit_job(wide(50), &["sleep", "20"]).unwrap();
     assert!(matches!(
         waitlisted.answer.admission,
         AdmissionState::Waitlisted { .. }
@@ -112,7 +112,7 @@ fn room_of_an_altered_job_goes_to_others_at_once() {
     let (altered, _) = alter(&mut site, 2, deadline(1_000)).unwrap();
     assert!(altered);
     site.controller().core().check_invariants().unwrap();
-    site.wait_until(200);
+    site.advance(200);
     for job in 1..=4 {
         assert_eq!(site.state(job).0, "finished", "job {job}");
     }
@@ -120,7 +120,7 @@ fn room_of_an_altered_job_goes_to_others_at_once() {
 
 #[test]
 fn only_single_jobs_that_wait_can_be_changed() {
-    let mut site = site();
+    let mut site = site([60, 100, 200]);
     let failed = alter(&mut site, 1, deadline(500)).unwrap_err();
     assert_eq!(
         failed,
@@ -148,7 +148,7 @@ fn only_single_jobs_that_wait_can_be_changed() {
 
 #[test]
 fn held_jobs_are_changed_and_stay_held() {
-    let mut site = site();
+    let mut site = site([60, 100, 200]);
     let held = Submission {
         options: SubmissionOptions {
             held: true,

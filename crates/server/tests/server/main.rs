@@ -11,6 +11,7 @@ mod calibration;
 mod controller;
 mod damage;
 mod dependencies;
+mod drain;
 mod events;
 mod faults;
 mod labels;

@@ -152,6 +152,20 @@ fn every_response_matches_its_schema() {
         ("get", "/v1/ledger", "/v1/ledger", &no, 200),
         ("get", "/v1/objectives", "/v1/objectives", &no, 200),
         ("get", "/v1/calibration", "/v1/calibration", &no, 200),
+        (
+            "post",
+            "/v1/drain",
+            "/v1/drain",
+            &json!({"drained": true}),
+            200,
+        ),
+        (
+            "post",
+            "/v1/drain",
+            "/v1/drain",
+            &json!({"worker": "x", "drained": true}),
+            404,
+        ),
         ("get", "/v1/nodes", "/v1/nodes", &no, 200),
         (
             "post",

@@ -363,7 +363,15 @@ impl ServiceSimulation {
         });
         let array = self.controller().core().array(job).is_some();
         let tasks = tasks.filter(|_| array);
-        let command = match self.random.below(5) {
+        let command = match self.random.below(6) {
+            5 => {
+                let drained = self.random.one_in(3);
+                return self.tick(vec![ControllerRequest::Drain {
+                    worker: None,
+                    drained,
+                    reply: oneshot::channel().0,
+                }]);
+            }
             4 => {
                 let secs = 1 + self.random.below(60) as i64;
                 let change = JobChange {
@@ -485,6 +493,11 @@ impl ServiceSimulation {
 
     /// Releases all held jobs and waits until every job is finished.
     fn drain(&mut self) {
+        self.tick(vec![ControllerRequest::Drain {
+            worker: None,
+            drained: false,
+            reply: oneshot::channel().0,
+        }]);
         for _ in 0..400 {
             let jobs: Vec<u64> = self.controller().core().jobs().into_keys().collect();
             if jobs.is_empty() {
