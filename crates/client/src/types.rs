@@ -533,6 +533,12 @@ pub struct ServiceStatus {
     pub workers: u32,
     /// Number of workers that lost their connection and may still reconnect.
     pub workers_disconnected: u32,
+    /// Beginning of the maintenance at this instant, or of the next one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub maintenance_from_at: Option<String>,
+    /// End of that maintenance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub maintenance_until_at: Option<String>,
     /// The policy on paper, if there is one; only operators see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shadow: Option<ShadowStatus>,

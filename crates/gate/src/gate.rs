@@ -2,8 +2,8 @@
 
 use tollgate_model::outcome::RunInterval;
 use tollgate_model::{
-    Distribution, Instant, JobId, JobSpec, Market, NodeId, NodeRange, PenaltyLimit, Probability,
-    Sla, Span,
+    Distribution, Instant, JobId, JobSpec, MaintenanceCalendar, Market, NodeId, NodeRange,
+    PenaltyLimit, Probability, Sla, Span,
 };
 use tollgate_policy::{
     AdmissionDecision, ClusterState, Effect, InvariantViolation, JobEnding, JobPhase, JobSlot,
@@ -574,6 +574,12 @@ impl Gate {
         );
         self.policy.nodes_changed(View::new(&self.state, now));
         Ok(InputAck::Nodes(nodes))
+    }
+
+    /// Sets the times in which no job runs. The next input shows what changes by it.
+    pub fn set_maintenance(&mut self, now: Instant, calendar: MaintenanceCalendar) {
+        self.state.set_maintenance(calendar);
+        self.policy.nodes_changed(View::new(&self.state, now));
     }
 
     /// Drains a worker's nodes or lets jobs start there again. A worker that is down stays drained.

@@ -17,7 +17,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-use tollgate_model::{Instant, JobId, NodeId, NodeRange, Span};
+use tollgate_model::{Instant, JobId, MaintenanceCalendar, NodeId, NodeRange, Span};
 use tollgate_policy::{Effect, JobPhase, Node, NodeTask, TOLERANCE_S, TimerTree, View};
 
 use crate::gate::Gate;
@@ -214,6 +214,11 @@ impl Simulation {
     /// Returns the complete state of the gate, as [`Gate::save`] does.
     pub fn save(&mut self, now: Instant) -> GateSnapshot {
         self.gate.save(now)
+    }
+
+    /// Sets the times in which no job runs; see [`Gate::set_maintenance`].
+    pub fn set_maintenance(&mut self, now: Instant, calendar: MaintenanceCalendar) {
+        self.gate.set_maintenance(now, calendar);
     }
 
     /// Handles an input of the owner. `now` never goes back.

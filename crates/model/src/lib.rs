@@ -8,6 +8,7 @@
 //! | [`job`] | [`JobId`], [`JobSpec`], [`Sla`]: a submitted job |
 //! | [`attempt`] | [`TaskId`], [`AttemptId`], [`AttemptEvent`], [`AttemptStatus`], [`KillReason`]: tries at running a task |
 //! | [`node`] | [`NodeId`], [`NodeRange`]: where jobs run |
+//! | [`maintenance`] | [`MaintenanceCalendar`]: times in which no job runs |
 //! | [`belief`] | [`BeliefSource`]: the beliefs that policies ask for |
 //! | [`decision`] | [`Decision`], [`Reason`]: the answer to a submission, with its reason |
 //! | [`distribution`] | [`Distribution`], [`Probability`]: predicted run times |
@@ -23,6 +24,7 @@ pub mod belief;
 pub mod decision;
 pub mod distribution;
 pub mod job;
+pub mod maintenance;
 pub mod market;
 pub mod memory;
 pub mod money;
@@ -39,6 +41,7 @@ pub use belief::BeliefSource;
 pub use decision::{Decision, OtherReason, Reason};
 pub use distribution::{Distribution, Probability};
 pub use job::{JobId, JobSpec, Sla, UserId};
+pub use maintenance::{MaintenanceCalendar, MaintenanceWindow};
 pub use market::{Market, PenaltyLimit};
 pub use memory::Bytes;
 pub use money::{Credits, CreditsPerSecond};

@@ -206,7 +206,9 @@ impl PlanPolicy {
     fn timetable_input(&self, view: View<'_>) -> promise_test::PlanInput {
         let order = self.dispatch_order(view.now);
         let jobs = order.iter().map(|&((place, _), job)| (place, job.group()));
-        promise_test::PlanInput::new(view.now, view.n_idle(), self.running_groups(view), jobs)
+        let calendar = view.maintenance().clone();
+        let running = self.running_groups(view);
+        promise_test::PlanInput::new(view.now, view.n_idle(), calendar, running, jobs)
     }
 
     /// Returns Libra's price of a job. Whoever wants more confidence than the plan's level pays for the
@@ -293,7 +295,9 @@ impl PlanPolicy {
         }
         let order = self.dispatch_order(cx.now());
         let groups: Vec<JobGroup> = order.iter().map(|(_, job)| job.group()).collect();
-        let mut machine = Machine::new(cx.now(), cx.n_idle(), &self.running_groups(cx.view()));
+        let view = cx.view();
+        let running = self.running_groups(view);
+        let mut machine = Machine::new(view.now, view.n_idle(), &running, view.maintenance());
         let mut starts = Vec::new();
         JobOrder::new(groups).dispatch(&mut machine, |group, _| starts.push(order[group].1.id));
         for id in starts {
@@ -318,12 +322,14 @@ impl PlanPolicy {
             if cx.n_idle() == 0 || tries == MAX_TRIES {
                 return;
             }
-            let fits = match &head {
-                None => job.procs <= cx.n_idle(),
-                Some(head) => head
-                    .window(cx.now(), cx.n_idle())
-                    .fits(job.procs, job.reserved),
-            };
+            let in_time = job.reserved <= cx.view().maintenance().room(cx.now());
+            let fits = in_time
+                && match &head {
+                    None => job.procs <= cx.n_idle(),
+                    Some(head) => head
+                        .window(cx.now(), cx.n_idle())
+                        .fits(job.procs, job.reserved),
+                };
             if fits {
                 tries += 1;
                 let promises =
@@ -339,9 +345,10 @@ impl PlanPolicy {
                 }
             }
             if head.is_none() {
-                let running = self.running_groups(cx.view());
-                let machine = Machine::new(cx.now(), cx.n_idle(), &running);
-                head = Some(machine.reservation(job.procs));
+                let view = cx.view();
+                let running = self.running_groups(view);
+                let machine = Machine::new(view.now, view.n_idle(), &running, view.maintenance());
+                head = Some(machine.reservation(job.procs, job.reserved));
             }
         }
     }
@@ -353,13 +360,18 @@ impl PlanPolicy {
         (place.unwrap_or(Instant::MAX), job.sequence)
     }
 
-    /// Returns the instant at which the next pass is due even if nothing happens.
-    fn next_wake(&self, now: Instant) -> Option<Instant> {
+    /// Returns the instant at which the next pass is due even if nothing happens: a job of the waitlist is
+    /// decided about, or a maintenance window ends.
+    fn next_wake(&self, view: View<'_>) -> Option<Instant> {
+        let now = view.now;
         let decision = self
             .waitlist
             .values()
             .map(|job| job.decision_due() + Span::TICK);
-        decision.filter(|&at| at > now).min()
+        let waits = !(self.promised.is_empty() && self.unpromised.is_empty());
+        let reopening = view.maintenance().next(now).filter(|_| waits);
+        let reopening = reopening.map(|window| window.until);
+        decision.chain(reopening).filter(|&at| at > now).min()
     }
 }
 
@@ -460,7 +472,7 @@ impl Policy for PlanPolicy {
         self.promise_patient(cx);
         self.start_promised(cx);
         self.start_unpromised(cx);
-        if let Some(at) = self.next_wake(cx.now()) {
+        if let Some(at) = self.next_wake(cx.view()) {
             cx.request_pass_at(at);
         }
     }

@@ -158,6 +158,12 @@ pub trait PolicySettings: DynSettings + Debug + Send + Sync {
         false
     }
 
+    /// Returns true if no job starts that would still run when a maintenance window begins, and promises
+    /// are made around windows. False by default.
+    fn plans_maintenance(&self) -> bool {
+        false
+    }
+
     /// Returns true if another program decides. Such a policy cannot be copied, and nothing is known
     /// of what its decisions depend on: no service runs by it, and a study simulates it anew for each
     /// set of bids. False by default.

@@ -225,6 +225,11 @@ impl PolicySpec {
         self.settings.belief()
     }
 
+    /// Returns true if promises are made around maintenance; see [`PolicySettings::plans_maintenance`].
+    pub fn plans_maintenance(&self) -> bool {
+        self.settings.plans_maintenance()
+    }
+
     /// Returns true if jobs share nodes or are paused; see [`PolicySettings::shares_nodes`].
     pub fn shares_nodes(&self) -> bool {
         self.settings.shares_nodes()

@@ -11,7 +11,9 @@ mod task;
 use std::ops::Deref;
 
 use serde::{Deserialize, Serialize};
-use tollgate_model::{Credits, Distribution, Instant, JobId, JobSpec, NodeId, NodeRange, Span};
+use tollgate_model::{
+    Credits, Distribution, Instant, JobId, JobSpec, MaintenanceCalendar, NodeId, NodeRange, Span,
+};
 
 use crate::parameters::ParameterEnum;
 use crate::toolkit::{BlockEntry, BlockedList};
@@ -152,6 +154,7 @@ pub struct ClusterState {
     n_nodes: u32,
     nodes: Vec<Node>,
     limits: NodeLimits,
+    maintenance: MaintenanceCalendar,
     /// A setting of simulations; no snapshot has it.
     #[serde(skip)]
     coupling: TaskCoupling,
@@ -241,6 +244,11 @@ impl ClusterState {
         }
         let nodes = job.placement.iter().flat_map(|range| range.nodes());
         nodes.filter(|&node| self.is_up(node)).count() as u32
+    }
+
+    /// Returns the times in which no job runs, for policies that plan.
+    pub fn maintenance(&self) -> &MaintenanceCalendar {
+        &self.maintenance
     }
 
     /// Returns a node and the tasks that share it.
@@ -419,6 +427,11 @@ impl ClusterState {
     /// node stay.
     pub fn set_task_limit(&mut self, most: Option<u32>) {
         self.limits.tasks = most;
+    }
+
+    /// Sets the times in which no job runs.
+    pub fn set_maintenance(&mut self, calendar: MaintenanceCalendar) {
+        self.maintenance = calendar;
     }
 
     /// Sets whether the tasks of a job run in step, before any job starts.

@@ -1,6 +1,7 @@
 //! The service's configuration: a TOML file in which every key is optional.
 
 mod listen;
+pub(crate) mod maintenance;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -24,6 +25,8 @@ use crate::net::Credential;
 use crate::net::credentials::CredentialConfig;
 use crate::notices::NoticeSettings;
 use crate::privileges::ACCOUNT;
+
+pub use maintenance::MaintenanceRule;
 
 pub use listen::{ListenConfig, TcpListenOptions};
 
@@ -64,6 +67,10 @@ pub struct ServiceConfig {
     pub workers: WorkerConfig,
     /// Log settings.
     pub log: LogConfig,
+    /// Times in which no job runs, by the local clock: `sat 08:00-12:00` every week, or
+    /// `2026-12-24T18:00/2026-12-27T08:00` once. Promises are made around them. Only under `plan`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub maintenance: Vec<String>,
     /// Notices to users; default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notices: Option<NoticeSettings>,
@@ -95,6 +102,8 @@ pub struct ServeOptions {
     pub credentials: Vec<Credential>,
     /// The lease timings of workers.
     pub lease: LeaseTimings,
+    /// Times in which no job runs.
+    pub maintenance: Vec<MaintenanceRule>,
     /// Notices to users, if there are any.
     pub notices: Option<NoticeSettings>,
     /// The configured certificate, if it was read already: root can read the file, but the service
@@ -189,6 +198,7 @@ impl Default for ServiceConfig {
             limits: ServiceLimits::default(),
             workers: WorkerConfig::default(),
             log: LogConfig::default(),
+            maintenance: Vec::new(),
             notices: None,
             listen: None,
             tokens: Vec::new(),
@@ -325,9 +335,21 @@ impl ServiceConfig {
             listen: listen.map(|listen| listen.resolve(&self.dir)).transpose()?,
             credentials: listen::keys(&self.tokens, &self.certificates, access)?,
             lease: self.workers.timings()?,
+            maintenance: self.maintenance()?,
             notices: self.notices()?,
             certificate: None,
         })
+    }
+
+    fn maintenance(&self) -> Result<Vec<MaintenanceRule>, ConfigError> {
+        let rules = self.maintenance.iter().map(|words| {
+            MaintenanceRule::parse(words).ok_or_else(|| ConfigError::Range {
+                key: "maintenance",
+                expected: "`sat 08:00-12:00` or `2026-12-24T18:00/2026-12-27T08:00`",
+                found: words.clone(),
+            })
+        });
+        rules.collect()
     }
 
     fn notices(&self) -> Result<Option<NoticeSettings>, ConfigError> {

@@ -24,8 +24,8 @@ use tollgate_workers::{JobOwners, LeaseTimings, WorkerPoolConfig};
 
 use crate::access::{AccessRules, UserScope};
 use crate::api::server::{ApiState, ServiceInfo, router, serve_unix};
-use crate::config::{ServeOptions, TcpListenOptions};
-use crate::controller::{self, Controller, ControllerRequest, StartError};
+use crate::config::{MaintenanceRule, ServeOptions, TcpListenOptions, maintenance};
+use crate::controller::{self, Controller, ControllerHandle, ControllerRequest, StartError};
 use crate::net::credentials::CredentialFileError;
 use crate::net::own_certificate::{self, OwnCertificateError};
 use crate::net::{CredentialStore, TcpContext, serve_tls, tls};
@@ -40,6 +40,8 @@ const LARGE_STORE: u64 = 256 << 20;
 
 /// Interval at which the service verifies that its data directory exists.
 const DATA_DIR_CHECK_INTERVAL: Duration = Duration::from_secs(5);
+/// Interval at which the maintenance windows of the next weeks are computed.
+const MAINTENANCE_REFRESH: Duration = Duration::from_secs(3600);
 /// Time for the notices that are queued when the service stops.
 const LAST_NOTICES: Duration = Duration::from_secs(5);
 
@@ -81,6 +83,11 @@ pub enum ServeError {
     /// The engine was opened for one user, and the service is for all.
     #[error("the runner was started for a single user and still has running jobs")]
     SingleUserRunner,
+    /// The policy, given here, makes no plan.
+    #[error(
+        "maintenance: the policy `{0}` makes no plan, so its promises would not be made around it"
+    )]
+    UnplannedMaintenance(String),
     /// A system call failed.
     #[error("{action}: {error}")]
     System {
@@ -102,6 +109,9 @@ impl ServeError {
             ),
             Self::DataDirGone(_) => {
                 Some("`tollgate restore BACKUP` brings back what was backed up")
+            }
+            Self::UnplannedMaintenance(_) => {
+                Some("the policy `plan` does; or `tollgate drain` the nodes in time")
             }
             Self::SingleUserRunner => Some(
                 "wait for these jobs or cancel them: the runner then exits, and a new one is started",
@@ -184,6 +194,9 @@ pub fn serve<E: Engine + 'static>(
         )
         .map_err(registry_error)?;
     report_restored_as_lost(dir, &mut controller)?;
+    if !doors.maintenance.is_empty() && !rules.policy.plans_maintenance() {
+        return Err(ServeError::UnplannedMaintenance(rules.policy.to_string()));
+    }
     let log = controller.log();
     let begin = log.watch().borrow().id;
     let (controller_handle, thread) = controller::start(controller)?;
@@ -208,7 +221,9 @@ pub fn serve<E: Engine + 'static>(
     let checked = check_large_store(dir, is_large);
     let (tcp, certificate) = (doors.listen, doors.certificate);
     let ready = |heard| ready(&rules.policy, heard);
+    let maintenance = plan_maintenance(controller_handle.clone(), doors.maintenance);
     let served = runtime()?.block_on(async {
+        tokio::spawn(maintenance);
         let notices = doors.notices.map(|notices| {
             let service = service.clone();
             tokio::spawn(notices::run(service, notices, begin))
@@ -223,6 +238,16 @@ pub fn serve<E: Engine + 'static>(
     // A panic of the thread has been reported already.
     let _ = thread.join();
     served
+}
+
+/// Tells the controller the maintenance windows that are near, again and again as time goes on.
+async fn plan_maintenance(controller: ControllerHandle, rules: Vec<MaintenanceRule>) {
+    let mut refresh = tokio::time::interval(MAINTENANCE_REFRESH);
+    loop {
+        refresh.tick().await;
+        let calendar = maintenance::calendar(&rules, &jiff::Zoned::now());
+        controller.send(ControllerRequest::Maintain { calendar });
+    }
 }
 
 /// Returns the rules with the policy of the unfinished jobs, if there are any.

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 use tollgate_gate::{OnEviction, WorkerId};
-use tollgate_model::{AttemptReport, Credits, CreditsPerSecond, Instant, Probability, Span};
+use tollgate_model::{
+    AttemptReport, Credits, CreditsPerSecond, Instant, MaintenanceCalendar, Probability, Span,
+};
 
 use crate::learning::RunRecord;
 use crate::output::ConfidenceThreshold;
@@ -73,6 +75,11 @@ pub enum ServiceCommand {
         /// Whether no other job starts on its nodes.
         drained: bool,
     },
+    /// Plans maintenance.
+    Maintain {
+        /// The times in which no job runs.
+        calendar: MaintenanceCalendar,
+    },
     /// Lets time pass.
     Tick,
     /// Learns from records of earlier jobs.
@@ -97,6 +104,7 @@ impl ServiceCommand {
             | Self::Release { .. }
             | Self::Alter { .. }
             | Self::Drain { .. }
+            | Self::Maintain { .. }
             | Self::Learn { .. } => false,
         }
     }

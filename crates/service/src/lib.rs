@@ -316,6 +316,10 @@ impl Core {
             &ServiceCommand::Drain { worker, drained } => {
                 self.apply_input(GateInput::Drain { worker, drained }, step)
             }
+            ServiceCommand::Maintain { calendar } => {
+                self.gate.set_maintenance(self.now, calendar.clone());
+                self.apply_input(GateInput::Tick, step)
+            }
             ServiceCommand::Tick => self.apply_input(GateInput::Tick, step),
         };
         match done {

@@ -104,7 +104,11 @@ impl ShadowPolicy {
                     .node(NodeId(life.nodes.first))
                     .memory(),
             });
+            let drained = life.drained;
+            shadow.apply_input(GateInput::Drain { worker, drained });
         }
+        let calendar = core.gate.view(core.now).maintenance().clone();
+        shadow.simulation.set_maintenance(core.now, calendar);
         let (running, waiting): (Vec<_>, Vec<_>) = core
             .jobs
             .iter()
@@ -320,6 +324,10 @@ impl ShadowPolicy {
                 nodes,
                 memory,
             }),
+            ServiceCommand::Maintain { ref calendar } => {
+                self.simulation.set_maintenance(self.now, calendar.clone());
+                self.apply_input(GateInput::Tick);
+            }
             ServiceCommand::Drain { worker, drained } => {
                 self.apply_input(GateInput::Drain { worker, drained });
             }

@@ -120,6 +120,12 @@ pub(crate) fn status(args: &StatusArgs) -> Result<(), CliFailure> {
                 "  jobs    {} running, {} queued, {} held",
                 status.running, status.queued, status.held
             )?;
+            if let (Some(from), Some(until)) =
+                (&status.maintenance_from_at, &status.maintenance_until_at)
+            {
+                let [from, until] = [from, until].map(|at| format::format_local_time(at, &now));
+                writeln!(out, "  no jobs {from} to {until} (maintenance)")?;
+            }
             figures::render_objectives(&mut out, &standing.objectives)?;
             if let Some(shadow) = &status.shadow {
                 figures::render_shadow(&mut out, &status.policy, shadow, &now)?;

@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 
-use tollgate_model::{Instant, Span};
+use tollgate_model::{Instant, MaintenanceCalendar, Span};
 
 use super::PlannedJob;
 use super::timetable::{JobGroup, PlannedStart, RunningGroup, play};
@@ -20,6 +20,7 @@ const LATER: f64 = 1.5;
 pub(super) struct PlanInput {
     now: Instant,
     idle: u32,
+    calendar: MaintenanceCalendar,
     running: Vec<RunningGroup>,
     groups: Vec<JobGroup>,
     /// By group: its place in the order; ascending.
@@ -31,12 +32,14 @@ impl PlanInput {
     pub(super) fn new(
         now: Instant,
         idle: u32,
+        calendar: MaintenanceCalendar,
         running: Vec<RunningGroup>,
         jobs: impl Iterator<Item = (Instant, JobGroup)>,
     ) -> Self {
         let mut input = Self {
             now,
             idle,
+            calendar,
             running,
             groups: Vec::new(),
             places: Vec::new(),
@@ -123,6 +126,7 @@ impl PromiseTest {
         let PlanInput {
             now,
             idle,
+            calendar,
             running,
             groups,
             ..
@@ -135,7 +139,7 @@ impl PromiseTest {
             procs,
         });
         let mut books = PromiseBooks::new(self);
-        play(*now, *idle - procs, &running, groups, |start| {
+        play(*now, *idle - procs, calendar, &running, groups, |start| {
             books.note(start.group, start)
         });
         books.are_kept()
@@ -152,9 +156,13 @@ impl PromiseTest {
         let (mut started, mut end) = (0, self.input.now);
         let mut books = PromiseBooks::new(self);
         let PlanInput {
-            now, idle, running, ..
+            now,
+            idle,
+            calendar,
+            running,
+            ..
         } = &self.input;
-        play(*now, *idle, running, &groups, |start| {
+        play(*now, *idle, calendar, running, &groups, |start| {
             if start.group == at {
                 started += start.count;
                 end = end.max(start.end);
@@ -172,12 +180,13 @@ impl PromiseTest {
             let PlanInput {
                 now,
                 idle,
+                calendar,
                 running,
                 groups,
                 ..
             } = &self.input;
             let mut in_time = vec![0; groups.len()];
-            play(*now, *idle, running, groups, |start| {
+            play(*now, *idle, calendar, running, groups, |start| {
                 if start.end <= groups[start.group].due {
                     in_time[start.group] += start.count;
                 }

@@ -213,15 +213,23 @@ fn run_of_subjects(
     if waiting == 0 {
         return run;
     }
-    play(view.now, view.n_idle(), &running, &groups, |start| {
-        let left = &mut subjects[start.group];
-        if *left > 0 {
-            *left = left.saturating_sub(start.count);
-            include(start.end - groups[start.group].run, start.end);
-            waiting -= usize::from(*left == 0);
-        }
-        waiting > 0
-    });
+    let calendar = view.maintenance();
+    play(
+        view.now,
+        view.n_idle(),
+        calendar,
+        &running,
+        &groups,
+        |start| {
+            let left = &mut subjects[start.group];
+            if *left > 0 {
+                *left = left.saturating_sub(start.count);
+                include(start.end - groups[start.group].run, start.end);
+                waiting -= usize::from(*left == 0);
+            }
+            waiting > 0
+        },
+    );
     if waiting > 0 {
         include(Instant::MAX, Instant::MAX);
     }

@@ -95,6 +95,10 @@ impl PolicySettings for PlanParams {
     fn decides_arrays(&self) -> bool {
         true
     }
+
+    fn plans_maintenance(&self) -> bool {
+        true
+    }
 }
 
 impl ParameterTable for PlanParams {

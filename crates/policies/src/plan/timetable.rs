@@ -1,7 +1,8 @@
 //! The dispatch rule, and the timetable that follows from it when run times are assumed.
 //!
 //! The jobs are taken in order. What fits starts; the first job that does not fit gets the only
-//! reservation, and a later one starts if it fits beside it (EASY backfilling, Lifka 1995). The policy
+//! reservation, and a later one starts if it fits beside it (EASY backfilling, Lifka 1995). No job
+//! starts that would, by its reserved run time, still run when a maintenance window begins. The policy
 //! starts real jobs by [`JobOrder::dispatch`], and a plan or a scenario calls the same function at
 //! every end that it assumes: what is promised is what is done.
 //!
@@ -11,7 +12,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use tollgate_model::{Instant, Span};
+use tollgate_model::{Instant, MaintenanceCalendar, Span};
 use tollgate_policy::toolkit::{BackfillWindow, HeadReservation};
 
 /// Number of groups under one summary: a scan for a job that fits skips blocks, not groups.
@@ -52,17 +53,23 @@ pub(super) struct RunningGroup {
 
 /// The processors at an instant.
 #[derive(Clone, Debug)]
-pub(super) struct Machine {
+pub(super) struct Machine<'a> {
     pub(super) now: Instant,
     pub(super) idle: u32,
+    calendar: &'a MaintenanceCalendar,
     /// The running jobs as the dispatch rule sees them: the end by which it reserves, and processors;
     /// ascending. What ends is at the front and what starts near the back, so that little is moved.
     reserved_ends: VecDeque<(Instant, u32)>,
 }
 
-impl Machine {
+impl<'a> Machine<'a> {
     /// Creates a machine with idle processors and running jobs.
-    pub(super) fn new(now: Instant, idle: u32, running: &[RunningGroup]) -> Self {
+    pub(super) fn new(
+        now: Instant,
+        idle: u32,
+        running: &[RunningGroup],
+        calendar: &'a MaintenanceCalendar,
+    ) -> Self {
         let ends = running
             .iter()
             .map(|group| (group.reserved_end, group.procs));
@@ -71,8 +78,14 @@ impl Machine {
         Self {
             now,
             idle,
+            calendar,
             reserved_ends: reserved_ends.into(),
         }
+    }
+
+    /// Returns the longest reserved run time of a job that may start now.
+    pub(super) fn room(&self) -> Span {
+        self.calendar.room(self.now)
     }
 
     fn start(&mut self, running: RunningGroup) {
@@ -90,24 +103,35 @@ impl Machine {
         self.reserved_ends.remove(at);
     }
 
-    /// Returns the reservation of a job that needs `procs` processors, more than are idle.
-    pub(super) fn reservation(&self, procs: u32) -> HeadReservation {
+    /// Returns the reservation of a job that cannot start now: it needs `procs` processors, and as much
+    /// time as `reserved` before a maintenance window.
+    pub(super) fn reservation(&self, procs: u32, reserved: Span) -> HeadReservation {
+        let at = match procs <= self.idle {
+            true => self.now,
+            false => self.free_at(procs),
+        };
+        if at == Instant::MAX {
+            return HeadReservation { at, extra: 0 };
+        }
+        let at = self.calendar.first_start(at, reserved);
+        let freed = self.reserved_ends.iter().take_while(|end| end.0 <= at);
+        let free = self.idle + freed.map(|end| end.1).sum::<u32>();
+        HeadReservation {
+            at,
+            extra: free - procs,
+        }
+    }
+
+    /// Returns the instant at which this many processors are free, more than are idle.
+    fn free_at(&self, procs: u32) -> Instant {
         let mut free = self.idle;
-        let mut ends = self.reserved_ends.iter().peekable();
-        while let Some(&(at, freed)) = ends.next() {
+        for &(at, freed) in &self.reserved_ends {
             free += freed;
-            let more_at_once = ends.peek().is_some_and(|next| next.0 == at);
-            if free >= procs && !more_at_once {
-                return HeadReservation {
-                    at,
-                    extra: free - procs,
-                };
+            if free >= procs {
+                return at;
             }
         }
-        HeadReservation {
-            at: Instant::MAX,
-            extra: 0,
-        }
+        Instant::MAX
     }
 }
 
@@ -145,7 +169,10 @@ impl BlockLeast {
     }
 
     /// Returns false only if no job of the block fits.
-    fn may_fit(&self, window: &BackfillWindow) -> bool {
+    fn may_fit(&self, window: &BackfillWindow, room: Span) -> bool {
+        if self.reserved[WIDTHS - 1] > room {
+            return false;
+        }
         let may_end_in_time = self.reserved[width_class(window.idle)] <= window.length;
         may_end_in_time || self.procs <= window.extra.min(window.idle)
     }
@@ -194,18 +221,26 @@ impl JobOrder {
 
     /// Starts every job that can start at the machine's instant, and reports the group and the number
     /// of jobs of each start, in order.
-    pub(super) fn dispatch(&mut self, machine: &mut Machine, mut start: impl FnMut(usize, u32)) {
+    pub(super) fn dispatch(
+        &mut self,
+        machine: &mut Machine<'_>,
+        mut start: impl FnMut(usize, u32),
+    ) {
         let Some(head) = self.start_heads(machine, &mut start) else {
             return;
         };
-        if machine.idle == 0 {
+        let room = machine.room();
+        if machine.idle == 0 || room == Span::ZERO {
             return;
         }
-        let mut reservation = machine.reservation(self.groups[head].procs);
+        let JobGroup {
+            procs, reserved, ..
+        } = self.groups[head];
+        let mut reservation = machine.reservation(procs, reserved);
         let mut from = head + 1;
         while machine.idle > 0 {
             let window = reservation.window(machine.now, machine.idle);
-            let Some(at) = self.next_fitting(from, &window) else {
+            let Some(at) = self.next_fitting(from, &window, room) else {
                 return;
             };
             let group = self.groups[at];
@@ -227,12 +262,16 @@ impl JobOrder {
     /// Starts jobs from the first on, until one does not fit; returns its group.
     fn start_heads(
         &mut self,
-        machine: &mut Machine,
+        machine: &mut Machine<'_>,
         start: &mut impl FnMut(usize, u32),
     ) -> Option<usize> {
+        let room = machine.room();
         while !self.is_done() {
             let at = self.first;
-            let count = self.left[at].min(machine.idle / self.groups[at].procs);
+            let count = match self.groups[at].reserved <= room {
+                true => self.left[at].min(machine.idle / self.groups[at].procs),
+                false => 0,
+            };
             if count > 0 {
                 self.launch(machine, at, count);
                 start(at, count);
@@ -248,15 +287,17 @@ impl JobOrder {
     }
 
     /// Returns the first group from `from` on with a job that fits.
-    fn next_fitting(&self, from: usize, window: &BackfillWindow) -> Option<usize> {
+    fn next_fitting(&self, from: usize, window: &BackfillWindow, room: Span) -> Option<usize> {
         let mut at = from;
         while at < self.groups.len() {
             let block = at / BLOCK;
             let end = ((block + 1) * BLOCK).min(self.groups.len());
-            if self.blocks[block].may_fit(window) {
+            if self.blocks[block].may_fit(window, room) {
                 let fits = |&at: &usize| {
                     let group = &self.groups[at];
-                    self.left[at] > 0 && window.fits(group.procs, group.reserved)
+                    self.left[at] > 0
+                        && group.reserved <= room
+                        && window.fits(group.procs, group.reserved)
                 };
                 if let Some(found) = (at..end).find(fits) {
                     return Some(found);
@@ -267,7 +308,7 @@ impl JobOrder {
         None
     }
 
-    fn launch(&mut self, machine: &mut Machine, at: usize, count: u32) {
+    fn launch(&mut self, machine: &mut Machine<'_>, at: usize, count: u32) {
         let group = self.groups[at];
         machine.start(RunningGroup {
             end: machine.now + group.run,
@@ -294,11 +335,12 @@ pub(super) struct PlannedStart {
 pub(super) fn play(
     now: Instant,
     idle: u32,
+    calendar: &MaintenanceCalendar,
     running: &[RunningGroup],
     groups: &[JobGroup],
     mut report: impl FnMut(PlannedStart) -> bool,
 ) {
-    let mut machine = Machine::new(now, idle, running);
+    let mut machine = Machine::new(now, idle, running, calendar);
     let mut order = JobOrder::new(groups.to_vec());
     let mut ends: BinaryHeap<Reverse<RunningGroup>> =
         running.iter().copied().map(Reverse).collect();
@@ -323,6 +365,15 @@ pub(super) fn play(
         if order.is_done() || !goes_on {
             return;
         }
+        // What a window holds up starts when it ends.
+        let reopening = calendar.next(machine.now).map(|window| window.until);
+        let end = ends.peek().map(|Reverse(next)| next.end);
+        if let Some(reopening) = reopening
+            && end.is_none_or(|end| reopening < end)
+        {
+            machine.now = reopening;
+            continue;
+        }
         let Some(Reverse(next)) = ends.pop() else {
             return;
         };
@@ -340,6 +391,7 @@ pub(super) fn play(
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use tollgate_model::MaintenanceWindow;
 
     fn at(secs: i64) -> Instant {
         Instant::from_secs(secs)
@@ -365,8 +417,17 @@ mod tests {
 
     /// Returns (group, count, end in seconds) of each start.
     fn starts(idle: u32, running: &[RunningGroup], groups: &[JobGroup]) -> Vec<(usize, u32, i64)> {
+        starts_around(&MaintenanceCalendar::default(), idle, running, groups)
+    }
+
+    fn starts_around(
+        calendar: &MaintenanceCalendar,
+        idle: u32,
+        running: &[RunningGroup],
+        groups: &[JobGroup],
+    ) -> Vec<(usize, u32, i64)> {
         let mut starts = Vec::new();
-        play(Instant::ZERO, idle, running, groups, |start| {
+        play(Instant::ZERO, idle, calendar, running, groups, |start| {
             let end_s = start.end.as_micros() / 1_000_000;
             starts.push((start.group, start.count, end_s));
             true
@@ -407,7 +468,17 @@ mod tests {
 
     /// Starts jobs one by one, with a scan of all of them at every end: the rule as it is written
     /// down, without groups and summaries.
-    fn naive(nodes: u32, jobs: &[(u32, i64, i64)]) -> Vec<(usize, i64)> {
+    fn naive(nodes: u32, jobs: &[(u32, i64, i64)], windows: &[(i64, i64)]) -> Vec<(usize, i64)> {
+        let opens = |start: i64, length: i64| {
+            let mut start = start;
+            while let Some(window) = windows
+                .iter()
+                .find(|window| start < window.1 && window.0 < start + length)
+            {
+                start = window.1;
+            }
+            start
+        };
         let (mut waiting, mut running): (Vec<usize>, Vec<(i64, i64, u32)>) =
             ((0..jobs.len()).collect(), Vec::new());
         let (mut now, mut ends) = (0, Vec::new());
@@ -418,7 +489,7 @@ mod tests {
             let mut rest = Vec::new();
             for &job in &waiting {
                 let (procs, run, reserved) = jobs[job];
-                let fits = procs <= free(&running);
+                let fits = procs <= free(&running) && opens(now, reserved) == now;
                 let starts = match head {
                     None => fits,
                     Some((at, extra)) => fits && (now + reserved <= at || procs <= extra),
@@ -441,12 +512,16 @@ mod tests {
                         let gone = running.iter().filter(|job| job.1 <= at);
                         free(&running) + gone.map(|job| job.2).sum::<u32>()
                     };
+                    at.insert(0, now);
                     let at = at.into_iter().find(|&at| freed(at) >= procs);
+                    let at = at.map(|at| opens(at, reserved));
                     head = Some(at.map_or((i64::MAX, 0), |at| (at, freed(at) - procs)));
                 }
             }
             waiting = rest;
-            let Some(next) = running.iter().map(|job| job.0).min() else {
+            let reopening = windows.iter().map(|window| window.1).find(|&end| end > now);
+            let next = running.iter().map(|job| job.0).chain(reopening).min();
+            let Some(next) = next else {
                 return ends;
             };
             now = next;
@@ -459,13 +534,33 @@ mod tests {
         fn groups_play_as_single_jobs_do(
             nodes in 1u32..10,
             jobs in prop::collection::vec((1u32..6, 1i64..20, 0i64..20, 1u32..5), 0..80),
+            windows in prop::collection::vec((0i64..60, 1i64..30), 0..4),
         ) {
+            let mut from = 0;
+            let windows: Vec<(i64, i64)> = windows
+                .into_iter()
+                .map(|(gap, length)| {
+                    from += gap + 1;
+                    let window = (from, from + length);
+                    from += length;
+                    window
+                })
+                .collect();
+            let calendar = MaintenanceCalendar::new(
+                windows
+                    .iter()
+                    .map(|&(from, until)| MaintenanceWindow {
+                        from: at(from),
+                        until: at(until),
+                    })
+                    .collect(),
+            );
             let groups: Vec<JobGroup> = jobs
                 .iter()
                 .map(|&(procs, run, more, count)| group(procs, count, run, run + more))
                 .collect();
             let mut played = Vec::new();
-            for (group, count, end) in starts(nodes, &[], &groups) {
+            for (group, count, end) in starts_around(&calendar, nodes, &[], &groups) {
                 played.extend((0..count).map(|_| (group, end)));
             }
             let single: Vec<(usize, (u32, i64, i64))> = jobs
@@ -476,7 +571,7 @@ mod tests {
                 })
                 .collect();
             let one_by_one: Vec<(u32, i64, i64)> = single.iter().map(|job| job.1).collect();
-            let mut walked: Vec<(usize, i64)> = naive(nodes, &one_by_one)
+            let mut walked: Vec<(usize, i64)> = naive(nodes, &one_by_one, &windows)
                 .into_iter()
                 .map(|(job, end)| (single[job].0, end))
                 .collect();

@@ -283,6 +283,8 @@ pub(super) async fn status(
         running: census.running,
         workers: census.workers,
         workers_disconnected: census.workers_disconnected,
+        maintenance_from_at: census.maintenance.map(|window| format_iso(window.from)),
+        maintenance_until_at: census.maintenance.map(|window| format_iso(window.until)),
         // The total that all jobs earned is only for a peer that may see what each job earned.
         shadow: census
             .shadow

@@ -51,6 +51,7 @@ impl<E: Engine> Controller<E> {
             | ControllerRequest::Command { .. }
             | ControllerRequest::Alter { .. }
             | ControllerRequest::Drain { .. }
+            | ControllerRequest::Maintain { .. }
             | ControllerRequest::Learn { .. }
             | ControllerRequest::Worker { .. }
             | ControllerRequest::EngineReady
@@ -82,6 +83,7 @@ impl<E: Engine> Controller<E> {
             held: (held + by_user as u64) as u32,
             running: count(JobPhase::Running) as u32,
             workers: standing(WorkerState::Connected),
+            maintenance: self.core.gate().view(now).maintenance().next(now),
             workers_disconnected: standing(WorkerState::Disconnected),
             commits: self.store.batch().unsigned_abs(),
             engine_failures: self.engine_failures,

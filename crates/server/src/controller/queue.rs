@@ -122,6 +122,7 @@ fn owner_of(ask: &ControllerRequest) -> RequestOwner {
         | ControllerRequest::Explain { .. }
         | ControllerRequest::Wait { .. } => RequestOwner::User(None),
         ControllerRequest::Ping { .. }
+        | ControllerRequest::Maintain { .. }
         | ControllerRequest::Worker { .. }
         | ControllerRequest::EngineReady
         | ControllerRequest::Stop => RequestOwner::Internal,
@@ -158,6 +159,7 @@ fn request_weight(ask: &ControllerRequest) -> u64 {
         ControllerRequest::Learn { records, .. } => records.len() as u64 * RECORD_BYTES,
         ControllerRequest::Command { .. }
         | ControllerRequest::Drain { .. }
+        | ControllerRequest::Maintain { .. }
         | ControllerRequest::Ping { .. }
         | ControllerRequest::Status { .. }
         | ControllerRequest::Nodes { .. }

@@ -2,7 +2,7 @@
 
 use tokio::sync::oneshot;
 use tollgate_engine::EngineCapacity;
-use tollgate_model::{Instant, NodeRange, TaskId};
+use tollgate_model::{Instant, MaintenanceCalendar, MaintenanceWindow, NodeRange, TaskId};
 use tollgate_service::{
     CommandError, JobChange, JobPrediction, PolicyComparison, RunRecord, ServiceCommand,
     Submission, SubmitOutcome,
@@ -83,6 +83,11 @@ pub enum ControllerRequest {
         /// Receives a confirmation.
         reply: Responder<()>,
     },
+    /// Plans maintenance.
+    Maintain {
+        /// The times in which no job runs.
+        calendar: MaintenanceCalendar,
+    },
     /// Learns from records of earlier jobs.
     Learn {
         /// The records.
@@ -152,6 +157,7 @@ impl ControllerRequest {
             | Self::Command { .. }
             | Self::Alter { .. }
             | Self::Drain { .. }
+            | Self::Maintain { .. }
             | Self::Learn { .. }
             | Self::Ping { .. }
             | Self::Status { .. }
@@ -175,6 +181,7 @@ impl ControllerRequest {
             | Self::Command { .. }
             | Self::Alter { .. }
             | Self::Drain { .. }
+            | Self::Maintain { .. }
             | Self::Ping { .. }
             | Self::Status { .. }
             | Self::Nodes { .. }
@@ -228,6 +235,8 @@ pub struct StatusSnapshot {
     pub workers: u32,
     /// Workers that are disconnected, within their grace period.
     pub workers_disconnected: u32,
+    /// The maintenance window at this instant, or the next one.
+    pub maintenance: Option<MaintenanceWindow>,
     /// Batches that were committed since the store was created.
     pub commits: u64,
     /// The number of times the engine could not carry out a command since the service was started.

@@ -191,6 +191,12 @@ impl<E: Engine> Controller<E> {
                 }
                 to.add(drain(last), PendingResponse::Command(reply));
             }
+            ControllerRequest::Maintain { calendar } => {
+                if *self.core.gate().view(at).maintenance() != calendar {
+                    let command = ServiceCommand::Maintain { calendar };
+                    to.add(command, PendingResponse::Internal);
+                }
+            }
             ControllerRequest::Learn { records, reply } => to.add(
                 ServiceCommand::Learn { records },
                 PendingResponse::Learn(reply),

@@ -17,6 +17,7 @@ mod faults;
 mod labels;
 mod learning;
 mod limits;
+mod maintenance;
 mod network;
 mod objectives;
 mod openapi;
