@@ -11,7 +11,10 @@ mod task;
 use std::ops::Deref;
 
 use serde::{Deserialize, Serialize};
-use tollgate_model::{Credits, Distribution, Instant, JobId, JobSpec, NodeId, NodeRange, Span};
+use tollgate_model::{
+    Credits, Distribution, Instant, JobId, JobSpec, MachineSpeeds, NodeId, NodeRange, NodeSpeed,
+    Span,
+};
 
 use crate::parameters::ParameterEnum;
 use crate::toolkit::{BlockEntry, BlockedList};
@@ -158,6 +161,9 @@ pub struct ClusterState {
     /// Seconds of work that a task loses when it resumes. A setting of simulations; no snapshot has it.
     #[serde(skip)]
     preemption_cost: f64,
+    /// Relative to the slowest node. A setting of simulations; no snapshot has it.
+    #[serde(skip)]
+    speeds: MachineSpeeds,
     running_jobs: BlockedList<RunningJob>,
 }
 
@@ -236,6 +242,25 @@ impl ClusterState {
     /// Returns a node and the tasks that share it.
     pub fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.index()]
+    }
+
+    /// Returns the ranges of nodes of equal speed, in ascending order: all nodes, with their speeds
+    /// relative to the slowest.
+    pub fn speed_ranges(&self) -> impl Iterator<Item = (NodeRange, NodeSpeed)> {
+        self.speeds.ranges(self.n_nodes)
+    }
+
+    /// Returns the speed of the slowest node of a job's present attempt, relative to the slowest node of
+    /// the machine; 1 without an attempt.
+    pub fn speed_of_job(&self, id: JobId) -> NodeSpeed {
+        self.speeds.slowest_of(&self.jobs[id.index()].placement)
+    }
+
+    /// Returns the mean time that a task of a job takes on the nodes of the present attempt, if it takes
+    /// `time` on the slowest node of the machine; `time` without an attempt.
+    pub fn mean_task_time(&self, id: JobId, time: Span) -> Span {
+        let placement = &self.jobs[id.index()].placement;
+        self.speeds.mean_time_for(time, placement)
     }
 
     /// Returns true if nodes have limits besides their processors.
@@ -422,6 +447,12 @@ impl ClusterState {
         self.preemption_cost = cost.as_secs_f64();
     }
 
+    /// Sets the speeds of the nodes relative to the slowest of them, before nodes are added. All nodes have
+    /// the same speed by default. Run times, estimates and forecasts are those on the slowest node.
+    pub fn set_speeds(&mut self, speeds: MachineSpeeds) {
+        self.speeds = speeds;
+    }
+
     /// Sets the memory of each of these nodes in bytes, if known.
     pub fn set_memory(&mut self, nodes: NodeRange, memory: Option<u64>) {
         for node in nodes.nodes() {
@@ -444,6 +475,7 @@ impl ClusterState {
         };
         self.nodes.resize(self.n_nodes as usize, node);
         for node in range.nodes() {
+            self.nodes[node.index()].speed = self.speeds.of(node);
             self.up.insert(node);
             self.idle.insert(node);
         }
@@ -553,8 +585,8 @@ impl ClusterState {
 
 /// Jobs whose tasks run in step.
 impl ClusterState {
-    /// Sets the rates of the jobs on `nodes`, whose shares were just set, to those of their slowest tasks.
-    /// Returns the nodes on which a rate changed, in ascending order.
+    /// Sets the rates of the jobs on `nodes`, whose shares were just set, to those of their slowest tasks:
+    /// the speed of a task is its part of its node, times the speed of the node. Returns the nodes on which a rate changed, in ascending order.
     pub fn couple_rates(&mut self, nodes: &[NodeId], now: Instant) -> Vec<NodeId> {
         let tasks = nodes.iter().flat_map(|&node| self.node(node).tasks());
         let mut jobs: Vec<JobId> = tasks.map(|task| task.job).collect();
@@ -564,12 +596,13 @@ impl ClusterState {
         for job in jobs {
             let placement = self.jobs[job.index()].placement.iter();
             let nodes: Vec<NodeId> = placement.flat_map(|range| range.nodes()).collect();
-            let parts = nodes
+            let speeds = nodes
                 .iter()
-                .filter_map(|&id| self.node(id).part_of_job(job));
-            let rate = parts.fold(f64::INFINITY, f64::min);
+                .filter_map(|&id| self.node(id).speed_of_task(job));
+            let speed = speeds.fold(f64::INFINITY, f64::min);
             for id in nodes {
-                if self.nodes[id.index()].set_rate(job, rate, now) {
+                let node = &mut self.nodes[id.index()];
+                if node.set_rate(job, speed / node.speed.as_f64(), now) {
                     changed.push(id);
                 }
             }
