@@ -76,6 +76,7 @@ pub trait RunTimes {
 }
 
 /// Returns the seconds of work that a task still has to do, if it takes `run_time` on the slowest node.
+#[inline]
 fn work_left_s(run_time: Span, node: &Node, task: &NodeTask, now: Instant) -> f64 {
     run_time.as_secs_f64() / node.speed().as_f64() - node.work_at(task, now)
 }

@@ -50,6 +50,7 @@ impl Node {
     }
 
     /// Returns the speed relative to the slowest node of the machine, at least 1.
+    #[inline]
     pub fn speed(&self) -> NodeSpeed {
         self.speed
     }
@@ -88,6 +89,7 @@ impl Node {
     }
 
     /// Returns the seconds of work that a task has done by `now`.
+    #[inline]
     pub fn work_at(&self, task: &NodeTask, now: Instant) -> f64 {
         let elapsed = now.since(self.since).max(Span::ZERO);
         task.work + task.rate * elapsed.as_secs_f64()
