@@ -514,12 +514,17 @@ impl ClusterState {
         assert_eq!(job.phase, JobPhase::Queued, "{id:?}");
         assert_eq!(nodes.len(), job.spec.procs as usize, "{id:?}");
         job.begin_attempt(now, price);
-        for &node in nodes {
-            assert!(self.up.contains(node), "{node:?} is down");
-            self.idle.remove(node);
-            self.nodes[node.index()].add_task(id, &job.spec, now);
-        }
         job.placement = ranges(nodes);
+        let slowest = self.speeds.slowest_of(&job.placement);
+        for &node_id in nodes {
+            assert!(self.up.contains(node_id), "{node_id:?} is down");
+            self.idle.remove(node_id);
+            let node = &mut self.nodes[node_id.index()];
+            node.add_task(id, &job.spec, now);
+            if self.coupling == TaskCoupling::Rigid {
+                node.keep_last_in_step(slowest);
+            }
+        }
     }
 
     /// Ends one task of a shared job; returns true if it was the job's last. The caller must then
@@ -586,7 +591,8 @@ impl ClusterState {
 /// Jobs whose tasks run in step.
 impl ClusterState {
     /// Sets the rates of the jobs on `nodes`, whose shares were just set, to those of their slowest tasks:
-    /// the speed of a task is its part of its node, times the speed of the node. Returns the nodes on which a rate changed, in ascending order.
+    /// the speed of a task is its part of its node, times the speed of the node. Returns the nodes on which
+    /// a rate changed, in ascending order.
     pub fn couple_rates(&mut self, nodes: &[NodeId], now: Instant) -> Vec<NodeId> {
         let tasks = nodes.iter().flat_map(|&node| self.node(node).tasks());
         let mut jobs: Vec<JobId> = tasks.map(|task| task.job).collect();

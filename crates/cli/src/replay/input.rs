@@ -189,11 +189,8 @@ impl ReplayInput {
                 ));
             }
         }
-        if let Some(speeds) = &plan.speeds {
-            voice.note(format_args!(
-                "nodes of speeds {speeds}: run times and estimates are those of a node of speed 1, and \
-                 jobs that have their nodes to themselves are planned for the slowest node"
-            ));
+        if let Some(speeds) = plan.speeds_sentence() {
+            voice.note(speeds);
         }
         self.print_sharing_note(plan);
         if let Some(overrun) = self.overrun_sentence(plan) {

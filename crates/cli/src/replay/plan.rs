@@ -146,6 +146,15 @@ impl ReplayPlan {
         self.calibration || self.by.is_some() || self.jobs_out.is_some() || self.gantt.is_some()
     }
 
+    /// Says how fast the nodes are. None if they are as fast as those of the record.
+    pub(super) fn speeds_sentence(&self) -> Option<String> {
+        let speeds = self.speeds.as_ref()?;
+        Some(format!(
+            "nodes of speeds {speeds}: run times and estimates are those of a node of speed 1, and jobs \
+             that have their nodes to themselves are planned for the slowest node"
+        ))
+    }
+
     /// Returns whether every schedule is verified.
     pub(super) fn is_checked(&self) -> bool {
         self.record == RecordLevel::Checked

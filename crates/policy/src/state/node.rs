@@ -99,7 +99,17 @@ impl Node {
     pub fn add_task(&mut self, job: JobId, spec: &JobSpec, now: Instant) {
         self.advance(now);
         self.since = now;
-        self.tasks.push(NodeTask::new(job, spec, self.speed));
+        let task = NodeTask::new(job, spec, self.speed, self.preemption_cost);
+        self.tasks.push(task);
+    }
+
+    /// Lets the last task, which was just added, lose the same part of its job's work as its other tasks in
+    /// step, the slowest of which is on a node of this speed.
+    pub(super) fn keep_last_in_step(&mut self, slowest: NodeSpeed) {
+        let cost = self.preemption_cost * slowest.relative_to(self.speed).as_f64();
+        if let Some(task) = self.tasks.last_mut() {
+            task.set_preemption_cost(cost);
+        }
     }
 
     /// Ends a task, given by its index. The caller must then set the shares.
@@ -132,7 +142,7 @@ impl Node {
         }
         if self.preemption_cost > 0.0 {
             for task in &mut self.tasks {
-                task.note_progress(self.preemption_cost);
+                task.note_progress();
             }
         }
         self.since = now;

@@ -31,15 +31,18 @@ pub struct NodeTask {
     /// Seconds of work that the task loses when it resumes; 0 unless it has run and stood still.
     #[serde(skip)]
     loss: f64,
+    /// Seconds of work that the task loses each time that it resumes after it stood still.
+    #[serde(skip)]
+    preemption_cost: f64,
     /// True if the task resumes at this instant and has lost the work.
     #[serde(skip)]
     has_lost: bool,
 }
 
 impl NodeTask {
-    /// Creates a task on a node of this speed. The estimate is translated to the node (Yeo & Buyya 2006,
+    /// Creates a task on a node of this speed, which loses `preemption_cost` when it resumes. The estimate is translated to the node (Yeo & Buyya 2006,
     /// §3).
-    pub(super) fn new(job: JobId, spec: &JobSpec, speed: NodeSpeed) -> Self {
+    pub(super) fn new(job: JobId, spec: &JobSpec, speed: NodeSpeed, preemption_cost: f64) -> Self {
         let estimate = spec.estimate.as_secs_f64() / speed.as_f64();
         Self {
             job,
@@ -51,8 +54,14 @@ impl NodeTask {
             requested: requested_share(spec) / speed.as_f64(),
             has_run: false,
             loss: 0.0,
+            preemption_cost,
             has_lost: false,
         }
+    }
+
+    /// Sets the seconds of work that the task loses each time that it resumes.
+    pub(super) fn set_preemption_cost(&mut self, cost: f64) {
+        self.preemption_cost = cost;
     }
 
     /// Sets the rate from the present instant on. A task that resumes has lost work, unless its rate is set
@@ -67,10 +76,14 @@ impl NodeTask {
     }
 
     /// Notes that the task has run, or has stood still, up to now: what it loses when it resumes.
-    pub(super) fn note_progress(&mut self, preemption_cost: f64) {
+    pub(super) fn note_progress(&mut self) {
         self.has_run |= self.rate > 0.0;
         let stands_still = self.has_run && self.rate == 0.0;
-        self.loss = if stands_still { preemption_cost } else { 0.0 };
+        self.loss = if stands_still {
+            self.preemption_cost
+        } else {
+            0.0
+        };
         self.has_lost = false;
     }
 

@@ -164,6 +164,24 @@ fn tasks_in_step_progress_as_the_slowest_part() {
     near(&rigid, &[20.0, 20.0, 20.0]);
 }
 
+/// A narrow job pauses the wide one from 2 s to 3 s. The wide job has done 2 s then, loses 3 s, and stays
+/// in step: on the fast node it loses half as much. On its own, the task on the fast node loses 3 s there.
+#[test]
+fn job_in_step_loses_the_same_part_on_every_node() {
+    let ends_of = |tasks| {
+        let settings = ReplayConfig {
+            tasks,
+            preemption_cost: Span::from_secs(3),
+            ..machine(2, "1*1,2", Market::None)
+        };
+        let jobs = [(0, 2, 10, 100), (2, 1, 2, 10)];
+        ends(&run_exact("tail-risk", &settings, &jobs))
+    };
+    near(&ends_of(TaskCoupling::Rigid), &[14.0, 3.0]);
+    // 2 s of 5 done on the fast node, then 6 s left from 3 s on: the slow node ends later.
+    near(&ends_of(TaskCoupling::Independent), &[10.0, 3.0]);
+}
+
 /// The price is that of the estimate on the slowest node, wherever the job runs.
 #[test]
 fn price_follows_the_estimate_on_the_slowest_node() {
