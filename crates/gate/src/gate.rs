@@ -2,8 +2,8 @@
 
 use tollgate_model::outcome::RunInterval;
 use tollgate_model::{
-    Distribution, Instant, JobId, JobSpec, MaintenanceCalendar, Market, NodeId, NodeRange,
-    PenaltyLimit, Probability, Sla, Span,
+    Distribution, Instant, JobId, JobSpec, MachineSpeeds, MaintenanceCalendar, Market, NodeId,
+    NodeRange, PenaltyLimit, Probability, Sla, Span,
 };
 use tollgate_policy::{
     AdmissionDecision, ClusterState, Effect, InvariantViolation, JobEnding, JobPhase, JobSlot,
@@ -79,6 +79,15 @@ impl Gate {
     /// task is read back and warmed up. Not negative; none by default.
     pub fn set_preemption_cost(&mut self, cost: Span) {
         self.state.set_preemption_cost(cost);
+    }
+
+    /// Sets the speeds of the nodes relative to the slowest of them, before nodes are added. All nodes have
+    /// the same speed by default.
+    ///
+    /// The gate takes run times, estimates and forecasts on the slowest node. A job that has its nodes to
+    /// itself is planned with them wherever it runs; a task on a node that jobs share is translated to it.
+    pub fn set_speeds(&mut self, speeds: MachineSpeeds) {
+        self.state.set_speeds(speeds);
     }
 
     /// Handles an input and appends its immediate effects. `now` never goes back. The gate first

@@ -43,8 +43,8 @@ pub enum LookAheadSubject<'a> {
 pub struct LookAhead<'a> {
     gate: &'a Gate,
     now: Instant,
-    /// The total run time of each job, alone on its nodes. A job that has already done more than
-    /// that ends next.
+    /// The total run time of each job, alone on the slowest nodes. A job that has already done more
+    /// than that ends next.
     expected: &'a dyn Fn(JobId) -> Span,
     scratch: ProbeScratch,
     steps_left: u64,
@@ -55,7 +55,7 @@ const NO_JOB: JobId = JobId(u32::MAX);
 
 impl<'a> LookAhead<'a> {
     /// Creates a look-ahead from `now` with at most `looks` looks at a job or a node. `expected`
-    /// returns the total run time of each known job, alone on its nodes.
+    /// returns the total run time of each known job, alone on the slowest nodes.
     pub fn new(
         gate: &'a Gate,
         now: Instant,
@@ -104,7 +104,8 @@ impl<'a> LookAhead<'a> {
         let all = job.placement().iter().flat_map(|range| range.nodes());
         let nodes: Vec<NodeId> = all.filter(|&node| view.is_shared_on(id, node)).collect();
         if nodes.is_empty() {
-            return Some(JobTrajectory::exclusive(start, self.now));
+            let speed = view.speed_of_job(id);
+            return Some(JobTrajectory::exclusive(start, speed, self.now));
         }
         let Some(sharing) = self.gate.node_sharing(&job.spec.sla) else {
             return self.simulate_copy(LookAheadSubject::Existing(id), horizon);
@@ -176,10 +177,10 @@ impl<'a> LookAhead<'a> {
     }
 }
 
-/// Returns the end of a task on a node that it shares, not before `now`. The task takes `work_s`
-/// seconds of work in all and keeps its present rate.
-fn end_of(node: &Node, task: &tollgate_policy::NodeTask, work_s: f64, now: Instant) -> Instant {
-    let left_s = f64::max(work_s - task.work, 0.0);
+/// Returns the end of a task on a node that it shares, not before `now`. The task takes `run_time_s`
+/// seconds on the slowest node in all and keeps its present rate.
+fn end_of(node: &Node, task: &tollgate_policy::NodeTask, run_time_s: f64, now: Instant) -> Instant {
+    let left_s = f64::max(run_time_s / node.speed().as_f64() - task.work, 0.0);
     (node.since() + Span::ceil_secs_f64(left_s / task.rate)).max(now)
 }
 
@@ -190,9 +191,11 @@ fn spend_steps(looks_left: &mut u64, looks: u64) -> bool {
     left.is_some()
 }
 
-/// Records the progress of a job's task on a node whose shares were just set.
+/// Records the progress of a job's task on a node whose shares were just set, in seconds of work on the
+/// slowest node.
 fn record_rate(progress: &mut TaskProgress, node: &Node, me: JobId) {
     if let Some(task) = node.tasks().iter().find(|task| task.job == me) {
-        progress.push(node.since(), task.work, task.rate);
+        let speed = node.speed().as_f64();
+        progress.push(node.since(), task.work * speed, task.rate * speed);
     }
 }

@@ -26,8 +26,8 @@ use crate::snapshot::GateSnapshot;
 
 /// The source of the run times of a [`Simulation`]. A closure from job to run time is one.
 pub trait RunTimes {
-    /// Returns the total run time of a job, alone on its nodes, as far as is known at `now`; not
-    /// negative. None if the job never ends.
+    /// Returns the total run time of a job, alone on the slowest nodes of the machine, as far as is known
+    /// at `now`; not negative. None if the job never ends.
     fn run_time(&self, job: JobId, now: Instant) -> Option<Span>;
 
     /// Returns whether a task on a node that jobs share has done its work. By default at most a
@@ -35,8 +35,7 @@ pub trait RunTimes {
     /// overrides one of the methods about tasks overrides both.
     fn has_ended(&self, node: &Node, task: &NodeTask, now: Instant) -> bool {
         let run_time = self.run_time(task.job, now);
-        run_time
-            .is_some_and(|run_time| run_time.as_secs_f64() - node.work_at(task, now) <= TOLERANCE_S)
+        run_time.is_some_and(|run_time| work_left_s(run_time, node, task, now) <= TOLERANCE_S)
     }
 
     /// Returns the first end of a task on a node that jobs share, if the rates stay the same; not
@@ -47,7 +46,7 @@ pub trait RunTimes {
             let Some(run_time) = self.run_time(task.job, now) else {
                 continue;
             };
-            let left_s = run_time.as_secs_f64() - node.work_at(task, now);
+            let left_s = work_left_s(run_time, node, task, now);
             let further_s = if left_s <= TOLERANCE_S {
                 0.0
             } else {
@@ -74,6 +73,12 @@ pub trait RunTimes {
         let first = ended.min_by_key(|&(place, _)| rank(place));
         first.map(|(_, task)| task.job)
     }
+}
+
+/// Returns the seconds of work that a task still has to do, if it takes `run_time` on the slowest node.
+#[inline]
+fn work_left_s(run_time: Span, node: &Node, task: &NodeTask, now: Instant) -> f64 {
+    run_time.as_secs_f64() / node.speed().as_f64() - node.work_at(task, now)
 }
 
 impl<F: Fn(JobId) -> Span> RunTimes for F {
@@ -355,7 +360,8 @@ impl Simulation {
     fn job_end(&self, now: Instant, id: JobId, run_times: &dyn RunTimes) -> Option<JobEnd> {
         let view = self.gate.view(now);
         let job = view.job(id);
-        let end = job.start? + run_times.run_time(id, now)?;
+        // A job that has its nodes to itself keeps them until its slowest task has ended.
+        let end = job.start? + view.speed_of_job(id).time_for(run_times.run_time(id, now)?);
         Some(JobEnd {
             at: end.max(now),
             rank: match self.origin {

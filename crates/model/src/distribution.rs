@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{Error, Unexpected};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::Span;
+use crate::{NodeSpeed, Span};
 
 mod mixture;
 
@@ -216,6 +216,15 @@ impl Distribution {
             Span::from_secs_f64(elapsed.as_secs_f64() * stretch)
         };
         quantile.max(elapsed.max(Span::ZERO) + Span::TICK)
+    }
+
+    /// Returns the distribution of the run time on a node of this speed, from that on the reference node.
+    #[must_use]
+    pub fn at_speed(&self, speed: NodeSpeed) -> Self {
+        if speed == NodeSpeed::default() {
+            return *self;
+        }
+        Self::new(self.quantiles.map(|quantile| speed.time_for(quantile)))
     }
 
     /// Returns the distribution whose every quantile is the larger of the two: the distribution of

@@ -27,7 +27,7 @@ pub struct UserId(pub u32);
 pub struct JobSpec {
     /// Time of submission.
     pub submit: Instant,
-    /// The user's run time estimate, the same on each node. Positive.
+    /// The user's run time estimate on the slowest node of the machine. Positive.
     pub estimate: Span,
     /// Number of processors that the job needs at once. At least 1.
     pub procs: u32,

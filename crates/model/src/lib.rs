@@ -2,6 +2,7 @@
 //!
 //! | module | words |
 //! |---|---|
+//! | [`speed`] | [`NodeSpeed`], [`MachineSpeeds`], [`SpeedList`]: how fast nodes are |
 //! | [`time`] | [`Instant`], [`Span`]: integer microseconds |
 //! | [`memory`] | [`Bytes`]: whole bytes |
 //! | [`money`] | [`Credits`], [`CreditsPerSecond`]: fixed-point |
@@ -31,6 +32,7 @@ pub mod money;
 pub mod node;
 pub mod outcome;
 pub mod power;
+pub mod speed;
 pub mod time;
 
 pub use attempt::{
@@ -48,4 +50,5 @@ pub use money::{Credits, CreditsPerSecond};
 pub use node::{NodeId, NodeRange};
 pub use outcome::Outcome;
 pub use power::{Energy, Power, Watts};
+pub use speed::{MachineSpeeds, NodeSpeed, SpeedCountError, SpeedList, SpeedListError};
 pub use time::{Instant, Span};

@@ -11,8 +11,12 @@ pub const DELAY_TOLERANCE: Span = Span::from_micros(1_000);
 pub struct Outcome {
     /// Time of submission.
     pub submit: Instant,
-    /// The true run time of the job alone on its nodes.
+    /// The true run time of the job alone on its nodes: that of its task on the slowest of them. Of a
+    /// job that never ran, that on the slowest node of the machine.
     pub runtime: Span,
+    /// Mean true run time of the job's tasks, each alone on its node: shorter than the run time if some
+    /// nodes are faster than others.
+    pub task_runtime: Span,
     /// Number of processors that the job asked for.
     pub procs: u32,
     /// Whether the job was accepted, and if not, why.
@@ -107,6 +111,7 @@ mod tests {
         Outcome {
             submit: Instant::from_secs(10),
             runtime: Span::from_secs(2),
+            task_runtime: Span::from_secs(2),
             procs: 1,
             decision: Decision::Accepted,
             decided: Instant::from_secs(10),

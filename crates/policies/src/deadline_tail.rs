@@ -57,6 +57,7 @@ impl TailAdmission {
         let task = chosen.or_else(|| demand::first(node, now))?;
         let (spec, forecast) = known(task.job);
         let mark_s = RuntimeModel::of(spec, forecast)
+            .at_speed(node.speed())
             .next_quantile_s(node.work_at(task, now), &self.settings);
         Some((task.job, mark_s))
     }
@@ -78,7 +79,6 @@ impl NodeAdmission for TailAdmission {
         price::within_budget(self.market, spec, price)?;
         let belief = RuntimeModel::of(spec, forecast);
         let due = spec.due().unwrap_or(Instant::MAX);
-        let need_s = belief.required_work_s(0.0, spec.sla.deadline, &self.settings);
         let ProbeScratch {
             nodes,
             candidates: fills,
@@ -87,16 +87,21 @@ impl NodeAdmission for TailAdmission {
         nodes.clear();
         fills.clear();
         let mut crowded = 0;
-        for (id, demand) in (0..).map(NodeId).zip(&self.demands) {
-            if view.is_up(id)
-                && let Some(load_s) = demand.load_with_task_s(due, need_s, view.now)
-            {
-                if !view.has_capacity(id, spec) {
-                    crowded += 1;
-                    continue;
+        let mut demands = self.demands.iter();
+        for (range, speed) in view.speed_ranges() {
+            let belief = belief.at_speed(speed);
+            let need_s = belief.required_work_s(0.0, spec.sla.deadline, &self.settings);
+            for (id, demand) in range.nodes().zip(&mut demands) {
+                if view.is_up(id)
+                    && let Some(load_s) = demand.load_with_task_s(due, need_s, view.now)
+                {
+                    if !view.has_capacity(id, spec) {
+                        crowded += 1;
+                        continue;
+                    }
+                    // Loads that differ by less than a millisecond are equal.
+                    fills.push(((load_s * 1e3 + 0.5) as i64, id));
                 }
-                // Loads that differ by less than a millisecond are equal.
-                fills.push(((load_s * 1e3 + 0.5) as i64, id));
             }
         }
         let wanted = spec.procs as usize;

@@ -10,7 +10,9 @@ mod risk;
 mod settings;
 mod weights;
 
-use tollgate_model::{Credits, Distribution, Instant, JobId, JobSpec, Market, NodeId, Reason};
+use tollgate_model::{
+    Credits, Distribution, Instant, JobId, JobSpec, Market, NodeId, NodeSpeed, Reason,
+};
 use tollgate_policy::toolkit::{fits_machine, price, take_first};
 use tollgate_policy::{
     InvariantViolation, JobInfo, Node, NodeTask, ProbeScratch, TOLERANCE_S, View, requested_share,
@@ -30,15 +32,30 @@ pub struct ShareAdmission {
     loads: NodeLoads,
 }
 
-/// A job's request to each node.
+/// A job's request to each node of one speed.
+#[derive(Clone, Copy)]
 struct ShareRequest<'a> {
     view: View<'a>,
     spec: &'a JobSpec,
+    /// Seconds of work on such a node.
+    estimate: f64,
     share: f64,
     /// Seconds.
     deadline: f64,
     /// Maximum total share with which the job still fits.
     capacity: f64,
+}
+
+impl ShareRequest<'_> {
+    /// Returns the request of the same job to a node of this speed: its estimate is translated to the node
+    /// (Yeo & Buyya 2006, §3).
+    fn at_speed(&self, speed: NodeSpeed) -> Self {
+        Self {
+            estimate: self.spec.estimate.as_secs_f64() / speed.as_f64(),
+            share: requested_share(self.spec) / speed.as_f64(),
+            ..*self
+        }
+    }
 }
 
 impl ShareAdmission {
@@ -73,14 +90,16 @@ impl ShareAdmission {
 
     /// Returns Libra+$'s price on a node: (alpha + beta / free) x base price x estimate, where free
     /// is the unpromised part of the node's time until the job's deadline, less the job's own
-    /// estimate (Yeo & Buyya 2008, §5.2). None if nothing is free.
+    /// estimate there (Yeo & Buyya 2008, §5.2). A second costs as much on a faster node, which would be
+    /// cheaper if the estimate there were paid; so the estimate on the slowest node is. None if nothing is
+    /// free.
     fn price(&self, request: &ShareRequest<'_>, node: NodeId) -> Option<f64> {
-        let estimate = request.spec.estimate.as_secs_f64();
+        let request = request.at_speed(request.view.node(node).speed());
         let promised = if request.deadline.is_finite() {
             let committed = self
                 .loads
                 .committed(node, request.view.now, request.deadline);
-            (committed + estimate) / request.deadline
+            (committed + request.estimate) / request.deadline
         } else {
             self.total(request.view, node)
         };
@@ -91,6 +110,7 @@ impl ShareAdmission {
             base_price,
             ..
         } = self.settings;
+        let estimate = request.spec.estimate.as_secs_f64();
         (free > 0.0).then(|| (alpha + beta / free) * base_price * estimate)
     }
 
@@ -112,26 +132,29 @@ impl ShareAdmission {
         nodes.clear();
         fills.clear();
         let mut crowded = 0;
-        for node in (0..request.view.n_nodes()).map(NodeId) {
-            let total = self.total(request.view, node);
-            if !request.view.is_up(node) || !self.suits(request, node, total, promises) {
-                continue;
-            }
-            if !request.view.has_capacity(node, request.spec) {
-                crowded += 1;
-                continue;
-            }
-            // The fullest first, by totals rounded to 1e-9; ties by lowest index.
-            let promised = request.deadline.is_finite();
-            let rank = match self.settings.fit {
-                _ if !promised => idle_rank(request.view, node, total),
-                FitStrategy::First => 0,
-                FitStrategy::Best => -((total * 1e9 + 0.5) as i64),
-            };
-            fills.push((rank, node));
-            let in_order = promised && self.settings.fit == FitStrategy::First;
-            if in_order && price_limit.is_none() && fills.len() == wanted {
-                break;
+        'machine: for (range, speed) in request.view.speed_ranges() {
+            let request = request.at_speed(speed);
+            for node in range.nodes() {
+                let total = self.total(request.view, node);
+                if !request.view.is_up(node) || !self.suits(&request, node, total, promises) {
+                    continue;
+                }
+                if !request.view.has_capacity(node, request.spec) {
+                    crowded += 1;
+                    continue;
+                }
+                // The fullest first, by totals rounded to 1e-9; ties by lowest index.
+                let promised = request.deadline.is_finite();
+                let rank = match self.settings.fit {
+                    _ if !promised => idle_rank(request.view, node, total),
+                    FitStrategy::First => 0,
+                    FitStrategy::Best => -((total * 1e9 + 0.5) as i64),
+                };
+                fills.push((rank, node));
+                let in_order = promised && self.settings.fit == FitStrategy::First;
+                if in_order && price_limit.is_none() && fills.len() == wanted {
+                    break 'machine;
+                }
             }
         }
         if fills.len() < wanted {
@@ -251,6 +274,7 @@ impl NodeAdmission for ShareAdmission {
         let request = ShareRequest {
             view,
             spec,
+            estimate: spec.estimate.as_secs_f64(),
             share: requested_share(spec),
             deadline,
             // Shares are real numbers, deadlines whole microseconds: the tolerance covers both

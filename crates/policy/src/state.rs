@@ -12,7 +12,8 @@ use std::ops::Deref;
 
 use serde::{Deserialize, Serialize};
 use tollgate_model::{
-    Credits, Distribution, Instant, JobId, JobSpec, MaintenanceCalendar, NodeId, NodeRange, Span,
+    Credits, Distribution, Instant, JobId, JobSpec, MachineSpeeds, MaintenanceCalendar, NodeId,
+    NodeRange, NodeSpeed, Span,
 };
 
 use crate::parameters::ParameterEnum;
@@ -161,6 +162,9 @@ pub struct ClusterState {
     /// Seconds of work that a task loses when it resumes. A setting of simulations; no snapshot has it.
     #[serde(skip)]
     preemption_cost: f64,
+    /// Relative to the slowest node. A setting of simulations; no snapshot has it.
+    #[serde(skip)]
+    speeds: MachineSpeeds,
     running_jobs: BlockedList<RunningJob>,
 }
 
@@ -254,6 +258,25 @@ impl ClusterState {
     /// Returns a node and the tasks that share it.
     pub fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.index()]
+    }
+
+    /// Returns the ranges of nodes of equal speed, in ascending order: all nodes, with their speeds
+    /// relative to the slowest.
+    pub fn speed_ranges(&self) -> impl Iterator<Item = (NodeRange, NodeSpeed)> {
+        self.speeds.ranges(self.n_nodes)
+    }
+
+    /// Returns the speed of the slowest node of a job's present attempt, relative to the slowest node of
+    /// the machine; 1 without an attempt.
+    pub fn speed_of_job(&self, id: JobId) -> NodeSpeed {
+        self.speeds.slowest_of(&self.jobs[id.index()].placement)
+    }
+
+    /// Returns the mean time that a task of a job takes on the nodes of the present attempt, if it takes
+    /// `time` on the slowest node of the machine; `time` without an attempt.
+    pub fn mean_task_time(&self, id: JobId, time: Span) -> Span {
+        let placement = &self.jobs[id.index()].placement;
+        self.speeds.mean_time_for(time, placement)
     }
 
     /// Returns true if nodes have limits besides their processors.
@@ -445,6 +468,12 @@ impl ClusterState {
         self.preemption_cost = cost.as_secs_f64();
     }
 
+    /// Sets the speeds of the nodes relative to the slowest of them, before nodes are added. All nodes have
+    /// the same speed by default. Run times, estimates and forecasts are those on the slowest node.
+    pub fn set_speeds(&mut self, speeds: MachineSpeeds) {
+        self.speeds = speeds;
+    }
+
     /// Sets the memory of each of these nodes in bytes, if known.
     pub fn set_memory(&mut self, nodes: NodeRange, memory: Option<u64>) {
         for node in nodes.nodes() {
@@ -467,6 +496,7 @@ impl ClusterState {
         };
         self.nodes.resize(self.n_nodes as usize, node);
         for node in range.nodes() {
+            self.nodes[node.index()].speed = self.speeds.of(node);
             self.up.insert(node);
             self.idle.insert(node);
         }
@@ -524,12 +554,17 @@ impl ClusterState {
         assert_eq!(job.phase, JobPhase::Queued, "{id:?}");
         assert_eq!(nodes.len(), job.spec.procs as usize, "{id:?}");
         job.begin_attempt(now, price);
-        for &node in nodes {
-            assert!(self.up.contains(node), "{node:?} is down");
-            self.idle.remove(node);
-            self.nodes[node.index()].add_task(id, &job.spec, now);
-        }
         job.placement = ranges(nodes);
+        let slowest = self.speeds.slowest_of(&job.placement);
+        for &node_id in nodes {
+            assert!(self.up.contains(node_id), "{node_id:?} is down");
+            self.idle.remove(node_id);
+            let node = &mut self.nodes[node_id.index()];
+            node.add_task(id, &job.spec, now);
+            if self.coupling == TaskCoupling::Rigid {
+                node.keep_last_in_step(slowest);
+            }
+        }
     }
 
     /// Ends one task of a shared job; returns true if it was the job's last. The caller must then
@@ -603,8 +638,9 @@ impl ClusterState {
 
 /// Jobs whose tasks run in step.
 impl ClusterState {
-    /// Sets the rates of the jobs on `nodes`, whose shares were just set, to those of their slowest tasks.
-    /// Returns the nodes on which a rate changed, in ascending order.
+    /// Sets the rates of the jobs on `nodes`, whose shares were just set, to those of their slowest tasks:
+    /// the speed of a task is its part of its node, times the speed of the node. Returns the nodes on which
+    /// a rate changed, in ascending order.
     pub fn couple_rates(&mut self, nodes: &[NodeId], now: Instant) -> Vec<NodeId> {
         let tasks = nodes.iter().flat_map(|&node| self.node(node).tasks());
         let mut jobs: Vec<JobId> = tasks.map(|task| task.job).collect();
@@ -614,12 +650,13 @@ impl ClusterState {
         for job in jobs {
             let placement = self.jobs[job.index()].placement.iter();
             let nodes: Vec<NodeId> = placement.flat_map(|range| range.nodes()).collect();
-            let parts = nodes
+            let speeds = nodes
                 .iter()
-                .filter_map(|&id| self.node(id).part_of_job(job));
-            let rate = parts.fold(f64::INFINITY, f64::min);
+                .filter_map(|&id| self.node(id).speed_of_task(job));
+            let speed = speeds.fold(f64::INFINITY, f64::min);
             for id in nodes {
-                if self.nodes[id.index()].set_rate(job, rate, now) {
+                let node = &mut self.nodes[id.index()];
+                if node.set_rate(job, speed / node.speed.as_f64(), now) {
                     changed.push(id);
                 }
             }

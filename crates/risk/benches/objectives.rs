@@ -26,6 +26,7 @@ fn outcome(job: usize, rng: &mut Pcg64) -> Outcome {
     Outcome {
         submit,
         runtime,
+        task_runtime: runtime,
         procs: rng.random_range(1..=128),
         decision: if accepted {
             Decision::Accepted

@@ -54,8 +54,8 @@ pub struct Objectives {
     pub mean_bounded_slowdown: Option<f64>,
     /// Mean response time over run time of fulfilled jobs, without jobs whose run time is zero.
     pub mean_slowdown_fulfilled: Option<f64>,
-    /// Work of the jobs that ran (procs x run time) over nodes x makespan, 0 to 1 if no node was
-    /// counted twice.
+    /// Work of the jobs that ran (procs x mean run time of a task) over nodes x makespan, in seconds of the
+    /// nodes themselves, however fast they are. 0 to 1 if no node was counted twice.
     pub utilisation: Option<f64>,
     /// Span from the first submission, whether or not that job was accepted, to the last finish.
     /// Published makespans are counted this way: Lublin's 10,000 jobs on 256 processors under EASY
@@ -155,7 +155,7 @@ impl ObjectiveTotals {
     fn count_run(&mut self, outcome: &Outcome) {
         self.last_finish = self.last_finish.max(outcome.ran.map(|ran| ran.finish));
         if outcome.ran.is_some() {
-            self.work += i128::from(outcome.runtime.as_micros()) * i128::from(outcome.procs);
+            self.work += i128::from(outcome.task_runtime.as_micros()) * i128::from(outcome.procs);
         }
         self.waits.extend(outcome.wait());
         let response = outcome.ran.map(|ran| ran.finish.since(outcome.submit));

@@ -11,8 +11,8 @@ use tollgate_gate::{
 };
 use tollgate_model::outcome::RunInterval;
 use tollgate_model::{
-    Credits, Decision, Instant, JobId, Market, NodeRange, Outcome, PenaltyLimit, Probability, Span,
-    UserId,
+    Credits, Decision, Instant, JobId, JobSpec, MachineSpeeds, Market, NodeRange, NodeSpeed,
+    Outcome, PenaltyLimit, Probability, Span, UserId,
 };
 use tollgate_policy::{
     JobSlot, OutlookSubject, ParameterEnum, Policy, PolicyFailure, TaskCoupling,
@@ -33,10 +33,12 @@ pub const MAX_RECORD_NODES: u32 = 1_000_000;
 pub const MAX_PREEMPTION_COST: Span = Span::from_secs(1_000_000);
 
 /// The configuration of a replay besides its jobs and its policy.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ReplayConfig {
     /// Number of nodes; at least 1.
     pub nodes: u32,
+    /// The speeds of the nodes. Run times and estimates of jobs are those on a node of speed 1.
+    pub speeds: MachineSpeeds,
     /// The market.
     pub market: Market,
     /// Whether the tasks of a job run in step on nodes that jobs share.
@@ -56,11 +58,12 @@ pub struct ReplayConfig {
 
 impl ReplayConfig {
     /// Creates the configuration of a machine of `nodes` nodes, at least 1, with the defaults of the
-    /// papers: tasks progress on their own, preemption costs nothing, jobs run to their end, delays cost
-    /// without limit. Only outcomes are recorded.
+    /// papers: nodes are as fast as those of the record, tasks progress on their own, preemption costs
+    /// nothing, jobs run to their end, delays cost without limit. Only outcomes are recorded.
     pub fn new(nodes: u32, market: Market) -> Self {
         Self {
             nodes,
+            speeds: MachineSpeeds::default(),
             market,
             tasks: TaskCoupling::default(),
             preemption_cost: Span::ZERO,
@@ -244,6 +247,8 @@ pub fn replay_with(
 
 struct ClusterSim<'a> {
     simulation: Simulation,
+    /// The speed of the slowest node. Policies and the gate see all times of jobs as they are there.
+    slowest: NodeSpeed,
     teller: EstimateProvider<'a>,
     truths: GroundTruths,
     /// The waiting jobs of each user, where beliefs about them change.
@@ -268,8 +273,10 @@ struct GroundTruths(Vec<GroundTruth>);
 struct GroundTruth {
     /// The job's place in the order of arrival.
     index: usize,
-    /// The run time, of a job that is killed up to its limit.
-    runtime: Span,
+    /// The run time in the record, of a job that is killed up to its limit.
+    recorded: Span,
+    /// The same on the slowest node of the machine.
+    on_slowest: Span,
     /// True if the job is killed at the end of its run time.
     killed: bool,
     /// False if nothing was known of the job's user at its submission.
@@ -280,7 +287,7 @@ struct GroundTruth {
 
 impl RunTimes for GroundTruths {
     fn run_time(&self, job: JobId, _: Instant) -> Option<Span> {
-        Some(self[job].runtime)
+        Some(self[job].on_slowest)
     }
 }
 
@@ -316,11 +323,13 @@ impl<'a> ClusterSim<'a> {
         gate.set_task_coupling(settings.tasks);
         gate.set_penalty_limit(settings.penalty_limit);
         gate.set_preemption_cost(settings.preemption_cost);
+        gate.set_speeds(settings.speeds.relative_to_slowest(settings.nodes));
         if settings.record_level == RecordLevel::Checked {
             gate.enable_checks();
         }
         let mut world = Self {
             simulation: Simulation::new(gate),
+            slowest: settings.speeds.slowest(settings.nodes),
             teller,
             truths: GroundTruths::default(),
             waiting: BTreeMap::new(),
@@ -400,15 +409,19 @@ impl<'a> ClusterSim<'a> {
         let told = self.teller.estimate(index, &arrival);
         let truth = GroundTruth {
             index,
-            runtime: arrival.runtime,
+            recorded: arrival.runtime,
+            on_slowest: self.slowest.time_for(arrival.runtime),
             killed,
             is_known: told.is_known,
             utility: Credits::ZERO,
         };
         let submitted = GateInput::Submitted {
-            spec: told.spec,
+            spec: JobSpec {
+                estimate: self.slowest.time_for(told.spec.estimate),
+                ..told.spec
+            },
             on_eviction: OnEviction::Fail,
-            forecast: told.forecast,
+            forecast: told.forecast.map(|on| on.at_speed(self.slowest)),
         };
         let answer = self.simulation.handle(now, submitted);
         let Ok(InputAck::Job(job)) = answer else {
@@ -442,6 +455,7 @@ impl<'a> ClusterSim<'a> {
             let waiting = self.waiting.get(&user).cloned().unwrap_or_default();
             for (index, job) in waiting {
                 if let Some(forecast) = self.teller.revised_belief(index) {
+                    let forecast = forecast.at_speed(self.slowest);
                     self.input(now, GateInput::Reforecast { job, forecast });
                 }
             }
@@ -522,9 +536,9 @@ impl<'a> ClusterSim<'a> {
             Decision::Accepted => {
                 let (teller, submit) = (&mut self.teller, job.spec.submit);
                 let taught = if truth.killed {
-                    teller.observe_limit(truth.index, submit, truth.runtime, now)
+                    teller.observe_limit(truth.index, submit, truth.recorded, now)
                 } else {
-                    teller.observe_completion(truth.index, submit, truth.runtime, now);
+                    teller.observe_completion(truth.index, submit, truth.recorded, now);
                     true
                 };
                 if taught {
@@ -535,7 +549,8 @@ impl<'a> ClusterSim<'a> {
         }
         self.outcomes[truth.index] = Some(Outcome {
             submit: job.spec.submit,
-            runtime: truth.runtime,
+            runtime: view.speed_of_job(id).time_for(truth.on_slowest),
+            task_runtime: view.mean_task_time(id, truth.on_slowest),
             procs: job.spec.procs,
             decision,
             decided: accepted.map_or(now, |accepted| accepted.at),

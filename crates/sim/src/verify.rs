@@ -2,6 +2,7 @@
 //! the gate.
 
 use tollgate_gate::InvariantViolation;
+use tollgate_model::outcome::RunInterval;
 use tollgate_model::{Decision, Instant, Outcome, Span};
 
 use crate::cluster::{ReplayConfig, ReplayResult};
@@ -38,13 +39,13 @@ fn check_outcome(outcome: &Outcome) -> Result<(), &'static str> {
 }
 
 /// Verifies that jobs that overlap in time on a node had enough time together: in each busy period,
-/// the sum of their run times is at most its length. Two exclusive jobs can only overlap by
-/// breaking this.
+/// the sum of their run times on this node is at most its length. On nodes that are alike, two exclusive
+/// jobs can only overlap by breaking this.
 fn capacity(replay: &ReplayResult, settings: &ReplayConfig) -> Result<(), InvariantViolation> {
     let Some(placements) = &replay.placements else {
         return Ok(());
     };
-    let mut nodes: Vec<Vec<&Outcome>> = vec![Vec::new(); settings.nodes as usize];
+    let mut nodes: Vec<Vec<NodeRun>> = vec![Vec::new(); settings.nodes as usize];
     for (job, outcome) in replay.outcomes.iter().enumerate() {
         let wide: u32 = placements.of(job).iter().map(|range| range.len).sum();
         if outcome.ran.is_some() && wide != outcome.procs {
@@ -53,19 +54,33 @@ fn capacity(replay: &ReplayResult, settings: &ReplayConfig) -> Result<(), Invari
                 "job {job} ran on {wide} nodes, not {procs}"
             )));
         }
-        for node in placements.of(job).iter().flat_map(|range| range.nodes()) {
-            let Some(node) = nodes.get_mut(node.index()) else {
+        let slowest = settings.speeds.slowest_of(placements.of(job));
+        for id in placements.of(job).iter().flat_map(|range| range.nodes()) {
+            let Some(node) = nodes.get_mut(id.index()) else {
                 return Err(InvariantViolation(format!(
                     "job {job} ran on a node that is not there"
                 )));
             };
-            node.push(outcome);
+            if let Some(ran) = outcome.ran {
+                // The run time is that on the slowest node of the job.
+                let speed = settings.speeds.of(id).relative_to(slowest);
+                let work = speed.time_for(outcome.runtime);
+                node.push(NodeRun { ran, work });
+            }
         }
     }
     nodes
         .iter_mut()
         .enumerate()
-        .try_for_each(|(node, outcomes)| busy_periods(node, outcomes))
+        .try_for_each(|(node, runs)| busy_periods(node, runs, !settings.speeds.is_default()))
+}
+
+/// The run of a job on one of its nodes.
+#[derive(Clone, Copy)]
+struct NodeRun {
+    ran: RunInterval,
+    /// The run time on this node.
+    work: Span,
 }
 
 /// A period in which the jobs that ran on a node overlapped.
@@ -76,29 +91,34 @@ struct BusyPeriod {
     jobs: i64,
 }
 
-fn busy_periods(node: usize, outcomes: &mut [&Outcome]) -> Result<(), InvariantViolation> {
-    outcomes.sort_by_key(|outcome| outcome.ran.map(|ran| ran.start));
+fn busy_periods(
+    node: usize,
+    runs: &mut [NodeRun],
+    has_speeds: bool,
+) -> Result<(), InvariantViolation> {
+    runs.sort_by_key(|run| run.ran.start);
     let mut periods: Vec<BusyPeriod> = Vec::new();
-    for outcome in outcomes {
-        let Some(ran) = outcome.ran else { continue };
+    for &mut NodeRun { ran, work } in runs {
         match periods.last_mut() {
             Some(period) if ran.start < period.to => {
                 period.to = period.to.max(ran.finish);
-                period.work += outcome.runtime;
+                period.work += work;
                 period.jobs += 1;
             }
             Some(_) | None => periods.push(BusyPeriod {
                 from: ran.start,
                 to: ran.finish,
-                work: outcome.runtime,
+                work,
                 jobs: 1,
             }),
         }
     }
     for period in periods {
         // The end of each job on a shared node is rounded to a microsecond, and may be one
-        // microsecond early because of an arrival.
-        let rounding = Span::from_micros(2 * (period.jobs - 1));
+        // microsecond early because of an arrival. On a node of another speed the run time of each job
+        // was rounded twice: for its own nodes, and here.
+        let translated = if has_speeds { 2 * period.jobs } else { 0 };
+        let rounding = Span::from_micros(2 * (period.jobs - 1) + translated);
         if period.work > period.to.since(period.from) + rounding {
             return Err(InvariantViolation(format!(
                 "node {node} did {} s of work from {} to {}",

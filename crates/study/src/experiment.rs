@@ -16,6 +16,7 @@ use crate::estimate_name::EstimateName;
 use crate::keyword::{Keyword, KeywordEnum};
 use crate::metric::{MetricName, StudyMetric};
 use crate::setting::{PREEMPTION_COST, SettingKey, SettingOverrides, apply};
+use crate::speed_list_name::SpeedListName;
 use crate::world::{ParameterValues, WorldKind, WorldModel};
 
 /// An experiment: which policies meet which jobs in which world, what is varied, what is plotted
@@ -78,6 +79,10 @@ pub struct WorldSpec {
     /// How many nodes a cluster has; as many as the workload says if it is left out. At least 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nodes: Option<u32>,
+    /// The speeds of a cluster's nodes, as `64*1,64*1.5`: a last speed without a count takes the rest of
+    /// the nodes. All 1, as fast as the nodes of the record, if they are left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub speeds: Option<SpeedListName>,
     /// Whether the tasks of a job run in step on nodes that jobs share.
     #[serde(default, skip_serializing_if = "is_default")]
     pub tasks: Keyword<TaskCoupling>,

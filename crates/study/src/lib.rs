@@ -6,6 +6,7 @@
 //! | [`setting`], [`metric`], [`claim`], [`keyword`] | the values of its keys |
 //! | [`world`] | the worlds that an experiment may name, with their settings and metrics |
 //! | [`estimate_name`] | the sources of run time estimates |
+//! | [`speed_list_name`] | the speeds of nodes |
 //! | [`parse`] | from text to a checked experiment, with a message for the first problem |
 //! | `validate`, `toml_path`, `did_you_mean` | the check, the place of a problem, and a suggestion |
 //! | [`builtin`] | the published experiments that come with tollgate |
@@ -49,6 +50,7 @@ pub mod plan;
 pub mod results;
 pub mod run;
 pub mod setting;
+pub mod speed_list_name;
 mod summary;
 mod tables;
 mod toml_path;

@@ -5,6 +5,7 @@ use std::io;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
+use tollgate_model::SpeedCountError;
 use tollgate_sim::{MAX_RECORD_NODES, PolicyRegistry};
 use tollgate_trace::{ColumnSelection, OpenError};
 
@@ -98,6 +99,9 @@ pub enum StudyError {
         /// Number of its nodes.
         nodes: u32,
     },
+    /// The speeds are those of another number of nodes.
+    #[error("world.speeds: {0}")]
+    Speeds(#[from] SpeedCountError),
     /// The directory already holds results.
     #[error("{0} holds results already")]
     Occupied(PathBuf),
@@ -141,6 +145,9 @@ impl StudyError {
             Self::Foreign(_) => Some("--out names another directory".into()),
             Self::HugeMachine { .. } => {
                 Some("`[world] nodes` of the study says how large the machine is".into())
+            }
+            Self::Speeds(_) => {
+                Some("a last speed without a count takes the rest of the nodes".into())
             }
             Self::Run(error) => Some(error.failure.hint().into()),
             Self::Change { .. } | Self::File { .. } | Self::Table { .. } => None,
@@ -451,6 +458,10 @@ impl ExperimentOverrides {
             return Err(StudyError::HugeMachine {
                 nodes: source.nodes(),
             });
+        }
+        if let Some(list) = &experiment.world.speeds {
+            let speeds = list.0.of_machine(source.nodes())?;
+            source = source.with_speeds(speeds);
         }
         if let Some(scale) = self.scale {
             source = source.scaled(scale);

@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use tollgate_model::{Market, Outcome};
+use tollgate_model::{MachineSpeeds, Market, Outcome};
 use tollgate_risk::Objectives;
 use tollgate_sim::learning::job_names::JobNames;
 use tollgate_sim::{
@@ -175,6 +175,7 @@ impl<F: FnMut(RunId, RunMeasurements) -> Result<(), E>, E: From<PolicyRunError>>
         let cluster = ClusterRun {
             jobs,
             nodes: source.nodes(),
+            speeds: source.speeds(),
             arrivals: workload.arrivals().collect(),
             contexts: JobNames::default().contexts(&workload),
             history: source.learned(),
@@ -280,6 +281,7 @@ fn workload(jobs: &ClusterBatch, source: &StudyWorkload) -> Workload {
 struct ClusterRun<'a> {
     jobs: &'a ClusterBatch,
     nodes: u32,
+    speeds: &'a MachineSpeeds,
     arrivals: Vec<JobArrival>,
     /// The information of a forecaster about each job.
     contexts: Vec<JobContext>,
@@ -289,6 +291,7 @@ struct ClusterRun<'a> {
 impl ClusterRun<'_> {
     fn simulate(&self, policy: &PolicySpec) -> Result<Vec<Outcome>, PolicyRunError> {
         let settings = ReplayConfig {
+            speeds: self.speeds.clone(),
             tasks: self.jobs.tasks,
             preemption_cost: self.jobs.preemption_cost,
             penalty_limit: self.jobs.penalty_limit(),

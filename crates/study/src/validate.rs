@@ -67,6 +67,7 @@ fn check_world(experiment: &Experiment) -> ValidationResult {
         }
         None => Ok(()),
         Some(_) if world.nodes.is_some() => lacking(place.child("nodes"), "nodes"),
+        Some(_) if world.speeds.is_some() => lacking(place.child("speeds"), "speeds of nodes"),
         Some(_) if world.tasks.0 != TaskCoupling::default() => {
             lacking(place.child("tasks"), "tasks of jobs")
         }

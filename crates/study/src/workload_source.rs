@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use tollgate_model::MachineSpeeds;
 use tollgate_sim::LearnedHistory;
 use tollgate_sim::learning::EarlierJobs;
 use tollgate_sim::learning::job_names::JobNames;
@@ -20,6 +21,7 @@ pub struct StudyWorkload {
     /// The jobs that take part: the last ones.
     trace: Arc<Trace>,
     nodes: u32,
+    speeds: MachineSpeeds,
     learning: EarlierLearning,
     /// What is known before the first job.
     learned: Arc<LearnedHistory>,
@@ -48,6 +50,7 @@ impl StudyWorkload {
             record,
             trace,
             nodes,
+            speeds: MachineSpeeds::default(),
         })
     }
 
@@ -62,6 +65,7 @@ impl StudyWorkload {
             learning: self.learning,
             trace,
             nodes: self.nodes,
+            speeds: self.speeds.clone(),
         }
     }
 
@@ -83,6 +87,17 @@ impl StudyWorkload {
     /// Returns the number of nodes; at least 1.
     pub const fn nodes(&self) -> u32 {
         self.nodes
+    }
+
+    /// Gives the nodes these speeds. By default all are as fast as those of the record.
+    #[must_use]
+    pub fn with_speeds(self, speeds: MachineSpeeds) -> Self {
+        Self { speeds, ..self }
+    }
+
+    /// Returns the speeds of the nodes.
+    pub const fn speeds(&self) -> &MachineSpeeds {
+        &self.speeds
     }
 
     /// Returns the source of the number of nodes if the experiment does not set it.

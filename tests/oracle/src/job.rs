@@ -11,7 +11,7 @@ const DELAY_TOLERANCE: Span = Span::from_micros(1_000);
 pub struct OracleJob {
     /// The facts that a scheduler may know.
     pub spec: JobSpec,
-    /// True run time on each of its nodes, alone. Positive.
+    /// True run time on each of its nodes, alone, of speed 1. Positive.
     pub runtime: Span,
 }
 
@@ -33,6 +33,16 @@ pub struct OracleOutcome {
 }
 
 impl OracleJob {
+    /// Returns the job as it is on a node of this speed: with its run time and its estimate over the speed.
+    #[must_use]
+    pub fn at_speed(&self, speed: f64) -> Self {
+        let over = |span: Span| Span::from_secs_f64(span.as_secs_f64() / speed);
+        let mut job = *self;
+        job.runtime = over(self.runtime);
+        job.spec.estimate = over(self.spec.estimate);
+        job
+    }
+
     /// Returns the budget; a job without a budget bids zero.
     pub fn bid(&self) -> Credits {
         self.spec.sla.budget.unwrap_or(Credits::ZERO)

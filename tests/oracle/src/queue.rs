@@ -23,10 +23,22 @@ pub use settings::{
 
 /// Runs `jobs` on `nodes` processors and returns the outcomes in the order of `jobs`.
 pub fn run(jobs: &[OracleJob], nodes: u32, settings: &OracleQueueSettings) -> Vec<OracleOutcome> {
+    run_at_speeds(jobs, &vec![1.0; nodes as usize], settings)
+}
+
+/// Runs `jobs` on processors of these speeds, the lowest of which is 1, as [`run`] does. The scheduler
+/// knows only the estimates on the slowest processor.
+pub fn run_at_speeds(
+    jobs: &[OracleJob],
+    speeds: &[f64],
+    settings: &OracleQueueSettings,
+) -> Vec<OracleOutcome> {
+    let nodes = speeds.len() as u32;
     let mut cluster = OracleCluster {
         jobs,
         settings: *settings,
         nodes,
+        speeds,
         now: Instant::ZERO,
         upcoming: (0..jobs.len()).collect(),
         queue: Vec::new(),
@@ -61,6 +73,7 @@ struct OracleCluster<'a> {
     jobs: &'a [OracleJob],
     settings: OracleQueueSettings,
     nodes: u32,
+    speeds: &'a [f64],
     now: Instant,
     /// Jobs not yet submitted, the next one last.
     upcoming: Vec<usize>,
@@ -188,7 +201,10 @@ impl OracleCluster<'_> {
         nodes.iter().for_each(|node| {
             self.free.remove(&node.0);
         });
-        let (end, price) = (self.now + started.runtime, self.price(job));
+        let speeds = nodes.iter().map(|node| self.speeds[node.index()]);
+        let slowest = speeds.fold(f64::INFINITY, f64::min);
+        let end = self.now + started.at_speed(slowest).runtime;
+        let price = self.price(job);
         self.outcomes[job] = Some(OracleOutcome {
             decision: Decision::Accepted,
             decided: match self.settings.entry {

@@ -23,8 +23,22 @@ pub use settings::{OracleFit, OracleShareRule, OracleShareSettings};
 ///
 /// If a job has no deadline: its share would be undefined.
 pub fn run(jobs: &[OracleJob], nodes: u32, settings: &OracleShareSettings) -> Vec<OracleOutcome> {
-    let mut cluster: Vec<OracleShareNode> = (0..nodes)
-        .map(|_| OracleShareNode::empty(Instant::ZERO))
+    run_at_speeds(jobs, &vec![1.0; nodes as usize], settings)
+}
+
+/// Runs `jobs` on nodes of these speeds, the lowest of which is 1, as [`run`] does.
+///
+/// # Panics
+///
+/// If a job has no deadline.
+pub fn run_at_speeds(
+    jobs: &[OracleJob],
+    speeds: &[f64],
+    settings: &OracleShareSettings,
+) -> Vec<OracleOutcome> {
+    let mut cluster: Vec<OracleShareNode> = speeds
+        .iter()
+        .map(|&speed| OracleShareNode::of_speed(speed, Instant::ZERO))
         .collect();
     let mut outcomes: Vec<Option<OracleOutcome>> = vec![None; jobs.len()];
     let mut finishes: Vec<Instant> = jobs.iter().map(|job| job.spec.submit).collect();
@@ -38,7 +52,8 @@ pub fn run(jobs: &[OracleJob], nodes: u32, settings: &OracleShareSettings) -> Ve
         let decided = admission::decide(&jobs[job], &cluster, now, settings);
         if let Ok(offer) = &decided {
             for &node in &offer.nodes {
-                cluster[node].add(OracleShareTask::new(job, &jobs[job]), now, settings);
+                let there = jobs[job].at_speed(speeds[node]);
+                cluster[node].add(OracleShareTask::new(job, &there), now, settings);
             }
         }
         outcomes[job] = Some(answer(decided, now));

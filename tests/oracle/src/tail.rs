@@ -27,7 +27,21 @@ pub struct OracleTailSettings {
 ///
 /// If a job has no deadline.
 pub fn run(jobs: &[OracleJob], nodes: u32, settings: &OracleTailSettings) -> Vec<OracleOutcome> {
-    let mut cluster = vec![OracleTailNode::default(); nodes as usize];
+    run_at_speeds(jobs, &vec![1.0; nodes as usize], settings)
+}
+
+/// Runs `jobs` on nodes of these speeds, the lowest of which is 1, as [`run`] does.
+///
+/// # Panics
+///
+/// If a job has no deadline.
+pub fn run_at_speeds(
+    jobs: &[OracleJob],
+    speeds: &[f64],
+    settings: &OracleTailSettings,
+) -> Vec<OracleOutcome> {
+    let nodes = speeds.iter().map(|&speed| OracleTailNode::of_speed(speed));
+    let mut cluster: Vec<OracleTailNode> = nodes.collect();
     let mut finishes: Vec<Instant> = jobs.iter().map(|job| job.spec.submit).collect();
     let mut answers: Vec<Option<Result<OracleTailOffer, Reason>>> =
         jobs.iter().map(|_| None).collect();

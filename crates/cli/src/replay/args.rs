@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use tollgate_model::{Market, Span};
+use tollgate_model::{Market, Span, SpeedList};
 use tollgate_policy::ParameterEnum;
 use tollgate_sim::{EstimateOrigin, MAX_PREEMPTION_COST, OverrunRule, TaskCoupling};
 use tollgate_workload::{DeadlineModel, NeverRanHandling, SlaFactor, WorkloadConfig};
@@ -41,6 +41,13 @@ pub(crate) struct ReplayArgs {
         value_parser = NodeCountArg::parse, allow_negative_numbers = true,
     )]
     pub(super) nodes: Vec<NodeCountArg>,
+
+    /// Speeds of nodes, as 64*1,64*1.5 [default: all 1]
+    ///
+    /// Run times and estimates of the record are those on a node of speed 1. A last speed without a
+    /// count takes the rest of the nodes.
+    #[arg(long, value_name = "COUNT*SPEED,..", allow_negative_numbers = true)]
+    pub(super) speeds: Option<SpeedList>,
 
     /// Whether the tasks of jobs that share nodes run in step
     ///

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use tollgate_model::Market;
+use tollgate_model::{Market, SpeedCountError};
 use tollgate_policy::PolicyError;
 use tollgate_report::png::PngError;
 use tollgate_sim::{ReplayFailure, campus};
@@ -47,6 +47,9 @@ pub(crate) enum ReplayError {
     /// More nodes than any machine has.
     #[error("{machine}: expected at most {most} nodes")]
     HugeMachine { machine: String, most: u32 },
+    /// Speeds of another number of nodes.
+    #[error("--speeds: {0}")]
+    Speeds(#[from] SpeedCountError),
     /// Standard output as the file of jobs, where rows would mix with the output.
     #[error("--jobs-out: expected the name of a file, got `-`")]
     JobsOutToStdout,
@@ -89,6 +92,7 @@ impl CliError for ReplayError {
             | Self::MissingInput { .. }
             | Self::NothingRan { .. }
             | Self::HugeMachine { .. }
+            | Self::Speeds(_)
             | Self::JobsOutToStdout
             | Self::CalibrationAsCsv
             | Self::ScheduleOfSeveralSizes { .. }
@@ -116,6 +120,7 @@ impl CliError for ReplayError {
             Self::HugeMachine { .. } => {
                 "give the size of the machine with `--nodes`, at most 10000000 (about 4 GB of memory)"
             }
+            Self::Speeds(_) => "a last speed without a count takes the rest of the nodes",
             Self::JobsOutToStdout => "`--jobs-out /dev/stdout` mixes both, if that is meant",
             Self::CalibrationAsCsv => "a row of CSV has the results of a policy, and no bins",
             Self::GanttOfSeveral { .. } => "choose those to be drawn with `--policy`",

@@ -49,6 +49,11 @@ fn page(plan: &ReplayPlan, input: &ReplayInput, answers: &[PolicyAnswer]) -> Rep
         "Machine: {}.",
         machines.collect::<Vec<_>>().join("; ")
     ));
+    if let Some(speeds) = &plan.speeds {
+        texts.push(format!(
+            "Speeds of the nodes, relative to those of the record: {speeds}."
+        ));
+    }
     let mut blocks: Vec<PageBlock> = texts
         .into_iter()
         .map(|text| PageBlock::Text { text })

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use tollgate_model::{MachineSpeeds, Span};
 use tollgate_policy::PolicySpec;
 use tollgate_sim::learning::LearnedJobs;
 use tollgate_sim::learning::job_names::JobNames;
@@ -28,7 +29,8 @@ pub(super) struct ReplayInput {
     /// Number of jobs that outlive their estimates.
     pub(super) n_overlong: usize,
     offered: OfferedWork,
-    /// The jobs by their deadlines. The deadline of a job that is killed at its limit is not possible.
+    /// The jobs by their deadlines. A deadline is possible if the job can run so fast on the first machine.
+    /// The deadline of a job that is killed at its limit is not possible.
     pub(super) deadlines: DeadlineCounts,
     /// The machines. At least one.
     pub(super) machines: Vec<ReplayMachine>,
@@ -47,10 +49,11 @@ struct OfferedWork {
     span_s: f64,
 }
 
-/// The size of the machine, and the source of this number.
-#[derive(Clone, Copy)]
+/// The size of the machine, the source of this number, and how fast the nodes are.
+#[derive(Clone)]
 pub(super) struct ReplayMachine {
     pub(super) nodes: u32,
+    pub(super) speeds: MachineSpeeds,
     pub(super) from: MachineSizeSource,
 }
 
@@ -112,12 +115,18 @@ impl ReplayInput {
             }
             .into());
         }
-        let machines = ReplayMachine::all_of(plan, &record);
+        let mut machines = ReplayMachine::all_of(plan, &record);
         for machine in &machines {
             let most = machine.from.max_nodes();
             if machine.nodes > most {
                 let machine = machine.to_string();
                 return Err(ReplayError::HugeMachine { machine, most }.into());
+            }
+        }
+        if let Some(list) = &plan.speeds {
+            for machine in &mut machines {
+                let speeds = list.of_machine(machine.nodes);
+                machine.speeds = speeds.map_err(ReplayError::from)?;
             }
         }
         let mut names = JobNames::default();
@@ -129,9 +138,14 @@ impl ReplayInput {
         let outlives = |job: &JobArrival| OverrunRule::Kill.kills(job);
         let n_overlong = workload.requests().filter(outlives).count();
         let mut deadlines = workload.deadline_counts();
+        let may_end = |job: &JobArrival| {
+            let runtime = machines[0].shortest_run_time(job);
+            job.spec.sla.deadline.is_some_and(|due| runtime <= due)
+        };
+        if plan.speeds.is_some() {
+            deadlines.possible = workload.arrivals().filter(may_end).count();
+        }
         if plan.overrun == OverrunRule::Kill {
-            let may_end =
-                |job: &JobArrival| job.spec.sla.deadline.is_some_and(|due| job.runtime <= due);
             let killed = workload.arrivals().filter(outlives);
             deadlines.possible -= killed.filter(may_end).count();
         }
@@ -165,7 +179,7 @@ impl ReplayInput {
                 trace.source
             )),
         }
-        for &machine in &self.machines {
+        for machine in &self.machines {
             voice.note(machine);
             let load = self.offered_load_pct(machine);
             if let Some(load) = load.filter(|&load| load > 100.0) {
@@ -174,6 +188,9 @@ impl ReplayInput {
                      its size"
                 ));
             }
+        }
+        if let Some(speeds) = plan.speeds_sentence() {
+            voice.note(speeds);
         }
         self.print_sharing_note(plan);
         if let Some(overrun) = self.overrun_sentence(plan) {
@@ -233,8 +250,8 @@ impl ReplayInput {
 
     /// Returns the work of all jobs in % of what the machine can do from the first submission to the
     /// last. None if that period is empty.
-    pub(super) fn offered_load_pct(&self, machine: ReplayMachine) -> Option<f64> {
-        let offered_s = self.offered.span_s * f64::from(machine.nodes);
+    pub(super) fn offered_load_pct(&self, machine: &ReplayMachine) -> Option<f64> {
+        let offered_s = self.offered.span_s * machine.speeds.capacity(machine.nodes);
         (offered_s > 0.0).then(|| self.offered.work_s / offered_s * 100.0)
     }
 
@@ -312,7 +329,13 @@ impl ReplayMachine {
             NodeCountArg::More(more) => own.nodes.saturating_add(more.get()),
         });
         let from = MachineSizeSource::Flag;
-        let asked: Vec<Self> = nodes.map(|nodes| Self { nodes, from }).collect();
+        let speeds = MachineSpeeds::default();
+        let asked = nodes.map(|nodes| Self {
+            nodes,
+            speeds: speeds.clone(),
+            from,
+        });
+        let asked: Vec<Self> = asked.collect();
         if asked.is_empty() { vec![own] } else { asked }
     }
 
@@ -320,7 +343,18 @@ impl ReplayMachine {
     fn of_record(record: &Trace) -> Self {
         let (nodes, from) = record.nodes();
         let from = MachineSizeSource::Workload(from);
-        Self { nodes, from }
+        Self {
+            nodes,
+            speeds: MachineSpeeds::default(),
+            from,
+        }
+    }
+
+    /// Returns the run time of a job on the fastest nodes that are enough for it.
+    fn shortest_run_time(&self, job: &JobArrival) -> Span {
+        let speeds = &self.speeds;
+        let slowest = speeds.slowest_of_fastest(job.spec.procs, self.nodes);
+        slowest.time_for(job.runtime)
     }
 }
 

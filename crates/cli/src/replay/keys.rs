@@ -110,7 +110,7 @@ impl<'a> WorkloadKeys<'a> {
             deadlines_drawn: drawn.deadlines,
             deadlines_missing: deadlines.missing,
             deadlines_possible_pct: deadlines.possible_pct(),
-            offered_load_pct: input.offered_load_pct(input.machines[0]),
+            offered_load_pct: input.offered_load_pct(&input.machines[0]),
             budgets_drawn: drawn.budgets,
             penalties_drawn: drawn.penalties,
             findings: workload.trace().diagnostics.iter().map(finding).collect(),
@@ -124,6 +124,9 @@ struct SettingsKeys {
     market: &'static str,
     nodes: u32,
     nodes_from: &'static str,
+    /// None if no speeds were given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    speeds: Option<String>,
     estimates: String,
     tasks: String,
     /// None if preemption costs nothing.
@@ -159,6 +162,7 @@ impl SettingsKeys {
             market: plan.market.name(),
             nodes: input.machines[0].nodes,
             nodes_from: input.machines[0].from.key(),
+            speeds: plan.speeds.as_ref().map(ToString::to_string),
             estimates: plan.estimates.to_string(),
             tasks: plan.tasks.keyword(),
             preemption_cost_s: cost.map(Span::as_secs_f64),

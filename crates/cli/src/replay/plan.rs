@@ -4,7 +4,7 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use tollgate_model::{Market, Span};
+use tollgate_model::{Market, Span, SpeedList};
 use tollgate_policy::{PolicyRegistry, PolicySpec};
 use tollgate_sim::{EstimateOrigin, OverrunRule, RecordLevel, TaskCoupling};
 use tollgate_trace::record_filter::RecordFilter;
@@ -31,6 +31,8 @@ pub(super) struct ReplayPlan {
     pub(super) market: Market,
     /// The numbers of nodes. Empty for the number in the workload.
     pub(super) nodes: Vec<NodeCountArg>,
+    /// The speeds of the nodes. None if they are as fast as those of the record.
+    pub(super) speeds: Option<SpeedList>,
     /// Whether the tasks of a job run in step on nodes that jobs share.
     pub(super) tasks: TaskCoupling,
     /// The work that a paused task loses when it resumes.
@@ -102,6 +104,7 @@ impl ReplayPlan {
             jobs,
             market: args.market,
             nodes: args.nodes.clone(),
+            speeds: args.speeds.clone(),
             first: args.first,
             part: args.part.filter(),
             seeds: args.seeds,
@@ -141,6 +144,15 @@ impl ReplayPlan {
     /// Returns whether the output needs more of a replay than its objectives.
     pub(super) fn needs_replay(&self) -> bool {
         self.calibration || self.by.is_some() || self.jobs_out.is_some() || self.gantt.is_some()
+    }
+
+    /// Says how fast the nodes are. None if they are as fast as those of the record.
+    pub(super) fn speeds_sentence(&self) -> Option<String> {
+        let speeds = self.speeds.as_ref()?;
+        Some(format!(
+            "nodes of speeds {speeds}: run times and estimates are those of a node of speed 1, and jobs \
+             that have their nodes to themselves are planned for the slowest node"
+        ))
     }
 
     /// Returns whether every schedule is verified.

@@ -9,7 +9,7 @@ use super::calibration::PromiseCalibration;
 use super::error::ReplayError;
 use super::gantt::{self, PolicySchedule};
 use super::groups::{GroupAnswer, GroupedJobs};
-use super::input::ReplayInput;
+use super::input::{ReplayInput, ReplayMachine};
 use super::jobs::JobsCsvFile;
 use super::plan::ReplayPlan;
 use crate::exit::CliFailure;
@@ -86,10 +86,10 @@ pub(super) fn run_all_policies(
         .transpose()?;
     let grouped = plan.by.map(|by| GroupedJobs::of(by, &input.workload));
     let choices = &plan.choices;
-    let runs: Vec<(u32, &PolicySpec)> = input
+    let runs: Vec<(&ReplayMachine, &PolicySpec)> = input
         .machines
         .iter()
-        .flat_map(|machine| choices.iter().map(|choice| (machine.nodes, choice)))
+        .flat_map(|machine| choices.iter().map(move |choice| (machine, choice)))
         .collect();
     let n_replays = runs.len() * (1 + input.reseeded.len());
     let progress = ReplayProgress::on_terminal((input.workload.len() * n_replays) as u64);
@@ -100,7 +100,7 @@ pub(super) fn run_all_policies(
         plan.threads(),
         |n| run_policy(plan, input, runs[n], progress.as_ref()),
         |n, (results, replay)| {
-            let (nodes, choice) = runs[n];
+            let (&ReplayMachine { nodes, .. }, choice) = runs[n];
             let policy = choice.to_string();
             let seeds = SeedStatistics::of(&results);
             let first = results.into_iter().next();
@@ -151,11 +151,13 @@ pub(super) fn run_all_policies(
 fn run_policy(
     plan: &ReplayPlan,
     input: &ReplayInput,
-    (nodes, choice): (u32, &PolicySpec),
+    (machine, choice): (&ReplayMachine, &PolicySpec),
     progress: Option<&ReplayProgress>,
 ) -> Result<(Vec<Objectives>, Option<ReplayResult>), CliFailure> {
+    let nodes = machine.nodes;
     let settings = sim::ReplayConfig {
         nodes,
+        speeds: machine.speeds.clone(),
         market: plan.market,
         tasks: plan.tasks,
         preemption_cost: plan.preemption_cost,

@@ -32,6 +32,7 @@ impl CliError for StudyError {
             | Self::Experiment(_)
             | Self::Change { .. }
             | Self::HugeMachine { .. }
+            | Self::Speeds(_)
             | Self::Occupied(_)
             | Self::Foreign(_) => ExitKind::Usage,
             Self::Workload(error) => input_exit(&error.cause),

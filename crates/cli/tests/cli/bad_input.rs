@@ -234,6 +234,22 @@ fn settings_out_of_range() {
 }
 
 #[test]
+fn speeds_that_are_not_those_of_the_machine() {
+    for (name, speeds) in [
+        ("speeds_of_too_few_nodes", "64*1,63*1.5"),
+        ("speeds_without_a_node_for_the_rest", "128*1,2"),
+        ("speeds_with_a_zero", "64*1,64*0"),
+        ("speeds_with_nan", "64*1,64*NaN"),
+        ("speeds_with_two_rests", "1,2"),
+    ] {
+        let words = ["replay", "--last", "5", "-q", "--speeds", speeds];
+        insta::assert_snapshot!(name, tollgate(&words));
+    }
+    let campus = ["replay", "--world", "campus", "--speeds", "2"];
+    insta::assert_snapshot!("speeds_of_a_campus", tollgate(&campus));
+}
+
+#[test]
 fn an_output_file_that_cannot_be_written() {
     let words = [
         "replay",

@@ -118,6 +118,78 @@ fn a_job_table_and_a_row_for_each_job() {
 }
 
 #[test]
+fn nodes_of_different_speeds() {
+    let table = file("speeds-table.csv", TABLE);
+    let words = [
+        "replay",
+        table,
+        "--nodes",
+        "4",
+        "--speeds",
+        "2*1,2",
+        "--policy",
+        "edf,libra",
+        "--market",
+        "bid",
+        "--check",
+        "--html",
+        "speeds.html",
+    ];
+    insta::assert_snapshot!(tollgate(
+        &[&words[..], &["--jobs-out", "speeds.csv"]].concat()
+    ));
+    let page = fs::read_to_string(folder().join("speeds.html")).unwrap();
+    let told = "Speeds of the nodes, relative to those of the record: 2*1,2.";
+    assert!(page.contains(told), "{page}");
+    let rows = fs::read_to_string(folder().join("speeds.csv")).unwrap();
+    insta::assert_snapshot!("rows_on_nodes_of_different_speeds", rows);
+}
+
+/// Twice as fast, the machine is offered half of the load, and more deadlines are possible.
+#[test]
+fn speeds_count_in_load_and_possible_deadlines() {
+    let of = |speeds: &[&str]| -> Value {
+        let words = [
+            "replay", "-", "-q", "--policy", "easy", "--nodes", "2", "--format", "json",
+        ];
+        let answer = tollgate_reading(&[&words[..], speeds].concat(), TABLE).answer();
+        serde_json::from_str(&answer).unwrap()
+    };
+    let (plain, fast) = (of(&[]), of(&["--speeds", "2"]));
+    let load = |json: &Value| json["workload"]["offered_load_pct"].as_f64().unwrap();
+    assert_eq!(load(&plain), 2.0 * load(&fast));
+    assert_eq!(fast["settings"]["speeds"], "2");
+    assert_eq!(plain["settings"].get("speeds"), None);
+    let late = TABLE.to_vec();
+    let late = String::from_utf8(late)
+        .unwrap()
+        .replace("10,40,100", "10,6,100");
+    let possible = |speeds: &str| {
+        let words = [
+            "replay", "-", "-q", "--policy", "easy", "--nodes", "4", "--format", "json",
+        ];
+        let words = [&words[..], &["--speeds", speeds]].concat();
+        let answer = tollgate_reading(&words, late.as_bytes()).answer();
+        let json: Value = serde_json::from_str(&answer).unwrap();
+        json["workload"]["deadlines_possible_pct"].as_f64().unwrap()
+    };
+    // The first job needs 10 s on two nodes of speed 1, within 6 s.
+    let found = ["1", "3*1,2", "2*1,2"].map(possible);
+    assert_eq!(found, [2.0, 2.0, 3.0].map(|n| n / 3.0 * 100.0));
+}
+
+#[test]
+fn speed_1_is_the_default_for_every_policy() {
+    for market in ["none", "commodity", "bid"] {
+        let words = [
+            "replay", "--last", "200", "-q", "--market", market, "--format", "csv",
+        ];
+        let given = tollgate(&[&words[..], &["--speeds", "100*1,1"]].concat());
+        assert_eq!(tollgate(&words).answer(), given.answer(), "{market}");
+    }
+}
+
+#[test]
 fn rows_without_a_market_have_no_money() {
     let words = [
         "replay",

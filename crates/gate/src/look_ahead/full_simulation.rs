@@ -110,7 +110,8 @@ impl<'a> FullSimulation<'a> {
             }
             let start = job.start.filter(|_| job.phase == JobPhase::Running);
             if let Some(start) = start.filter(|_| self.tasks.is_empty()) {
-                return Some(JobTrajectory::exclusive(start, self.from));
+                let speed = view.speed_of_job(self.run_times.me);
+                return Some(JobTrajectory::exclusive(start, speed, self.from));
             }
             let next = self.simulation.next_event();
             let at = next.map_or(Instant::MAX, |at| at.max(self.now));

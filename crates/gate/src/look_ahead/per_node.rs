@@ -14,8 +14,8 @@ pub(super) struct NodeTrajectory {
     now: Instant,
     /// Time at which shares must be recomputed even if no task ends.
     alarm: Option<Instant>,
-    /// By task: its total work. The job of the look-ahead never ends.
-    work_s: Vec<f64>,
+    /// By task: its run time on the slowest node. The job of the look-ahead never ends.
+    run_time_s: Vec<f64>,
 }
 
 impl NodeTrajectory {
@@ -26,7 +26,7 @@ impl NodeTrajectory {
         alarm: Option<Instant>,
         expected: &dyn Fn(JobId) -> Span,
     ) -> Self {
-        let work_s = node.tasks().iter().map(|task| {
+        let run_time_s = node.tasks().iter().map(|task| {
             if task.job == me {
                 f64::INFINITY
             } else {
@@ -34,7 +34,7 @@ impl NodeTrajectory {
             }
         });
         Self {
-            work_s: work_s.collect(),
+            run_time_s: run_time_s.collect(),
             node,
             me,
             now,
@@ -58,7 +58,7 @@ impl NodeTrajectory {
             let next = end.map(|(at, _)| at).into_iter().chain(alarm).min();
             let at = next.unwrap_or(Instant::MAX);
             progress.known_until(at);
-            let looks = STEPS_PER_EVENT + self.work_s.len() as u64;
+            let looks = STEPS_PER_EVENT + self.run_time_s.len() as u64;
             if at == Instant::MAX
                 || horizon.is_reached(at, progress.work_by(at))
                 || !spend_steps(looks_left, looks)
@@ -68,7 +68,7 @@ impl NodeTrajectory {
             self.now = at;
             if let Some((_, task)) = end.filter(|&(end, _)| end == at) {
                 self.node.remove_task(task, at);
-                self.work_s.remove(task);
+                self.run_time_s.remove(task);
             }
             self.alarm = sharing.set_shares(&mut self.node, at, known);
         }
@@ -76,9 +76,8 @@ impl NodeTrajectory {
 
     /// Returns the earliest end and its task; ties by order of arrival.
     fn next_end(&self) -> Option<(Instant, usize)> {
-        let tasks = self.node.tasks().iter().zip(&self.work_s).enumerate();
-        tasks
-            .map(|(at, (task, &work_s))| (end_of(&self.node, task, work_s, self.now), at))
-            .min()
+        let tasks = self.node.tasks().iter().zip(&self.run_time_s);
+        let ends = tasks.map(|(task, &run_time_s)| end_of(&self.node, task, run_time_s, self.now));
+        ends.zip(0..).min()
     }
 }

@@ -1,6 +1,6 @@
 //! The start of a job and the progress of its work.
 
-use tollgate_model::{Instant, Span};
+use tollgate_model::{Instant, NodeSpeed, Span};
 
 /// The horizon of a look-ahead: until the job has done this much work, and until it is due unless
 /// it has done all the work that it may need by then.
@@ -27,11 +27,20 @@ impl LookAheadHorizon {
 pub struct JobTrajectory {
     start: Instant,
     now: Instant,
-    /// None if the job has its nodes to itself.
-    tasks: Option<Vec<TaskProgress>>,
+    nodes: JobNodes,
 }
 
-/// The progress of one task of a job, at a constant rate from step to step.
+/// The nodes of a job.
+#[derive(Clone, Debug, PartialEq)]
+enum JobNodes {
+    /// The job has its nodes to itself, the slowest of which has this speed.
+    Exclusive(NodeSpeed),
+    /// The job shares its nodes; its tasks progress like this.
+    Shared(Vec<TaskProgress>),
+}
+
+/// The progress of one task of a job, at a constant rate from step to step, in seconds of work on the
+/// slowest node of the machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct TaskProgress {
     steps: Vec<RateSegment>,
@@ -49,13 +58,13 @@ struct RateSegment {
 }
 
 impl JobTrajectory {
-    /// Returns the trajectory of a job that has its nodes to itself from `start` on, and has not
-    /// ended at `now`.
-    pub(super) fn exclusive(start: Instant, now: Instant) -> Self {
+    /// Returns the trajectory of a job that has its nodes to itself from `start` on, the slowest of which
+    /// has this speed, and has not ended at `now`.
+    pub(super) fn exclusive(start: Instant, speed: NodeSpeed, now: Instant) -> Self {
         Self {
             start,
             now,
-            tasks: None,
+            nodes: JobNodes::Exclusive(speed),
         }
     }
 
@@ -64,7 +73,7 @@ impl JobTrajectory {
         Self {
             start,
             now,
-            tasks: Some(tasks),
+            nodes: JobNodes::Shared(tasks),
         }
     }
 
@@ -74,10 +83,13 @@ impl JobTrajectory {
     }
 
     /// Returns the time at which all tasks of the job have ended, if the job takes `runtime` alone
-    /// on its nodes. None if that time is beyond the look-ahead.
+    /// on the slowest nodes. None if that time is beyond the look-ahead.
     pub fn finish(&self, runtime: Span) -> Option<Instant> {
-        let Some(tasks) = &self.tasks else {
-            return Some((self.start + runtime).max(self.now));
+        let tasks = match &self.nodes {
+            JobNodes::Exclusive(speed) => {
+                return Some((self.start + speed.time_for(runtime)).max(self.now));
+            }
+            JobNodes::Shared(tasks) => tasks,
         };
         let work_s = runtime.as_secs_f64();
         let mut finish = self.now;
@@ -87,14 +99,18 @@ impl JobTrajectory {
         Some(finish)
     }
 
-    /// Returns the longest run time with which the job finishes by `due`, as far as the look-ahead
-    /// reaches; not negative.
+    /// Returns the longest run time, alone on the slowest nodes, with which the job finishes by `due`, as
+    /// far as the look-ahead reaches; not negative.
     pub fn max_runtime(&self, due: Instant) -> Span {
         if due < self.now {
             return Span::ZERO;
         }
-        let Some(tasks) = &self.tasks else {
-            return due.since(self.start).max(Span::ZERO);
+        let tasks = match &self.nodes {
+            JobNodes::Exclusive(speed) => {
+                let longest = speed.work_within(due.since(self.start));
+                return longest.max(Span::ZERO);
+            }
+            JobNodes::Shared(tasks) => tasks,
         };
         let work_s = tasks.iter().map(|task| task.work_by(due));
         let least_s = work_s.fold(f64::INFINITY, f64::min).max(0.0);

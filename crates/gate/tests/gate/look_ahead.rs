@@ -11,7 +11,8 @@ use tollgate_gate::{
     OnEviction, WorkerId,
 };
 use tollgate_model::{
-    Credits, CreditsPerSecond, Distribution, Instant, JobId, JobSpec, Market, Sla, Span, UserId,
+    Credits, CreditsPerSecond, Distribution, Instant, JobId, JobSpec, Market, Sla, Span, SpeedList,
+    UserId,
 };
 use tollgate_policies::builtin_registry;
 use tollgate_policy::{JobPhase, PolicySpec};
@@ -83,8 +84,15 @@ fn forecast(draft: LookAheadJobDraft) -> Option<Distribution> {
 }
 
 /// Returns a gate after these steps, and the present instant.
-fn gate_after(choice: &PolicySpec, market: Market, steps: &[LookAheadStep]) -> (Gate, Instant) {
+fn gate_after(
+    choice: &PolicySpec,
+    market: Market,
+    speeds: &str,
+    steps: &[LookAheadStep],
+) -> (Gate, Instant) {
     let mut gate = Gate::new(choice.build(market), market);
+    let speeds: SpeedList = speeds.parse().expect("a list of speeds");
+    gate.set_speeds(speeds.of_machine(NODES).expect("as many speeds as nodes"));
     let (mut now, mut effects) = (Instant::ZERO, Vec::new());
     let up = GateInput::WorkerUp {
         worker: WorkerId(0),
@@ -247,10 +255,11 @@ proptest! {
     fn trajectory_agrees_with_event_by_event_runs(
         steps in prop::collection::vec(step(), 0..30),
         draft in draft(),
+        speeds in prop::sample::select(vec!["1", "1*1,2*1.5,2", "3*2,1"]),
     ) {
         for choice in builtin_registry().policies() {
             let market = if choice.runs_in(Market::None) { Market::None } else { Market::Bid };
-            let (gate, now) = gate_after(&choice, market, &steps);
+            let (gate, now) = gate_after(&choice, market, speeds, &steps);
             let view = gate.view(now);
             let shares = choice.build(market).node_sharing(&Sla::default()).is_some();
             let waits = shares && view.jobs().any(|(_, job)| job.phase == JobPhase::Queued);
@@ -278,7 +287,7 @@ proptest! {
         looks in 0u64..5_000,
     ) {
         for choice in builtin_registry().policies() {
-            let (gate, now) = gate_after(&choice, Market::Bid, &steps);
+            let (gate, now) = gate_after(&choice, Market::Bid, "1", &steps);
             let (spec, forecast) = (spec(draft, now), forecast(draft));
             let whom = LookAheadSubject::New(&spec, forecast.as_ref());
             let horizon = LookAheadHorizon { runtime: Span::from_secs(60), due: None };

@@ -88,7 +88,7 @@ impl NodeDemand {
                 due: task.due,
                 work_s: task.work,
                 rate: task.rate,
-                left_s: known_left_s.unwrap_or_else(|| left_s(view, task, settings)),
+                left_s: known_left_s.unwrap_or_else(|| left_s(view, node, task, settings)),
             });
         }
         self.rows.sort_by_key(|row| row.due);
@@ -135,9 +135,9 @@ fn until_s(due: Instant, now: Instant) -> f64 {
 
 /// Returns the seconds of work that a task is believed to still need, from the work it had done
 /// when its node's shares were last set.
-fn left_s(view: View<'_>, task: &NodeTask, settings: &TailParams) -> f64 {
+fn left_s(view: View<'_>, node: &Node, task: &NodeTask, settings: &TailParams) -> f64 {
     let job = view.job(task.job);
-    let belief = RuntimeModel::of(&job.spec, view.forecast(task.job));
+    let belief = RuntimeModel::of(&job.spec, view.forecast(task.job)).at_speed(node.speed());
     let start = job.start.unwrap_or(job.spec.submit);
     let deadline = job.spec.due().map(|due| due.since(start));
     f64::max(

@@ -1,11 +1,11 @@
 //! The run time model of a job.
 
-use tollgate_model::{Distribution, JobSpec, Probability, Span};
+use tollgate_model::{Distribution, JobSpec, NodeSpeed, Probability, Span};
 use tollgate_policy::TOLERANCE_S;
 
 use super::settings::{DeadlineTrust, TailParams};
 
-/// The distribution of a job's run time.
+/// The distribution of a job's run time, on the slowest node of the machine or on another one.
 #[derive(Clone, Debug)]
 pub(crate) struct RuntimeModel(Distribution);
 
@@ -16,6 +16,11 @@ impl RuntimeModel {
     pub(crate) fn of(spec: &JobSpec, forecast: Option<&Distribution>) -> Self {
         let assumed = Distribution::of_request(spec.estimate);
         Self(forecast.map_or(assumed, |forecast| assumed.larger_of(forecast)))
+    }
+
+    /// Returns the run time of the job on a node of this speed, from that on the slowest node.
+    pub(super) fn at_speed(&self, speed: NodeSpeed) -> Self {
+        Self(self.0.at_speed(speed))
     }
 
     /// Returns the maximum run time of the job with the probability `level`.

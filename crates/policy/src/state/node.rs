@@ -1,7 +1,7 @@
 //! The tasks on a shared node.
 
 use serde::{Deserialize, Serialize};
-use tollgate_model::{Instant, JobId, JobSpec, Span};
+use tollgate_model::{Instant, JobId, JobSpec, NodeSpeed, Span};
 
 use super::task::NodeTask;
 
@@ -14,6 +14,9 @@ pub const TOLERANCE_S: f64 = 1e-6 + 1e-9;
 /// Work is integrated lazily: [`NodeTask::work`] is the work done until [`Node::since`], and from
 /// then on each task progresses at a constant rate until shares are set again. A task that resumes
 /// after it stood still loses some of its work, if preemption has a cost.
+///
+/// Work is in seconds of this node: a faster node has less to do for the same task. Run times, estimates
+/// and forecasts of jobs are in seconds of the slowest node of the machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Node {
     pub(super) tasks: Vec<NodeTask>,
@@ -24,6 +27,9 @@ pub struct Node {
     /// Seconds of work that a task loses when it resumes. A setting of simulations; no snapshot has it.
     #[serde(skip)]
     pub(super) preemption_cost: f64,
+    /// The speed relative to the slowest node of the machine. A setting of simulations; no snapshot has it.
+    #[serde(skip)]
+    pub(super) speed: NodeSpeed,
 }
 
 impl Node {
@@ -43,6 +49,12 @@ impl Node {
         self.memory
     }
 
+    /// Returns the speed relative to the slowest node of the machine, at least 1.
+    #[inline]
+    pub fn speed(&self) -> NodeSpeed {
+        self.speed
+    }
+
     /// Returns the sum of the shares; may be above 1.
     pub fn total_share(&self) -> f64 {
         self.total
@@ -58,10 +70,11 @@ impl Node {
         }
     }
 
-    /// Returns the part of the node that the task of a job may have; None without such a task.
-    pub(super) fn part_of_job(&self, job: JobId) -> Option<f64> {
+    /// Returns the speed with which the task of a job may progress, in seconds of work on the slowest node
+    /// per second; None without such a task.
+    pub(super) fn speed_of_task(&self, job: JobId) -> Option<f64> {
         let task = self.tasks.iter().find(|task| task.job == job);
-        task.map(|task| self.part_of(task))
+        task.map(|task| self.part_of(task) * self.speed.as_f64())
     }
 
     /// Sets the rate of the task of a job from `now` on, if the job has one. Returns whether it changed.
@@ -76,6 +89,7 @@ impl Node {
     }
 
     /// Returns the seconds of work that a task has done by `now`.
+    #[inline]
     pub fn work_at(&self, task: &NodeTask, now: Instant) -> f64 {
         let elapsed = now.since(self.since).max(Span::ZERO);
         task.work + task.rate * elapsed.as_secs_f64()
@@ -85,7 +99,17 @@ impl Node {
     pub fn add_task(&mut self, job: JobId, spec: &JobSpec, now: Instant) {
         self.advance(now);
         self.since = now;
-        self.tasks.push(NodeTask::new(job, spec));
+        let task = NodeTask::new(job, spec, self.speed, self.preemption_cost);
+        self.tasks.push(task);
+    }
+
+    /// Lets the last task, which was just added, lose the same part of its job's work as its other tasks in
+    /// step, the slowest of which is on a node of this speed.
+    pub(super) fn keep_last_in_step(&mut self, slowest: NodeSpeed) {
+        let cost = self.preemption_cost * slowest.relative_to(self.speed).as_f64();
+        if let Some(task) = self.tasks.last_mut() {
+            task.set_preemption_cost(cost);
+        }
     }
 
     /// Ends a task, given by its index. The caller must then set the shares.
@@ -118,7 +142,7 @@ impl Node {
         }
         if self.preemption_cost > 0.0 {
             for task in &mut self.tasks {
-                task.note_progress(self.preemption_cost);
+                task.note_progress();
             }
         }
         self.since = now;

@@ -74,6 +74,7 @@ mod tests {
         Outcome {
             submit: Instant::from_secs(submit),
             runtime: Span::from_secs(10),
+            task_runtime: Span::from_secs(10),
             procs,
             decision: start.map_or(Decision::Rejected(Reason::DeadlinePassed), |_| {
                 Decision::Accepted

@@ -13,6 +13,7 @@ fn job() -> Outcome {
     Outcome {
         submit: Instant::ZERO,
         runtime: Span::from_secs(10),
+        task_runtime: Span::from_secs(10),
         procs: 1,
         decision: Decision::Accepted,
         decided: Instant::ZERO,
@@ -202,6 +203,7 @@ fn any_outcome() -> impl Strategy<Value = Outcome> {
         Outcome {
             submit: at(submit),
             runtime: Span::from_micros(runtime),
+            task_runtime: Span::from_micros(runtime),
             procs,
             decision,
             decided: at(submit),

@@ -48,9 +48,11 @@ fn outcome(row: &JobRow, market: Market) -> Outcome {
             late.map_or(budget, |late| budget - penalty.times(late))
         }
     };
+    let runtime = ran.map_or(row.estimate, |ran| ran.finish.since(ran.start));
     Outcome {
         submit: row.submit,
-        runtime: ran.map_or(row.estimate, |ran| ran.finish.since(ran.start)),
+        runtime,
+        task_runtime: runtime,
         procs: row.procs,
         decision: match row.state.as_str() {
             "finished" => Decision::Accepted,

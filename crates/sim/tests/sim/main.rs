@@ -7,6 +7,7 @@
 //! | [`prices`] | the constants of prices and rewards |
 //! | [`tasks_in_step`] | jobs whose tasks run in step |
 //! | [`preemption`] | tasks that lose work when they resume |
+//! | [`speeds`] | nodes of different speeds |
 //! | [`campus`] | the campus world |
 //! | [`federation`] | the federation world |
 
@@ -16,4 +17,5 @@ mod oracle;
 mod preemption;
 mod prices;
 mod rebid;
+mod speeds;
 mod tasks_in_step;

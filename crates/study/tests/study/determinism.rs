@@ -1,6 +1,6 @@
 //! Tests that the same experiment gives the same bytes for any number of threads or chunks.
 
-use crate::common::{ScratchDir, run_afresh, small, threads};
+use crate::common::{SMALL, ScratchDir, run_afresh, small, study, threads};
 use tollgate_study::{OnExistingResults, StudyChunk};
 
 #[test]
@@ -9,6 +9,20 @@ fn results_do_not_depend_on_threads() {
         run_afresh("one-thread", &small(), 1),
         run_afresh("four-threads", &small(), 4)
     );
+}
+
+#[test]
+fn runs_have_the_speeds_of_the_experiment() {
+    let results = |speeds: &str| {
+        let world = format!("[world]\nspeeds = \"{speeds}\"\n\n[workload]");
+        let text = SMALL.replacen("[workload]", &world, 1);
+        let files = run_afresh("speeds", &study(&text), 1).into_iter();
+        let mut results = files.filter(|(name, _)| name == "results.csv");
+        results.next().expect("a table of results")
+    };
+    let plain = run_afresh("no-speeds", &small(), 1);
+    assert!(plain.contains(&results("64*1,1")));
+    assert!(!plain.contains(&results("64*1,1.5")));
 }
 
 #[test]

@@ -36,6 +36,7 @@ fn invalid_value_error_has_line_and_legal_values() {
         message("[0, 0.2, 1]", "\"all\""),
         message("inaccuracy = 0", "inaccuracy = -1"),
         message("seeds = 2", "seeds = 0"),
+        message("[workload]", "[world]\nspeeds = \"64*1,0\"\n\n[workload]"),
         message("\"commodity\"", "\"comodity\""),
         message("\"fcfs-bf\"", "\"fifo\""),
         message("name = \"B\"", "name = \"A\""),
@@ -59,6 +60,26 @@ fn claim_that_does_not_fit_the_experiment_is_rejected() {
         message("market = \"commodity\"\nscenarios", "scenarios"),
     ];
     insta::assert_snapshot!(messages.join("\n"));
+}
+
+#[test]
+fn speeds_belong_to_the_cluster() {
+    let world = "[world]\nkind = \"federation\"\nspeeds = \"2\"\n\n[workload]";
+    let found = message("[workload]", world);
+    assert!(
+        found.contains("the world `federation` has no speeds of nodes"),
+        "{found}"
+    );
+}
+
+#[test]
+fn speeds_of_another_machine_are_rejected() {
+    let text = SMALL.replacen("[workload]", "[world]\nspeeds = \"64*1\"\n\n[workload]", 1);
+    let experiment = Experiment::parse("small.toml", &text, &builtin_registry()).unwrap();
+    let changes = ExperimentOverrides::default();
+    let error = Study::new(experiment, text, &changes, &builtin_registry()).unwrap_err();
+    let hint = error.hint().unwrap();
+    insta::assert_snapshot!(format!("{error} ({hint})"), @"world.speeds: speeds of 64 nodes, but the machine has 128 (a last speed without a count takes the rest of the nodes)");
 }
 
 #[test]

@@ -26,6 +26,16 @@ struct TaskRequest {
     deadline: f64,
 }
 
+impl TaskRequest {
+    /// Returns the request to a node: the estimate takes less of a fast node.
+    fn on(self, node: &OracleShareNode) -> Self {
+        Self {
+            estimate: self.estimate / node.speed,
+            ..self
+        }
+    }
+}
+
 /// Returns the policy's decision on `job` at `now`, with `cluster` advanced to `now`.
 pub(super) fn decide(
     job: &OracleJob,
@@ -125,7 +135,8 @@ fn has_share(
     now: Instant,
     settings: &OracleShareSettings,
 ) -> bool {
-    let total = total_share(node, now, settings) + asked.estimate / asked.deadline;
+    let here = asked.on(node);
+    let total = total_share(node, now, settings) + here.estimate / asked.deadline;
     total <= 1.0 + PRECISION + 1e-6 / asked.deadline
 }
 
@@ -143,7 +154,7 @@ fn fullest_first(
 }
 
 /// Returns the price of the new task on `node` (Yeo & Buyya 2008, §5.2: alpha 1, beta 0.3, base
-/// price 1); None if nothing would be left of the node.
+/// price 1), which is that of the estimate on the slowest node; None if nothing would be left of the node.
 fn price(
     asked: TaskRequest,
     node: &OracleShareNode,
@@ -160,7 +171,7 @@ fn price(
         task.share(now, settings) * span
     });
     let committed: f64 = committed.sum();
-    let free = 1.0 - (committed + asked.estimate) / asked.deadline;
+    let free = 1.0 - (committed + asked.on(node).estimate) / asked.deadline;
     (free > 0.0).then(|| Credits::from_f64((1.0 + UTILISATION_WEIGHT / free) * asked.estimate))
 }
 
@@ -185,7 +196,7 @@ fn without_risk(
         .collect();
     shares.push(WeightedTask {
         left: asked.deadline,
-        share: asked.estimate / asked.deadline,
+        share: asked.on(node).estimate / asked.deadline,
     });
     risk(shares) <= PRECISION
 }

@@ -32,6 +32,8 @@ pub(super) struct OracleShareTask {
 #[derive(Clone, Debug)]
 pub(super) struct OracleShareNode {
     pub(super) tasks: Vec<OracleShareTask>,
+    /// Speed relative to the slowest node.
+    pub(super) speed: f64,
     /// The instant until which the work done is counted.
     since: Instant,
 }
@@ -91,9 +93,10 @@ impl OracleShareTask {
 }
 
 impl OracleShareNode {
-    pub(super) fn empty(now: Instant) -> Self {
+    pub(super) fn of_speed(speed: f64, now: Instant) -> Self {
         Self {
             tasks: Vec::new(),
+            speed,
             since: now,
         }
     }

@@ -12,7 +12,7 @@ use crate::generate::{OracleCase, fractional};
 
 /// Returns the end of each job of `case` if one node took them all, by events.
 fn by_events(case: &OracleCase, settings: &OracleShareSettings) -> Vec<Instant> {
-    let mut node = OracleShareNode::empty(Instant::ZERO);
+    let mut node = OracleShareNode::of_speed(1.0, Instant::ZERO);
     let mut finishes = vec![Instant::ZERO; case.jobs.len()];
     for (job, asked) in arrivals(case) {
         node.advance(asked.spec.submit, settings, &mut finishes);
@@ -28,7 +28,7 @@ fn by_events(case: &OracleCase, settings: &OracleShareSettings) -> Vec<Instant> 
 
 /// Returns the same ends in steps of `step`.
 fn by_steps(case: &OracleCase, settings: &OracleShareSettings, step: Span) -> Vec<Instant> {
-    let mut node = OracleShareNode::empty(Instant::ZERO);
+    let mut node = OracleShareNode::of_speed(1.0, Instant::ZERO);
     let mut finishes = vec![Instant::ZERO; case.jobs.len()];
     let mut coming = arrivals(case).into_iter().peekable();
     let mut now = Instant::ZERO;

@@ -30,8 +30,10 @@ struct OracleTailTask {
 }
 
 /// A node and its tasks in order of arrival.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct OracleTailNode {
+    /// Speed relative to the slowest node.
+    speed: f64,
     tasks: Vec<OracleTailTask>,
     /// The instant until which the work done is counted.
     since: Instant,
@@ -93,6 +95,14 @@ impl OracleTailTask {
 }
 
 impl OracleTailNode {
+    pub(super) fn of_speed(speed: f64) -> Self {
+        Self {
+            speed,
+            tasks: Vec::new(),
+            since: Instant::ZERO,
+        }
+    }
+
     /// Returns the index of the running task.
     fn first(&self, now: Instant) -> Option<usize> {
         (0..self.tasks.len()).min_by_key(|&place| {
@@ -110,7 +120,8 @@ impl OracleTailNode {
 
     pub(super) fn add(&mut self, job: usize, asked: &OracleJob, now: Instant) {
         self.work_until(now);
-        self.tasks.push(OracleTailTask::new(job, asked));
+        let there = asked.at_speed(self.speed);
+        self.tasks.push(OracleTailTask::new(job, &there));
         self.record_work();
     }
 
@@ -198,7 +209,7 @@ impl OracleTailNode {
         now: Instant,
         settings: &OracleTailSettings,
     ) -> bool {
-        let new = OracleTailTask::new(usize::MAX, job);
+        let new = OracleTailTask::new(usize::MAX, &job.at_speed(self.speed));
         let promises = self.promises(now, settings);
         let (before, after): (Vec<_>, Vec<_>) = promises
             .into_iter()

@@ -109,7 +109,11 @@ impl EventByEvent {
             .jobs()
             .filter(|(id, job)| job.phase == JobPhase::Running && !self.is_shared(*id));
         let whole = whole.filter_map(|(id, job)| {
-            let end = (job.start? + work(id)).max(self.now);
+            let nodes = job.placement().iter().flat_map(|range| range.nodes());
+            let speeds = nodes.map(|node| view.node(node).speed().as_f64());
+            let slowest = speeds.fold(f64::INFINITY, f64::min);
+            let run_time = Span::from_secs_f64(work(id).as_secs_f64() / slowest);
+            let end = (job.start? + run_time).max(self.now);
             let attempt = job.attempt;
             Some((end, GateInput::Ended { job: id, attempt }))
         });
@@ -117,7 +121,8 @@ impl EventByEvent {
             let node = view.node(id);
             let now = self.now;
             node.tasks().iter().map(move |task| {
-                let left = work(task.job).as_secs_f64() - node.work_at(task, now);
+                let run_time_s = work(task.job).as_secs_f64() / node.speed().as_f64();
+                let left = run_time_s - node.work_at(task, now);
                 let end = now + Span::ceil_secs_f64(left.max(0.0) / task.rate);
                 let ended = GateInput::TaskEnded {
                     job: task.job,

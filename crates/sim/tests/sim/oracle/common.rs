@@ -1,7 +1,8 @@
 //! The product and the oracle in one form.
 
+use proptest::prelude::*;
 use proptest::test_runner::{Config as ProptestConfig, RngSeed};
-use tollgate_model::{Market, NodeId};
+use tollgate_model::{MachineSpeeds, Market, NodeId, SpeedList};
 use tollgate_oracle::{OracleJob, OracleOutcome};
 use tollgate_policies::builtin_registry;
 use tollgate_sim::{JobArrival, RecordLevel, ReplayConfig, ReplayResult};
@@ -17,8 +18,59 @@ pub(crate) fn cases(cases: u32) -> ProptestConfig {
     }
 }
 
+/// The speeds of a few nodes. Times of whole seconds are exact on each, relative to any other.
+#[derive(Clone, Debug)]
+pub(crate) struct SpeedCase(Vec<f64>);
+
+/// Generates the speeds of the at most five nodes of a case.
+pub(crate) fn any_speeds() -> impl Strategy<Value = SpeedCase> {
+    let speed = prop::sample::select(vec![1.0, 1.25, 2.0, 2.5]);
+    prop::collection::vec(speed, 5).prop_map(SpeedCase)
+}
+
+impl SpeedCase {
+    /// Returns the speeds of `nodes` nodes.
+    pub(crate) fn machine(&self, nodes: u32) -> MachineSpeeds {
+        let entries = self.0[..nodes as usize]
+            .iter()
+            .map(|speed| format!("1*{speed}"));
+        let list = entries.collect::<Vec<_>>().join(",");
+        let list: SpeedList = list.parse().expect("a list of speeds");
+        list.of_machine(nodes).expect("as many speeds as nodes")
+    }
+
+    fn slowest(&self, nodes: u32) -> f64 {
+        let speeds = self.0[..nodes as usize].iter().copied();
+        speeds.fold(f64::INFINITY, f64::min)
+    }
+
+    /// Returns the jobs as they are on the slowest of `nodes` nodes.
+    pub(crate) fn on_slowest(&self, jobs: &[OracleJob], nodes: u32) -> Vec<OracleJob> {
+        let slowest = self.slowest(nodes);
+        jobs.iter().map(|job| job.at_speed(slowest)).collect()
+    }
+
+    /// Returns the speeds of `nodes` nodes relative to the slowest.
+    pub(crate) fn relative(&self, nodes: u32) -> Vec<f64> {
+        let slowest = self.slowest(nodes);
+        let speeds = self.0[..nodes as usize].iter();
+        speeds.map(|speed| speed / slowest).collect()
+    }
+}
+
 /// Runs `jobs` under a policy given as text, with every check enabled.
 pub(crate) fn replay(jobs: &[OracleJob], nodes: u32, policy: &str, market: Market) -> ReplayResult {
+    replay_at_speeds(jobs, nodes, MachineSpeeds::default(), policy, market)
+}
+
+/// Runs `jobs` as [`replay`] does, on nodes of these speeds.
+pub(crate) fn replay_at_speeds(
+    jobs: &[OracleJob],
+    nodes: u32,
+    speeds: MachineSpeeds,
+    policy: &str,
+    market: Market,
+) -> ReplayResult {
     let choice = builtin_registry()
         .parse_list(policy)
         .expect("the policy exists")
@@ -28,6 +80,7 @@ pub(crate) fn replay(jobs: &[OracleJob], nodes: u32, policy: &str, market: Marke
         runtime: job.runtime,
     });
     let settings = ReplayConfig {
+        speeds,
         record_level: RecordLevel::Checked,
         ..ReplayConfig::new(nodes, market)
     };

@@ -3,11 +3,15 @@
 use proptest::prelude::*;
 use tollgate_model::Decision;
 use tollgate_model::{Market, Reason};
+use tollgate_oracle::OracleOutcome;
 use tollgate_oracle::generate::{OracleCase, any_case, with_safe_estimates};
 use tollgate_oracle::queue::{
     self, FillRule, OracleAdmissionTest, OracleDropRule, OraclePassTrigger, OraclePenaltyScope,
     OracleQueueSettings, TieOrder,
 };
+use tollgate_sim::ReplayResult;
+
+use super::common::{SpeedCase, any_speeds};
 
 fn compare(
     case: &OracleCase,
@@ -16,8 +20,31 @@ fn compare(
 ) -> Result<(), TestCaseError> {
     let expected = queue::run(&case.jobs, case.nodes, settings);
     let replay = super::common::replay(&case.jobs, case.nodes, words, settings.market);
+    agree(words, &replay, expected)
+}
+
+/// Compares the policy and the oracle on processors of these speeds.
+fn compare_at_speeds(
+    case: &OracleCase,
+    speeds: &SpeedCase,
+    words: &str,
+    settings: &OracleQueueSettings,
+) -> Result<(), TestCaseError> {
+    let (nodes, market) = (case.nodes, settings.market);
+    let jobs = speeds.on_slowest(&case.jobs, nodes);
+    let expected = queue::run_at_speeds(&jobs, &speeds.relative(nodes), settings);
+    let machine = speeds.machine(nodes);
+    let replay = super::common::replay_at_speeds(&case.jobs, nodes, machine, words, market);
+    agree(words, &replay, expected)
+}
+
+fn agree(
+    words: &str,
+    replay: &ReplayResult,
+    expected: Vec<OracleOutcome>,
+) -> Result<(), TestCaseError> {
     for (job, mut expected) in expected.into_iter().enumerate() {
-        let mut told = super::common::observed_outcome(&replay, job);
+        let mut told = super::common::observed_outcome(replay, job);
         // The user's bid is the price where users bid; the oracle knows only the provider's price.
         told.price = expected.price;
         if let (Decision::Rejected(a), Decision::Rejected(b)) = (told.decision, expected.decision)
@@ -113,6 +140,17 @@ proptest! {
     fn agrees_with_brute_force_in_the_bid_market(case in any_case(12)) {
         for (words, settings) in variants(Market::Bid) {
             compare(&case, &words, &settings)?;
+        }
+    }
+
+    #[test]
+    fn agrees_with_brute_force_on_nodes_of_any_speeds(
+        case in any_case(12),
+        speeds in any_speeds(),
+        market in 0usize..3,
+    ) {
+        for (words, settings) in variants(Market::ALL[market]) {
+            compare_at_speeds(&case, &speeds, &words, &settings)?;
         }
     }
 

@@ -6,6 +6,9 @@ use tollgate_oracle::generate::{OracleCase, any_case};
 use tollgate_oracle::share::{self as oracle, OracleShareRule, OracleShareSettings};
 use tollgate_oracle::tail::{self, OracleTailSettings};
 use tollgate_oracle::{OracleJob, OracleOutcome};
+use tollgate_sim::ReplayResult;
+
+use super::common::{SpeedCase, any_speeds};
 
 /// Returns true if two instants are equal but for the rounding of real-valued work.
 fn close(a: Instant, b: Instant) -> bool {
@@ -69,8 +72,38 @@ fn compare_with(
         return Ok(());
     };
     let replay = super::common::replay(&case.jobs, case.nodes, words, market);
+    agree(words, &replay, &expected)
+}
+
+/// Compares the policy and the oracle on nodes of these speeds.
+fn compare_at_speeds(
+    case: &OracleCase,
+    speeds: &SpeedCase,
+    words: &str,
+    market: Market,
+    oracle: impl Fn(&[OracleJob], &[f64]) -> Vec<OracleOutcome>,
+) -> Result<(), TestCaseError> {
+    let nodes = case.nodes;
+    let relative = speeds.relative(nodes);
+    let told = OracleCase {
+        nodes,
+        jobs: speeds.on_slowest(&case.jobs, nodes),
+    };
+    let Some(expected) = settled(&told, |jobs| oracle(jobs, &relative)) else {
+        return Ok(());
+    };
+    let machine = speeds.machine(nodes);
+    let replay = super::common::replay_at_speeds(&case.jobs, nodes, machine, words, market);
+    agree(words, &replay, &expected)
+}
+
+fn agree(
+    words: &str,
+    replay: &ReplayResult,
+    expected: &[OracleOutcome],
+) -> Result<(), TestCaseError> {
     for (job, expected) in expected.iter().enumerate() {
-        let told = super::common::observed_outcome(&replay, job);
+        let told = super::common::observed_outcome(replay, job);
         let what = difference(&told, expected);
         prop_assert_eq!(
             what,
@@ -116,6 +149,26 @@ proptest! {
             let words = format!("{name}:overrun={},expired={}", RULES[overrun].0, RULES[expired].0);
             compare(&case, &words, &settings)?;
         }
+    }
+
+    #[test]
+    fn agrees_with_brute_force_on_nodes_of_any_speeds(
+        case in any_case(16),
+        speeds in any_speeds(),
+        market in 0usize..3,
+    ) {
+        let market = Market::ALL[market];
+        for name in ["libra", "libra-risk", "libra-dollar"] {
+            let settings = OracleShareSettings::named(name, market).expect("time-shared");
+            compare_at_speeds(&case, &speeds, name, market, |jobs, speeds| {
+                oracle::run_at_speeds(jobs, speeds, &settings)
+            })?;
+        }
+        let settings = OracleTailSettings { bound: 0.1, trusted: true, market };
+        let words = "tail-risk:bound=0.1,deadlines=trusted";
+        compare_at_speeds(&case, &speeds, words, market, |jobs, speeds| {
+            tail::run_at_speeds(jobs, speeds, &settings)
+        })?;
     }
 
     #[test]
