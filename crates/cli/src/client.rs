@@ -9,6 +9,10 @@
 //! | [`script`] | the `#TOLLGATE` lines of scripts |
 //! | [`submit`] | `tollgate submit` and `tollgate quote` |
 //! | [`list`] | `tollgate status`, `jobs`, `explain`, `ledger` |
+//! | [`outcome`] | what was promised for a job, against what happened |
+//! | [`usage`] | `tollgate usage` |
+//! | [`export`] | `tollgate export` |
+//! | [`prune`] | `tollgate prune` |
 //! | [`figures`] | `tollgate nodes`, `calibration`, and the objectives |
 //! | [`demo`] | `tollgate demo` |
 //! | [`learn`] | `tollgate learn` |
@@ -31,6 +35,7 @@ pub(crate) mod demo;
 pub(crate) mod detach;
 mod endpoint;
 mod error;
+pub(crate) mod export;
 pub(crate) mod figures;
 mod format;
 pub(crate) mod frontends;
@@ -39,10 +44,13 @@ mod job;
 pub(crate) mod learn;
 pub(crate) mod list;
 mod log;
+mod outcome;
 mod parse;
+pub(crate) mod prune;
 mod schemas;
 pub(crate) mod script;
 pub(crate) mod serve;
 pub(crate) mod submit;
 pub(crate) mod token;
+pub(crate) mod usage;
 pub(crate) mod worker;

@@ -7,11 +7,12 @@
 //! | `framing` | rejection of requests whose end is ambiguous |
 //! | `convert`, `explain` | requests as commands, rows as responses |
 //! | `router` | every path with its requests and responses |
-//! | `handlers`, `learn`, `tokens`, `sse`, `metrics` | the handlers |
+//! | `handlers`, `learn`, `tokens`, `sse`, `metrics`, `usage`, `export`, `prune` | the handlers |
 
 mod convert;
 mod error;
 mod explain;
+mod export;
 mod framing;
 pub(crate) mod fuzz;
 mod handlers;
@@ -20,10 +21,12 @@ mod learn;
 mod metrics;
 mod objectives;
 pub mod openapi;
+pub(crate) mod prune;
 mod router;
 pub mod server;
 mod sse;
 mod tokens;
+mod usage;
 mod worker_upgrade;
 
 pub(crate) use error::ApiError;

@@ -9,9 +9,11 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
+use jiff::{SpanRelativeTo, Unit};
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use tollgate_client::certificate::{CertificateError, TlsCertificate};
+use tollgate_client::limits::{MAX_SPAN_S, MIN_SPAN_S};
 use tollgate_client::private_file::{self, FilePermissions, PrivateFileError};
 use tollgate_model::{Market, Probability, Span};
 use tollgate_policy::{PolicyError, PolicyRegistry, PolicySpec};
@@ -61,6 +63,8 @@ pub struct ServiceConfig {
     pub limits: ServiceLimits,
     /// Workers on other hosts.
     pub workers: WorkerConfig,
+    /// How long records of jobs are kept.
+    pub retention: RetentionConfig,
     /// Log settings.
     pub log: LogConfig,
     /// Addresses to listen on besides the socket; default: none.
@@ -91,6 +95,8 @@ pub struct ServeOptions {
     pub credentials: Vec<Credential>,
     /// The lease timings of workers.
     pub lease: LeaseTimings,
+    /// Time after its end after which a job is removed; None for never.
+    pub keep_jobs: Option<Span>,
     /// The configured certificate, if it was read already: root can read the file, but the service
     /// account may not be able to.
     pub certificate: Option<TlsCertificate>,
@@ -121,6 +127,33 @@ pub struct WorkerConfig {
     /// Seconds without a message after which a worker and its jobs are lost. At least 2,
     /// at most an hour.
     pub grace_s: f64,
+}
+
+/// How long records of jobs are kept.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RetentionConfig {
+    /// Time after its end after which a job is removed, as in `90d`. Default: never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jobs: Option<String>,
+}
+
+impl RetentionConfig {
+    fn keep_jobs(&self) -> Result<Option<Span>, ConfigError> {
+        let Some(words) = &self.jobs else {
+            return Ok(None);
+        };
+        let days = SpanRelativeTo::days_are_24_hours();
+        let read = words.parse::<jiff::Span>();
+        let secs = read.and_then(|span| span.total((Unit::Second, days))).ok();
+        let secs = secs.filter(|secs| (MIN_SPAN_S..=MAX_SPAN_S).contains(secs));
+        let secs = secs.ok_or(ConfigError::Range {
+            key: "retention.jobs",
+            expected: "a span as in 90d, 12w or 48h, at most a hundred years",
+            found: words.clone(),
+        })?;
+        Ok(Some(Span::from_secs_f64(secs)))
+    }
 }
 
 /// Log settings of the service and of the runner that it starts.
@@ -182,6 +215,7 @@ impl Default for ServiceConfig {
             account: ACCOUNT.to_owned(),
             limits: ServiceLimits::default(),
             workers: WorkerConfig::default(),
+            retention: RetentionConfig::default(),
             log: LogConfig::default(),
             listen: None,
             tokens: Vec::new(),
@@ -318,6 +352,7 @@ impl ServiceConfig {
             listen: listen.map(|listen| listen.resolve(&self.dir)).transpose()?,
             credentials: listen::keys(&self.tokens, &self.certificates, access)?,
             lease: self.workers.timings()?,
+            keep_jobs: self.retention.keep_jobs()?,
             certificate: None,
         })
     }
