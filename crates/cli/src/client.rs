@@ -19,6 +19,7 @@
 //! | [`schemas`] | JSON schemas of the output of commands |
 //! | [`worker`] | `tollgate worker` |
 //! | [`token`] | `tollgate token` |
+//! | [`completions`] | completions for shells |
 //! | [`generate`] | `tollgate generate` |
 //! | [`frontends`] | `qsub`, `qstat`, `qdel` |
 //! | [`log`] | the flags of the log |
@@ -31,6 +32,7 @@
 pub(crate) mod act;
 pub(crate) mod backup;
 mod clock;
+mod completions;
 pub(crate) mod demo;
 pub(crate) mod detach;
 mod endpoint;
