@@ -5,7 +5,7 @@ use clap::Command;
 use clap_complete::Shell;
 
 /// The ends of the help texts of arguments that name a job.
-const JOB_HELP: [&str; 2] = ["as in 7_3", "as in 7 or 7_1-5,9"];
+const JOB_HELP: [&str; 2] = ["as in 7_3", "or 7_1-5,9"];
 /// The options that take the name of a policy.
 const POLICY_OPTIONS: [&str; 2] = ["policy", "shadow"];
 /// The commands that print the words, one in a line.

@@ -9,7 +9,7 @@ use super::state::Controller;
 
 /// Maximum number of rows that one turn removes, about. A turn with so many takes some ten
 /// milliseconds, so that decisions hardly wait.
-const MAX_ROWS: u32 = 1_000;
+const MAX_ROWS: u32 = 200;
 
 impl<E: Engine> Controller<E> {
     /// Removes some of the jobs that ended before an instant.
