@@ -72,9 +72,14 @@ fn fish(of_jobs: &[&str]) -> String {
         let condition = format!("__fish_tollgate_using_subcommand {command}");
         format!("complete -c tollgate -n \"{condition}\" -f -a \"({JOBS})\"\n")
     });
-    let policies = ["replay", "serve"].map(|command| {
+    let policies = [
+        ("replay", "policy"),
+        ("serve", "policy"),
+        ("serve", "shadow"),
+    ];
+    let policies = policies.map(|(command, option)| {
         let condition = format!("__fish_tollgate_using_subcommand {command}");
-        format!("complete -c tollgate -n \"{condition}\" -l policy -r -f -a \"({POLICIES})\"\n")
+        format!("complete -c tollgate -n \"{condition}\" -l {option} -r -f -a \"({POLICIES})\"\n")
     });
     jobs.chain(policies).collect()
 }
@@ -115,7 +120,8 @@ mod tests {
         let zsh = script(Shell::Zsh, &mut command.clone());
         let known = zsh.matches(":_tollgate_known_jobs'").count();
         assert_eq!(known, names.len());
-        assert_eq!(zsh.matches(":_tollgate_known_policies'").count(), 3);
+        // `replay` has `-p` and `--policy`, `serve` has `--policy` and `--shadow`.
+        assert_eq!(zsh.matches(":_tollgate_known_policies'").count(), 4);
         let fish = script(Shell::Fish, &mut command.clone());
         assert_eq!(fish.matches(JOBS).count(), names.len());
     }
