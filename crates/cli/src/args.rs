@@ -49,6 +49,9 @@ pub(crate) enum CliCommand {
     /// Compare promised probabilities with how many promises were kept.
     Calibration(client::figures::ServiceQueryArgs),
     Ledger(client::list::LedgerArgs),
+    Usage(client::usage::UsageArgs),
+    Export(client::export::ExportArgs),
+    Prune(client::prune::PruneArgs),
     Learn(client::learn::LearnArgs),
     Backup(client::backup::BackupArgs),
     Restore(client::backup::RestoreArgs),

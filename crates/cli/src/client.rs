@@ -11,12 +11,17 @@
 //! | [`submit`] | `tollgate submit` and `tollgate quote` |
 //! | [`batch`] | `tollgate submit --each-line` and `--from-json` |
 //! | [`list`] | `tollgate status`, `jobs`, `explain`, `ledger` |
+//! | [`outcome`] | what was promised for a job, against what happened |
+//! | [`usage`] | `tollgate usage` |
+//! | [`export`] | `tollgate export` |
+//! | [`prune`] | `tollgate prune` |
 //! | [`figures`] | `tollgate nodes`, `calibration`, and the objectives |
 //! | [`demo`] | `tollgate demo` |
 //! | [`learn`] | `tollgate learn` |
 //! | [`schemas`] | JSON schemas of the output of commands |
 //! | [`worker`] | `tollgate worker` |
 //! | [`token`] | `tollgate token` |
+//! | [`completions`] | completions for shells |
 //! | [`generate`] | `tollgate generate` |
 //! | [`frontends`] | `qsub`, `qstat`, `qdel` |
 //! | [`log`] | the flags of the log |
@@ -34,11 +39,13 @@ pub(crate) mod alter;
 pub(crate) mod backup;
 mod batch;
 mod clock;
+mod completions;
 pub(crate) mod demo;
 pub(crate) mod detach;
 pub(crate) mod drain;
 mod endpoint;
 mod error;
+pub(crate) mod export;
 pub(crate) mod figures;
 mod format;
 pub(crate) mod frontends;
@@ -48,12 +55,15 @@ pub(crate) mod learn;
 pub(crate) mod list;
 mod log;
 pub(crate) mod logs;
+mod outcome;
 mod parse;
+pub(crate) mod prune;
 mod schemas;
 pub(crate) mod script;
 pub(crate) mod serve;
 mod startable;
 pub(crate) mod submit;
 pub(crate) mod token;
+pub(crate) mod usage;
 pub(crate) mod wait;
 pub(crate) mod worker;

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`api_client`](ApiClient) | requests to a service |
 //! | [`types`] | the bodies of requests and responses |
+//! | [`records`] | those about usage, removal and export of records |
 //! | [`limits`] | the legal ranges of request fields |
 //! | [`timestamp`] | instants as ISO 8601 |
 //! | [`endpoint`] | the connection to a remote service, over TCP with TLS |
@@ -20,6 +21,7 @@ pub mod endpoint;
 mod fingerprint;
 pub mod limits;
 pub mod private_file;
+pub mod records;
 pub mod timestamp;
 pub mod tls;
 mod token;

@@ -384,6 +384,9 @@ pub struct JobDetails {
     pub after: Vec<u64>,
     /// User id of the owner.
     pub user_id: u32,
+    /// Name of the owner; the number of a user without a name.
+    #[serde(default)]
+    pub user: String,
     /// Name of the job.
     pub name: String,
     /// Account that the user named.
@@ -404,6 +407,9 @@ pub struct JobDetails {
     pub output: Option<String>,
     /// Number of processors.
     pub procs: u32,
+    /// Maximum memory, if the job names one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
     /// Instant of the submission.
     pub submitted_at: String,
     /// Run time that the decision assumed.
@@ -431,6 +437,9 @@ pub struct JobDetails {
     /// Probability of meeting the deadline, as of the submission.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probability: Option<f64>,
+    /// End that was forecast when the job was decided about; none for an array.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forecast_finish_at: Option<String>,
     /// Ending of the promise: `kept`, `broken` (late, lost, or ended by the site) or `void` (failed by
     /// itself, reached a limit of its own, or cancelled, before its deadline). None before, for a job
     /// that was never admitted, and for an array, whose tasks have one each.
@@ -451,6 +460,19 @@ pub struct JobDetails {
     /// The exit code as in a shell: 128 + n after signal n, 127 if the program never ran.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<u8>,
+    /// Host of the last attempt: the name of a worker, or of the service's host. None for an array,
+    /// whose tasks have one each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// Wall-clock time of the last attempt, once it has ended; none for an array.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_s: Option<f64>,
+    /// Processor time of all attempts that have ended; of an array of all its tasks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_s: Option<f64>,
+    /// Peak memory of an attempt or task that has ended, the greatest of all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_memory_bytes: Option<u64>,
 }
 
 /// The tasks of an array, counted by state.

@@ -7,7 +7,7 @@
 //! | `framing` | rejection of requests whose end is ambiguous |
 //! | `convert`, `explain` | requests as commands, rows as responses |
 //! | `router` | every path with its requests and responses |
-//! | `handlers`, `alter`, `batch`, `drain`, `learn`, `tokens`, `sse`, `metrics` | the handlers |
+//! | `handlers`, `alter`, `batch`, `drain`, `learn`, `tokens`, `sse`, `metrics`, `usage`, `export`, `prune` | the handlers |
 
 mod alter;
 mod batch;
@@ -15,6 +15,7 @@ mod convert;
 mod drain;
 mod error;
 mod explain;
+mod export;
 mod framing;
 pub(crate) mod fuzz;
 mod handlers;
@@ -23,10 +24,12 @@ mod learn;
 mod metrics;
 mod objectives;
 pub mod openapi;
+pub(crate) mod prune;
 mod router;
 pub mod server;
 mod sse;
 mod tokens;
+mod usage;
 mod worker_upgrade;
 
 pub(crate) use error::ApiError;

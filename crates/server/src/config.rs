@@ -10,9 +10,11 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
+use jiff::{SpanRelativeTo, Unit};
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use tollgate_client::certificate::{CertificateError, TlsCertificate};
+use tollgate_client::limits::{MAX_SPAN_S, MIN_SPAN_S};
 use tollgate_client::private_file::{self, FilePermissions, PrivateFileError};
 use tollgate_model::{Market, Probability, Span};
 use tollgate_policy::{PolicyError, PolicyRegistry, PolicySpec};
@@ -65,6 +67,8 @@ pub struct ServiceConfig {
     pub limits: ServiceLimits,
     /// Workers on other hosts.
     pub workers: WorkerConfig,
+    /// How long records of jobs are kept.
+    pub retention: RetentionConfig,
     /// Log settings.
     pub log: LogConfig,
     /// Times in which no job runs, by the local clock: `sat 08:00-12:00` every week, or
@@ -106,6 +110,8 @@ pub struct ServeOptions {
     pub maintenance: Vec<MaintenanceRule>,
     /// Notices to users, if there are any.
     pub notices: Option<NoticeSettings>,
+    /// Time after its end after which a job is removed; None for never.
+    pub keep_jobs: Option<Span>,
     /// The configured certificate, if it was read already: root can read the file, but the service
     /// account may not be able to.
     pub certificate: Option<TlsCertificate>,
@@ -136,6 +142,33 @@ pub struct WorkerConfig {
     /// Seconds without a message after which a worker and its jobs are lost. At least 2,
     /// at most an hour.
     pub grace_s: f64,
+}
+
+/// How long records of jobs are kept.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RetentionConfig {
+    /// Time after its end after which a job is removed, as in `90d`. Default: never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jobs: Option<String>,
+}
+
+impl RetentionConfig {
+    fn keep_jobs(&self) -> Result<Option<Span>, ConfigError> {
+        let Some(words) = &self.jobs else {
+            return Ok(None);
+        };
+        let days = SpanRelativeTo::days_are_24_hours();
+        let read = words.parse::<jiff::Span>();
+        let secs = read.and_then(|span| span.total((Unit::Second, days))).ok();
+        let secs = secs.filter(|secs| (MIN_SPAN_S..=MAX_SPAN_S).contains(secs));
+        let secs = secs.ok_or(ConfigError::Range {
+            key: "retention.jobs",
+            expected: "a span as in 90d, 12w or 48h, at most a hundred years",
+            found: words.clone(),
+        })?;
+        Ok(Some(Span::from_secs_f64(secs)))
+    }
 }
 
 /// Log settings of the service and of the runner that it starts.
@@ -197,6 +230,7 @@ impl Default for ServiceConfig {
             account: ACCOUNT.to_owned(),
             limits: ServiceLimits::default(),
             workers: WorkerConfig::default(),
+            retention: RetentionConfig::default(),
             log: LogConfig::default(),
             maintenance: Vec::new(),
             notices: None,
@@ -337,6 +371,7 @@ impl ServiceConfig {
             lease: self.workers.timings()?,
             maintenance: self.maintenance()?,
             notices: self.notices()?,
+            keep_jobs: self.retention.keep_jobs()?,
             certificate: None,
         })
     }

@@ -7,7 +7,9 @@
 mod commit;
 mod deadline;
 mod dispatch;
+mod hosts;
 mod logging;
+mod prune;
 mod query;
 mod queue;
 mod quota;

@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use tollgate_client::Fingerprint;
 use tollgate_client::certificate::{CertificateError, CertificateFiles, TlsCertificate};
 use tollgate_engine::Engine;
-use tollgate_model::Instant;
+use tollgate_model::{Instant, Span};
 use tollgate_policy::PolicySpec;
 use tollgate_service::AdmissionRules;
 use tollgate_store::data_dir::{DataDir, DataDirError};
@@ -23,6 +23,7 @@ use tollgate_store::{Store, StoreError, backup};
 use tollgate_workers::{JobOwners, LeaseTimings, WorkerPoolConfig};
 
 use crate::access::{AccessRules, UserScope};
+use crate::api::prune::keep_pruning;
 use crate::api::server::{ApiState, ServiceInfo, router, serve_unix};
 use crate::config::{MaintenanceRule, ServeOptions, TcpListenOptions, maintenance};
 use crate::controller::{self, Controller, ControllerHandle, ControllerRequest, StartError};
@@ -32,6 +33,7 @@ use crate::net::{CredentialStore, TcpContext, serve_tls, tls};
 use crate::notices;
 use crate::os_users;
 use crate::permits::KeyedSemaphore;
+use crate::user_names::UserNames;
 use crate::workers::WorkerAcceptor;
 
 /// Size in bytes above which a store is verified while the service answers: half a million jobs,
@@ -203,6 +205,7 @@ pub fn serve<E: Engine + 'static>(
     let service = ApiState {
         controller_handle: controller_handle.clone(),
         reader: Arc::new(Mutex::new(reader)),
+        names: UserNames::default(),
         info: Arc::new(ServiceInfo {
             policy: rules.policy.to_string(),
             enforces_time_limits: rules.enforces_time_limits(),
@@ -218,7 +221,13 @@ pub fn serve<E: Engine + 'static>(
         stream_permits: KeyedSemaphore::new(access.limits.streams),
         metrics: Arc::default(),
     };
-    let checked = check_large_store(dir, is_large);
+    let pruning = prune_regularly(service.clone(), doors.keep_jobs);
+    let checked = async {
+        tokio::select! {
+            checked = check_large_store(dir, is_large) => checked,
+            () = pruning => Ok(()),
+        }
+    };
     let (tcp, certificate) = (doors.listen, doors.certificate);
     let ready = |heard| ready(&rules.policy, heard);
     let maintenance = plan_maintenance(controller_handle.clone(), doors.maintenance);
@@ -281,6 +290,14 @@ async fn check_large_store(dir: &DataDir, is_large: bool) -> Result<(), StoreErr
             Err(_) => 0,
         };
         tracing::info!(rows, "the store was checked: nothing is damaged");
+    }
+    std::future::pending().await
+}
+
+/// Removes jobs that are older than `age`, if the settings name an age. Never returns.
+async fn prune_regularly(service: ApiState, age: Option<Span>) {
+    if let Some(age) = age {
+        keep_pruning(service, age).await;
     }
     std::future::pending().await
 }

@@ -11,6 +11,7 @@
 //! | [`failpoint`] | failpoints for tests |
 //! | [`access`] | access rules and limits |
 //! | [`os_users`] | the user accounts that jobs run as |
+//! | [`user_names`] | the names of users, cached |
 //! | [`workers`] | the network side of workers on other hosts |
 //! | [`net`] | TCP with TLS, tokens and certificates |
 //! | [`privileges`] | the switch from root to an account of the service's own |
@@ -36,6 +37,7 @@ pub mod notices;
 pub mod os_users;
 pub mod permits;
 pub mod privileges;
+pub mod user_names;
 pub mod workers;
 
 pub use access::{AccessRules, UserScope};

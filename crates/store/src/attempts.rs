@@ -29,12 +29,15 @@ struct AttemptUpdate {
     ending: Option<&'static str>,
     promise: Option<&'static str>,
     work: Option<i64>,
+    host: Option<String>,
 }
 
 impl AttemptUpdates {
-    /// Records the order to start the attempt.
-    pub(crate) fn set_ordered(&mut self, attempt: AttemptId, at: i64) {
-        self.0.entry(attempt).or_default().ordered = Some(at);
+    /// Records the order to start the attempt, and its host.
+    pub(crate) fn set_ordered(&mut self, attempt: AttemptId, at: i64, host: Option<&String>) {
+        let update = self.0.entry(attempt).or_default();
+        update.ordered = Some(at);
+        update.host = host.cloned();
     }
 
     /// Records that the task ended with this attempt.
@@ -88,8 +91,8 @@ impl AttemptUpdates {
             let sql = match update.ordered {
                 Some(_) => {
                     "INSERT INTO attempt (job, task, attempt, ordered, start, pid, finish, status,
-                         wall, cpu, peak_memory, ending, promise, work)
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"
+                         wall, cpu, peak_memory, ending, promise, work, host)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)"
                 }
                 None => {
                     "UPDATE attempt SET ordered = coalesce(?4, ordered), start = coalesce(?5, start),
@@ -97,7 +100,7 @@ impl AttemptUpdates {
                          status = coalesce(?8, status), wall = coalesce(?9, wall),
                          cpu = coalesce(?10, cpu), peak_memory = coalesce(?11, peak_memory),
                          ending = coalesce(?12, ending), promise = coalesce(?13, promise),
-                         work = coalesce(?14, work)
+                         work = coalesce(?14, work), host = coalesce(?15, host)
                      WHERE job = ?1 AND task = ?2 AND attempt = ?3"
                 }
             };
@@ -116,6 +119,7 @@ impl AttemptUpdates {
                 update.ending,
                 update.promise,
                 update.work,
+                update.host,
             ])?;
         }
         Ok(())

@@ -78,7 +78,42 @@ const CHANGED_TABLES: &[(u32, &[(&str, &str)])] = &[
             ),
         ],
     ),
+    (
+        FIRST_VERSION_WITH_USAGE,
+        &[
+            (
+                "array",
+                "job, tasks, most, queued, held, running, finished, cancelled, lost, rejected, kept, wait, worst, broken, void, unpromised, cpu, peak_memory",
+            ),
+            (
+                "attempt",
+                "job, task, attempt, ordered, start, pid, finish, status, wall, cpu, peak_memory, ending, promise, work, host",
+            ),
+            (
+                "job",
+                "id, user, name, state, program, procs, submit, estimate, source, due, budget, penalty, decided, price, reasons, probability, start, finish, attempts, after, script, promise, account, queue, forecast",
+            ),
+        ],
+    ),
 ];
+
+/// The tables with a checksum that a later version added, with that version and their columns.
+const ADDED_TABLES: &[(u32, (&str, &str))] = &[
+    (
+        FIRST_VERSION_WITH_USAGE,
+        ("removed", "id, jobs, forecasts, covered"),
+    ),
+    (
+        FIRST_VERSION_WITH_USAGE,
+        (
+            "usage",
+            "user, account, day, jobs, wait, wall, core_ms, cpu, kept, broken, void, unpromised, charges, penalties",
+        ),
+    ),
+];
+
+/// The first version with sums of usage, hosts of attempts, and removal of old jobs.
+pub(crate) const FIRST_VERSION_WITH_USAGE: u32 = 10;
 
 /// The first version in which each promise is kept, broken or void.
 pub(crate) const FIRST_VERSION_WITH_PROMISES: u32 = 8;
@@ -155,7 +190,7 @@ pub(crate) fn step() -> String {
 }
 
 /// Returns the statements that drop the sums of the tables that `version` changes before the change, and
-/// those that make them again after it.
+/// those that make them again after it, together with those of new tables.
 pub(crate) fn renewed_sums(version: u32) -> [String; 2] {
     let drop = |(name, _): &(&str, &str)| {
         let events = ["inserted", "updated", "deleted"];
@@ -168,15 +203,21 @@ pub(crate) fn renewed_sums(version: u32) -> [String; 2] {
     let keep = |(name, columns): &(&str, &str)| keep_sum_of(name, columns);
     let changed = CHANGED_TABLES.iter().find(|(of, _)| *of == version);
     let tables = changed.map_or(&[][..], |(_, tables)| tables);
+    let added = ADDED_TABLES.iter().filter(|(of, _)| *of == version);
+    let added = added.map(|(_, table)| table);
     [
         tables.iter().map(drop).collect(),
-        tables.iter().map(keep).collect(),
+        tables.iter().chain(added).map(keep).collect(),
     ]
 }
 
 /// Returns the tables with a checksum, and their columns in `version`.
 fn summed_tables(version: u32) -> impl Iterator<Item = (&'static str, &'static str)> {
-    SUMMED_TABLES.iter().map(move |&(name, first)| {
+    let added = ADDED_TABLES
+        .iter()
+        .filter(move |(since, _)| *since <= version);
+    let tables = SUMMED_TABLES.iter().chain(added.map(|(_, table)| table));
+    tables.map(move |&(name, first)| {
         let changes = CHANGED_TABLES.iter().filter(|(since, _)| *since <= version);
         let tables = changes.flat_map(|(_, tables)| tables.iter());
         let last = tables.rev().find(|(changed, _)| *changed == name);
@@ -258,6 +299,13 @@ pub(crate) fn check(
             },
             "the totals are not the sums of the ledger",
         ),
+        (
+            match version < FIRST_VERSION_WITH_USAGE {
+                true => "SELECT false",
+                false => USAGE_DIFFERS,
+            },
+            "the bookings in the usage are not the sums of the ledger",
+        ),
     ] {
         let differs: bool = reading
             .query_row(sql, [], |row| row.get(0))
@@ -301,6 +349,12 @@ const TOTALS_DIFFER: &str = "SELECT EXISTS (
         SELECT user, amount FROM ledger UNION ALL SELECT user, 0 FROM total)
     GROUP BY user
     EXCEPT SELECT user, utility FROM total)";
+
+const USAGE_DIFFERS: &str = "SELECT EXISTS (
+    SELECT user, day, sum(charges), sum(penalties) FROM (
+        SELECT user, day, charges, penalties FROM usage
+        UNION ALL SELECT user, day, -charges, -penalties FROM account)
+    GROUP BY user, day HAVING sum(charges) <> 0 OR sum(penalties) <> 0)";
 
 /// Before version [`FIRST_VERSION_WITH_PROMISES`] a single job entered the totals once it was
 /// finished, and tasks of an array entered them at once.

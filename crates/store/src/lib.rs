@@ -7,6 +7,8 @@
 //! | `write`, `arrays`, `attempts` | the rows that a step changes |
 //! | `read`, `tasks` | [`StoreReader`]: queries beside a running service, and those for tasks of arrays |
 //! | `objectives` | [`ObjectiveSums`]: sums over finished jobs, and how well promises were kept |
+//! | `usage` | [`UsageRow`]: usage by user, account and day; jobs and bookings page by page |
+//! | `prune` | removal of jobs that are over |
 //! | `recover` | the state after a crash, from snapshot and commands |
 //! | `schema` | the tables, and their migrations |
 //! | [`integrity`] | checksums of rows, and the check of a whole store |
@@ -24,6 +26,8 @@
 //! | `ledger` | charges and penalties, append-only, one row per attempt and kind |
 //! | `rules` | the rules under which the batches were handled |
 //! | `total`, `promise`, `account` | sums over finished jobs, promises and the ledger |
+//! | `usage` | sums by user, account and day, which outlive the jobs |
+//! | `removed` | counts of jobs that were removed because of their age |
 //! | `sum_of` | the number of rows of each of these tables, and the sum of their checksums |
 //!
 //! Each step is one transaction over all of these tables, through SQLite's write-ahead log with
@@ -39,10 +43,12 @@ mod disk_reserve;
 pub mod integrity;
 mod objectives;
 pub mod private_file;
+mod prune;
 mod read;
 mod recover;
 mod schema;
 mod tasks;
+mod usage;
 mod write;
 
 use std::fs::OpenOptions;
@@ -56,9 +62,11 @@ pub use copy::{check, copy};
 pub use data_dir::{DataDir, DataDirError};
 pub use integrity::CheckedRows;
 pub use objectives::{EstimateCoverage, ObjectiveSums, PromiseBin};
+pub use prune::RemovalProgress;
 pub use read::{AccountRow, AttemptRow, JobFilter, JobRow, StoreReader};
 pub use schema::{FIRST, VERSION};
 pub use tasks::ArrayRow;
+pub use usage::{LedgerRow, RecordFilter, UsageKeys, UsageRow};
 pub use write::{CommandBatch, JobProgram};
 
 use disk_reserve::DiskReserve;

@@ -67,12 +67,13 @@ impl StoreReader {
         self.rows(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))
     }
 
-    /// Returns the coverage of the estimates that came from forecasts.
+    /// Returns the coverage of the estimates that came from forecasts, with that of removed jobs.
     ///
     /// # Errors
     /// If the store cannot be read.
     pub fn coverage(&self) -> Result<EstimateCoverage, StoreError> {
-        let sql = "SELECT count(*), coalesce(sum(coalesce(work, wall) <= estimate), 0)
+        let sql = "SELECT count(*) + (SELECT forecasts FROM removed),
+                 coalesce(sum(coalesce(work, wall) <= estimate), 0) + (SELECT covered FROM removed)
              FROM job JOIN attempt ON attempt.job = id
              WHERE state = 'finished' AND source = 'class' AND status = 'exit 0'
                  AND NOT EXISTS (SELECT 1 FROM array WHERE job = id)";

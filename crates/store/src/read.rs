@@ -67,6 +67,16 @@ pub struct JobRow {
     /// Status of the last attempt, as text: `exit 0`, `signal 9`, `lost`; of a finished array, the
     /// greatest exit code.
     pub status: Option<String>,
+    /// End that was forecast when the job was decided about; None for an array.
+    pub forecast: Option<Instant>,
+    /// Name of the host of the last attempt; None for an array.
+    pub host: Option<String>,
+    /// Wall-clock time of the last attempt, once it has ended; None for an array.
+    pub run: Option<Span>,
+    /// Processor time of all attempts that have ended.
+    pub cpu: Option<Span>,
+    /// Greatest peak memory of an attempt that has ended, in bytes.
+    pub peak_memory: Option<u64>,
     /// Ending of the promise: `kept`, `broken`, `void` or `unpromised`; None before, and for an array,
     /// which has one promise for each task.
     pub promise: Option<String>,
@@ -87,6 +97,8 @@ pub struct AttemptRow {
     pub finish: Option<Instant>,
     /// Status, as text.
     pub status: Option<String>,
+    /// Name of the host.
+    pub host: Option<String>,
     /// Processor time.
     pub cpu: Option<Span>,
     /// Peak memory, in bytes.
@@ -123,7 +135,8 @@ pub struct JobFilter {
     pub limit: u32,
 }
 
-const COLUMNS: &str =
+/// The columns of a job, in the order of `job_row`.
+pub(crate) const COLUMNS: &str =
     "id, user, name, state, program, procs, submit, estimate, source, due, budget,
     decided, price, reasons, probability, start, finish, attempts,
     CASE WHEN array.job IS NULL
@@ -131,9 +144,18 @@ const COLUMNS: &str =
         WHEN finish IS NOT NULL THEN 'exit ' || worst END,
     after, array.tasks, most, queued, held, running, finished, cancelled, lost, rejected,
     array.kept, array.broken, array.void, job.promise, account, queue, array.unpromised,
-    array.wait, worst";
+    array.wait, worst,
+    CASE WHEN array.job IS NULL
+        THEN (SELECT host FROM attempt WHERE job = id ORDER BY attempt DESC LIMIT 1) END,
+    CASE WHEN array.job IS NULL
+        THEN (SELECT wall FROM attempt WHERE job = id ORDER BY attempt DESC LIMIT 1) END,
+    CASE WHEN array.job IS NULL
+        THEN (SELECT sum(cpu) FROM attempt WHERE job = id) ELSE array.cpu END,
+    CASE WHEN array.job IS NULL
+        THEN (SELECT max(peak_memory) FROM attempt WHERE job = id) ELSE array.peak_memory END,
+    forecast";
 /// The tables with `COLUMNS`.
-const TABLES: &str = "job LEFT JOIN array ON array.job = id";
+pub(crate) const TABLES: &str = "job LEFT JOIN array ON array.job = id";
 
 impl StoreReader {
     pub(crate) fn new(connection: Connection, path: PathBuf) -> Self {
@@ -189,7 +211,7 @@ impl StoreReader {
     /// # Errors
     /// If the store cannot be read.
     pub fn attempts(&self, job: u64) -> Result<Vec<AttemptRow>, StoreError> {
-        let sql = "SELECT task, attempt, start, finish, status, cpu, peak_memory, work
+        let sql = "SELECT task, attempt, start, finish, status, cpu, peak_memory, work, host
              FROM attempt WHERE job = ?1 ORDER BY task, attempt";
         self.rows(sql, [job], |row| {
             Ok(AttemptRow {
@@ -198,9 +220,10 @@ impl StoreReader {
                 start: instant(row, 2)?,
                 finish: instant(row, 3)?,
                 status: row.get(4)?,
-                cpu: row.get::<_, Option<i64>>(5)?.map(Span::from_micros),
+                cpu: span(row, 5)?,
                 peak_memory: row.get::<_, Option<i64>>(6)?.map(|bytes| bytes as u64),
-                work: row.get::<_, Option<i64>>(7)?.map(Span::from_micros),
+                work: span(row, 7)?,
+                host: row.get(8)?,
             })
         })
     }
@@ -220,6 +243,13 @@ impl StoreReader {
                 penalties: Credits::from_micros(row.get(3)?),
             })
         })
+    }
+
+    pub(crate) fn with_connection<T>(
+        &self,
+        query: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        query(&self.connection).map_err(sqlite(&self.path, "cannot be read"))
     }
 
     pub(crate) fn rows<T>(
@@ -267,11 +297,15 @@ fn instant(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Instant>> {
     Ok(row.get::<_, Option<i64>>(column)?.map(Instant::from_micros))
 }
 
+pub(crate) fn span(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Span>> {
+    Ok(row.get::<_, Option<i64>>(column)?.map(Span::from_micros))
+}
+
 fn credits(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Credits>> {
     Ok(row.get::<_, Option<i64>>(column)?.map(Credits::from_micros))
 }
 
-fn job_row(row: &Row<'_>) -> rusqlite::Result<JobRow> {
+pub(crate) fn job_row(row: &Row<'_>) -> rusqlite::Result<JobRow> {
     let reasons: Option<String> = row.get(13)?;
     let after: Option<String> = row.get(19)?;
     let after = after.unwrap_or_default();
@@ -303,6 +337,11 @@ fn job_row(row: &Row<'_>) -> rusqlite::Result<JobRow> {
         finish: instant(row, 16)?,
         attempts: row.get(17)?,
         status: row.get(18)?,
+        forecast: instant(row, 42)?,
+        host: row.get(38)?,
+        run: span(row, 39)?,
+        cpu: span(row, 40)?,
+        peak_memory: row.get(41)?,
         promise: row.get(32)?,
         account: row.get(33)?,
         queue: row.get(34)?,

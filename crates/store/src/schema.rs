@@ -4,6 +4,8 @@
 //! the tables from one version to the next, in a transaction of its own. Tables that differ from
 //! those of their version are damaged: the definitions of all tables are compared.
 
+mod records;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::OnceLock;
@@ -468,7 +470,7 @@ END;
 pub const FIRST: u32 = 4;
 
 /// The version of the tables.
-pub const VERSION: u32 = FIRST + 5;
+pub const VERSION: u32 = FIRST + 6;
 
 /// The number of versions that are read.
 const N_VERSIONS: usize = (VERSION - FIRST + 1) as usize;
@@ -482,6 +484,7 @@ fn steps() -> [String; N_VERSIONS] {
         integrity::step(),
         with_renewed_sums(integrity::FIRST_VERSION_WITH_PROMISES, PROMISES),
         with_renewed_sums(integrity::FIRST_VERSION_WITH_UNPROMISED, UNPROMISED),
+        with_renewed_sums(integrity::FIRST_VERSION_WITH_USAGE, &records::step()),
     ]
 }
 

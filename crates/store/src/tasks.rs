@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use rusqlite::params;
-use tollgate_model::Instant;
+use tollgate_model::{Instant, Span};
 use tollgate_service::{TaskCounts, TaskRanges};
 
+use crate::read::span;
 use crate::{JobRow, StoreError, StoreReader};
 
 /// The state of an array's tasks.
@@ -37,6 +38,12 @@ struct AttemptSummary {
     status: Option<String>,
     ending: Option<String>,
     promise: Option<String>,
+    host: Option<String>,
+    run: Option<Span>,
+    /// Processor time of all attempts.
+    cpu: Option<Span>,
+    /// Greatest peak memory of an attempt, in bytes.
+    peak_memory: Option<u64>,
 }
 
 impl StoreReader {
@@ -80,8 +87,8 @@ impl StoreReader {
         first: u32,
         last: u32,
     ) -> Result<BTreeMap<u32, AttemptSummary>, StoreError> {
-        let sql = "SELECT task, attempt, start, finish, status, ending, promise FROM attempt
-             WHERE job = ?1 AND task BETWEEN ?2 AND ?3 ORDER BY task, attempt";
+        let sql = "SELECT task, attempt, start, finish, status, ending, promise, host, wall, cpu,
+                 peak_memory FROM attempt WHERE job = ?1 AND task BETWEEN ?2 AND ?3 ORDER BY task, attempt";
         let instant = |micros: Option<i64>| micros.map(Instant::from_micros);
         let rows = self.rows(sql, params![job, first, last], |row| {
             let tried = AttemptSummary {
@@ -91,14 +98,25 @@ impl StoreReader {
                 status: row.get(4)?,
                 ending: row.get(5)?,
                 promise: row.get(6)?,
+                host: row.get(7)?,
+                run: span(row, 8)?,
+                cpu: span(row, 9)?,
+                peak_memory: row.get(10)?,
             };
             Ok((row.get::<_, u32>(0)?, tried))
         })?;
         let mut tried: BTreeMap<u32, AttemptSummary> = BTreeMap::new();
         for (task, row) in rows {
-            let first = tried.get(&task).and_then(|earlier| earlier.start);
-            let start = first.or(row.start);
-            tried.insert(task, AttemptSummary { start, ..row });
+            let earlier = tried.remove(&task).unwrap_or_default();
+            let summary = AttemptSummary {
+                start: earlier.start.or(row.start),
+                cpu: earlier
+                    .cpu
+                    .map_or(row.cpu, |cpu| Some(cpu + row.cpu.unwrap_or(Span::ZERO))),
+                peak_memory: earlier.peak_memory.max(row.peak_memory),
+                ..row
+            };
+            tried.insert(task, summary);
         }
         Ok(tried)
     }
@@ -139,6 +157,10 @@ fn task_row(
         attempts: tried.attempts,
         status: tried.status,
         promise: tried.promise,
+        host: tried.host,
+        run: tried.run,
+        cpu: tried.cpu,
+        peak_memory: tried.peak_memory,
         reasons: Vec::new(),
         finish: None,
         ..row.clone()

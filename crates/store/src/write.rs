@@ -6,7 +6,7 @@ use rusqlite::{Transaction, TransactionBehavior, params};
 use serde::{Deserialize, Serialize};
 use tollgate_engine::LaunchScript;
 use tollgate_gate::{BookingKind, JobEnding};
-use tollgate_model::{Instant, Span};
+use tollgate_model::{AttemptId, Instant, Span};
 use tollgate_service::{
     AdmissionState, Core, RejectReason, RowChange, ServiceCommand, Submission, SubmitOutcome,
 };
@@ -64,6 +64,8 @@ pub struct CommandBatch<'a> {
     pub changes: &'a [RowChange],
     /// The programs of the jobs submitted in the step, by job number.
     pub programs: &'a BTreeMap<u64, JobProgram>,
+    /// The hosts of the attempts started in the step, by name.
+    pub hosts: &'a BTreeMap<AttemptId, String>,
 }
 
 impl Store {
@@ -218,7 +220,7 @@ fn write(
         RowChange::Queued { job } => set_state(to, *job, "queued"),
         RowChange::Held { job } => set_state(to, *job, "held"),
         RowChange::Started { attempt, of_array } => {
-            attempts.set_ordered(*attempt, at);
+            attempts.set_ordered(*attempt, at, batch.hosts.get(attempt));
             match of_array {
                 true => Ok(()),
                 false => run(
@@ -306,6 +308,7 @@ fn insert_job(
         price,
         reasons,
         probability,
+        forecast,
     } = DecisionColumns::of(answer, at);
     let program = program_json(program)?;
     let state = match (answer.reserved_until, state) {
@@ -320,9 +323,9 @@ fn insert_job(
         to,
         "INSERT INTO job (id, user, name, state, program, procs, submit, estimate, source, due,
              budget, penalty, decided, price, reasons, probability, finish, after,
-             account, queue)
+             account, queue, forecast)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,
-             ?20)",
+             ?20, ?21)",
         params![
             job,
             submission.user,
@@ -344,6 +347,7 @@ fn insert_job(
             after,
             submission.account,
             submission.queue,
+            forecast,
         ],
     )
 }
@@ -354,7 +358,7 @@ fn decide(to: &Transaction<'_>, job: u64, at: i64, answer: &SubmitOutcome) -> ru
     run(
         to,
         "UPDATE job SET state = ?2, decided = ?3, price = ?4, reasons = ?5, probability = ?6,
-             estimate = ?7, source = ?8, finish = ?9 WHERE id = ?1",
+             estimate = ?7, source = ?8, finish = ?9, forecast = ?10 WHERE id = ?1",
         params![
             job,
             verdict.state,
@@ -365,6 +369,7 @@ fn decide(to: &Transaction<'_>, job: u64, at: i64, answer: &SubmitOutcome) -> ru
             answer.spec.estimate.as_micros(),
             answer.source.key(),
             verdict.decided.filter(|_| verdict.state == "rejected"),
+            verdict.forecast,
         ],
     )
 }
@@ -376,6 +381,8 @@ struct DecisionColumns {
     price: Option<i64>,
     reasons: Option<String>,
     probability: Option<f64>,
+    /// The forecast end of a job that is not an array.
+    forecast: Option<i64>,
 }
 
 impl DecisionColumns {
@@ -400,6 +407,10 @@ impl DecisionColumns {
             price,
             reasons,
             probability: probability.map(|probability| probability.as_f64()),
+            forecast: answer
+                .prediction
+                .filter(|_| answer.groups.is_empty() && state != "rejected")
+                .map(|prospect| prospect.finish.as_micros()),
         }
     }
 }

@@ -9,11 +9,15 @@
 mod header;
 #[cfg(feature = "parquet")]
 mod parquet;
+#[cfg(feature = "parquet")]
+mod parquet_rows;
 mod read;
 mod write;
 
 #[cfg(feature = "parquet")]
 pub use self::parquet::ParquetWriter;
+#[cfg(feature = "parquet")]
+pub use parquet_rows::{ParquetColumnType, ParquetRowWriter};
 pub use read::read;
 pub use write::{JobTableWriter, write};
 

@@ -30,7 +30,7 @@ impl PassthroughColumns {
     }
 
     /// Appends a cell; cells come row by row, in the order of the names.
-    pub(crate) fn push(&mut self, cell: &str) {
+    pub fn push(&mut self, cell: &str) {
         self.text.push_str(cell);
         self.ends.push(self.text.len());
     }

@@ -21,6 +21,30 @@ pub(super) fn format_local_time(at: &str, now: &Zoned) -> String {
     zoned.strftime("%Y-%m-%d %H:%M:%S %Z").to_string()
 }
 
+/// Formats an instant of the protocol in the user's zone for a narrow table, without the zone: the time
+/// of day if the instant is within a day of `now`, and otherwise the date, in another year without the
+/// time.
+pub(super) fn format_short_time(at: &str, now: &Zoned) -> String {
+    let Ok(read) = at.parse::<Timestamp>() else {
+        return at.to_owned();
+    };
+    let zoned = read.to_zoned(now.time_zone().clone());
+    let pattern = match (zoned.date() == now.date(), zoned.year() == now.year()) {
+        (true, _) => "%H:%M:%S",
+        (false, true) => "%m-%d %H:%M",
+        (false, false) => "%Y-%m-%d",
+    };
+    zoned.strftime(pattern).to_string()
+}
+
+/// Returns the text, or its beginning with two dots if the text has more than `max` characters.
+pub(super) fn shorten(text: &str, max: usize) -> String {
+    if text.chars().count() <= max {
+        return text.to_owned();
+    }
+    text.chars().take(max - 2).chain("..".chars()).collect()
+}
+
 /// Returns the present time in the user's zone.
 pub(super) fn now() -> Zoned {
     Timestamp::now().to_zoned(TimeZone::system())
@@ -83,6 +107,24 @@ mod tests {
         ] {
             assert_eq!(format_span(secs), words);
         }
+    }
+
+    #[test]
+    fn short_times_have_the_date_where_they_need_it() {
+        let now: Zoned = "2026-11-21T15:30:00+01:00[Europe/Berlin]".parse().unwrap();
+        for (at, text) in [
+            ("2026-11-21T16:30:00Z", "17:30:00"),
+            ("2026-11-22T16:30:00Z", "11-22 17:30"),
+            ("2025-11-22T16:30:00Z", "2025-11-22"),
+        ] {
+            assert_eq!(format_short_time(at, &now), text);
+        }
+    }
+
+    #[test]
+    fn long_names_are_cut() {
+        assert_eq!(shorten("simulate", 8), "simulate");
+        assert_eq!(shorten("simulates", 8), "simula..");
     }
 
     #[test]

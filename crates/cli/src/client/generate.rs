@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::{Command, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use super::completions;
 use super::endpoint::DataDirArgs;
 use super::frontends::FrontendTool;
 use super::schemas;
@@ -76,9 +77,8 @@ pub(crate) fn run(args: &GenerateArgs) -> Result<(), CliFailure> {
             .map_err(|error| CliFailure::write_failed(out.display().to_string(), error)),
         GenerateCommand::Frontends { out, style } => write_frontends(out, *style),
         GenerateCommand::Completions { shell } => {
-            let mut text = Vec::new();
-            clap_complete::generate(*shell, &mut command(), "tollgate", &mut text);
-            Ok(io::stdout().lock().write_all(&text)?)
+            let text = completions::script(*shell, &mut command());
+            Ok(io::stdout().lock().write_all(text.as_bytes())?)
         }
         GenerateCommand::Systemd { place } => {
             let program = std::env::current_exe()

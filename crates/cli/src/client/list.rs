@@ -10,12 +10,15 @@ use tollgate_client::types::{
 
 use super::endpoint::ServiceAddressArgs;
 use super::figures::{self, StatusView};
-use super::{format, parse};
+use super::{format, outcome, parse};
 use crate::args::OutputFormat;
 use crate::exit::{CliFailure, CsvUnsupported};
 
 pub(super) const STYLE: TableStyle =
     TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+
+/// Maximum number of characters of a name in a table.
+const MAX_NAME: usize = 20;
 
 /// Show the service's policy, nodes, jobs and results so far.
 #[derive(Debug, clap::Args)]
@@ -170,21 +173,35 @@ fn render_jobs(out: &mut impl Write, jobs: &[JobDetails]) -> io::Result<()> {
     let now = format::now();
     let local = |at: &Option<String>| {
         at.as_ref()
-            .map_or_else(String::new, |at| format::format_local_time(at, &now))
+            .map_or_else(String::new, |at| format::format_short_time(at, &now))
+    };
+    // Users and hosts are in the table where they tell jobs apart.
+    let own = rustix::process::geteuid().as_raw();
+    let of_others = jobs.iter().any(|job| job.user_id != own);
+    let first_host = jobs.iter().find_map(|job| job.host.as_ref());
+    let on_others = |job: &JobDetails| job.host.is_some() && job.host.as_ref() != first_host;
+    let on_others = jobs.iter().any(on_others);
+    let deadline = format!("deadline {}", now.strftime("%Z"));
+    let columns = [
+        ("id", true),
+        ("user", of_others),
+        ("name", true),
+        ("state", true),
+        ("procs", true),
+        (deadline.as_str(), true),
+        ("started", true),
+        ("ended", true),
+        ("host", on_others),
+        ("promise", true),
+    ];
+    let wanted = |cells: Vec<String>| {
+        let cells = cells.into_iter().zip(columns);
+        let cells = cells.filter(|(_, (_, wanted))| *wanted);
+        cells.map(|(cell, _)| cell).collect::<Vec<_>>()
     };
     let mut table = Table::new();
     table.load_style(STYLE);
-    table.set_header([
-        "id",
-        "name",
-        "state",
-        "procs",
-        "submitted",
-        "deadline",
-        "started",
-        "ended",
-        "promise",
-    ]);
+    table.set_header(wanted(columns.map(|(name, _)| name.to_owned()).to_vec()));
     for job in jobs {
         let state = match &job.status {
             _ if job.array.is_some() => array_state(job),
@@ -193,17 +210,18 @@ fn render_jobs(out: &mut impl Write, jobs: &[JobDetails]) -> io::Result<()> {
             Some(status) if job.finished_at.is_some() => format!("{}, {status}", job.state),
             Some(_) | None => job.state.clone(),
         };
-        table.add_row([
+        table.add_row(wanted(vec![
             format::format_job_id(job),
-            job.name.clone(),
+            job.user.clone(),
+            format::shorten(&job.name, MAX_NAME),
             state,
             job.procs.to_string(),
-            format::format_local_time(&job.submitted_at, &now),
             local(&job.deadline_at),
             local(&job.started_at),
             local(&job.finished_at),
+            job.host.clone().unwrap_or_default(),
             promise_cell(job),
-        ]);
+        ]));
     }
     for line in table.lines() {
         writeln!(out, "{}", line.trim_end())?;
@@ -235,7 +253,8 @@ fn promise_cell(job: &JobDetails) -> String {
     }
 }
 
-/// Formats the state of an array: `running: 640 finished, 16 running, 344 queued of 1000`.
+/// Formats the state of an array: `running: 640 finished, 16 running, 344 queued of 1000`, or
+/// `finished, exit 0: all 1000` if all tasks are in that state.
 fn array_state(job: &JobDetails) -> String {
     let Some(array) = &job.array else {
         return job.state.clone();
@@ -256,6 +275,12 @@ fn array_state(job: &JobDetails) -> String {
         .collect();
     let status = job.status.as_ref().map(|status| format!(", {status}"));
     let status = status.unwrap_or_default();
+    let is_uniform = counts
+        .iter()
+        .any(|(count, state)| *count == all && *state == job.state);
+    if is_uniform {
+        return format!("{}{status}: all {all}", job.state);
+    }
     format!("{}{status}: {} of {all}", job.state, some.join(", "))
 }
 
@@ -276,6 +301,13 @@ fn write_csv(out: impl Write, jobs: &[JobDetails]) -> Result<(), CliFailure> {
             "price",
             "status",
             "promise",
+            "user",
+            "account",
+            "host",
+            "estimate_s",
+            "run_s",
+            "cpu_s",
+            "peak_memory_bytes",
         ])?;
         for job in jobs {
             let text = |value: &Option<String>| value.clone().unwrap_or_default();
@@ -295,6 +327,14 @@ fn write_csv(out: impl Write, jobs: &[JobDetails]) -> Result<(), CliFailure> {
                 number(job.price),
                 text(&job.status),
                 text(&job.promise),
+                job.user.clone(),
+                text(&job.account),
+                text(&job.host),
+                job.estimate_s.to_string(),
+                number(job.run_s),
+                number(job.cpu_s),
+                job.peak_memory_bytes
+                    .map_or_else(String::new, |bytes| bytes.to_string()),
             ])?;
         }
         rows.flush()?;
@@ -317,6 +357,7 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<(), CliFailure> {
             for words in &explained.words {
                 writeln!(out, "  {words}")?;
             }
+            outcome::render(&mut out, &explained.job, &now)?;
             if let Some(expected) = &explained.expected {
                 let at = |words: &str| format::format_local_time(words, &now);
                 writeln!(out, "  start     {}", at(&expected.expected_start_at))?;

@@ -6,6 +6,7 @@ use std::{fs, io};
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
+use tollgate_client::records::{PruneResult, UsageReport};
 use tollgate_client::types::{
     AlterResponse, CalibrationReport, JobDetails, JobExplanation, JobList, LedgerReport, NewToken,
     NodeList, SubmitResponse, TokenList,
@@ -29,6 +30,8 @@ const COMMANDS: &[(&str, SchemaFn)] = &[
     ("alter", describe::<AlterResponse>),
     ("wait", describe::<JobDetails>),
     ("ledger", describe::<LedgerReport>),
+    ("usage", describe::<UsageReport>),
+    ("prune", describe::<PruneResult>),
     ("nodes", describe::<NodeList>),
     ("calibration", describe::<CalibrationReport>),
     ("learn", describe::<LearnSummary>),

@@ -86,6 +86,49 @@ fn jobs_of_other_users_look_like_missing_jobs() {
 }
 
 #[test]
+fn records_of_other_users_are_neither_shown_nor_removed() {
+    if !AccessTestSite::is_root() {
+        return;
+    }
+    let site = AccessTestSite::new(ALL);
+    for (user, id) in [(ONE, "1"), (OTHER, "2")] {
+        let name = format!("job-of-{user}");
+        let words = ["submit", "--output", "none", "--name", &name, "--", "true"];
+        site.run_ok(user, &words);
+        site.run_ok(user, &["wait", id]);
+    }
+    for words in [
+        &["export", "jobs"][..],
+        &["export", "promises"],
+        &["jobs", "--all"],
+    ] {
+        let own = site.run_ok(ONE, words);
+        assert!(
+            own.contains("job-of-1") && !own.contains("job-of-2"),
+            "{own}"
+        );
+        let all = site.run_ok(ROOT, words);
+        assert!(
+            all.contains("job-of-1") && all.contains("job-of-2"),
+            "{all}"
+        );
+    }
+    let usage = ["usage", "--by", "user", "--format", "csv"];
+    assert_eq!(site.run_ok(ONE, &usage).lines().count(), 2);
+    assert_eq!(site.run_ok(ROOT, &usage).lines().count(), 3);
+    // Root sees whose job it is, by name.
+    let table = site.run_ok(ROOT, &["jobs", "--all"]);
+    assert!(
+        table.contains(" user ") && table.contains("daemon"),
+        "{table}"
+    );
+    let prune = ["prune", "--older-than", "0.001s"];
+    let (_, refused) = site.run_err(ONE, &prune);
+    assert!(refused.contains("only root"), "{refused}");
+    assert!(site.run_ok(ROOT, &prune).starts_with("removed 2 jobs"));
+}
+
+#[test]
 fn wait_explanation_gives_job_counts_without_job_ids() {
     if !AccessTestSite::is_root() {
         return;

@@ -15,6 +15,7 @@
 //! | [`frontends`] | `qsub`, `qstat` and `qdel` as workflow systems call them |
 //! | [`backup`] | backups, and services whose data is missing |
 //! | [`learn`] | a service that is taught from records, and the policy that it goes on with |
+//! | [`records`] | usage, export and removal of old jobs |
 //! | [`log`] | the log of the service |
 //! | [`no_service`] | clients without a service |
 //! | [`generate`] | `tollgate generate` |
@@ -35,6 +36,7 @@ mod log;
 mod network;
 mod no_service;
 mod notices;
+mod records;
 mod schemas;
 mod scripts;
 mod shadow;

@@ -44,6 +44,9 @@ fn worker_runs_its_jobs_and_is_reported_lost_when_gone() {
         Path::new(place.trim()).starts_with(site.worker_data()),
         "a copy that the worker keeps: {place}"
     );
+    let jobs = site.json(&["jobs", "--all", "--format", "json"]);
+    assert_eq!(jobs["jobs"][0]["host"], "blade");
+    assert_ne!(jobs["jobs"][1]["host"], "blade");
 
     let (may, may_not) = (site.place("may"), site.place("may-not"));
     site.submit_at(&may, &["--requeue"], WITNESS);

@@ -83,6 +83,7 @@ fn fill(folder: &Path, jobs: u64) {
                 commands,
                 changes: &step.changes,
                 programs: &programs,
+                hosts: &BTreeMap::new(),
             })
             .expect("it is written");
         if store.since_snapshot() >= 2_000 {

@@ -408,8 +408,8 @@ pub(super) fn job_forecast(prospect: &JobPrediction) -> JobForecast {
     }
 }
 
-/// Converts a stored job.
-pub(super) fn job_details(row: JobRow) -> JobDetails {
+/// Converts a stored job of `user`.
+pub(super) fn job_details(row: JobRow, user: String) -> JobDetails {
     let id = row.id;
     let program = row.program;
     let output = program.as_ref().and_then(|program| {
@@ -422,12 +422,14 @@ pub(super) fn job_details(row: JobRow) -> JobDetails {
     });
     let time_limit = program.as_ref().and_then(|program| program.time_limit);
     let time_limit_s = time_limit.map(Span::as_secs_f64);
+    let memory_bytes = program.as_ref().and_then(|program| program.memory);
     JobDetails {
         id,
         task: row.task,
         array: row.array.map(array_status),
         after: row.after,
         user_id: row.user,
+        user,
         name: row.name,
         account: row.account,
         queue: row.queue,
@@ -437,6 +439,7 @@ pub(super) fn job_details(row: JobRow) -> JobDetails {
         command: program.map_or_else(Vec::new, |program| program.argv),
         output,
         procs: row.procs,
+        memory_bytes,
         submitted_at: format_iso(row.submit),
         estimate_s: row.estimate.as_secs_f64(),
         estimate_source: row.source,
@@ -447,11 +450,16 @@ pub(super) fn job_details(row: JobRow) -> JobDetails {
         price: row.price.map(Credits::as_f64),
         reasons: row.reasons,
         probability: row.probability,
+        forecast_finish_at: row.forecast.map(format_iso),
         promise: row.promise,
         started_at: row.start.map(format_iso),
         finished_at: row.finish.map(format_iso),
         attempts: row.attempts,
         status: row.status,
+        host: row.host,
+        run_s: row.run.map(Span::as_secs_f64),
+        cpu_s: row.cpu.map(Span::as_secs_f64),
+        peak_memory_bytes: row.peak_memory,
     }
 }
 
@@ -486,12 +494,17 @@ fn exit_code(status: &str) -> Option<u8> {
     }
 }
 
+/// Formats a day since 1970 in UTC: `2026-12-01`.
+pub(super) fn day_text(day: i64) -> String {
+    let day = Timestamp::from_second(day * 86_400).unwrap_or(Timestamp::MAX);
+    day.strftime("%Y-%m-%d").to_string()
+}
+
 /// Converts the bookings of a user on a day.
 pub(super) fn account_entry(account: &tollgate_store::AccountRow) -> AccountEntry {
-    let day = Timestamp::from_second(account.day * 86_400).unwrap_or(Timestamp::MAX);
     AccountEntry {
         user_id: account.user,
-        day: day.strftime("%Y-%m-%d").to_string(),
+        day: day_text(account.day),
         charges: account.charges.as_f64(),
         penalties: account.penalties.as_f64(),
         utility: (account.charges + account.penalties).as_f64(),

@@ -33,6 +33,7 @@ use crate::controller::{ControllerHandle, ControllerRequest, RequestError, Respo
 use crate::events::EventLog;
 use crate::net::CredentialStore;
 use crate::permits::KeyedSemaphore;
+use crate::user_names::UserNames;
 use crate::workers::WorkerAcceptor;
 
 /// Maximum time for the controller thread to answer a health check: many times its longest tick.
@@ -53,6 +54,8 @@ pub struct ApiState {
     pub controller_handle: ControllerHandle,
     /// The store, for reading.
     pub reader: Arc<Mutex<StoreReader>>,
+    /// The names of users.
+    pub names: UserNames,
     /// Static facts about the service.
     pub info: Arc<ServiceInfo>,
     /// Access rules and limits.
@@ -322,7 +325,7 @@ pub(super) async fn jobs(
         limit: wanted.limit.unwrap_or(100).min(MAX_JOBS),
     };
     let rows = query_store(&service, move |reader| reader.jobs(&selection)).await?;
-    let jobs = rows.into_iter().map(convert::job_details).collect();
+    let jobs = with_names(&service, rows).await?;
     Ok(Json(JobList { jobs }))
 }
 
@@ -332,7 +335,7 @@ pub(super) async fn job(
     Path(id): Path<String>,
 ) -> JsonResult<JobDetails> {
     let row = own_job(&service, &peer, &JobSelector::parse(&id)?).await?;
-    Ok(Json(convert::job_details(row)))
+    Ok(Json(with_name(&service, row).await?))
 }
 
 /// How many tasks are asked for.
@@ -362,7 +365,7 @@ pub(super) async fn tasks(
         let error = "this job is not an array: it has no tasks";
         ApiError::new(StatusCode::NOT_FOUND, error)
     })?;
-    let jobs = rows.into_iter().map(convert::job_details).collect();
+    let jobs = with_names(&service, rows).await?;
     Ok(Json(JobList { jobs }))
 }
 
@@ -378,7 +381,7 @@ pub(super) async fn explain(
     };
     let story =
         ask_controller(&service, |reply| ControllerRequest::Explain { task, reply }).await?;
-    let job = convert::job_details(row);
+    let job = with_name(&service, row).await?;
     let prospect = story.as_ref().and_then(|story| story.prediction.as_ref());
     Ok(Json(JobExplanation {
         words: explanation_sentences(&job, story.as_ref()),
@@ -418,7 +421,7 @@ pub(super) async fn wait(
         () = service.log.closed() => return Err(ApiError::stopping()),
     }
     let row = own_job(&service, &peer, &which).await?;
-    Ok(Json(convert::job_details(row)))
+    Ok(Json(with_name(&service, row).await?))
 }
 
 pub(super) async fn cancel(
@@ -542,6 +545,28 @@ pub(super) async fn own_job(
     let row = row.await?;
     row.filter(|row| visible_user(peer).is_none_or(|user| row.user == user))
         .ok_or_else(ApiError::unknown_job)
+}
+
+/// Converts stored jobs, with the names of their users. The system's name service may take its time.
+pub(super) async fn with_names(
+    service: &ApiState,
+    rows: Vec<JobRow>,
+) -> Result<Vec<JobDetails>, ApiError> {
+    let names = service.names.clone();
+    let named = tokio::task::spawn_blocking(move || {
+        let named = |row: JobRow| {
+            let user = names.name(row.user);
+            convert::job_details(row, user)
+        };
+        rows.into_iter().map(named).collect()
+    });
+    named.await.map_err(|_| ApiError::stopping())
+}
+
+/// Converts a stored job, with the name of its user.
+pub(super) async fn with_name(service: &ApiState, row: JobRow) -> Result<JobDetails, ApiError> {
+    let mut named = with_names(service, vec![row]).await?;
+    named.pop().ok_or_else(ApiError::unknown_job)
 }
 
 pub(super) async fn ask_controller<T>(

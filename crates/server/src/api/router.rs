@@ -4,6 +4,7 @@
 use axum::handler::Handler;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use tollgate_client::records::{JobPage, LedgerPage, PruneRequest, PruneResult, UsageReport};
 use tollgate_client::types::{
     AlterRequest, AlterResponse, BatchResponse, CalibrationReport, DrainRequest, JobBatch,
     JobDetails, JobExplanation, JobList, JobRef, JobRequest, LearnRequest, LearnResult,
@@ -11,8 +12,10 @@ use tollgate_client::types::{
     TokenRequest,
 };
 
+use super::export::{self, PageQuery};
 use super::handlers::{self, ApiState, JobsQuery, TasksQuery, WaitQuery};
-use super::{alter, batch, drain, learn, metrics, openapi, sse, tokens, worker_upgrade};
+use super::usage::{self, UsageQuery};
+use super::{alter, batch, drain, learn, metrics, openapi, prune, sse, tokens, worker_upgrade};
 use crate::workers;
 
 /// A path of the API.
@@ -178,6 +181,34 @@ pub(super) fn all() -> Vec<ApiEndpoint> {
         at("/v1/ledger").get(
             handlers::ledger,
             operation("Show the ledger, by user and day").gives::<LedgerReport>(200),
+        ),
+        at("/v1/usage").get(
+            usage::usage,
+            operation("Show usage, by user, account and day")
+                .query::<UsageQuery>()
+                .gives::<UsageReport>(200)
+                .problems(&[422]),
+        ),
+        at("/v1/export/jobs").get(
+            export::jobs,
+            operation("List jobs that are over, page by page")
+                .query::<PageQuery>()
+                .gives::<JobPage>(200)
+                .problems(&[422]),
+        ),
+        at("/v1/export/ledger").get(
+            export::ledger,
+            operation("List entries of the ledger, page by page")
+                .query::<PageQuery>()
+                .gives::<LedgerPage>(200)
+                .problems(&[422]),
+        ),
+        at("/v1/prune").post(
+            prune::prune,
+            operation("Remove jobs that are over")
+                .takes::<PruneRequest>()
+                .gives::<PruneResult>(200)
+                .problems(&[403, 507]),
         ),
         at("/v1/objectives").get(
             handlers::objectives,

@@ -17,9 +17,8 @@ use tokio::sync::{mpsc, watch};
 use tollgate_client::timestamp::format_iso;
 use tollgate_client::types::JobEvent;
 
-use super::convert;
 use super::error::ApiError;
-use super::handlers::{ApiState, own_job, query_store, visible_user};
+use super::handlers::{ApiState, own_job, query_store, visible_user, with_name};
 use super::job_selector::JobSelector;
 use crate::access::{AuthMethod, Peer};
 use crate::events::{EventEntry, EventGap, EventId, LogPosition};
@@ -70,7 +69,7 @@ pub(super) async fn job_events(
         (_, missed) => {
             let gap = missed.and_then(Result::err);
             let mut begin: Vec<Bytes> = gap.into_iter().map(|_| gap_frame(latest)).collect();
-            begin.push(frame(latest, "job", &convert::job_details(row)));
+            begin.push(frame(latest, "job", &with_name(&service, row).await?));
             (latest, begin)
         }
     };
@@ -189,8 +188,9 @@ impl EventStream {
         let row = own_job(&self.service, &self.peer, &whole).await;
         let row = row.map_err(|_| StreamClosed)?;
         self.is_over = row.finish.is_some();
-        to.send(frame(self.seen, "job", &convert::job_details(row)))
-            .await?;
+        let job = with_name(&self.service, row).await;
+        let job = job.map_err(|_| StreamClosed)?;
+        to.send(frame(self.seen, "job", &job)).await?;
         Ok(())
     }
 

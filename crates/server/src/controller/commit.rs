@@ -62,11 +62,13 @@ impl<E: Engine> Controller<E> {
     ) -> Result<StepOutput, StoreError> {
         let step = self.core.step(at, commands);
         let programs = programs_by_job(commands, &step.results, programs);
+        let hosts = self.hosts_of(&step.actions);
         let batch = CommandBatch {
             at,
             commands,
             changes: &step.changes,
             programs: &programs,
+            hosts: &hosts,
         };
         let room = self.fallible_failpoint(ServiceFailpoint::Decided);
         if let Err(error) = room.and_then(|()| self.store.commit(&batch)) {

@@ -1,4 +1,4 @@
-//! Queries, which change nothing.
+//! Queries, which change no state.
 
 use tollgate_engine::Engine;
 use tollgate_model::{NodeId, NodeRange, TaskId};
@@ -45,6 +45,11 @@ impl<E: Engine> Controller<E> {
                 reply,
                 decided,
             } => self.add_waiter(job, task, reply, decided),
+            // No decision depends on jobs that are over.
+            ControllerRequest::Prune { before, reply } => {
+                let removed = self.prune(before);
+                let _ = reply.send(removed);
+            }
             ControllerRequest::Submit { .. }
             | ControllerRequest::Reserve { .. }
             | ControllerRequest::Claim { .. }

@@ -120,7 +120,8 @@ fn owner_of(ask: &ControllerRequest) -> RequestOwner {
         | ControllerRequest::Status { .. }
         | ControllerRequest::Nodes { .. }
         | ControllerRequest::Explain { .. }
-        | ControllerRequest::Wait { .. } => RequestOwner::User(None),
+        | ControllerRequest::Wait { .. }
+        | ControllerRequest::Prune { .. } => RequestOwner::User(None),
         ControllerRequest::Ping { .. }
         | ControllerRequest::Maintain { .. }
         | ControllerRequest::Worker { .. }
@@ -164,6 +165,7 @@ fn request_weight(ask: &ControllerRequest) -> u64 {
         | ControllerRequest::Status { .. }
         | ControllerRequest::Nodes { .. }
         | ControllerRequest::Wait { .. }
+        | ControllerRequest::Prune { .. }
         | ControllerRequest::Worker { .. }
         | ControllerRequest::EngineReady
         | ControllerRequest::Stop => 0,

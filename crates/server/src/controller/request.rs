@@ -7,7 +7,7 @@ use tollgate_service::{
     CommandError, JobChange, JobPrediction, PolicyComparison, RunRecord, ServiceCommand,
     Submission, SubmitOutcome,
 };
-use tollgate_store::{JobProgram, StoreError};
+use tollgate_store::{JobProgram, RemovalProgress, StoreError};
 use tollgate_workers::ConnectionEvent;
 
 /// The channel for a response. The receiver may be gone already.
@@ -128,6 +128,14 @@ pub enum ControllerRequest {
         /// Whether an admission or a rejection ends the wait.
         decided: bool,
     },
+    /// Removes some of the jobs that ended before an instant.
+    Prune {
+        /// The instant.
+        before: Instant,
+        /// Receives the progress. The request is repeated until nothing is left to remove, so that
+        /// other requests are served in between.
+        reply: Responder<RemovalProgress>,
+    },
     /// Passes an event on a worker's connection.
     Worker {
         /// The event.
@@ -164,6 +172,7 @@ impl ControllerRequest {
             | Self::Nodes { .. }
             | Self::Explain { .. }
             | Self::Wait { .. }
+            | Self::Prune { .. }
             | Self::Worker { .. }
             | Self::EngineReady
             | Self::Stop => 0,
@@ -187,6 +196,7 @@ impl ControllerRequest {
             | Self::Nodes { .. }
             | Self::Explain { .. }
             | Self::Wait { .. }
+            | Self::Prune { .. }
             | Self::Worker { .. }
             | Self::EngineReady
             | Self::Stop => {}

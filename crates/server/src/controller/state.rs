@@ -27,6 +27,8 @@ pub struct Controller<E> {
     pub(super) core: Core,
     pub(super) store: Store,
     pub(super) workers: WorkerPool<E>,
+    /// Name of this host.
+    pub(super) host: String,
     pub(super) clock: WallClock,
     /// Requests that wait for a job to finish or for its admission decision.
     pub(super) waiters: BTreeMap<u64, Vec<JobWaiter>>,
@@ -81,6 +83,10 @@ impl<E: Engine> Controller<E> {
             core,
             store,
             workers: WorkerPool::new(engine),
+            host: rustix::system::uname()
+                .nodename()
+                .to_string_lossy()
+                .into_owned(),
             clock,
             waiters: BTreeMap::new(),
             reports: Vec::new(),

@@ -207,6 +207,7 @@ impl<E: Engine> Controller<E> {
             | ControllerRequest::Nodes { .. }
             | ControllerRequest::Explain { .. }
             | ControllerRequest::Wait { .. }
+            | ControllerRequest::Prune { .. }
             | ControllerRequest::Worker { .. }
             | ControllerRequest::EngineReady
             | ControllerRequest::Stop => to.queries.push(ask),

@@ -6,9 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
-use tollgate_model::Market;
+use tollgate_model::{Market, Span};
 use tollgate_service::{ArraySpec, Submission, SubmissionOptions};
-use tollgate_store::{FIRST, JobFilter, Store, StoreError, VERSION};
+use tollgate_store::{FIRST, JobFilter, RecordFilter, Store, StoreError, UsageKeys, VERSION};
 
 use crate::common::{TestCluster, rules, submission};
 use crate::simulation::random::SplitMix;
@@ -87,6 +87,18 @@ fn answers(path: &Path) -> Result<String, StoreError> {
         reader.ledger(None)?,
         reader.states()?
     );
+    let by = UsageKeys {
+        user: true,
+        account: true,
+        day: true,
+    };
+    let filter = RecordFilter::default();
+    text += &format!(
+        "{:?} {:?} {:?}\n",
+        reader.usage(&filter, by)?,
+        reader.coverage()?,
+        reader.ledger_entries(&filter, &(0, 0, 0, String::new()), 100)?,
+    );
     text += &format!("{:?}", postcard::to_stdvec(&core.save()).unwrap());
     Ok(text)
 }
@@ -139,6 +151,11 @@ fn changed_or_deleted_rows_are_detected() {
             "promise",
             &["promise_sum_of_updated"],
             "UPDATE promise SET kept = 99",
+        ),
+        (
+            "usage",
+            &["usage_sum_of_updated"],
+            "UPDATE usage SET core_ms = core_ms + 1",
         ),
     ] {
         let texts: Vec<String> = triggers
@@ -277,6 +294,14 @@ fn stores_of_earlier_versions_are_migrated_with_all_their_rows() {
         assert_eq!(charges.len(), 1);
         assert!(charges[0] > 0.0, "{charges:?}");
         assert_eq!(figures.utility, accounts[0].charges);
+        let usage = reader.usage(&RecordFilter::default(), UsageKeys::default());
+        let usage = usage.unwrap().remove(0);
+        assert_eq!((usage.jobs, usage.charges), (5, accounts[0].charges));
+        assert_eq!((usage.kept, usage.void), (figures.kept, figures.void));
+        assert!(
+            usage.cpu > Span::ZERO && usage.wall > Span::ZERO,
+            "{usage:?}"
+        );
         // The store opens again after its migration.
         drop(reader);
         Store::open(&path).unwrap();

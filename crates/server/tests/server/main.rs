@@ -23,6 +23,7 @@ mod objectives;
 mod openapi;
 mod probabilities;
 mod promises;
+mod records;
 mod recovery;
 mod scripts;
 mod shadow;

@@ -1,6 +1,8 @@
 //! Recovery after a crash: the state recovered from the store equals the previous state bit for
 //! bit, and decides alike from then on.
 
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed};
 use tollgate_gate::{OnEviction, WorkerId};
@@ -269,6 +271,7 @@ impl RecoveryService {
                 commands: &commands,
                 changes: &step.changes,
                 programs: &(0..100).map(|job| (job, program.clone())).collect(),
+                hosts: &BTreeMap::new(),
             })
             .unwrap();
         self.core.check_invariants().unwrap();

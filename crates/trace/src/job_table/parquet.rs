@@ -29,7 +29,7 @@ enum ParquetState<W: Write + Send> {
 }
 
 /// The values of a column in a batch; None for unknown values.
-enum ParquetCells {
+pub(super) enum ParquetCells {
     Reals(Vec<Option<f64>>),
     Wholes(Vec<Option<i64>>),
     Texts(Vec<Option<ByteArray>>),
@@ -181,7 +181,7 @@ fn extra_cells(batch: &Trace) -> impl Iterator<Item = ParquetCells> {
 }
 
 impl ParquetCells {
-    fn field(&self, name: &str) -> Result<Arc<Type>> {
+    pub(super) fn field(&self, name: &str) -> Result<Arc<Type>> {
         let (physical, logical) = match self {
             Self::Reals(_) => (Physical::DOUBLE, None),
             Self::Wholes(_) => (Physical::INT64, None),
@@ -194,7 +194,7 @@ impl ParquetCells {
         Ok(Arc::new(field))
     }
 
-    fn put(self, mut column: SerializedColumnWriter<'_>) -> Result<()> {
+    pub(super) fn put(self, mut column: SerializedColumnWriter<'_>) -> Result<()> {
         match self {
             Self::Reals(cells) => {
                 let (levels, values) = split_nulls(cells);
@@ -223,7 +223,7 @@ fn split_nulls<T>(cells: Vec<Option<T>>) -> (Vec<i16>, Vec<T>) {
 }
 
 /// Returns the error of the output, if the output failed.
-fn io_error(error: ParquetError) -> io::Error {
+pub(super) fn io_error(error: ParquetError) -> io::Error {
     let ParquetError::External(error) = error else {
         return io::Error::other(error);
     };

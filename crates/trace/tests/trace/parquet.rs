@@ -57,3 +57,27 @@ fn values_are_complete_and_unknown_values_are_null() {
         assert_eq!(cell(&rows[1], name), Field::Null, "{name}");
     }
 }
+
+#[test]
+fn rows_of_text_become_typed_columns() {
+    use tollgate_trace::job_table::{ParquetColumnType, ParquetRowWriter};
+    let columns = [
+        ("job", ParquetColumnType::Whole),
+        ("amount", ParquetColumnType::Real),
+        ("user", ParquetColumnType::Text),
+    ];
+    let mut writer = ParquetRowWriter::new(Vec::new(), &columns).unwrap();
+    let row = |cells: [&str; 3]| cells.map(str::to_owned);
+    writer.write(&[row(["7", "-0.5", "ann"])]).unwrap();
+    writer.write(&[row(["8", "", ""])]).unwrap();
+    let bytes = bytes::Bytes::from(writer.finish().unwrap());
+    let reader = SerializedFileReader::new(bytes).unwrap();
+    let rows = reader.get_row_iter(None).unwrap();
+    let rows: Vec<Row> = rows.map(Result::unwrap).collect();
+    assert_eq!(rows.len(), 2);
+    assert_eq!(cell(&rows[0], "job"), Field::Long(7));
+    assert_eq!(cell(&rows[0], "amount"), Field::Double(-0.5));
+    assert_eq!(cell(&rows[0], "user"), Field::Str("ann".to_owned()));
+    assert_eq!(cell(&rows[1], "amount"), Field::Null);
+    assert_eq!(cell(&rows[1], "user"), Field::Null);
+}

@@ -178,14 +178,11 @@ fn is_current_user(user: &str) -> bool {
         .any(|name| std::env::var(name).is_ok_and(|value| value == user))
 }
 
-/// Returns the user name of a job. Other users appear by number, because their names are not looked
-/// up.
+/// Returns the user name of a job, as the service knows it. An earlier service names no user.
 fn user_name(job: &JobDetails) -> String {
-    let own = rustix::process::geteuid().as_raw();
-    let name = std::env::var("LOGNAME").or_else(|_| std::env::var("USER"));
-    match name {
-        Ok(name) if job.user_id == own => name,
-        Ok(_) | Err(_) => job.user_id.to_string(),
+    match job.user.as_str() {
+        "" => job.user_id.to_string(),
+        name => name.to_owned(),
     }
 }
 

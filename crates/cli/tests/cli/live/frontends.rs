@@ -54,12 +54,11 @@ impl FrontendTestSite {
         let folder = fs::canonicalize(self.site.folder()).unwrap();
         let text = text.replace(&folder.display().to_string(), "[folder]");
         let text = text.replace(&self.site.folder().display().to_string(), "[folder]");
-        let user = ["LOGNAME", "USER"]
-            .iter()
-            .find_map(|name| std::env::var(name).ok());
-        let own = rustix::process::geteuid().as_raw().to_string();
+        let jobs = self.site.tollgate(&["jobs", "--all", "--format", "json"]);
+        let jobs = jobs.json();
+        let user = jobs["jobs"][0]["user"].as_str().unwrap();
         let lines = text.lines().map(|line| {
-            let line = line.replace(&format!("{}@", user.as_deref().unwrap_or(&own)), "[user]@");
+            let line = line.replace(&format!("{user}@"), "[user]@");
             let times = ["time = ", "walltime = "];
             match times
                 .iter()

@@ -43,6 +43,9 @@ fn completions_are_valid_shell_code() {
     if let Ok(check) = check {
         assert!(check.status.success(), "{check:?}");
     }
+    for words in ["_tollgate_known", "tollgate jobs --all --quiet"] {
+        assert!(script.contains(words), "{words}");
+    }
     assert!(tollgate(&["generate", "completions", "zsh"]).starts_with("#compdef tollgate"));
     assert!(tollgate(&["generate", "completions", "fish"]).contains("calibration"));
 }

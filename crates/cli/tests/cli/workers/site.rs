@@ -156,6 +156,8 @@ impl WorkerTestSite {
         let data = self.worker_data();
         let words = [
             "worker",
+            "--name",
+            "blade",
             "--connect",
             &self.url,
             "--token-file",

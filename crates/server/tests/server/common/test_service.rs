@@ -22,6 +22,7 @@ use tollgate_server::events::EventLog;
 use tollgate_server::net::own_certificate;
 use tollgate_server::net::{AllowedHosts, Credential, CredentialStore, TcpContext, serve_tls, tls};
 use tollgate_server::permits::KeyedSemaphore;
+use tollgate_server::user_names::UserNames;
 use tollgate_store::Store;
 
 use super::rules;
@@ -79,6 +80,7 @@ impl TestService {
         let service = ApiState {
             controller_handle: controller_handle.clone(),
             reader: Arc::new(Mutex::new(reader)),
+            names: UserNames::default(),
             info: Arc::new(ServiceInfo {
                 policy: rules.policy.to_string(),
                 enforces_time_limits: rules.enforces_time_limits(),

@@ -1,0 +1,180 @@
+//! The handlers for records of jobs and of the ledger, page by page.
+
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use axum::{Extension, Json};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tollgate_client::records::{JobPage, LedgerPage, LedgerRecord};
+use tollgate_client::timestamp::format_iso;
+use tollgate_model::Credits;
+use tollgate_service::TaskRanges;
+use tollgate_store::{JobRow, RecordFilter, StoreError, StoreReader};
+
+use super::error::ApiError;
+use super::handlers::{ApiState, JsonResult, query_store, with_names};
+use super::job_selector::JobSelector;
+use super::usage;
+use crate::access::Peer;
+
+/// Number of records in a page without `limit`.
+const PAGE: u32 = 1_000;
+/// Maximum number of records in a page.
+const MAX_PAGE: u32 = 10_000;
+
+/// Which page is asked for.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PageQuery {
+    /// The `next` of the page before.
+    after: Option<String>,
+    /// First day, in UTC: `2026-12-01`.
+    since: Option<String>,
+    /// Last day, in UTC.
+    until: Option<String>,
+    /// At most so many records: 1,000 if left out, at most 10,000.
+    limit: Option<u32>,
+}
+
+/// A page of jobs, and the last job of the page if more may follow.
+type JobRows = (Vec<JobRow>, Option<String>);
+
+/// Lists the jobs that ended on some days, in the order of their numbers. An array is listed as its
+/// tasks, once it is over.
+pub(super) async fn jobs(
+    State(service): State<ApiState>,
+    Extension(peer): Extension<Peer>,
+    wanted: Result<Query<PageQuery>, QueryRejection>,
+) -> JsonResult<JobPage> {
+    let Query(wanted) = wanted?;
+    let after = match &wanted.after {
+        None => JobSelector {
+            job: 0,
+            tasks: None,
+        },
+        Some(word) => JobSelector::parse(word).map_err(|_| bad_cursor())?,
+    };
+    let (filter, limit) = wanted.filter(&peer)?;
+    let page = query_store(&service, move |reader| {
+        job_page(reader, &filter, &after, limit)
+    });
+    let (rows, next) = page.await?;
+    let jobs = with_names(&service, rows).await?;
+    Ok(Json(JobPage { jobs, next }))
+}
+
+fn job_page(
+    reader: &StoreReader,
+    filter: &RecordFilter,
+    after: &JobSelector,
+    limit: u32,
+) -> Result<JobRows, StoreError> {
+    let mut page = Vec::new();
+    // The rest of an array that began on the page before.
+    if let Some(task) = after.task()
+        && let Some(row) = reader.job(after.job)?
+        && filter.user.is_none_or(|user| row.user == user)
+    {
+        add_tasks(reader, &mut page, after.job, task.checked_add(1), limit)?;
+    }
+    let room = (limit as usize).saturating_sub(page.len());
+    let rows = reader.ended_jobs(filter, after.job, room as u32)?;
+    let mut is_last = room > 0 && rows.len() < room;
+    for row in rows {
+        if page.len() >= limit as usize {
+            is_last = false;
+            break;
+        }
+        match row.array {
+            Some(_) => {
+                let left = limit - page.len() as u32;
+                is_last &= add_tasks(reader, &mut page, row.id, Some(0), left)?;
+            }
+            None => page.push(row),
+        }
+    }
+    let last = page.last().filter(|_| !is_last);
+    let next = last.map(|row| match row.task {
+        Some(task) => format!("{}_{task}", row.id),
+        None => row.id.to_string(),
+    });
+    Ok((page, next))
+}
+
+/// Adds tasks of an array from `first` on, at most `limit`. Returns whether these are all.
+fn add_tasks(
+    reader: &StoreReader,
+    page: &mut Vec<JobRow>,
+    job: u64,
+    first: Option<u32>,
+    limit: u32,
+) -> Result<bool, StoreError> {
+    let Some(first) = first else {
+        return Ok(true);
+    };
+    let wanted = TaskRanges::new(first, u32::MAX);
+    let tasks = reader.tasks(job, Some(&wanted), limit)?.unwrap_or_default();
+    let is_all = tasks.len() < limit as usize;
+    page.extend(tasks);
+    Ok(is_all)
+}
+
+/// Lists entries of the ledger, in the order of jobs, tasks and attempts.
+pub(super) async fn ledger(
+    State(service): State<ApiState>,
+    Extension(peer): Extension<Peer>,
+    wanted: Result<Query<PageQuery>, QueryRejection>,
+) -> JsonResult<LedgerPage> {
+    let Query(wanted) = wanted?;
+    let after = match &wanted.after {
+        None => (0, 0, 0, String::new()),
+        Some(word) => ledger_key(word).ok_or_else(bad_cursor)?,
+    };
+    let (filter, limit) = wanted.filter(&peer)?;
+    let names = service.names.clone();
+    let page = query_store(&service, move |reader| {
+        let rows = reader.ledger_entries(&filter, &after, limit)?;
+        let last = rows.last().filter(|_| rows.len() == limit as usize);
+        let next = last.map(|row| format!("{}.{}.{}.{}", row.job, row.task, row.attempt, row.kind));
+        let entries = rows.into_iter().map(|row| LedgerRecord {
+            job: row.job,
+            task: row.task,
+            attempt: row.attempt,
+            kind: row.kind,
+            booked_at: format_iso(row.at),
+            user_id: row.user,
+            user: names.name(row.user),
+            amount: Credits::as_f64(row.amount),
+        });
+        Ok(LedgerPage {
+            entries: entries.collect(),
+            next,
+        })
+    });
+    Ok(Json(page.await?))
+}
+
+/// Parses the place of an entry: job, task, attempt and kind.
+fn ledger_key(word: &str) -> Option<(u64, u32, u32, String)> {
+    let mut parts = word.splitn(4, '.');
+    let job = parts
+        .next()?
+        .parse()
+        .ok()
+        .filter(|&job: &u64| job <= super::job_selector::MAX_ID)?;
+    let task = parts.next()?.parse().ok()?;
+    let attempt = parts.next()?.parse().ok()?;
+    Some((job, task, attempt, parts.next()?.to_owned()))
+}
+
+fn bad_cursor() -> ApiError {
+    ApiError::field("after", "the `next` of another page")
+}
+
+impl PageQuery {
+    fn filter(&self, peer: &Peer) -> Result<(RecordFilter, u32), ApiError> {
+        let limit = self.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE);
+        let filter = usage::filter(peer, self.since.as_deref(), self.until.as_deref())?;
+        Ok((filter, limit))
+    }
+}

@@ -1,0 +1,197 @@
+//! Queries for usage, and for jobs and bookings page by page.
+
+use rusqlite::params;
+use tollgate_model::{Credits, Instant, Span};
+
+use crate::read::{COLUMNS, TABLES, job_row};
+use crate::{JobRow, StoreError, StoreReader};
+
+/// The keys of usage: sums over a key that is not named are one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UsageKeys {
+    /// A row for each user.
+    pub user: bool,
+    /// A row for each account.
+    pub account: bool,
+    /// A row for each day.
+    pub day: bool,
+}
+
+/// The rows that a query is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecordFilter {
+    /// Only rows of this user.
+    pub user: Option<u32>,
+    /// Only rows from this instant on.
+    pub since: Option<Instant>,
+    /// Only rows before this instant.
+    pub until: Option<Instant>,
+}
+
+/// Sums of usage.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UsageRow {
+    /// User id, if the user is a key.
+    pub user: Option<u32>,
+    /// Account, if it is a key; empty for jobs without an account.
+    pub account: Option<String>,
+    /// Days since 1970 in UTC, if the day is a key.
+    pub day: Option<i64>,
+    /// Number of jobs and tasks that had started and ended.
+    pub jobs: u64,
+    /// Total time from submission to the first start of these jobs.
+    pub wait: Span,
+    /// Total wall-clock time of the attempts that ended.
+    pub wall: Span,
+    /// Total of processors times wall-clock time of these attempts, in hours.
+    pub core_hours: f64,
+    /// Total processor time of these attempts.
+    pub cpu: Span,
+    /// Number of kept promises.
+    pub kept: u64,
+    /// Number of broken promises.
+    pub broken: u64,
+    /// Number of void promises.
+    pub void: u64,
+    /// Number of jobs that ran without a promise because their deadline could not be promised.
+    pub unpromised: u64,
+    /// Total of charges.
+    pub charges: Credits,
+    /// Total of penalties; not positive.
+    pub penalties: Credits,
+}
+
+/// A stored entry of the ledger.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LedgerRow {
+    /// Number of the job.
+    pub job: u64,
+    /// Number of the task; 0 of a job that is no array.
+    pub task: u32,
+    /// Number of the attempt.
+    pub attempt: u32,
+    /// `charge` or `penalty`.
+    pub kind: String,
+    /// Instant of the booking.
+    pub at: Instant,
+    /// User id.
+    pub user: u32,
+    /// Amount, positive for the provider.
+    pub amount: Credits,
+}
+
+/// Milliseconds in an hour.
+const HOUR_MS: f64 = 3_600_000.0;
+
+/// Microseconds in a day.
+const DAY_MICROS: i64 = 86_400_000_000;
+
+impl StoreReader {
+    /// Returns the usage on the days of the filter, in the order of user, account and day.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn usage(&self, filter: &RecordFilter, by: UsageKeys) -> Result<Vec<UsageRow>, StoreError> {
+        let key = |wanted, column| if wanted { column } else { "NULL" };
+        let (user, account, day) = (
+            key(by.user, "user"),
+            key(by.account, "account"),
+            key(by.day, "day"),
+        );
+        let sql = format!(
+            "SELECT {user}, {account}, {day}, sum(jobs), sum(wait), sum(wall),
+                 sum(CAST(core_ms AS REAL)), sum(cpu), sum(kept), sum(broken), sum(void),
+                 sum(unpromised), sum(charges), sum(penalties)
+             FROM usage WHERE (?1 IS NULL OR user = ?1) AND (?2 IS NULL OR day >= ?2)
+                 AND (?3 IS NULL OR day < ?3)
+             GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"
+        );
+        let day = |at: Instant| at.as_micros().div_euclid(DAY_MICROS);
+        let values = params![filter.user, filter.since.map(day), filter.until.map(day)];
+        self.rows(&sql, values, |row| {
+            Ok(UsageRow {
+                user: row.get(0)?,
+                account: row.get(1)?,
+                day: row.get(2)?,
+                jobs: row.get(3)?,
+                wait: Span::from_micros(row.get(4)?),
+                wall: Span::from_micros(row.get(5)?),
+                core_hours: row.get::<_, f64>(6)? / HOUR_MS,
+                cpu: Span::from_micros(row.get(7)?),
+                kept: row.get(8)?,
+                broken: row.get(9)?,
+                void: row.get(10)?,
+                unpromised: row.get(11)?,
+                charges: Credits::from_micros(row.get(12)?),
+                penalties: Credits::from_micros(row.get(13)?),
+            })
+        })
+    }
+
+    /// Returns at most `limit` jobs with a number above `after` that ended in the time of the filter, in
+    /// the order of their numbers. Quotes are no jobs.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn ended_jobs(
+        &self,
+        filter: &RecordFilter,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<JobRow>, StoreError> {
+        // The sign keeps SQLite from sorting all of these jobs for each page.
+        let sql = format!(
+            "SELECT {COLUMNS} FROM {TABLES} WHERE id > ?1 AND +finish IS NOT NULL
+                 AND state <> 'expired' AND (?2 IS NULL OR user = ?2)
+                 AND (?3 IS NULL OR +finish >= ?3) AND (?4 IS NULL OR +finish < ?4)
+             ORDER BY id LIMIT ?5"
+        );
+        let values = params![
+            after,
+            filter.user,
+            filter.since.map(Instant::as_micros),
+            filter.until.map(Instant::as_micros),
+            limit
+        ];
+        self.rows(&sql, values, job_row)
+    }
+
+    /// Returns at most `limit` entries of the ledger behind the entry `after`: a job, a task, an attempt
+    /// and a kind.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn ledger_entries(
+        &self,
+        filter: &RecordFilter,
+        after: &(u64, u32, u32, String),
+        limit: u32,
+    ) -> Result<Vec<LedgerRow>, StoreError> {
+        let sql = "SELECT job, task, attempt, kind, at, user, amount FROM ledger
+             WHERE (job, task, attempt, kind) > (?1, ?2, ?3, ?4) AND (?5 IS NULL OR user = ?5)
+                 AND (?6 IS NULL OR at >= ?6) AND (?7 IS NULL OR at < ?7)
+             ORDER BY job, task, attempt, kind LIMIT ?8";
+        let (job, task, attempt, kind) = after;
+        let values = params![
+            job,
+            task,
+            attempt,
+            kind,
+            filter.user,
+            filter.since.map(Instant::as_micros),
+            filter.until.map(Instant::as_micros),
+            limit
+        ];
+        self.rows(sql, values, |row| {
+            Ok(LedgerRow {
+                job: row.get(0)?,
+                task: row.get(1)?,
+                attempt: row.get(2)?,
+                kind: row.get(3)?,
+                at: Instant::from_micros(row.get(4)?),
+                user: row.get(5)?,
+                amount: Credits::from_micros(row.get(6)?),
+            })
+        })
+    }
+}
