@@ -23,7 +23,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tollgate_model::outcome::RunInterval;
 use tollgate_model::{
-    Credits, Distribution, Instant, JobId, JobSpec, Market, Probability, Reason, Span,
+    Credits, Distribution, Instant, JobId, JobSpec, Market, OtherReason, Probability, Reason, Span,
+    UserId,
 };
 use tollgate_policy::toolkit::price::IncentiveFactors;
 use tollgate_policy::toolkit::{HeadReservation, fits_machine, price};
@@ -45,6 +46,12 @@ const HOPELESS: Probability = Probability::new(0.1).expect("a probability");
 /// Maximum number of jobs from the waitlist, and of jobs without a deadline, that are tested in a pass:
 /// each test plays the plan.
 const MAX_TRIES: usize = 8;
+
+/// The user's share of what can be promised is used up.
+const SHARE_USED_UP: Reason = Reason::Other(&OtherReason::new(
+    "user_share",
+    "the promises to its user take all of a user's share already",
+));
 
 /// A policy that plans.
 #[derive(Clone, Debug)]
@@ -155,8 +162,10 @@ impl PlanPolicy {
         if view.now > job.decision_due() {
             return Err(Reason::DeadlineUnreachable);
         }
-        let test = PromiseTest::new(self.timetable_input(view));
-        match test.place(Candidate::array(job, count)) {
+        let has_share = self.is_within_share(view, spec.user, &job, count);
+        let test = || PromiseTest::new(self.timetable_input(view));
+        let place = (has_share).then(|| test().place(Candidate::array(job, count)));
+        match place.flatten() {
             Some(place) => Ok(AdmissionDecision::Promise {
                 price,
                 due: (place != due).then_some(place),
@@ -164,8 +173,42 @@ impl PlanPolicy {
             None if self.settings.waitlist => Ok(AdmissionDecision::Waitlist {
                 until: job.decision_due(),
             }),
+            None if !has_share => Err(SHARE_USED_UP),
             None => Err(Reason::NoRoom),
         }
+    }
+
+    /// Returns whether the promises to a user, with `count` such jobs, take no more than the user's share of
+    /// the machine's time up to their deadline.
+    fn is_within_share(&self, view: View<'_>, user: UserId, job: &PlannedJob, count: u32) -> bool {
+        if self.settings.share >= 1.0 {
+            return true;
+        }
+        let time = |procs: u32, span: Span| f64::from(procs) * span.as_secs_f64();
+        let promised = self.promised.values().map(|job| (job.id, job.run));
+        let running = self.running.iter().map(|&id| {
+            let end = self.planned_end(view, id);
+            (id, end.since(view.now))
+        });
+        let own = promised.chain(running).filter(|&(id, _)| {
+            let job = view.job(id);
+            job.spec.user == user && job.spec.sla.deadline.is_some()
+        });
+        let own: f64 = own
+            .map(|(id, left)| time(view.job(id).spec.procs, left))
+            .sum();
+        let all = time(view.n_up(), job.due.since(view.now));
+        own + f64::from(count) * time(job.procs, job.run) <= self.settings.share * all
+    }
+
+    /// Returns the end of a running job at the plan's level.
+    fn planned_end(&self, view: View<'_>, id: JobId) -> Instant {
+        let job = view.job(id);
+        let belief = belief_of(&job.spec, view.forecast(id));
+        let start = job.start.unwrap_or(view.now);
+        let level = [self.settings.level_of(&job.spec)];
+        let [run] = belief.quantiles_given_survived(view.now.since(start), level);
+        start + run
     }
 
     /// Returns the running jobs at the plan's level.
@@ -258,6 +301,10 @@ impl PlanPolicy {
             .take(MAX_TRIES)
             .collect();
         for (key, job) in tries {
+            let user = cx.job(job.id).spec.user;
+            if !self.is_within_share(cx.view(), user, &job, 1) {
+                continue;
+            }
             let test = PromiseTest::new(self.timetable_input(cx.view()));
             if let Some(place) = test.place(Candidate::new(job)) {
                 self.waitlist.remove(&key);

@@ -235,6 +235,11 @@ impl ClusterState {
         self.idle.len()
     }
 
+    /// Returns the number of nodes on which jobs may start.
+    pub fn n_up(&self) -> u32 {
+        self.up.len()
+    }
+
     /// Returns true if a node is up.
     pub fn is_up(&self, node: NodeId) -> bool {
         self.up.contains(node)

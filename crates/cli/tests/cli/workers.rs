@@ -178,3 +178,31 @@ fn outputs_of_an_array_on_a_worker_are_in_its_directory_there() {
     assert_eq!(fs::read_to_string(output).unwrap(), "task 2\n");
     site.says(&["cancel", "1"]);
 }
+
+#[test]
+fn wide_job_is_told_all_of_its_processors_and_hosts() {
+    let site = WorkerTestSite::start("policy = \"fcfs\"\n");
+    let _worker = site.worker();
+    site.until("the worker is there", || {
+        site.state_of_worker() == "connected"
+    });
+    let all = site.json(&["status", "--format", "json"])["nodes"].to_string();
+    let line = "echo \"$TOLLGATE_PROCS $TOLLGATE_HOSTS\" > told";
+    let wide = [
+        "submit", "--procs", &all, "-o", "none", "--", "sh", "-c", line,
+    ];
+    site.says(&wide);
+    site.says(&["wait", "1"]);
+    let told = fs::read_to_string(site.folder().join("told")).unwrap();
+    let (procs, hosts) = told.trim().split_once(' ').unwrap();
+    assert_eq!(procs, all);
+    let parts: Vec<(&str, u32)> = hosts
+        .split(',')
+        .map(|part| part.split_once(':').unwrap())
+        .map(|(host, n)| (host, n.parse().unwrap()))
+        .collect();
+    assert_eq!(parts.len(), 2, "{hosts}");
+    assert!(parts.contains(&("blade", 1)), "{hosts}");
+    let sum: u32 = parts.iter().map(|(_, n)| n).sum();
+    assert_eq!(sum.to_string(), all);
+}

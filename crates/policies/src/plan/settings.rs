@@ -25,6 +25,9 @@ pub struct PlanParams {
     pub waitlist: bool,
     /// Time after which a job without a deadline takes a place among the promises. Positive.
     pub patience: Span,
+    /// The part of the machine's time up to a deadline that the promises to one user may take; above 0, at
+    /// most 1.
+    pub share: f64,
 }
 
 impl PlanParams {
@@ -43,6 +46,7 @@ impl PlanParams {
         belief: BeliefSource::Mixture,
         waitlist: true,
         patience: Span::from_secs(24 * 3600),
+        share: 1.0,
     };
 
     /// Returns the level with which a job stands in the plan: what its user wants, if that is more. No
@@ -66,6 +70,15 @@ impl PlanParams {
         let number = number.filter(|number| (1..=Self::MAX_SCENARIOS).contains(number));
         number.map(|number| self.scenarios = number).is_some()
     }
+}
+
+fn read_share(place: &mut f64, word: &str) -> bool {
+    let mut share = 0.0;
+    let is_read = read_number(&mut share, word) && 0.0 < share && share <= 1.0;
+    if is_read {
+        *place = share;
+    }
+    is_read
 }
 
 /// Reads a number of hours, at least `least` and at most a century.
@@ -150,6 +163,14 @@ impl ParameterTable for PlanParams {
             applies: |_| true,
             get: |s| hours(s.patience),
             set: |s, word| read_hours(&mut s.patience, word, 0.01),
+        },
+        PolicyParameter {
+            key: "share",
+            values: "a number, above 0 and at most 1",
+            meaning: "what part of the time up to a deadline the promises to one user may take",
+            applies: |_| true,
+            get: |s| s.share.to_string(),
+            set: |s, word| read_share(&mut s.share, word),
         },
     ];
 }

@@ -109,7 +109,7 @@ impl SpawnSpec {
 }
 
 /// Returns the variables that every attempt has in its environment, besides those of its launch.
-fn attempt_variables(launch: &LaunchSpec, runner_id: &RunnerId) -> [(&'static str, String); 7] {
+fn attempt_variables(launch: &LaunchSpec, runner_id: &RunnerId) -> [(&'static str, String); 6] {
     let nodes: Vec<String> = launch.nodes.iter().map(|node| node.0.to_string()).collect();
     [
         (mark::RUNNER_VARIABLE, runner_id.to_string()),
@@ -118,7 +118,6 @@ fn attempt_variables(launch: &LaunchSpec, runner_id: &RunnerId) -> [(&'static st
         ("TOLLGATE_TASK", launch.attempt.task.to_string()),
         ("TOLLGATE_TRY", launch.attempt.attempt.to_string()),
         ("TOLLGATE_NODES", nodes.join(",")),
-        ("TOLLGATE_PROCS", nodes.len().to_string()),
     ]
 }
 

@@ -208,7 +208,11 @@ impl<E: Engine> Controller<E> {
             nodes: nodes.to_vec(),
             argv: program.argv.into_iter().map(OsString::from).collect(),
             script: program.script,
-            env: os_env(program.env),
+            env: os_env(program.env)
+                .into_iter()
+                .filter(|(name, _)| name != "TOLLGATE_PROCS" && name != "TOLLGATE_HOSTS")
+                .chain(self.placement_variables(nodes))
+                .collect(),
             dir: PathBuf::from(program.dir),
             output: program.output.map(|name| output_path(&name, attempt)),
             user,
@@ -224,6 +228,19 @@ impl<E: Engine> Controller<E> {
             owner,
             launch,
         })))
+    }
+}
+
+impl<E: Engine> Controller<E> {
+    /// Returns what an attempt finds of its processors: how many it has on all hosts together, and on which
+    /// hosts, as Open MPI's `--host` takes them.
+    fn placement_variables(&self, nodes: &[NodeId]) -> [(OsString, OsString); 2] {
+        let parts = self.host_parts(nodes).into_iter();
+        let hosts: Vec<String> = parts.map(|(host, n)| format!("{host}:{n}")).collect();
+        [
+            ("TOLLGATE_PROCS".into(), nodes.len().to_string().into()),
+            ("TOLLGATE_HOSTS".into(), hosts.join(",").into()),
+        ]
     }
 }
 

@@ -21,23 +21,30 @@ impl<E: Engine> Controller<E> {
             .collect()
     }
 
-    /// Returns the host of most of the nodes. The gate knows the nodes of a worker that comes in this
-    /// step; the pool of workers learns of them later.
+    /// Returns the host of most of the nodes, where an attempt on them runs.
     fn host_of(&self, nodes: &[NodeId]) -> String {
+        let parts = self.host_parts(nodes).into_iter();
+        let first = parts.map(|(host, _)| host).next();
+        first.unwrap_or_else(|| self.host.clone())
+    }
+
+    /// Returns the hosts of nodes with the number of nodes on each; the one with most of them first. The
+    /// gate knows the nodes of a worker that comes in this step; the pool of workers learns of them later.
+    pub(super) fn host_parts(&self, nodes: &[NodeId]) -> Vec<(String, usize)> {
         let workers = self.core.gate().workers().filter(|(_, live)| live.up);
-        let count = |range: NodeRange| {
-            let inside = |node: &&NodeId| {
-                let place = node.0.checked_sub(range.first);
-                place.is_some_and(|place| place < range.len)
-            };
-            nodes.iter().filter(inside).count()
-        };
-        let parts = workers.map(|(worker, live)| (worker, count(live.nodes)));
-        let most = parts.reduce(|most, next| if next.1 > most.1 { next } else { most });
-        let worker: WorkerId = most.map_or(LOCAL_WORKER, |(worker, _)| worker);
-        match worker {
+        let count = |range: NodeRange| nodes.iter().filter(|&&node| range.contains(node)).count();
+        let mut parts: Vec<(WorkerId, usize)> = workers
+            .map(|(worker, live)| (worker, count(live.nodes)))
+            .filter(|&(_, count)| count > 0)
+            .collect();
+        parts.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
+        let name = |worker| match worker {
             LOCAL_WORKER => self.host.clone(),
             worker => self.workers.name_of(worker),
-        }
+        };
+        parts
+            .into_iter()
+            .map(|(worker, count)| (name(worker), count))
+            .collect()
     }
 }

@@ -466,3 +466,34 @@ fn job_occupies_as_many_nodes_as_its_memory_needs() {
         );
     }
 }
+
+#[test]
+fn promises_to_one_user_take_at_most_a_share() {
+    let mut site = TestCluster::new("plan:share=0.5");
+    let asked = |user: u32| Submission {
+        user,
+        budget: None,
+        deadline: Some(Span::from_secs(100)),
+        ..submission("work", 20)
+    };
+    // Two nodes for 100 s: half of that is five jobs of 20 s at most, and four of those that take longer.
+    let mut promised = 0;
+    for _ in 0..8 {
+        let job = site.submit_job(asked(7), &["sleep", "20"]).unwrap();
+        match job.answer.admission {
+            AdmissionState::Accepted { .. } => promised += 1,
+            AdmissionState::Waitlisted { .. } => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!((4..=5).contains(&promised), "{promised}");
+    let other = site.quote(asked(8));
+    assert!(matches!(other.admission, AdmissionState::Accepted { .. }));
+    site.controller().core().check_invariants().unwrap();
+    let strict = TestCluster::new("plan:share=0.5,waitlist=false").quote(Submission {
+        estimate: Some(Span::from_secs(90)),
+        procs: 2,
+        ..asked(7)
+    });
+    assert_eq!(refusals(&strict)[0].key(), "user_share");
+}
