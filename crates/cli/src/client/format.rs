@@ -77,6 +77,18 @@ pub(super) fn format_probability(probability: f64) -> String {
     Probability::new(probability).map_or_else(String::new, |known| known.to_string())
 }
 
+/// What the status of a job begins with whose program never ran.
+const NOT_STARTED: &str = "not started";
+
+/// Returns the state of a job as users read it: a job whose program never ran is not called finished.
+pub(super) fn state_word(job: &JobDetails) -> &str {
+    let status = job.status.as_deref().unwrap_or_default();
+    match status.starts_with(NOT_STARTED) && job.finished_at.is_some() {
+        true => NOT_STARTED,
+        false => &job.state,
+    }
+}
+
 /// Formats the name of a job or of a task: `7`, `7_3`.
 pub(super) fn format_job_id(job: &JobDetails) -> String {
     match job.task {

@@ -206,7 +206,7 @@ fn render_jobs(out: &mut impl Write, jobs: &[JobDetails]) -> io::Result<()> {
         let state = match &job.status {
             _ if job.array.is_some() => array_state(job),
             // A status such as `lost (worker disconnected)` already includes the state.
-            Some(status) if status.starts_with(&job.state) => status.clone(),
+            Some(status) if status.starts_with(format::state_word(job)) => status.clone(),
             Some(status) if job.finished_at.is_some() => format!("{}, {status}", job.state),
             Some(_) | None => job.state.clone(),
         };
@@ -353,7 +353,8 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<(), CliFailure> {
         OutputFormat::Csv => return Err(CsvUnsupported.into()),
         OutputFormat::Table => {
             let now = format::now();
-            writeln!(out, "job {}: {}", args.id, explained.job.state)?;
+            let state = format::state_word(&explained.job);
+            writeln!(out, "job {}: {state}", args.id)?;
             for words in &explained.words {
                 writeln!(out, "  {words}")?;
             }

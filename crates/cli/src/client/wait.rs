@@ -93,7 +93,7 @@ fn print_end(job: &JobDetails, wanted: OutputFormat) -> Result<(), CliFailure> {
         OutputFormat::Table => {
             let status = job.status.as_deref().unwrap_or("");
             // A status such as `lost (worker disconnected)` already includes the state.
-            let end = match status.starts_with(&job.state) {
+            let end = match status.starts_with(format::state_word(job)) {
                 true => status.to_owned(),
                 false => format!("{} {status}", job.state),
             };

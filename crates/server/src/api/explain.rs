@@ -40,9 +40,12 @@ pub(super) fn explanation_sentences(job: &JobDetails, story: Option<&TaskOutlook
         }
         ("rejected", _) => words.push(format!("rejected: {}", job.reasons.join(", "))),
         (state, _) => {
-            // A status such as `lost (worker disconnected)` already contains the state.
+            // A status such as `lost (worker disconnected)` already contains the state, and what never ran is
+            // not called finished.
+            let says_all =
+                |status: &str| status.starts_with(state) || status.starts_with("not started");
             words.push(match job.status.as_deref() {
-                Some(status) if status.starts_with(state) => status.to_owned(),
+                Some(status) if says_all(status) => status.to_owned(),
                 Some(status) => format!("{state}: {status}"),
                 None => format!("{state}: never started"),
             });
@@ -81,6 +84,9 @@ fn promise_sentence(job: &JobDetails) -> Option<String> {
         ("unpromised", _) => return None,
         ("void", _) if job.state == "cancelled" => {
             "promise void: cancelled before the deadline".to_owned()
+        }
+        ("void", _) if (job.status.as_deref()).is_some_and(|end| end.ends_with("(time limit)")) => {
+            "promise void: the job reached its time limit before its deadline".to_owned()
         }
         ("void", _) => "promise void: the job failed by itself before its deadline".to_owned(),
         (_, None) => "promise broken: the deadline has passed".to_owned(),
