@@ -4,8 +4,8 @@
 use clap::Command;
 use clap_complete::Shell;
 
-/// The ends of the help texts of arguments that name a job.
-const JOB_HELP: [&str; 2] = ["as in 7_3", "or 7_1-5,9"];
+/// The names of arguments that are jobs.
+const JOB_ARGUMENTS: [&str; 3] = ["id", "ids", "array"];
 /// The options that take the name of a policy.
 const POLICY_OPTIONS: [&str; 2] = ["policy", "shadow"];
 /// The commands that print the words, one in a line.
@@ -29,12 +29,8 @@ pub(super) fn script(shell: Shell, command: &mut Command) -> String {
 
 /// Returns the commands whose argument names a job.
 fn job_commands(command: &Command) -> Vec<&str> {
-    let takes_job = |command: &&Command| {
-        let helps = command.get_positionals().filter_map(clap::Arg::get_help);
-        helps
-            .map(ToString::to_string)
-            .any(|help| JOB_HELP.iter().any(|end| help.ends_with(end)))
-    };
+    let is_job = |arg: &clap::Arg| JOB_ARGUMENTS.contains(&arg.get_id().as_str());
+    let takes_job = |command: &&Command| command.get_positionals().any(is_job);
     let commands = command.get_subcommands().filter(takes_job);
     commands.map(Command::get_name).collect()
 }
@@ -85,14 +81,23 @@ fn fish(of_jobs: &[&str]) -> String {
 }
 
 fn zsh(text: &str) -> String {
-    let mut text = text.replace(
+    let text = text.replace(
         ":NAME[:KEY=VALUE,...]:_default'",
         ":NAME[:KEY=VALUE,...]:_tollgate_known_policies'",
     );
-    for end in JOB_HELP {
-        let known = format!("{end}:_tollgate_known_jobs'");
-        text = text.replace(&format!("{end}:_default'"), &known);
-    }
+    // An argument is a line as `'*::ids -- Numbers of jobs:_default' \`.
+    let is_job = |line: &str| {
+        let name = line
+            .trim_start_matches(['\'', ':', '*'])
+            .split(" -- ")
+            .next();
+        name.is_some_and(|name| JOB_ARGUMENTS.contains(&name)) && !line.contains("token")
+    };
+    let lines = text.lines().map(|line| match is_job(line) {
+        true => line.replace(":_default'", ":_tollgate_known_jobs'"),
+        false => line.to_owned(),
+    });
+    let text = lines.collect::<Vec<String>>().join("\n") + "\n";
     let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
     format!(
         "{first}
@@ -112,7 +117,7 @@ mod tests {
         let command = command();
         let names = job_commands(&command);
         for name in [
-            "jobs", "explain", "wait", "cancel", "hold", "release", "logs",
+            "jobs", "explain", "wait", "alter", "cancel", "hold", "release", "logs",
         ] {
             assert!(names.contains(&name), "{name}: {names:?}");
         }
