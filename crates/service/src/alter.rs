@@ -38,7 +38,7 @@ impl Core {
 
         let input = GateInput::Cancel { job: slot };
         let mut trial = self.gate.fork();
-        trial.handle(self.now, input.clone(), &mut Vec::new())?;
+        trial.handle(self.now, input, &mut Vec::new())?;
         let Some((task, old)) = self.jobs.remove(slot) else {
             return Err(CommandError::UnknownJob);
         };

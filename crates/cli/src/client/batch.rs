@@ -228,9 +228,9 @@ fn parse_objects(text: &str) -> Result<Vec<Map<String, Value>>, String> {
     let mut jobs = Vec::new();
     for value in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
         let value = value.map_err(|error| error.to_string())?;
-        let items = match value {
-            Value::Array(items) => items,
-            other => vec![other],
+        let items = match value.as_array() {
+            Some(items) => items.clone(),
+            None => vec![value],
         };
         for item in items {
             let Value::Object(fields) = item else {

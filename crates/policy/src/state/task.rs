@@ -40,8 +40,8 @@ pub struct NodeTask {
 }
 
 impl NodeTask {
-    /// Creates a task on a node of this speed, which loses `preemption_cost` when it resumes. The estimate is translated to the node (Yeo & Buyya 2006,
-    /// §3).
+    /// Creates a task on a node of this speed, which loses `preemption_cost` when it resumes. The estimate
+    /// is translated to the node (Yeo & Buyya 2006, §3).
     pub(super) fn new(job: JobId, spec: &JobSpec, speed: NodeSpeed, preemption_cost: f64) -> Self {
         let estimate = spec.estimate.as_secs_f64() / speed.as_f64();
         Self {
