@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use tollgate_model::{Distribution, Span};
+use tollgate_model::{Distribution, Probability, Span};
 
 use crate::change_point::AlarmTriggers;
 use crate::class::{ClassEvent, ClassState};
@@ -33,6 +33,12 @@ pub struct Forecaster {
     pool: SitePrior,
 }
 
+/// The levels between which a run time is likely.
+const LIKELY: [Probability; 2] = [
+    Probability::new(0.1).expect("a probability"),
+    Probability::new(0.9).expect("a probability"),
+];
+
 /// The forecast made for a job at its submission.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Forecast {
@@ -47,6 +53,15 @@ impl Forecast {
     /// Returns the expected run time: the median of the experts, weighted by their success.
     pub fn point(&self) -> Span {
         span_of(self.said.point)
+    }
+
+    /// Returns the expected run time as it is told beside the distribution: within its 0.1 and 0.9
+    /// quantiles. The experts' votes and the calibrated distribution have different evidence, and can
+    /// contradict each other.
+    pub fn point_beside_distribution(&self) -> Span {
+        let distribution = self.distribution();
+        let [low, high] = LIKELY.map(|level| distribution.quantile(level));
+        self.point().clamp(low, high)
     }
 
     /// Returns the run time distribution, with probabilities calibrated on earlier promises. Every

@@ -21,7 +21,6 @@ use tollgate_store::{JobFilter, JobRow};
 use crate::api::{ApiState, query_store};
 use crate::controller::ControllerRequest;
 use crate::events::{EventEntry, EventId};
-use crate::os_users;
 
 pub use sender::NoticeSettings;
 
@@ -77,9 +76,8 @@ pub(crate) struct JobNotice {
     job: Option<u64>,
     /// User id of the owner.
     user_id: u32,
-    /// Name of the owner, if there is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    user: Option<String>,
+    /// Name of the owner; the user id if there is none.
+    user: String,
     /// Name of the job.
     name: String,
     /// Instant of the event.
@@ -94,7 +92,7 @@ pub(crate) struct JobNotice {
 /// are read.
 pub(crate) async fn run(service: ApiState, settings: NoticeSettings, from: EventId) {
     let (queue, queued) = mpsc::channel(sender::MAX_QUEUED);
-    let sending = tokio::spawn(sender::send_all(settings, queued));
+    let sending = tokio::spawn(sender::send_all(settings, service.names.clone(), queued));
     let mut watcher = NoticeWatcher {
         service,
         queue,
@@ -260,12 +258,14 @@ impl NoticeWatcher {
 
     async fn send(&mut self, notice: &'static str, row: &JobRow, at: Instant, text: String) {
         let user_id = row.user;
-        let user = tokio::task::spawn_blocking(move || os_users::name(user_id).ok());
+        let names = self.service.names.clone();
+        // The system's name service may take its time.
+        let user = tokio::task::spawn_blocking(move || names.name(user_id));
         let notice = JobNotice {
             notice,
             job: Some(row.id),
             user_id,
-            user: user.await.ok().flatten(),
+            user: user.await.unwrap_or_else(|_| user_id.to_string()),
             name: row.name.clone(),
             at: format_iso(at),
             text,

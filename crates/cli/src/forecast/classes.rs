@@ -120,7 +120,7 @@ fn row(
 ) -> ClassRow {
     let resource = |forecaster: &Forecaster, unit: f64| {
         let forecast = part_forecast(forecaster, class, summary)?;
-        let point = forecast.point().as_secs_f64() * unit;
+        let point = forecast.point_beside_distribution().as_secs_f64() * unit;
         Some((point, quantiles(&forecast, levels, unit)))
     };
     let (cpu_point_s, cpu_quantiles_s) = resource(&state.cpu_time, 1.0).unzip();
@@ -140,7 +140,7 @@ fn row(
         mode_since_s: summary.since.as_secs_f64(),
         median_s: summary.median.as_secs_f64(),
         usual_factor: summary.usual_factor,
-        point_s: forecast.point().as_secs_f64(),
+        point_s: forecast.point_beside_distribution().as_secs_f64(),
         quantiles_s: quantiles(forecast, levels, 1.0),
         leader: summary.leader.key(),
         leader_votes: summary.votes,

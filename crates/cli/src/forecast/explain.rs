@@ -140,7 +140,7 @@ fn explained(
             .key(),
         mode: summary.map_or(0, |summary| summary.mode),
         mode_since: summary.map(|summary| render_instant(state, summary.since)),
-        point_s: forecast.point().as_secs_f64(),
+        point_s: forecast.point_beside_distribution().as_secs_f64(),
         quantiles_s: usual
             .chain(all)
             .map(|(name, level)| (name, distribution.quantile(level).as_secs_f64()))
@@ -198,7 +198,7 @@ fn render_text(
     }
     lines.push(String::new());
     lines.push(format!(
-        "It will take {}, by the median of all methods' votes.",
+        "It will take {}, by the median of all methods' votes within what is likely.",
         secs(explained.point_s)
     ));
     for level in levels {

@@ -5,7 +5,7 @@ use tollgate_forecast::{
     ClassId, ClassStage, CompletedJob, EvaluationConfig, FeedbackTiming, ForecastJob, Forecaster,
     ForecasterSnapshot, JobAttributes, LearnError, SnapshotVersionError, evaluate,
 };
-use tollgate_model::{Instant, Span};
+use tollgate_model::{Instant, Probability, Span};
 
 const MAX_SPAN: Span = Span::from_secs(3_200_000_000);
 
@@ -49,6 +49,12 @@ fn learn_all(records: &[CompletedJob]) -> Result<Forecaster, TestCaseError> {
         for span in quantiles.into_iter().chain([said.point()]) {
             prop_assert!(span >= Span::from_secs(1) && span <= MAX_SPAN);
         }
+        let likely = [0.1, 0.9].map(|level| {
+            let level = Probability::new(level).expect("a probability");
+            said.distribution().quantile(level)
+        });
+        let told = said.point_beside_distribution();
+        prop_assert!(likely[0] <= told && told <= likely[1]);
         let learned = forecaster.learn(record, &said);
         prop_assert_eq!(learned.is_err(), record.runtime <= Span::ZERO);
     }

@@ -12,6 +12,7 @@ use tollgate_client::timestamp::format_iso;
 
 use super::JobNotice;
 use super::limiter::{NoticeLimiter, WINDOW};
+use crate::user_names::UserNames;
 
 /// Maximum number of notices that wait for the command.
 pub(super) const MAX_QUEUED: usize = 1_000;
@@ -41,7 +42,11 @@ fn timeout_s() -> u32 {
 }
 
 /// Sends the queued notices, one at a time, until the queue is closed and empty.
-pub(super) async fn send_all(settings: NoticeSettings, mut queued: mpsc::Receiver<JobNotice>) {
+pub(super) async fn send_all(
+    settings: NoticeSettings,
+    names: UserNames,
+    mut queued: mpsc::Receiver<JobNotice>,
+) {
     let mut limiter = NoticeLimiter::new(settings.per_minute);
     let mut window = interval(WINDOW);
     loop {
@@ -55,7 +60,7 @@ pub(super) async fn send_all(settings: NoticeSettings, mut queued: mpsc::Receive
             }
             _ = window.tick() => {
                 for (user, left_out) in limiter.ended(Instant::now()) {
-                    run_command(&settings, &more(user, left_out)).await;
+                    run_command(&settings, &more(&names, user, left_out).await).await;
                 }
             }
         }
@@ -63,13 +68,15 @@ pub(super) async fn send_all(settings: NoticeSettings, mut queued: mpsc::Receive
 }
 
 /// Returns the notice about notices that were left out.
-fn more(user_id: u32, left_out: u32) -> JobNotice {
+async fn more(names: &UserNames, user_id: u32, left_out: u32) -> JobNotice {
     let now = crate::daemon::now();
+    let names = names.clone();
+    let user = tokio::task::spawn_blocking(move || names.name(user_id));
     JobNotice {
         notice: "more",
         job: None,
         user_id,
-        user: crate::os_users::name(user_id).ok(),
+        user: user.await.unwrap_or_else(|_| user_id.to_string()),
         name: String::new(),
         at: format_iso(now),
         text: format!("{left_out} more notices were left out: `tollgate jobs` lists the jobs"),
@@ -103,7 +110,6 @@ async fn deliver(
         Some(words) => words,
         None => return Ok(Some("no command".to_owned())),
     };
-    let user = notice.user.clone();
     let mut child = Command::new(program)
         .args(arguments)
         .env("TOLLGATE_NOTICE", notice.notice)
@@ -111,10 +117,7 @@ async fn deliver(
             "TOLLGATE_JOB",
             notice.job.map_or_else(String::new, |job| job.to_string()),
         )
-        .env(
-            "TOLLGATE_USER",
-            user.unwrap_or_else(|| notice.user_id.to_string()),
-        )
+        .env("TOLLGATE_USER", &notice.user)
         .env("TOLLGATE_TEXT", &notice.text)
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
