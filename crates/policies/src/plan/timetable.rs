@@ -104,9 +104,11 @@ impl<'a> Machine<'a> {
     }
 
     /// Returns the reservation of a job that cannot start now: it needs `procs` processors, and as much
-    /// time as `reserved` before a maintenance window.
+    /// time as `reserved` before a maintenance window. What has both, and delays others, waits for the
+    /// next end.
     pub(super) fn reservation(&self, procs: u32, reserved: Span) -> HeadReservation {
-        let at = match procs <= self.idle {
+        let waits_for_window = procs <= self.idle && reserved > self.room();
+        let at = match waits_for_window {
             true => self.now,
             false => self.free_at(procs),
         };
@@ -122,7 +124,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Returns the instant at which this many processors are free, more than are idle.
+    /// Returns the first instant from the next end on at which this many processors are free.
     fn free_at(&self, procs: u32) -> Instant {
         let mut free = self.idle;
         for &(at, freed) in &self.reserved_ends {
