@@ -2,7 +2,7 @@
 //! is worse.
 
 use tollgate_gate::{Effect, GateInput};
-use tollgate_model::Span;
+use tollgate_model::JobSpec;
 
 use crate::Core;
 use crate::command::{JobChange, Submission};
@@ -23,7 +23,8 @@ impl Core {
             return Err(CommandError::ArrayUnalterable);
         }
         if let Some(waiting) = self.jobs.deferred.get(&job) {
-            let changed = change.apply(waiting, Span::ZERO);
+            let submitted = waiting.options.submitted.unwrap_or(self.now);
+            let changed = change.apply(waiting, self.now.since(submitted));
             return self.alter_deferred(job, changed, step);
         }
         let live = self.jobs.get(job).ok_or(CommandError::UnknownJob)?;
@@ -98,7 +99,7 @@ impl Core {
     }
 }
 
-fn altered(job: u64, changed: &Submission, spec: &tollgate_model::JobSpec) -> RowChange {
+fn altered(job: u64, changed: &Submission, spec: &JobSpec) -> RowChange {
     RowChange::Altered {
         job,
         name: changed.name.clone(),

@@ -201,10 +201,14 @@ impl JobChange {
             changed.name.clone_from(name);
         }
         changed.estimate = self.estimate.or(changed.estimate);
-        if let Some(deadline) = self.deadline {
-            changed.deadline = deadline.map(|left| ago + left);
+        match self.deadline {
+            None => changed,
+            Some(None) => changed.without_deadline(),
+            Some(Some(left)) => Submission {
+                deadline: Some(ago + left),
+                ..changed
+            },
         }
-        changed
     }
 }
 

@@ -157,9 +157,13 @@ fn held_jobs_are_changed_and_stay_held() {
         ..wide(900)
     };
     let job = site.submit_job(held, &["sleep", "1"]).unwrap().job;
+    site.advance(10);
     let (altered, answer) = alter(&mut site, job, deadline(700)).unwrap();
     assert!(altered && answer.admission == AdmissionState::Deferred);
     assert_eq!(site.state(job).0, "held");
+    let row = site.row(job);
+    let due_s = row.due.unwrap().since(row.submit).as_secs_f64();
+    assert_eq!(due_s, 710.0, "it counts from the change");
     let (altered, _) = alter(
         &mut site,
         job,
