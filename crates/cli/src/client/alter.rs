@@ -7,7 +7,7 @@ use tollgate_client::types::{AlterRequest, AlterResponse};
 use super::endpoint::ServiceAddressArgs;
 use super::error::ClientCommandError;
 use super::format;
-use super::parse::{self, TimeSpec};
+use super::parse;
 use super::submit::render_answer;
 use crate::args::OutputFormat;
 use crate::exit::{CliFailure, CsvUnsupported};
@@ -50,13 +50,7 @@ pub(crate) fn alter(args: &AlterArgs) -> Result<(), CliFailure> {
         None => {}
         Some("none") => request.no_deadline = true,
         Some(words) => {
-            let deadline = parse::parse_time(words, &now);
-            let deadline =
-                deadline.map_err(|message| CliFailure::invalid_flag("deadline", message))?;
-            match deadline {
-                TimeSpec::Relative(secs) => request.deadline_s = Some(secs),
-                TimeSpec::Absolute(at) => request.deadline_at = Some(at.to_string()),
-            }
+            (request.deadline_s, request.deadline_at) = parse::parse_deadline(words, &now)?;
         }
     }
     let path = format!("/v1/jobs/{}/alter", args.id);

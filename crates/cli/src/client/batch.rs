@@ -12,7 +12,7 @@ use tollgate_client::types::{
 
 use super::error::ClientCommandError;
 use super::format;
-use super::submit::{SubmitCommonArgs, note_unenforced_limit, render_decision};
+use super::submit::{SubmitCommonArgs, is_rejected, note_unenforced_limit, render_decision};
 use crate::args::OutputFormat;
 use crate::exit::{CliFailure, CsvUnsupported};
 
@@ -47,20 +47,18 @@ impl BatchArgs {
         &self,
         common: &JobRequest,
     ) -> Result<Option<Vec<Map<String, Value>>>, CliFailure> {
-        if let Some(file) = &self.each_line {
-            let text = read(file)?;
-            let lines = text.lines().map(str::trim);
-            let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
-            return Ok(Some(lines.map(|line| line_job(line, common)).collect()));
-        }
-        let Some(file) = &self.from_json else {
-            return Ok(None);
+        let (file, jobs) = match (&self.each_line, &self.from_json) {
+            (Some(file), _) => (file, Ok(line_jobs(&read(file)?, common))),
+            (None, Some(file)) => (file, parse_objects(&read(file)?)),
+            (None, None) => return Ok(None),
         };
-        let text = read(file)?;
-        parse_objects(&text).map(Some).map_err(|message| {
-            let file = file.display().to_string();
-            ClientCommandError::JobFile { file, message }.into()
-        })
+        let message = match jobs {
+            Ok(jobs) if !jobs.is_empty() => return Ok(Some(jobs)),
+            Ok(_) => "expected at least one job".to_owned(),
+            Err(message) => message,
+        };
+        let file = file.display().to_string();
+        Err(ClientCommandError::JobFile { file, message }.into())
     }
 }
 
@@ -100,19 +98,9 @@ pub(super) fn submit(
         note_unenforced_limit(common, answer);
     }
     print(args, &answers)?;
-    let is_rejected = answers
-        .iter()
-        .flat_map(|answer| {
-            answer
-                .tasks
-                .iter()
-                .map(|part| part.decision)
-                .chain([answer.decision])
-        })
-        .any(|decision| decision == JobDecision::Rejected);
     match failed {
         Some(failed) => Err(failed.into()),
-        None if is_rejected => Err(ClientCommandError::Rejected.into()),
+        None if answers.iter().any(is_rejected) => Err(ClientCommandError::Rejected.into()),
         None => Ok(()),
     }
 }
@@ -193,6 +181,13 @@ fn parts(jobs: Vec<Map<String, Value>>) -> Vec<Vec<Map<String, Value>>> {
     parts
 }
 
+/// Returns the jobs of the lines, without empty lines and comments.
+fn line_jobs(text: &str, common: &JobRequest) -> Vec<Map<String, Value>> {
+    let lines = text.lines().map(str::trim);
+    let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines.map(|line| line_job(line, common)).collect()
+}
+
 /// Returns the job of a line: the shell's, or that of the command with the line in it. The first word of
 /// a line for the shell names the job.
 fn line_job(line: &str, common: &JobRequest) -> Map<String, Value> {
@@ -239,10 +234,7 @@ fn parse_objects(text: &str) -> Result<Vec<Map<String, Value>>, String> {
             jobs.push(fields);
         }
     }
-    match jobs.is_empty() {
-        true => Err("expected at least one job".to_owned()),
-        false => Ok(jobs),
-    }
+    Ok(jobs)
 }
 
 fn read(file: &Path) -> Result<String, CliFailure> {
@@ -279,7 +271,7 @@ mod tests {
         let jobs = parse_objects("{\"procs\": 1}\n[{\"procs\": 2}, {\"procs\": 3}]\n").unwrap();
         let procs: Vec<&Value> = jobs.iter().map(|job| &job["procs"]).collect();
         assert_eq!(procs, [&json!(1), &json!(2), &json!(3)]);
-        for text in ["", "[]", "[1]", "{", "\"true\""] {
+        for text in ["[1]", "{", "\"true\""] {
             assert!(parse_objects(text).is_err(), "{text}");
         }
     }

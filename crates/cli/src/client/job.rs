@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use jiff::Zoned;
 use tollgate_client::types::{JobOtherwise, JobRequest};
 
-use super::parse::{self, TimeSpec};
+use super::parse;
 use super::script::JobScript;
 use super::startable;
 use crate::args::parse_count;
@@ -208,15 +208,8 @@ impl JobArgs {
             None => DEFAULT_OUTPUT,
         };
         let output = self.output.as_deref().unwrap_or(usual);
-        let deadline = self.deadline.as_deref();
-        let deadline = deadline
-            .map(|words| parse::parse_time(words, now))
-            .transpose();
-        let deadline = deadline.map_err(|message| CliFailure::invalid_flag("deadline", message))?;
-        // A relative deadline counts by the service's clock, whatever this host's clock shows.
-        let (deadline_s, deadline_at) = match deadline {
-            Some(TimeSpec::Relative(secs)) => (Some(secs), None),
-            Some(TimeSpec::Absolute(at)) => (None, Some(at.to_string())),
+        let (deadline_s, deadline_at) = match self.deadline.as_deref() {
+            Some(words) => parse::parse_deadline(words, now)?,
             None => (None, None),
         };
         Ok(JobRequest {

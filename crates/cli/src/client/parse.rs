@@ -3,6 +3,8 @@
 use jiff::civil::{DateTime, Time};
 use jiff::{Timestamp, ToSpan, Zoned};
 
+use crate::exit::CliFailure;
+
 /// Seconds of each unit of a span.
 const UNITS: &[(&str, f64)] = &[
     ("weeks", 604_800.0),
@@ -79,7 +81,7 @@ const MAX_RELATIVE_S: f64 = 3.2e9;
 
 /// A moment as the user typed it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum TimeSpec {
+enum TimeSpec {
     /// A number of seconds after submission, by the service's clock.
     Relative(f64),
     /// An absolute instant.
@@ -89,7 +91,7 @@ pub(super) enum TimeSpec {
 /// Parses a moment: `+2h`, `now+2hours` and `1-12:00:00` (from now), `17:00` (the next time of
 /// day), `tomorrow 9am`, `fri 17:00`, `noon`, `2026-12-01T09:00` in the zone of `now`, or ISO 8601
 /// with an offset.
-pub(super) fn parse_time(words: &str, now: &Zoned) -> Result<TimeSpec, String> {
+fn parse_time(words: &str, now: &Zoned) -> Result<TimeSpec, String> {
     let text = words.trim();
     let relative = text.strip_prefix("now").unwrap_or(text).trim_start();
     if let Some(later) = relative.strip_prefix('+') {
@@ -226,6 +228,19 @@ fn parse_civil(text: &str, now: &Zoned) -> Option<Timestamp> {
     let civil: DateTime = text.parse().ok()?;
     let zoned = civil.to_zoned(now.time_zone().clone()).ok()?;
     Some(zoned.timestamp())
+}
+
+/// Parses a deadline into the fields of a request: a span, or an instant. A relative deadline counts by the
+/// service's clock, whatever this host's clock shows.
+pub(super) fn parse_deadline(
+    words: &str,
+    now: &Zoned,
+) -> Result<(Option<f64>, Option<String>), CliFailure> {
+    match parse_time(words, now) {
+        Ok(TimeSpec::Relative(secs)) => Ok((Some(secs), None)),
+        Ok(TimeSpec::Absolute(at)) => Ok((None, Some(at.to_string()))),
+        Err(message) => Err(CliFailure::invalid_flag("deadline", message)),
+    }
 }
 
 /// Parses a size in bytes: `2G`, `500M`, `1.5GiB`, `1048576`. Units are powers of 1024.

@@ -123,12 +123,17 @@ fn submit_request(
         (false, OutputFormat::Table) => render_answer(&mut out, &answer, &now)?,
         (false, OutputFormat::Csv) => return Err(CsvUnsupported.into()),
     }
-    let of_tasks = answer.tasks.iter().map(|part| part.decision);
-    let mut decisions = of_tasks.chain(std::iter::once(answer.decision));
-    match decisions.any(|decision| decision == JobDecision::Rejected) {
+    match is_rejected(&answer) {
         false => Ok(()),
         true => Err(ClientCommandError::Rejected.into()),
     }
+}
+
+/// Returns whether a job or a task of it is rejected.
+pub(super) fn is_rejected(answer: &SubmitResponse) -> bool {
+    let of_tasks = answer.tasks.iter().map(|part| part.decision);
+    let mut decisions = of_tasks.chain(std::iter::once(answer.decision));
+    decisions.any(|decision| decision == JobDecision::Rejected)
 }
 
 /// Prints a note if the policy does not enforce the time limit of a request.

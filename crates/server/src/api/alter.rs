@@ -4,7 +4,7 @@ use axum::extract::rejection::JsonRejection;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::{Extension, Json};
-use tollgate_client::types::{AlterRequest, AlterResponse, JobRequest};
+use tollgate_client::types::{AlterRequest, AlterResponse};
 use tollgate_service::JobChange;
 
 use super::convert;
@@ -28,11 +28,7 @@ pub(super) async fn alter(
             "a job: tasks of an array cannot be changed",
         ));
     }
-    let due = convert::due(&JobRequest {
-        deadline_s: request.deadline_s,
-        deadline_at: request.deadline_at.clone(),
-        ..JobRequest::default()
-    })?;
+    let due = convert::due(request.deadline_at.as_deref(), request.deadline_s)?;
     let deadline = convert::span("deadline_s", request.deadline_s)?;
     if request.no_deadline && (deadline.is_some() || due.is_some()) {
         return Err(ApiError::field(

@@ -68,7 +68,7 @@ pub(super) fn new_job(
         return Err(refused.hint("the setting `notices.command` names one"));
     }
     let submission = convert::submission(&request, user)?;
-    let due = convert::due(&request)?;
+    let due = convert::due(request.deadline_at.as_deref(), request.deadline_s)?;
     check_size(service, &submission)?;
     let program = Box::new(convert::program(request)?);
     Ok(NewJob {

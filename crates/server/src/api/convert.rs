@@ -200,11 +200,14 @@ pub(super) fn span(field: &str, secs: Option<f64>) -> Result<Option<Span>, ApiEr
 
 /// Returns the deadline if it is given as an instant. The span until then depends on the clock of
 /// the decision.
-pub(super) fn due(request: &JobRequest) -> Result<Option<Instant>, ApiError> {
-    let Some(at) = &request.deadline_at else {
+pub(super) fn due(
+    deadline_at: Option<&str>,
+    deadline_s: Option<f64>,
+) -> Result<Option<Instant>, ApiError> {
+    let Some(at) = deadline_at else {
         return Ok(None);
     };
-    if request.deadline_s.is_some() {
+    if deadline_s.is_some() {
         let expected = "one of deadline_s and deadline_at, not both";
         return Err(ApiError::field("deadline_at", expected));
     }

@@ -208,7 +208,7 @@ pub(super) async fn quote(
 ) -> JsonResult<SubmitResponse> {
     let Json(request) = request?;
     let submission = convert::submission(&request, peer.user)?;
-    let due = convert::due(&request)?;
+    let due = convert::due(request.deadline_at.as_deref(), request.deadline_s)?;
     if submission.options.held || !submission.options.dependencies.is_empty() {
         let expected = "neither of them: a quote is for a job that may start at once";
         return Err(ApiError::field("after, held", expected));

@@ -43,6 +43,20 @@ fn running_job_of_another_user_is_hidden_and_cannot_be_cancelled() {
         let theirs = site.run_err(OTHER, &[verb, "1"]);
         assert_eq!(theirs, site.run_err(OTHER, &[verb, "999"]), "{verb}");
     }
+    let alter = |job| site.run_err(OTHER, &["alter", job, "--name", "x"]);
+    assert_eq!(alter("1"), alter("999"));
+    site.run_ok(OTHER, &["cancel", "--all"]);
+    site.run_ok(OTHER, &["cancel", "1-9"]);
+    assert_eq!(state(&site, ONE, 1), "running");
+    for operators_only in [
+        &["drain"][..],
+        &["resume"],
+        &["prune", "--older-than", "1d"],
+    ] {
+        let (_, complaint) = site.run_err(OTHER, operators_only);
+        let who = "only root and the service's own user";
+        assert!(complaint.contains(who), "{complaint}");
+    }
     let submit = ["--output", "none", "--", "true"];
     let after = |job| site.run_err(OTHER, &[&["submit", "--after", job], &submit[..]].concat());
     let (code, complaint) = after("1");

@@ -43,6 +43,14 @@ fn each_line_of_a_file_is_a_job() {
     let named = site.tollgate(&["explain", "2", "--format", "json"]).json();
     assert_eq!(named["job"]["name"], "echo");
 
+    fs::write(&file, "# none\n").unwrap();
+    let none = site.tollgate(&submit);
+    assert_eq!(none.code, Some(2), "{none:?}");
+    assert!(
+        none.stderr.contains("expected at least one job"),
+        "{none:?}"
+    );
+
     fs::write(&file, "a b\nc\n").unwrap();
     let submit = "tollgate submit -q -o out-%j --each-line - -- echo [{}] < commands.txt";
     assert_eq!(site.shell(submit).answer(), "3\n4\n");
@@ -87,6 +95,7 @@ fn jobs_of_a_json_file_are_submitted_all_or_none() {
         ),
         (good.replace("name", "nam"), "jobs[0]: unknown field `nam`"),
         ("[3]".to_owned(), "expected objects, got `3`"),
+        ("[]".to_owned(), "expected at least one job"),
     ] {
         fs::write(&file, bad).unwrap();
         let answer = site.tollgate(&submit);
