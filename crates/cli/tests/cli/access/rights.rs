@@ -207,3 +207,33 @@ fn multi_user_service_rejects_a_worker_of_a_user() {
     let (_, nodes) = site.http(ROOT, "GET", "/v1/nodes", None);
     assert_eq!(nodes["workers"].as_array().map(Vec::len), Some(0));
 }
+
+#[test]
+fn notices_of_a_service_for_all_users_name_the_user_and_are_sent_by_its_account() {
+    if !AccessTestSite::is_root() {
+        return;
+    }
+    let told = tempfile::tempdir().expect("a folder");
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o1777);
+    fs::set_permissions(told.path(), open).expect("it is ours");
+    let file = told.path().join("told");
+    let command = format!(
+        "echo $TOLLGATE_USER $TOLLGATE_NOTICE $(id -u) >> {}",
+        file.display()
+    );
+    let site = AccessTestSite::new(&format!(
+        "users = \"all\"\n[notices]\ncommand = [\"sh\", \"-c\", \"{command}\"]\n"
+    ));
+    let submit = ["submit", "--notify", "end", "-o", "none", "--", "true"];
+    site.run_ok(ONE, &submit);
+    let lines = || fs::read_to_string(&file).unwrap_or_default();
+    site.until("the end is told", || lines().ends_with('\n'));
+    let line = lines();
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let [user, "end", sender] = words[..] else {
+        panic!("{line}");
+    };
+    assert!(!user.is_empty());
+    assert_ne!(sender, "0", "not root");
+    assert_ne!(sender, ONE.to_string(), "not the user");
+}
