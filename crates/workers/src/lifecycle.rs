@@ -6,7 +6,7 @@ use std::time::Duration;
 use tollgate_engine::Engine;
 use tollgate_gate::{Gate, WorkerId};
 use tollgate_model::AttemptId;
-use tollgate_service::{LOCAL_WORKER, ServiceCommand};
+use tollgate_service::{HostOffer, LOCAL_WORKER, ServiceCommand};
 
 use crate::entry::{LiveIncarnation, WorkerEntry, WorkerInfo, WorkerSnapshot, WorkerState};
 use crate::pool::WorkerPool;
@@ -38,6 +38,10 @@ impl<E: Engine> WorkerPool<E> {
                     incarnation: gate.worker(worker).map_or(1, |live| live.number + 1),
                     nodes: capacity.nodes,
                     memory: capacity.node_memory(),
+                    offer: HostOffer {
+                        closes: None,
+                        devices: capacity.devices.clone(),
+                    },
                 });
             }
         }

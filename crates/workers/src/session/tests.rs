@@ -159,6 +159,7 @@ fn registered_worker() -> (TestSession, Gate) {
             incarnation: epoch,
             nodes,
             memory,
+            ..
         },
     ] = changes.as_slice()
     else {
@@ -169,6 +170,7 @@ fn registered_worker() -> (TestSession, Gate) {
         incarnation: *epoch,
         nodes: *nodes,
         memory: *memory,
+        terms: Default::default(),
     };
     gate.handle(Instant::ZERO, input, &mut Vec::new()).unwrap();
     talk.pool.sync_with_gate(&gate);
