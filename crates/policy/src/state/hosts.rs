@@ -111,8 +111,14 @@ impl ClusterState {
 
     /// Returns the host of a range of nodes.
     pub fn host_of(&self, nodes: NodeRange) -> Option<usize> {
-        let holds = |host: &Host| host.nodes.contains(NodeId(nodes.first));
-        self.hosts.iter().rposition(holds)
+        self.host_with(NodeId(nodes.first))
+    }
+
+    /// Returns the host with a node.
+    pub fn host_with(&self, node: NodeId) -> Option<usize> {
+        self.hosts
+            .iter()
+            .rposition(|host| host.nodes.contains(node))
     }
 
     /// Returns the number of idle nodes of a range.

@@ -57,6 +57,7 @@ impl<E: Engine> Controller<E> {
             | ControllerRequest::Alter { .. }
             | ControllerRequest::Drain { .. }
             | ControllerRequest::Maintain { .. }
+            | ControllerRequest::SetLicences { .. }
             | ControllerRequest::Learn { .. }
             | ControllerRequest::Worker { .. }
             | ControllerRequest::EngineReady
@@ -125,6 +126,7 @@ impl<E: Engine> Controller<E> {
             nodes,
             drained,
             workers: self.workers.worker_infos(self.core.gate()),
+            resources: self.resource_use(),
         })
     }
 
