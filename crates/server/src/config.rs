@@ -1,6 +1,7 @@
 //! The service's configuration: a TOML file in which every key is optional.
 
 mod listen;
+mod local;
 pub(crate) mod maintenance;
 
 use std::fs::File;
@@ -22,6 +23,7 @@ use tollgate_runner::log::{LogSettings, UnknownLogSetting};
 use tollgate_service::AdmissionRules;
 use tollgate_workers::lease::{self, LeaseTimings};
 
+use self::local::LocalConfig;
 use crate::access::{AccessRules, ServiceLimits, UserScope};
 use crate::net::Credential;
 use crate::net::credentials::CredentialConfig;
@@ -29,6 +31,8 @@ use crate::notices::NoticeSettings;
 use crate::privileges::ACCOUNT;
 
 pub use maintenance::MaintenanceRule;
+
+pub use local::LocalNodes;
 
 pub use listen::{ListenConfig, TcpListenOptions};
 
@@ -65,6 +69,8 @@ pub struct ServiceConfig {
     pub account: String,
     /// How much one user may have of the service.
     pub limits: ServiceLimits,
+    /// The service's own host.
+    pub local: LocalConfig,
     /// Workers on other hosts.
     pub workers: WorkerConfig,
     /// How long records of jobs are kept.
@@ -104,6 +110,8 @@ pub struct ServeOptions {
     pub listen: Option<TcpListenOptions>,
     /// Tokens and certificates of the configuration.
     pub credentials: Vec<Credential>,
+    /// The cores that the service offers of its own host.
+    pub local_nodes: LocalNodes,
     /// The lease timings of workers.
     pub lease: LeaseTimings,
     /// Times in which no job runs.
@@ -229,6 +237,7 @@ impl Default for ServiceConfig {
             root_jobs: false,
             account: ACCOUNT.to_owned(),
             limits: ServiceLimits::default(),
+            local: LocalConfig::default(),
             workers: WorkerConfig::default(),
             retention: RetentionConfig::default(),
             log: LogConfig::default(),
@@ -368,6 +377,7 @@ impl ServiceConfig {
             access,
             listen: listen.map(|listen| listen.resolve(&self.dir)).transpose()?,
             credentials: listen::keys(&self.tokens, &self.certificates, access)?,
+            local_nodes: self.local.nodes,
             lease: self.workers.timings()?,
             maintenance: self.maintenance()?,
             notices: self.notices()?,

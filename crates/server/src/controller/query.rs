@@ -124,6 +124,7 @@ impl<E: Engine> Controller<E> {
             capacity,
             nodes,
             drained,
+            offers_local_nodes: self.offers_local_nodes,
             workers: self.workers.worker_infos(self.core.gate()),
         })
     }
