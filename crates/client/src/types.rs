@@ -9,7 +9,8 @@ use serde_json::{Map, Value};
 
 use crate::limits::{
     ABSOLUTE_PATH, MAX_AFTER, MAX_BATCH, MAX_CREDITS, MAX_HOLD_S, MAX_NAME, MAX_NOTICES,
-    MAX_SPAN_S, MIN_SPAN_S, NO_CONTROL, NO_NUL, NOTICE, PREDECESSOR, TASK_NUMBERS, VARIABLE,
+    MAX_SPAN_S, MIN_SPAN_S, NO_CONTROL, NO_NUL, NOTICE, PREDECESSOR, RESOURCE, TASK_NUMBERS,
+    VARIABLE,
 };
 use crate::whole_number::{optional_whole, whole};
 
@@ -51,6 +52,17 @@ pub struct JobRequest {
     )]
     #[schemars(range(min = 1))]
     pub memory_bytes: Option<u64>,
+    /// Whether all processors have to be on one host. Only under policies that choose hosts, as `plan`.
+    #[serde(default)]
+    pub one_host: bool,
+    /// Devices and licences that the job, or each task of it, takes while it runs: their names, and the
+    /// number of each. A job that takes devices runs on one host. Only under policies that choose hosts.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend(
+        "propertyNames" = {"pattern": RESOURCE},
+        "additionalProperties" = {"type": "integer", "minimum": 1, "maximum": 255},
+    ))]
+    pub resources: BTreeMap<String, u8>,
     /// Run time that the user expects. Positive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = MIN_SPAN_S, max = MAX_SPAN_S))]

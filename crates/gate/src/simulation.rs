@@ -103,7 +103,7 @@ impl<F: Fn(JobId) -> Span> RunTimes for F {
 ///
 /// let policy = builtin_registry().named("easy").expect("a registered policy");
 /// let mut simulation = Simulation::new(Gate::new(policy.build(Market::None), Market::None));
-/// let nodes = GateInput::WorkerUp { worker: WorkerId(0), incarnation: 1, nodes: 4, memory: None };
+/// let nodes = GateInput::WorkerUp { worker: WorkerId(0), incarnation: 1, nodes: 4, memory: None, terms: Default::default() };
 /// simulation.handle(Instant::ZERO, nodes).expect("a new worker");
 /// // The processors and the run time in seconds of each job; the users estimate twice as much.
 /// let jobs = [(3, 50), (4, 10), (1, 40)];
@@ -114,6 +114,7 @@ impl<F: Fn(JobId) -> Span> RunTimes for F {
 ///             estimate: Span::from_secs(2 * run_time_s),
 ///             procs,
 ///             memory: 0,
+///             needs: Default::default(),
 ///             user: UserId(0),
 ///             sla: Sla::default(),
 ///         },

@@ -3,7 +3,7 @@
 mod connection;
 mod process;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::OsString;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -43,6 +43,8 @@ pub struct LocalEngineConfig {
     pub runner: Vec<OsString>,
     /// Number of nodes to offer, out of the cores that this process may run on. None for all cores.
     pub nodes: Option<u32>,
+    /// Devices to offer, by name, with their number.
+    pub devices: BTreeMap<String, u8>,
     /// Maximum number of attempts that run at once on each node; further attempts wait in the
     /// runner.
     pub slots_per_node: u32,
@@ -81,6 +83,7 @@ impl LocalEngineConfig {
             state_dir: folder.as_ref().to_owned(),
             runner: runner.into_iter().map(Into::into).collect(),
             nodes: None,
+            devices: BTreeMap::new(),
             slots_per_node: 8,
             other_users: false,
             grace: Duration::from_secs(5),
@@ -298,6 +301,7 @@ const NO_CAPACITY: EngineCapacity = EngineCapacity {
     processes: ProcessEnforcement::Unenforced,
     tree: TreeTracking::Subreaper,
     other_users: false,
+    devices: BTreeMap::new(),
 };
 
 impl Engine for LocalEngine {
@@ -309,7 +313,10 @@ impl Engine for LocalEngine {
         {
             self.connect()?;
         }
-        Ok(self.capacity.clone())
+        Ok(EngineCapacity {
+            devices: self.settings.devices.clone(),
+            ..self.capacity.clone()
+        })
     }
 
     fn start(&mut self, launches: &[LaunchSpec]) -> Result<(), EngineError> {

@@ -6,9 +6,10 @@ use std::time::Duration;
 use tollgate_engine::Engine;
 use tollgate_gate::{Gate, WorkerId};
 use tollgate_model::AttemptId;
-use tollgate_service::{LOCAL_WORKER, ServiceCommand};
+use tollgate_service::{HostOffer, LOCAL_WORKER, ServiceCommand};
 
 use crate::entry::{LiveIncarnation, WorkerEntry, WorkerInfo, WorkerSnapshot, WorkerState};
+use crate::lease::LeaseTimings;
 use crate::pool::WorkerPool;
 use crate::protocol::ServerMessage;
 
@@ -23,6 +24,7 @@ impl<E: Engine> WorkerPool<E> {
     ) -> Vec<ServiceCommand> {
         let now = (self.ticks)();
         let grace = self.grace_period();
+        let lease = LeaseTimings { grace };
         let mut commands = Vec::new();
         for (&worker, worker_entry) in &self.workers {
             let overdue = now.saturating_sub(worker_entry.last_contact) >= grace;
@@ -44,6 +46,10 @@ impl<E: Engine> WorkerPool<E> {
                     incarnation: gate.worker(worker).map_or(1, |live| live.number + 1),
                     nodes: capacity.nodes,
                     memory: capacity.node_memory(),
+                    offer: HostOffer {
+                        closes: worker_entry.until.map(|until| lease.closes(until)),
+                        devices: capacity.devices.clone(),
+                    },
                 });
             }
         }

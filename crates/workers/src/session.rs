@@ -249,6 +249,8 @@ impl<E: Engine> WorkerPool<E> {
             return;
         };
         let nodes = capacity.nodes;
+        // Promises rest on the end that the worker offered first.
+        let is_same_end = worker_entry.capacity.is_none() || worker_entry.until == until;
         let epoch = worker_entry.incarnation_number();
         // The incarnation may have ended since the welcome.
         let fits = worker_entry
@@ -258,7 +260,7 @@ impl<E: Engine> WorkerPool<E> {
             let why = format!("expected a worker with 1 to {MAX_NODES} nodes, found {nodes}");
             return self.reply(line, epoch, ServerMessage::Refused(why));
         }
-        if (goes_on && !fits) || (!goes_on && !running.is_empty()) {
+        if (goes_on && !(fits && is_same_end)) || (!goes_on && !running.is_empty()) {
             return self.reply(line, epoch, ServerMessage::Over);
         }
         worker_entry.capacity = Some(capacity);

@@ -41,6 +41,7 @@ impl Cluster {
             incarnation: 1,
             nodes,
             memory: None,
+            terms: Default::default(),
         };
         simulation.handle(Instant::ZERO, up).unwrap();
         Self {
@@ -59,6 +60,7 @@ impl Cluster {
             estimate: Span::from_secs(job.estimate_s),
             procs: job.procs,
             memory: 0,
+            needs: Default::default(),
             user: UserId(0),
             sla: Sla {
                 deadline: job.deadline_s.map(Span::from_secs),

@@ -6,8 +6,8 @@ use std::io;
 use tollgate_engine::{Engine, EngineError};
 use tollgate_gate::WorkerId;
 use tollgate_model::{AttemptEvent, AttemptId, AttemptReport, NodeId, NodeRange};
-use tollgate_service::LOCAL_WORKER;
-use tollgate_service::{EngineAction, ServiceCommand};
+
+use tollgate_service::{EngineAction, HostOffer, LOCAL_WORKER, ServiceCommand};
 use tollgate_store::StoreError;
 
 use super::commit::CommandPrograms;
@@ -81,6 +81,7 @@ impl<E: Engine> Controller<E> {
                     incarnation: 1,
                     nodes: EXPECTED_NODES,
                     memory: None,
+                    offer: HostOffer::default(),
                 };
                 vec![expected, lost(1)]
             }
@@ -112,6 +113,10 @@ impl<E: Engine> Controller<E> {
                 incarnation: known.map_or(1, |life| life.number + 1),
                 nodes,
                 memory,
+                offer: HostOffer {
+                    closes: None,
+                    devices: capacity.devices.clone(),
+                },
             });
         }
         Ok(commands)

@@ -164,6 +164,7 @@ fn registered_worker() -> (TestSession, Gate) {
             incarnation: epoch,
             nodes,
             memory,
+            ..
         },
     ] = changes.as_slice()
     else {
@@ -174,6 +175,7 @@ fn registered_worker() -> (TestSession, Gate) {
         incarnation: *epoch,
         nodes: *nodes,
         memory: *memory,
+        terms: Default::default(),
     };
     gate.handle(Instant::ZERO, input, &mut Vec::new()).unwrap();
     talk.pool.sync_with_gate(&gate);
