@@ -672,7 +672,7 @@ pub struct CalibrationBin {
 pub struct NodeList {
     /// The nodes: cores of the service's host and of the workers' hosts.
     pub nodes: Vec<NodeStatus>,
-    /// Maximum memory of all tasks on a node of the service's host.
+    /// Maximum memory of all tasks on a node of the service's host; 0 if it offers none.
     pub memory_per_node_bytes: u64,
     /// Sentences: what is enforced on the service's host, and what can escape.
     pub enforced: Vec<String>,
@@ -702,7 +702,7 @@ pub struct ResourceStatus {
 pub struct WorkerStatus {
     /// Name of the worker; several workers may have the same name.
     pub name: String,
-    /// `connected`, `disconnected` (may still come back) or `lost`.
+    /// `connected`, `leaving`, `disconnected` (may still come back) or `lost`.
     pub state: String,
     /// Number of its incarnation: one more each time that it registers after it was lost.
     pub incarnation: u32,
@@ -710,6 +710,12 @@ pub struct WorkerStatus {
     pub first_node: u32,
     /// Number of its nodes.
     pub nodes: u32,
+    /// Instant at which its host ends it, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
+    /// Name of its site, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site: Option<String>,
     /// Maximum memory of all tasks on one of its nodes, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_per_node_bytes: Option<u64>,

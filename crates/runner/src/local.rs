@@ -11,6 +11,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use connection::RunnerConnection;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::time::Timespec;
 use tollgate_engine::capacity::{
     CpuPinning, MemoryEnforcement, ProcessEnforcement, ShareEnforcement, TreeTracking,
 };
@@ -170,6 +173,24 @@ impl LocalEngine {
             .as_ref()
             .filter(|connection| connection.is_open());
         open.map(RunnerConnection::runner_pid)
+    }
+
+    /// Asks the runner to end its tasks and itself, and waits until it has ended; false if it has not
+    /// within `patience`. A runner of another user ends by itself soon after the last task.
+    pub fn stop_runner(&mut self, patience: Duration) -> bool {
+        let pid = self.runner_pid().and_then(|pid| i32::try_from(pid).ok());
+        let Some(pid) = pid.and_then(Pid::from_raw) else {
+            return true;
+        };
+        // The open connection proves that the process id is still that of the runner.
+        let Ok(runner) = pidfd_open(pid, PidfdFlags::empty()) else {
+            return true;
+        };
+        let _ = pidfd_send_signal(&runner, Signal::TERM);
+        self.connection = None;
+        let mut end = [PollFd::new(&runner, PollFlags::IN)];
+        let timeout = Timespec::try_from(patience).ok();
+        poll(&mut end, timeout.as_ref()).is_ok_and(|ended| ended > 0)
     }
 
     /// Reconnects, if necessary to a new runner, and reads its capacity.

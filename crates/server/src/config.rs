@@ -1,6 +1,7 @@
 //! The service's configuration: a TOML file in which every key is optional.
 
 mod listen;
+mod local;
 pub(crate) mod maintenance;
 
 use std::fs::File;
@@ -23,6 +24,7 @@ use tollgate_runner::log::{LogSettings, UnknownLogSetting};
 use tollgate_service::{AdmissionRules, NamedResources};
 use tollgate_workers::lease::{self, LeaseTimings};
 
+use self::local::LocalConfig;
 use crate::access::{AccessRules, ServiceLimits, UserScope};
 use crate::net::Credential;
 use crate::net::credentials::CredentialConfig;
@@ -30,6 +32,8 @@ use crate::notices::NoticeSettings;
 use crate::privileges::ACCOUNT;
 
 pub use maintenance::MaintenanceRule;
+
+pub use local::LocalNodes;
 
 pub use listen::{ListenConfig, TcpListenOptions};
 
@@ -66,6 +70,8 @@ pub struct ServiceConfig {
     pub account: String,
     /// How much one user may have of the service.
     pub limits: ServiceLimits,
+    /// The service's own host.
+    pub local: LocalConfig,
     /// Workers on other hosts.
     pub workers: WorkerConfig,
     /// How long records of jobs are kept.
@@ -109,6 +115,8 @@ pub struct ServeOptions {
     pub listen: Option<TcpListenOptions>,
     /// Tokens and certificates of the configuration.
     pub credentials: Vec<Credential>,
+    /// The cores that the service offers of its own host.
+    pub local_nodes: LocalNodes,
     /// The lease timings of workers.
     pub lease: LeaseTimings,
     /// Times in which no job runs.
@@ -238,6 +246,7 @@ impl Default for ServiceConfig {
             root_jobs: false,
             account: ACCOUNT.to_owned(),
             limits: ServiceLimits::default(),
+            local: LocalConfig::default(),
             workers: WorkerConfig::default(),
             retention: RetentionConfig::default(),
             log: LogConfig::default(),
@@ -378,6 +387,7 @@ impl ServiceConfig {
             access,
             listen: listen.map(|listen| listen.resolve(&self.dir)).transpose()?,
             credentials: listen::keys(&self.tokens, &self.certificates, access)?,
+            local_nodes: self.local.nodes,
             lease: self.workers.timings()?,
             maintenance: self.maintenance()?,
             licences: named_resources("licences", &self.licences)?,

@@ -191,6 +191,9 @@ pub fn serve<E: Engine + 'static>(
         let aside = os_users::background_resolver().map_err(StartError::Thread)?;
         controller.set_run_as(aside);
     }
+    if doors.local_nodes.is_none() {
+        controller.offer_no_local_nodes();
+    }
     controller.limit_jobs(access.limits.jobs);
     controller.limit_stored_bytes(access.limits.stored_bytes);
     controller.limit_tasks(access.limits.task_limits());

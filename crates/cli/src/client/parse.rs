@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::civil::{DateTime, Time};
-use jiff::{Timestamp, ToSpan, Zoned};
+use jiff::{SignedDuration, Timestamp, ToSpan, Zoned};
 use tollgate_client::resources::parse_resources;
 
 use crate::exit::CliFailure;
@@ -231,6 +231,18 @@ fn parse_civil(text: &str, now: &Zoned) -> Option<Timestamp> {
     let civil: DateTime = text.parse().ok()?;
     let zoned = civil.to_zoned(now.time_zone().clone()).ok()?;
     Some(zoned.timestamp())
+}
+
+/// Parses a moment to an instant by this host's clock.
+pub(super) fn parse_moment(words: &str, now: &Zoned) -> Result<Timestamp, String> {
+    match parse_time(words, now)? {
+        TimeSpec::Relative(secs) => {
+            let later = SignedDuration::from_secs_f64(secs);
+            let at = now.timestamp().checked_add(later);
+            at.map_err(|error| error.to_string())
+        }
+        TimeSpec::Absolute(at) => Ok(at),
+    }
 }
 
 /// Parses a deadline into the fields of a request: a span, or an instant. A relative deadline counts by the

@@ -125,6 +125,7 @@ impl<E: Engine> Controller<E> {
             capacity,
             nodes,
             drained,
+            offers_local_nodes: self.offers_local_nodes,
             workers: self.workers.worker_infos(self.core.gate()),
             resources: self.resource_use(),
         })

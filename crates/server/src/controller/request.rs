@@ -271,6 +271,8 @@ pub struct ClusterInfo {
     pub nodes: Vec<Option<u32>>,
     /// The drained nodes.
     pub drained: Vec<NodeRange>,
+    /// Whether the service offers nodes of its own host.
+    pub offers_local_nodes: bool,
     /// The workers on other hosts, with their ranges of these nodes.
     pub workers: Vec<tollgate_workers::WorkerInfo>,
     /// Devices of hosts that are up, and licences.
