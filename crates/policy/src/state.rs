@@ -405,6 +405,13 @@ impl ClusterState {
         });
     }
 
+    /// Takes the deadline off a job that is not admitted.
+    pub fn drop_deadline(&mut self, id: JobId) {
+        let job = &mut self.jobs[id.index()];
+        assert!(job.accepted.is_none(), "{id:?} is admitted");
+        job.spec.sla.deadline = None;
+    }
+
     /// Records when a policy means to start a queued job.
     pub fn set_planned_start(&mut self, id: JobId, at: Instant) {
         self.jobs[id.index()].planned = Some(at);

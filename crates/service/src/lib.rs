@@ -21,6 +21,7 @@
 //! | `effects` | the effects of the gate as rows and actions |
 //! | `resources` | the names of devices and licences |
 //! | `rules` | the rules under which the service decides |
+//! | `takeover` | a change of rules while jobs are unfinished |
 //! | `shadow` | a second policy that decides about the same jobs on paper |
 //! | `query` | answers to queries, and checks of invariants |
 
@@ -44,6 +45,7 @@ mod rules;
 mod runtime_forecast;
 mod shadow;
 mod submit;
+mod takeover;
 mod task_ranges;
 mod work;
 mod workers;
@@ -78,6 +80,7 @@ pub use rules::{AdmissionRules, StoredRules};
 pub use runtime_forecast::{ForecastBasis, RuntimeForecast};
 use shadow::ShadowPolicy;
 pub use shadow::{PolicyComparison, ShadowTotals};
+pub use takeover::TakeoverObstacle;
 pub use task_ranges::{BadTaskRanges, TaskRanges};
 
 /// The worker that is the service's own host.

@@ -57,6 +57,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
+use tollgate_service::TakeoverObstacle;
 
 pub use copy::{check, copy};
 pub use data_dir::{DataDir, DataDirError};
@@ -147,16 +148,12 @@ pub enum StoreError {
         program: String,
     },
     /// Unfinished jobs were admitted under other rules.
-    #[error("{}: {live} unfinished jobs were admitted under {was}, but the configuration says {would_be}", path.display())]
+    #[error("{}: {obstacle}", path.display())]
     OtherRules {
         /// The file.
         path: PathBuf,
-        /// Number of unfinished jobs.
-        live: usize,
-        /// The rules in force.
-        was: String,
-        /// The rules of the configuration.
-        would_be: String,
+        /// Why they cannot go on under the new ones.
+        obstacle: TakeoverObstacle,
     },
     /// The store holds data that no version ever wrote.
     #[error("{}: damaged: {what}", path.display())]
