@@ -678,6 +678,23 @@ pub struct NodeList {
     pub enforced: Vec<String>,
     /// Workers on other hosts, lost ones included.
     pub workers: Vec<WorkerStatus>,
+    /// Devices of hosts, and licences of the site.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resources: Vec<ResourceStatus>,
+}
+
+/// A device of a host, or a licence of the site.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ResourceStatus {
+    /// Name, as `gpu`.
+    pub name: String,
+    /// Host that has the devices; none for licences.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// Number of units.
+    pub total: u8,
+    /// Number of units that running jobs take.
+    pub taken: u8,
 }
 
 /// A worker: a process that offers the cores of another host.

@@ -17,7 +17,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-use tollgate_model::{Instant, JobId, MaintenanceCalendar, NodeId, NodeRange, Span};
+use tollgate_model::{
+    Instant, JobId, MaintenanceCalendar, NodeId, NodeRange, ResourceCounts, ResourceIndex, Span,
+};
 use tollgate_policy::{Effect, JobPhase, Node, NodeTask, TOLERANCE_S, TimerTree, View};
 
 use crate::gate::Gate;
@@ -225,6 +227,11 @@ impl Simulation {
     /// Sets the times in which no job runs; see [`Gate::set_maintenance`].
     pub fn set_maintenance(&mut self, now: Instant, calendar: MaintenanceCalendar) {
         self.gate.set_maintenance(now, calendar);
+    }
+
+    /// Sets the licences of the site; see [`Gate::set_licences`].
+    pub fn set_licences(&mut self, now: Instant, known: Vec<ResourceIndex>, total: ResourceCounts) {
+        self.gate.set_licences(now, known, total);
     }
 
     /// Handles an input of the owner. `now` never goes back.

@@ -17,10 +17,11 @@ use serde::{Deserialize, Serialize};
 use tollgate_client::certificate::{CertificateError, TlsCertificate};
 use tollgate_client::limits::{MAX_SPAN_S, MIN_SPAN_S};
 use tollgate_client::private_file::{self, FilePermissions, PrivateFileError};
-use tollgate_model::{Market, Probability, Span};
+use tollgate_client::resources::is_resource_name;
+use tollgate_model::{MAX_DEVICES, MAX_RESOURCES, Market, Probability, Span};
 use tollgate_policy::{PolicyError, PolicyRegistry, PolicySpec};
 use tollgate_runner::log::{LogSettings, UnknownLogSetting};
-use tollgate_service::AdmissionRules;
+use tollgate_service::{AdmissionRules, NamedResources};
 use tollgate_workers::lease::{self, LeaseTimings};
 
 use self::local::LocalConfig;
@@ -81,6 +82,10 @@ pub struct ServiceConfig {
     /// `2026-12-24T18:00/2026-12-27T08:00` once. Promises are made around them. Only under `plan`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub maintenance: Vec<String>,
+    /// Licences of the site by name, with their number, 1 to 255: `licences = { matlab = 2 }`. Jobs take
+    /// them with `--gres`. Only under `plan`.
+    #[serde(skip_serializing_if = "NamedResources::is_empty")]
+    pub licences: NamedResources,
     /// Notices to users; default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notices: Option<NoticeSettings>,
@@ -116,6 +121,10 @@ pub struct ServeOptions {
     pub lease: LeaseTimings,
     /// Times in which no job runs.
     pub maintenance: Vec<MaintenanceRule>,
+    /// Licences of the site, with their number.
+    pub licences: NamedResources,
+    /// Devices of this host, with their number.
+    pub local_devices: NamedResources,
     /// Notices to users, if there are any.
     pub notices: Option<NoticeSettings>,
     /// Time after its end after which a job is removed; None for never.
@@ -242,6 +251,7 @@ impl Default for ServiceConfig {
             retention: RetentionConfig::default(),
             log: LogConfig::default(),
             maintenance: Vec::new(),
+            licences: NamedResources::new(),
             notices: None,
             listen: None,
             tokens: Vec::new(),
@@ -378,8 +388,10 @@ impl ServiceConfig {
             listen: listen.map(|listen| listen.resolve(&self.dir)).transpose()?,
             credentials: listen::keys(&self.tokens, &self.certificates, access)?,
             local_nodes: self.local.nodes,
+            local_devices: self.local_devices()?,
             lease: self.workers.timings()?,
             maintenance: self.maintenance()?,
+            licences: named_resources("licences", &self.licences)?,
             notices: self.notices()?,
             keep_jobs: self.retention.keep_jobs()?,
             certificate: None,
@@ -395,6 +407,18 @@ impl ServiceConfig {
             })
         });
         rules.collect()
+    }
+
+    fn local_devices(&self) -> Result<NamedResources, ConfigError> {
+        let devices = named_resources("local.devices", &self.local.devices)?;
+        match devices.iter().find(|(_, count)| **count > MAX_DEVICES) {
+            None => Ok(devices),
+            Some((name, count)) => Err(ConfigError::Range {
+                key: "local.devices",
+                expected: "at most 64 of each",
+                found: format!("{name} = {count}"),
+            }),
+        }
     }
 
     fn notices(&self) -> Result<Option<NoticeSettings>, ConfigError> {
@@ -550,6 +574,29 @@ fn positive(key: &'static str, number: f64) -> Result<f64, ConfigError> {
         expected: "a number above 0",
         found: number.to_string(),
     })
+}
+
+/// Returns devices or licences with names and numbers that are allowed.
+fn named_resources(
+    key: &'static str,
+    named: &NamedResources,
+) -> Result<NamedResources, ConfigError> {
+    let is_wrong = |(name, count): &(&String, &u8)| **count == 0 || !is_resource_name(name);
+    if named.len() > MAX_RESOURCES {
+        return Err(ConfigError::Range {
+            key,
+            expected: "at most 8 names",
+            found: named.len().to_string(),
+        });
+    }
+    match named.iter().find(is_wrong) {
+        None => Ok(named.clone()),
+        Some((name, count)) => Err(ConfigError::Range {
+            key,
+            expected: "names as in gpu or gpu:a100, and numbers of at least 1",
+            found: format!("{name} = {count}"),
+        }),
+    }
 }
 
 fn at_least_one(key: &'static str, number: u64) -> Result<(), ConfigError> {

@@ -70,6 +70,19 @@ fn render_nodes(out: &mut impl Write, nodes: &NodeList) -> io::Result<()> {
         writeln!(out)?;
         write_lines(out, &worker_table(&nodes.workers))?;
     }
+    if !nodes.resources.is_empty() {
+        writeln!(out)?;
+        let mut resources = table(&["resource", "host", "units", "taken"]);
+        for resource in &nodes.resources {
+            resources.add_row([
+                resource.name.clone(),
+                resource.host.clone().unwrap_or_else(|| "all".to_owned()),
+                resource.total.to_string(),
+                resource.taken.to_string(),
+            ]);
+        }
+        write_lines(out, &resources)?;
+    }
     writeln!(out)?;
     for words in &nodes.enforced {
         writeln!(out, "{words}")?;

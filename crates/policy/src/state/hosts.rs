@@ -5,8 +5,11 @@
 
 use serde::{Deserialize, Serialize};
 use tollgate_model::{
-    Credits, HostTerms, Instant, JobId, NodeRange, PlacementNeeds, ResourceCounts, ResourceIndex,
+    Credits, HostTerms, Instant, JobId, MAX_RESOURCES, NodeId, NodeRange, PlacementNeeds,
+    ResourceCounts, ResourceIndex,
 };
+
+use crate::context::InvariantViolation;
 
 use super::{ClusterState, JobPhase, JobSlot};
 
@@ -35,7 +38,7 @@ impl Host {
 
     /// Takes the lowest free devices.
     fn take(&mut self, wanted: &ResourceCounts) -> Vec<HeldDevices> {
-        self.taken.resize(tollgate_model::MAX_RESOURCES, 0);
+        self.taken.resize(MAX_RESOURCES, 0);
         let mut held = Vec::new();
         for (index, count) in wanted.iter() {
             let taken = &mut self.taken[usize::from(index.0)];
@@ -108,8 +111,14 @@ impl ClusterState {
 
     /// Returns the host of a range of nodes.
     pub fn host_of(&self, nodes: NodeRange) -> Option<usize> {
-        let holds = |host: &Host| host.nodes.contains(tollgate_model::NodeId(nodes.first));
-        self.hosts.iter().rposition(holds)
+        self.host_with(NodeId(nodes.first))
+    }
+
+    /// Returns the host with a node.
+    pub fn host_with(&self, node: NodeId) -> Option<usize> {
+        self.hosts
+            .iter()
+            .rposition(|host| host.nodes.contains(node))
     }
 
     /// Returns the number of idle nodes of a range.
@@ -120,6 +129,20 @@ impl ClusterState {
     /// Returns the number of nodes of a range on which jobs may start.
     pub fn n_up_in(&self, nodes: NodeRange) -> u32 {
         self.up.count_in(nodes)
+    }
+
+    /// Returns the number of a job's processors in a range of nodes that other jobs can have once it ends:
+    /// those of nodes that are up.
+    pub fn released_procs_in(&self, job: &JobSlot, nodes: NodeRange) -> u32 {
+        let end = |range: &NodeRange| range.first + range.len;
+        let counts = job.placement.iter().map(|range| {
+            let first = range.first.max(nodes.first);
+            match end(range).min(end(&nodes)).checked_sub(first) {
+                None | Some(0) => 0,
+                Some(len) => self.up.count_in(NodeRange { first, len }),
+            }
+        });
+        counts.sum()
     }
 
     /// Returns the licences that nobody takes.
@@ -217,6 +240,51 @@ impl ClusterState {
         if let Some(host) = host {
             self.hosts[host].release(&held);
         }
+    }
+}
+
+/// Invariants.
+impl ClusterState {
+    /// Verifies that what running jobs take of devices and licences is what is taken, and no more than
+    /// there is.
+    pub(super) fn check_units(&self) -> Result<(), InvariantViolation> {
+        let wrong = |what: &str| Err(InvariantViolation(what.to_owned()));
+        let mut licences = ResourceCounts::NONE;
+        let mut taken = vec![[0_u64; MAX_RESOURCES]; self.hosts.len()];
+        let running = self.jobs.iter();
+        for job in running.filter(|job| job.phase == JobPhase::Running) {
+            licences = licences.plus(&self.licences_of(&job.spec.needs));
+            let host = job.placement.first().and_then(|&nodes| self.host_of(nodes));
+            for held in &job.devices {
+                let Some(host) = host else {
+                    return wrong("devices are taken of no host");
+                };
+                let bits = &mut taken[host][usize::from(held.index.0)];
+                if *bits & held.bits != 0 {
+                    return wrong("a device is taken twice");
+                }
+                *bits |= held.bits;
+            }
+        }
+        if licences != self.licences.taken {
+            return wrong("the licences of running jobs are not those that are taken");
+        }
+        for (host, taken) in self.hosts.iter().zip(&taken) {
+            let booked = host.taken.iter().copied().chain(std::iter::repeat(0));
+            if taken
+                .iter()
+                .zip(booked)
+                .any(|(taken, booked)| *taken != booked)
+            {
+                return wrong("the devices of running jobs are not those that are taken");
+            }
+            for (bits, index) in taken.iter().zip(ResourceIndex::all()) {
+                if bits.count_ones() > u32::from(host.terms.devices.of(index)) {
+                    return wrong("more devices are taken than there are");
+                }
+            }
+        }
+        Ok(())
     }
 }
 

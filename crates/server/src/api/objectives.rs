@@ -2,8 +2,8 @@
 
 use tollgate_client::timestamp::format_iso;
 use tollgate_client::types::{
-    CalibrationBin, CalibrationReport, NodeList, NodeStatus, ServiceObjectives, ShadowStatus,
-    WorkerStatus,
+    CalibrationBin, CalibrationReport, NodeList, NodeStatus, ResourceStatus, ServiceObjectives,
+    ShadowStatus, WorkerStatus,
 };
 use tollgate_engine::EngineCapacity;
 use tollgate_model::NodeId;
@@ -12,7 +12,7 @@ use tollgate_service::{PolicyComparison, ShadowTotals};
 use tollgate_store::{ObjectiveSums, PromiseBin};
 use tollgate_workers::WorkerState;
 
-use crate::controller::ClusterInfo;
+use crate::controller::{ClusterInfo, ResourceUse};
 
 /// Computes the objectives from the sums.
 pub(super) fn objectives(sums: &ObjectiveSums) -> ServiceObjectives {
@@ -117,6 +117,16 @@ pub(super) fn node_list(site: &ClusterInfo) -> NodeList {
         memory_per_node_bytes: local.map_or(0, |capacity| capacity.memory_per_node),
         enforced: local.map(sentences).unwrap_or_default(),
         workers: site.workers.iter().map(worker_status).collect(),
+        resources: site.resources.iter().map(resource_status).collect(),
+    }
+}
+
+fn resource_status(found: &ResourceUse) -> ResourceStatus {
+    ResourceStatus {
+        name: found.name.clone(),
+        host: found.host.clone(),
+        total: found.total,
+        taken: found.taken,
     }
 }
 

@@ -201,6 +201,14 @@ impl<E: Engine> Controller<E> {
                     to.add(command, PendingResponse::Internal);
                 }
             }
+            ControllerRequest::SetLicences { licences } => {
+                let view = self.core.gate().view(at);
+                let known = self.core.resource_names().named(&view.licences());
+                if known != licences {
+                    let command = ServiceCommand::SetLicences { licences };
+                    to.add(command, PendingResponse::Internal);
+                }
+            }
             ControllerRequest::Learn { records, reply } => to.add(
                 ServiceCommand::Learn { records },
                 PendingResponse::Learn(reply),
