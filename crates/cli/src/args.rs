@@ -46,6 +46,7 @@ pub(crate) enum CliCommand {
     Drain(client::drain::DrainArgs),
     /// Let jobs start again on nodes that were drained.
     Resume(client::drain::DrainArgs),
+    Grant(client::grant::GrantArgs),
     /// Compare promised probabilities with how many promises were kept.
     Calibration(client::figures::ServiceQueryArgs),
     Ledger(client::list::LedgerArgs),

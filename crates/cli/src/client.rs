@@ -50,6 +50,7 @@ pub(crate) mod figures;
 mod format;
 pub(crate) mod frontends;
 pub(crate) mod generate;
+pub(crate) mod grant;
 mod job;
 pub(crate) mod learn;
 pub(crate) mod list;

@@ -114,6 +114,7 @@ pub fn main_with(registry: &PolicyRegistry) -> ExitCode {
         CliCommand::Jobs(args) => client::list::jobs(&args),
         CliCommand::Explain(args) => client::list::explain(&args),
         CliCommand::Wait(args) => client::wait::wait(&args),
+        CliCommand::Grant(args) => client::grant::run(&args),
         CliCommand::Drain(args) => client::drain::drain(&args),
         CliCommand::Resume(args) => client::drain::resume(&args),
         CliCommand::Alter(args) => client::alter::alter(&args),

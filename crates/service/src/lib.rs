@@ -11,6 +11,7 @@
 //! | `submit`, `array`, `dependency`, `hold` | the acceptance of single, array, dependent and held jobs, and of quotes |
 //! | `admission`, `counter_offer` | the decision about a submission, and the nearest one that would be accepted |
 //! | `alter` | changes to jobs that wait |
+//! | `grant` | exceptions from the shares of users |
 //! | `promise` | the endings of promises: kept, broken, void |
 //! | `prediction`, `runtime_forecast` | the expected starts and ends of jobs, and the forecasts behind them |
 //! | `work` | the work of attempts |
@@ -32,6 +33,7 @@ mod command;
 mod counter_offer;
 mod dependency;
 mod effects;
+mod grant;
 mod hold;
 mod job_classes;
 mod jobs;
@@ -322,6 +324,7 @@ impl Core {
                 };
                 self.register_worker(input, offer, step)
             }
+            ServiceCommand::Grant { job, by, reason } => self.grant(*job, *by, reason, step),
             ServiceCommand::SetLicences { licences } => self.set_licences(licences, step),
             &ServiceCommand::WorkerLost {
                 worker,

@@ -27,6 +27,7 @@
 //! | `rules` | the rules under which the batches were handled |
 //! | `total`, `promise`, `account` | sums over finished jobs, promises and the ledger |
 //! | `usage` | sums by user, account and day, which outlive the jobs |
+//! | `granted` | exceptions from the shares of users: when, by which operator, and why |
 //! | `removed` | counts of jobs that were removed because of their age |
 //! | `sum_of` | the number of rows of each of these tables, and the sum of their checksums |
 //!
