@@ -213,7 +213,10 @@ mod tests {
         };
         assert_eq!(value("TOLLGATE_SPREAD"), "/run/spread");
         assert_eq!(value("PRTE_MCA_plm_ssh_agent"), "ssh");
-        assert_eq!(value("OMPI_MCA_plm_rsh_agent"), "/opt/tollgate spread --agent");
+        assert_eq!(
+            value("OMPI_MCA_plm_rsh_agent"),
+            "/opt/tollgate spread --agent"
+        );
         assert_eq!(launch.argv, ["true"]);
     }
 
@@ -227,6 +230,9 @@ mod tests {
         let mut launch = LaunchSpec::new(part.id(), vec![NodeId(0)], ["elsewhere"], "/");
         access.add_to(&mut launch);
         assert_eq!(launch.argv, ["/opt/tollgate", PART_ARG]);
-        assert_eq!(launch.env, [("TOLLGATE_SPREAD".into(), "/run/spread".into())]);
+        assert_eq!(
+            launch.env,
+            [("TOLLGATE_SPREAD".into(), "/run/spread".into())]
+        );
     }
 }

@@ -1,11 +1,11 @@
 //! The messages between a worker and the service: one JSON value a line.
 
 use serde::{Deserialize, Serialize};
-use tollgate_engine::{EngineCapacity, LaunchSpec};
+use tollgate_engine::{EngineCapacity, LaunchSpec, PartEvent, PartRequest};
 use tollgate_model::{AttemptId, AttemptReport, KillReason};
 
 /// Protocol version. It counts incompatible changes.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// Maximum length of a line, in bytes: several hundred scripts.
 pub const MAX_LINE_LEN: usize = 64 << 20;
@@ -40,6 +40,15 @@ pub enum WorkerMessage {
     Reports(Vec<AttemptReport>),
     /// A heartbeat. The answer has the same number.
     Beat(u64),
+    /// A process on the worker's host asks for a part of its attempt on another host.
+    Part {
+        /// The worker's number of the request.
+        call: u64,
+        /// Name of the user whose process asks.
+        user: String,
+        /// The request.
+        request: PartRequest,
+    },
     /// The worker runs nothing any more and leaves: its incarnation is over.
     Leave,
 }
@@ -94,6 +103,13 @@ pub enum ServerMessage {
     Kill(Vec<AttemptId>, KillReason),
     /// Attempts whose ends need not be reported again.
     Acknowledge(Vec<AttemptId>),
+    /// An event of a part that a process on the worker's host asked for.
+    Part {
+        /// The worker's number of the request.
+        call: u64,
+        /// The event.
+        event: PartEvent,
+    },
     /// The answer to a heartbeat.
     Beat(u64),
 }

@@ -59,6 +59,7 @@ impl<E: Engine> Controller<E> {
             | ControllerRequest::Maintain { .. }
             | ControllerRequest::Learn { .. }
             | ControllerRequest::Worker { .. }
+            | ControllerRequest::Part(_)
             | ControllerRequest::EngineReady
             | ControllerRequest::Stop => {}
         }

@@ -125,6 +125,7 @@ fn owner_of(ask: &ControllerRequest) -> RequestOwner {
         ControllerRequest::Ping { .. }
         | ControllerRequest::Maintain { .. }
         | ControllerRequest::Worker { .. }
+        | ControllerRequest::Part(_)
         | ControllerRequest::EngineReady
         | ControllerRequest::Stop => RequestOwner::Internal,
     }
@@ -167,6 +168,7 @@ fn request_weight(ask: &ControllerRequest) -> u64 {
         | ControllerRequest::Wait { .. }
         | ControllerRequest::Prune { .. }
         | ControllerRequest::Worker { .. }
+        | ControllerRequest::Part(_)
         | ControllerRequest::EngineReady
         | ControllerRequest::Stop => 0,
     };

@@ -1,12 +1,13 @@
 //! The worker daemon on a real host: its directory, its engine, its users.
 
 use std::io;
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
-use tollgate_engine::{Engine, EngineError, LaunchUser};
+use tollgate_engine::{Engine, EngineError, LaunchUser, SpreadAccess};
 use tollgate_runner::{LocalEngine, LocalEngineConfig};
 use tollgate_store::data_dir::random_identity;
 use tollgate_store::{DataDir, DataDirError, private_file};
@@ -15,7 +16,7 @@ use tollgate_workers::agent::{AgentConfig, AgentPersistentState, WorkerAgent};
 
 use super::connector::{self, ConnectError};
 use super::transport::WorkerTransport;
-use crate::os_users;
+use crate::{os_users, part_socket};
 
 /// Configuration of a worker daemon.
 pub struct WorkerDaemonConfig {
@@ -94,7 +95,16 @@ pub fn run(dir: &DataDir, settings: WorkerDaemonConfig) -> Result<(), WorkerErro
     let disk = read_state(&path).map_err(failed)?;
     let identity = disk.identity.clone();
     let calls = Arc::new(Notify::new());
+    let access = SpreadAccess {
+        program: std::env::current_exe().map_err(|error| WorkerError::Memory {
+            path: "/proc/self/exe".into(),
+            error,
+        })?,
+        socket: dir.part_socket(),
+    };
+    let parts = listen_for_parts(&access.socket, all_users);
     let kit = AgentConfig {
+        access,
         name: settings.name,
         user: os_users::name(me.as_raw())?,
         all_users,
@@ -105,7 +115,22 @@ pub fn run(dir: &DataDir, settings: WorkerDaemonConfig) -> Result<(), WorkerErro
         identity: disk.identity,
     };
     let worker_agent = WorkerAgent::new(kit, disk.state);
-    Ok(connector::run(settings.transport, worker_agent, calls)?)
+    Ok(connector::run(
+        settings.transport,
+        worker_agent,
+        calls,
+        parts,
+    )?)
+}
+
+/// Listens for the requests of jobs on this host. A worker works without, for jobs that need no other host.
+fn listen_for_parts(socket: &Path, all_users: bool) -> Option<UnixListener> {
+    let listener = part_socket::bind(socket, all_users);
+    let failed = |error: &io::Error| {
+        let socket = socket.display();
+        tracing::warn!(%socket, %error, "jobs here cannot start processes on their other hosts");
+    };
+    listener.inspect_err(failed).ok()
 }
 
 type LocalEngineOpener = Box<dyn FnMut(&LeaseTimings) -> Result<LocalEngine, EngineError> + Send>;

@@ -33,7 +33,7 @@ impl TestSession {
     fn new(whose: JobOwners) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let world = SimHost::new(1, 1 << 30, SimProgram::of_command);
-        let mut fleet = WorkerPool::new(SimEngine::open(&world));
+        let mut fleet = WorkerPool::new(SimEngine::open(&world), "here".to_owned());
         let pool_config = WorkerPoolConfig {
             service: "this".to_owned(),
             owners: whose,

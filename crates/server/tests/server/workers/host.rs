@@ -65,6 +65,10 @@ impl WorkerHost {
                 "me" => Ok(None),
                 other => Err(format!("{other} is not me")),
             }),
+            access: SpreadAccess {
+                program: "/opt/tollgate".into(),
+                socket: "/run/spread".into(),
+            },
             write_state: Box::new(move |memory| {
                 disk.lock().unwrap().clone_from(memory);
                 Ok(())
