@@ -238,11 +238,17 @@ mod tests {
             | PartMessage::Exited { .. }
             | PartMessage::Failed { .. } => None,
         });
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.unwrap_or(0_u32)));
-        assert!(
-            stat.as_ref().map_or(true, |stat| stat.contains(") Z ")),
-            "{stat:?}"
-        );
+        let pid: u32 = pid.unwrap();
+        let runs = || {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+            stat.is_ok_and(|stat| !stat.contains(") Z "))
+        };
+        let began = std::time::Instant::now();
+        // A killed process ends in a moment.
+        while runs() {
+            assert!(began.elapsed() < Duration::from_secs(60), "{pid} runs on");
+            thread::yield_now();
+        }
         assert_eq!(*messages.last().unwrap(), exited(0, 0));
     }
 

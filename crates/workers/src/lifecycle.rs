@@ -147,7 +147,8 @@ impl<E: Engine> WorkerPool<E> {
             .filter(|worker_entry| worker_entry.incarnation.is_some());
         let left =
             lives.map(|worker_entry| (worker_entry.last_contact + grace).saturating_sub(now));
-        let unread = (!self.inbox.is_empty()).then_some(Duration::ZERO);
+        let is_unread = !self.inbox.is_empty() || self.has_due_end();
+        let unread = is_unread.then_some(Duration::ZERO);
         left.chain(unread).min()
     }
 

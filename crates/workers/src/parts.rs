@@ -95,6 +95,8 @@ pub(crate) struct PartCalls {
     undecided: Vec<PartCall>,
     origins: BTreeMap<AttemptId, PartOrigin>,
     last_number: u16,
+    /// Ends of attempts whose parts have not all ended.
+    held_ends: Vec<AttemptReport>,
     /// How the host of the service starts parts.
     access: Option<SpreadAccess>,
 }
@@ -267,7 +269,8 @@ impl<E: Engine> WorkerPool<E> {
     }
 
     /// Takes the reports of parts out of `reports`: they go to the processes that asked for the parts, and
-    /// the ends need not be durable. Ends the parts of attempts that have ended.
+    /// the ends need not be durable. Ends the parts of attempts that have ended, and holds the ends of these
+    /// attempts back until no part runs, because the nodes are not free before.
     pub(crate) fn take_part_reports(
         &mut self,
         reports: &mut Vec<AttemptReport>,
@@ -292,7 +295,24 @@ impl<E: Engine> WorkerPool<E> {
         };
         let ends = reports.iter().filter(|report| report.event.is_end());
         let ended: Vec<AttemptId> = ends.map(|report| report.attempt).collect();
-        self.end_parts(&ended).and(acknowledged)
+        let killed = self.end_parts(&ended);
+        let held = std::mem::take(&mut self.parts.held_ends);
+        // An engine may report an end again that is held.
+        reports.extend(
+            held.into_iter()
+                .filter(|held| !ended.contains(&held.attempt)),
+        );
+        let is_early = |report: &mut AttemptReport| {
+            report.event.is_end() && self.with_parts(&[report.attempt]).len() > 1
+        };
+        self.parts.held_ends = reports.extract_if(.., is_early).collect();
+        killed.and(acknowledged)
+    }
+
+    /// Returns whether an end was held back and no part of its attempt runs any more.
+    pub(crate) fn has_due_end(&self) -> bool {
+        let mut held = self.parts.held_ends.iter();
+        held.any(|report| self.with_parts(&[report.attempt]).len() == 1)
     }
 
     /// Tells the process that asked for a part what became of it.

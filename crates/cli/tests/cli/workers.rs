@@ -4,6 +4,7 @@
 
 mod overlap;
 mod site;
+mod spread;
 
 use std::fs;
 use std::path::Path;

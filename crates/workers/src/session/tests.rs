@@ -1,3 +1,5 @@
+mod parts;
+
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 

@@ -65,7 +65,7 @@ impl WorkerHost {
                 "me" => Ok(None),
                 other => Err(format!("{other} is not me")),
             }),
-            access: SpreadAccess {
+            access: tollgate_engine::SpreadAccess {
                 program: "/opt/tollgate".into(),
                 socket: "/run/spread".into(),
             },
