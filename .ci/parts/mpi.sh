@@ -29,7 +29,6 @@ folder=$(realpath "$2")
 cd "$folder"
 ln -s "$program" bin/tollgate
 export PATH=$folder/bin:$PATH TOLLGATE_DATA=$folder/data
-mpicc -o ranks "$here/ranks.c"
 
 processes=()
 # shellcheck disable=SC2317,SC2329
@@ -42,6 +41,7 @@ trap finish EXIT
 echo "== three hosts: networks, host names, workers"
 mount -t tmpfs tmpfs /run && mkdir /run/netns
 ip link set lo up
+mpicc -o ranks "$here/ranks.c"
 ip link add hub type bridge && ip link set hub up
 mkdir -m 700 data
 cat >data/config.toml <<'TOML'
@@ -139,9 +139,9 @@ for _ in $(seq 300); do none_alive lost 2>/dev/null >&2 && break || sleep 0.1; d
 none_alive lost
 
 echo "== tollgate spread, by the addresses of these networks"
-tollgate submit --quiet -n 4 --estimate 1m --env "PATH=$PATH" --output jobs/spread -- \
-  tollgate spread -n 4 -- sh -c 'echo "$TOLLGATE_RANK of $TOLLGATE_COPIES on $(hostname)"'
-tollgate wait 6
+id=$(tollgate submit --quiet -n 4 --estimate 1m --env "PATH=$PATH" --output jobs/spread -- \
+  tollgate spread -n 4 -- sh -c 'echo "$TOLLGATE_RANK of $TOLLGATE_COPIES on $(hostname)"')
+tollgate wait "$id"
 sort jobs/spread
 [ "$(sort jobs/spread | cut -d ' ' -f 1-3 | tr '\n' ' ')" = "0 of 4 1 of 4 2 of 4 3 of 4 " ]
 echo "MPI over several hosts: all as it should be"

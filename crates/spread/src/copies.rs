@@ -19,7 +19,7 @@ const RANK_VARIABLE: &str = "TOLLGATE_RANK";
 /// The variable with the number of copies on all hosts.
 const COPIES_VARIABLE: &str = "TOLLGATE_COPIES";
 /// Maximum length of a piece of output, in bytes. A longer line is passed on in pieces.
-const MAX_PIECE: u64 = 64 << 10;
+const MAX_PIECE: usize = 64 << 10;
 /// Time for the output that an ended copy has left to a process in the background.
 const OUTPUT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Number of messages that may wait for the connection; then the copies wait.
@@ -145,9 +145,9 @@ fn pass_on(
         return;
     };
     thread::spawn(move || {
-        let mut lines = BufReader::new(stream);
-        while let Ok(Some(line)) = next_line(&mut lines) {
-            if to.send(PartMessage::Output(kind, line)).is_err() {
+        let mut stream = BufReader::with_capacity(MAX_PIECE, stream);
+        while let Ok(Some(lines)) = next_lines(&mut stream) {
+            if to.send(PartMessage::Output(kind, lines)).is_err() {
                 break;
             }
             // Output that still comes is waited for.
@@ -156,11 +156,18 @@ fn pass_on(
     });
 }
 
-/// Returns the next line, or the next piece of a long one; None at the end.
-fn next_line(from: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
-    let mut line = Vec::new();
-    from.take(MAX_PIECE).read_until(b'\n', &mut line)?;
-    Ok((!line.is_empty()).then_some(line))
+/// Returns the lines that have arrived, or a piece of a line that is longer than a piece; None at the end.
+/// Waits for the end of a line that has begun.
+fn next_lines(from: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
+    let arrived = from.fill_buf()?;
+    let lines = arrived.iter().rposition(|byte| *byte == b'\n');
+    let mut piece = arrived[..lines.map_or(arrived.len(), |end| end + 1)].to_vec();
+    from.consume(piece.len());
+    if lines.is_none() {
+        let rest = MAX_PIECE.saturating_sub(piece.len());
+        from.take(rest as u64).read_until(b'\n', &mut piece)?;
+    }
+    Ok((!piece.is_empty()).then_some(piece))
 }
 
 /// Returns the exit code, or 128 + n after signal n.
@@ -253,13 +260,17 @@ mod tests {
     }
 
     #[test]
-    fn long_line_is_passed_on_in_pieces() {
-        let text = vec![b'x'; 100_000];
-        let mut from = BufReader::new(&text[..]);
-        let mut pieces = Vec::new();
-        while let Some(piece) = next_line(&mut from).unwrap() {
-            pieces.push(piece.len());
-        }
-        assert_eq!(pieces, [65_536, 34_464]);
+    fn whole_lines_are_passed_on_together_and_a_long_one_in_pieces() {
+        let pieces = |text: &[u8]| {
+            let mut from = BufReader::with_capacity(MAX_PIECE, text);
+            let pieces = std::iter::from_fn(|| next_lines(&mut from).unwrap());
+            pieces.map(|piece| piece.len()).collect::<Vec<_>>()
+        };
+        assert_eq!(pieces(b"a\nb\nrest"), [4, 4]);
+        assert_eq!(pieces(&[b'x'; 100_000]), [65_536, 34_464]);
+        let mut text = vec![b'x'; 65_535];
+        text.extend(b"\ny\n");
+        assert_eq!(pieces(&text), [65_536, 2]);
+        assert_eq!(pieces(b""), [0; 0]);
     }
 }

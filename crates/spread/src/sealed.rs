@@ -136,7 +136,8 @@ impl SealedWriter {
             .ok()
             .filter(|length| *length <= MAX_BYTES);
         let length = length.ok_or(io::ErrorKind::FileTooLarge)?;
-        self.stream.write_all(&length.to_le_bytes())?;
+        // One write, so that the length does not travel alone.
+        bytes.splice(0..0, length.to_le_bytes());
         self.stream.write_all(&bytes)?;
         self.stream.flush()
     }
