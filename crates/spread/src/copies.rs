@@ -5,7 +5,8 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -121,14 +122,18 @@ fn attend(mut child: Child, rank: u32, to: &mpsc::SyncSender<PartMessage>, group
     let (done, is_done) = mpsc::channel();
     let output = child.stdout.take();
     let errors = child.stderr.take();
-    pass_on(output, CopyStream::Output, to, &done);
-    pass_on(errors, CopyStream::Error, to, &done);
+    // Output that waits for a slow reader is waited for, and a stream that nobody writes to is not.
+    let pending = Arc::new(AtomicUsize::new(0));
+    pass_on(output, CopyStream::Output, to, (&done, &pending));
+    pass_on(errors, CopyStream::Error, to, (&done, &pending));
     drop(done);
     let group = Pid::from_child(&child);
     let ended = child.wait();
     groups.end_group(group);
     // Ends early if both streams are at their end, because no sender is left.
-    while let Ok(()) = is_done.recv_timeout(OUTPUT_TIMEOUT) {}
+    while is_done.recv_timeout(OUTPUT_TIMEOUT) != Err(RecvTimeoutError::Disconnected)
+        && pending.load(Ordering::Acquire) > 0
+    {}
     let code = ended.map_or(1, exit_code);
     // Without a receiver, the connection is gone.
     let _ = to.send(PartMessage::Exited { rank, code });
@@ -139,20 +144,23 @@ fn pass_on(
     stream: Option<impl Read + Send + 'static>,
     kind: CopyStream,
     to: &mpsc::SyncSender<PartMessage>,
-    done: &Sender<()>,
+    (done, pending): (&Sender<()>, &Arc<AtomicUsize>),
 ) {
-    let (Some(stream), to, done) = (stream, to.clone(), done.clone()) else {
+    let (to, done, pending) = (to.clone(), done.clone(), Arc::clone(pending));
+    let Some(stream) = stream else {
         return;
     };
     thread::spawn(move || {
         let mut stream = BufReader::with_capacity(MAX_PIECE, stream);
         while let Ok(Some(lines)) = next_lines(&mut stream) {
-            if to.send(PartMessage::Output(kind, lines)).is_err() {
+            pending.fetch_add(1, Ordering::AcqRel);
+            let sent = to.send(PartMessage::Output(kind, lines));
+            pending.fetch_sub(1, Ordering::AcqRel);
+            if sent.is_err() {
                 break;
             }
-            // Output that still comes is waited for.
-            let _ = done.send(());
         }
+        drop(done);
     });
 }
 

@@ -67,7 +67,7 @@ pub enum SpreadError {
 /// An event of a lead.
 pub(crate) enum LeadEvent {
     /// A part is connected, and waits for its order.
-    Joined(usize, SealedWriter),
+    Joined(usize, Box<SealedWriter>),
     /// A copy of a part has ended, or could not be started.
     Message(usize, PartMessage),
     /// The connection of a part is gone.
@@ -86,7 +86,7 @@ struct LeadPart {
     /// The ranks of the copies that have not ended.
     ranks: BTreeSet<u32>,
     /// The connection, as long as there is one.
-    writer: Option<SealedWriter>,
+    writer: Option<Box<SealedWriter>>,
     has_joined: bool,
     is_over: bool,
 }
@@ -215,7 +215,7 @@ impl SpreadLead {
         }
     }
 
-    fn on_joined(&mut self, index: usize, mut writer: SealedWriter) {
+    fn on_joined(&mut self, index: usize, mut writer: Box<SealedWriter>) {
         let Some(part) = self.parts.get_mut(index).filter(|part| !part.has_joined) else {
             // Dropping the connection ends the process on the other end.
             return;

@@ -21,7 +21,7 @@ pub(super) fn serve(
     if !matches!(reader.receive(), Ok(PartMessage::Ready)) || joined().is_err() {
         return;
     }
-    tell(to, LeadEvent::Joined(index, writer));
+    tell(to, LeadEvent::Joined(index, Box::new(writer)));
     pass_on(index, &mut reader, to);
     tell(to, LeadEvent::Closed(index));
 }
