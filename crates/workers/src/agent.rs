@@ -37,6 +37,9 @@ pub type OwnerResolver = Box<dyn Fn(&str) -> Result<Option<LaunchUser>, String> 
 /// Writes the persistent state.
 pub type StateWriter = Box<dyn FnMut(&AgentPersistentState) -> io::Result<()> + Send>;
 
+/// Runs a trivial task, and returns the reason if it could not be run.
+pub type EngineProbe<E> = Box<dyn FnMut(&mut E) -> Result<(), String> + Send>;
+
 /// Configuration of a worker agent.
 pub struct AgentConfig<E> {
     /// The worker's unique identity.
@@ -62,6 +65,8 @@ pub struct AgentConfig<E> {
     pub environment: Vec<(OsString, OsString)>,
     /// Opens the engine with these timings, under a lease that the worker renews.
     pub open_engine: EngineOpener<E>,
+    /// Tries the engine before each offer; None if it is not tried.
+    pub probe: Option<EngineProbe<E>>,
     /// Maps an owner's name to the user that the job runs as; None for the engine's own user.
     pub resolve_owner: OwnerResolver,
     /// Stores the worker's persistent state, which is on disk when this returns.
@@ -85,6 +90,8 @@ pub enum DisconnectReason {
     Reconnect(String),
     /// The service does not want this worker.
     Refused(String),
+    /// The worker's engine cannot run a trivial task.
+    Unfit(String),
 }
 
 /// The state machine on the worker's side.
@@ -256,7 +263,7 @@ impl<E: Engine> WorkerAgent<E> {
         }
         self.poll(now);
         if self.stage == AgentStage::EndingTasks {
-            self.finish_previous_incarnation(now);
+            self.finish_previous_incarnation(now)?;
         }
         self.run_pending(now, at);
         self.announce_departure();
@@ -377,7 +384,7 @@ impl<E: Engine> WorkerAgent<E> {
     }
 
     /// Forgets an earlier incarnation once none of its tasks runs, and offers the capacity.
-    fn finish_previous_incarnation(&mut self, now: Duration) {
+    fn finish_previous_incarnation(&mut self, now: Duration) -> Result<(), DisconnectReason> {
         self.kill_all();
         let ended = self.reports.values().flatten();
         let ended = ended.filter(|report| report.event.is_end());
@@ -385,19 +392,23 @@ impl<E: Engine> WorkerAgent<E> {
         // A leaving worker has nothing to offer.
         let is_clear = !self.departure.is_leaving() && self.is_idle();
         let Some(engine) = self.engine.as_mut().filter(|_| is_clear) else {
-            return;
+            return Ok(());
         };
         let forgotten = match ended.is_empty() {
             true => Ok(()),
             false => engine.acknowledge(&ended),
         };
         if let (Ok(()), Ok(capacity)) = (forgotten, engine.capacity()) {
+            if let Some(probe) = &mut self.config.probe {
+                probe(engine).map_err(DisconnectReason::Unfit)?;
+            }
             self.reports.clear();
             self.stage = AgentStage::AwaitingRegistration;
             self.offered_at = now;
             let running = Vec::new();
             self.send_offer(capacity, running);
         }
+        Ok(())
     }
 }
 

@@ -291,6 +291,10 @@ impl<E: Engine> WorkerPool<E> {
             location.is_some_and(|location| location.worker == worker)
         };
         let (its, others): (Vec<_>, Vec<_>) = reports.into_iter().partition(is_its);
+        if let Some(entry) = self.workers.get_mut(&worker) {
+            its.iter()
+                .for_each(|report| entry.failed_starts.count(report));
+        }
         self.inbox.extend(its.into_iter().map(lost_if_evicted));
         let ends = others.into_iter().filter(|report| report.event.is_end());
         let done: Vec<AttemptId> = ends.map(|report| report.attempt).collect();
