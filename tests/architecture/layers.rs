@@ -57,6 +57,7 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
         Edge,
     ),
     rule("client", &["model"], Edge),
+    rule("spread", &["model", "engine"], Edge),
     rule(
         "server",
         &[
@@ -84,6 +85,7 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
             "service",
             "store",
             "client",
+            "spread",
             "server",
         ],
         Edge,

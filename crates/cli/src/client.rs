@@ -19,6 +19,7 @@
 //! | [`demo`] | `tollgate demo` |
 //! | [`learn`] | `tollgate learn` |
 //! | [`schemas`] | JSON schemas of the output of commands |
+//! | [`spread`] | `tollgate spread` |
 //! | [`worker`] | `tollgate worker` |
 //! | [`token`] | `tollgate token` |
 //! | [`completions`] | completions for shells |
@@ -50,6 +51,7 @@ pub(crate) mod figures;
 mod format;
 pub(crate) mod frontends;
 pub(crate) mod generate;
+pub(crate) mod grant;
 mod job;
 pub(crate) mod learn;
 pub(crate) mod list;
@@ -62,6 +64,7 @@ pub(crate) mod prune;
 mod schemas;
 pub(crate) mod script;
 pub(crate) mod serve;
+pub(crate) mod spread;
 mod startable;
 pub(crate) mod submit;
 pub(crate) mod token;

@@ -42,6 +42,7 @@ use std::env;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use tollgate_engine::part::PART_ARG;
 use tollgate_exec_policy::EXEC_POLICY;
 use tollgate_policies::builtin_registry;
 use tollgate_policy::PolicyRegistry;
@@ -94,6 +95,7 @@ pub fn main_with(registry: &PolicyRegistry) -> ExitCode {
         Some(word) if word == client::serve::STARTER_ARG => {
             return tollgate_runner::starter::main(words);
         }
+        Some(word) if word == PART_ARG => return tollgate_spread::part::main(),
         Some(word) => detached = word == DETACHED_ARG,
         None => {}
     }
@@ -114,6 +116,7 @@ pub fn main_with(registry: &PolicyRegistry) -> ExitCode {
         CliCommand::Jobs(args) => client::list::jobs(&args),
         CliCommand::Explain(args) => client::list::explain(&args),
         CliCommand::Wait(args) => client::wait::wait(&args),
+        CliCommand::Grant(args) => client::grant::run(&args),
         CliCommand::Drain(args) => client::drain::drain(&args),
         CliCommand::Resume(args) => client::drain::resume(&args),
         CliCommand::Alter(args) => client::alter::alter(&args),
@@ -128,6 +131,7 @@ pub fn main_with(registry: &PolicyRegistry) -> ExitCode {
         CliCommand::Nodes(args) => client::figures::nodes(&args),
         CliCommand::Calibration(args) => client::figures::calibration(&args),
         CliCommand::Worker(args) => client::worker::run(&args),
+        CliCommand::Spread(args) => client::spread::run(&args),
         CliCommand::Learn(args) => client::learn::run(&args),
         CliCommand::Backup(args) => client::backup::back_up(&args),
         CliCommand::Restore(args) => client::backup::restore(&args),

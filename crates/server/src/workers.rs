@@ -9,6 +9,7 @@
 //! | [`connector`] | the loop of a worker: connects again and again |
 //! | [`key`] | a worker's own key |
 //! | `probe` | the task that a worker runs before it offers its cores |
+//! | `part_calls` | the requests of jobs for processes on their other hosts |
 //! | [`daemon`] | the worker daemon on a real host |
 
 pub mod acceptor;
@@ -16,6 +17,7 @@ mod codec;
 pub mod connector;
 pub mod daemon;
 pub mod key;
+mod part_calls;
 mod probe;
 pub mod transport;
 
