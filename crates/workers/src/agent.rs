@@ -87,6 +87,10 @@ pub struct AgentPersistentState {
     /// The worker's last incarnation; 0 if none.
     #[serde(rename = "incarnation")]
     pub incarnation: u32,
+    /// The known end of the worker in that incarnation. Plans of the service rest on it, so a worker
+    /// with another end begins a new incarnation.
+    #[serde(default)]
+    pub until: Option<Instant>,
 }
 
 /// The reason for giving a connection up.
@@ -196,7 +200,10 @@ impl<E: Engine> WorkerAgent<E> {
             root_jobs: self.config.root_jobs,
             site: self.config.site.clone(),
             service: self.state.service.clone(),
-            incarnation: self.state.incarnation,
+            incarnation: match self.state.until == self.end_time() {
+                true => self.state.incarnation,
+                false => 0,
+            },
         };
         self.send(WorkerMessage::Hello(hello));
     }
@@ -345,8 +352,12 @@ impl<E: Engine> WorkerAgent<E> {
         }
     }
 
+    fn end_time(&self) -> Option<Instant> {
+        self.config.end.map(|end| end.until)
+    }
+
     fn send_offer(&mut self, capacity: EngineCapacity, running: Vec<AttemptId>) {
-        let until = self.config.end.map(|end| end.until);
+        let until = self.end_time();
         self.send(WorkerMessage::Offer {
             capacity,
             running,

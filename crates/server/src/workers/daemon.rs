@@ -306,6 +306,7 @@ mod tests {
         let memory = AgentPersistentState {
             service: Some("a".to_owned()),
             incarnation: 7,
+            until: Some(Instant::from_secs(9)),
         };
         write_state(&path, &first.identity, &memory).unwrap();
         let again = read_state(&path).unwrap();

@@ -32,12 +32,12 @@ pub(super) fn run<E: Engine>(engine: &mut E, program: &OsString, dir: &Path) -> 
     let status = loop {
         let reports = engine.poll(POLL_INTERVAL).map_err(failed)?;
         let ends = reports.into_iter().filter(|report| report.attempt == PROBE);
-        let ends = ends.filter_map(|report| match report.event {
+        let mut ends = ends.filter_map(|report| match report.event {
             AttemptEvent::Ended(outcome) => Some(Some(outcome.status)),
             AttemptEvent::Lost { .. } => Some(None),
             AttemptEvent::Started(_) => None,
         });
-        if let Some(end) = ends.last() {
+        if let Some(end) = ends.next() {
             break end;
         }
         if Instant::now() >= deadline {
