@@ -31,6 +31,7 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
     rule("risk", &["model"], Pure),
     rule("gate", &["model", "policy"], Pure),
     rule("federation", &["model"], Pure),
+    rule("batch", &["model"], Pure),
     rule("trace", &["model"], Edge),
     rule("workload", &["model", "trace"], Edge),
     rule("engine", &["model"], Edge),
@@ -57,6 +58,7 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
         Edge,
     ),
     rule("client", &["model"], Edge),
+    rule("sites", &["model", "batch"], Edge),
     rule(
         "server",
         &[
@@ -84,6 +86,8 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
             "service",
             "store",
             "client",
+            "batch",
+            "sites",
             "server",
         ],
         Edge,
