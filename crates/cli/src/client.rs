@@ -57,6 +57,7 @@ mod log;
 pub(crate) mod logs;
 mod outcome;
 mod parse;
+mod pilot;
 pub(crate) mod prune;
 mod schemas;
 pub(crate) mod script;

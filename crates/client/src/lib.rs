@@ -5,6 +5,7 @@
 //! | [`api_client`](ApiClient) | requests to a service |
 //! | [`types`] | the bodies of requests and responses |
 //! | [`records`] | those about usage, removal and export of records |
+//! | [`resources`] | devices and licences as they are typed |
 //! | [`limits`] | the legal ranges of request fields |
 //! | [`timestamp`] | instants as ISO 8601 |
 //! | [`endpoint`] | the connection to a remote service, over TCP with TLS |
@@ -22,6 +23,7 @@ mod fingerprint;
 pub mod limits;
 pub mod private_file;
 pub mod records;
+pub mod resources;
 pub mod timestamp;
 pub mod tls;
 mod token;

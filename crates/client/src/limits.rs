@@ -30,5 +30,7 @@ pub const TASK_NUMBERS: &str =
     r"^[0-9]+(-[0-9]+)?(:[0-9]+)?(,[0-9]+(-[0-9]+)?(:[0-9]+)?)*(%[0-9]+)?$";
 /// A job to start after, as in `7`, `ok:7` or `any:7`.
 pub const PREDECESSOR: &str = "^((ok|any):)?[0-9]+$";
+/// The name of a device or licence, as in `gpu` or `gpu:a100`.
+pub const RESOURCE: &str = r"^[A-Za-z0-9._-]*[A-Za-z][A-Za-z0-9._-]*(:[A-Za-z0-9._-]+)*$";
 /// A kind of notice.
 pub const NOTICE: &str = r"^(end|late|lost|at-risk:(0|1|[01]?\.[0-9]+))$";

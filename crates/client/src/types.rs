@@ -9,7 +9,8 @@ use serde_json::{Map, Value};
 
 use crate::limits::{
     ABSOLUTE_PATH, MAX_AFTER, MAX_BATCH, MAX_CREDITS, MAX_HOLD_S, MAX_NAME, MAX_NOTICES,
-    MAX_SPAN_S, MIN_SPAN_S, NO_CONTROL, NO_NUL, NOTICE, PREDECESSOR, TASK_NUMBERS, VARIABLE,
+    MAX_SPAN_S, MIN_SPAN_S, NO_CONTROL, NO_NUL, NOTICE, PREDECESSOR, RESOURCE, TASK_NUMBERS,
+    VARIABLE,
 };
 use crate::whole_number::{optional_whole, whole};
 
@@ -51,6 +52,17 @@ pub struct JobRequest {
     )]
     #[schemars(range(min = 1))]
     pub memory_bytes: Option<u64>,
+    /// Whether all processors have to be on one host. Only under policies that choose hosts, as `plan`.
+    #[serde(default)]
+    pub one_host: bool,
+    /// Devices and licences that the job, or each task of it, takes while it runs: their names, and the
+    /// number of each. A job that takes devices runs on one host. Only under policies that choose hosts.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend(
+        "propertyNames" = {"pattern": RESOURCE},
+        "additionalProperties" = {"type": "integer", "minimum": 1, "maximum": 255},
+    ))]
+    pub resources: BTreeMap<String, u8>,
     /// Run time that the user expects. Positive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = MIN_SPAN_S, max = MAX_SPAN_S))]
@@ -660,12 +672,29 @@ pub struct CalibrationBin {
 pub struct NodeList {
     /// The nodes: cores of the service's host and of the workers' hosts.
     pub nodes: Vec<NodeStatus>,
-    /// Maximum memory of all tasks on a node of the service's host.
+    /// Maximum memory of all tasks on a node of the service's host; 0 if it offers none.
     pub memory_per_node_bytes: u64,
     /// Sentences: what is enforced on the service's host, and what can escape.
     pub enforced: Vec<String>,
     /// Workers on other hosts, lost ones included.
     pub workers: Vec<WorkerStatus>,
+    /// Devices of hosts, and licences of the site.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resources: Vec<ResourceStatus>,
+}
+
+/// A device of a host, or a licence of the site.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ResourceStatus {
+    /// Name, as `gpu`.
+    pub name: String,
+    /// Host that has the devices; none for licences.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// Number of units.
+    pub total: u8,
+    /// Number of units that running jobs take.
+    pub taken: u8,
 }
 
 /// A worker: a process that offers the cores of another host.
@@ -673,7 +702,7 @@ pub struct NodeList {
 pub struct WorkerStatus {
     /// Name of the worker; several workers may have the same name.
     pub name: String,
-    /// `connected`, `disconnected` (may still come back) or `lost`.
+    /// `connected`, `leaving`, `disconnected` (may still come back) or `lost`.
     pub state: String,
     /// Number of its incarnation: one more each time that it registers after it was lost.
     pub incarnation: u32,
@@ -681,6 +710,12 @@ pub struct WorkerStatus {
     pub first_node: u32,
     /// Number of its nodes.
     pub nodes: u32,
+    /// Instant at which its host ends it, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
+    /// Name of its site, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site: Option<String>,
     /// Maximum memory of all tasks on one of its nodes, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_per_node_bytes: Option<u64>,

@@ -1,5 +1,6 @@
 //! The capacity of an engine.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,9 @@ pub struct EngineCapacity {
     pub tree: TreeTracking,
     /// Whether the engine can run tasks of other users.
     pub other_users: bool,
+    /// Devices of the host by name, with their number: told by who set the engine up.
+    #[serde(default)]
+    pub devices: BTreeMap<String, u8>,
 }
 
 impl EngineCapacity {

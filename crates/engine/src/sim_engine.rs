@@ -4,6 +4,7 @@
 mod machine;
 mod program;
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -28,6 +29,7 @@ pub struct SimHost(Arc<Mutex<SimHostState>>);
 struct SimHostState {
     nodes: u32,
     memory_per_node: u64,
+    devices: BTreeMap<String, u8>,
     program_of: Box<dyn Fn(&LaunchSpec) -> SimProgram + Send>,
     machine: SimMachine,
     faults: SimFaults,
@@ -61,12 +63,18 @@ impl SimHost {
         Self(Arc::new(Mutex::new(SimHostState {
             nodes,
             memory_per_node,
+            devices: BTreeMap::new(),
             program_of: Box::new(deed_of),
             machine: SimMachine::default(),
             faults: SimFaults::default(),
             pending_reports: Vec::new(),
             wake: None,
         })))
+    }
+
+    /// Sets the devices that the machine offers from the next [`Engine::capacity`] on.
+    pub fn set_devices(&self, devices: BTreeMap<String, u8>) {
+        self.lock().devices = devices;
     }
 
     /// Returns the machine's time.
@@ -215,6 +223,7 @@ impl Engine for SimEngine {
                 processes: ProcessEnforcement::Unenforced,
                 tree: TreeTracking::Simulated,
                 other_users: true,
+                devices: machine.devices.clone(),
             })
         })
     }

@@ -2,8 +2,8 @@
 
 use tollgate_model::outcome::RunInterval;
 use tollgate_model::{
-    Distribution, Instant, JobId, JobSpec, MachineSpeeds, MaintenanceCalendar, Market, NodeId,
-    NodeRange, PenaltyLimit, Probability, Sla, Span,
+    Distribution, HostTerms, Instant, JobId, JobSpec, MachineSpeeds, MaintenanceCalendar, Market,
+    NodeId, NodeRange, PenaltyLimit, Probability, ResourceCounts, ResourceIndex, Sla, Span,
 };
 use tollgate_policy::{
     AdmissionDecision, ClusterState, Effect, InvariantViolation, JobEnding, JobPhase, JobSlot,
@@ -349,7 +349,8 @@ impl Gate {
                 incarnation: epoch,
                 nodes,
                 memory,
-            } => self.worker_up(now, worker, epoch, (nodes, memory)),
+                terms,
+            } => self.worker_up(now, worker, epoch, (nodes, memory, terms)),
             GateInput::WorkerLost {
                 worker,
                 incarnation: epoch,
@@ -549,7 +550,7 @@ impl Gate {
         now: Instant,
         id: WorkerId,
         epoch: u32,
-        (nodes, memory): (u32, Option<u64>),
+        (nodes, memory, terms): (u32, Option<u64>, HostTerms),
     ) -> Result<InputAck, InputError> {
         let known = self.workers.get(id);
         if known.is_some_and(|worker| worker.up || epoch <= worker.number) {
@@ -567,6 +568,7 @@ impl Gate {
             None => self.state.add_nodes(nodes),
         };
         self.state.set_memory(nodes, memory);
+        self.state.set_host(now, nodes, terms);
         self.alarms.nodes.grow(self.state.n_nodes() as usize);
         let drained = known.is_some_and(|worker| worker.drained);
         if drained {
@@ -588,6 +590,13 @@ impl Gate {
     /// Sets the times in which no job runs. The next input shows what changes by it.
     pub fn set_maintenance(&mut self, now: Instant, calendar: MaintenanceCalendar) {
         self.state.set_maintenance(calendar);
+        self.policy.nodes_changed(View::new(&self.state, now));
+    }
+
+    /// Sets the licences of the site: which resources they are, and how many there are of each. The next
+    /// input shows what changes by it.
+    pub fn set_licences(&mut self, now: Instant, known: Vec<ResourceIndex>, total: ResourceCounts) {
+        self.state.set_licences(known, total);
         self.policy.nodes_changed(View::new(&self.state, now));
     }
 

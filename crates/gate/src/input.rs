@@ -1,7 +1,7 @@
 //! The inputs of the gate, and its answers.
 
 use serde::{Deserialize, Serialize};
-use tollgate_model::{Distribution, JobId, JobSpec, NodeId, NodeRange};
+use tollgate_model::{Distribution, HostTerms, JobId, JobSpec, NodeId, NodeRange};
 
 /// A worker: a process that offers nodes, for as long as one of its incarnations lasts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -74,6 +74,8 @@ pub enum GateInput {
         nodes: u32,
         /// Memory that the tasks of one node may hold together, in bytes; None without a limit.
         memory: Option<u64>,
+        /// What its host offers beside processors and memory.
+        terms: HostTerms,
     },
     /// A worker vanished, with all tasks that ran on it.
     WorkerLost {

@@ -17,7 +17,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-use tollgate_model::{Instant, JobId, MaintenanceCalendar, NodeId, NodeRange, Span};
+use tollgate_model::{
+    Instant, JobId, MaintenanceCalendar, NodeId, NodeRange, ResourceCounts, ResourceIndex, Span,
+};
 use tollgate_policy::{Effect, JobPhase, Node, NodeTask, TOLERANCE_S, TimerTree, View};
 
 use crate::gate::Gate;
@@ -103,7 +105,7 @@ impl<F: Fn(JobId) -> Span> RunTimes for F {
 ///
 /// let policy = builtin_registry().named("easy").expect("a registered policy");
 /// let mut simulation = Simulation::new(Gate::new(policy.build(Market::None), Market::None));
-/// let nodes = GateInput::WorkerUp { worker: WorkerId(0), incarnation: 1, nodes: 4, memory: None };
+/// let nodes = GateInput::WorkerUp { worker: WorkerId(0), incarnation: 1, nodes: 4, memory: None, terms: Default::default() };
 /// simulation.handle(Instant::ZERO, nodes).expect("a new worker");
 /// // The processors and the run time in seconds of each job; the users estimate twice as much.
 /// let jobs = [(3, 50), (4, 10), (1, 40)];
@@ -114,6 +116,7 @@ impl<F: Fn(JobId) -> Span> RunTimes for F {
 ///             estimate: Span::from_secs(2 * run_time_s),
 ///             procs,
 ///             memory: 0,
+///             needs: Default::default(),
 ///             user: UserId(0),
 ///             sla: Sla::default(),
 ///         },
@@ -224,6 +227,11 @@ impl Simulation {
     /// Sets the times in which no job runs; see [`Gate::set_maintenance`].
     pub fn set_maintenance(&mut self, now: Instant, calendar: MaintenanceCalendar) {
         self.gate.set_maintenance(now, calendar);
+    }
+
+    /// Sets the licences of the site; see [`Gate::set_licences`].
+    pub fn set_licences(&mut self, now: Instant, known: Vec<ResourceIndex>, total: ResourceCounts) {
+        self.gate.set_licences(now, known, total);
     }
 
     /// Handles an input of the owner. `now` never goes back.

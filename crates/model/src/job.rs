@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Credits, CreditsPerSecond, Instant, Probability, Span};
+use crate::{Credits, CreditsPerSecond, Instant, PlacementNeeds, Probability, Span};
 
 /// The slot of a queued or running job. Slots are dense and are recycled once a job has finished,
 /// so a slot is neither a name for users nor an order: drivers keep a public number beside it.
@@ -33,6 +33,8 @@ pub struct JobSpec {
     pub procs: u32,
     /// Memory that the job takes on each of its nodes, in bytes; 0 if not specified.
     pub memory: u64,
+    /// Its needs of the place where it runs.
+    pub needs: PlacementNeeds,
     /// The user who submitted the job.
     pub user: UserId,
     /// The service level that the user asks for.

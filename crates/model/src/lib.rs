@@ -15,6 +15,7 @@
 //! | [`distribution`] | [`Distribution`], [`Probability`]: predicted run times |
 //! | [`market`] | [`Market`]: the rules of payment |
 //! | [`outcome`] | [`Outcome`]: the result of a job |
+//! | [`resources`] | [`ResourceCounts`], [`PlacementNeeds`], [`HostTerms`]: devices and licences |
 //! | [`power`] | [`Watts`], [`Energy`], [`Power`]: the power draw of a computer |
 //!
 //! No type here reads a clock, a file or a random source. A [`JobSpec`] carries no run time: only
@@ -32,6 +33,7 @@ pub mod money;
 pub mod node;
 pub mod outcome;
 pub mod power;
+pub mod resources;
 pub mod speed;
 pub mod time;
 
@@ -50,5 +52,6 @@ pub use money::{Credits, CreditsPerSecond};
 pub use node::{NodeId, NodeRange};
 pub use outcome::Outcome;
 pub use power::{Energy, Power, Watts};
+pub use resources::{HostTerms, MAX_RESOURCES, PlacementNeeds, ResourceCounts, ResourceIndex};
 pub use speed::{MachineSpeeds, NodeSpeed, SpeedCountError, SpeedList, SpeedListError};
 pub use time::{Instant, Span};

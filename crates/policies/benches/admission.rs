@@ -19,6 +19,7 @@ fn spec(estimate_s: i64, deadline_s: i64, procs: u32) -> JobSpec {
         estimate: Span::from_secs(estimate_s),
         procs,
         memory: 0,
+        needs: Default::default(),
         user: UserId(0),
         sla: Sla {
             deadline: Some(Span::from_secs(deadline_s)),

@@ -27,6 +27,7 @@ fn spec(procs: u32, estimate_s: i64, deadline_s: i64, user: u32) -> JobSpec {
         estimate: Span::from_secs(estimate_s),
         procs,
         memory: 0,
+        needs: Default::default(),
         user: UserId(user),
         sla: Sla {
             deadline: Some(Span::from_secs(deadline_s)),

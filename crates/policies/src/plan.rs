@@ -10,10 +10,14 @@
 //! | module | contents |
 //! |---|---|
 //! | `timetable` | the dispatch rule, and a timetable of assumed run times |
+//! | `host_machine` | the same where it matters on which hosts jobs run |
+//! | `machine` | the choice between the two |
 //! | `promise_test` | the test of a job against the plan |
 //! | `scenarios` | possible ends of a job, with the jobs of a user long together |
 //! | `settings` | parameters |
 
+mod host_machine;
+mod machine;
 mod promise_test;
 mod scenarios;
 mod settings;
@@ -23,18 +27,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tollgate_model::outcome::RunInterval;
 use tollgate_model::{
-    Credits, Distribution, Instant, JobId, JobSpec, Market, OtherReason, Probability, Reason, Span,
-    UserId,
+    Credits, Distribution, Instant, JobId, JobSpec, Market, OtherReason, PlacementNeeds,
+    Probability, Reason, Span, UserId,
 };
 use tollgate_policy::toolkit::price::IncentiveFactors;
-use tollgate_policy::toolkit::{HeadReservation, fits_machine, price};
+use tollgate_policy::toolkit::{fits_machine, price};
 use tollgate_policy::{
-    AdmissionDecision, InvariantViolation, JobPhase, JobSlot, OutlookSubject, Policy,
-    PolicyContext, ProbeScratch, View,
+    AdmissionDecision, Host, HostPart, InvariantViolation, JobPhase, JobSlot, OutlookSubject,
+    Policy, PolicyContext, ProbeScratch, View,
 };
 
+use machine::{PlanMachine, PlanReservation};
 use promise_test::{Candidate, PromiseTest};
-use timetable::{JobGroup, JobOrder, Machine, RunningGroup};
+use timetable::JobGroup;
 
 pub use settings::PlanParams;
 
@@ -51,6 +56,18 @@ const MAX_TRIES: usize = 8;
 const SHARE_USED_UP: Reason = Reason::Other(&OtherReason::new(
     "user_share",
     "the promises to its user take all of a user's share already",
+));
+
+/// No host has what the job needs on one host.
+const HOST_TOO_SMALL: Reason = Reason::Other(&OtherReason::new(
+    "host_too_small",
+    "it needs more on one host than any host has",
+));
+
+/// The hosts that could hold the job close before its end.
+const CLOSES_TOO_SOON: Reason = Reason::Other(&OtherReason::new(
+    "closes_too_soon",
+    "it may run longer than any host that could hold it stays, even from the host's beginning",
 ));
 
 /// A policy that plans.
@@ -78,6 +95,7 @@ type PlanKey = (Instant, u64);
 struct PlannedJob {
     id: JobId,
     procs: u32,
+    needs: PlacementNeeds,
     /// The run time at the plan's level.
     run: Span,
     /// The run time by which the dispatch rule reserves.
@@ -95,6 +113,7 @@ impl PlannedJob {
         Self {
             id,
             procs: spec.procs,
+            needs: spec.needs,
             run,
             reserved: belief.quantile(RESERVED).max(run),
             due,
@@ -108,13 +127,14 @@ impl PlannedJob {
         self.due - self.run
     }
 
-    fn group(&self) -> JobGroup {
+    fn group(&self, view: View<'_>) -> JobGroup {
         JobGroup {
             procs: self.procs,
             count: 1,
             run: self.run,
             reserved: self.reserved,
             due: self.due,
+            ..host_needs(view, &self.needs)
         }
     }
 }
@@ -153,18 +173,20 @@ impl PlanPolicy {
     ) -> Result<AdmissionDecision, Reason> {
         fits_machine(view, spec)?;
         let belief = belief_of(spec, forecast);
+        let job = PlannedJob::new(JobId(u32::MAX), spec, &belief, &self.settings);
+        let group = job.group(view);
+        fits_hosts(view, &group)?;
         let price = self.price(spec, &belief);
         let price = price::within_budget(self.market, spec, price)?;
         let Some(due) = spec.due() else {
             return Ok(AdmissionDecision::Queue);
         };
-        let job = PlannedJob::new(JobId(u32::MAX), spec, &belief, &self.settings);
         if view.now > job.decision_due() {
             return Err(Reason::DeadlineUnreachable);
         }
         let has_share = self.is_within_share(view, spec.user, &job, count);
-        let test = || PromiseTest::new(self.timetable_input(view));
-        let place = (has_share).then(|| test().place(Candidate::array(job, count)));
+        let test = || PromiseTest::new(self.timetable_input(view, group.needs_hosts()));
+        let place = (has_share).then(|| test().place(Candidate::array(group, count)));
         match place.flatten() {
             Some(place) => Ok(AdmissionDecision::Promise {
                 price,
@@ -211,24 +233,19 @@ impl PlanPolicy {
         start + run
     }
 
-    /// Returns the running jobs at the plan's level.
-    fn running_groups(&self, view: View<'_>) -> Vec<RunningGroup> {
-        let running = self.running.iter().filter_map(|&id| {
+    /// Returns the machine with the running jobs at the plan's level. `by_host` says whether it matters on
+    /// which hosts jobs run, beside hosts that close.
+    fn machine(&self, view: View<'_>, by_host: bool) -> PlanMachine {
+        let running = self.running.iter().map(|&id| {
             let job = view.job(id);
             let belief = belief_of(&job.spec, view.forecast(id));
             let start = job.start.unwrap_or(view.now);
             let elapsed = view.now.since(start);
             let levels = [self.settings.level_of(&job.spec), RESERVED];
             let [run, reserved] = belief.quantiles_given_survived(elapsed, levels);
-            // Nothing starts where a job ends on a node that is drained.
-            let procs = view.released_procs(job);
-            (procs > 0).then_some(RunningGroup {
-                end: start + run,
-                reserved_end: start + reserved.max(run),
-                procs,
-            })
+            (id, start + run, start + reserved.max(run))
         });
-        running.collect()
+        PlanMachine::new(view, by_host || view.has_closing_hosts(), running)
     }
 
     /// Returns the promised jobs in the order in which they are dispatched: hopeless ones last, in the
@@ -246,12 +263,16 @@ impl PlanPolicy {
         order
     }
 
-    fn timetable_input(&self, view: View<'_>) -> promise_test::PlanInput {
+    /// Returns the plan of all promises, to test candidates against it. `by_host` says whether it matters to
+    /// them on which hosts they run.
+    fn timetable_input(&self, view: View<'_>, by_host: bool) -> promise_test::PlanInput {
         let order = self.dispatch_order(view.now);
-        let jobs = order.iter().map(|&((place, _), job)| (place, job.group()));
-        let calendar = view.maintenance().clone();
-        let running = self.running_groups(view);
-        promise_test::PlanInput::new(view.now, view.n_idle(), calendar, running, jobs)
+        let groups: Vec<(Instant, JobGroup)> = (order.iter())
+            .map(|&((place, _), job)| (place, job.group(view)))
+            .collect();
+        let by_host = by_host || groups.iter().any(|(_, group)| group.needs_hosts());
+        let machine = self.machine(view, by_host);
+        promise_test::PlanInput::new(view.now, machine, groups.into_iter())
     }
 
     /// Returns Libra's price of a job. Whoever wants more confidence than the plan's level pays for the
@@ -272,10 +293,14 @@ impl PlanPolicy {
         self.price(spec, &belief_of(spec, cx.view().forecast(id)))
     }
 
-    fn start(&mut self, cx: &mut PolicyContext<'_>, id: JobId) {
+    /// Starts a job, on these hosts if it matters on which.
+    fn start(&mut self, cx: &mut PolicyContext<'_>, id: JobId, hosts: Option<&[HostPart]>) {
         let price = self.price_of(cx, id);
         self.running.insert(id);
-        cx.start(id, price);
+        match hosts {
+            Some(hosts) => cx.start_on_hosts(id, price, hosts),
+            None => cx.start(id, price),
+        }
     }
 
     /// Rejects the jobs of the waitlist that room could no longer help.
@@ -305,8 +330,9 @@ impl PlanPolicy {
             if !self.is_within_share(cx.view(), user, &job, 1) {
                 continue;
             }
-            let test = PromiseTest::new(self.timetable_input(cx.view()));
-            if let Some(place) = test.place(Candidate::new(job)) {
+            let group = job.group(cx.view());
+            let test = PromiseTest::new(self.timetable_input(cx.view(), group.needs_hosts()));
+            if let Some(place) = test.place(Candidate::new(group)) {
                 self.waitlist.remove(&key);
                 self.promised.insert((place, key.1), job);
                 let price = self.price_of(cx, job.id);
@@ -323,8 +349,9 @@ impl PlanPolicy {
         while let Some((&sequence, &job)) = self.unpromised.first_key_value()
             && waited(cx, job.id) >= self.settings.patience
         {
-            let test = PromiseTest::new(self.timetable_input(cx.view()));
-            let Some(place) = test.first_place(Candidate::new(job)) else {
+            let group = job.group(cx.view());
+            let test = PromiseTest::new(self.timetable_input(cx.view(), group.needs_hosts()));
+            let Some(place) = test.first_place(Candidate::new(group)) else {
                 return;
             };
             self.unpromised.remove(&sequence);
@@ -341,61 +368,64 @@ impl PlanPolicy {
             return;
         }
         let order = self.dispatch_order(cx.now());
-        let groups: Vec<JobGroup> = order.iter().map(|(_, job)| job.group()).collect();
         let view = cx.view();
-        let running = self.running_groups(view);
-        let mut machine = Machine::new(view.now, view.n_idle(), &running, view.maintenance());
+        let groups: Vec<JobGroup> = order.iter().map(|(_, job)| job.group(view)).collect();
+        let by_host = groups.iter().any(JobGroup::needs_hosts);
         let mut starts = Vec::new();
-        JobOrder::new(groups).dispatch(&mut machine, |group, _| starts.push(order[group].1.id));
-        for id in starts {
+        self.machine(view, by_host)
+            .dispatch(groups, |group, hosts| {
+                starts.push((order[group].1.id, hosts));
+            });
+        for (id, hosts) in starts {
             let key = self.promised_key(cx.job(id));
             self.promised.remove(&key);
-            self.start(cx, id);
+            self.start(cx, id, hosts.as_deref());
         }
     }
 
     /// Starts jobs without a deadline where, by the plan, no promise suffers. They start in order of
     /// submission; the first that does not fit keeps the place that it will have, as under EASY.
     fn start_unpromised(&mut self, cx: &mut PolicyContext<'_>) {
-        let mut head: Option<HeadReservation> = None;
+        let mut head: Option<PlanReservation> = None;
         let mut tries = 0;
         let waiting: Vec<(u64, PlannedJob)> = self
             .unpromised
             .iter()
             .map(|(&key, &job)| (key, job))
             .collect();
+        let by_host = waiting
+            .iter()
+            .any(|(_, job)| job.group(cx.view()).needs_hosts());
+        let mut machine = None;
         let mut test = None;
         for (sequence, job) in waiting {
             if cx.n_idle() == 0 || tries == MAX_TRIES {
                 return;
             }
-            let in_time = job.reserved <= cx.view().maintenance().room(cx.now());
-            let fits = in_time
-                && match &head {
-                    None => job.procs <= cx.n_idle(),
-                    Some(head) => head
-                        .window(cx.now(), cx.n_idle())
-                        .fits(job.procs, job.reserved),
-                };
-            if fits {
+            let now = machine.get_or_insert_with(|| self.machine(cx.view(), by_host));
+            let group = job.group(cx.view());
+            let place = match &head {
+                None => now.place(&group),
+                Some(head) => now.place_beside(&group, head),
+            };
+            if let Some(place) = place {
                 tries += 1;
-                let promises =
-                    test.get_or_insert_with(|| PromiseTest::new(self.timetable_input(cx.view())));
-                if promises.may_run(Candidate::new(job)) {
+                let promises = test.get_or_insert_with(|| {
+                    PromiseTest::new(self.timetable_input(cx.view(), by_host))
+                });
+                if promises.may_run(Candidate::new(group)) {
+                    let hosts = now.host_parts(&place);
                     self.unpromised.remove(&sequence);
-                    self.start(cx, job.id);
-                    if let Some(head) = &mut head {
+                    self.start(cx, job.id, hosts.as_deref());
+                    if let Some(PlanReservation::Pool(head)) = &mut head {
                         head.note_start(cx.now(), job.procs, job.reserved);
                     }
-                    test = None;
+                    (machine, test) = (None, None);
                     continue;
                 }
             }
             if head.is_none() {
-                let view = cx.view();
-                let running = self.running_groups(view);
-                let machine = Machine::new(view.now, view.n_idle(), &running, view.maintenance());
-                head = Some(machine.reservation(job.procs, job.reserved));
+                head = Some(now.reservation(&group));
             }
         }
     }
@@ -419,6 +449,48 @@ impl PlanPolicy {
         let reopening = view.maintenance().next(now).filter(|_| waits);
         let reopening = reopening.map(|window| window.until);
         decision.chain(reopening).filter(|&at| at > now).min()
+    }
+}
+
+/// Checks that the hosts that are there could hold a job if nothing else ran, from the first instant of
+/// those that close.
+fn fits_hosts(view: View<'_>, group: &JobGroup) -> Result<(), Reason> {
+    let is_there = |host: &&Host| host.terms.closes.is_none() || view.n_up_in(host.nodes) > 0;
+    let lasts = |host: &&Host| {
+        let closes = host.terms.closes;
+        closes.is_none_or(|closes| host.opened + group.reserved <= closes)
+    };
+    let holds = |hosts: &[&Host]| match group.one_host {
+        true => hosts
+            .iter()
+            .any(|host| host.nodes.len >= group.procs && host.terms.devices.covers(&group.devices)),
+        false => hosts.iter().map(|host| host.nodes.len).sum::<u32>() >= group.procs,
+    };
+    let there: Vec<&Host> = view.hosts().iter().filter(is_there).collect();
+    if there.is_empty() || !group.one_host && !holds(&there) {
+        // Whatever comes may hold it.
+        return Ok(());
+    }
+    let lasting: Vec<&Host> = there.iter().copied().filter(lasts).collect();
+    match (holds(&there), holds(&lasting)) {
+        (false, _) => Err(HOST_TOO_SMALL),
+        (true, false) => Err(CLOSES_TOO_SOON),
+        (true, true) => Ok(()),
+    }
+}
+
+/// Returns an empty group of jobs with these needs of their hosts.
+fn host_needs(view: View<'_>, needs: &PlacementNeeds) -> JobGroup {
+    let devices = view.devices_of(needs);
+    JobGroup {
+        procs: 1,
+        count: 0,
+        run: Span::ZERO,
+        reserved: Span::ZERO,
+        due: Instant::MAX,
+        one_host: needs.one_host || !devices.is_none(),
+        devices,
+        licences: view.licences_of(needs),
     }
 }
 

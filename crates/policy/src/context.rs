@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use tollgate_model::{Credits, Instant, JobId, NodeId, Reason};
 
-use crate::state::{ClusterState, NodeTask, View};
+use crate::state::{ClusterState, HostPart, NodeTask, View};
 use crate::timers::TimerTree;
 
 /// An action or an answer that the caller must carry out. Small and `Copy`: a placement or the
@@ -168,6 +168,14 @@ impl<'a> PolicyContext<'a> {
     pub fn start(&mut self, job: JobId, price: Credits) {
         let new = self.state.job(job).accepted.is_none();
         self.state.start_exclusive(job, self.now, price);
+        self.announce_start(job, price, new);
+    }
+
+    /// Starts a queued job exclusively on the lowest idle nodes of these hosts, with the devices and
+    /// licences that it needs, and admits it at `price` if it was not admitted before.
+    pub fn start_on_hosts(&mut self, job: JobId, price: Credits, parts: &[HostPart]) {
+        let new = self.state.job(job).accepted.is_none();
+        self.state.start_on_hosts(job, self.now, price, parts);
         self.announce_start(job, price, new);
     }
 

@@ -39,8 +39,8 @@ pub use policy::{
 pub use random_source::RandomSource;
 pub use registry::{PolicyError, PolicyRegistry, PolicySpec};
 pub use state::{
-    Admission, ClusterState, JobPhase, JobSlot, Node, NodeTask, TOLERANCE_S, TaskCoupling, View,
-    requested_share,
+    Admission, ClusterState, HeldDevices, Host, HostPart, JobPhase, JobSlot, Node, NodeTask,
+    TOLERANCE_S, TaskCoupling, View, requested_share,
 };
 pub use timers::TimerTree;
 pub use tollgate_model::BeliefSource;

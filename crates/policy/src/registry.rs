@@ -230,6 +230,11 @@ impl PolicySpec {
         self.settings.plans_maintenance()
     }
 
+    /// Returns true if the policy chooses the hosts of its jobs; see [`PolicySettings::chooses_hosts`].
+    pub fn chooses_hosts(&self) -> bool {
+        self.settings.chooses_hosts()
+    }
+
     /// Returns true if jobs share nodes or are paused; see [`PolicySettings::shares_nodes`].
     pub fn shares_nodes(&self) -> bool {
         self.settings.shares_nodes()

@@ -4,6 +4,7 @@
 //! policies get a [`View`] of the state, which is read-only.
 
 mod check;
+mod hosts;
 mod idle;
 mod node;
 mod task;
@@ -18,6 +19,8 @@ use tollgate_model::{
 
 use crate::parameters::ParameterEnum;
 use crate::toolkit::{BlockEntry, BlockedList};
+use hosts::LicencePool;
+pub use hosts::{HeldDevices, Host, HostPart};
 use idle::NodeSet;
 pub use node::{Node, TOLERANCE_S};
 pub use task::{NodeTask, requested_share};
@@ -70,6 +73,7 @@ pub struct JobSlot {
     /// True if the user cancelled the job while it runs.
     pub cancelling: bool,
     placement: Vec<NodeRange>,
+    devices: Vec<HeldDevices>,
     tasks_left: u32,
 }
 
@@ -154,6 +158,9 @@ pub struct ClusterState {
     up: NodeSet,
     n_nodes: u32,
     nodes: Vec<Node>,
+    /// What groups of nodes have in common. A replay of a record has one host.
+    hosts: Vec<Host>,
+    licences: LicencePool,
     limits: NodeLimits,
     maintenance: MaintenanceCalendar,
     /// A setting of simulations; no snapshot has it.
@@ -369,6 +376,7 @@ impl ClusterState {
             planned: None,
             cancelling: false,
             placement: Vec::new(),
+            devices: Vec::new(),
             tasks_left: 0,
         });
         id
@@ -546,6 +554,7 @@ impl ClusterState {
     pub fn start_exclusive(&mut self, id: JobId, now: Instant, price: Credits) {
         let job = &mut self.jobs[id.index()];
         assert_eq!(job.phase, JobPhase::Queued, "{id:?}");
+        debug_assert!(job.spec.needs.units.is_none(), "{id:?} needs a host");
         self.idle.take_lowest(job.spec.procs, &mut job.placement);
         job.begin_attempt(now, price);
         let runner = job.running_job();
@@ -592,6 +601,8 @@ impl ClusterState {
         let job = &mut self.jobs[id.index()];
         assert_eq!(job.phase, JobPhase::Running, "{id:?}");
         job.phase = JobPhase::Queued;
+        self.release_units(id);
+        let job = &mut self.jobs[id.index()];
         if self.running_jobs.remove(job.running_job().key()).is_some() {
             let has_closed = self.up.len() < self.n_nodes;
             for &range in &job.placement {

@@ -1,5 +1,6 @@
 //! The resources and mechanisms of this machine.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -113,5 +114,6 @@ fn probe_enforcement(group: &SlotCgroup, parents: &CgroupRoots) -> EngineCapacit
             (false, false) => TreeTracking::Subreaper,
         },
         other_users: false,
+        devices: BTreeMap::new(),
     }
 }

@@ -3,7 +3,7 @@
 mod connection;
 mod process;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::OsString;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -11,6 +11,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use connection::RunnerConnection;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::time::Timespec;
 use tollgate_engine::capacity::{
     CpuPinning, MemoryEnforcement, ProcessEnforcement, ShareEnforcement, TreeTracking,
 };
@@ -40,6 +43,8 @@ pub struct LocalEngineConfig {
     pub runner: Vec<OsString>,
     /// Number of nodes to offer, out of the cores that this process may run on. None for all cores.
     pub nodes: Option<u32>,
+    /// Devices to offer, by name, with their number.
+    pub devices: BTreeMap<String, u8>,
     /// Maximum number of attempts that run at once on each node; further attempts wait in the
     /// runner.
     pub slots_per_node: u32,
@@ -78,6 +83,7 @@ impl LocalEngineConfig {
             state_dir: folder.as_ref().to_owned(),
             runner: runner.into_iter().map(Into::into).collect(),
             nodes: None,
+            devices: BTreeMap::new(),
             slots_per_node: 8,
             other_users: false,
             grace: Duration::from_secs(5),
@@ -167,6 +173,24 @@ impl LocalEngine {
             .as_ref()
             .filter(|connection| connection.is_open());
         open.map(RunnerConnection::runner_pid)
+    }
+
+    /// Asks the runner to end its tasks and itself, and waits until it has ended; false if it has not
+    /// within `patience`. A runner of another user ends by itself soon after the last task.
+    pub fn stop_runner(&mut self, patience: Duration) -> bool {
+        let pid = self.runner_pid().and_then(|pid| i32::try_from(pid).ok());
+        let Some(pid) = pid.and_then(Pid::from_raw) else {
+            return true;
+        };
+        // The open connection proves that the process id is still that of the runner.
+        let Ok(runner) = pidfd_open(pid, PidfdFlags::empty()) else {
+            return true;
+        };
+        let _ = pidfd_send_signal(&runner, Signal::TERM);
+        self.connection = None;
+        let mut end = [PollFd::new(&runner, PollFlags::IN)];
+        let timeout = Timespec::try_from(patience).ok();
+        poll(&mut end, timeout.as_ref()).is_ok_and(|ended| ended > 0)
     }
 
     /// Reconnects, if necessary to a new runner, and reads its capacity.
@@ -277,6 +301,7 @@ const NO_CAPACITY: EngineCapacity = EngineCapacity {
     processes: ProcessEnforcement::Unenforced,
     tree: TreeTracking::Subreaper,
     other_users: false,
+    devices: BTreeMap::new(),
 };
 
 impl Engine for LocalEngine {
@@ -288,7 +313,10 @@ impl Engine for LocalEngine {
         {
             self.connect()?;
         }
-        Ok(self.capacity.clone())
+        Ok(EngineCapacity {
+            devices: self.settings.devices.clone(),
+            ..self.capacity.clone()
+        })
     }
 
     fn start(&mut self, launches: &[LaunchSpec]) -> Result<(), EngineError> {

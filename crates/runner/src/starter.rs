@@ -29,9 +29,11 @@ use rustix::net::{
 };
 use tollgate_engine::EngineError;
 
+use crate::child::spawn::BlockedSignals;
 use crate::guard::LaunchGuard;
 use crate::local::{RunnerProcess, read_guard};
 use crate::settings::RunnerConfig;
+use crate::startup::HELD_BACK;
 use crate::state_dir::make_private;
 
 /// The maximum time for which the starter tries to reach a runner.
@@ -137,6 +139,8 @@ fn run(folder: &Path, guard: &[u8], runner: &[OsString]) -> Result<(), StarterEr
     let guard: LaunchGuard = serde_json::from_slice(guard)?;
     // A terminal key that ends the foreground processes ends the service, and thereby the starter.
     let _ = rustix::process::setsid();
+    // The service is asked to end, and then the starter has no caller any more.
+    let _held_back = BlockedSignals::block(&HELD_BACK)?;
     let channel = io::stdin().as_fd().try_clone_to_owned()?;
     make_private(folder)?;
     let mut runners = RunnerProcess::new(folder.to_owned(), runner.to_vec());

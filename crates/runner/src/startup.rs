@@ -67,8 +67,7 @@ fn run(path: &Path, settings: Result<RunnerConfig, EngineError>) -> Result<(), E
         }
     };
     // Signals are blocked before other threads start, so that every thread blocks them.
-    let signals = BlockedSignals::block(&[Signal::TERM, Signal::INT, Signal::HUP])
-        .map_err(failed("holding signals back"))?;
+    let signals = BlockedSignals::block(&HELD_BACK).map_err(failed("holding signals back"))?;
     // The runner gets its own session, so that no terminal and no process group of the service ends
     // it. The call fails if the runner already leads a session, which is just as good.
     let _ = rustix::process::setsid();
@@ -141,12 +140,24 @@ fn run(path: &Path, settings: Result<RunnerConfig, EngineError>) -> Result<(), E
     Ok(())
 }
 
-/// Forwards the signals that ask the runner to end. A hangup of the terminal ends no task.
+/// The signals that a runner and its watcher receive one by one. Batch systems send the last two to
+/// all processes of a job before its end.
+pub(crate) const HELD_BACK: [Signal; 5] = [
+    Signal::TERM,
+    Signal::INT,
+    Signal::HUP,
+    Signal::USR1,
+    Signal::USR2,
+];
+
+/// Forwards the signals that ask the runner to end. A hangup of the terminal ends no task, nor does
+/// the warning of a batch system: the worker decides.
 fn forward_signals(signals: BlockedSignals, to: mpsc::Sender<RunnerEvent>) {
     std::thread::spawn(move || {
         loop {
-            let is_hangup = signals.wait() == Signal::HUP.as_raw();
-            if !is_hangup && to.send(RunnerEvent::StopRequested).is_err() {
+            let signal = signals.wait();
+            let ends = [Signal::TERM.as_raw(), Signal::INT.as_raw()].contains(&signal);
+            if ends && to.send(RunnerEvent::StopRequested).is_err() {
                 return;
             }
         }

@@ -1,6 +1,7 @@
 //! The service's configuration: a TOML file in which every key is optional.
 
 mod listen;
+mod local;
 pub(crate) mod maintenance;
 
 use std::fs::File;
@@ -16,12 +17,14 @@ use serde::{Deserialize, Serialize};
 use tollgate_client::certificate::{CertificateError, TlsCertificate};
 use tollgate_client::limits::{MAX_SPAN_S, MIN_SPAN_S};
 use tollgate_client::private_file::{self, FilePermissions, PrivateFileError};
-use tollgate_model::{Market, Probability, Span};
+use tollgate_client::resources::is_resource_name;
+use tollgate_model::{MAX_RESOURCES, Market, Probability, Span};
 use tollgate_policy::{PolicyError, PolicyRegistry, PolicySpec};
 use tollgate_runner::log::{LogSettings, UnknownLogSetting};
-use tollgate_service::AdmissionRules;
+use tollgate_service::{AdmissionRules, NamedResources};
 use tollgate_workers::lease::{self, LeaseTimings};
 
+use self::local::LocalConfig;
 use crate::access::{AccessRules, ServiceLimits, UserScope};
 use crate::net::Credential;
 use crate::net::credentials::CredentialConfig;
@@ -29,6 +32,8 @@ use crate::notices::NoticeSettings;
 use crate::privileges::ACCOUNT;
 
 pub use maintenance::MaintenanceRule;
+
+pub use local::LocalNodes;
 
 pub use listen::{ListenConfig, TcpListenOptions};
 
@@ -65,6 +70,8 @@ pub struct ServiceConfig {
     pub account: String,
     /// How much one user may have of the service.
     pub limits: ServiceLimits,
+    /// The service's own host.
+    pub local: LocalConfig,
     /// Workers on other hosts.
     pub workers: WorkerConfig,
     /// How long records of jobs are kept.
@@ -75,6 +82,10 @@ pub struct ServiceConfig {
     /// `2026-12-24T18:00/2026-12-27T08:00` once. Promises are made around them. Only under `plan`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub maintenance: Vec<String>,
+    /// Licences of the site by name, with their number, 1 to 255: `licences = { matlab = 2 }`. Jobs take
+    /// them with `--gres`. Only under `plan`.
+    #[serde(skip_serializing_if = "NamedResources::is_empty")]
+    pub licences: NamedResources,
     /// Notices to users; default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notices: Option<NoticeSettings>,
@@ -104,10 +115,16 @@ pub struct ServeOptions {
     pub listen: Option<TcpListenOptions>,
     /// Tokens and certificates of the configuration.
     pub credentials: Vec<Credential>,
+    /// The cores that the service offers of its own host.
+    pub local_nodes: LocalNodes,
     /// The lease timings of workers.
     pub lease: LeaseTimings,
     /// Times in which no job runs.
     pub maintenance: Vec<MaintenanceRule>,
+    /// Licences of the site, with their number.
+    pub licences: NamedResources,
+    /// Whether the settings name devices of this host.
+    pub offers_devices: bool,
     /// Notices to users, if there are any.
     pub notices: Option<NoticeSettings>,
     /// Time after its end after which a job is removed; None for never.
@@ -229,10 +246,12 @@ impl Default for ServiceConfig {
             root_jobs: false,
             account: ACCOUNT.to_owned(),
             limits: ServiceLimits::default(),
+            local: LocalConfig::default(),
             workers: WorkerConfig::default(),
             retention: RetentionConfig::default(),
             log: LogConfig::default(),
             maintenance: Vec::new(),
+            licences: NamedResources::new(),
             notices: None,
             listen: None,
             tokens: Vec::new(),
@@ -368,8 +387,11 @@ impl ServiceConfig {
             access,
             listen: listen.map(|listen| listen.resolve(&self.dir)).transpose()?,
             credentials: listen::keys(&self.tokens, &self.certificates, access)?,
+            local_nodes: self.local.nodes,
             lease: self.workers.timings()?,
             maintenance: self.maintenance()?,
+            licences: named_resources("licences", &self.licences)?,
+            offers_devices: false,
             notices: self.notices()?,
             keep_jobs: self.retention.keep_jobs()?,
             certificate: None,
@@ -540,6 +562,29 @@ fn positive(key: &'static str, number: f64) -> Result<f64, ConfigError> {
         expected: "a number above 0",
         found: number.to_string(),
     })
+}
+
+/// Returns devices or licences with names and numbers that are allowed.
+fn named_resources(
+    key: &'static str,
+    named: &NamedResources,
+) -> Result<NamedResources, ConfigError> {
+    let is_wrong = |(name, count): &(&String, &u8)| **count == 0 || !is_resource_name(name);
+    if named.len() > MAX_RESOURCES {
+        return Err(ConfigError::Range {
+            key,
+            expected: "at most 8 names",
+            found: named.len().to_string(),
+        });
+    }
+    match named.iter().find(is_wrong) {
+        None => Ok(named.clone()),
+        Some((name, count)) => Err(ConfigError::Range {
+            key,
+            expected: "names as in gpu or gpu:a100, and numbers of at least 1",
+            found: format!("{name} = {count}"),
+        }),
+    }
 }
 
 fn at_least_one(key: &'static str, number: u64) -> Result<(), ConfigError> {

@@ -14,6 +14,7 @@ mod query;
 mod queue;
 mod quota;
 mod request;
+mod resources;
 mod response;
 mod startup;
 mod state;
@@ -27,8 +28,8 @@ use std::time::Duration;
 
 use queue::RequestQueue;
 pub use request::{
-    ClusterInfo, ControllerRequest, NewJob, RequestError, Responder, StatusSnapshot, SubmittedJob,
-    TaskOutlook,
+    ClusterInfo, ControllerRequest, NewJob, RequestError, ResourceUse, Responder, StatusSnapshot,
+    SubmittedJob, TaskOutlook,
 };
 pub use startup::StartError;
 pub use state::{Controller, WallClock};

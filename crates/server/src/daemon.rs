@@ -90,6 +90,9 @@ pub enum ServeError {
         "maintenance: the policy `{0}` makes no plan, so its promises would not be made around it"
     )]
     UnplannedMaintenance(String),
+    /// The policy, given here, chooses no hosts.
+    #[error("the policy `{0}` counts neither devices nor licences")]
+    UncountedResources(String),
     /// A system call failed.
     #[error("{action}: {error}")]
     System {
@@ -111,6 +114,9 @@ impl ServeError {
             ),
             Self::DataDirGone(_) => {
                 Some("`tollgate restore BACKUP` brings back what was backed up")
+            }
+            Self::UncountedResources(_) => {
+                Some("the policy `plan` does; or take them out of the settings")
             }
             Self::UnplannedMaintenance(_) => {
                 Some("the policy `plan` does; or `tollgate drain` the nodes in time")
@@ -185,6 +191,9 @@ pub fn serve<E: Engine + 'static>(
         let aside = os_users::background_resolver().map_err(StartError::Thread)?;
         controller.set_run_as(aside);
     }
+    if doors.local_nodes.is_none() {
+        controller.offer_no_local_nodes();
+    }
     controller.limit_jobs(access.limits.jobs);
     controller.limit_stored_bytes(access.limits.stored_bytes);
     controller.limit_tasks(access.limits.task_limits());
@@ -199,9 +208,16 @@ pub fn serve<E: Engine + 'static>(
     if !doors.maintenance.is_empty() && !rules.policy.plans_maintenance() {
         return Err(ServeError::UnplannedMaintenance(rules.policy.to_string()));
     }
+    let counts_resources = !doors.licences.is_empty() || doors.offers_devices;
+    if counts_resources && !rules.policy.chooses_hosts() {
+        return Err(ServeError::UncountedResources(rules.policy.to_string()));
+    }
     let log = controller.log();
     let begin = log.watch().borrow().id;
     let (controller_handle, thread) = controller::start(controller)?;
+    controller_handle.send(ControllerRequest::SetLicences {
+        licences: doors.licences,
+    });
     let service = ApiState {
         controller_handle: controller_handle.clone(),
         reader: Arc::new(Mutex::new(reader)),

@@ -41,5 +41,5 @@ pub mod user_names;
 pub mod workers;
 
 pub use access::{AccessRules, UserScope};
-pub use config::{ConfigError, ListenConfig, ServeOptions, ServiceConfig};
+pub use config::{ConfigError, ListenConfig, LocalNodes, ServeOptions, ServiceConfig};
 pub use daemon::{BoundAddress, ServeError, serve};

@@ -9,7 +9,6 @@ use crate::output::{
     AdmissionState, ConfidenceThreshold, RejectReason, SubmitOutcome, TaskGroupOutcome,
 };
 use crate::prediction::quotable;
-use crate::rules;
 use crate::runtime_forecast::{ForecastBasis, RuntimeForecast};
 
 /// A job before its decision, with its forecast.
@@ -123,7 +122,7 @@ impl Core {
         forecast: &RuntimeForecast,
     ) -> SubmitOutcome {
         let (estimate, source) = forecast.estimate();
-        let spec = rules::spec(submission, estimate, at, self.memory_per_node());
+        let spec = self.spec_of(submission, estimate, at);
         let candidate = AdmissionCandidate::new(submission, spec, forecast);
         let standing = self.admission_state(at, &candidate);
         let mut answer = SubmitOutcome {
@@ -214,6 +213,12 @@ impl Core {
         }
         if spec.sla.deadline.is_some_and(|left| left <= Span::ZERO) {
             return AdmissionState::Rejected(vec![RejectReason::Policy(Reason::DeadlinePassed)]);
+        }
+        if let Some(missing) = self.missing_resource(submission) {
+            return AdmissionState::Rejected(vec![RejectReason::Resource(missing)]);
+        }
+        if !spec.needs.is_none() && !self.rules.policy.chooses_hosts() {
+            return AdmissionState::Rejected(vec![RejectReason::HostsUnplanned]);
         }
         if submission.reserve_for.is_some()
             && self.jobs.n_reservations(submission.user) >= crate::MAX_RESERVATIONS

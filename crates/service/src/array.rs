@@ -18,7 +18,6 @@ use crate::output::{
     SubmitOutcome, TaskGroupOutcome,
 };
 use crate::promise::{LatePromises, PromiseOutcome};
-use crate::rules;
 use crate::task_ranges::TaskRanges;
 
 /// Maximum number of unpromised tasks of an array in the gate, per node.
@@ -405,7 +404,7 @@ impl Core {
         let (submission, unpromised) = (array.submission.clone(), array.unpromised);
         let forecast = self.forecast(&submission);
         let (estimate, _) = forecast.estimate();
-        let spec = rules::spec(&submission, estimate, self.now, self.memory_per_node());
+        let spec = self.spec_of(&submission, estimate, self.now);
         let task = TaskId { job, task };
         self.admit_task(task, &submission, spec, None, step);
         if unpromised {
@@ -427,7 +426,7 @@ impl Core {
         let submission = array.submission.clone();
         let forecast = self.forecast(&submission);
         let (estimate, _) = forecast.estimate();
-        let spec = rules::spec(&submission, estimate, self.now, self.memory_per_node());
+        let spec = self.spec_of(&submission, estimate, self.now);
         let candidate = AdmissionCandidate::new(&submission, spec, &forecast);
         let standing = self.admission_state(self.now, &candidate);
         let accepted = matches!(standing, AdmissionState::Accepted { .. });

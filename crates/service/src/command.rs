@@ -8,6 +8,7 @@ use tollgate_model::{
 
 use crate::learning::RunRecord;
 use crate::output::ConfidenceThreshold;
+use crate::resources::{HostOffer, NamedResources};
 use crate::task_ranges::TaskRanges;
 
 /// A command. Commands are stored unchanged, and replayed after a crash.
@@ -60,6 +61,13 @@ pub enum ServiceCommand {
         nodes: u32,
         /// Memory of each node for its tasks, in bytes; None if it is not known.
         memory: Option<u64>,
+        /// What its host offers beside processors and memory.
+        offer: HostOffer,
+    },
+    /// Sets the licences of the site.
+    SetLicences {
+        /// Number of each.
+        licences: NamedResources,
     },
     /// Removes a worker with all that runs on it.
     WorkerLost {
@@ -105,6 +113,7 @@ impl ServiceCommand {
             | Self::Alter { .. }
             | Self::Drain { .. }
             | Self::Maintain { .. }
+            | Self::SetLicences { .. }
             | Self::Learn { .. } => false,
         }
     }
@@ -231,6 +240,10 @@ pub struct SubmissionOptions {
     /// Wall-clock time from the start after which a task is ended, if there is a limit. Positive, and at
     /// least the estimate.
     pub time_limit: Option<Span>,
+    /// Whether all processors have to be on one host.
+    pub one_host: bool,
+    /// Devices and licences that each of its tasks takes.
+    pub resources: NamedResources,
 }
 
 impl SubmissionOptions {

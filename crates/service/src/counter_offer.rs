@@ -8,7 +8,6 @@ use crate::Core;
 use crate::admission::AdmissionCandidate;
 use crate::command::Submission;
 use crate::output::{AdmissionState, CounterOffer, OfferAxis};
-use crate::rules;
 use crate::runtime_forecast::RuntimeForecast;
 
 /// Maximum number of policy probes for the counter-offers to one submission, over all axes.
@@ -219,8 +218,7 @@ impl OfferSearch<'_> {
     fn is_acceptable(&mut self, submission: &Submission) -> bool {
         self.probes += 1;
         let (estimate, _) = self.forecast.estimate();
-        let memory_per_node = self.core.memory_per_node();
-        let spec = rules::spec(submission, estimate, self.at, memory_per_node);
+        let spec = self.core.spec_of(submission, estimate, self.at);
         let candidate = AdmissionCandidate::new(submission, spec, self.forecast);
         let (asked, forecast) = self.core.policy_request(&candidate);
         let count = submission.options.n_together();

@@ -13,7 +13,6 @@ use crate::command::{DependencyCondition, Submission};
 use crate::output::{
     AdmissionState, CommandError, RejectReason, RowChange, StepOutput, SubmitOutcome,
 };
-use crate::rules;
 use crate::runtime_forecast::RuntimeForecast;
 
 impl Core {
@@ -28,13 +27,15 @@ impl Core {
             return None;
         }
         let (estimate, source) = forecast.estimate();
-        let spec = rules::spec(submission, estimate, self.now, self.memory_per_node());
+        let spec = self.spec_of(submission, estimate, self.now);
         let candidate = AdmissionCandidate::new(submission, spec, forecast);
         let never = match self.admission_state(self.now, &candidate) {
             AdmissionState::Rejected(refusals) => refusals.into_iter().find(|refusal| {
                 matches!(
                     refusal,
                     RejectReason::Malformed
+                        | RejectReason::Resource(_)
+                        | RejectReason::HostsUnplanned
                         | RejectReason::Policy(Reason::TooManyProcs | Reason::NoMemory)
                 )
             }),

@@ -19,6 +19,7 @@
 //! | `job_classes` | the classes of jobs that behave alike, and their labels |
 //! | `workers` | the nodes that come and go with their workers |
 //! | `effects` | the effects of the gate as rows and actions |
+//! | `resources` | the names of devices and licences |
 //! | `rules` | the rules under which the service decides |
 //! | `shadow` | a second policy that decides about the same jobs on paper |
 //! | `query` | answers to queries, and checks of invariants |
@@ -38,6 +39,7 @@ mod output;
 mod prediction;
 mod promise;
 mod query;
+mod resources;
 mod rules;
 mod runtime_forecast;
 mod shadow;
@@ -51,7 +53,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use tollgate_forecast::LearnedHistory;
 use tollgate_gate::{Effect, Gate, GateInput, ProbeScratch, WorkerId};
-use tollgate_model::{AttemptEvent, AttemptReport, Instant, Span, UserId};
+use tollgate_model::{AttemptEvent, AttemptReport, HostTerms, Instant, Span, UserId};
 use tollgate_policy::PassTrigger;
 
 pub use array::{ActiveArray, TaskCounts};
@@ -65,12 +67,13 @@ use jobs::JobTable;
 pub use learning::RunRecord;
 pub use output::{
     AdmissionState, CommandError, CommandResult, ConfidenceThreshold, CounterOffer, EngineAction,
-    EstimateSource, JobPrediction, OfferAxis, RejectReason, RowChange, StepOutput, SubmitOutcome,
-    TaskGroupOutcome,
+    EstimateSource, JobPrediction, OfferAxis, RejectReason, ResourceShortage, RowChange,
+    StepOutput, SubmitOutcome, TaskGroupOutcome,
 };
 use prediction::LookAheadCache;
 use promise::EndCause;
 pub use promise::PromiseOutcome;
+pub use resources::{HostOffer, NamedResources, ResourceNames};
 pub use rules::{AdmissionRules, StoredRules};
 pub use runtime_forecast::{ForecastBasis, RuntimeForecast};
 use shadow::ShadowPolicy;
@@ -93,6 +96,7 @@ pub struct Core {
     /// The digests of the learned records.
     learned_records: BTreeSet<u64>,
     classes: JobClasses,
+    resources: ResourceNames,
     now: Instant,
     effects: Vec<Effect>,
     scratch: ProbeScratch,
@@ -116,6 +120,7 @@ pub struct CoreSnapshot {
     /// The digests of the learned records.
     learned_records: BTreeSet<u64>,
     classes: JobClasses,
+    resources: ResourceNames,
     now: Instant,
     shadow: Option<shadow::ShadowSnapshot>,
 }
@@ -132,6 +137,7 @@ impl Core {
             history: LearnedHistory::default(),
             learned_records: BTreeSet::new(),
             classes: JobClasses::default(),
+            resources: ResourceNames::default(),
             now: Instant::ZERO,
             effects: Vec::new(),
             scratch: ProbeScratch::default(),
@@ -237,6 +243,7 @@ impl Core {
             history: self.history.clone(),
             learned_records: self.learned_records.clone(),
             classes: self.classes.clone(),
+            resources: self.resources.clone(),
             now: self.now,
             shadow: self.shadow.as_mut().map(|shadow| shadow.save()),
         }
@@ -256,6 +263,7 @@ impl Core {
             history: saved.history,
             learned_records: saved.learned_records,
             classes: saved.classes,
+            resources: saved.resources,
             now: saved.now,
             shadow: known.map(Box::new),
             ..Self::new(rules)
@@ -297,18 +305,21 @@ impl Core {
             }
             &ServiceCommand::WorkerUp {
                 worker,
-                incarnation: epoch,
+                incarnation,
                 nodes,
                 memory,
-            } => self.apply_input(
-                GateInput::WorkerUp {
+                ref offer,
+            } => {
+                let input = GateInput::WorkerUp {
                     worker,
-                    incarnation: epoch,
+                    incarnation,
                     nodes,
                     memory,
-                },
-                step,
-            ),
+                    terms: HostTerms::default(),
+                };
+                self.register_worker(input, offer, step)
+            }
+            ServiceCommand::SetLicences { licences } => self.set_licences(licences, step),
             &ServiceCommand::WorkerLost {
                 worker,
                 incarnation: epoch,

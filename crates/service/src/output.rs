@@ -188,7 +188,7 @@ pub enum AdmissionState {
 }
 
 /// The reason for a job's rejection.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum RejectReason {
     /// The policy rejects the job.
     Policy(Reason),
@@ -203,6 +203,19 @@ pub enum RejectReason {
     ReservationLimit,
     /// The job asks for no processor, or for no time.
     Malformed,
+    /// The job needs more of a resource than any host has, or the site.
+    Resource(ResourceShortage),
+    /// The job names resources or a single host, and the policy chooses no hosts.
+    HostsUnplanned,
+}
+
+/// Too little of a generic resource.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResourceShortage {
+    /// The name of the resource.
+    pub name: String,
+    /// The most units that one host has, or the site.
+    pub most: u8,
 }
 
 /// The minimum probability of keeping a deadline, with its source. In millionths, at most
@@ -497,6 +510,8 @@ impl RejectReason {
             Self::Confidence { .. } => "confidence",
             Self::ReservationLimit => "holds",
             Self::Malformed => "malformed",
+            Self::Resource(_) => "no_resource",
+            Self::HostsUnplanned => "hosts_unplanned",
         }
     }
 }
@@ -526,6 +541,18 @@ impl fmt::Display for RejectReason {
             Self::Malformed => {
                 f.write_str("expected at least one processor and a positive estimate")
             }
+            Self::Resource(ResourceShortage { name, most: 0 }) => {
+                write!(f, "there is no {name} here")
+            }
+            Self::Resource(ResourceShortage { name, most }) => {
+                write!(
+                    f,
+                    "it needs more of {name} than one host or the site has, which is {most}"
+                )
+            }
+            Self::HostsUnplanned => f.write_str(
+                "this service's policy chooses no hosts, so it counts no resources; `plan` does",
+            ),
         }
     }
 }

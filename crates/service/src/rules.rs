@@ -152,6 +152,7 @@ pub(crate) fn spec(
         estimate,
         procs,
         memory: wanted.div_ceil(u64::from(procs.max(1))),
+        needs: Default::default(),
         user: UserId(submission.user),
         sla: Sla {
             deadline: submission.deadline.map(|span| (since + span).since(now)),

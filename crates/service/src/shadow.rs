@@ -103,6 +103,7 @@ impl ShadowPolicy {
                     .view(core.now)
                     .node(NodeId(life.nodes.first))
                     .memory(),
+                terms: Default::default(),
             });
             let drained = life.drained;
             shadow.apply_input(GateInput::Drain { worker, drained });
@@ -318,11 +319,13 @@ impl ShadowPolicy {
                 incarnation: epoch,
                 nodes,
                 memory,
+                ..
             } => self.apply_input(GateInput::WorkerUp {
                 worker,
                 incarnation: epoch,
                 nodes,
                 memory,
+                terms: Default::default(),
             }),
             ServiceCommand::Maintain { ref calendar } => {
                 self.simulation.set_maintenance(self.now, calendar.clone());
@@ -348,6 +351,7 @@ impl ShadowPolicy {
             | ServiceCommand::Alter { .. }
             | ServiceCommand::Release { .. }
             | ServiceCommand::Tick
+            | ServiceCommand::SetLicences { .. }
             | ServiceCommand::Learn { .. } => {}
         }
     }

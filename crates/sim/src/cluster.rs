@@ -348,6 +348,7 @@ impl<'a> ClusterSim<'a> {
             incarnation: 1,
             nodes: settings.nodes,
             memory: None,
+            terms: Default::default(),
         };
         world.input(Instant::from_micros(i64::MIN), up);
         world

@@ -5,18 +5,21 @@
 //! Times are spans since the boot of the host, as the engine reads them
 //! ([`tollgate_engine::BootTime`]).
 
+mod departure;
 mod handle;
 mod pending;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ffi::OsString;
 use std::io;
 use std::time::Duration;
 
 use pending::EngineCommand;
 use serde::{Deserialize, Serialize};
-use tollgate_engine::{BootTime, Engine, EngineError, LaunchUser, Retryability};
+use tollgate_engine::{BootTime, Engine, EngineCapacity, EngineError, LaunchUser, Retryability};
 use tollgate_model::{AttemptEvent, AttemptId, AttemptReport, Instant, KillReason};
 
+use crate::departure::{DeparturePhase, WorkerEnd};
 use crate::lease::LeaseTimings;
 use crate::protocol::{SequenceCounter, VERSION, WorkerFrame, WorkerHello, WorkerMessage};
 
@@ -46,6 +49,17 @@ pub struct AgentConfig<E> {
     pub all_users: bool,
     /// Whether the worker runs jobs of root.
     pub root_jobs: bool,
+    /// Name of the site that the worker is at, if it has one.
+    pub site: Option<String>,
+    /// The known end of the worker: it leaves in time before it.
+    pub end: Option<WorkerEnd>,
+    /// Time without a running attempt after which the worker leaves if no job waits; None for
+    /// never.
+    pub max_idle: Option<Duration>,
+    /// Whether the worker leaves when the service retires it.
+    pub leaves_when_retired: bool,
+    /// Environment variables of every attempt.
+    pub environment: Vec<(OsString, OsString)>,
     /// Opens the engine with these timings, under a lease that the worker renews.
     pub open_engine: EngineOpener<E>,
     /// Maps an owner's name to the user that the job runs as; None for the engine's own user.
@@ -100,17 +114,10 @@ pub struct WorkerAgent<E> {
     last_heartbeat: Duration,
     last_contact: Duration,
     departure: DeparturePhase,
-}
-
-/// The stage of a worker's departure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum DeparturePhase {
-    /// The worker stays.
-    Staying,
-    /// The worker was asked to leave, and ends its tasks.
-    Draining,
-    /// The worker has reported to the service that it runs nothing any more.
-    Announced,
+    /// The reason for the departure, once the worker has decided to leave.
+    departure_reason: Option<String>,
+    /// When an attempt last started or ended, or was seen running; None before the first turn.
+    last_busy: Option<Duration>,
 }
 
 /// The stage of the current connection.
@@ -152,6 +159,8 @@ impl<E: Engine> WorkerAgent<E> {
             last_heartbeat: Duration::ZERO,
             last_contact: Duration::ZERO,
             departure: DeparturePhase::Staying,
+            departure_reason: None,
+            last_busy: None,
         }
     }
 
@@ -169,6 +178,7 @@ impl<E: Engine> WorkerAgent<E> {
             user: self.config.user.clone(),
             all_users: self.config.all_users,
             root_jobs: self.config.root_jobs,
+            site: self.config.site.clone(),
             service: self.state.service.clone(),
             incarnation: self.state.incarnation,
         };
@@ -184,6 +194,7 @@ impl<E: Engine> WorkerAgent<E> {
         self.outgoing.clear();
         self.pending.clear();
         self.unanswered.clear();
+        self.forget_question();
     }
 
     /// Returns the messages to send, in this order.
@@ -199,25 +210,6 @@ impl<E: Engine> WorkerAgent<E> {
     /// Returns the current lease timings.
     pub fn lease_timings(&self) -> LeaseTimings {
         self.lease
-    }
-
-    /// Asks the worker to leave for good: it ends its tasks and then announces its departure, so
-    /// that the service does not wait for it.
-    pub fn request_departure(&mut self) {
-        if self.departure == DeparturePhase::Staying {
-            self.departure = DeparturePhase::Draining;
-        }
-    }
-
-    /// Returns whether a worker that was asked to leave may exit: it runs nothing, and the service
-    /// has either confirmed the end of its incarnation or cannot be reached.
-    pub fn has_left(&mut self) -> bool {
-        let is_done = match self.departure {
-            DeparturePhase::Staying => false,
-            DeparturePhase::Draining => self.is_idle(),
-            DeparturePhase::Announced => true,
-        };
-        is_done && self.stage != AgentStage::Registered
     }
 
     /// Returns the engine, once it was opened.
@@ -246,7 +238,9 @@ impl<E: Engine> WorkerAgent<E> {
         let clearing = (self.stage == AgentStage::EndingTasks).then_some(ENGINE_RETRY_DELAY);
         let lease = self.engine.is_some() && !self.is_out_of_lease(now);
         let lease = lease.then(|| until(self.lease_start + self.lease.lease()));
+        let departure = self.departure_due().map(until);
         let waits = retry.into_iter().chain(clearing).chain(lease);
+        let waits = waits.chain(departure);
         // Never zero: an action that is due and failed is due again in a moment.
         waits.fold(next, Duration::min).max(MIN_IDLE)
     }
@@ -256,10 +250,11 @@ impl<E: Engine> WorkerAgent<E> {
     /// # Errors
     /// If the connection is to be given up.
     pub fn tick(&mut self, now: Duration, at: Instant) -> Result<(), DisconnectReason> {
-        if self.is_out_of_lease(now) || self.departure != DeparturePhase::Staying {
+        self.depart_if_due(now);
+        if self.is_out_of_lease(now) || !self.departure.starts_attempts() {
             self.kill_all();
         }
-        self.poll();
+        self.poll(now);
         if self.stage == AgentStage::EndingTasks {
             self.finish_previous_incarnation(now);
         }
@@ -306,12 +301,15 @@ impl<E: Engine> WorkerAgent<E> {
     }
 
     /// Forwards the engine's new reports.
-    fn poll(&mut self) {
+    fn poll(&mut self, now: Duration) {
         let Some(engine) = &mut self.engine else {
             return;
         };
         // An engine that cannot be asked now keeps its reports for later.
         let reports = engine.poll(Duration::ZERO).unwrap_or_default();
+        if !reports.is_empty() {
+            self.last_busy = Some(now);
+        }
         self.record_reports(reports);
     }
 
@@ -326,9 +324,18 @@ impl<E: Engine> WorkerAgent<E> {
         }
         // A leaving worker reports everything at once: after partial reports the service would send
         // more work.
-        if self.stage == AgentStage::Registered && self.departure == DeparturePhase::Staying {
+        if self.stage == AgentStage::Registered && self.departure.starts_attempts() {
             self.send_reports(&new);
         }
+    }
+
+    fn send_offer(&mut self, capacity: EngineCapacity, running: Vec<AttemptId>) {
+        let until = self.config.end.map(|end| end.until);
+        self.send(WorkerMessage::Offer {
+            capacity,
+            running,
+            until,
+        });
     }
 
     fn send_reports(&mut self, reports: &[AttemptReport]) {
@@ -344,23 +351,6 @@ impl<E: Engine> WorkerAgent<E> {
         if let Some(engine) = &mut self.engine {
             let _ = engine.renew_lease(until);
         }
-    }
-
-    /// Sends the last messages of a leaving worker once nothing runs: the reports of tasks that
-    /// ended by themselves, and the departure. Tasks that were ended for the departure are lost
-    /// with the incarnation.
-    fn announce_departure(&mut self) {
-        let is_asked =
-            self.departure == DeparturePhase::Draining && self.stage == AgentStage::Registered;
-        if !is_asked || !self.is_idle() || !self.reports.values().all(|all| has_ended(all)) {
-            return;
-        }
-        let by_itself = |reports: &&Vec<AttemptReport>| !reports.iter().any(was_evicted);
-        let reports = self.reports.values().filter(by_itself);
-        let reports: Vec<AttemptReport> = reports.flatten().cloned().collect();
-        self.send_reports(&reports);
-        self.send(WorkerMessage::Leave);
-        self.departure = DeparturePhase::Announced;
     }
 
     fn is_idle(&mut self) -> bool {
@@ -393,7 +383,7 @@ impl<E: Engine> WorkerAgent<E> {
         let ended = ended.filter(|report| report.event.is_end());
         let ended: Vec<AttemptId> = ended.map(|report| report.attempt).collect();
         // A leaving worker has nothing to offer.
-        let is_clear = self.departure == DeparturePhase::Staying && self.is_idle();
+        let is_clear = !self.departure.is_leaving() && self.is_idle();
         let Some(engine) = self.engine.as_mut().filter(|_| is_clear) else {
             return;
         };
@@ -406,7 +396,7 @@ impl<E: Engine> WorkerAgent<E> {
             self.stage = AgentStage::AwaitingRegistration;
             self.offered_at = now;
             let running = Vec::new();
-            self.send(WorkerMessage::Offer { capacity, running });
+            self.send_offer(capacity, running);
         }
     }
 }
@@ -415,10 +405,6 @@ impl<E: Engine> WorkerAgent<E> {
 fn has_ended(reports: &[AttemptReport]) -> bool {
     let ends = |report: &AttemptReport| !matches!(report.event, AttemptEvent::Started(_));
     reports.iter().any(ends)
-}
-
-fn was_evicted(report: &AttemptReport) -> bool {
-    matches!(&report.event, AttemptEvent::Ended(ended) if ended.killed == Some(KillReason::Evicted))
 }
 
 /// Returns whether another try can help.

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use tollgate_engine::EngineCapacity;
 use tollgate_gate::WorkerId;
-use tollgate_model::{AttemptId, NodeRange};
+use tollgate_model::{AttemptId, Instant, NodeRange};
 
+use crate::departure::LeaveNotice;
 use crate::protocol::{SequenceCounter, ServerMessage, WorkerFrame};
 
 /// The service's end of a connection. Frames reach the worker in order, or not at all.
@@ -53,12 +54,22 @@ pub(crate) struct WorkerEntry {
     pub(crate) connection: Option<u64>,
     /// When the worker last confirmed this incarnation, by the pool's clock.
     pub(crate) last_contact: Duration,
+    /// The instant at which the worker's host ends it, as it offered.
+    pub(crate) until: Option<Instant>,
+    /// Name of the worker's site, if it has one.
+    pub(crate) site: Option<String>,
+    /// The notice of a worker that is about to leave, until it is answered.
+    pub(crate) notice: Option<LeaveNotice>,
+    /// Whether the worker's nodes are drained because it leaves.
+    pub(crate) is_leaving: bool,
     /// The capacity that the worker offered.
     pub(crate) capacity: Option<EngineCapacity>,
     /// The connection on which the worker has offered a new incarnation.
     pub(crate) offer: Option<u64>,
     /// Whether the worker has reported that it runs nothing any more and leaves.
     pub(crate) has_left: bool,
+    /// Whether its last incarnation ended in this way.
+    pub(crate) departed: bool,
     /// Whether the worker has reported its running attempts since the service was started. Until
     /// then it may run attempts that the service does not remember.
     pub(crate) has_reported_running: bool,
@@ -79,9 +90,14 @@ impl WorkerEntry {
             incarnation: None,
             connection: None,
             last_contact: now,
+            until: None,
+            site: None,
+            notice: None,
+            is_leaving: false,
             capacity: None,
             offer: None,
             has_left: false,
+            departed: false,
             has_reported_running: false,
             reported_running: None,
         }
@@ -133,6 +149,12 @@ pub struct WorkerInfo {
     pub state: WorkerState,
     /// The worker's nodes.
     pub nodes: NodeRange,
+    /// The instant at which the worker's host ends it; None if it is not known.
+    pub until: Option<Instant>,
+    /// Name of the worker's site, if it has one.
+    pub site: Option<String>,
+    /// Whether the worker is about to leave.
+    pub is_leaving: bool,
     /// The worker's capacity; None before its first connection since the service was started.
     pub capacity: Option<EngineCapacity>,
 }
@@ -146,6 +168,8 @@ pub struct WorkerSnapshot {
     pub incarnation: u32,
     /// The number of nodes that the worker offers, or offered.
     pub nodes: u32,
+    /// Whether the worker is about to leave, or has left.
+    pub is_leaving: bool,
 }
 
 /// Whether a worker is connected.

@@ -8,7 +8,9 @@
 //! | [`pool`] | [`WorkerPool`]: this host's engine and all workers, as the controller sees them |
 //! | `placement` | placing attempts on workers, and starts that have to wait |
 //! | `session` | the service's answers to a worker |
+//! | `leaving` | workers that are about to leave, as the service sees them |
 //! | `lifecycle` | begin and end of a worker's incarnations |
+//! | [`departure`] | the end of a worker that is known beforehand, and the messages before it leaves |
 //! | [`entry`] | one worker, as the service knows it |
 //! | `registry` | the file of all workers that ever registered |
 //! | [`agent`] | [`WorkerAgent`]: the worker's side, free of I/O except through its engine |
@@ -24,8 +26,10 @@
 //! nothing running.
 
 pub mod agent;
+pub mod departure;
 pub mod entry;
 pub mod lease;
+mod leaving;
 mod lifecycle;
 mod placement;
 pub mod pool;

@@ -6,18 +6,25 @@ use std::time::Duration;
 use tollgate_engine::Engine;
 use tollgate_gate::{Gate, WorkerId};
 use tollgate_model::AttemptId;
-use tollgate_service::{LOCAL_WORKER, ServiceCommand};
+use tollgate_service::{HostOffer, LOCAL_WORKER, ServiceCommand};
 
 use crate::entry::{LiveIncarnation, WorkerEntry, WorkerInfo, WorkerSnapshot, WorkerState};
+use crate::lease::LeaseTimings;
 use crate::pool::WorkerPool;
 use crate::protocol::ServerMessage;
 
 impl<E: Engine> WorkerPool<E> {
     /// Returns the commands for the gate: for workers past the grace period, and for offered
-    /// incarnations. The same commands come again until the gate has applied them.
-    pub fn membership_changes(&mut self, gate: &Gate) -> Vec<ServiceCommand> {
+    /// incarnations, and for workers that are about to leave. Those that are idle stay if
+    /// `do_jobs_wait`. The same commands come again until the gate has applied them.
+    pub fn membership_changes(
+        &mut self,
+        gate: &Gate,
+        do_jobs_wait: impl Fn() -> bool,
+    ) -> Vec<ServiceCommand> {
         let now = (self.ticks)();
         let grace = self.grace_period();
+        let lease = LeaseTimings { grace };
         let mut commands = Vec::new();
         for (&worker, worker_entry) in &self.workers {
             let overdue = now.saturating_sub(worker_entry.last_contact) >= grace;
@@ -29,6 +36,7 @@ impl<E: Engine> WorkerPool<E> {
                     worker,
                     incarnation: epoch,
                 });
+                commands.extend(self.resume_after_departure(worker));
             }
             if worker_entry.offer.is_some()
                 && let Some(capacity) = &worker_entry.capacity
@@ -38,9 +46,14 @@ impl<E: Engine> WorkerPool<E> {
                     incarnation: gate.worker(worker).map_or(1, |live| live.number + 1),
                     nodes: capacity.nodes,
                     memory: capacity.node_memory(),
+                    offer: HostOffer {
+                        closes: worker_entry.until.map(|until| lease.closes(until)),
+                        devices: capacity.devices.clone(),
+                    },
                 });
             }
         }
+        commands.extend(self.departure_changes(gate, do_jobs_wait));
         commands
     }
 
@@ -67,6 +80,7 @@ impl<E: Engine> WorkerPool<E> {
                 self.set_incarnation(worker, live, offer, now);
             }
         }
+        self.sync_departures(gate);
         let entries = self.workers.iter_mut();
         let reported = entries.filter_map(|(&worker, worker_entry)| {
             Some((worker, worker_entry.reported_running.take()?))
@@ -112,7 +126,10 @@ impl<E: Engine> WorkerPool<E> {
         };
         let before = std::mem::replace(&mut worker_entry.connection, offer);
         worker_entry.incarnation = live;
+        worker_entry.departed = worker_entry.has_left && live.is_none();
         worker_entry.has_left = false;
+        worker_entry.notice = None;
+        worker_entry.is_leaving = false;
         worker_entry.last_contact = now;
         worker_entry.has_reported_running = offer.is_some();
         if offer.is_some() {
@@ -147,15 +164,18 @@ impl<E: Engine> WorkerPool<E> {
     /// Returns all workers that ever registered.
     pub fn worker_infos(&self, gate: &Gate) -> Vec<WorkerInfo> {
         let workers = gate.workers().filter(|(worker, _)| *worker != LOCAL_WORKER);
-        let site = |(worker, live): (WorkerId, tollgate_gate::WorkerIncarnation)| WorkerInfo {
-            name: self.name_of(worker),
-            incarnation: live.number,
-            state: self.state_of(worker, live),
-            nodes: live.nodes,
-            capacity: self
-                .workers
-                .get(&worker)
-                .and_then(|worker_entry| worker_entry.capacity.clone()),
+        let site = |(worker, live): (WorkerId, tollgate_gate::WorkerIncarnation)| {
+            let entry = self.workers.get(&worker);
+            WorkerInfo {
+                name: self.name_of(worker),
+                incarnation: live.number,
+                state: self.state_of(worker, live),
+                nodes: live.nodes,
+                until: entry.and_then(|entry| entry.until),
+                site: entry.and_then(|entry| entry.site.clone()),
+                is_leaving: entry.is_some_and(|entry| entry.is_leaving),
+                capacity: entry.and_then(|entry| entry.capacity.clone()),
+            }
         };
         workers.map(site).collect()
     }
@@ -185,6 +205,7 @@ impl<E: Engine> WorkerPool<E> {
                 state: self.state_of(worker, live),
                 incarnation: live.number,
                 nodes: live.nodes.len,
+                is_leaving: self.is_leaving(worker),
             };
             (worker, standing)
         })

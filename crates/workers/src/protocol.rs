@@ -2,10 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 use tollgate_engine::{EngineCapacity, LaunchSpec};
-use tollgate_model::{AttemptId, AttemptReport, KillReason};
+use tollgate_model::{AttemptId, AttemptReport, Instant, KillReason};
+
+use crate::departure::{LeaveAnswer, LeaveNotice};
 
 /// Protocol version. It counts incompatible changes.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// Maximum length of a line, in bytes: several hundred scripts.
 pub const MAX_LINE_LEN: usize = 64 << 20;
@@ -35,11 +37,16 @@ pub enum WorkerMessage {
         capacity: EngineCapacity,
         /// Attempts that were started and have not ended.
         running: Vec<AttemptId>,
+        /// The instant at which the worker's host ends it, by the host's clock; None if it is not
+        /// known.
+        until: Option<Instant>,
     },
     /// Reports of attempts, repeated until they are acknowledged.
     Reports(Vec<AttemptReport>),
     /// A heartbeat. The answer has the same number.
     Beat(u64),
+    /// The worker is about to leave, and is to get no other attempts.
+    Leaving(LeaveNotice),
     /// The worker runs nothing any more and leaves: its incarnation is over.
     Leave,
 }
@@ -59,6 +66,8 @@ pub struct WorkerHello {
     pub all_users: bool,
     /// Whether the worker runs jobs of root.
     pub root_jobs: bool,
+    /// Name of the site that the worker is at, if it has one.
+    pub site: Option<String>,
     /// The service that the worker has worked for, if any.
     pub service: Option<String>,
     /// The worker's last incarnation; 0 if none.
@@ -96,6 +105,10 @@ pub enum ServerMessage {
     Acknowledge(Vec<AttemptId>),
     /// The answer to a heartbeat.
     Beat(u64),
+    /// The answer to a worker that is about to leave.
+    Leaving(LeaveAnswer),
+    /// The worker is to finish what it runs and to leave, for this reason.
+    Retire(String),
 }
 
 /// The launch of one attempt on a worker.

@@ -18,6 +18,9 @@ pub(crate) struct RegistryEntry {
     pub(crate) identity: String,
     /// The worker's name.
     pub(crate) name: String,
+    /// Whether the worker's nodes are drained because it leaves, and not by an operator.
+    #[serde(default)]
+    pub(crate) leaving: bool,
 }
 
 /// The registry of workers.
@@ -66,6 +69,7 @@ impl WorkerRegistry {
             id,
             identity: identity.to_owned(),
             name: name.to_owned(),
+            leaving: self.entries.get(&id).is_some_and(|entry| entry.leaving),
         };
         if self.entries.get(&id) != Some(&entry) {
             let before = self.entries.insert(id, entry);
@@ -78,6 +82,23 @@ impl WorkerRegistry {
             }
         }
         Ok(WorkerId(id))
+    }
+
+    /// Records whether a worker's nodes are drained because it leaves. It is on disk when this
+    /// returns.
+    pub(crate) fn set_leaving(&mut self, worker: WorkerId, leaving: bool) -> io::Result<()> {
+        let entry = self.entries.get_mut(&worker.0);
+        let Some(entry) = entry.filter(|entry| entry.leaving != leaving) else {
+            return Ok(());
+        };
+        entry.leaving = leaving;
+        let written = self.write();
+        if written.is_err()
+            && let Some(entry) = self.entries.get_mut(&worker.0)
+        {
+            entry.leaving = !leaving;
+        }
+        written
     }
 
     fn write(&self) -> io::Result<()> {

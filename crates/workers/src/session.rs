@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use tollgate_engine::{Engine, EngineCapacity};
 use tollgate_gate::WorkerId;
-use tollgate_model::{AttemptEvent, AttemptId, AttemptReport, KillReason};
+use tollgate_model::{AttemptEvent, AttemptId, AttemptReport, Instant, KillReason};
 
 use crate::entry::{
     ConnectionEvent, ConnectionEventKind, HandshakeStage, WorkerConnection, WorkerEntry,
@@ -63,9 +63,13 @@ impl<E: Engine> WorkerPool<E> {
             (HandshakeStage::New, WorkerMessage::Hello(hello)) => self.on_hello(line, hello),
             (
                 HandshakeStage::Identified(worker, goes_on),
-                WorkerMessage::Offer { capacity, running },
+                WorkerMessage::Offer {
+                    capacity,
+                    running,
+                    until,
+                },
             ) => {
-                self.on_offer(line, worker, goes_on, capacity, running);
+                self.on_offer(line, worker, goes_on, capacity, (running, until));
             }
             (
                 HandshakeStage::Identified(worker, _) | HandshakeStage::Offered(worker),
@@ -83,6 +87,12 @@ impl<E: Engine> WorkerPool<E> {
             (HandshakeStage::Offered(worker), WorkerMessage::Reports(reports)) => {
                 match self.record_contact(worker, frame.incarnation) {
                     true => self.on_reports(worker, reports),
+                    false => self.reply(line, frame.incarnation, ServerMessage::Over),
+                }
+            }
+            (HandshakeStage::Offered(worker), WorkerMessage::Leaving(notice)) => {
+                match self.record_contact(worker, frame.incarnation) {
+                    true => self.on_notice(worker, notice),
                     false => self.reply(line, frame.incarnation, ServerMessage::Over),
                 }
             }
@@ -149,6 +159,7 @@ impl<E: Engine> WorkerPool<E> {
             .workers
             .entry(worker)
             .or_insert_with(|| WorkerEntry::new(now));
+        worker_entry.site = hello.site;
         let same = hello.service.as_ref() == Some(&pool_config.service);
         let goes_on = same
             && worker_entry
@@ -232,12 +243,14 @@ impl<E: Engine> WorkerPool<E> {
         worker: WorkerId,
         goes_on: bool,
         capacity: EngineCapacity,
-        running: Vec<AttemptId>,
+        (running, until): (Vec<AttemptId>, Option<Instant>),
     ) {
         let Some(worker_entry) = self.workers.get_mut(&worker) else {
             return;
         };
         let nodes = capacity.nodes;
+        // Promises rest on the end that the worker offered first.
+        let is_same_end = worker_entry.capacity.is_none() || worker_entry.until == until;
         let epoch = worker_entry.incarnation_number();
         // The incarnation may have ended since the welcome.
         let fits = worker_entry
@@ -247,10 +260,11 @@ impl<E: Engine> WorkerPool<E> {
             let why = format!("expected a worker with 1 to {MAX_NODES} nodes, found {nodes}");
             return self.reply(line, epoch, ServerMessage::Refused(why));
         }
-        if (goes_on && !fits) || (!goes_on && !running.is_empty()) {
+        if (goes_on && !(fits && is_same_end)) || (!goes_on && !running.is_empty()) {
             return self.reply(line, epoch, ServerMessage::Over);
         }
         worker_entry.capacity = Some(capacity);
+        worker_entry.until = until;
         if goes_on {
             let running: BTreeSet<AttemptId> = running.into_iter().collect();
             worker_entry.connection = Some(line);

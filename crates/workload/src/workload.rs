@@ -161,6 +161,7 @@ impl Workload {
                 estimate: self.estimate(job, runtime),
                 procs: job.procs,
                 memory: 0,
+                needs: Default::default(),
                 user: user_of(&self.trace, self.row(i)),
                 sla: Sla::default(),
             },

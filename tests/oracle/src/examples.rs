@@ -182,6 +182,7 @@ impl ExampleJob {
                 estimate: Span::from_secs_f64(self.estimate_s),
                 procs: self.procs,
                 memory: 0,
+                needs: Default::default(),
                 user: UserId(0),
                 sla: Sla {
                     deadline: Some(Span::from_secs_f64(self.deadline_s)),

@@ -10,7 +10,7 @@ use tollgate_client::types::{JobDecision, JobDetails, JobOtherwise, JobRequest, 
 use tollgate_engine::Engine;
 use tollgate_model::{AttemptEvent, KillReason};
 use tollgate_runner::log::{self, LogLevel, LogSettings};
-use tollgate_server::{ServiceConfig, UserScope};
+use tollgate_server::{LocalNodes, ServiceConfig, UserScope};
 use tollgate_store::{DataDir, data_dir};
 
 use super::serve::{open_local_engine, run_in};
@@ -93,7 +93,12 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), CliFailure> {
 /// Kills the jobs that still run. Once their directory is gone, no service would ever record their
 /// end.
 fn end_jobs(folder: &DataDir) -> Result<(), CliFailure> {
-    let mut engine = open_local_engine(folder, UserScope::Own, LogSettings::default(), None)?;
+    let mut engine = open_local_engine(
+        folder,
+        (UserScope::Own, LocalNodes::default()),
+        LogSettings::default(),
+        None,
+    )?;
     for _ in 0..MAX_POLLS {
         let running: Vec<_> = engine.running()?.iter().map(|one| one.attempt).collect();
         if running.is_empty() {

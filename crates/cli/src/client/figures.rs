@@ -8,7 +8,7 @@ use jiff::Zoned;
 use schemars::JsonSchema;
 use serde::Serialize;
 use tollgate_client::types::{
-    CalibrationReport, NodeList, ServiceObjectives, ServiceStatus, ShadowStatus,
+    CalibrationReport, NodeList, ServiceObjectives, ServiceStatus, ShadowStatus, WorkerStatus,
 };
 
 use super::endpoint::ServiceAddressArgs;
@@ -68,16 +68,20 @@ fn render_nodes(out: &mut impl Write, nodes: &NodeList) -> io::Result<()> {
     write_lines(out, &cores)?;
     if has_workers {
         writeln!(out)?;
-        let mut workers = table(&["worker", "state", "incarnation", "nodes"]);
-        for worker in &nodes.workers {
-            workers.add_row([
-                worker.name.clone(),
-                worker.state.clone(),
-                worker.incarnation.to_string(),
-                worker.nodes.to_string(),
+        write_lines(out, &worker_table(&nodes.workers))?;
+    }
+    if !nodes.resources.is_empty() {
+        writeln!(out)?;
+        let mut resources = table(&["resource", "host", "units", "taken"]);
+        for resource in &nodes.resources {
+            resources.add_row([
+                resource.name.clone(),
+                resource.host.clone().unwrap_or_else(|| "all".to_owned()),
+                resource.total.to_string(),
+                resource.taken.to_string(),
             ]);
         }
-        write_lines(out, &workers)?;
+        write_lines(out, &resources)?;
     }
     writeln!(out)?;
     for words in &nodes.enforced {
@@ -93,6 +97,36 @@ fn render_nodes(out: &mut impl Write, nodes: &NodeList) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Returns the table of workers. Sites and ends have columns if a worker has them.
+fn worker_table(workers: &[WorkerStatus]) -> Table {
+    let now = format::now();
+    let has_sites = workers.iter().any(|worker| worker.site.is_some());
+    let has_ends = workers.iter().any(|worker| worker.until.is_some());
+    let wanted = [true, has_sites, true, true, true, has_ends];
+    let keep = |cells: [String; 6]| cells.into_iter().zip(wanted).filter(|(_, wanted)| *wanted);
+    let names = ["worker", "site", "state", "incarnation", "nodes", "until"];
+    let header: Vec<&str> = names
+        .into_iter()
+        .zip(wanted)
+        .filter(|(_, wanted)| *wanted)
+        .map(|(name, _)| name)
+        .collect();
+    let mut rows = table(&header);
+    for worker in workers {
+        let until = worker.until.as_ref();
+        let cells = [
+            worker.name.clone(),
+            worker.site.clone().unwrap_or_default(),
+            worker.state.clone(),
+            worker.incarnation.to_string(),
+            worker.nodes.to_string(),
+            until.map_or_else(String::new, |at| format::format_local_time(at, &now)),
+        ];
+        rows.add_row(keep(cells).map(|(cell, _)| cell));
+    }
+    rows
 }
 
 /// `tollgate calibration`.

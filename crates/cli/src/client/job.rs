@@ -34,6 +34,17 @@ pub(crate) struct JobArgs {
     #[arg(long, value_name = "SIZE", value_parser = parse::parse_memory)]
     pub(super) mem: Option<u64>,
 
+    /// Keep all processors on one host
+    #[arg(long)]
+    pub(super) one_host: bool,
+
+    /// Devices and licences to take, as in gpu:1,matlab
+    ///
+    /// A job that takes devices runs on one host. Only what the service offers, as `tollgate nodes`
+    /// shows.
+    #[arg(long, value_name = "LIST", value_parser = parse::parse_resource_list)]
+    pub(super) gres: Option<BTreeMap<String, u8>>,
+
     /// Expected run time, as in 90s, 1h30m, 1-12:00:00 [default: a forecast]
     #[arg(long, short = 'e', value_name = "SPAN", value_parser = parse::parse_span)]
     pub(super) estimate: Option<f64>,
@@ -165,6 +176,8 @@ impl JobArgs {
         Self {
             procs: self.procs.or(below.procs),
             mem: self.mem.or(below.mem),
+            one_host: self.one_host || below.one_host,
+            gres: self.gres.or(below.gres),
             estimate: self.estimate.or(below.estimate),
             time_limit: self.time_limit.or(below.time_limit),
             deadline: self.deadline.or(below.deadline),
@@ -220,6 +233,8 @@ impl JobArgs {
             queue: self.queue.clone(),
             procs: self.procs.unwrap_or(1),
             memory_bytes: self.mem,
+            one_host: self.one_host,
+            resources: self.gres.clone().unwrap_or_default(),
             estimate_s: self.estimate,
             time_limit_s: self.time_limit,
             deadline_s,

@@ -1,7 +1,10 @@
 //! Parses spans, instants, memory and rates.
 
+use std::collections::BTreeMap;
+
 use jiff::civil::{DateTime, Time};
-use jiff::{Timestamp, ToSpan, Zoned};
+use jiff::{SignedDuration, Timestamp, ToSpan, Zoned};
+use tollgate_client::resources::parse_resources;
 
 use crate::exit::CliFailure;
 
@@ -230,6 +233,18 @@ fn parse_civil(text: &str, now: &Zoned) -> Option<Timestamp> {
     Some(zoned.timestamp())
 }
 
+/// Parses a moment to an instant by this host's clock.
+pub(super) fn parse_moment(words: &str, now: &Zoned) -> Result<Timestamp, String> {
+    match parse_time(words, now)? {
+        TimeSpec::Relative(secs) => {
+            let later = SignedDuration::from_secs_f64(secs);
+            let at = now.timestamp().checked_add(later);
+            at.map_err(|error| error.to_string())
+        }
+        TimeSpec::Absolute(at) => Ok(at),
+    }
+}
+
 /// Parses a deadline into the fields of a request: a span, or an instant. A relative deadline counts by the
 /// service's clock, whatever this host's clock shows.
 pub(super) fn parse_deadline(
@@ -241,6 +256,11 @@ pub(super) fn parse_deadline(
         Ok(TimeSpec::Absolute(at)) => Ok((None, Some(at.to_string()))),
         Err(message) => Err(CliFailure::invalid_flag("deadline", message)),
     }
+}
+
+/// Parses devices and licences: `gpu:2`, `gpu:a100:1,matlab`.
+pub(super) fn parse_resource_list(words: &str) -> Result<BTreeMap<String, u8>, String> {
+    parse_resources(words).map_err(|error| error.to_string())
 }
 
 /// Parses a size in bytes: `2G`, `500M`, `1.5GiB`, `1048576`. Units are powers of 1024.

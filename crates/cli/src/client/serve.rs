@@ -10,7 +10,7 @@ use tollgate_runner::log::{self, LogSettings};
 use tollgate_runner::starter::StarterLink;
 use tollgate_runner::{LocalEngine, LocalEngineConfig};
 use tollgate_server::privileges::ServiceAccount;
-use tollgate_server::{ListenConfig, ServeOptions, ServiceConfig, UserScope, serve};
+use tollgate_server::{ListenConfig, LocalNodes, ServeOptions, ServiceConfig, UserScope, serve};
 use tollgate_service::AdmissionRules;
 use tollgate_store::DataDir;
 use tollgate_store::data_dir::SETTINGS;
@@ -107,7 +107,8 @@ fn serve_in(
     (log, starter): (LogSettings, Option<StarterLink>),
     ready: impl FnOnce(),
 ) -> Result<(), CliFailure> {
-    let engine = open_local_engine(folder, doors.access.scope, log, starter)?;
+    let (users, nodes) = (doors.access.scope, doors.local_nodes);
+    let engine = open_local_engine(folder, (users, nodes), log, starter)?;
     let socket = folder.socket();
     serve(folder, engine, rules, doors, |policy, heard| {
         let (market, socket) = (rules.market, socket.display());
@@ -159,12 +160,13 @@ fn default_config(place: &Path) -> Result<ServiceConfig, CliFailure> {
 /// program.
 pub(super) fn open_local_engine(
     folder: &DataDir,
-    users: UserScope,
+    (users, nodes): (UserScope, LocalNodes),
     log: LogSettings,
     starter: Option<StarterLink>,
 ) -> Result<LocalEngine, CliFailure> {
     let settings = LocalEngineConfig {
         other_users: users == UserScope::All,
+        nodes: nodes.limit(),
         log,
         starter,
         ..LocalEngineConfig::new(folder.engine_dir(), [current_program()?, RUNNER_ARG.into()])

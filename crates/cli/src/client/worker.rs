@@ -14,6 +14,7 @@ use tollgate_store::DataDir;
 use super::endpoint::{CONNECTION_HEADING, CredentialArgs};
 use super::error::ClientCommandError;
 use super::log::LogArgs;
+use super::pilot::PilotArgs;
 use super::serve::{RUNNER_ARG, current_program, drop_root};
 use crate::args::parse_count;
 use crate::exit::CliFailure;
@@ -42,6 +43,8 @@ pub(crate) struct WorkerArgs {
     #[arg(long)]
     root_jobs: bool,
     #[command(flatten)]
+    pilot: PilotArgs,
+    #[command(flatten)]
     log: LogArgs,
     /// As root: the account that talks to the service, or `root`
     #[arg(long, value_name = "NAME", default_value = ACCOUNT)]
@@ -58,6 +61,7 @@ pub(crate) fn run(args: &WorkerArgs) -> Result<(), CliFailure> {
     };
     let log = args.log.override_settings(LogSettings::default())?;
     log::start(log);
+    let departure = args.pilot.departure()?;
     let place = args.data_dir()?;
     let starter = drop_root(&place, &args.account, args.root_jobs)?;
     let folder = DataDir::lock(&place)?;
@@ -66,6 +70,7 @@ pub(crate) fn run(args: &WorkerArgs) -> Result<(), CliFailure> {
         transport: route,
         name: args.name.clone().unwrap_or_else(host_name),
         root_jobs: args.root_jobs,
+        departure,
         engine: LocalEngineConfig {
             nodes: args.nodes,
             log,

@@ -3,6 +3,7 @@
 //! it is killed.
 
 mod overlap;
+mod pilots;
 mod site;
 
 use std::fs;

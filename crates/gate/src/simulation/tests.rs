@@ -25,6 +25,7 @@ fn submitted(procs: u32, estimate_s: i64, deadline_s: Option<i64>) -> GateInput 
             estimate: Span::from_secs(estimate_s),
             procs,
             memory: 0,
+            needs: Default::default(),
             user: UserId(0),
             sla: Sla {
                 deadline: deadline_s.map(Span::from_secs),
@@ -54,6 +55,7 @@ impl LoggedSimulation {
                 incarnation: 1,
                 nodes,
                 memory: None,
+                terms: Default::default(),
             },
         );
         one

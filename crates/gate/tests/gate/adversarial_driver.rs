@@ -145,6 +145,7 @@ impl AdversarialDriver {
             estimate: Span::from_secs(draft.estimate_s),
             procs: draft.procs,
             memory: draft.memory,
+            needs: Default::default(),
             user: UserId(0),
             sla: Sla {
                 deadline: draft.deadline_s.map(Span::from_secs),
@@ -331,6 +332,7 @@ impl AdversarialDriver {
             incarnation: epoch,
             nodes: NODES_PER_WORKER,
             memory: self.limited.then_some(MEMORY),
+            terms: Default::default(),
         };
         if self.up[at] {
             return self.send_stale(input(self.incarnations[at]));

@@ -30,6 +30,7 @@ impl GateFixture {
             incarnation: 1,
             nodes,
             memory,
+            terms: Default::default(),
         });
         site
     }
@@ -65,6 +66,7 @@ impl GateFixture {
                 estimate: Span::from_secs(10),
                 procs,
                 memory,
+                needs: Default::default(),
                 user: UserId(0),
                 sla,
             },
@@ -237,6 +239,7 @@ fn queued_job_that_can_never_pay_is_rejected() {
         incarnation: 1,
         nodes: 1,
         memory: None,
+        terms: Default::default(),
     });
     let first = site.submit(1, 0, None).0;
     for _ in 0..2 {

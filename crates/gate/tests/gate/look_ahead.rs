@@ -67,6 +67,7 @@ fn spec(draft: LookAheadJobDraft, submit: Instant) -> JobSpec {
         estimate: Span::from_secs(draft.estimate_s),
         procs: draft.procs,
         memory: 0,
+        needs: Default::default(),
         user: UserId(0),
         sla: Sla {
             deadline: draft.deadline_s.map(Span::from_secs),
@@ -99,6 +100,7 @@ fn gate_after(
         incarnation: 1,
         nodes: NODES,
         memory: None,
+        terms: Default::default(),
     };
     gate.handle(now, up, &mut effects).expect("a new worker");
     for step in steps {

@@ -3,11 +3,13 @@
 //! | module | behaviour |
 //! |---|---|
 //! | [`adversarial_driver`] | reports that come late, twice or out of order |
+//! | [`hosts`] | promises where hosts close, have devices, or are wanted alone |
 //! | [`limits`] | the limits of a node |
 //! | [`look_ahead`] | predictions, compared with event-by-event runs |
 //! | [`plan`] | what `plan` promises, and that it keeps it |
 
 mod adversarial_driver;
+mod hosts;
 mod limits;
 mod look_ahead;
 mod plan;

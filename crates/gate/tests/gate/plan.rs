@@ -6,49 +6,67 @@ use tollgate_gate::{
     Simulation, WorkerId,
 };
 use tollgate_model::distribution::N_LEVELS;
-use tollgate_model::{Distribution, Instant, JobId, JobSpec, Market, Reason, Sla, Span, UserId};
+use tollgate_model::{
+    Distribution, HostTerms, Instant, JobId, JobSpec, Market, NodeRange, PlacementNeeds, Reason,
+    Sla, Span, UserId,
+};
 use tollgate_policies::builtin_registry;
-use tollgate_policy::OutlookSubject;
+use tollgate_policy::{HeldDevices, OutlookSubject};
 
 /// A cluster under `plan`, with the true run times of its jobs.
-struct Cluster {
-    simulation: Simulation,
-    now: Instant,
+pub(crate) struct Cluster {
+    pub(crate) simulation: Simulation,
+    pub(crate) now: Instant,
     run_times: Vec<Span>,
-    promised: Vec<JobId>,
-    rejected: Vec<(JobId, Reason)>,
+    pub(crate) promised: Vec<JobId>,
+    pub(crate) rejected: Vec<(JobId, Reason)>,
+    /// (job, nodes, devices) of each start.
+    pub(crate) started: Vec<(JobId, Vec<NodeRange>, Vec<u32>)>,
+    /// (end, deadline, nodes) of each job that finished.
+    pub(crate) finished: Vec<(Instant, Option<Instant>, Vec<NodeRange>)>,
     /// (job, end).
-    ended: Vec<(JobId, Instant)>,
+    pub(crate) ended: Vec<(JobId, Instant)>,
 }
 
 /// A job that is submitted now.
 #[derive(Clone, Copy, Debug)]
-struct Job {
-    procs: u32,
-    run_s: i64,
-    estimate_s: i64,
-    deadline_s: Option<i64>,
+pub(crate) struct Job {
+    pub(crate) procs: u32,
+    pub(crate) run_s: i64,
+    pub(crate) estimate_s: i64,
+    pub(crate) deadline_s: Option<i64>,
+    pub(crate) needs: PlacementNeeds,
 }
 
 impl Cluster {
     fn new(policy: &str, nodes: u32) -> Self {
+        Self::with_hosts(policy, &[(nodes, HostTerms::default())])
+    }
+
+    /// Creates a cluster of hosts, each with its nodes and terms.
+    pub(crate) fn with_hosts(policy: &str, hosts: &[(u32, HostTerms)]) -> Self {
         let policy = builtin_registry().parse_list(policy).unwrap().remove(0);
         let mut gate = Gate::new(policy.build(Market::None), Market::None);
         gate.enable_checks();
         let mut simulation = Simulation::new(gate);
-        let up = GateInput::WorkerUp {
-            worker: WorkerId(0),
-            incarnation: 1,
-            nodes,
-            memory: None,
-        };
-        simulation.handle(Instant::ZERO, up).unwrap();
+        for (worker, &(nodes, terms)) in (0..).map(WorkerId).zip(hosts) {
+            let up = GateInput::WorkerUp {
+                worker,
+                incarnation: 1,
+                nodes,
+                memory: None,
+                terms,
+            };
+            simulation.handle(Instant::ZERO, up).unwrap();
+        }
         Self {
             simulation,
             now: Instant::ZERO,
             run_times: Vec::new(),
             promised: Vec::new(),
             rejected: Vec::new(),
+            started: Vec::new(),
+            finished: Vec::new(),
             ended: Vec::new(),
         }
     }
@@ -59,6 +77,7 @@ impl Cluster {
             estimate: Span::from_secs(job.estimate_s),
             procs: job.procs,
             memory: 0,
+            needs: job.needs,
             user: UserId(0),
             sla: Sla {
                 deadline: job.deadline_s.map(Span::from_secs),
@@ -68,11 +87,20 @@ impl Cluster {
     }
 
     /// Submits a job and returns whether it was promised at once.
-    fn submit(&mut self, job: Job) -> bool {
+    pub(crate) fn submit(&mut self, job: Job) -> bool {
+        self.submit_with(job, None)
+    }
+
+    /// Submits a job whose run time is known exactly.
+    pub(crate) fn submit_surely(&mut self, job: Job) -> bool {
+        self.submit_with(job, Some(surely(job.run_s)))
+    }
+
+    fn submit_with(&mut self, job: Job, forecast: Option<Distribution>) -> bool {
         let input = GateInput::Submitted {
             spec: self.spec(job),
             on_eviction: OnEviction::Fail,
-            forecast: None,
+            forecast,
         };
         let before = self.promised.len();
         let Ok(InputAck::Job(id)) = self.simulation.handle(self.now, input) else {
@@ -125,12 +153,22 @@ impl Cluster {
                 Effect::Closed {
                     job,
                     ending: JobEnding::Finished,
-                } => self.ended.push((job, self.now)),
+                } => {
+                    self.ended.push((job, self.now));
+                    let slot = self.simulation.gate().view(self.now).job(job).clone();
+                    let nodes = slot.placement().to_vec();
+                    self.finished.push((self.now, slot.spec.due(), nodes));
+                }
+                Effect::Start { job, .. } => {
+                    let slot = self.simulation.gate().view(self.now).job(job).clone();
+                    let devices = slot.devices().iter();
+                    let devices = devices.flat_map(HeldDevices::numbers).collect();
+                    self.started.push((job, slot.placement().to_vec(), devices));
+                }
                 Effect::Notify {
                     notice: Notice::Queued,
                     ..
                 }
-                | Effect::Start { .. }
                 | Effect::SharesChanged { .. }
                 | Effect::Kill { .. }
                 | Effect::Book { .. }
@@ -145,11 +183,11 @@ impl Cluster {
     }
 
     /// Runs until nothing happens any more.
-    fn run(&mut self) {
+    pub(crate) fn run(&mut self) {
         self.run_until(Instant::MAX);
     }
 
-    fn run_until(&mut self, end: Instant) {
+    pub(crate) fn run_until(&mut self, end: Instant) {
         self.pass();
         while let Some(next) = self.simulation.next_event().filter(|&next| next <= end) {
             self.now = next;
@@ -165,18 +203,19 @@ impl Cluster {
         self.simulation.gate().check(self.now).unwrap();
     }
 
-    fn end_s(&self, job: JobId) -> i64 {
+    pub(crate) fn end_s(&self, job: JobId) -> i64 {
         let (_, end) = self.ended.iter().find(|(id, _)| *id == job).unwrap();
         end.as_micros() / 1_000_000
     }
 }
 
-fn job(procs: u32, run_s: i64, deadline_s: i64) -> Job {
+pub(crate) fn job(procs: u32, run_s: i64, deadline_s: i64) -> Job {
     Job {
         procs,
         run_s,
         estimate_s: run_s,
         deadline_s: Some(deadline_s),
+        needs: PlacementNeeds::default(),
     }
 }
 

@@ -84,6 +84,7 @@ mod tests {
             estimate: Span::from_secs(estimate),
             procs: 1,
             memory: 0,
+            needs: Default::default(),
             user: UserId(0),
             sla: Sla::default(),
         }

@@ -2,10 +2,10 @@
 
 use std::cell::OnceCell;
 
-use tollgate_model::{Instant, MaintenanceCalendar, Span};
+use tollgate_model::{Instant, Span};
 
-use super::PlannedJob;
-use super::timetable::{JobGroup, PlannedStart, RunningGroup, play};
+use super::machine::PlanMachine;
+use super::timetable::{JobGroup, PlannedStart};
 
 /// The earlier places at which a job is tried that would end too late at the place of its deadline, as
 /// parts of the time to the deadline.
@@ -19,9 +19,7 @@ const LATER: f64 = 1.5;
 #[derive(Clone, Debug)]
 pub(super) struct PlanInput {
     now: Instant,
-    idle: u32,
-    calendar: MaintenanceCalendar,
-    running: Vec<RunningGroup>,
+    machine: PlanMachine,
     groups: Vec<JobGroup>,
     /// By group: its place in the order; ascending.
     places: Vec<Instant>,
@@ -31,16 +29,12 @@ impl PlanInput {
     /// Creates the input from the promised jobs in order, each with its place.
     pub(super) fn new(
         now: Instant,
-        idle: u32,
-        calendar: MaintenanceCalendar,
-        running: Vec<RunningGroup>,
+        machine: PlanMachine,
         jobs: impl Iterator<Item = (Instant, JobGroup)>,
     ) -> Self {
         let mut input = Self {
             now,
-            idle,
-            calendar,
-            running,
+            machine,
             groups: Vec::new(),
             places: Vec::new(),
         };
@@ -64,15 +58,12 @@ impl PlanInput {
 pub(super) struct Candidate(JobGroup);
 
 impl Candidate {
-    pub(super) fn new(job: PlannedJob) -> Self {
+    pub(super) fn new(job: JobGroup) -> Self {
         Self::array(job, 1)
     }
 
-    pub(super) fn array(job: PlannedJob, count: u32) -> Self {
-        Self(JobGroup {
-            count,
-            ..job.group()
-        })
+    pub(super) fn array(job: JobGroup, count: u32) -> Self {
+        Self(JobGroup { count, ..job })
     }
 }
 
@@ -123,25 +114,11 @@ impl PromiseTest {
     /// Returns true if no promise suffers from the candidate if it starts now; it fits.
     pub(super) fn may_run(&self, candidate: Candidate) -> bool {
         let Candidate(group) = candidate;
-        let PlanInput {
-            now,
-            idle,
-            calendar,
-            running,
-            groups,
-            ..
-        } = &self.input;
-        let procs = group.procs * group.count;
-        let mut running = running.clone();
-        running.push(RunningGroup {
-            end: *now + group.run,
-            reserved_end: *now + group.reserved,
-            procs,
-        });
+        let Some(machine) = self.input.machine.with_started(&group) else {
+            return false;
+        };
         let mut books = PromiseBooks::new(self);
-        play(*now, *idle - procs, calendar, &running, groups, |start| {
-            books.note(start.group, start)
-        });
+        machine.play(&self.input.groups, |start| books.note(start.group, start));
         books.are_kept()
     }
 
@@ -155,14 +132,7 @@ impl PromiseTest {
         groups.extend_from_slice(&self.input.groups[at..]);
         let (mut started, mut end) = (0, self.input.now);
         let mut books = PromiseBooks::new(self);
-        let PlanInput {
-            now,
-            idle,
-            calendar,
-            running,
-            ..
-        } = &self.input;
-        play(*now, *idle, calendar, running, &groups, |start| {
+        self.input.machine.play(&groups, |start| {
             if start.group == at {
                 started += start.count;
                 end = end.max(start.end);
@@ -178,15 +148,10 @@ impl PromiseTest {
     fn in_time(&self) -> &[u32] {
         self.in_time.get_or_init(|| {
             let PlanInput {
-                now,
-                idle,
-                calendar,
-                running,
-                groups,
-                ..
+                machine, groups, ..
             } = &self.input;
             let mut in_time = vec![0; groups.len()];
-            play(*now, *idle, calendar, running, groups, |start| {
+            machine.play(groups, |start| {
                 if start.end <= groups[start.group].due {
                     in_time[start.group] += start.count;
                 }

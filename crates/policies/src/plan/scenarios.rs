@@ -11,8 +11,9 @@ use tollgate_model::outcome::RunInterval;
 use tollgate_model::{Distribution, Instant, JobId, JobSpec, Probability, UserId};
 use tollgate_policy::{AdmissionDecision, OutlookSubject, View};
 
-use super::timetable::{JobGroup, RunningGroup, play};
-use super::{PlanPolicy, RESERVED, WaitingList, belief_of};
+use super::machine::PlanMachine;
+use super::timetable::JobGroup;
+use super::{PlanPolicy, RESERVED, WaitingList, belief_of, host_needs};
 
 /// Maximum number of scenarios.
 const MAX_SCENARIOS: u32 = 512;
@@ -31,8 +32,8 @@ struct ScenarioJob {
     sequence: u64,
     /// The start, if the job runs.
     start: Option<Instant>,
-    /// Processors that others can have once the job ends, if it runs.
-    released: u32,
+    /// The job, if it runs.
+    running: Option<JobId>,
     is_subject: bool,
 }
 
@@ -73,7 +74,7 @@ impl PlanPolicy {
                 belief: belief_of(&job.spec, view.forecast(id)),
                 sequence: job.sequence,
                 start: self.running.contains(&id).then_some(job.start).flatten(),
-                released: view.released_procs(job),
+                running: self.running.contains(&id).then_some(id),
                 is_subject: asked.contains(&id),
             }
         };
@@ -106,7 +107,7 @@ impl PlanPolicy {
                 belief: belief_of(spec, forecast),
                 sequence: u64::MAX,
                 start: None,
-                released: 0,
+                running: None,
                 is_subject: true,
             };
             jobs.insert(n_running + at, new);
@@ -169,7 +170,7 @@ fn run_of_subjects(
         run.finish = run.finish.max(end);
     };
     for (at, job) in jobs.iter().enumerate() {
-        if let Some(start) = job.start {
+        if let (Some(id), Some(start)) = (job.running, job.start) {
             let elapsed = view.now.since(start);
             let levels = [level(at), RESERVED];
             let [assumed, reserved] = job.belief.quantiles_given_survived(elapsed, levels);
@@ -177,29 +178,25 @@ fn run_of_subjects(
             if job.is_subject {
                 include(start, assumed);
             }
-            // Nothing starts on nodes that are drained.
-            running.push(RunningGroup {
-                end: assumed,
-                reserved_end: assumed.max(start + reserved),
-                procs: job.released,
-            });
+            running.push((id, assumed, assumed.max(start + reserved)));
             continue;
         }
         let is_alike = at > 0 && {
             let before = &jobs[at - 1];
             before.start.is_none()
                 && before.spec.procs == job.spec.procs
+                && before.spec.needs == job.spec.needs
                 && bursts[at - 1] == bursts[at]
                 && before.belief == job.belief
         };
         if !is_alike {
             let run = job.belief.quantile(level(at));
+            let reserved = job.belief.quantile(RESERVED).max(run);
             groups.push(JobGroup {
                 procs: job.spec.procs,
-                count: 0,
                 run,
-                reserved: job.belief.quantile(RESERVED).max(run),
-                due: Instant::MAX,
+                reserved,
+                ..host_needs(view, &job.spec.needs)
             });
             subjects.push(0);
         }
@@ -213,23 +210,17 @@ fn run_of_subjects(
     if waiting == 0 {
         return run;
     }
-    let calendar = view.maintenance();
-    play(
-        view.now,
-        view.n_idle(),
-        calendar,
-        &running,
-        &groups,
-        |start| {
-            let left = &mut subjects[start.group];
-            if *left > 0 {
-                *left = left.saturating_sub(start.count);
-                include(start.end - groups[start.group].run, start.end);
-                waiting -= usize::from(*left == 0);
-            }
-            waiting > 0
-        },
-    );
+    let by_host = view.has_closing_hosts() || groups.iter().any(JobGroup::needs_hosts);
+    let machine = PlanMachine::new(view, by_host, running.into_iter());
+    machine.play(&groups, |start| {
+        let left = &mut subjects[start.group];
+        if *left > 0 {
+            *left = left.saturating_sub(start.count);
+            include(start.end - groups[start.group].run, start.end);
+            waiting -= usize::from(*left == 0);
+        }
+        waiting > 0
+    });
     if waiting > 0 {
         include(Instant::MAX, Instant::MAX);
     }

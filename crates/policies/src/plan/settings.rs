@@ -112,6 +112,10 @@ impl PolicySettings for PlanParams {
     fn plans_maintenance(&self) -> bool {
         true
     }
+
+    fn chooses_hosts(&self) -> bool {
+        true
+    }
 }
 
 impl ParameterTable for PlanParams {

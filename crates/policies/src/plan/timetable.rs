@@ -12,7 +12,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use tollgate_model::{Instant, MaintenanceCalendar, Span};
+use tollgate_model::{Instant, MaintenanceCalendar, ResourceCounts, Span};
 use tollgate_policy::toolkit::{BackfillWindow, HeadReservation};
 
 /// Number of groups under one summary: a scan for a job that fits skips blocks, not groups.
@@ -31,9 +31,21 @@ pub(super) struct JobGroup {
     pub(super) reserved: Span,
     /// The deadline of each job.
     pub(super) due: Instant,
+    /// Whether all processors of a job have to be on one host. This and the next two matter to a machine
+    /// by hosts alone.
+    pub(super) one_host: bool,
+    /// Devices of that host that each job takes.
+    pub(super) devices: ResourceCounts,
+    /// Licences that each job takes.
+    pub(super) licences: ResourceCounts,
 }
 
 impl JobGroup {
+    /// Returns true if it matters on which hosts the jobs run.
+    pub(super) fn needs_hosts(&self) -> bool {
+        self.one_host || !self.devices.is_none() || !self.licences.is_none()
+    }
+
     /// Returns true if the jobs of both groups are alike.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         Self { count: 0, ..*self } == Self { count: 0, ..*other }
@@ -51,9 +63,9 @@ pub(super) struct RunningGroup {
     pub(super) procs: u32,
 }
 
-/// The processors at an instant.
+/// Processors that are all alike, at an instant.
 #[derive(Clone, Debug)]
-pub(super) struct Machine<'a> {
+pub(super) struct ProcPool<'a> {
     pub(super) now: Instant,
     pub(super) idle: u32,
     calendar: &'a MaintenanceCalendar,
@@ -62,7 +74,7 @@ pub(super) struct Machine<'a> {
     reserved_ends: VecDeque<(Instant, u32)>,
 }
 
-impl<'a> Machine<'a> {
+impl<'a> ProcPool<'a> {
     /// Creates a machine with idle processors and running jobs.
     pub(super) fn new(
         now: Instant,
@@ -225,7 +237,7 @@ impl JobOrder {
     /// of jobs of each start, in order.
     pub(super) fn dispatch(
         &mut self,
-        machine: &mut Machine<'_>,
+        machine: &mut ProcPool<'_>,
         mut start: impl FnMut(usize, u32),
     ) {
         let Some(head) = self.start_heads(machine, &mut start) else {
@@ -264,7 +276,7 @@ impl JobOrder {
     /// Starts jobs from the first on, until one does not fit; returns its group.
     fn start_heads(
         &mut self,
-        machine: &mut Machine<'_>,
+        machine: &mut ProcPool<'_>,
         start: &mut impl FnMut(usize, u32),
     ) -> Option<usize> {
         let room = machine.room();
@@ -310,7 +322,7 @@ impl JobOrder {
         None
     }
 
-    fn launch(&mut self, machine: &mut Machine<'_>, at: usize, count: u32) {
+    fn launch(&mut self, machine: &mut ProcPool<'_>, at: usize, count: u32) {
         let group = self.groups[at];
         machine.start(RunningGroup {
             end: machine.now + group.run,
@@ -342,7 +354,7 @@ pub(super) fn play(
     groups: &[JobGroup],
     mut report: impl FnMut(PlannedStart) -> bool,
 ) {
-    let mut machine = Machine::new(now, idle, running, calendar);
+    let mut machine = ProcPool::new(now, idle, running, calendar);
     let mut order = JobOrder::new(groups.to_vec());
     let mut ends: BinaryHeap<Reverse<RunningGroup>> =
         running.iter().copied().map(Reverse).collect();
@@ -406,6 +418,9 @@ mod tests {
             run: Span::from_secs(run),
             reserved: Span::from_secs(reserved),
             due: Instant::MAX,
+            one_host: false,
+            devices: ResourceCounts::NONE,
+            licences: ResourceCounts::NONE,
         }
     }
 

@@ -10,7 +10,7 @@ const RATE_TOLERANCE: f64 = 1e-9;
 
 impl ClusterState {
     /// Verifies that nodes and jobs agree on placements: no node is both idle and busy, or held by
-    /// two exclusive jobs; the rates of a node's tasks sum to at most 1.
+    /// two exclusive jobs; no device and no licence is taken twice; the rates of a node's tasks sum to at most 1.
     ///
     /// # Errors
     /// Returns the first violation.
@@ -36,6 +36,7 @@ impl ClusterState {
                 holders[node.index()] += 1;
             }
         }
+        self.check_units()?;
         (0..self.n_nodes)
             .map(NodeId)
             .try_for_each(|node| self.check_node(node, holders[node.index()]))

@@ -70,6 +70,40 @@ impl NodeSet {
         }
     }
 
+    /// Returns the number of nodes of the set that are in a range.
+    pub(super) fn count_in(&self, range: NodeRange) -> u32 {
+        let words = pieces(range).map(|(word, bits)| {
+            let held = self.words.get(word).copied().unwrap_or(0);
+            (held & bits).count_ones()
+        });
+        words.sum()
+    }
+
+    /// Removes the `count` lowest nodes of a range and appends them to `taken` as ranges.
+    ///
+    /// # Panics
+    /// If the set has fewer than `count` nodes of the range.
+    pub(super) fn take_lowest_in(
+        &mut self,
+        range: NodeRange,
+        count: u32,
+        taken: &mut Vec<NodeRange>,
+    ) {
+        let mut wanted = count;
+        for (word, bits) in pieces(range) {
+            while wanted > 0 && self.words.get(word).is_some_and(|held| held & bits != 0) {
+                let held = self.words[word] & bits;
+                let bit = held.trailing_zeros();
+                let run = (held >> bit).trailing_ones().min(wanted);
+                self.words[word] &= !mask(bit, run);
+                wanted -= run;
+                push_run(taken, word as u32 * u64::BITS + bit, run);
+            }
+        }
+        assert_eq!(wanted, 0, "{count} nodes wanted of {range}");
+        self.len -= count;
+    }
+
     /// Adds all nodes of a range.
     pub(super) fn insert_range(&mut self, range: NodeRange) {
         let mut first = range.first;
@@ -90,6 +124,17 @@ impl NodeSet {
 
 fn place(node: NodeId) -> (usize, u64) {
     (node.index() / BITS, 1 << (node.index() % BITS))
+}
+
+/// Returns the words of a range, each with the bits of the range in it.
+fn pieces(range: NodeRange) -> impl Iterator<Item = (usize, u64)> {
+    let end = range.first + range.len;
+    let words = range.first / u64::BITS..end.div_ceil(u64::BITS);
+    words.map(move |word| {
+        let first = range.first.max(word * u64::BITS);
+        let last = end.min((word + 1) * u64::BITS);
+        (word as usize, mask(first % u64::BITS, last - first))
+    })
 }
 
 /// Returns a mask of `run` ones from bit `bit` on.
@@ -132,6 +177,24 @@ mod tests {
             }
             prop_assert_eq!(set.len(), before.len());
             prop_assert_eq!(set.words, before.words);
+        }
+
+        #[test]
+        fn nodes_of_a_range_are_counted_and_taken_from_it_alone(nodes in prop::collection::btree_set(0u32..300, 0..200), first in 0u32..290, len in 1u32..200, part in 0.0f64..=1.0) {
+            let mut set = NodeSet::default();
+            for &node in &nodes {
+                set.insert(NodeId(node));
+            }
+            let range = NodeRange { first, len };
+            let inside: Vec<u32> = nodes.iter().copied().filter(|&node| range.contains(NodeId(node))).collect();
+            prop_assert_eq!(set.count_in(range) as usize, inside.len());
+            let count = (part * inside.len() as f64) as usize;
+            let mut ranges = Vec::new();
+            set.take_lowest_in(range, count as u32, &mut ranges);
+            let taken: Vec<u32> = ranges.iter().flat_map(|range| range.nodes()).map(|node| node.0).collect();
+            prop_assert_eq!(&taken[..], &inside[..count]);
+            prop_assert_eq!(set.len() as usize, nodes.len() - count);
+            prop_assert_eq!(set.count_in(range) as usize, inside.len() - count);
         }
     }
 }

@@ -19,6 +19,7 @@ use crate::state::View;
 ///     estimate: Span::from_secs(100),
 ///     procs: 3,
 ///     memory: 0,
+///     needs: Default::default(),
 ///     user: UserId(0),
 ///     sla: Sla::default(),
 /// });

@@ -22,6 +22,7 @@ use crate::state::View;
 ///     estimate: Span::from_secs(60),
 ///     procs,
 ///     memory,
+///     needs: Default::default(),
 ///     user: UserId(0),
 ///     sla: Sla::default(),
 /// };

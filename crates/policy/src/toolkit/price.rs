@@ -9,6 +9,7 @@
 //!     estimate: Span::from_secs(100),
 //!     procs: 1,
 //!     memory: 0,
+//!     needs: Default::default(),
 //!     user: UserId(0),
 //!     sla: Sla {
 //!         deadline: Some(Span::from_secs(200)),

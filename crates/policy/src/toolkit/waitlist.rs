@@ -24,6 +24,7 @@ use crate::state::{JobPhase, JobSlot, View};
 ///     estimate: Span::from_secs(60),
 ///     procs: 1,
 ///     memory: 0,
+///     needs: Default::default(),
 ///     user: UserId(0),
 ///     sla: Sla::default(),
 /// };

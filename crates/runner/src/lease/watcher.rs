@@ -16,7 +16,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{Pid, Signal};
+use rustix::process::Pid;
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
     timerfd_settime,
@@ -31,6 +31,7 @@ use crate::process::mark::{AttemptMark, RunnerId};
 use crate::process::procfs;
 use crate::recovery;
 use crate::settings::RunnerConfig;
+use crate::startup::HELD_BACK;
 use crate::state_dir;
 
 /// The argument after the directory that makes the program a watcher.
@@ -87,7 +88,7 @@ pub(crate) fn run(folder: &Path) -> io::Result<()> {
     // The watcher must outlive the causes that end its runner: a terminal, a process group, signals
     // of a batch system.
     let _ = rustix::process::setsid();
-    let _held_back = BlockedSignals::block(&[Signal::TERM, Signal::INT, Signal::HUP])?;
+    let _held_back = BlockedSignals::block(&HELD_BACK)?;
     let settings = RunnerConfig::read(folder).map_err(io::Error::other)?;
     let watch = WatcherLoop {
         state_dir: folder.to_owned(),

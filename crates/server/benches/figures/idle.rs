@@ -71,6 +71,7 @@ fn fill(folder: &Path, jobs: u64) {
         incarnation: 1,
         nodes: NODES,
         memory: None,
+        offer: Default::default(),
     };
     let mut at = Instant::from_secs(1_700_000_000);
     let mut step = |at, commands: &[ServiceCommand], first: u64| {

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use tollgate_client::limits::{
     MAX_AFTER, MAX_CREDITS, MAX_HOLD_S, MAX_NAME, MAX_NOTICES, MAX_SPAN_S, MIN_SPAN_S,
 };
+use tollgate_client::resources::is_resource_name;
 use tollgate_client::timestamp::{format_iso, parse_iso};
 use tollgate_client::types::{
     AccountEntry, ArrayStatus, JobDecision, JobDetails, JobForecast, JobOffer, JobOtherwise,
@@ -16,8 +17,8 @@ use tollgate_engine::{LaunchScript, MAX_SCRIPT_BYTES};
 use tollgate_gate::OnEviction;
 use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
 use tollgate_service::{
-    self, AdmissionState, ArraySpec, DependencyCondition, JobDependency, JobPrediction, Otherwise,
-    Submission, SubmissionOptions,
+    self, AdmissionState, ArraySpec, DependencyCondition, JobDependency, JobPrediction,
+    NamedResources, Otherwise, Submission, SubmissionOptions,
 };
 use tollgate_store::{self, JobProgram, JobRow};
 
@@ -90,12 +91,26 @@ fn submission_options(request: &JobRequest) -> Result<SubmissionOptions, ApiErro
         held: request.held,
         submitted: None,
         time_limit: time_limit(request)?,
+        one_host: request.one_host,
+        resources: resources(request)?,
         otherwise: match request.otherwise {
             JobOtherwise::Wait => Otherwise::Wait,
             JobOtherwise::Run => Otherwise::Run,
             JobOtherwise::Reject => Otherwise::Reject,
         },
     })
+}
+
+/// Returns the devices and licences by name.
+fn resources(request: &JobRequest) -> Result<NamedResources, ApiError> {
+    let is_allowed = |(name, &count): (&String, &u8)| count > 0 && is_resource_name(name);
+    match request.resources.iter().all(is_allowed) {
+        true => Ok(request.resources.clone()),
+        false => {
+            let expected = "names as in gpu or gpu:a100, and at least 1 of each";
+            Err(ApiError::field("resources", expected))
+        }
+    }
 }
 
 /// Returns the time limit, which is not below the estimate.

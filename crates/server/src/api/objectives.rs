@@ -2,8 +2,8 @@
 
 use tollgate_client::timestamp::format_iso;
 use tollgate_client::types::{
-    CalibrationBin, CalibrationReport, NodeList, NodeStatus, ServiceObjectives, ShadowStatus,
-    WorkerStatus,
+    CalibrationBin, CalibrationReport, NodeList, NodeStatus, ResourceStatus, ServiceObjectives,
+    ShadowStatus, WorkerStatus,
 };
 use tollgate_engine::EngineCapacity;
 use tollgate_model::NodeId;
@@ -12,7 +12,7 @@ use tollgate_service::{PolicyComparison, ShadowTotals};
 use tollgate_store::{ObjectiveSums, PromiseBin};
 use tollgate_workers::WorkerState;
 
-use crate::controller::ClusterInfo;
+use crate::controller::{ClusterInfo, ResourceUse};
 
 /// Computes the objectives from the sums.
 pub(super) fn objectives(sums: &ObjectiveSums) -> ServiceObjectives {
@@ -104,19 +104,35 @@ pub(super) fn node_list(site: &ClusterInfo) -> NodeList {
             tasks: tasks.unwrap_or(0),
             worker: worker.map(|worker| worker.name.clone()),
         };
-        let is_gone = worker.is_some_and(|worker| worker.state == WorkerState::Lost);
+        // Nodes of this host that are down are offered no more.
+        let is_gone = match worker {
+            Some(worker) => worker.state == WorkerState::Lost,
+            None => tasks.is_none(),
+        };
         (!is_gone).then_some(node)
     };
+    let local = Some(&site.capacity).filter(|_| site.offers_local_nodes);
     NodeList {
         nodes: (0..).zip(&site.nodes).filter_map(node).collect(),
-        memory_per_node_bytes: site.capacity.memory_per_node,
-        enforced: sentences(&site.capacity),
+        memory_per_node_bytes: local.map_or(0, |capacity| capacity.memory_per_node),
+        enforced: local.map(sentences).unwrap_or_default(),
         workers: site.workers.iter().map(worker_status).collect(),
+        resources: site.resources.iter().map(resource_status).collect(),
+    }
+}
+
+fn resource_status(found: &ResourceUse) -> ResourceStatus {
+    ResourceStatus {
+        name: found.name.clone(),
+        host: found.host.clone(),
+        total: found.total,
+        taken: found.taken,
     }
 }
 
 fn worker_status(site: &tollgate_workers::WorkerInfo) -> WorkerStatus {
     let state = match site.state {
+        WorkerState::Connected if site.is_leaving => "leaving",
         WorkerState::Connected => "connected",
         WorkerState::Disconnected => "disconnected",
         WorkerState::Lost => "lost",
@@ -128,6 +144,8 @@ fn worker_status(site: &tollgate_workers::WorkerInfo) -> WorkerStatus {
         incarnation: site.incarnation,
         first_node: site.nodes.first,
         nodes: site.nodes.len,
+        until: site.until.map(format_iso),
+        site: site.site.clone(),
         memory_per_node_bytes: capacity.map(|capacity| capacity.memory_per_node),
         enforced: capacity.map(sentences).unwrap_or_default(),
     }

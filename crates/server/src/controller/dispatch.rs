@@ -212,6 +212,7 @@ impl<E: Engine> Controller<E> {
                 .into_iter()
                 .filter(|(name, _)| name != "TOLLGATE_PROCS" && name != "TOLLGATE_HOSTS")
                 .chain(self.placement_variables(nodes))
+                .chain(self.device_variables(attempt, nodes))
                 .collect(),
             dir: PathBuf::from(program.dir),
             output: program.output.map(|name| output_path(&name, attempt)),

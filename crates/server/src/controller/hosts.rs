@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tollgate_engine::Engine;
 use tollgate_gate::WorkerId;
 use tollgate_model::{AttemptId, NodeId, NodeRange};
-use tollgate_service::{EngineAction, LOCAL_WORKER};
+use tollgate_service::EngineAction;
 
 use super::state::Controller;
 
@@ -38,13 +38,9 @@ impl<E: Engine> Controller<E> {
             .filter(|&(_, count)| count > 0)
             .collect();
         parts.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
-        let name = |worker| match worker {
-            LOCAL_WORKER => self.host.clone(),
-            worker => self.workers.name_of(worker),
-        };
         parts
             .into_iter()
-            .map(|(worker, count)| (name(worker), count))
+            .map(|(worker, count)| (self.host_name(worker), count))
             .collect()
     }
 }

@@ -102,10 +102,14 @@ impl<E: Engine> Controller<E> {
                 state: standing,
                 incarnation,
                 nodes,
+                is_leaving,
             } = now;
             let name = || self.workers.name_of(worker);
             let same = before.is_some_and(|before| before.incarnation == incarnation);
             match standing {
+                WorkerState::Connected if same && is_leaving => {
+                    tracing::info!(name = name(), incarnation, nodes, "worker is leaving");
+                }
                 WorkerState::Connected if same => {
                     tracing::info!(name = name(), incarnation, nodes, "worker is back");
                 }
@@ -125,6 +129,9 @@ impl<E: Engine> Controller<E> {
                 }
                 // The worker was already given up when the service started.
                 WorkerState::Lost if before.is_none() => {}
+                WorkerState::Lost if is_leaving => {
+                    tracing::info!(name = name(), incarnation, nodes, "worker has left");
+                }
                 WorkerState::Lost => {
                     tracing::warn!(name = name(), incarnation, nodes, "worker was given up");
                 }

@@ -57,6 +57,7 @@ impl<E: Engine> Controller<E> {
             | ControllerRequest::Alter { .. }
             | ControllerRequest::Drain { .. }
             | ControllerRequest::Maintain { .. }
+            | ControllerRequest::SetLicences { .. }
             | ControllerRequest::Learn { .. }
             | ControllerRequest::Worker { .. }
             | ControllerRequest::EngineReady
@@ -124,7 +125,9 @@ impl<E: Engine> Controller<E> {
             capacity,
             nodes,
             drained,
+            offers_local_nodes: self.offers_local_nodes,
             workers: self.workers.worker_infos(self.core.gate()),
+            resources: self.resource_use(),
         })
     }
 

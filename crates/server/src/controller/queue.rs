@@ -124,6 +124,7 @@ fn owner_of(ask: &ControllerRequest) -> RequestOwner {
         | ControllerRequest::Prune { .. } => RequestOwner::User(None),
         ControllerRequest::Ping { .. }
         | ControllerRequest::Maintain { .. }
+        | ControllerRequest::SetLicences { .. }
         | ControllerRequest::Worker { .. }
         | ControllerRequest::EngineReady
         | ControllerRequest::Stop => RequestOwner::Internal,
@@ -161,6 +162,7 @@ fn request_weight(ask: &ControllerRequest) -> u64 {
         ControllerRequest::Command { .. }
         | ControllerRequest::Drain { .. }
         | ControllerRequest::Maintain { .. }
+        | ControllerRequest::SetLicences { .. }
         | ControllerRequest::Ping { .. }
         | ControllerRequest::Status { .. }
         | ControllerRequest::Nodes { .. }

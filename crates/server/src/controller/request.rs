@@ -4,8 +4,8 @@ use tokio::sync::oneshot;
 use tollgate_engine::EngineCapacity;
 use tollgate_model::{Instant, MaintenanceCalendar, MaintenanceWindow, NodeRange, TaskId};
 use tollgate_service::{
-    CommandError, JobChange, JobPrediction, PolicyComparison, RunRecord, ServiceCommand,
-    Submission, SubmitOutcome,
+    CommandError, JobChange, JobPrediction, NamedResources, PolicyComparison, RunRecord,
+    ServiceCommand, Submission, SubmitOutcome,
 };
 use tollgate_store::{JobProgram, RemovalProgress, StoreError};
 use tollgate_workers::ConnectionEvent;
@@ -88,6 +88,11 @@ pub enum ControllerRequest {
         /// The times in which no job runs.
         calendar: MaintenanceCalendar,
     },
+    /// Sets the licences of the site.
+    SetLicences {
+        /// Number of each.
+        licences: NamedResources,
+    },
     /// Learns from records of earlier jobs.
     Learn {
         /// The records.
@@ -166,6 +171,7 @@ impl ControllerRequest {
             | Self::Alter { .. }
             | Self::Drain { .. }
             | Self::Maintain { .. }
+            | Self::SetLicences { .. }
             | Self::Learn { .. }
             | Self::Ping { .. }
             | Self::Status { .. }
@@ -191,6 +197,7 @@ impl ControllerRequest {
             | Self::Alter { .. }
             | Self::Drain { .. }
             | Self::Maintain { .. }
+            | Self::SetLicences { .. }
             | Self::Ping { .. }
             | Self::Status { .. }
             | Self::Nodes { .. }
@@ -264,8 +271,25 @@ pub struct ClusterInfo {
     pub nodes: Vec<Option<u32>>,
     /// The drained nodes.
     pub drained: Vec<NodeRange>,
+    /// Whether the service offers nodes of its own host.
+    pub offers_local_nodes: bool,
     /// The workers on other hosts, with their ranges of these nodes.
     pub workers: Vec<tollgate_workers::WorkerInfo>,
+    /// Devices of hosts that are up, and licences.
+    pub resources: Vec<ResourceUse>,
+}
+
+/// How much of a generic resource is taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResourceUse {
+    /// The name.
+    pub name: String,
+    /// The host whose devices they are; None for licences of the site.
+    pub host: Option<String>,
+    /// Number of units.
+    pub total: u8,
+    /// Number of units that running jobs take.
+    pub taken: u8,
 }
 
 /// The state of an unfinished task, with its prediction.

@@ -6,12 +6,15 @@ use std::io;
 use tollgate_engine::{Engine, EngineError};
 use tollgate_gate::WorkerId;
 use tollgate_model::{AttemptEvent, AttemptId, AttemptReport, NodeId, NodeRange};
-use tollgate_service::LOCAL_WORKER;
-use tollgate_service::{EngineAction, ServiceCommand};
+
+use tollgate_service::{EngineAction, HostOffer, LOCAL_WORKER, ServiceCommand};
 use tollgate_store::StoreError;
 
 use super::commit::CommandPrograms;
 use super::state::Controller;
+
+/// Width up to which jobs wait for workers, where the service never offered a node of its own.
+const EXPECTED_NODES: u32 = 1_024;
 
 /// An error that keeps the controller from starting.
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +37,59 @@ impl<E: Engine> Controller<E> {
     /// # Errors
     /// If the engine cannot be asked, or the store cannot be written.
     pub fn reconcile(&mut self) -> Result<(), StartError> {
+        let commands = match self.offers_local_nodes {
+            true => self.offer_local_nodes()?,
+            false => self.withdraw_local_nodes(),
+        };
+        if !commands.is_empty() {
+            let at = self.now();
+            let step = self.commit(at, &commands, CommandPrograms::new())?;
+            self.pending_actions.extend(step.actions);
+        }
+        self.disk_full = !self.store.keep_reserve();
+        // Workers have their grace period from now on, and their attempts are assumed to run on
+        // them.
+        self.workers.sync_with_gate(self.core.gate());
+        for order in self.core.running_actions() {
+            if let EngineAction::Start { attempt, nodes, .. } = order {
+                let (worker, _) = self.workers.locate(&nodes);
+                self.workers.assign(attempt, worker);
+            }
+        }
+        let running = self.workers.running_locally()?;
+        self.workers.reconcile_running(LOCAL_WORKER, &running);
+        self.resync_worker(LOCAL_WORKER, &running);
+        self.dispatch();
+        Ok(())
+    }
+
+    /// Returns the commands that take this host's nodes away. A service that never had any gets
+    /// nodes that are down: jobs that are no wider wait for workers, instead of being rejected as
+    /// too wide for a cluster of none.
+    fn withdraw_local_nodes(&self) -> Vec<ServiceCommand> {
+        let lost = |incarnation| ServiceCommand::WorkerLost {
+            worker: LOCAL_WORKER,
+            incarnation,
+        };
+        match self.core.gate().worker(LOCAL_WORKER) {
+            Some(live) if live.up => vec![lost(live.number)],
+            Some(_) => Vec::new(),
+            None => {
+                // No job was submitted before, so none starts on these nodes.
+                let expected = ServiceCommand::WorkerUp {
+                    worker: LOCAL_WORKER,
+                    incarnation: 1,
+                    nodes: EXPECTED_NODES,
+                    memory: None,
+                    offer: HostOffer::default(),
+                };
+                vec![expected, lost(1)]
+            }
+        }
+    }
+
+    /// Returns the commands that offer this host's nodes, if they are not offered as they are.
+    fn offer_local_nodes(&mut self) -> Result<Vec<ServiceCommand>, StartError> {
         let capacity = self.workers.capacity()?;
         let nodes = capacity.nodes;
         let memory = capacity.node_memory();
@@ -57,28 +113,13 @@ impl<E: Engine> Controller<E> {
                 incarnation: known.map_or(1, |life| life.number + 1),
                 nodes,
                 memory,
+                offer: HostOffer {
+                    closes: None,
+                    devices: capacity.devices.clone(),
+                },
             });
         }
-        if !commands.is_empty() {
-            let at = self.now();
-            let step = self.commit(at, &commands, CommandPrograms::new())?;
-            self.pending_actions.extend(step.actions);
-        }
-        self.disk_full = !self.store.keep_reserve();
-        // Workers have their grace period from now on, and their attempts are assumed to run on
-        // them.
-        self.workers.sync_with_gate(self.core.gate());
-        for order in self.core.running_actions() {
-            if let EngineAction::Start { attempt, nodes, .. } = order {
-                let (worker, _) = self.workers.locate(&nodes);
-                self.workers.assign(attempt, worker);
-            }
-        }
-        let running = self.workers.running_locally()?;
-        self.workers.reconcile_running(LOCAL_WORKER, &running);
-        self.resync_worker(LOCAL_WORKER, &running);
-        self.dispatch();
-        Ok(())
+        Ok(commands)
     }
 
     /// Reports every attempt as lost that runs according to a store restored from a backup. Returns

@@ -43,6 +43,8 @@ pub struct Controller<E> {
     /// Reports of attempts that cannot run as their user, and end without the engine.
     pub(super) failed_launches: Vec<AttemptReport>,
     pub(super) run_as: RunAsResolver,
+    /// Whether the nodes of this host are offered.
+    pub(super) offers_local_nodes: bool,
     /// Maximum number of unfinished jobs of one user.
     pub(super) max_jobs: u32,
     /// Each user's stored bytes of unfinished jobs, with their maximum.
@@ -95,6 +97,7 @@ impl<E: Engine> Controller<E> {
             programs: BTreeMap::new(),
             failed_launches: Vec::new(),
             run_as: Box::new(|user| Some(os_users::own_user(user))),
+            offers_local_nodes: true,
             max_jobs: u32::MAX,
             stored: StorageQuota::new(stored),
             task_limits: LaunchLimits::default(),
@@ -113,6 +116,11 @@ impl<E: Engine> Controller<E> {
     /// own user run.
     pub fn set_run_as(&mut self, run_as: RunAsResolver) {
         self.run_as = run_as;
+    }
+
+    /// Offers no node of this host: jobs run on workers alone.
+    pub fn offer_no_local_nodes(&mut self) {
+        self.offers_local_nodes = false;
     }
 
     /// Limits each user's number of unfinished jobs. Without this call there is no limit.

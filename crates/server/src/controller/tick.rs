@@ -2,7 +2,8 @@
 
 use tollgate_engine::Engine;
 use tollgate_model::Instant;
-use tollgate_service::{DependencyCondition, LOCAL_WORKER, ServiceCommand, Submission};
+use tollgate_policy::JobPhase;
+use tollgate_service::{Core, DependencyCondition, LOCAL_WORKER, ServiceCommand, Submission};
 
 use super::commit::CommandPrograms;
 use super::deadline;
@@ -53,7 +54,10 @@ impl<E: Engine> Controller<E> {
             queries: Vec::new(),
             quota: self.user_quota(&requests),
         };
-        for command in self.workers.membership_changes(self.core.gate()) {
+        let core = &self.core;
+        let do_jobs_wait = || has_queued_jobs(core, now);
+        let changes = self.workers.membership_changes(core.gate(), do_jobs_wait);
+        for command in changes {
             intake.add(command, PendingResponse::Internal);
         }
         if self.core.next_wake().is_some_and(|at| at <= now) {
@@ -197,6 +201,14 @@ impl<E: Engine> Controller<E> {
                     to.add(command, PendingResponse::Internal);
                 }
             }
+            ControllerRequest::SetLicences { licences } => {
+                let view = self.core.gate().view(at);
+                let known = self.core.resource_names().named(&view.licences());
+                if known != licences {
+                    let command = ServiceCommand::SetLicences { licences };
+                    to.add(command, PendingResponse::Internal);
+                }
+            }
             ControllerRequest::Learn { records, reply } => to.add(
                 ServiceCommand::Learn { records },
                 PendingResponse::Learn(reply),
@@ -315,6 +327,12 @@ impl<E: Engine> Controller<E> {
             ))
         }
     }
+}
+
+/// Returns whether a job waits for nodes.
+fn has_queued_jobs(core: &Core, now: Instant) -> bool {
+    let view = core.gate().view(now);
+    view.jobs().any(|(_, job)| job.phase == JobPhase::Queued)
 }
 
 impl TickInput {

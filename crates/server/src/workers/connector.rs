@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tollgate_engine::{BootTime, Engine};
@@ -28,9 +28,6 @@ const MAX_UNSENT_FRAMES: usize = 4_096;
 /// Maximum silence of the service on a connection. The agent itself gives up earlier.
 const CONNECTION_TIMEOUT: Duration = tollgate_workers::lease::MAX_GRACE;
 
-/// Time that a leaving worker has, after its tasks were killed, to report how they ended.
-const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
-
 /// An error that ends the connection loop.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
@@ -50,15 +47,26 @@ pub enum ConnectError {
     },
 }
 
-/// Runs the worker until SIGTERM or SIGINT, or until the service refuses it. Then it ends its tasks
-/// and reports them to the service; a second signal ends it at once. `engine_calls` is notified
-/// when the engine has new reports.
+/// The signals that ask a worker to leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DepartureSignals {
+    /// SIGTERM and SIGINT. A second one ends the worker at once.
+    Usual,
+    /// SIGUSR1 and SIGUSR2 too, by which batch systems announce the end of a job. Signals after the
+    /// first one change nothing.
+    Pilot,
+}
+
+/// Runs the worker until it is asked to leave by a signal, leaves by itself, or is refused by the
+/// service. A worker that leaves ends its tasks and reports them to the service. `engine_calls` is
+/// notified when the engine has new reports.
 ///
 /// # Errors
 /// If the service cannot be reached in any way, or refuses this worker.
 pub fn run<E: Engine + 'static>(
     route: WorkerTransport,
-    worker_agent: WorkerAgent<E>,
+    worker_agent: &mut WorkerAgent<E>,
+    signals: DepartureSignals,
     engine_calls: Arc<Notify>,
 ) -> Result<(), ConnectError> {
     let failed = |action| move |error| ConnectError::System { action, error };
@@ -70,7 +78,9 @@ pub fn run<E: Engine + 'static>(
     let caller = WorkerConnector {
         agent: worker_agent,
         transport: Arc::new(route),
+        signals,
         leave_by: None,
+        has_noted_departure: false,
         link: None,
         connecting: None,
         connect_at: Instant::now(),
@@ -90,11 +100,14 @@ struct FrameChannels {
 
 type ConnectFuture = Pin<Box<dyn Future<Output = Result<UpgradedStream, TransportError>> + Send>>;
 
-struct WorkerConnector<E> {
-    agent: WorkerAgent<E>,
+struct WorkerConnector<'a, E> {
+    agent: &'a mut WorkerAgent<E>,
     transport: Arc<WorkerTransport>,
+    signals: DepartureSignals,
     /// Latest time of departure, once the worker was asked to leave.
     leave_by: Option<Instant>,
+    /// Whether the departure was logged.
+    has_noted_departure: bool,
     link: Option<FrameChannels>,
     connecting: Option<ConnectFuture>,
     connect_at: Instant,
@@ -110,7 +123,7 @@ enum ConnectorEvent {
     StopRequested,
 }
 
-impl<E: Engine> WorkerConnector<E> {
+impl<E: Engine> WorkerConnector<'_, E> {
     async fn run(mut self, engine_calls: &Notify) -> Result<(), ConnectError> {
         let failed = |error| ConnectError::System {
             action: "signals cannot be waited for",
@@ -118,6 +131,12 @@ impl<E: Engine> WorkerConnector<E> {
         };
         let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
+        let mut user_1 = self
+            .pilot_signal(SignalKind::user_defined1())
+            .map_err(failed)?;
+        let mut user_2 = self
+            .pilot_signal(SignalKind::user_defined2())
+            .map_err(failed)?;
         loop {
             if self.link.is_none() && self.connecting.is_none() && Instant::now() >= self.connect_at
             {
@@ -132,15 +151,43 @@ impl<E: Engine> WorkerConnector<E> {
                 () = tokio::time::sleep(wait) => ConnectorEvent::TickDue,
                 _ = terminate.recv() => ConnectorEvent::StopRequested,
                 _ = interrupt.recv() => ConnectorEvent::StopRequested,
+                () = next_signal(&mut user_1) => ConnectorEvent::StopRequested,
+                () = next_signal(&mut user_2) => ConnectorEvent::StopRequested,
             };
             if matches!(event, ConnectorEvent::StopRequested) && self.leave_by.is_some() {
-                return Ok(());
+                match self.signals {
+                    DepartureSignals::Usual => return Ok(()),
+                    DepartureSignals::Pilot => continue,
+                }
             }
             self.on_event(event)?;
+            self.note_departure();
             let is_late = self.leave_by.is_some_and(|by| Instant::now() >= by);
-            if self.leave_by.is_some() && (is_late || self.agent.has_left()) {
+            if is_late || (self.has_noted_departure && self.agent.has_left()) {
                 return Ok(());
             }
+        }
+    }
+
+    /// Logs the departure, and limits its time once the worker ends its tasks.
+    fn note_departure(&mut self) {
+        if let Some(reason) = self.agent.departure_reason()
+            && !self.has_noted_departure
+        {
+            self.has_noted_departure = true;
+            tracing::info!(reason, "the worker leaves");
+        }
+        if self.agent.is_ending_tasks() && self.leave_by.is_none() {
+            let time = self.agent.lease_timings().departure_time();
+            self.leave_by = Some(Instant::now() + time);
+        }
+    }
+
+    /// Returns the stream of a signal that only pilots wait for.
+    fn pilot_signal(&self, kind: SignalKind) -> io::Result<Option<Signal>> {
+        match self.signals {
+            DepartureSignals::Usual => Ok(None),
+            DepartureSignals::Pilot => signal(kind).map(Some),
         }
     }
 
@@ -175,10 +222,7 @@ impl<E: Engine> WorkerConnector<E> {
                 Err(DisconnectReason::Reconnect(error.to_string()))
             }
             ConnectorEvent::StopRequested => {
-                let time = self.agent.lease_timings().stop_timeout() + LEAVE_TIMEOUT;
-                self.leave_by = Some(Instant::now() + time);
                 self.agent.request_departure();
-                tracing::info!("asked to end: so are its tasks");
                 Ok(())
             }
             ConnectorEvent::TickDue => Ok(()),
@@ -225,6 +269,13 @@ impl<E: Engine> WorkerConnector<E> {
 async fn next_frame(link: &mut Option<FrameChannels>) -> Option<WorkerFrame<ServerMessage>> {
     match link {
         Some(link) => link.incoming.recv().await,
+        None => pending().await,
+    }
+}
+
+async fn next_signal(signal: &mut Option<Signal>) {
+    match signal {
+        Some(signal) => drop(signal.recv().await),
         None => pending().await,
     }
 }

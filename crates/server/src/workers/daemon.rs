@@ -1,21 +1,30 @@
 //! The worker daemon on a real host: its directory, its engine, its users.
 
+use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
-use tollgate_engine::{Engine, EngineError, LaunchUser};
+use tollgate_client::timestamp::format_iso;
+use tollgate_engine::{BootTime, Engine, EngineError, LaunchUser};
+use tollgate_model::Instant;
 use tollgate_runner::{LocalEngine, LocalEngineConfig};
 use tollgate_store::data_dir::random_identity;
 use tollgate_store::{DataDir, DataDirError, private_file};
 use tollgate_workers::LeaseTimings;
 use tollgate_workers::agent::{AgentConfig, AgentPersistentState, WorkerAgent};
+use tollgate_workers::departure::WorkerEnd;
 
-use super::connector::{self, ConnectError};
+use super::connector::{self, ConnectError, DepartureSignals};
 use super::transport::WorkerTransport;
+use crate::daemon::now;
 use crate::os_users;
+
+/// Time that a pilot waits for its runner to end. It exceeds the time that tasks have to end.
+const RUNNER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Configuration of a worker daemon.
 pub struct WorkerDaemonConfig {
@@ -25,9 +34,50 @@ pub struct WorkerDaemonConfig {
     pub name: String,
     /// Whether root runs jobs of root.
     pub root_jobs: bool,
+    /// How the worker leaves.
+    pub departure: DepartureConfig,
     /// Configuration of the engine. The lease and the time to end a task follow from the service's
     /// grace period.
     pub engine: LocalEngineConfig,
+}
+
+/// The departure of a worker, and what it tells its tasks about itself.
+#[derive(Clone, Debug, Default)]
+pub struct DepartureConfig {
+    /// Whether the worker is a pilot: a worker inside a job of another scheduler. It leaves at more
+    /// signals, leaves when the service retires it, and waits for its runner.
+    pub is_pilot: bool,
+    /// The instant at which the worker's host ends it, if it is known.
+    pub until: Option<Instant>,
+    /// Time without a running attempt after which the worker leaves if no job waits.
+    pub max_idle: Option<Duration>,
+    /// Name of the site that the worker is at.
+    pub site: Option<String>,
+}
+
+impl DepartureConfig {
+    /// Returns the known end of the worker.
+    fn end(&self) -> Option<WorkerEnd> {
+        let until = self.until?;
+        let left = u64::try_from(until.since(now()).as_micros()).unwrap_or(0);
+        Some(WorkerEnd {
+            until,
+            since_boot: BootTime::now().since_boot() + Duration::from_micros(left),
+        })
+    }
+
+    /// Returns the environment variables of tasks that describe the worker.
+    fn environment(&self, name: &str) -> Vec<(OsString, OsString)> {
+        let until = self.until.map(format_iso);
+        let described = [
+            ("TOLLGATE_WORKER", Some(name.to_owned())),
+            ("TOLLGATE_SITE", self.site.clone()),
+            ("TOLLGATE_UNTIL", until),
+        ];
+        let known = described.into_iter();
+        let known = known.filter_map(|(name, value)| Some((name.into(), value?.into())));
+        known.collect()
+    }
 }
 
 /// An error that keeps a worker daemon from running.
@@ -71,7 +121,8 @@ struct WorkerStateFile {
     state: AgentPersistentState,
 }
 
-/// Runs a worker in its directory until SIGTERM or SIGINT, or until the service refuses it.
+/// Runs a worker in its directory until a signal asks it to leave, it leaves by itself, or the
+/// service refuses it.
 ///
 /// # Errors
 /// If the directory is not usable, or the service cannot be reached in any way or refuses the
@@ -94,7 +145,14 @@ pub fn run(dir: &DataDir, settings: WorkerDaemonConfig) -> Result<(), WorkerErro
     let disk = read_state(&path).map_err(failed)?;
     let identity = disk.identity.clone();
     let calls = Arc::new(Notify::new());
+    let departure = settings.departure;
+    let is_pilot = departure.is_pilot;
     let kit = AgentConfig {
+        environment: departure.environment(&settings.name),
+        end: departure.end(),
+        site: departure.site,
+        max_idle: departure.max_idle,
+        leaves_when_retired: is_pilot,
         name: settings.name,
         user: os_users::name(me.as_raw())?,
         all_users,
@@ -104,8 +162,19 @@ pub fn run(dir: &DataDir, settings: WorkerDaemonConfig) -> Result<(), WorkerErro
         write_state: Box::new(move |memory| write_state(&path, &identity, memory)),
         identity: disk.identity,
     };
-    let worker_agent = WorkerAgent::new(kit, disk.state);
-    Ok(connector::run(settings.transport, worker_agent, calls)?)
+    let mut worker_agent = WorkerAgent::new(kit, disk.state);
+    let signals = match is_pilot {
+        true => DepartureSignals::Pilot,
+        false => DepartureSignals::Usual,
+    };
+    let done = connector::run(settings.transport, &mut worker_agent, signals, calls);
+    if let Some(engine) = worker_agent.engine().filter(|_| is_pilot) {
+        // The scheduler may give the host to another job as soon as the pilot has ended.
+        if !engine.stop_runner(RUNNER_TIMEOUT) {
+            tracing::warn!("the runner has not ended in time");
+        }
+    }
+    Ok(done?)
 }
 
 type LocalEngineOpener = Box<dyn FnMut(&LeaseTimings) -> Result<LocalEngine, EngineError> + Send>;

@@ -125,6 +125,7 @@ fn check_same_learning(policy: &str, mut provider: EstimateProvider<'_>) {
             estimate: Span::from_secs(estimate),
             procs: 1,
             memory: 0,
+            needs: Default::default(),
             sla: Sla::default(),
         },
         runtime: Span::from_secs(runtime),

@@ -84,6 +84,8 @@ fn plan((tasks, max, after, held, otherwise, partial): OptionSample) -> Submissi
         otherwise,
         partial: partial && tasks.is_some(),
         time_limit: None,
+        one_host: false,
+        resources: Default::default(),
     }
 }
 
@@ -241,6 +243,7 @@ impl RecoveryService {
                     incarnation: self.epoch,
                     nodes: 3,
                     memory: Some(100),
+                    offer: Default::default(),
                 };
                 vec![gone, up]
             }

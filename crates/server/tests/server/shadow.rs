@@ -67,6 +67,8 @@ fn plan(deed: &UserAction, job: u64) -> SubmissionOptions {
         otherwise: Otherwise::Wait,
         partial: false,
         time_limit: None,
+        one_host: false,
+        resources: Default::default(),
     }
 }
 

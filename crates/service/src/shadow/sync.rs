@@ -4,7 +4,7 @@ use tollgate_gate::{
     AdmissionDecision, GateInput, InputAck, LookAhead, LookAheadHorizon, LookAheadSubject,
     OnEviction,
 };
-use tollgate_model::{Distribution, JobSpec, Probability, Sla, Span, TaskId};
+use tollgate_model::{Distribution, JobSpec, PlacementNeeds, Probability, Sla, Span, TaskId};
 use tollgate_policy::{JobEnding, JobPhase};
 
 use super::ShadowPolicy;
@@ -13,7 +13,7 @@ use super::totals::{JobTerms, ShadowEnd, ShadowOutcome};
 use crate::command::Submission;
 use crate::output::{AdmissionState, RowChange, SubmitOutcome as CoreAnswer};
 use crate::task_ranges::TaskRanges;
-use crate::{ActiveTask, Core, rules};
+use crate::{ActiveTask, Core};
 
 /// Maximum number of look-ahead steps (visits of a job or a node) before it gives up.
 const MAX_PROBE_STEPS: u64 = 1_000_000;
@@ -180,7 +180,7 @@ impl ShadowPolicy {
         if let Some(submission) = array.map(|array| &array.submission) {
             let forecast = core.forecast(submission);
             let (estimate, _) = forecast.estimate();
-            let spec = rules::spec(submission, estimate, self.now, core.memory_per_node());
+            let spec = core.spec_of(submission, estimate, self.now);
             self.on_tasks_rejected(job, core, submission, &spec, tasks);
         }
         for task in self.tasks_of_job(job) {
@@ -249,6 +249,7 @@ impl ShadowPolicy {
             estimate: (live.spec.estimate - before).max(Span::from_secs(1)),
             procs: live.spec.procs,
             memory: live.spec.memory,
+            needs: PlacementNeeds::default(),
             user: live.spec.user,
             sla: Sla::default(),
         };
@@ -278,6 +279,11 @@ impl ShadowPolicy {
         retry: OnEviction,
         floor: u32,
     ) {
+        // Its policy may choose no hosts.
+        let spec = JobSpec {
+            needs: PlacementNeeds::default(),
+            ..spec
+        };
         let mut pair = ShadowJob {
             slot: None,
             terms: JobTerms {

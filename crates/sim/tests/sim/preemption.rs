@@ -102,6 +102,7 @@ fn check_work(policy: &str, settings: &ReplayConfig, jobs: &[StepJob]) -> u32 {
         incarnation: 1,
         nodes: settings.nodes,
         memory: None,
+        terms: Default::default(),
     };
     simulation.handle(Instant::ZERO, nodes).unwrap();
     let cost_s = settings.preemption_cost.as_secs_f64();

@@ -16,6 +16,7 @@ fn arrival(submit: i64, budget: f64, penalty: f64) -> JobArrival {
             estimate: runtime,
             procs: 1,
             memory: 0,
+            needs: Default::default(),
             user: UserId(0),
             sla: Sla {
                 deadline: Some(Span::from_secs(200)),

@@ -16,6 +16,7 @@ pub(super) fn arrival((submit, procs, runtime, deadline): StepJob) -> JobArrival
             estimate: runtime,
             procs,
             memory: 0,
+            needs: Default::default(),
             user: UserId(0),
             sla: Sla {
                 deadline: Some(Span::from_secs(deadline)),

@@ -6,9 +6,9 @@ use tollgate_engine::{Engine, EngineError};
 use tollgate_model::AttemptId;
 
 use super::pending::EngineCommand;
-use super::{AgentStage, DeparturePhase, DisconnectReason, WorkerAgent, has_ended};
+use super::{AgentStage, DisconnectReason, WorkerAgent, has_ended};
 use crate::lease::LeaseTimings;
-use crate::protocol::{SequenceCheck, ServerMessage, WorkerFrame, WorkerLaunch, WorkerMessage};
+use crate::protocol::{SequenceCheck, ServerMessage, WorkerFrame, WorkerLaunch};
 
 impl<E: Engine> WorkerAgent<E> {
     /// Handles a message of the service.
@@ -101,8 +101,9 @@ impl<E: Engine> WorkerAgent<E> {
         else {
             return Err(reconnect("there is no engine"));
         };
-        self.send(WorkerMessage::Offer { capacity, running });
-        if self.departure == DeparturePhase::Staying {
+        self.send_offer(capacity, running);
+        self.repeat_notice();
+        if self.departure.starts_attempts() {
             let reports: Vec<_> = self.reports.values().flatten().cloned().collect();
             self.send_reports(&reports);
         }
@@ -145,8 +146,13 @@ impl<E: Engine> WorkerAgent<E> {
         }
         match message {
             // An attempt that is not started ends with the incarnation.
-            ServerMessage::Start(_) if self.departure != DeparturePhase::Staying => {}
-            ServerMessage::Start(charges) => self.queue_launches(charges),
+            ServerMessage::Start(_) if !self.departure.starts_attempts() => {}
+            ServerMessage::Start(charges) => {
+                self.last_busy = Some(now);
+                self.queue_launches(charges);
+            }
+            ServerMessage::Leaving(answer) => self.on_leave_answer(answer, now),
+            ServerMessage::Retire(reason) => self.on_retire(&reason),
             ServerMessage::SetShares(shares) => {
                 self.pending.push_back(EngineCommand::SetShares(shares))
             }

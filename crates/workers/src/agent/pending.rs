@@ -100,6 +100,7 @@ impl<E: Engine> WorkerAgent<E> {
         let user = (self.config.resolve_owner)(&charge.owner).map_err(|why| ("user", why))?;
         let mut launch = charge.launch;
         launch.user = user;
+        launch.env.extend(self.config.environment.iter().cloned());
         Ok(launch)
     }
 }

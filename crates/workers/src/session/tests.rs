@@ -91,6 +91,7 @@ fn hello(user: &str) -> WorkerHello {
         user: user.to_owned(),
         all_users: false,
         root_jobs: false,
+        site: None,
         service: None,
         incarnation: 0,
     }
@@ -148,17 +149,22 @@ fn registered_worker() -> (TestSession, Gate) {
     talk.exchange(0, WorkerMessage::Hello(hello("ann")));
     let capacity = talk.pool.capacity().unwrap();
     let running = Vec::new();
-    let offer = WorkerMessage::Offer { capacity, running };
+    let offer = WorkerMessage::Offer {
+        capacity,
+        running,
+        until: None,
+    };
     assert_eq!(talk.exchange(0, offer), [], "the gate is told first");
     let rules = builtin_registry().named("fcfs").unwrap();
     let mut gate = Gate::new(rules.build(Market::None), Market::None);
-    let changes = talk.pool.membership_changes(&gate);
+    let changes = talk.pool.membership_changes(&gate, || false);
     let [
         ServiceCommand::WorkerUp {
             worker,
             incarnation: epoch,
             nodes,
             memory,
+            ..
         },
     ] = changes.as_slice()
     else {
@@ -169,11 +175,16 @@ fn registered_worker() -> (TestSession, Gate) {
         incarnation: *epoch,
         nodes: *nodes,
         memory: *memory,
+        terms: Default::default(),
     };
     gate.handle(Instant::ZERO, input, &mut Vec::new()).unwrap();
     talk.pool.sync_with_gate(&gate);
     assert_eq!(talk.sent(), [ServerMessage::Taken]);
-    assert_eq!(talk.pool.membership_changes(&gate), [], "said once");
+    assert_eq!(
+        talk.pool.membership_changes(&gate, || false),
+        [],
+        "said once"
+    );
     (talk, gate)
 }
 

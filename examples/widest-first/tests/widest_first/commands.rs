@@ -165,6 +165,7 @@ fn rebuilt_index_equals_the_one_that_grew() {
             estimate: Span::from_secs(60),
             procs,
             memory: 0,
+            needs: Default::default(),
             user: UserId(0),
             sla: Sla::default(),
         });

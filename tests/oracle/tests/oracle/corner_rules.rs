@@ -15,6 +15,7 @@ fn job(submit: i64, runtime: i64, estimate: i64, deadline: i64) -> OracleJob {
             estimate: Span::from_micros(estimate),
             procs: 1,
             memory: 0,
+            needs: Default::default(),
             user: UserId(0),
             sla: Sla {
                 deadline: Some(Span::from_micros(deadline)),

@@ -21,6 +21,7 @@ fn lublin() -> Option<Vec<OracleJob>> {
                 estimate: Span::from_secs(record.estimate_s()),
                 procs: record.procs(),
                 memory: 0,
+                needs: Default::default(),
                 user: UserId(0),
                 sla: Sla::default(),
             },

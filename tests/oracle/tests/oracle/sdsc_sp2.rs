@@ -44,6 +44,7 @@ fn jobs(seed: u64, estimates: EstimateVariant, high_urgency: f64) -> Option<Vec<
                 estimate: Span::from_secs(estimate_s),
                 procs: record.procs(),
                 memory: 0,
+                needs: Default::default(),
                 user: UserId(0),
                 sla: Sla {
                     deadline: Some(Span::from_secs_f64(factor * record.runtime_s as f64)),

@@ -234,6 +234,8 @@ fn request(
     let job = JobArgs {
         procs: Some(procs),
         mem: wishes.resources.memory_for(procs),
+        one_host: false,
+        gres: wishes.resources.devices(),
         estimate: wishes.resources.estimate(),
         time_limit: wishes.resources.time_limit,
         deadline: wishes

@@ -1,6 +1,8 @@
 //! Parses resources requested with `-l`: `nodes=1:ppn=4,walltime=01:00:00`,
 //! `select=2:ncpus=4:mem=2gb`, `h_rt=3600`.
 
+use std::collections::BTreeMap;
+
 use super::error::FrontendError;
 use super::options::ParsedOption;
 use crate::client::parse;
@@ -14,6 +16,8 @@ pub(super) struct ResourceOptions {
     pub(super) memory: Option<u64>,
     /// The memory per processor in bytes.
     pub(super) memory_per_proc: Option<u64>,
+    /// The total number of GPUs.
+    pub(super) gpus: Option<u8>,
     /// The time limit in seconds.
     pub(super) time_limit: Option<f64>,
     /// The run time in seconds after which Grid Engine would warn the job.
@@ -48,6 +52,12 @@ impl ResourceOptions {
         self.memory.max(each)
     }
 
+    /// Returns the devices to take.
+    pub(super) fn devices(&self) -> Option<BTreeMap<String, u8>> {
+        self.gpus
+            .map(|gpus| BTreeMap::from([("gpu".to_owned(), gpus)]))
+    }
+
     /// Returns the run time estimate in seconds, if it differs from the time limit.
     pub(super) fn estimate(&self) -> Option<f64> {
         let limit = self.time_limit.unwrap_or(f64::INFINITY);
@@ -76,6 +86,10 @@ impl ResourceOptions {
                 let procs = value.parse().ok().filter(|&procs| procs > 0);
                 self.procs = Some(procs.ok_or_else(|| expected("a number of processors"))?);
             }
+            "gpu" | "gpus" | "ngpus" => {
+                let gpus = value.parse().ok().filter(|&gpus| gpus > 0);
+                self.gpus = Some(gpus.ok_or_else(|| expected("a number of GPUs"))?);
+            }
             "nodes" | "select" => self.add_chunks(given, name, value)?,
             "deadline" => self.deadline = Some(value.to_owned()),
             "budget" => self.budget = Some(amount().ok_or_else(|| expected("credits"))?),
@@ -99,7 +113,7 @@ impl ResourceOptions {
         name: &str,
         value: &str,
     ) -> Result<(), FrontendError> {
-        let (mut procs, mut memory_all) = (0_u32, None);
+        let (mut procs, mut memory_all, mut gpus) = (0_u32, None, 0_u32);
         for chunk in value.split('+') {
             let mut parts = chunk.split(':');
             let count: Option<u32> = parts.next().and_then(|count| count.parse().ok());
@@ -112,6 +126,9 @@ impl ResourceOptions {
                 let number = amount.parse::<u32>().ok().filter(|&number| number > 0);
                 match (key, number) {
                     ("ppn" | "ncpus", Some(number)) => each = number,
+                    ("gpus" | "ngpus", Some(number)) => {
+                        gpus = gpus.saturating_add(count.saturating_mul(number));
+                    }
                     // The program itself decides how to use the processors.
                     ("mpiprocs" | "ompthreads", Some(_)) => {}
                     ("mem" | "vmem", _) => {
@@ -129,6 +146,11 @@ impl ResourceOptions {
         }
         self.procs = Some(procs);
         self.memory = self.memory.max(memory_all);
+        if gpus > 0 {
+            let gpus = u8::try_from(gpus);
+            let too_many = |_| given.invalid_value(format!("{name}: more than 255 GPUs"));
+            self.gpus = Some(gpus.map_err(too_many)?);
+        }
         Ok(())
     }
 }

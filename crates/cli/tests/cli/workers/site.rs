@@ -127,6 +127,14 @@ impl WorkerTestSite {
         this["state"].as_str().unwrap().to_owned()
     }
 
+    /// Returns the number of the last submitted job.
+    pub(crate) fn last_job(&self) -> String {
+        let jobs = self.json(&["jobs", "--all", "--format", "json"]);
+        let jobs = jobs["jobs"].as_array().unwrap().iter();
+        let ids = jobs.map(|job| job["id"].as_u64().unwrap());
+        ids.max().unwrap().to_string()
+    }
+
     pub(crate) fn state_of_worker(&self) -> String {
         let nodes = self.json(&["nodes", "--format", "json"]);
         let state = nodes["workers"][0]["state"].as_str();

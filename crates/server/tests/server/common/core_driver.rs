@@ -38,6 +38,7 @@ impl CoreDriver {
             incarnation: 1,
             nodes: 3,
             memory: None,
+            offer: Default::default(),
         }]);
         world
     }

@@ -346,6 +346,8 @@ impl ServiceSimulation {
             otherwise,
             partial,
             time_limit: (random.one_in(5)).then(|| Span::from_secs(1 + random.below(60) as i64)),
+            one_host: false,
+            resources: Default::default(),
         }
     }
 

@@ -60,6 +60,11 @@ impl WorkerHost {
             user: "me".to_owned(),
             all_users: false,
             root_jobs: false,
+            site: None,
+            end: None,
+            max_idle: None,
+            leaves_when_retired: false,
+            environment: Vec::new(),
             open_engine: Box::new(move |_| Ok(AckTrackingEngine::open(&world, &acknowledged))),
             resolve_owner: Box::new(|owner| match owner {
                 "me" => Ok(None),

@@ -1,0 +1,141 @@
+//! Tests of pilots: workers that end with a job of another scheduler, and leave nothing behind.
+
+use std::fs;
+use std::path::PathBuf;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::site::{TestProcess, WorkerTestSite, lines};
+
+/// A grace period in seconds that is longer than any test: a worker is gone only if it says so.
+const LONG: &str = "policy = \"fcfs\"\n[local]\nnodes = 0\n[workers]\ngrace_s = 3600.0\n";
+/// A task that ignores SIGTERM.
+const STUBBORN: &str = "trap '' TERM\necho $$ >> pids\nwhile :; do sleep 0.05; done\n";
+
+struct PilotScenario {
+    site: WorkerTestSite,
+    token: String,
+}
+
+impl PilotScenario {
+    fn new(config: &str) -> Self {
+        let site = WorkerTestSite::start(config);
+        let token = site.token("token", &["--worker"]);
+        Self { site, token }
+    }
+
+    fn pilot(&self, flags: &[&str]) -> TestProcess {
+        let mut words = self.site.worker_words(&self.token);
+        words.extend(flags.iter().map(|flag| (*flag).to_owned()));
+        self.site.spawn(&words)
+    }
+
+    /// Submits a task to a directory of its own, and returns the directory once the task runs.
+    fn run_task(&self, script: &str) -> PathBuf {
+        let place = self.site.place("place");
+        self.site.submit_at(&place, &["--requeue"], script);
+        self.site
+            .until("the task runs", || lines(&place.join("pids")) == 1);
+        place
+    }
+
+    fn until_gone(&self, pilot: &mut TestProcess) {
+        self.site.until("the pilot has ended", || pilot.has_ended());
+    }
+
+    fn worker_log(&self) -> String {
+        fs::read_to_string(self.site.folder().join("worker-log")).unwrap()
+    }
+}
+
+/// Returns the last process that a task recorded.
+fn task_process(place: &std::path::Path) -> Pid {
+    let pids = fs::read_to_string(place.join("pids")).unwrap();
+    Pid::from_raw(pids.lines().next_back().unwrap().parse().unwrap()).unwrap()
+}
+
+/// Returns whether a process runs; one that only waits to be reaped does not.
+fn is_alive(pid: Pid) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
+    stat.is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+#[test]
+fn pilot_ends_its_tasks_and_its_runner_before_it_ends() {
+    let scene = PilotScenario::new(LONG);
+    for signal in [Signal::USR1, Signal::USR2, Signal::TERM, Signal::INT] {
+        let mut pilot = scene.pilot(&["--pilot"]);
+        let place = scene.run_task(STUBBORN);
+        let (runner, watcher) = scene.site.runner_of_worker();
+        // Batch systems send some signals to all processes of a job.
+        for pid in [pilot.pid(), runner, watcher] {
+            kill_process(pid, signal).unwrap();
+        }
+        // Another signal changes nothing.
+        kill_process(pilot.pid(), Signal::TERM).unwrap();
+        scene.until_gone(&mut pilot);
+        let left = [task_process(&place), runner].map(is_alive);
+        assert_eq!(left, [false, false], "{signal:?}");
+        assert_eq!(scene.site.state_of_worker(), "lost", "{signal:?}");
+        scene.site.says(&["cancel", &scene.site.last_job()]);
+        fs::remove_dir_all(place).unwrap();
+    }
+}
+
+#[test]
+fn pilot_leaves_before_its_known_end() {
+    let scene =
+        PilotScenario::new("policy = \"fcfs\"\n[workers]\ngrace_s = 2.0\n[local]\nnodes = 0\n");
+    let mut pilot = scene.pilot(&["--pilot", "--until", "+9s", "--site", "north"]);
+    let told = "env | grep -E 'TOLLGATE_(WORKER|SITE|UNTIL)' | sort > told\n";
+    let place = scene.run_task(&format!("{told}{STUBBORN}"));
+    let nodes = scene.site.json(&["nodes", "--format", "json"]);
+    let until = nodes["workers"][0]["until"].as_str().unwrap().to_owned();
+    assert_eq!(nodes["workers"][0]["site"], "north");
+    let told = fs::read_to_string(place.join("told")).unwrap();
+    let expected = format!("TOLLGATE_SITE=north\nTOLLGATE_UNTIL={until}\nTOLLGATE_WORKER=blade\n");
+    assert_eq!(told, expected);
+    scene.until_gone(&mut pilot);
+    assert!(!is_alive(task_process(&place)));
+    let log = scene.worker_log();
+    assert!(
+        log.contains("the worker leaves reason=\"its end is near\""),
+        "{log}"
+    );
+    let left: jiff::Timestamp = until.parse().unwrap();
+    assert!(jiff::Timestamp::now() < left, "it ends before {until}");
+}
+
+#[test]
+fn idle_pilot_leaves_when_no_job_waits() {
+    let scene = PilotScenario::new(LONG);
+    let mut pilot = scene.pilot(&["--pilot", "--idle", "0.2s"]);
+    scene.until_gone(&mut pilot);
+    assert_eq!(scene.site.state_of_worker(), "lost");
+    let log = scene.worker_log();
+    assert!(log.contains("the worker leaves reason=\"idle\""), "{log}");
+    assert!(scene.site.log_has("worker has left name="));
+    // The next pilot in the directory gets jobs, and another job keeps the pilot from leaving.
+    let mut pilot = scene.pilot(&["--pilot", "--idle", "2s"]);
+    let place = scene.run_task("echo $$ >> pids; sleep 3");
+    assert_eq!(scene.site.run(&["wait", "1"]).status.code(), Some(0));
+    assert!(place.exists());
+    scene.until_gone(&mut pilot);
+}
+
+#[test]
+fn end_of_a_pilot_is_never_guessed() {
+    let scene = PilotScenario::new(LONG);
+    for (until, hint) in [
+        ("auto", "`auto` needs a job of Slurm or Grid Engine"),
+        ("2001-01-01T00:00:00Z", "expected a time to come"),
+        ("soon", "expected an instant"),
+    ] {
+        let mut words = scene.site.worker_words(&scene.token);
+        words.extend(["--until".to_owned(), until.to_owned()]);
+        let ran = scene.site.run(&words);
+        assert_eq!(ran.status.code(), Some(2), "{until}");
+        let said = String::from_utf8(ran.stderr).unwrap();
+        assert!(said.contains(hint), "{said}");
+    }
+}

@@ -1,0 +1,148 @@
+//! The worker's departure: asked for, at its known end, or because it is idle.
+
+use std::time::Duration;
+
+use tollgate_engine::Engine;
+use tollgate_model::{AttemptEvent, AttemptReport, KillReason};
+
+use super::{AgentStage, WorkerAgent, has_ended};
+use crate::departure::{DeparturePhase, LeaveAnswer, LeaveNotice};
+use crate::protocol::WorkerMessage;
+
+impl<E: Engine> WorkerAgent<E> {
+    /// Asks the worker to leave for good: it ends its tasks and then announces its departure, so
+    /// that the service does not wait for it.
+    pub fn request_departure(&mut self) {
+        self.begin_draining("asked to end");
+    }
+
+    fn begin_draining(&mut self, reason: &str) {
+        if self.departure.starts_attempts() {
+            self.departure = DeparturePhase::Draining;
+            self.departure_reason = Some(reason.to_owned());
+            self.repeat_notice();
+        }
+    }
+
+    /// Returns the reason for the departure, once the worker has decided to leave.
+    pub fn departure_reason(&self) -> Option<&str> {
+        self.departure_reason.as_deref()
+    }
+
+    /// Returns whether a leaving worker ends its tasks, and does not wait for them.
+    pub fn is_ending_tasks(&self) -> bool {
+        !self.departure.starts_attempts()
+    }
+
+    /// Returns whether a worker that was asked to leave may exit: it runs nothing, and the service
+    /// has either confirmed the end of its incarnation or cannot be reached.
+    pub fn has_left(&mut self) -> bool {
+        let is_done = match self.departure {
+            DeparturePhase::Staying | DeparturePhase::Asking => false,
+            DeparturePhase::Finishing | DeparturePhase::Draining => self.is_idle(),
+            DeparturePhase::Announced => true,
+        };
+        is_done && self.stage != AgentStage::Registered
+    }
+
+    /// Sends the notice of a leaving worker, also again on a new connection.
+    pub(super) fn repeat_notice(&mut self) {
+        if self.departure.is_leaving() && self.stage == AgentStage::Registered {
+            self.send(WorkerMessage::Leaving(LeaveNotice::Now));
+        }
+    }
+
+    /// Forgets a question whose answer was lost with the connection. It is asked again.
+    pub(super) fn forget_question(&mut self) {
+        if self.departure == DeparturePhase::Asking {
+            self.departure = DeparturePhase::Staying;
+        }
+    }
+
+    pub(super) fn on_leave_answer(&mut self, answer: LeaveAnswer, now: Duration) {
+        if self.departure != DeparturePhase::Asking {
+            return;
+        }
+        match answer {
+            LeaveAnswer::Stay => {
+                self.last_busy = Some(now);
+                self.departure = DeparturePhase::Staying;
+            }
+            LeaveAnswer::Drained => self.begin_finishing("idle".to_owned()),
+        }
+    }
+
+    /// Leaves after what runs, if the service may end this worker so.
+    pub(super) fn on_retire(&mut self, reason: &str) {
+        if self.config.leaves_when_retired && self.departure.starts_attempts() {
+            self.begin_finishing(format!("retired by the service: {reason}"));
+            self.repeat_notice();
+        }
+    }
+
+    fn begin_finishing(&mut self, reason: String) {
+        self.departure = DeparturePhase::Finishing;
+        self.departure_reason = Some(reason);
+    }
+
+    /// Begins to leave if the end is near, or if the worker has been idle for long.
+    pub(super) fn depart_if_due(&mut self, now: Duration) {
+        self.last_busy.get_or_insert(now);
+        if self.departure_due().is_none_or(|due| now < due) {
+            return;
+        }
+        if self.closing_time().is_some_and(|closing| now >= closing) {
+            return self.begin_draining("its end is near");
+        }
+        let is_asking_pointless = self.stage != AgentStage::Registered;
+        match self.is_idle() && self.pending.is_empty() {
+            false => self.last_busy = Some(now),
+            true if is_asking_pointless => {
+                self.begin_draining("idle, and the service cannot be reached");
+            }
+            true => {
+                self.departure = DeparturePhase::Asking;
+                self.send(WorkerMessage::Leaving(LeaveNotice::Idle));
+            }
+        }
+    }
+
+    /// Returns when the worker is to leave by itself: before its end, or when it is idle for long.
+    pub(super) fn departure_due(&self) -> Option<Duration> {
+        let closing = self.closing_time();
+        let closing = closing.filter(|_| self.departure.starts_attempts());
+        let is_staying = self.departure == DeparturePhase::Staying;
+        let idle = self.config.max_idle.filter(|_| is_staying);
+        let idle = idle.and_then(|max| Some(self.last_busy? + max));
+        closing.into_iter().chain(idle).min()
+    }
+
+    fn closing_time(&self) -> Option<Duration> {
+        let end = self.config.end?;
+        Some(end.since_boot.saturating_sub(self.lease.departure_time()))
+    }
+
+    /// Sends the last messages of a leaving worker once nothing runs: the reports of tasks that
+    /// ended by themselves, and the departure. Tasks that were ended for the departure are lost
+    /// with the incarnation.
+    pub(super) fn announce_departure(&mut self) {
+        let is_asked = self.departure.is_leaving() && self.stage == AgentStage::Registered;
+        let is_over = is_asked && self.pending.is_empty() && self.is_idle();
+        if !is_over || !self.reports.values().all(|all| has_ended(all)) {
+            return;
+        }
+        // While attempts could still start, each report was sent as it came.
+        if self.departure == DeparturePhase::Draining {
+            let by_itself = |reports: &&Vec<AttemptReport>| !reports.iter().any(was_evicted);
+            let reports = self.reports.values().filter(by_itself);
+            let reports: Vec<AttemptReport> = reports.flatten().cloned().collect();
+            self.send_reports(&reports);
+        }
+        self.send(WorkerMessage::Leave);
+        self.departure = DeparturePhase::Announced;
+    }
+}
+
+fn was_evicted(report: &AttemptReport) -> bool {
+    matches!(&report.event, AttemptEvent::Ended(ended) if ended.killed == Some(KillReason::Evicted))
+}
