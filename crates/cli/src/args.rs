@@ -58,6 +58,7 @@ pub(crate) enum CliCommand {
     Check(client::backup::StoreCheckArgs),
     Token(client::token::TokenArgs),
     Worker(client::worker::WorkerArgs),
+    Site(Box<client::site::SiteArgs>),
     /// Submit a job as with qsub of PBS or Grid Engine.
     Qsub(client::frontends::FrontendArgs),
     /// Show jobs as with qstat of PBS or Grid Engine.

@@ -23,6 +23,8 @@ const QUERY_PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs
 const IDS_PER_COMMAND: usize = 200;
 /// The maximum number of ended pilots whose record is asked for at a time.
 const MAX_RECORD_QUERIES: usize = 20;
+/// The directory for pilots in the home directory of another host.
+const REMOTE_DIR: &str = ".tollgate-pilots";
 /// The time after which a pilot that was cancelled and still lives is cancelled again.
 const CANCEL_AGAIN: Span = Span::from_secs(60);
 
@@ -568,22 +570,28 @@ impl SiteControl {
             "{}-{}-{number}.token",
             self.settings.name, self.settings.key
         );
-        let script = format!(
-            "umask 077; cd && mkdir -p .tollgate-pilots && cat > .tollgate-pilots/{name} && pwd"
-        );
+        let dir = self.in_remote_dir(&format!("cat > {name}"), text)?;
+        Ok(format!("{dir}/{name}"))
+    }
+
+    /// Runs a line of shell in the directory for pilots on the other host, with a standard input, and
+    /// returns the directory.
+    pub(crate) fn in_remote_dir(&self, line: &str, input: String) -> Result<String, SiteError> {
+        let script =
+            format!("umask 077; cd && mkdir -p {REMOTE_DIR} && cd {REMOTE_DIR} && {line} && pwd");
         let command = EngineCommand {
             words: vec!["sh".to_owned(), "-c".to_owned(), script],
-            input: text,
+            input,
         };
         let answer = self.run(&command)?;
-        let home = answer.output.trim_end();
-        if !answer.is_success() || !home.starts_with('/') {
-            let said = format!("{} {}", answer.errors.trim(), home);
+        let dir = answer.output.trim_end();
+        if !answer.is_success() || !dir.starts_with('/') {
+            let said = format!("{} {dir}", answer.errors.trim());
             return Err(SiteError::Token(format!(
-                "it cannot be copied to the site: {said}"
+                "no directory at the site: {said}"
             )));
         }
-        Ok(format!("{home}/.tollgate-pilots/{name}"))
+        Ok(dir.to_owned())
     }
 
     /// Removes the token of a pilot that is over. A token on another host stays; it is used up or

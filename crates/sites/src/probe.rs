@@ -1,6 +1,7 @@
 //! A job that says what works at a site.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant as WallInstant};
 
@@ -112,9 +113,8 @@ impl<'a> SiteProbe<'a> {
             Ok(queues) => tell("limits", self.judge(&queues), describe(&queues)),
             Err(error) => tell("limits", Unknown, error.to_string()),
         }
-        let file = self.control.journal().dir().join("probe");
+        let file = self.fresh_file()?;
         let shared = file.to_string_lossy().into_owned();
-        let _ = fs::remove_file(&file);
         let name = self
             .control
             .name_with(&format!("p{}", now().as_micros() / 1_000_000));
@@ -297,8 +297,20 @@ impl<'a> SiteProbe<'a> {
             .ask(&command, |dialect, answer| dialect.parse_cancel(answer))
     }
 
+    /// Returns the file for the probe, in the directory where pilots find their tokens. There is no
+    /// such file yet.
+    fn fresh_file(&self) -> Result<PathBuf, SiteError> {
+        if self.control.settings().via.is_some() {
+            let dir = self.control.in_remote_dir("rm -f probe", String::new())?;
+            return Ok(Path::new(&dir).join("probe"));
+        }
+        let file = self.control.journal().dir().join("probe");
+        let _ = fs::remove_file(&file);
+        Ok(file)
+    }
+
     /// Reads the probe's file, on this host or on the host of the engine's commands.
-    fn read(&self, file: &std::path::Path) -> Option<String> {
+    fn read(&self, file: &Path) -> Option<String> {
         let began = WallInstant::now();
         loop {
             let text = match self.control.settings().via {

@@ -34,6 +34,9 @@ pub struct SiteSettings {
     /// The host on which the engine's commands run, for `ssh`. None for this host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
+    /// The number of pilots that `tollgate site scale` takes if it is given none.
+    #[serde(default = "default_pilots")]
+    pub pilots: u32,
     /// The number of cores of a pilot; at least 1.
     pub cores: u32,
     /// The memory of a pilot in MiB. None leaves it to the engine.
@@ -67,6 +70,10 @@ pub struct SiteSettings {
     pub worker_args: Vec<String>,
 }
 
+const fn default_pilots() -> u32 {
+    1
+}
+
 const fn default_idle() -> u64 {
     DEFAULT_IDLE_S
 }
@@ -83,6 +90,7 @@ impl SiteSettings {
             engine,
             key: key.to_owned(),
             via: None,
+            pilots: 1,
             cores: 1,
             memory_mib: None,
             time_s: 3600,
