@@ -35,6 +35,7 @@ pub struct SiteControl {
     state: SiteState,
     dialect: Box<dyn EngineDialect>,
     shell: EngineShell,
+    clock: fn() -> Instant,
 }
 
 /// The service as pilots reach it.
@@ -106,10 +107,21 @@ impl SiteControl {
         Ok(Self {
             dialect: settings.engine.dialect(program),
             shell: EngineShell::new(settings.via.clone()),
+            clock: now,
             settings,
             journal,
             state,
         })
+    }
+
+    /// Returns the site with another way to run commands, and another clock than the system's.
+    #[must_use]
+    pub fn with_world(self, shell: EngineShell, clock: fn() -> Instant) -> Self {
+        Self {
+            shell,
+            clock,
+            ..self
+        }
     }
 
     /// Returns the settings.
@@ -151,7 +163,7 @@ impl SiteControl {
             unwanted.extend(self.adopt(reports)?);
         }
         self.end_missing(&own)?;
-        let again = now() - CANCEL_AGAIN;
+        let again = (self.clock)() - CANCEL_AGAIN;
         let lingering = self.state.pilots.iter().filter(|pilot| {
             let is_old = pilot.cancelled_at.is_some_and(|at| at < again);
             is_old && pilot.is_live()
@@ -253,7 +265,7 @@ impl SiteControl {
                 .log(format!("cancelled pilots {numbers}: more than wanted"))?;
             for number in &cancel {
                 if let Some(pilot) = self.state.pilot(*number) {
-                    pilot.cancelled_at = Some(now());
+                    pilot.cancelled_at = Some((self.clock)());
                 }
             }
             self.journal.save(&mut self.state)?;
@@ -279,7 +291,7 @@ impl SiteControl {
         let script = self.script(number, service, token_file.as_deref());
         let job = self.job(number, script);
         // From here on a crash leaves the name, by which the pilot is found.
-        let pilot = PilotRecord::offered(number, job.name.clone(), now());
+        let pilot = PilotRecord::offered(number, job.name.clone(), (self.clock)());
         self.state.pilots.push(pilot);
         self.state.next_number = number.saturating_add(1);
         self.journal.save(&mut self.state)?;
@@ -338,7 +350,10 @@ impl SiteControl {
             if !is_live(&chosen) {
                 return Ok(Vec::new());
             }
-            let at = chosen.submitted.or(chosen.started).unwrap_or_else(now);
+            let at = chosen
+                .submitted
+                .or(chosen.started)
+                .unwrap_or_else(self.clock);
             let pilot = PilotRecord::offered(number, self.job_name(number), at);
             self.state.pilots.push(pilot);
             self.state.pilots.sort_by_key(|pilot| pilot.number);
@@ -369,7 +384,7 @@ impl SiteControl {
         if let Some(pilot) = self.state.pilot(number) {
             pilot.update(chosen);
             if chosen.phase == BatchJobPhase::Stuck {
-                pilot.cancelled_at = Some(now());
+                pilot.cancelled_at = Some((self.clock)());
             }
         }
         if !is_live(&chosen) {
@@ -390,7 +405,7 @@ impl SiteControl {
                 true => self.ended_record(&pilot),
                 false => None,
             };
-            if record.is_none() && pilot.may_still_appear(now()) {
+            if record.is_none() && pilot.may_still_appear((self.clock)()) {
                 continue;
             }
             let is_known = pilot.id.is_some() || record.is_some();

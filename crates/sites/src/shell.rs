@@ -1,5 +1,6 @@
 //! Commands of an engine, run on this host or over `ssh`.
 
+use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -39,6 +40,7 @@ const SSH: [&str; 10] = [
 pub struct EngineShell {
     via: Option<String>,
     limit: Duration,
+    path: Option<OsString>,
 }
 
 /// An error of a command that did not end by itself.
@@ -76,6 +78,7 @@ impl EngineShell {
         Self {
             via,
             limit: COMMAND_LIMIT,
+            path: None,
         }
     }
 
@@ -83,6 +86,15 @@ impl EngineShell {
     #[must_use]
     pub fn with_limit(self, limit: Duration) -> Self {
         Self { limit, ..self }
+    }
+
+    /// Returns the same with these directories in the place of PATH, separated by colons.
+    #[must_use]
+    pub fn with_path(self, path: impl Into<OsString>) -> Self {
+        Self {
+            path: Some(path.into()),
+            ..self
+        }
     }
 
     /// Returns the line that a user would type for a command.
@@ -101,7 +113,11 @@ impl EngineShell {
     pub fn run(&self, command: &EngineCommand) -> Result<CommandAnswer, ShellError> {
         let program = command.program().to_owned();
         let words = self.words(command);
-        let mut child = Command::new(&words[0])
+        let mut command_line = Command::new(&words[0]);
+        if let Some(path) = &self.path {
+            command_line.env("PATH", path);
+        }
+        let mut child = command_line
             .args(&words[1..])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
