@@ -844,6 +844,11 @@ pub struct TokenRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = MIN_SPAN_S, max = MAX_SPAN_S))]
     pub expires_s: Option<f64>,
+    /// For a worker's token: number of workers that may connect with it, from 1 to 10000. Each gets a
+    /// key of its own. Default: any number of workers connect with the token itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 10_000))]
+    pub uses: Option<u32>,
 }
 
 /// A created token. The service shows it once and stores only its hash.
@@ -873,6 +878,12 @@ pub struct TokenInfo {
     /// Instant of its expiry; none if it does not expire.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
+    /// Number of workers that may still connect with it for the first time; none if not limited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uses_left: Option<u32>,
+    /// Id of the token that a worker got this key with; none for other tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issued_with: Option<String>,
     /// The SHA-256 of the token, or of the certificate's public key.
     pub fingerprint: String,
 }

@@ -7,6 +7,9 @@ use crate::Instant;
 /// Maximum number of resources that a site knows by name.
 pub const MAX_RESOURCES: usize = 8;
 
+/// Maximum number of devices of a kind on a host.
+pub const MAX_DEVICES: u8 = 64;
+
 /// A generic resource, as an index below [`MAX_RESOURCES`]. The site gives each name its index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ResourceIndex(pub u8);

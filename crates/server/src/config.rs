@@ -18,7 +18,7 @@ use tollgate_client::certificate::{CertificateError, TlsCertificate};
 use tollgate_client::limits::{MAX_SPAN_S, MIN_SPAN_S};
 use tollgate_client::private_file::{self, FilePermissions, PrivateFileError};
 use tollgate_client::resources::is_resource_name;
-use tollgate_model::{MAX_RESOURCES, Market, Probability, Span};
+use tollgate_model::{MAX_DEVICES, MAX_RESOURCES, Market, Probability, Span};
 use tollgate_policy::{PolicyError, PolicyRegistry, PolicySpec};
 use tollgate_runner::log::{LogSettings, UnknownLogSetting};
 use tollgate_service::{AdmissionRules, NamedResources};
@@ -123,8 +123,8 @@ pub struct ServeOptions {
     pub maintenance: Vec<MaintenanceRule>,
     /// Licences of the site, with their number.
     pub licences: NamedResources,
-    /// Whether the settings name devices of this host.
-    pub offers_devices: bool,
+    /// Devices of this host, with their number.
+    pub local_devices: NamedResources,
     /// Notices to users, if there are any.
     pub notices: Option<NoticeSettings>,
     /// Time after its end after which a job is removed; None for never.
@@ -388,10 +388,10 @@ impl ServiceConfig {
             listen: listen.map(|listen| listen.resolve(&self.dir)).transpose()?,
             credentials: listen::keys(&self.tokens, &self.certificates, access)?,
             local_nodes: self.local.nodes,
+            local_devices: self.local_devices()?,
             lease: self.workers.timings()?,
             maintenance: self.maintenance()?,
             licences: named_resources("licences", &self.licences)?,
-            offers_devices: false,
             notices: self.notices()?,
             keep_jobs: self.retention.keep_jobs()?,
             certificate: None,
@@ -407,6 +407,18 @@ impl ServiceConfig {
             })
         });
         rules.collect()
+    }
+
+    fn local_devices(&self) -> Result<NamedResources, ConfigError> {
+        let devices = named_resources("local.devices", &self.local.devices)?;
+        match devices.iter().find(|(_, count)| **count > MAX_DEVICES) {
+            None => Ok(devices),
+            Some((name, count)) => Err(ConfigError::Range {
+                key: "local.devices",
+                expected: "at most 64 of each",
+                found: format!("{name} = {count}"),
+            }),
+        }
     }
 
     fn notices(&self) -> Result<Option<NoticeSettings>, ConfigError> {

@@ -208,7 +208,7 @@ pub fn serve<E: Engine + 'static>(
     if !doors.maintenance.is_empty() && !rules.policy.plans_maintenance() {
         return Err(ServeError::UnplannedMaintenance(rules.policy.to_string()));
     }
-    let counts_resources = !doors.licences.is_empty() || doors.offers_devices;
+    let counts_resources = !doors.licences.is_empty() || !doors.local_devices.is_empty();
     if counts_resources && !rules.policy.chooses_hosts() {
         return Err(ServeError::UncountedResources(rules.policy.to_string()));
     }

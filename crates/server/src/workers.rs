@@ -7,12 +7,14 @@
 //! | [`acceptor`] | the service's end: the acceptor of worker connections |
 //! | [`transport`] | the worker's end: the connection to its service |
 //! | [`connector`] | the loop of a worker: connects again and again |
+//! | [`key`] | a worker's own key |
 //! | [`daemon`] | the worker daemon on a real host |
 
 pub mod acceptor;
 mod codec;
 pub mod connector;
 pub mod daemon;
+pub mod key;
 pub mod transport;
 
 pub use acceptor::WorkerAcceptor;

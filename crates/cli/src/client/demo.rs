@@ -9,11 +9,13 @@ use tollgate_client::ApiClient;
 use tollgate_client::types::{JobDecision, JobDetails, JobOtherwise, JobRequest, SubmitResponse};
 use tollgate_engine::Engine;
 use tollgate_model::{AttemptEvent, KillReason};
+
+use tollgate_runner::LocalEngine;
 use tollgate_runner::log::{self, LogLevel, LogSettings};
-use tollgate_server::{LocalNodes, ServiceConfig, UserScope};
+use tollgate_server::ServiceConfig;
 use tollgate_store::{DataDir, data_dir};
 
-use super::serve::{open_local_engine, run_in};
+use super::serve::{local_engine_config, run_in};
 use crate::exit::CliFailure;
 use crate::messages::{self, Verbosity};
 
@@ -93,12 +95,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), CliFailure> {
 /// Kills the jobs that still run. Once their directory is gone, no service would ever record their
 /// end.
 fn end_jobs(folder: &DataDir) -> Result<(), CliFailure> {
-    let mut engine = open_local_engine(
-        folder,
-        (UserScope::Own, LocalNodes::default()),
-        LogSettings::default(),
-        None,
-    )?;
+    let mut engine = LocalEngine::open(local_engine_config(folder)?)?;
     for _ in 0..MAX_POLLS {
         let running: Vec<_> = engine.running()?.iter().map(|one| one.attempt).collect();
         if running.is_empty() {

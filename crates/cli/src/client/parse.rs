@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use jiff::civil::{DateTime, Time};
 use jiff::{SignedDuration, Timestamp, ToSpan, Zoned};
 use tollgate_client::resources::parse_resources;
+use tollgate_model::MAX_DEVICES;
 
 use crate::exit::CliFailure;
 
@@ -261,6 +262,17 @@ pub(super) fn parse_deadline(
 /// Parses devices and licences: `gpu:2`, `gpu:a100:1,matlab`.
 pub(super) fn parse_resource_list(words: &str) -> Result<BTreeMap<String, u8>, String> {
     parse_resources(words).map_err(|error| error.to_string())
+}
+
+/// Parses devices of a host: `gpu:2`.
+pub(super) fn parse_device_list(words: &str) -> Result<BTreeMap<String, u8>, String> {
+    let devices = parse_resource_list(words)?;
+    match devices.values().all(|count| *count <= MAX_DEVICES) {
+        true => Ok(devices),
+        false => Err(format!(
+            "expected at most {MAX_DEVICES} devices of each kind"
+        )),
+    }
 }
 
 /// Parses a size in bytes: `2G`, `500M`, `1.5GiB`, `1048576`. Units are powers of 1024.

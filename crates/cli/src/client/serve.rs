@@ -10,7 +10,7 @@ use tollgate_runner::log::{self, LogSettings};
 use tollgate_runner::starter::StarterLink;
 use tollgate_runner::{LocalEngine, LocalEngineConfig};
 use tollgate_server::privileges::ServiceAccount;
-use tollgate_server::{ListenConfig, LocalNodes, ServeOptions, ServiceConfig, UserScope, serve};
+use tollgate_server::{ListenConfig, ServeOptions, ServiceConfig, UserScope, serve};
 use tollgate_service::AdmissionRules;
 use tollgate_store::DataDir;
 use tollgate_store::data_dir::SETTINGS;
@@ -108,8 +108,15 @@ fn serve_in(
     (log, starter): (LogSettings, Option<StarterLink>),
     ready: impl FnOnce(),
 ) -> Result<(), CliFailure> {
-    let (users, nodes) = (doors.access.scope, doors.local_nodes);
-    let engine = open_local_engine(folder, (users, nodes), log, starter)?;
+    let settings = LocalEngineConfig {
+        other_users: doors.access.scope == UserScope::All,
+        nodes: doors.local_nodes.limit(),
+        devices: doors.local_devices.clone(),
+        log,
+        starter,
+        ..local_engine_config(folder)?
+    };
+    let engine = LocalEngine::open(settings)?;
     let socket = folder.socket();
     serve(folder, engine, rules, doors, |policy, heard| {
         let (market, socket) = (rules.market, socket.display());
@@ -160,22 +167,11 @@ fn default_config(place: &Path) -> Result<ServiceConfig, CliFailure> {
     Ok(ServiceConfig::default())
 }
 
-/// Opens the engine of this machine, with a runner that outlives the service. The runner is this
-/// program.
-pub(super) fn open_local_engine(
-    folder: &DataDir,
-    (users, nodes): (UserScope, LocalNodes),
-    log: LogSettings,
-    starter: Option<StarterLink>,
-) -> Result<LocalEngine, CliFailure> {
-    let settings = LocalEngineConfig {
-        other_users: users == UserScope::All,
-        nodes: nodes.limit(),
-        log,
-        starter,
-        ..LocalEngineConfig::new(folder.engine_dir(), [current_program()?, RUNNER_ARG.into()])
-    };
-    Ok(LocalEngine::open(settings)?)
+/// Returns the usual settings of the engine of this machine, with a runner that outlives the service. The
+/// runner is this program.
+pub(super) fn local_engine_config(folder: &DataDir) -> Result<LocalEngineConfig, CliFailure> {
+    let runner = [current_program()?, RUNNER_ARG.into()];
+    Ok(LocalEngineConfig::new(folder.engine_dir(), runner))
 }
 
 /// Returns the path of this program.

@@ -10,7 +10,7 @@ use tollgate_client::types::{NewToken, TokenInfo, TokenList, TokenRequest};
 use super::endpoint::ServiceAddressArgs;
 use super::list::STYLE;
 use super::{format, parse};
-use crate::args::OutputFormat;
+use crate::args::{OutputFormat, parse_count};
 use crate::exit::{CliFailure, CsvUnsupported};
 use crate::messages::Verbosity;
 
@@ -36,6 +36,9 @@ enum TokenCommand {
         /// Lifetime, as in 90d or 12h [default: until revoked]
         #[arg(long, value_name = "SPAN", value_parser = parse::parse_span)]
         expires: Option<f64>,
+        /// With --worker: number of workers that may use the token
+        #[arg(long, value_name = "N", requires = "worker", value_parser = parse_count::<u32>)]
+        uses: Option<u32>,
         #[command(flatten)]
         address: ServiceAddressArgs,
         /// Output format
@@ -77,6 +80,7 @@ pub(crate) fn run(args: &TokenArgs) -> Result<(), CliFailure> {
             user,
             worker,
             expires,
+            uses,
             address,
             format,
         } => {
@@ -87,6 +91,7 @@ pub(crate) fn run(args: &TokenArgs) -> Result<(), CliFailure> {
                     false => AccessRole::User,
                 },
                 expires_s: *expires,
+                uses: *uses,
             };
             create_token(address, &request, *format)
         }
@@ -132,16 +137,21 @@ fn list_tokens(address: &ServiceAddressArgs, format: OutputFormat) -> Result<(),
             };
             let mut table = Table::new();
             table.load_style(STYLE);
-            table.set_header(["id", "proof", "user", "kind", "made", "expires"]);
+            let has_uses = listed.tokens.iter().any(|token| uses(token).is_some());
+            let header = ["id", "proof", "user", "kind", "made", "expires", "uses"];
+            let columns = if has_uses { 7 } else { 6 };
+            table.set_header(header.into_iter().take(columns));
             for token in &listed.tokens {
-                table.add_row([
+                let cells = [
                     token.id.clone(),
                     token.proof.clone(),
                     token.user_id.to_string(),
                     role_name(token.kind).to_owned(),
                     local(&token.made_at),
                     local(&token.expires_at),
-                ]);
+                    uses(token).unwrap_or_default(),
+                ];
+                table.add_row(cells.into_iter().take(columns));
             }
             for line in table.lines() {
                 writeln!(out, "{}", line.trim_end())?;
@@ -149,6 +159,13 @@ fn list_tokens(address: &ServiceAddressArgs, format: OutputFormat) -> Result<(),
         }
     }
     Ok(())
+}
+
+/// Returns how many workers may still use a token, or the token that a worker used for its key.
+fn uses(token: &TokenInfo) -> Option<String> {
+    let left = token.uses_left.map(|left| format!("{left} left"));
+    let issuer = token.issued_with.as_ref();
+    left.or_else(|| issuer.map(|issuer| format!("key from {issuer}")))
 }
 
 fn role_name(role: AccessRole) -> &'static str {

@@ -1,5 +1,6 @@
 //! `tollgate worker`.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::path::PathBuf;
 
@@ -14,6 +15,7 @@ use tollgate_store::DataDir;
 use super::endpoint::{CONNECTION_HEADING, CredentialArgs};
 use super::error::ClientCommandError;
 use super::log::LogArgs;
+use super::parse;
 use super::pilot::PilotArgs;
 use super::serve::{RUNNER_ARG, current_program, drop_root};
 use crate::args::parse_count;
@@ -39,6 +41,9 @@ pub(crate) struct WorkerArgs {
     /// Number of cores to offer [default: all]
     #[arg(long, value_name = "N", value_parser = parse_count::<u32>)]
     nodes: Option<u32>,
+    /// Devices to offer, as in gpu:2 or gpu:a100:1
+    #[arg(long, value_name = "LIST", value_parser = parse::parse_device_list)]
+    gres: Option<BTreeMap<String, u8>>,
     /// Run jobs of root too, if the worker runs as root
     #[arg(long)]
     root_jobs: bool,
@@ -73,6 +78,7 @@ pub(crate) fn run(args: &WorkerArgs) -> Result<(), CliFailure> {
         departure,
         engine: LocalEngineConfig {
             nodes: args.nodes,
+            devices: args.gres.clone().unwrap_or_default(),
             log,
             starter,
             ..LocalEngineConfig::new(folder.engine_dir(), runner)

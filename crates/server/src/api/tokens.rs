@@ -7,14 +7,14 @@ use axum::http::StatusCode;
 use axum::{Extension, Json};
 use tollgate_client::limits::{MAX_SPAN_S, MIN_SPAN_S};
 use tollgate_client::timestamp::format_iso;
-use tollgate_client::types::{NewToken, TokenInfo, TokenList, TokenRequest};
+use tollgate_client::types::{AccessRole, NewToken, TokenInfo, TokenList, TokenRequest};
 use tollgate_model::Span;
 
 use super::error::ApiError;
 use super::handlers::{ApiState, JsonResult};
 use crate::access::{AuthMethod, Peer, UserScope};
 use crate::net::Credential;
-use crate::net::credentials::{ProofType, TokenError};
+use crate::net::credentials::{MAX_USES, ProofType, TokenError};
 use crate::os_users;
 
 pub(super) async fn create(
@@ -32,11 +32,18 @@ pub(super) async fn create(
         }
         secs => secs.map(|secs| now + Span::from_secs_f64(secs)),
     };
+    let uses = request.uses;
+    if uses.is_some_and(|uses| !(1..=MAX_USES).contains(&uses)) {
+        return Err(ApiError::field("uses", "a number from 1 to 10000"));
+    }
+    if uses.is_some() && request.kind != AccessRole::Worker {
+        return Err(ApiError::field("uses", "a token of kind `worker`"));
+    }
     let done = tokio::task::spawn_blocking(move || {
         let user = token_user(&service, &peer, request.user.as_deref())?;
         let made = service
             .credentials
-            .create_token(user, request.kind, expires, now);
+            .create_token(user, request.kind, (expires, uses), now);
         Ok::<_, ApiError>(made?)
     });
     let (secret, key) = done.await.map_err(|_| ApiError::stopping())??;
@@ -127,6 +134,8 @@ fn token_info(key: &Credential) -> TokenInfo {
         kind: key.role,
         made_at: key.made.map(format_iso),
         expires_at: key.expires.map(format_iso),
+        uses_left: key.uses_left,
+        issued_with: key.issued_with.map(|token| token.short()),
         fingerprint: key.fingerprint.to_string(),
     }
 }

@@ -1,15 +1,18 @@
 //! The nodes that a service offers of its own host.
 
 use serde::{Deserialize, Serialize};
+use tollgate_service::NamedResources;
 
 /// The service's own host.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
-)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LocalConfig {
     /// Number of cores of this host to offer, or `all`. With 0, jobs run on workers alone.
     pub nodes: LocalNodes,
+    /// Devices of this host by name, with their number, 1 to 64: `devices = { gpu = 2 }`. Jobs take them
+    /// with `--gres`. Only under `plan`.
+    #[serde(skip_serializing_if = "NamedResources::is_empty")]
+    pub devices: NamedResources,
 }
 
 /// The number of cores that a service offers of its own host.

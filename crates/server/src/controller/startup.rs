@@ -81,7 +81,11 @@ impl<E: Engine> Controller<E> {
                     incarnation: 1,
                     nodes: EXPECTED_NODES,
                     memory: None,
-                    offer: HostOffer::default(),
+                    // No plan counts on a host that has closed.
+                    offer: HostOffer {
+                        closes: Some(self.core.now()),
+                        ..HostOffer::default()
+                    },
                 };
                 vec![expected, lost(1)]
             }
@@ -94,11 +98,17 @@ impl<E: Engine> Controller<E> {
         let nodes = capacity.nodes;
         let memory = capacity.node_memory();
         let known = self.core.gate().worker(LOCAL_WORKER);
-        // A change of memory alone is no reason to evict tasks from the nodes.
+        // A change of memory or devices alone is no reason to evict tasks from the nodes.
         let idle = self.core.running_actions().is_empty();
         let view = self.core.gate().view(self.core.now());
-        let reported = |range: NodeRange| view.node(NodeId(range.first)).memory();
-        let is_other = |range: NodeRange| range.len != nodes || idle && reported(range) != memory;
+        let names = self.core.resource_names();
+        let reported = |range: NodeRange| {
+            let host = view.host_of(range).map(|host| &view.hosts()[host]);
+            let devices = host.map(|host| names.named(&host.terms.devices));
+            (view.node(NodeId(range.first)).memory(), devices)
+        };
+        let offered = (memory, Some(capacity.devices.clone()));
+        let is_other = |range: NodeRange| range.len != nodes || idle && reported(range) != offered;
         let mut commands = Vec::new();
         if let Some(life) = known.filter(|life| life.up && is_other(life.nodes)) {
             let epoch = life.number;

@@ -2,6 +2,7 @@
 //! file cannot impersonate a user.
 
 mod file;
+mod issue;
 
 use std::io;
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ use tollgate_client::{Fingerprint, SecretToken};
 use tollgate_model::Instant;
 
 pub use file::{CredentialConfig, CredentialFileError};
+pub use issue::{IssueError, MAX_USES};
 
 /// Maximum number of unrevoked tokens of a user.
 const MAX_TOKENS: usize = 64;
@@ -31,6 +33,11 @@ pub struct Credential {
     pub made: Option<Instant>,
     /// Instant from which the credential is invalid; None if it does not expire.
     pub expires: Option<Instant>,
+    /// Number of workers that may still get a key of their own with this token; None if workers
+    /// connect with the token itself.
+    pub uses_left: Option<u32>,
+    /// The token that a worker got this key with; None if it is no such key.
+    pub issued_with: Option<Fingerprint>,
 }
 
 /// The kind of proof that a client presents.
@@ -131,7 +138,7 @@ impl CredentialStore {
         &self,
         user: u32,
         role: AccessRole,
-        expires: Option<Instant>,
+        (expires, uses): (Option<Instant>, Option<u32>),
         now: Instant,
     ) -> Result<(SecretToken, Credential), TokenError> {
         let secret = SecretToken::generate()?;
@@ -142,11 +149,14 @@ impl CredentialStore {
             role,
             made: Some(now),
             expires,
+            uses_left: uses,
+            issued_with: None,
         };
         let mut made = self.tokens.write().unwrap_or_else(PoisonError::into_inner);
         let mut keys = made.clone();
         keys.retain(|key| key.expires.is_none_or(|expires| now < expires));
-        if keys.iter().filter(|key| key.user == user).count() >= MAX_TOKENS {
+        let counts = |key: &&Credential| key.user == user && key.issued_with.is_none();
+        if keys.iter().filter(counts).count() >= MAX_TOKENS {
             return Err(TokenError::TooMany);
         }
         keys.push(key.clone());
@@ -155,15 +165,20 @@ impl CredentialStore {
         Ok((secret, key))
     }
 
-    /// Revokes the token with this name, among those for which `ours` is true. The token is invalid
-    /// at once.
+    /// Revokes the token with this name, among those for which `ours` is true. The token and the keys
+    /// that workers got with it are invalid at once.
     ///
     /// # Errors
     /// If there is no such token, the configuration names it, or the file cannot be written.
     pub fn revoke(&self, name: &str, ours: impl Fn(&Credential) -> bool) -> Result<(), TokenError> {
         let meant = |key: &Credential| key.fingerprint.short() == name && ours(key);
         let mut made = self.tokens.write().unwrap_or_else(PoisonError::into_inner);
-        let keys: Vec<Credential> = made.iter().filter(|key| !meant(key)).cloned().collect();
+        let revoked = made.iter().find(|key| meant(key));
+        let revoked = revoked.map(|key| key.fingerprint);
+        let stays = |key: &&Credential| {
+            !meant(key) && (key.issued_with.is_none() || key.issued_with != revoked)
+        };
+        let keys: Vec<Credential> = made.iter().filter(stays).cloned().collect();
         if keys.len() == made.len() {
             return Err(match self.configured.iter().any(meant) {
                 true => TokenError::Configured,
@@ -190,7 +205,7 @@ mod tests {
     fn token_is_valid_until_it_is_revoked() {
         let dir = tempfile::tempdir().unwrap();
         let (secret, key) = ring(&dir)
-            .create_token(7, AccessRole::Worker, None, NOW)
+            .create_token(7, AccessRole::Worker, (None, None), NOW)
             .unwrap();
         // A restart of the service.
         let ring = ring(&dir);
@@ -211,13 +226,13 @@ mod tests {
         let ring = ring(&dir);
         let expires = Instant::from_secs(200);
         let (secret, _) = ring
-            .create_token(7, AccessRole::User, Some(expires), NOW)
+            .create_token(7, AccessRole::User, (Some(expires), None), NOW)
             .unwrap();
         let at = |now| ring.find(ProofType::Token, &secret.fingerprint(), now);
         assert!(at(Instant::from_secs(199)).is_some());
         assert!(at(expires).is_none());
         // Creating another token drops the expired one.
-        ring.create_token(8, AccessRole::User, None, expires)
+        ring.create_token(8, AccessRole::User, (None, None), expires)
             .unwrap();
         assert_eq!(ring.credentials().len(), 1);
     }
@@ -227,11 +242,15 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let ring = ring(&dir);
         for _ in 0..MAX_TOKENS {
-            ring.create_token(7, AccessRole::User, None, NOW).unwrap();
+            ring.create_token(7, AccessRole::User, (None, None), NOW)
+                .unwrap();
         }
-        let more = ring.create_token(7, AccessRole::User, None, NOW);
+        let more = ring.create_token(7, AccessRole::User, (None, None), NOW);
         assert!(matches!(more, Err(TokenError::TooMany)));
-        assert!(ring.create_token(8, AccessRole::User, None, NOW).is_ok());
+        assert!(
+            ring.create_token(8, AccessRole::User, (None, None), NOW)
+                .is_ok()
+        );
     }
 
     #[test]
@@ -239,7 +258,7 @@ mod tests {
         use std::os::unix::fs::MetadataExt;
         let dir = tempfile::tempdir().unwrap();
         let (secret, key) = ring(&dir)
-            .create_token(7, AccessRole::User, None, NOW)
+            .create_token(7, AccessRole::User, (None, None), NOW)
             .unwrap();
         let file = dir.path().join("tokens.toml");
         let text = std::fs::read_to_string(&file).unwrap();

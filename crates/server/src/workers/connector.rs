@@ -258,7 +258,7 @@ impl<E: Engine> WorkerConnector<'_, E> {
         self.agent.disconnected();
         self.link = None;
         let wait = RECONNECT_DELAYS[self.failures.min(RECONNECT_DELAYS.len() - 1)];
-        if self.failures == 0 {
+        if self.failures == 0 && !self.has_noted_departure {
             tracing::warn!(reason = why, "not connected to the service; trying again");
         }
         self.failures += 1;

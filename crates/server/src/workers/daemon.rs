@@ -19,6 +19,7 @@ use tollgate_workers::agent::{AgentConfig, AgentPersistentState, WorkerAgent};
 use tollgate_workers::departure::WorkerEnd;
 
 use super::connector::{self, ConnectError, DepartureSignals};
+use super::key::WorkerKey;
 use super::transport::WorkerTransport;
 use crate::daemon::now;
 use crate::os_users;
@@ -167,7 +168,12 @@ pub fn run(dir: &DataDir, settings: WorkerDaemonConfig) -> Result<(), WorkerErro
         true => DepartureSignals::Pilot,
         false => DepartureSignals::Usual,
     };
-    let done = connector::run(settings.transport, &mut worker_agent, signals, calls);
+    let done = connector::run(
+        keyed(dir, settings.transport)?,
+        &mut worker_agent,
+        signals,
+        calls,
+    );
     if let Some(engine) = worker_agent.engine().filter(|_| is_pilot) {
         // The scheduler may give the host to another job as soon as the pilot has ended.
         if !engine.stop_runner(RUNNER_TIMEOUT) {
@@ -175,6 +181,20 @@ pub fn run(dir: &DataDir, settings: WorkerDaemonConfig) -> Result<(), WorkerErro
         }
     }
     Ok(done?)
+}
+
+/// Returns the transport with the worker's own key. Over a socket the system tells who connects.
+fn keyed(dir: &DataDir, transport: WorkerTransport) -> Result<WorkerTransport, WorkerError> {
+    match transport {
+        WorkerTransport::Remote(remote) => {
+            let key = WorkerKey::open(dir).map_err(|error| WorkerError::Memory {
+                path: dir.path().join("key"),
+                error,
+            })?;
+            Ok(WorkerTransport::Keyed(remote, Arc::new(key)))
+        }
+        WorkerTransport::Socket(_) | WorkerTransport::Keyed(..) => Ok(transport),
+    }
 }
 
 type LocalEngineOpener = Box<dyn FnMut(&LeaseTimings) -> Result<LocalEngine, EngineError> + Send>;

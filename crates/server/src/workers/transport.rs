@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Empty};
@@ -14,12 +15,18 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixStream;
 use tollgate_client::types::ErrorResponse;
-use tollgate_client::{RemoteError, RemoteService};
+use tollgate_client::{RemoteError, RemoteService, SecretToken};
+
+use super::key::WorkerKey;
 
 /// Protocol name of an upgraded connection.
 pub(crate) const PROTOCOL: &str = "tollgate-worker";
 /// Path of the worker endpoint.
 pub(crate) const PATH: &str = "/v1/work";
+/// Header of a request: the fingerprint of a worker's own key. Header of an answer: [`KEY_ISSUED`].
+pub(crate) const KEY_HEADER: &str = "tollgate-key";
+/// The service's answer that it knows the key of a worker from now on.
+pub(crate) const KEY_ISSUED: &str = "issued";
 /// Timeout for the service's answer.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -33,6 +40,8 @@ pub enum WorkerTransport {
     Socket(PathBuf),
     /// A remote service, over TCP with TLS.
     Remote(Box<RemoteService>),
+    /// A remote service, for a worker that may get a key of its own.
+    Keyed(Box<RemoteService>, Arc<WorkerKey>),
 }
 
 /// An error of a connection to the service.
@@ -58,6 +67,9 @@ pub enum TransportError {
     /// The request cannot be built.
     #[error("the request cannot be made: {0}")]
     Request(#[from] hyper::http::Error),
+    /// The worker's own key cannot be stored.
+    #[error("the worker's key cannot be stored: {0}")]
+    Key(io::Error),
     /// The service refuses the connection.
     #[error("the service refuses the connection: {}", problem.error)]
     Refused {
@@ -77,8 +89,17 @@ impl TransportError {
             }
             Self::Remote(RemoteError::Connect { .. }) => false,
             Self::Remote(error) => error.hint().is_some() || error.is_usage(),
-            Self::Socket { .. } | Self::Broken(_) | Self::Timeout | Self::Request(_) => false,
+            Self::Socket { .. }
+            | Self::Broken(_)
+            | Self::Timeout
+            | Self::Request(_)
+            | Self::Key(_) => false,
         }
+    }
+
+    /// Returns whether the service does not know the credential.
+    fn is_unauthorized(&self) -> bool {
+        matches!(self, Self::Refused { status, .. } if *status == StatusCode::UNAUTHORIZED)
     }
 
     /// Returns a hint for the user.
@@ -86,7 +107,11 @@ impl TransportError {
         match self {
             Self::Refused { problem, .. } => problem.hint.as_deref(),
             Self::Remote(error) => error.hint(),
-            Self::Socket { .. } | Self::Broken(_) | Self::Timeout | Self::Request(_) => None,
+            Self::Socket { .. }
+            | Self::Broken(_)
+            | Self::Timeout
+            | Self::Request(_)
+            | Self::Key(_) => None,
         }
     }
 }
@@ -101,37 +126,61 @@ impl WorkerTransport {
                     socket: socket.clone(),
                     error,
                 })?;
-                upgrade_with_timeout(stream, HeaderValue::from_static("localhost"), None).await
+                let host = HeaderValue::from_static("localhost");
+                upgrade_with_timeout(stream, host, (None, None)).await
             }
-            Self::Remote(remote) => {
-                let host = HeaderValue::from_str(remote.authority());
-                let host = host.map_err(hyper::http::Error::from)?;
-                let presented = remote
-                    .token()
-                    .map(|token| format!("Bearer {}", token.reveal()));
-                let token = presented
-                    .map(|presented| HeaderValue::from_str(&presented))
-                    .transpose();
-                let token = token.map_err(hyper::http::Error::from)?;
-                upgrade_with_timeout(remote.connect().await?, host, token).await
-            }
+            Self::Remote(remote) => connect_remote(remote, remote.token(), None).await,
+            Self::Keyed(remote, key) => connect_keyed(remote, key).await,
         }
     }
+}
+
+/// Connects with the worker's key, or else with the token, for which it may get the key.
+async fn connect_keyed(
+    remote: &RemoteService,
+    key: &WorkerKey,
+) -> Result<UpgradedStream, TransportError> {
+    if let Some(secret) = key.issued() {
+        let connected = connect_remote(remote, Some(secret), None).await;
+        let is_unknown = connected
+            .as_ref()
+            .is_err_and(TransportError::is_unauthorized);
+        if !is_unknown || remote.token().is_none() {
+            return connected;
+        }
+        key.mark_unknown().map_err(TransportError::Key)?;
+    }
+    connect_remote(remote, remote.token(), Some(key)).await
+}
+
+async fn connect_remote(
+    remote: &RemoteService,
+    token: Option<&SecretToken>,
+    key: Option<&WorkerKey>,
+) -> Result<UpgradedStream, TransportError> {
+    let host = HeaderValue::from_str(remote.authority());
+    let host = host.map_err(hyper::http::Error::from)?;
+    let presented = token.map(|token| format!("Bearer {}", token.reveal()));
+    let token = presented
+        .map(|presented| HeaderValue::from_str(&presented))
+        .transpose();
+    let token = token.map_err(hyper::http::Error::from)?;
+    upgrade_with_timeout(remote.connect().await?, host, (token, key)).await
 }
 
 async fn upgrade_with_timeout(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     host: HeaderValue,
-    authorization: Option<HeaderValue>,
+    proof: (Option<HeaderValue>, Option<&WorkerKey>),
 ) -> Result<UpgradedStream, TransportError> {
-    let asked = tokio::time::timeout(CONNECT_TIMEOUT, upgrade(stream, host, authorization)).await;
+    let asked = tokio::time::timeout(CONNECT_TIMEOUT, upgrade(stream, host, proof)).await;
     asked.unwrap_or(Err(TransportError::Timeout))
 }
 
 async fn upgrade(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     host: HeaderValue,
-    authorization: Option<HeaderValue>,
+    (authorization, key): (Option<HeaderValue>, Option<&WorkerKey>),
 ) -> Result<UpgradedStream, TransportError> {
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
     tokio::spawn(async move {
@@ -149,9 +198,18 @@ async fn upgrade(
         value.set_sensitive(true);
         request.headers_mut().insert(AUTHORIZATION, value);
     }
+    if let Some(key) = key {
+        let print = HeaderValue::from_str(&key.fingerprint().to_string());
+        let print = print.map_err(hyper::http::Error::from)?;
+        request.headers_mut().insert(KEY_HEADER, print);
+    }
     let response = sender.send_request(request).await?;
     let status = response.status();
     if status == StatusCode::SWITCHING_PROTOCOLS {
+        let issued = response.headers().get(KEY_HEADER);
+        if let Some(key) = key.filter(|_| issued.is_some_and(|issued| issued == KEY_ISSUED)) {
+            key.mark_issued().map_err(TransportError::Key)?;
+        }
         return Ok(TokioIo::new(hyper::upgrade::on(response).await?));
     }
     let body = response.into_body().collect().await?.to_bytes();

@@ -55,7 +55,10 @@ impl TestService {
     }
 
     fn make(&self, role: AccessRole, expires: Option<Instant>) -> String {
-        let made = self.keyring.create_token(me(), role, expires, NOW).unwrap();
+        let made = self
+            .keyring
+            .create_token(me(), role, (expires, None), NOW)
+            .unwrap();
         made.0.reveal().to_owned()
     }
 
@@ -154,6 +157,8 @@ fn client_with_a_certificate_is_authenticated_as_its_user() {
         role: AccessRole::User,
         made: None,
         expires: None,
+        uses_left: None,
+        issued_with: None,
     };
     let open = TestService::with_keys(ServiceLimits::default(), vec![key]);
     let status = |file: &PathBuf, token| {

@@ -86,7 +86,7 @@ fn pilot_ends_its_tasks_and_its_runner_before_it_ends() {
 fn pilot_leaves_before_its_known_end() {
     let scene =
         PilotScenario::new("policy = \"fcfs\"\n[workers]\ngrace_s = 2.0\n[local]\nnodes = 0\n");
-    let mut pilot = scene.pilot(&["--pilot", "--until", "+9s", "--site", "north"]);
+    let mut pilot = scene.pilot(&["--pilot", "--until", "+20s", "--site", "north"]);
     let told = "env | grep -E 'TOLLGATE_(WORKER|SITE|UNTIL)' | sort > told\n";
     let place = scene.run_task(&format!("{told}{STUBBORN}"));
     let nodes = scene.site.json(&["nodes", "--format", "json"]);
@@ -138,4 +138,60 @@ fn end_of_a_pilot_is_never_guessed() {
         let said = String::from_utf8(ran.stderr).unwrap();
         assert!(said.contains(hint), "{said}");
     }
+}
+
+#[test]
+fn token_of_one_use_is_for_one_pilot() {
+    let mut scene = PilotScenario::new(LONG);
+    scene.token = scene
+        .site
+        .token("once", &["--worker", "--uses", "1", "--expires", "24h"]);
+    let mut pilot = scene.pilot(&["--pilot"]);
+    scene.site.until("the pilot is there", || {
+        scene.site.state_of_worker() == "connected"
+    });
+    let listed = scene.site.json(&["token", "list", "--format", "json"]);
+    let tokens = listed["tokens"].as_array().unwrap();
+    let once = tokens.iter().find(|token| token["uses_left"] == 0).unwrap();
+    let key = tokens
+        .iter()
+        .find(|token| token["issued_with"] == once["id"])
+        .unwrap();
+    assert_eq!(key["kind"], "worker");
+    let table = scene.site.says(&["token", "list"]);
+    assert!(
+        table.contains("0 left") && table.contains("key from"),
+        "{table}"
+    );
+    // The pilot comes again with its key, as after a restart of its host.
+    kill_process(pilot.pid(), Signal::TERM).unwrap();
+    scene.until_gone(&mut pilot);
+    let _pilot = scene.pilot(&["--pilot"]);
+    scene.site.until("the pilot is back", || {
+        scene.site.state_of_worker() == "connected"
+    });
+    // Another pilot is refused.
+    let other = scene.site.folder().join("other-data");
+    let mut words = scene.site.worker_words(&scene.token);
+    let data = words.iter().position(|word| word == "--data").unwrap();
+    words[data + 1] = other.to_str().unwrap().to_owned();
+    let refused = scene.site.run(&words);
+    assert_eq!(refused.status.code(), Some(1));
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(said.contains("this token is used up"), "{said}");
+    assert!(
+        said.contains("hint: `tollgate token new --worker --uses N`"),
+        "{said}"
+    );
+    // Nor does the key do more than a worker's token.
+    let key = scene
+        .site
+        .worker_data()
+        .join("key")
+        .to_str()
+        .unwrap()
+        .to_owned();
+    let jobs = scene.site.run(&scene.site.over_tcp(&["jobs"], &key));
+    let said = String::from_utf8(jobs.stderr).unwrap();
+    assert!(said.contains("this token can only take work"), "{said}");
 }

@@ -1,5 +1,6 @@
 //! The file of tokens, in the format of the configuration.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -76,6 +77,12 @@ pub enum CredentialFileError {
 struct TokenFile {
     #[serde(default)]
     tokens: Vec<CredentialConfig>,
+    /// Uses left, by the fingerprint of the token.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    uses: BTreeMap<String, u32>,
+    /// The token that a key was issued with, by the fingerprint of the key.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    issued: BTreeMap<String, String>,
 }
 
 impl CredentialConfig {
@@ -107,6 +114,8 @@ impl CredentialConfig {
             role: self.kind,
             made: instant("made_at", &self.made_at)?,
             expires: instant("expires_at", &self.expires_at)?,
+            uses_left: None,
+            issued_with: None,
         })
     }
 }
@@ -142,6 +151,15 @@ pub(super) fn read(path: &Path) -> Result<Vec<Credential>, CredentialFileError> 
     tokens
         .map(|(written, place)| {
             let key = written.to_credential(ProofType::Token, numbers_only);
+            let key = key.and_then(|key| {
+                let issuer = body.issued.get(&written.fingerprint);
+                let issuer = issuer.map(|issuer| issuer.parse()).transpose();
+                Ok(Credential {
+                    uses_left: body.uses.get(&written.fingerprint).copied(),
+                    issued_with: issuer.map_err(|error| format!("issued: {error}"))?,
+                    ..key
+                })
+            });
             key.map_err(|what| CredentialFileError::Token {
                 path: path.to_owned(),
                 place,
@@ -153,8 +171,16 @@ pub(super) fn read(path: &Path) -> Result<Vec<Credential>, CredentialFileError> 
 
 /// Replaces the file atomically: a crash leaves the old or the new file.
 pub(super) fn write(path: &Path, keys: &[Credential]) -> io::Result<()> {
+    let name = |key: &Credential| key.fingerprint.to_string();
+    let uses = keys
+        .iter()
+        .filter_map(|key| Some((name(key), key.uses_left?)));
+    let issued = keys.iter();
+    let issued = issued.filter_map(|key| Some((name(key), key.issued_with?.to_string())));
     let body = TokenFile {
         tokens: keys.iter().map(CredentialConfig::from).collect(),
+        uses: uses.collect(),
+        issued: issued.collect(),
     };
     let text = toml::to_string(&body).map_err(io::Error::other)?;
     let fresh = path.with_extension("toml.new");

@@ -1,0 +1,127 @@
+#!/usr/bin/env bash
+# A real Slurm on this machine, for tests: loopback only, no systemd, no database. Needs root.
+#
+#   .ci/parts/engines/slurm.sh up FOLDER     starts what is not running; then: . FOLDER/env; sbatch ..
+#   .ci/parts/engines/slurm.sh down FOLDER   ends what `up` has started
+#
+# NODES (2) nodes of CPUS (4) processors and MEMORY (2000) MB. The controller listens on PORT (7817), node N on
+# PORT + N, so that several clusters can run at once. KILL_WAIT (10): seconds from SIGTERM to SIGKILL at a time limit.
+# The partition `main` takes all jobs, `short` those of at most 5 minutes.
+set -euo pipefail
+command=${1:?expected up or down} folder=${2:?expected a folder}
+nodes=${NODES:-2} cpus=${CPUS:-4} memory=${MEMORY:-2000} port=${PORT:-7817} kill_wait=${KILL_WAIT:-10}
+
+# runs FILE: whether the process that FILE names is alive, and not just waiting to be reaped.
+runs() {
+  local pid
+  pid=$(cat "$1" 2>/dev/null) && [ -n "$pid" ] && ! grep -qs '^State:.Z' "/proc/$pid/status" && kill -0 "$pid" 2>/dev/null
+}
+
+# waits SECONDS COMMAND..: until the command succeeds; fails after the time.
+waits() {
+  local end=$((SECONDS + $1))
+  shift
+  until "$@" >/dev/null 2>&1; do
+    [ "$SECONDS" -lt "$end" ] || return 1
+    sleep 0.1
+  done
+}
+
+install_packages() {
+  command -v slurmctld >/dev/null && command -v slurmd >/dev/null && command -v munged >/dev/null && return
+  # Packages must not start daemons of their own: those here have other files.
+  local policy=/usr/sbin/policy-rc.d ours=
+  [ -e $policy ] || { printf '#!/bin/sh\nexit 101\n' >$policy && chmod +x $policy && ours=yes; }
+  apt-get -qq -o DPkg::Lock::Timeout=300 update
+  DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=600 install --no-install-recommends \
+    munge slurmctld slurmd slurm-client >/dev/null
+  [ -z "$ours" ] || rm $policy
+}
+
+configure() {
+  local host n
+  host=$(hostname)
+  cat <<CONFIG
+ClusterName=test
+SlurmctldHost=$host(127.0.0.1)
+SlurmctldPort=$port
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket=$folder/munge/socket
+CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
+StateSaveLocation=$folder/state
+SlurmdSpoolDir=$folder/spool/%n
+SlurmctldPidFile=$folder/run/controller.pid
+SlurmdPidFile=$folder/run/%n.pid
+SlurmctldLogFile=$folder/log/controller
+SlurmdLogFile=$folder/log/%n
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+MpiDefault=none
+SlurmdParameters=config_overrides
+ReturnToService=2
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU_Memory
+DefMemPerCPU=$((memory / cpus / 2))
+SchedulerParameters=batch_sched_delay=0,sched_min_interval=0,sched_interval=1,bf_interval=1,bf_continue
+KillWait=$kill_wait
+SlurmctldTimeout=30
+SlurmdTimeout=60
+EnforcePartLimits=ALL
+JobCompType=jobcomp/none
+AccountingStorageType=accounting_storage/none
+NodeName=n[1-$nodes] NodeHostname=$host NodeAddr=127.0.0.1 Port=[$((port + 1))-$((port + nodes))] CPUs=$cpus RealMemory=$memory
+PartitionName=main Nodes=n[1-$nodes] Default=YES MaxTime=720 DefaultTime=60 State=UP
+PartitionName=short Nodes=n[1-$nodes] MaxTime=5 DefaultTime=5 State=UP
+CONFIG
+}
+
+all_nodes_are_up() {
+  [ "$(sinfo --noheader --Node --format='%N %t' | grep -cE ' (idle|mix|alloc)$')" -ge "$nodes" ]
+}
+
+up() {
+  install_packages
+  mkdir -p "$folder"/{state,spool,run,log,munge}
+  chmod 755 "$folder" "$folder/munge"
+  [ -s "$folder/munge/key" ] || head -c 1024 /dev/urandom >"$folder/munge/key"
+  chmod 400 "$folder/munge/key"
+  chown -R munge:munge "$folder/munge"
+  runs "$folder/munge/pid" || setpriv --reuid=munge --regid=munge --clear-groups munged --force \
+    --key-file="$folder/munge/key" --socket="$folder/munge/socket" --pid-file="$folder/munge/pid" \
+    --log-file="$folder/munge/log" --seed-file="$folder/munge/seed"
+  configure >"$folder/slurm.conf"
+  echo "export SLURM_CONF=$folder/slurm.conf" >"$folder/env"
+  . "$folder/env"
+  runs "$folder/run/controller.pid" || slurmctld
+  local n
+  for n in $(seq "$nodes"); do
+    mkdir -p "$folder/spool/n$n"
+    runs "$folder/run/n$n.pid" || slurmd -N "n$n"
+  done
+  waits 60 all_nodes_are_up || {
+    sinfo >&2 || true
+    tail -n 5 "$folder/log/controller" >&2
+    echo "Slurm is not ready after 60 s" >&2
+    exit 1
+  }
+}
+
+down() {
+  local file pid
+  for file in "$folder"/run/n*.pid "$folder/run/controller.pid" "$folder/munge/pid"; do
+    runs "$file" || continue
+    pid=$(cat "$file")
+    kill "$pid"
+    waits 20 eval "! runs '$file' || ! kill -0 $pid" || kill -KILL "$pid"
+  done
+}
+
+mkdir -p "$folder"
+folder=$(realpath "$folder")
+case "$command" in
+  up | down) "$command" ;;
+  *) echo "$command: expected up or down" >&2; exit 2 ;;
+esac
