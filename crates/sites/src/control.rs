@@ -58,13 +58,22 @@ pub trait TokenIssuer {
     fn issue(&mut self) -> Result<String, String>;
 }
 
-/// The numbers of pilots that wait and run.
+/// The numbers of pilots that wait, run and end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PilotCounts {
     /// The number that waits, or may do so.
     pub pending: usize,
     /// The number that runs.
     pub running: usize,
+    /// The number that is cancelled and that the engine has not ended yet.
+    pub ending: usize,
+}
+
+impl PilotCounts {
+    /// Returns the number of pilots that the engine still has.
+    pub const fn total(self) -> usize {
+        self.pending + self.running + self.ending
+    }
 }
 
 /// What became of a wanted number.
@@ -139,7 +148,7 @@ impl SiteControl {
         self.journal.log_tail(count)
     }
 
-    /// Returns the numbers of pilots that wait and run, as they were last seen.
+    /// Returns the numbers of pilots that wait, run and end, as they were last seen.
     pub fn counts(&self) -> PilotCounts {
         self.state.counts()
     }
@@ -234,8 +243,7 @@ impl SiteControl {
     /// # Errors
     /// An error if pilots wait or run, or a file cannot be removed.
     pub fn remove(self) -> Result<(), SiteError> {
-        let counts = self.counts();
-        let pilots = counts.pending + counts.running;
+        let pilots = self.counts().total();
         if pilots > 0 {
             return Err(SiteError::Occupied {
                 site: self.settings.name,
@@ -380,6 +388,17 @@ impl SiteControl {
                 "cancelled pilot {number}: the engine will not run it: {reason}"
             ))?;
             unwanted.push(chosen.id);
+        }
+        let was_live = self
+            .state
+            .pilot(number)
+            .is_some_and(|pilot| pilot.is_live());
+        if was_live && !is_live(&chosen) {
+            let why = match chosen.reason.is_empty() {
+                true => String::new(),
+                false => format!(": {}", chosen.reason),
+            };
+            self.journal.log(format!("pilot {number} ended{why}"))?;
         }
         if let Some(pilot) = self.state.pilot(number) {
             pilot.update(chosen);
@@ -617,12 +636,15 @@ impl SiteControl {
 }
 
 impl SiteState {
-    /// Returns the numbers of pilots that wait and run.
+    /// Returns the numbers of pilots that wait, run and end.
     pub fn counts(&self) -> PilotCounts {
-        let live = || self.pilots.iter().filter(|pilot| pilot.is_live());
+        let counted = || self.pilots.iter().filter(|pilot| pilot.counts());
+        let live = self.pilots.iter().filter(|pilot| pilot.is_live());
+        let pending = counted().filter(|pilot| pilot.is_pending()).count();
         PilotCounts {
-            pending: live().filter(|pilot| pilot.is_pending()).count(),
-            running: live().filter(|pilot| !pilot.is_pending()).count(),
+            pending,
+            running: counted().count() - pending,
+            ending: live.count() - counted().count(),
         }
     }
 

@@ -354,7 +354,7 @@ fn describe(queues: &[QueueLimits]) -> String {
         parts.extend(
             queue
                 .max_time
-                .map(|most| format!("at most {} h", most.as_secs_f64() / 3600.0)),
+                .map(|most| format!("at most {} min", most.as_secs_f64() / 60.0)),
         );
         parts.extend(queue.max_cores.map(|most| format!("{most} cores a node")));
         parts.extend(

@@ -118,6 +118,7 @@ impl<'a> ServiceTokens<'a> {
             user: None,
             kind: AccessRole::Worker,
             expires_s: Some(TOKEN_LIFETIME_S),
+            uses: Some(1),
         };
         let client = match &mut self.client {
             Some(client) => client,

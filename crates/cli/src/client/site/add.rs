@@ -177,7 +177,7 @@ pub(super) fn remove(args: &SiteRemoveArgs) -> Result<(), CliFailure> {
     let mut file = SitesFile::read(&path)?;
     let mut site = super::open(&args.name)?;
     let counts = site.counts();
-    if counts.pending + counts.running > 0 {
+    if counts.total() > 0 {
         // They may have ended since they were last seen.
         site.refresh()?;
     }

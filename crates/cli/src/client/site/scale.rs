@@ -78,13 +78,12 @@ fn report(site: &SiteControl, wanted: u32, outcome: &ScaleOutcome) -> Result<(),
     if done.is_empty() {
         done.push("nothing changed".to_owned());
     }
-    let (name, counts) = (&site.settings().name, site.counts());
+    let name = &site.settings().name;
     writeln!(
         io::stdout(),
-        "site {name}: {}; {} pending, {} running, {wanted} wanted",
+        "site {name}: {}; {wanted} wanted, {}",
         done.join(", "),
-        counts.pending,
-        counts.running
+        super::status::describe(site.counts())
     )?;
     note_limits(site, &outcome.plan);
     Ok(())

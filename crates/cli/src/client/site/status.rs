@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use tollgate_client::timestamp::format_iso;
 use tollgate_model::Instant;
-use tollgate_sites::{LogEntry, PilotRecord, SiteControl, SiteSettings, SiteState};
+use tollgate_sites::{LogEntry, PilotCounts, PilotRecord, SiteControl, SiteSettings, SiteState};
 
 use crate::args::OutputFormat;
 use crate::client::format;
@@ -57,6 +57,8 @@ pub(crate) struct SiteEntry {
     pub(super) pending: usize,
     /// Number of pilots that run.
     pub(super) running: usize,
+    /// Number of pilots that are cancelled and have not ended yet.
+    pub(super) ending: usize,
 }
 
 /// A site with its pilots.
@@ -122,6 +124,7 @@ impl SiteEntry {
             wanted: state.wanted,
             pending: counts.pending,
             running: counts.running,
+            ending: counts.ending,
         }
     }
 }
@@ -186,16 +189,32 @@ pub(super) fn run(args: &SiteStatusArgs) -> Result<(), CliFailure> {
     Ok(())
 }
 
+/// Describes the pilots of a site: `1 pending, 2 running`.
+pub(super) fn describe(counts: PilotCounts) -> String {
+    let mut text = format!("{} pending, {} running", counts.pending, counts.running);
+    if counts.ending > 0 {
+        text.push_str(&format!(", {} ending", counts.ending));
+    }
+    text
+}
+
 fn write_table(out: &mut impl Write, report: &SiteReport, now: &jiff::Zoned) -> io::Result<()> {
     let site = &report.site;
     let waited = match report.mean_wait_s {
         Some(mean) => format!("; started after {} on average", format::format_span(mean)),
         None => String::new(),
     };
+    let counts = PilotCounts {
+        pending: site.pending,
+        running: site.running,
+        ending: site.ending,
+    };
     writeln!(
         out,
-        "site {}: {} wanted, {} pending, {} running{waited}",
-        site.name, site.wanted, site.pending, site.running
+        "site {}: {} wanted, {}{waited}",
+        site.name,
+        site.wanted,
+        describe(counts)
     )?;
     let live = || report.pilots.iter().filter(|pilot| pilot.state != "over");
     if live().next().is_some() {
