@@ -59,6 +59,7 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
     ),
     rule("client", &["model"], Edge),
     rule("sites", &["model", "batch"], Edge),
+    rule("spread", &["model", "engine"], Edge),
     rule(
         "server",
         &[
@@ -88,6 +89,7 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
             "client",
             "batch",
             "sites",
+            "spread",
             "server",
         ],
         Edge,

@@ -18,6 +18,8 @@ prepare() {
   chmod 755 "$folder" "$folder/run"
   cp "$program" "$folder/run/bin/tollgate"
   chown -R "$owner" "$folder/run"
+  # Ports of its own, beside a cluster that another test uses.
+  export PORT=7930
   [ "$engine" = local ] || "$here/$engine.sh" up "$folder/$engine"
   trap '[ "$engine" = local ] || "$here/$engine.sh" down "$folder/$engine"' EXIT
   local enter=()
@@ -58,7 +60,8 @@ run() {
   mkdir -p .local/state/tollgate
   printf 'policy = "plan"\n[local]\nnodes = 0\n' >.local/state/tollgate/config.toml
   tollgate serve --listen 127.0.0.1:18990 >service.log 2>&1 &
-  local service=$! job
+  service=$!
+  local job
   trap 'kill "$service"; wait "$service" || true' EXIT
   waits 'plan' tollgate status
   tollgate site add here --engine "$engine" --time 10m --idle 2m
@@ -77,5 +80,9 @@ run() {
   [ -z "$(queue)" ] || { echo "jobs are left in the queue:" >&2; queue >&2; return 1; }
 }
 
-if [ -n "${PREPARED:-}" ]; then run; else prepare; fi
-echo "$engine: all is well"
+if [ -n "${PREPARED:-}" ]; then
+  run
+else
+  prepare
+  echo "$engine: all is well"
+fi

@@ -46,6 +46,7 @@ pub(crate) enum CliCommand {
     Drain(client::drain::DrainArgs),
     /// Let jobs start again on nodes that were drained.
     Resume(client::drain::DrainArgs),
+    Grant(client::grant::GrantArgs),
     /// Compare promised probabilities with how many promises were kept.
     Calibration(client::figures::ServiceQueryArgs),
     Ledger(client::list::LedgerArgs),
@@ -59,6 +60,7 @@ pub(crate) enum CliCommand {
     Token(client::token::TokenArgs),
     Worker(client::worker::WorkerArgs),
     Site(Box<client::site::SiteArgs>),
+    Spread(client::spread::SpreadArgs),
     /// Submit a job as with qsub of PBS or Grid Engine.
     Qsub(client::frontends::FrontendArgs),
     /// Show jobs as with qstat of PBS or Grid Engine.

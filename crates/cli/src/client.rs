@@ -19,6 +19,7 @@
 //! | [`demo`] | `tollgate demo` |
 //! | [`learn`] | `tollgate learn` |
 //! | [`schemas`] | JSON schemas of the output of commands |
+//! | [`spread`] | `tollgate spread` |
 //! | [`worker`] | `tollgate worker` |
 //! | [`token`] | `tollgate token` |
 //! | [`completions`] | completions for shells |
@@ -52,6 +53,7 @@ pub(crate) mod figures;
 mod format;
 pub(crate) mod frontends;
 pub(crate) mod generate;
+pub(crate) mod grant;
 mod job;
 pub(crate) mod learn;
 pub(crate) mod list;
@@ -66,6 +68,7 @@ mod schemas;
 pub(crate) mod script;
 pub(crate) mod serve;
 pub(crate) mod site;
+pub(crate) mod spread;
 mod startable;
 pub(crate) mod submit;
 pub(crate) mod token;

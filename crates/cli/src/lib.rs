@@ -43,6 +43,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use tollgate_batch::LOCAL_QUEUE_ARG;
+use tollgate_engine::part::PART_ARG;
 use tollgate_exec_policy::EXEC_POLICY;
 use tollgate_policies::builtin_registry;
 use tollgate_policy::PolicyRegistry;
@@ -99,6 +100,7 @@ pub fn main_with(registry: &PolicyRegistry) -> ExitCode {
         Some(word) if word == client::site::NODE_PROBE_ARG => {
             return client::site::probe_node(words);
         }
+        Some(word) if word == PART_ARG => return tollgate_spread::part::main(),
         Some(word) => detached = word == DETACHED_ARG,
         None => {}
     }
@@ -119,6 +121,7 @@ pub fn main_with(registry: &PolicyRegistry) -> ExitCode {
         CliCommand::Jobs(args) => client::list::jobs(&args),
         CliCommand::Explain(args) => client::list::explain(&args),
         CliCommand::Wait(args) => client::wait::wait(&args),
+        CliCommand::Grant(args) => client::grant::run(&args),
         CliCommand::Drain(args) => client::drain::drain(&args),
         CliCommand::Resume(args) => client::drain::resume(&args),
         CliCommand::Alter(args) => client::alter::alter(&args),
@@ -134,6 +137,7 @@ pub fn main_with(registry: &PolicyRegistry) -> ExitCode {
         CliCommand::Calibration(args) => client::figures::calibration(&args),
         CliCommand::Worker(args) => client::worker::run(&args),
         CliCommand::Site(args) => client::site::run(&args),
+        CliCommand::Spread(args) => client::spread::run(&args),
         CliCommand::Learn(args) => client::learn::run(&args),
         CliCommand::Backup(args) => client::backup::back_up(&args),
         CliCommand::Restore(args) => client::backup::restore(&args),

@@ -667,6 +667,15 @@ pub struct CalibrationBin {
     pub void: u64,
 }
 
+/// An exception from a user's share.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GrantRequest {
+    /// The reason, which the books show. At most 128 characters, none of them a control character.
+    #[schemars(length(min = 1, max = MAX_NAME), regex(pattern = NO_CONTROL))]
+    pub reason: String,
+}
+
 /// The nodes and workers of the service.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeList {

@@ -19,6 +19,9 @@ pub struct LaunchSpec {
     /// The nodes that the attempt holds; on a single machine a node is a core. At least one, no
     /// duplicates.
     pub nodes: Vec<NodeId>,
+    /// The hosts of the attempt, the one where its program runs first. If there are any, the program finds
+    /// files that list them, removed when the attempt ends. Empty for a part.
+    pub hosts: Vec<LaunchHost>,
     /// The program and its arguments. A program without a slash is looked up in the `PATH` of
     /// `env`. At least one word, none with a NUL byte in it.
     pub argv: Vec<OsString>,
@@ -43,6 +46,15 @@ pub struct LaunchSpec {
     pub limits: LaunchLimits,
     /// The attempt's weight on each of its nodes; see [`crate::Engine::set_shares`].
     pub share: f64,
+}
+
+/// A host of an attempt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LaunchHost {
+    /// The name of the host, without white space.
+    pub name: String,
+    /// The number of the attempt's nodes there. At least one.
+    pub nodes: u32,
 }
 
 /// An operating-system user, as numbers.
@@ -93,6 +105,7 @@ impl LaunchSpec {
         Self {
             attempt,
             nodes,
+            hosts: Vec::new(),
             argv: argv.into_iter().map(Into::into).collect(),
             script: None,
             env: Vec::new(),

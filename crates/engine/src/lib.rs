@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`traits`] | [`Engine`]: the trait, with the guarantees of every engine |
 //! | [`launch`] | [`LaunchSpec`]: the specification of one attempt, with its limits |
+//! | [`part`] | [`AttemptPart`](part::AttemptPart): an attempt's processes on another of its hosts |
 //! | [`script`] | [`LaunchScript`]: the text of a program that comes with its launch |
 //! | [`running`] | [`RunningAttempt`]: an attempt that has not ended |
 //! | [`lease`] | [`BootTime`]: the time until which attempts may run without renewal |
@@ -18,6 +19,7 @@ pub mod conformance;
 pub mod error;
 pub mod launch;
 pub mod lease;
+pub mod part;
 pub mod running;
 pub mod script;
 pub mod sim_engine;
@@ -26,8 +28,9 @@ mod wire;
 
 pub use capacity::EngineCapacity;
 pub use error::{EngineError, Retryability};
-pub use launch::{LaunchLimits, LaunchSpec, LaunchUser};
+pub use launch::{LaunchHost, LaunchLimits, LaunchSpec, LaunchUser};
 pub use lease::BootTime;
+pub use part::{AttemptPart, PartEvent, PartRequest, SpreadAccess};
 pub use running::RunningAttempt;
 pub use script::{LaunchScript, MAX_SCRIPT_BYTES};
 pub use sim_engine::{SimEngine, SimHost};

@@ -206,6 +206,23 @@ impl Gate {
         self.policy.rebuild(View::new(&self.state, now));
     }
 
+    /// Takes the deadline off a job that waits without a promise.
+    pub fn drop_deadline(&mut self, now: Instant, job: JobId) {
+        self.state.drop_deadline(job);
+        self.rebuild(now);
+    }
+
+    /// Lets a job be promised beyond its user's share. The next input shows what changes by it.
+    pub fn grant(&mut self, now: Instant, job: JobId) {
+        self.state.grant(job);
+        self.policy.nodes_changed(View::new(&self.state, now));
+    }
+
+    /// Asks for a pass at the next tick.
+    pub fn request_pass(&mut self, now: Instant) {
+        self.alarms.pass = Some(self.alarms.pass.map_or(now, |pass| pass.min(now)));
+    }
+
     /// Returns the complete state of the gate, for storage. Slots of finished jobs are recycled and
     /// the policy's index is rebuilt, so that this gate and a gate [`Gate::restore`]d from the
     /// snapshot decide alike from here on, to the last bit.

@@ -326,8 +326,9 @@ impl PlanPolicy {
             .take(MAX_TRIES)
             .collect();
         for (key, job) in tries {
-            let user = cx.job(job.id).spec.user;
-            if !self.is_within_share(cx.view(), user, &job, 1) {
+            let slot = cx.job(job.id);
+            let (user, granted) = (slot.spec.user, slot.granted);
+            if !granted && !self.is_within_share(cx.view(), user, &job, 1) {
                 continue;
             }
             let group = job.group(cx.view());

@@ -170,6 +170,12 @@ pub trait PolicySettings: DynSettings + Debug + Send + Sync {
         false
     }
 
+    /// Returns true if the policy keeps the promises that jobs bring along from another one: they wait in
+    /// the place of their deadlines, and nothing is admitted at their cost. False by default.
+    fn takes_over_promises(&self) -> bool {
+        false
+    }
+
     /// Returns true if another program decides. Such a policy cannot be copied, and nothing is known
     /// of what its decisions depend on: no service runs by it, and a study simulates it anew for each
     /// set of bids. False by default.

@@ -235,6 +235,12 @@ impl PolicySpec {
         self.settings.chooses_hosts()
     }
 
+    /// Returns true if the policy keeps the promises of another; see
+    /// [`PolicySettings::takes_over_promises`].
+    pub fn takes_over_promises(&self) -> bool {
+        self.settings.takes_over_promises()
+    }
+
     /// Returns true if jobs share nodes or are paused; see [`PolicySettings::shares_nodes`].
     pub fn shares_nodes(&self) -> bool {
         self.settings.shares_nodes()

@@ -70,6 +70,8 @@ pub struct JobSlot {
     pub start: Option<Instant>,
     /// The start for which a policy last reserved processors. A plan, not a promise.
     pub planned: Option<Instant>,
+    /// True if an operator lets the job be promised beyond its user's share.
+    pub granted: bool,
     /// True if the user cancelled the job while it runs.
     pub cancelling: bool,
     placement: Vec<NodeRange>,
@@ -374,6 +376,7 @@ impl ClusterState {
             accepted: None,
             start: None,
             planned: None,
+            granted: false,
             cancelling: false,
             placement: Vec::new(),
             devices: Vec::new(),
@@ -403,6 +406,18 @@ impl ClusterState {
             price,
             due,
         });
+    }
+
+    /// Takes the deadline off a job that is not admitted.
+    pub fn drop_deadline(&mut self, id: JobId) {
+        let job = &mut self.jobs[id.index()];
+        assert!(job.accepted.is_none(), "{id:?} is admitted");
+        job.spec.sla.deadline = None;
+    }
+
+    /// Lets a job be promised beyond its user's share.
+    pub fn grant(&mut self, id: JobId) {
+        self.jobs[id.index()].granted = true;
     }
 
     /// Records when a policy means to start a queued job.
@@ -447,6 +462,7 @@ impl ClusterState {
             job.accepted = None;
             job.start = None;
             job.planned = None;
+            job.granted = false;
             job.cancelling = false;
             job.placement.clear();
             if let Some(forecast) = self.forecasts.get_mut(id.index()) {

@@ -25,6 +25,7 @@
 //! | `recovery` | the attempts of a runner that was killed |
 //! | `journal` | the record of attempts taken, ended and acknowledged |
 //! | `scripts` | the texts of scripts, and the copies that tasks run |
+//! | `node_files` | the files in which tasks find the hosts of their attempt |
 //! | `host` | the resources and mechanisms of this machine |
 //! | `clock`, `failpoint` | the wall clock; points at which a test kills the runner |
 //!
@@ -41,7 +42,7 @@
 //! | `attempts/<attempt>` | mark that the attempt was started: created with O_EXCL by its child |
 //!
 //! The copies of scripts that tasks run are in a directory beside the runner's, `<folder>-scripts`,
-//! where tasks of other users can reach them (see `scripts`).
+//! where tasks of other users can reach them (see `scripts`); so are the files that list hosts.
 //!
 //! The order of steps prevents a second start of an attempt and the loss of an end:
 //!
@@ -73,6 +74,7 @@ mod journal;
 mod lease;
 pub mod local;
 pub mod log;
+mod node_files;
 mod process;
 mod protocol;
 mod recovery;

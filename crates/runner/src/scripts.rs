@@ -11,7 +11,7 @@
 //! script, are visible to every user. A copy is created and removed, and the runner never reads it,
 //! so tampering with its directory does no harm.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CString, OsStr};
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};
@@ -25,6 +25,7 @@ use rustix::fs::{AtFlags, Mode, OFlags, XattrFlags, fchmod, openat, renameat, se
 use rustix::io::Errno;
 use tollgate_engine::{EngineError, LaunchSpec, LaunchUser};
 
+use crate::node_files;
 use crate::state_dir::make_private;
 
 /// The directory of the texts in the runner's own.
@@ -47,6 +48,8 @@ pub(crate) struct ScriptDirs {
 pub(crate) struct ScriptCache {
     dirs: Arc<ScriptDirs>,
     task_counts: BTreeMap<String, usize>,
+    /// Names of the node files of unfinished tasks.
+    node_files: BTreeSet<String>,
 }
 
 /// The data that a child needs to make its copy of a script, prepared in advance like the rest of
@@ -88,6 +91,7 @@ impl ScriptCache {
         Ok(Self {
             dirs: Arc::new(folders),
             task_counts: BTreeMap::new(),
+            node_files: BTreeSet::new(),
         })
     }
 
@@ -98,6 +102,7 @@ impl ScriptCache {
     /// Counts an unfinished task. The first task that needs a script contains its text, unless an
     /// earlier runner has written the text.
     pub(crate) fn retain(&mut self, launch: &LaunchSpec, text: Option<&str>) -> io::Result<()> {
+        self.node_files.extend(node_files::names(launch));
         let Some(name) = file_name(launch) else {
             return Ok(());
         };
@@ -114,6 +119,10 @@ impl ScriptCache {
 
     /// Removes a finished task, and the files that no other task needs.
     pub(crate) fn release(&mut self, launch: &LaunchSpec) {
+        for name in node_files::names(launch) {
+            self.remove(&self.dirs.copies, &name);
+            self.node_files.remove(&name);
+        }
         let Some(name) = file_name(launch) else {
             return;
         };
@@ -136,7 +145,7 @@ impl ScriptCache {
             let entries = rustix::fs::Dir::read_from(folder).into_iter().flatten();
             for entry in entries.flatten() {
                 let name = String::from_utf8_lossy(entry.file_name().to_bytes()).into_owned();
-                if !self.task_counts.contains_key(&name) {
+                if !self.task_counts.contains_key(&name) && !self.node_files.contains(&name) {
                     self.remove(folder, &name);
                 }
             }
@@ -163,6 +172,18 @@ impl ScriptDirs {
     /// Returns the path of the copy that a launch runs. None if the launch comes without a script.
     pub(crate) fn path_of(&self, launch: &LaunchSpec) -> Option<PathBuf> {
         Some(self.path.join(file_name(launch)?))
+    }
+
+    /// Creates a file that every user can read beside the copies, where users of tasks can reach it, and
+    /// returns its path. Replaces the file of a task that an earlier runner prepared and did not start.
+    pub(crate) fn publish(&self, name: &str, text: &str) -> io::Result<PathBuf> {
+        let _ = rustix::fs::unlinkat(&self.copies, name, AtFlags::empty());
+        let flags =
+            OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut file = File::from(openat(&self.copies, name, flags, Mode::RUSR | Mode::WUSR)?);
+        file.write_all(text.as_bytes())?;
+        fchmod(&file, Mode::RUSR | Mode::RGRP | Mode::ROTH)?;
+        Ok(self.path.join(name))
     }
 }
 

@@ -27,6 +27,7 @@ use crate::clock;
 use crate::failpoint;
 use crate::guard::{LaunchGuard, LaunchGuardError};
 use crate::lease::LeaseEnd;
+use crate::node_files;
 use crate::process::handle::ProcessHandle;
 use crate::process::kill_tree;
 use crate::process::mark::RunnerId;
@@ -182,7 +183,7 @@ impl SlotWorker {
 
     /// Prepares the slot and the child for an attempt.
     fn prepare(&mut self, order: &SlotJob, meter: CgroupUsageBaseline) -> io::Result<SpawnSpec> {
-        let launch = &order.launch;
+        let launch = &node_files::provide(&self.scripts, &order.launch)?;
         let mut plan = SpawnSpec::new(
             launch,
             (&self.runner_id, rustix::process::getpid()),

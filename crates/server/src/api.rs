@@ -7,7 +7,7 @@
 //! | `framing` | rejection of requests whose end is ambiguous |
 //! | `convert`, `explain` | requests as commands, rows as responses |
 //! | `router` | every path with its requests and responses |
-//! | `handlers`, `alter`, `batch`, `drain`, `learn`, `tokens`, `sse`, `metrics`, `usage`, `export`, `prune` | the handlers |
+//! | `handlers`, `alter`, `batch`, `drain`, `grant`, `learn`, `tokens`, `sse`, `metrics`, `usage`, `export`, `prune` | the handlers |
 
 mod alter;
 mod batch;
@@ -18,6 +18,7 @@ mod explain;
 mod export;
 mod framing;
 pub(crate) mod fuzz;
+mod grant;
 mod handlers;
 mod job_selector;
 mod learn;

@@ -9,6 +9,7 @@ mod deadline;
 mod dispatch;
 mod hosts;
 mod logging;
+mod parts;
 mod prune;
 mod query;
 mod queue;

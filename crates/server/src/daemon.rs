@@ -14,13 +14,13 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tollgate_client::Fingerprint;
 use tollgate_client::certificate::{CertificateError, CertificateFiles, TlsCertificate};
-use tollgate_engine::Engine;
+use tollgate_engine::{Engine, SpreadAccess};
 use tollgate_model::{Instant, Span};
 use tollgate_policy::PolicySpec;
 use tollgate_service::AdmissionRules;
 use tollgate_store::data_dir::{DataDir, DataDirError};
 use tollgate_store::{Store, StoreError, backup};
-use tollgate_workers::{JobOwners, LeaseTimings, WorkerPoolConfig};
+use tollgate_workers::{JobOwners, LeaseTimings, PartCall, WorkerPoolConfig};
 
 use crate::access::{AccessRules, UserScope};
 use crate::api::prune::keep_pruning;
@@ -32,6 +32,7 @@ use crate::net::own_certificate::{self, OwnCertificateError};
 use crate::net::{CredentialStore, TcpContext, serve_tls, tls};
 use crate::notices;
 use crate::os_users;
+use crate::part_socket::{self, ChannelPartSink};
 use crate::permits::KeyedSemaphore;
 use crate::user_names::UserNames;
 use crate::workers::WorkerAcceptor;
@@ -212,6 +213,14 @@ pub fn serve<E: Engine + 'static>(
     if counts_resources && !rules.policy.chooses_hosts() {
         return Err(ServeError::UncountedResources(rules.policy.to_string()));
     }
+    let program = std::env::current_exe().map_err(|error| ServeError::System {
+        action: "the program itself cannot be found",
+        error,
+    })?;
+    controller.set_spread_access(SpreadAccess {
+        program,
+        socket: dir.part_socket(),
+    });
     let log = controller.log();
     let begin = log.watch().borrow().id;
     let (controller_handle, thread) = controller::start(controller)?;
@@ -246,9 +255,11 @@ pub fn serve<E: Engine + 'static>(
     };
     let (tcp, certificate) = (doors.listen, doors.certificate);
     let ready = |heard| ready(&rules.policy, heard);
+    let part_listener = listen_for_parts(dir, access.scope)?;
     let maintenance = plan_maintenance(controller_handle.clone(), doors.maintenance);
     let served = runtime()?.block_on(async {
         tokio::spawn(maintenance);
+        tokio::spawn(serve_parts(part_listener, controller_handle.clone()));
         let notices = doors.notices.map(|notices| {
             let service = service.clone();
             tokio::spawn(notices::run(service, notices, begin))
@@ -453,6 +464,34 @@ fn listen_unix(dir: &DataDir, users: UserScope) -> Result<UnixListener, ServeErr
     };
     fs::set_permissions(&socket, Permissions::from_mode(mode)).map_err(failed)?;
     Ok(listener)
+}
+
+fn listen_for_parts(
+    dir: &DataDir,
+    users: UserScope,
+) -> Result<std::os::unix::net::UnixListener, ServeError> {
+    let socket = dir.part_socket();
+    let listener = part_socket::bind(&socket, users == UserScope::All);
+    listener.map_err(|error| ServeError::Listen {
+        place: socket.display().to_string(),
+        error,
+    })
+}
+
+/// Passes the requests of jobs on this host to the controller.
+async fn serve_parts(listener: std::os::unix::net::UnixListener, controller: ControllerHandle) {
+    let (to, mut received) = tokio::sync::mpsc::channel(1);
+    let serving = part_socket::serve(listener, to);
+    let passing = async {
+        while let Some(asked) = received.recv().await {
+            let sink = Box::new(ChannelPartSink(asked.events));
+            let call = PartCall::local(asked.user, asked.request, sink);
+            controller.send(ControllerRequest::Part(Box::new(call)));
+        }
+    };
+    if let (Err(error), ()) = tokio::join!(serving, passing) {
+        tracing::error!(%error, "jobs cannot ask for processes on their other hosts");
+    }
 }
 
 async fn listen_tcp(

@@ -193,6 +193,7 @@ fn event_of(change: &RowChange) -> Option<EventEntry> {
         }
         RowChange::Deferred { job, held } => whole(if *held { "held" } else { "deferred" }, *job),
         RowChange::Altered { job, .. } => whole("altered", *job),
+        RowChange::Granted { job, .. } => whole("granted", *job),
         RowChange::DependencyFailed { job, .. } => whole("cancelled", *job),
         RowChange::TasksDropped {
             job,

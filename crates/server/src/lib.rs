@@ -16,6 +16,7 @@
 //! | [`net`] | TCP with TLS, tokens and certificates |
 //! | [`privileges`] | the switch from root to an account of the service's own |
 //! | [`notices`] | notices to users, by a command of the site |
+//! | [`part_socket`] | the socket where jobs ask for processes on their other hosts |
 //! | [`permits`] | semaphores that count per key |
 //!
 //! The path of a request: `api` sends a [`controller::ControllerRequest`] to the controller. The
@@ -35,6 +36,7 @@ pub mod fuzz;
 pub mod net;
 pub mod notices;
 pub mod os_users;
+pub mod part_socket;
 pub mod permits;
 pub mod privileges;
 pub mod user_names;

@@ -8,6 +8,7 @@
 //! | [`transport`] | the worker's end: the connection to its service |
 //! | [`connector`] | the loop of a worker: connects again and again |
 //! | [`key`] | a worker's own key |
+//! | `part_calls` | the requests of jobs for processes on their other hosts |
 //! | [`daemon`] | the worker daemon on a real host |
 
 pub mod acceptor;
@@ -15,6 +16,7 @@ mod codec;
 pub mod connector;
 pub mod daemon;
 pub mod key;
+mod part_calls;
 pub mod transport;
 
 pub use acceptor::WorkerAcceptor;

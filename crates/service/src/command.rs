@@ -51,6 +51,15 @@ pub enum ServiceCommand {
         /// What is to be different.
         change: JobChange,
     },
+    /// Lets a job that waits for a promise go beyond its user's share.
+    Grant {
+        /// The number of the job.
+        job: u64,
+        /// The user id of the operator.
+        by: u32,
+        /// The operator's reason.
+        reason: String,
+    },
     /// Registers a worker's nodes.
     WorkerUp {
         /// The worker.
@@ -111,6 +120,7 @@ impl ServiceCommand {
             | Self::Hold { .. }
             | Self::Release { .. }
             | Self::Alter { .. }
+            | Self::Grant { .. }
             | Self::Drain { .. }
             | Self::Maintain { .. }
             | Self::SetLicences { .. }

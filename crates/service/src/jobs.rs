@@ -215,6 +215,14 @@ impl JobTable {
         self.reservations.first().copied()
     }
 
+    /// Takes the deadline off a job that waits without a promise: it runs as if it had none.
+    pub(crate) fn drop_deadline(&mut self, slot: JobId) {
+        if let Some((_, live)) = self.by_slot_mut(slot) {
+            live.spec.sla.deadline = None;
+            live.unpromised = true;
+        }
+    }
+
     /// Returns the number of a user's reserved quotes.
     pub(crate) fn n_reservations(&self, user: u32) -> usize {
         let held = self.reservations.iter();

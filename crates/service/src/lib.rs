@@ -11,6 +11,7 @@
 //! | `submit`, `array`, `dependency`, `hold` | the acceptance of single, array, dependent and held jobs, and of quotes |
 //! | `admission`, `counter_offer` | the decision about a submission, and the nearest one that would be accepted |
 //! | `alter` | changes to jobs that wait |
+//! | `grant` | exceptions from the shares of users |
 //! | `promise` | the endings of promises: kept, broken, void |
 //! | `prediction`, `runtime_forecast` | the expected starts and ends of jobs, and the forecasts behind them |
 //! | `work` | the work of attempts |
@@ -21,6 +22,7 @@
 //! | `effects` | the effects of the gate as rows and actions |
 //! | `resources` | the names of devices and licences |
 //! | `rules` | the rules under which the service decides |
+//! | `takeover` | a change of rules while jobs are unfinished |
 //! | `shadow` | a second policy that decides about the same jobs on paper |
 //! | `query` | answers to queries, and checks of invariants |
 
@@ -31,6 +33,7 @@ mod command;
 mod counter_offer;
 mod dependency;
 mod effects;
+mod grant;
 mod hold;
 mod job_classes;
 mod jobs;
@@ -44,6 +47,7 @@ mod rules;
 mod runtime_forecast;
 mod shadow;
 mod submit;
+mod takeover;
 mod task_ranges;
 mod work;
 mod workers;
@@ -78,6 +82,7 @@ pub use rules::{AdmissionRules, StoredRules};
 pub use runtime_forecast::{ForecastBasis, RuntimeForecast};
 use shadow::ShadowPolicy;
 pub use shadow::{PolicyComparison, ShadowTotals};
+pub use takeover::TakeoverObstacle;
 pub use task_ranges::{BadTaskRanges, TaskRanges};
 
 /// The worker that is the service's own host.
@@ -319,6 +324,7 @@ impl Core {
                 };
                 self.register_worker(input, offer, step)
             }
+            ServiceCommand::Grant { job, by, reason } => self.grant(*job, *by, reason, step),
             ServiceCommand::SetLicences { licences } => self.set_licences(licences, step),
             &ServiceCommand::WorkerLost {
                 worker,

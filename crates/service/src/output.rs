@@ -78,6 +78,9 @@ pub enum CommandError {
     /// The job runs, or is a reserved quote.
     #[error("only a job that waits can be changed")]
     RunningUnalterable,
+    /// The job waits for no promise.
+    #[error("the job does not wait for a promise")]
+    NotWaitlisted,
     /// None of these tasks is in a state that allows the command.
     #[error("no task is in a state that allows this")]
     NoTask,
@@ -286,6 +289,15 @@ pub enum RowChange {
         /// The outcome.
         answer: SubmitOutcome,
     },
+    /// An operator let a job go beyond its user's share.
+    Granted {
+        /// The number of the job.
+        job: u64,
+        /// The user id of the operator.
+        by: u32,
+        /// The operator's reason.
+        reason: String,
+    },
     /// A waiting job was changed by its user.
     Altered {
         /// The number of the job.
@@ -465,6 +477,7 @@ impl RowChange {
             Self::Submitted { job, .. }
             | Self::Decided { job, .. }
             | Self::Altered { job, .. }
+            | Self::Granted { job, .. }
             | Self::Deferred { job, .. }
             | Self::DependencyFailed { job, .. }
             | Self::TasksDropped { job, .. }

@@ -85,17 +85,12 @@ impl AdmissionRules {
         })
     }
 
-    /// Returns the old and the new form of the rules if a change to `other` is impossible while
-    /// jobs are unfinished: the promises and prices of these jobs could not be kept.
-    pub fn incompatibility(&self, other: &Self) -> Option<[String; 2]> {
+    /// Returns the old and the new form of the market and the price if they differ: the prices of
+    /// unfinished jobs could not be kept.
+    pub(crate) fn other_prices(&self, other: &Self) -> Option<[String; 2]> {
         let words = |rules: &Self| {
-            let StoredRules {
-                policy,
-                market,
-                price,
-                ..
-            } = rules.to_stored();
-            format!("policy {policy}, market {market}, {price} credits a core-hour")
+            let StoredRules { market, price, .. } = rules.to_stored();
+            format!("market {market}, {price} credits a core-hour")
         };
         let words = [self, other].map(words);
         (words[0] != words[1]).then_some(words)

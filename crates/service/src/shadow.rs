@@ -352,6 +352,7 @@ impl ShadowPolicy {
             | ServiceCommand::Release { .. }
             | ServiceCommand::Tick
             | ServiceCommand::SetLicences { .. }
+            | ServiceCommand::Grant { .. }
             | ServiceCommand::Learn { .. } => {}
         }
     }

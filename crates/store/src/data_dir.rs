@@ -286,6 +286,11 @@ impl DataDir {
     pub fn socket(&self) -> PathBuf {
         socket(&self.path)
     }
+
+    /// Returns the path of the socket on which jobs ask for processes on their other hosts.
+    pub fn part_socket(&self) -> PathBuf {
+        self.path.join("spread")
+    }
 }
 
 /// Checks that other users can pass through every parent of a directory, and that only root can

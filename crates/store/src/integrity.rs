@@ -104,6 +104,10 @@ const ADDED_TABLES: &[(u32, (&str, &str))] = &[
         ("removed", "id, jobs, forecasts, covered"),
     ),
     (
+        FIRST_VERSION_WITH_GRANTS,
+        ("granted", "job, at, user, reason"),
+    ),
+    (
         FIRST_VERSION_WITH_USAGE,
         (
             "usage",
@@ -111,6 +115,9 @@ const ADDED_TABLES: &[(u32, (&str, &str))] = &[
         ),
     ),
 ];
+
+/// The first version with exceptions from the shares of users.
+pub(crate) const FIRST_VERSION_WITH_GRANTS: u32 = 11;
 
 /// The first version with sums of usage, hosts of attempts, and removal of old jobs.
 pub(crate) const FIRST_VERSION_WITH_USAGE: u32 = 10;

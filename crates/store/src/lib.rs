@@ -27,6 +27,7 @@
 //! | `rules` | the rules under which the batches were handled |
 //! | `total`, `promise`, `account` | sums over finished jobs, promises and the ledger |
 //! | `usage` | sums by user, account and day, which outlive the jobs |
+//! | `granted` | exceptions from the shares of users: when, by which operator, and why |
 //! | `removed` | counts of jobs that were removed because of their age |
 //! | `sum_of` | the number of rows of each of these tables, and the sum of their checksums |
 //!
@@ -57,6 +58,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
+use tollgate_service::TakeoverObstacle;
 
 pub use copy::{check, copy};
 pub use data_dir::{DataDir, DataDirError};
@@ -147,16 +149,12 @@ pub enum StoreError {
         program: String,
     },
     /// Unfinished jobs were admitted under other rules.
-    #[error("{}: {live} unfinished jobs were admitted under {was}, but the configuration says {would_be}", path.display())]
+    #[error("{}: {obstacle}", path.display())]
     OtherRules {
         /// The file.
         path: PathBuf,
-        /// Number of unfinished jobs.
-        live: usize,
-        /// The rules in force.
-        was: String,
-        /// The rules of the configuration.
-        would_be: String,
+        /// Why they cannot go on under the new ones.
+        obstacle: TakeoverObstacle,
     },
     /// The store holds data that no version ever wrote.
     #[error("{}: damaged: {what}", path.display())]

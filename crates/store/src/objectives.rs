@@ -3,7 +3,7 @@
 //! The store updates the sums in the transaction in which a promise ends, because there may be
 //! millions of jobs.
 
-use tollgate_model::{Credits, Span};
+use tollgate_model::{Credits, Instant, Span};
 
 use crate::{StoreError, StoreReader};
 
@@ -58,6 +58,18 @@ pub struct EstimateCoverage {
 }
 
 impl StoreReader {
+    /// Returns when, by which operator and why a job was let go beyond its user's share, if it was.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn grant(&self, job: u64) -> Result<Option<(Instant, u32, String)>, StoreError> {
+        let sql = "SELECT at, user, reason FROM granted WHERE job = ?1";
+        let mut rows = self.rows(sql, [job], |row| {
+            Ok((Instant::from_micros(row.get(0)?), row.get(1)?, row.get(2)?))
+        })?;
+        Ok(rows.pop())
+    }
+
     /// Returns the number of jobs in each state; an array counts as one job.
     ///
     /// # Errors

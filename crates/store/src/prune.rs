@@ -125,6 +125,7 @@ fn remove_job(from: &Connection, job: u64, rows_left: &mut u64) -> rusqlite::Res
     for sql in [
         "DELETE FROM attempt WHERE job = ?1",
         "DELETE FROM array WHERE job = ?1",
+        "DELETE FROM granted WHERE job = ?1",
         "DELETE FROM job WHERE id = ?1",
     ] {
         let rows = from.prepare_cached(sql)?.execute([job])?;

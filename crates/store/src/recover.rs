@@ -38,7 +38,7 @@ impl Store {
         if in_force == *rules && program == PROGRAM {
             return Ok(core);
         }
-        self.change_rules(core, &in_force, rules)
+        self.change_rules(core, rules)
     }
 
     /// Returns `rules` with the policy under which jobs wait or run; as they are if there are no such
@@ -62,26 +62,17 @@ impl Store {
         })
     }
 
-    fn change_rules(
-        &mut self,
-        mut core: Core,
-        from: &AdmissionRules,
-        to: &AdmissionRules,
-    ) -> Result<Core, StoreError> {
-        let live = core.jobs().len();
-        if live > 0
-            && let Some([was, would_be]) = from.incompatibility(to)
-        {
+    fn change_rules(&mut self, core: Core, to: &AdmissionRules) -> Result<Core, StoreError> {
+        if let Some(obstacle) = core.takeover_obstacle(to) {
             return Err(StoreError::OtherRules {
                 path: self.path.clone(),
-                live,
-                was,
-                would_be,
+                obstacle,
             });
         }
+        let mut core = core.take_over(to.clone());
         self.save(&mut core)?;
         self.store_rules(to)?;
-        Ok(Core::restore(core.save(), to.clone()))
+        Ok(core)
     }
 
     fn replay(&mut self, rules: &AdmissionRules) -> Result<Core, StoreError> {

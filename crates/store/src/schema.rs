@@ -466,11 +466,21 @@ BEGIN
 END;
 ";
 
+/// Version 11: exceptions from the shares of users.
+const GRANTS: &str = "
+CREATE TABLE granted (
+    job INTEGER PRIMARY KEY,
+    at INTEGER NOT NULL,
+    user INTEGER NOT NULL,
+    reason TEXT NOT NULL
+) STRICT;
+";
+
 /// The oldest version that is read. Earlier versions were never released.
 pub const FIRST: u32 = 4;
 
 /// The version of the tables.
-pub const VERSION: u32 = FIRST + 6;
+pub const VERSION: u32 = FIRST + 7;
 
 /// The number of versions that are read.
 const N_VERSIONS: usize = (VERSION - FIRST + 1) as usize;
@@ -485,6 +495,7 @@ fn steps() -> [String; N_VERSIONS] {
         with_renewed_sums(integrity::FIRST_VERSION_WITH_PROMISES, PROMISES),
         with_renewed_sums(integrity::FIRST_VERSION_WITH_UNPROMISED, UNPROMISED),
         with_renewed_sums(integrity::FIRST_VERSION_WITH_USAGE, &records::step()),
+        with_renewed_sums(integrity::FIRST_VERSION_WITH_GRANTS, GRANTS),
     ]
 }
 

@@ -164,6 +164,12 @@ fn write(
             insert_script(to, *job, program)
         }
         RowChange::Decided { job, answer } => decide(to, *job, at, answer),
+        RowChange::Granted { job, by, reason } => run(
+            to,
+            "INSERT INTO granted VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT (job) DO UPDATE SET at = ?2, user = ?3, reason = ?4",
+            params![job, at, by, reason],
+        ),
         RowChange::Altered {
             job,
             name,

@@ -7,6 +7,7 @@
 
 mod departure;
 mod handle;
+mod parts;
 mod pending;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -16,7 +17,10 @@ use std::time::Duration;
 
 use pending::EngineCommand;
 use serde::{Deserialize, Serialize};
-use tollgate_engine::{BootTime, Engine, EngineCapacity, EngineError, LaunchUser, Retryability};
+use tollgate_engine::{
+    BootTime, Engine, EngineCapacity, EngineError, LaunchUser, PartEvent, Retryability,
+    SpreadAccess,
+};
 use tollgate_model::{AttemptEvent, AttemptId, AttemptReport, Instant, KillReason};
 
 use crate::departure::{DeparturePhase, WorkerEnd};
@@ -64,6 +68,8 @@ pub struct AgentConfig<E> {
     pub open_engine: EngineOpener<E>,
     /// Maps an owner's name to the user that the job runs as; None for the engine's own user.
     pub resolve_owner: OwnerResolver,
+    /// How attempts on this host reach the other hosts of theirs, and how parts are started here.
+    pub access: SpreadAccess,
     /// Stores the worker's persistent state, which is on disk when this returns.
     pub write_state: StateWriter,
 }
@@ -97,6 +103,8 @@ pub struct WorkerAgent<E> {
     sent: SequenceCounter,
     received: SequenceCounter,
     outgoing: Vec<WorkerFrame<WorkerMessage>>,
+    /// Events of parts that processes on this host asked for, by the number of the request.
+    part_events: Vec<(u64, PartEvent)>,
     /// Unacknowledged reports, oldest first.
     reports: BTreeMap<AttemptId, Vec<AttemptReport>>,
     /// Commands waiting for the engine.
@@ -149,6 +157,7 @@ impl<E: Engine> WorkerAgent<E> {
             sent: SequenceCounter::default(),
             received: SequenceCounter::default(),
             outgoing: Vec::new(),
+            part_events: Vec::new(),
             reports: BTreeMap::new(),
             pending: VecDeque::new(),
             retry: None,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use tollgate_engine::Engine;
+use tollgate_engine::{Engine, PartEvent};
 use tollgate_gate::{Gate, WorkerId};
 use tollgate_model::AttemptId;
 use tollgate_service::{HostOffer, LOCAL_WORKER, ServiceCommand};
@@ -104,10 +104,14 @@ impl<E: Engine> WorkerPool<E> {
     /// Forgets where the worker's unreported attempts run, except those that `is_wanted`: these are
     /// sent again. For the others the start message was lost, or the end is already reported.
     pub fn drop_unconfirmed(&mut self, worker: WorkerId, is_wanted: impl Fn(AttemptId) -> bool) {
-        self.locations.retain(|&attempt, location| {
+        let gone = self.locations.extract_if(.., |&attempt, location| {
             let is_gone = location.worker == worker && location.is_unconfirmed && !location.ended;
-            !is_gone || is_wanted(attempt)
+            is_gone && !is_wanted(attempt)
         });
+        let gone: Vec<AttemptId> = gone.map(|(attempt, _)| attempt).collect();
+        for attempt in gone {
+            self.tell_origin(attempt, PartEvent::Ended("its start was lost".to_owned()));
+        }
     }
 
     fn set_incarnation(
@@ -119,8 +123,16 @@ impl<E: Engine> WorkerPool<E> {
     ) {
         // A connection of the previous incarnation ends its tasks.
         self.send(worker, ServerMessage::Over);
-        self.locations
-            .retain(|_, location| location.worker != worker);
+        let gone = self
+            .locations
+            .extract_if(.., |_, location| location.worker == worker);
+        let gone: Vec<AttemptId> = gone.map(|(attempt, _)| attempt).collect();
+        for &attempt in &gone {
+            self.tell_origin(attempt, PartEvent::Ended("its host was lost".to_owned()));
+        }
+        // The attempts have parts elsewhere. A part here that cannot be asked to end is found when the
+        // engine can be asked again, because its attempt does not run.
+        let _ = self.end_parts(&gone);
         let Some(worker_entry) = self.workers.get_mut(&worker) else {
             return;
         };
@@ -152,7 +164,8 @@ impl<E: Engine> WorkerPool<E> {
             .filter(|worker_entry| worker_entry.incarnation.is_some());
         let left =
             lives.map(|worker_entry| (worker_entry.last_contact + grace).saturating_sub(now));
-        let unread = (!self.inbox.is_empty()).then_some(Duration::ZERO);
+        let is_unread = !self.inbox.is_empty() || self.has_due_end();
+        let unread = is_unread.then_some(Duration::ZERO);
         left.chain(unread).min()
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use tollgate_engine::part::whole_attempt;
 use tollgate_engine::{Engine, EngineError, LaunchSpec};
 use tollgate_gate::WorkerId;
 use tollgate_model::{AttemptId, AttemptReport, Instant};
@@ -38,7 +39,7 @@ impl<E: Engine> WorkerPool<E> {
                 ..request.launch
             };
             match worker {
-                LOCAL_WORKER => here.push(launch),
+                LOCAL_WORKER => here.push(self.with_access(launch)),
                 _ => match self.worker_launch(request.owner, launch) {
                     Ok(charge) => away.entry(worker).or_default().push(charge),
                     Err(unfit) => self.inbox.push(unfit.into_report(now)),
@@ -102,15 +103,17 @@ impl<E: Engine> WorkerPool<E> {
         if attempt.attempt > 1 && lives.any(|worker_entry| !worker_entry.has_reported_running) {
             return true;
         }
-        let first = AttemptId {
-            attempt: 0,
-            ..attempt
-        };
-        let earlier = self.locations.range(first..attempt);
-        earlier.into_iter().any(|(_, location)| !location.ended)
+        let mut running = self
+            .locations_of_task(attempt)
+            .filter(|(_, location)| !location.ended);
+        running.any(|(other, _)| whole_attempt(other).attempt < attempt.attempt)
     }
 
-    fn worker_launch(&self, owner: u32, launch: LaunchSpec) -> Result<WorkerLaunch, LaunchError> {
+    pub(crate) fn worker_launch(
+        &self,
+        owner: u32,
+        launch: LaunchSpec,
+    ) -> Result<WorkerLaunch, LaunchError> {
         let attempt = launch.attempt;
         let unfit = |step, reason| LaunchError {
             attempt,
@@ -136,10 +139,10 @@ impl<E: Engine> WorkerPool<E> {
 }
 
 /// An attempt that cannot be sent.
-struct LaunchError {
-    attempt: AttemptId,
-    step: &'static str,
-    reason: String,
+pub(crate) struct LaunchError {
+    pub(crate) attempt: AttemptId,
+    pub(crate) step: &'static str,
+    pub(crate) reason: String,
 }
 
 impl LaunchError {

@@ -11,6 +11,7 @@ use tollgate_service::LOCAL_WORKER;
 
 use crate::entry::{WorkerConnection, WorkerEntry};
 use crate::lease::LeaseTimings;
+use crate::parts::PartCalls;
 use crate::protocol::ServerMessage;
 use crate::registry::WorkerRegistry;
 use crate::session::lost_if_evicted;
@@ -64,6 +65,9 @@ pub struct WorkerPool<E> {
     /// Reports that the controller has not yet taken.
     pub(crate) inbox: Vec<AttemptReport>,
     pub(crate) ticks: MonotonicClock,
+    pub(crate) parts: PartCalls,
+    /// Name of this host, as attempts know it.
+    pub(crate) local_name: String,
 }
 
 /// An attempt to start, on nodes as the gate numbers them.
@@ -86,8 +90,8 @@ pub(crate) struct AttemptLocation {
 }
 
 impl<E: Engine> WorkerPool<E> {
-    /// Creates a pool of this host alone.
-    pub fn new(local: E) -> Self {
+    /// Creates a pool of this host alone, which attempts know by `name`.
+    pub fn new(local: E, name: String) -> Self {
         let began = std::time::Instant::now();
         Self {
             local,
@@ -100,6 +104,8 @@ impl<E: Engine> WorkerPool<E> {
             delayed: Vec::new(),
             inbox: Vec::new(),
             ticks: Box::new(move || began.elapsed()),
+            parts: PartCalls::default(),
+            local_name: name,
         }
     }
 
@@ -137,19 +143,27 @@ impl<E: Engine> WorkerPool<E> {
     /// Returns the worker that an attempt on these nodes runs on, and its nodes there in the
     /// worker's own numbering.
     pub fn locate(&self, nodes: &[NodeId]) -> (WorkerId, Vec<NodeId>) {
-        let lives = self.workers.iter();
-        let lives = lives
-            .filter_map(|(&worker, worker_entry)| Some((worker, worker_entry.incarnation?.nodes)));
-        let homes = std::iter::once((LOCAL_WORKER, self.local_nodes)).chain(lives);
-        let parts = homes.map(|(worker, range)| {
-            let part = nodes.iter().filter_map(|node| local_node(range, *node));
-            (worker, part.collect::<Vec<NodeId>>())
-        });
+        let parts = self.node_parts(nodes);
         let most = parts.reduce(|most, next| match next.1.len() > most.1.len() {
             true => next,
             false => most,
         });
         most.unwrap_or((LOCAL_WORKER, Vec::new()))
+    }
+
+    /// Returns this host and the workers, each with those of the nodes that it has, as it numbers them.
+    pub(crate) fn node_parts(
+        &self,
+        nodes: &[NodeId],
+    ) -> impl Iterator<Item = (WorkerId, Vec<NodeId>)> {
+        let lives = self.workers.iter();
+        let lives = lives
+            .filter_map(|(&worker, worker_entry)| Some((worker, worker_entry.incarnation?.nodes)));
+        let homes = std::iter::once((LOCAL_WORKER, self.local_nodes)).chain(lives);
+        homes.map(|(worker, range)| {
+            let part = nodes.iter().filter_map(|node| local_node(range, *node));
+            (worker, part.collect::<Vec<NodeId>>())
+        })
     }
 
     /// Records that an attempt may be running on this worker.
@@ -161,12 +175,17 @@ impl<E: Engine> WorkerPool<E> {
         });
     }
 
-    /// Sets the shares of running attempts.
+    /// Sets the shares of running attempts, and of their parts.
     ///
     /// # Errors
     /// If this host's engine fails.
     pub fn set_shares(&mut self, shares: &[(AttemptId, f64)]) -> Result<(), EngineError> {
-        let parted = self.partition_by_worker(shares, |share| share.0);
+        let of_parts = shares.iter().flat_map(|&(attempt, share)| {
+            let all = self.with_parts(&[attempt]);
+            all.into_iter().map(move |id| (id, share))
+        });
+        let shares: Vec<_> = of_parts.collect();
+        let parted = self.partition_by_worker(&shares, |share| share.0);
         for (worker, shares) in parted {
             match worker {
                 LOCAL_WORKER => self.local.set_shares(&shares)?,
@@ -176,7 +195,7 @@ impl<E: Engine> WorkerPool<E> {
         Ok(())
     }
 
-    /// Kills attempts, wherever they run, or cancels their delayed starts.
+    /// Kills attempts and their parts, wherever they run, or cancels their delayed starts.
     ///
     /// # Errors
     /// If this host's engine fails.
@@ -187,6 +206,15 @@ impl<E: Engine> WorkerPool<E> {
         now: Instant,
     ) -> Result<(), EngineError> {
         self.cancel_delayed(attempts, now);
+        self.kill_at_workers(&self.with_parts(attempts), why)
+    }
+
+    /// Kills attempts and parts where they run.
+    pub(crate) fn kill_at_workers(
+        &mut self,
+        attempts: &[AttemptId],
+        why: KillReason,
+    ) -> Result<(), EngineError> {
         for (worker, attempts) in self.partition_by_worker(attempts, |attempt| *attempt) {
             match worker {
                 LOCAL_WORKER => self.local.kill(&attempts, why)?,
@@ -226,6 +254,7 @@ impl<E: Engine> WorkerPool<E> {
             self.delayed
                 .retain(|request| request.launch.attempt != report.attempt);
         }
+        let failed = failed.or(self.take_part_reports(&mut reports).err());
         let failed = failed.or(self.start_delayed(now).err());
         (reports, failed)
     }

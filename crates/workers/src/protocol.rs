@@ -1,7 +1,7 @@
 //! The messages between a worker and the service: one JSON value a line.
 
 use serde::{Deserialize, Serialize};
-use tollgate_engine::{EngineCapacity, LaunchSpec};
+use tollgate_engine::{EngineCapacity, LaunchSpec, PartEvent, PartRequest};
 use tollgate_model::{AttemptId, AttemptReport, Instant, KillReason};
 
 use crate::departure::{LeaveAnswer, LeaveNotice};
@@ -47,6 +47,15 @@ pub enum WorkerMessage {
     Beat(u64),
     /// The worker is about to leave, and is to get no other attempts.
     Leaving(LeaveNotice),
+    /// A process on the worker's host asks for a part of its attempt on another host.
+    Part {
+        /// The worker's number of the request.
+        call: u64,
+        /// Name of the user whose process asks.
+        user: String,
+        /// The request.
+        request: PartRequest,
+    },
     /// The worker runs nothing any more and leaves: its incarnation is over.
     Leave,
 }
@@ -103,6 +112,13 @@ pub enum ServerMessage {
     Kill(Vec<AttemptId>, KillReason),
     /// Attempts whose ends need not be reported again.
     Acknowledge(Vec<AttemptId>),
+    /// An event of a part that a process on the worker's host asked for.
+    Part {
+        /// The worker's number of the request.
+        call: u64,
+        /// The event.
+        event: PartEvent,
+    },
     /// The answer to a heartbeat.
     Beat(u64),
     /// The answer to a worker that is about to leave.

@@ -9,6 +9,7 @@ use tollgate_model::{AttemptEvent, AttemptId, AttemptReport, Instant, KillReason
 use crate::entry::{
     ConnectionEvent, ConnectionEventKind, HandshakeStage, WorkerConnection, WorkerEntry,
 };
+use crate::parts::{PartCall, PartOrigin};
 use crate::pool::{JobOwners, WorkerPool};
 use crate::protocol::{
     SequenceCheck, SequenceCounter, ServerMessage, VERSION, WorkerFrame, WorkerHello, WorkerMessage,
@@ -96,6 +97,21 @@ impl<E: Engine> WorkerPool<E> {
                     false => self.reply(line, frame.incarnation, ServerMessage::Over),
                 }
             }
+            (
+                HandshakeStage::Offered(worker),
+                WorkerMessage::Part {
+                    call,
+                    user,
+                    request,
+                },
+            ) => match self.record_contact(worker, frame.incarnation) {
+                true => self.request_part(PartCall {
+                    user,
+                    request,
+                    origin: PartOrigin::Worker(worker, call),
+                }),
+                false => self.reply(line, frame.incarnation, ServerMessage::Over),
+            },
             (HandshakeStage::Offered(worker), WorkerMessage::Leave) => {
                 match self.record_contact(worker, frame.incarnation) {
                     true => {

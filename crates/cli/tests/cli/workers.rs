@@ -5,6 +5,7 @@
 mod overlap;
 mod pilots;
 mod site;
+mod spread;
 
 use std::fs;
 use std::path::Path;

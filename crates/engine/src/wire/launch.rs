@@ -6,13 +6,15 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use serde::{Deserialize, Serialize};
 use tollgate_model::{AttemptId, NodeId};
 
-use crate::{LaunchLimits, LaunchScript, LaunchSpec, LaunchUser};
+use crate::{LaunchHost, LaunchLimits, LaunchScript, LaunchSpec, LaunchUser};
 
 /// The fields of a [`LaunchSpec`].
 #[derive(Serialize, Deserialize)]
 pub(crate) struct LaunchOnWire {
     attempt: AttemptId,
     nodes: Vec<u32>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    hosts: Vec<LaunchHost>,
     argv: Vec<WireString>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     script: Option<LaunchScript>,
@@ -59,6 +61,7 @@ impl From<LaunchSpec> for LaunchOnWire {
         Self {
             attempt: launch.attempt,
             nodes: launch.nodes.iter().map(|node| node.0).collect(),
+            hosts: launch.hosts,
             argv: launch
                 .argv
                 .iter()
@@ -81,6 +84,7 @@ impl From<LaunchOnWire> for LaunchSpec {
         Self {
             attempt: wire.attempt,
             nodes: wire.nodes.into_iter().map(NodeId).collect(),
+            hosts: wire.hosts,
             argv: wire.argv.into_iter().map(Into::into).collect(),
             script: wire.script,
             env: wire

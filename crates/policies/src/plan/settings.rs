@@ -116,6 +116,10 @@ impl PolicySettings for PlanParams {
     fn chooses_hosts(&self) -> bool {
         true
     }
+
+    fn takes_over_promises(&self) -> bool {
+        true
+    }
 }
 
 impl ParameterTable for PlanParams {

@@ -104,7 +104,8 @@ impl From<RequestError> for ApiError {
                 CommandError::Gate(_)
                 | CommandError::NoTask
                 | CommandError::ArrayUnalterable
-                | CommandError::RunningUnalterable,
+                | CommandError::RunningUnalterable
+                | CommandError::NotWaitlisted,
             )
             | RequestError::DependencyFailed(_) => StatusCode::CONFLICT,
             RequestError::DeadlinePassed(now) => {

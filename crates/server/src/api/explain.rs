@@ -2,8 +2,17 @@
 
 use tollgate_client::timestamp::{format_iso, parse_iso};
 use tollgate_client::types::{ArrayStatus, JobDetails};
+use tollgate_model::Instant;
 
 use crate::controller::TaskOutlook;
+
+/// Returns the sentence about an exception from the share of the job's user.
+pub(super) fn grant_sentence(at: Instant, by: &str, reason: &str) -> String {
+    format!(
+        "{by} let it go beyond its user's share at {}: {reason}",
+        format_iso(at)
+    )
+}
 
 /// Explains the state of a job. The text has counts of other jobs, never their numbers.
 pub(super) fn explanation_sentences(job: &JobDetails, story: Option<&TaskOutlook>) -> Vec<String> {

@@ -24,7 +24,7 @@ use tollgate_store::{JobFilter, JobRow, StoreError, StoreReader};
 
 use super::batch::new_job;
 use super::error::ApiError;
-use super::explain::explanation_sentences;
+use super::explain::{explanation_sentences, grant_sentence};
 use super::job_selector::{JobSelector, MAX_ID};
 use super::metrics::ServiceMetrics;
 use super::{convert, objectives, router};
@@ -381,10 +381,23 @@ pub(super) async fn explain(
     };
     let story =
         ask_controller(&service, |reply| ControllerRequest::Explain { task, reply }).await?;
+    let granted = query_store(&service, move |reader| reader.grant(task.job)).await?;
     let job = with_name(&service, row).await?;
+    let granted = match granted {
+        Some((at, by, reason)) => {
+            let names = service.names.clone();
+            let by = tokio::task::spawn_blocking(move || names.name(by)).await;
+            let by = by.map_err(|_| ApiError::stopping())?;
+            Some(grant_sentence(at, &by, &reason))
+        }
+        None => None,
+    };
     let prospect = story.as_ref().and_then(|story| story.prediction.as_ref());
     Ok(Json(JobExplanation {
-        words: explanation_sentences(&job, story.as_ref()),
+        words: explanation_sentences(&job, story.as_ref())
+            .into_iter()
+            .chain(granted)
+            .collect(),
         expected: prospect.map(convert::job_forecast),
         job,
     }))

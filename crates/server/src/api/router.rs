@@ -6,8 +6,8 @@ use axum::routing::{MethodFilter, MethodRouter, on};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use tollgate_client::records::{JobPage, LedgerPage, PruneRequest, PruneResult, UsageReport};
 use tollgate_client::types::{
-    AlterRequest, AlterResponse, BatchResponse, CalibrationReport, DrainRequest, JobBatch,
-    JobDetails, JobExplanation, JobList, JobRef, JobRequest, LearnRequest, LearnResult,
+    AlterRequest, AlterResponse, BatchResponse, CalibrationReport, DrainRequest, GrantRequest,
+    JobBatch, JobDetails, JobExplanation, JobList, JobRef, JobRequest, LearnRequest, LearnResult,
     LedgerReport, NewToken, NodeList, ServiceObjectives, ServiceStatus, SubmitResponse, TokenList,
     TokenRequest,
 };
@@ -15,7 +15,9 @@ use tollgate_client::types::{
 use super::export::{self, PageQuery};
 use super::handlers::{self, ApiState, JobsQuery, TasksQuery, WaitQuery};
 use super::usage::{self, UsageQuery};
-use super::{alter, batch, drain, learn, metrics, openapi, prune, sse, tokens, worker_upgrade};
+use super::{
+    alter, batch, drain, grant, learn, metrics, openapi, prune, sse, tokens, worker_upgrade,
+};
 use crate::workers;
 
 /// A path of the API.
@@ -157,6 +159,15 @@ pub(super) fn all() -> Vec<ApiEndpoint> {
             operation("Release a held job")
                 .gives::<JobRef>(200)
                 .problems(&[404, 409]),
+        ),
+        at("/v1/jobs/{id}/grant").post(
+            grant::grant,
+            operation(
+                "Let a job that waits for a promise go beyond its user's share, as an operator",
+            )
+            .takes::<GrantRequest>()
+            .gives::<JobRef>(200)
+            .problems(&[403, 404, 409]),
         ),
         at("/v1/events").get(
             sse::all_events,

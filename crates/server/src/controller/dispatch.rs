@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use tollgate_engine::{Engine, EngineError, LaunchLimits, LaunchScript, LaunchSpec};
+use tollgate_engine::part::{HOST_VARIABLE, HOSTS_VARIABLE};
+use tollgate_engine::{Engine, EngineError, LaunchHost, LaunchLimits, LaunchScript, LaunchSpec};
 use tollgate_model::{AttemptId, AttemptReport, KillReason, NodeId, Span};
 use tollgate_service::EngineAction;
 use tollgate_store::{JobProgram, StoreError};
@@ -20,7 +21,7 @@ const MAX_UNACKNOWLEDGED: usize = 64;
 const ACK_DELAY: Span = Span::from_micros(20_000);
 
 /// Interval at which a pending account lookup is checked again.
-const USER_LOOKUP_INTERVAL: Span = Span::from_micros(5_000);
+pub(super) const USER_LOOKUP_INTERVAL: Span = Span::from_micros(5_000);
 
 /// The outcome of preparing an attempt's launch.
 enum LaunchOutcome {
@@ -134,7 +135,7 @@ impl<E: Engine> Controller<E> {
     }
 
     /// Returns the program of a job. The tasks of an array share a program, which is read once.
-    fn program(&mut self, job: u64) -> Result<Option<JobProgram>, StoreError> {
+    pub(super) fn program(&mut self, job: u64) -> Result<Option<JobProgram>, StoreError> {
         if self.core.array(job).is_none() {
             return self.stored_program(job);
         }
@@ -203,6 +204,9 @@ impl<E: Engine> Controller<E> {
             return Ok(self.fail_attempt(attempt, "script", why.to_owned()));
         }
         let enforced = self.core.rules().enforces_time_limits();
+        let hosts = self.launch_hosts(nodes);
+        let mut placement = placement_variables(nodes, &hosts).to_vec();
+        placement.extend(self.device_variables(attempt, nodes));
         let launch = LaunchSpec {
             attempt,
             nodes: nodes.to_vec(),
@@ -210,10 +214,10 @@ impl<E: Engine> Controller<E> {
             script: program.script,
             env: os_env(program.env)
                 .into_iter()
-                .filter(|(name, _)| name != "TOLLGATE_PROCS" && name != "TOLLGATE_HOSTS")
-                .chain(self.placement_variables(nodes))
-                .chain(self.device_variables(attempt, nodes))
+                .filter(|(name, _)| placement.iter().all(|(own, _)| own != name))
+                .chain(placement.clone())
                 .collect(),
+            hosts,
             dir: PathBuf::from(program.dir),
             output: program.output.map(|name| output_path(&name, attempt)),
             user,
@@ -233,16 +237,30 @@ impl<E: Engine> Controller<E> {
 }
 
 impl<E: Engine> Controller<E> {
-    /// Returns what an attempt finds of its processors: how many it has on all hosts together, and on which
-    /// hosts, as Open MPI's `--host` takes them.
-    fn placement_variables(&self, nodes: &[NodeId]) -> [(OsString, OsString); 2] {
+    /// Returns the hosts of an attempt on these nodes, the one where its program runs first.
+    fn launch_hosts(&self, nodes: &[NodeId]) -> Vec<LaunchHost> {
         let parts = self.host_parts(nodes).into_iter();
-        let hosts: Vec<String> = parts.map(|(host, n)| format!("{host}:{n}")).collect();
-        [
-            ("TOLLGATE_PROCS".into(), nodes.len().to_string().into()),
-            ("TOLLGATE_HOSTS".into(), hosts.join(",").into()),
-        ]
+        let host = |(name, count)| LaunchHost {
+            name,
+            nodes: u32::try_from(count).unwrap_or(u32::MAX),
+        };
+        parts.map(host).collect()
     }
+}
+
+/// Returns what an attempt finds of its processors: how many it has on all hosts together, on which hosts, as
+/// Open MPI's `--host` takes them, and which of them it runs on.
+fn placement_variables(nodes: &[NodeId], hosts: &[LaunchHost]) -> [(OsString, OsString); 3] {
+    let parts = hosts.iter();
+    let parts: Vec<String> = parts
+        .map(|host| format!("{}:{}", host.name, host.nodes))
+        .collect();
+    let here = hosts.first().map_or("", |host| host.name.as_str());
+    [
+        ("TOLLGATE_PROCS".into(), nodes.len().to_string().into()),
+        (HOSTS_VARIABLE.into(), parts.join(",").into()),
+        (HOST_VARIABLE.into(), here.into()),
+    ]
 }
 
 fn run_if(wanted: bool, act: impl FnOnce() -> Result<(), EngineError>) -> Result<(), EngineError> {

@@ -48,6 +48,7 @@ impl<E: Engine> Controller<E> {
                 | RowChange::Promised { .. }
                 | RowChange::Deferred { .. }
                 | RowChange::Altered { .. }
+                | RowChange::Granted { .. }
                 | RowChange::DependencyFailed { .. }
                 | RowChange::HeldTasks { .. }
                 | RowChange::TaskEnded { .. }

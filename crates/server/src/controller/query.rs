@@ -60,6 +60,7 @@ impl<E: Engine> Controller<E> {
             | ControllerRequest::SetLicences { .. }
             | ControllerRequest::Learn { .. }
             | ControllerRequest::Worker { .. }
+            | ControllerRequest::Part(_)
             | ControllerRequest::EngineReady
             | ControllerRequest::Stop => {}
         }

@@ -126,6 +126,7 @@ fn owner_of(ask: &ControllerRequest) -> RequestOwner {
         | ControllerRequest::Maintain { .. }
         | ControllerRequest::SetLicences { .. }
         | ControllerRequest::Worker { .. }
+        | ControllerRequest::Part(_)
         | ControllerRequest::EngineReady
         | ControllerRequest::Stop => RequestOwner::Internal,
     }
@@ -169,6 +170,7 @@ fn request_weight(ask: &ControllerRequest) -> u64 {
         | ControllerRequest::Wait { .. }
         | ControllerRequest::Prune { .. }
         | ControllerRequest::Worker { .. }
+        | ControllerRequest::Part(_)
         | ControllerRequest::EngineReady
         | ControllerRequest::Stop => 0,
     };

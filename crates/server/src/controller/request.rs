@@ -8,7 +8,7 @@ use tollgate_service::{
     ServiceCommand, Submission, SubmitOutcome,
 };
 use tollgate_store::{JobProgram, RemovalProgress, StoreError};
-use tollgate_workers::ConnectionEvent;
+use tollgate_workers::{ConnectionEvent, PartCall};
 
 /// The channel for a response. The receiver may be gone already.
 pub type Responder<T> = oneshot::Sender<Result<T, RequestError>>;
@@ -148,6 +148,8 @@ pub enum ControllerRequest {
         /// Receives false if the connection is to be closed.
         reply: oneshot::Sender<bool>,
     },
+    /// Asks for a part of a running attempt on another of its hosts.
+    Part(Box<PartCall>),
     /// Wakes the controller: the engine may have new reports.
     EngineReady,
     /// Stops the controller.
@@ -180,6 +182,7 @@ impl ControllerRequest {
             | Self::Wait { .. }
             | Self::Prune { .. }
             | Self::Worker { .. }
+            | Self::Part(_)
             | Self::EngineReady
             | Self::Stop => 0,
         }
@@ -205,6 +208,7 @@ impl ControllerRequest {
             | Self::Wait { .. }
             | Self::Prune { .. }
             | Self::Worker { .. }
+            | Self::Part(_)
             | Self::EngineReady
             | Self::Stop => {}
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io;
 
-use tollgate_engine::{Engine, EngineError};
+use tollgate_engine::{AttemptPart, Engine, EngineError};
 use tollgate_gate::WorkerId;
 use tollgate_model::{AttemptEvent, AttemptId, AttemptReport, NodeId, NodeRange};
 
@@ -164,11 +164,13 @@ impl<E: Engine> Controller<E> {
         let is_there = |nodes: &[NodeId]| self.workers.locate(nodes).0 == worker;
         let runs = |attempt: &AttemptId| running.contains(attempt);
         let mut wanted = BTreeSet::new();
+        let mut live = BTreeSet::new();
         let mut orders = Vec::new();
         for order in self.core.running_actions() {
             let EngineAction::Start { attempt, nodes, .. } = &order else {
                 continue;
             };
+            live.insert(*attempt);
             if is_there(nodes) {
                 wanted.insert(*attempt);
                 // A running attempt goes on, even if its user has no account any more.
@@ -184,7 +186,11 @@ impl<E: Engine> Controller<E> {
             }
             EngineAction::Start { .. } => false,
         }));
+        // A part goes on with its attempt, which runs on another host.
+        let is_part_of_live =
+            |id: &AttemptId| AttemptPart::of(*id).is_some_and(|part| live.contains(&part.whole()));
         let strays = running.difference(&wanted).copied();
+        let strays = strays.filter(|id| !is_part_of_live(id));
         orders.extend(strays.map(|attempt| EngineAction::Kill { attempt }));
         self.pending_actions.extend(orders);
     }

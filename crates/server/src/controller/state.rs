@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tollgate_engine::{Engine, LaunchLimits, WakeCallback};
+use tollgate_engine::{Engine, LaunchLimits, SpreadAccess, WakeCallback};
 use tollgate_gate::WorkerId;
 use tollgate_model::{AttemptReport, Instant, Span};
 use tollgate_service::{AdmissionRules, Core, EngineAction};
@@ -81,14 +81,13 @@ impl<E: Engine> Controller<E> {
         let core = store.recover(rules)?;
         let log = EventLog::after_batch(store.batch());
         let stored = store.stored_bytes()?;
+        let host = rustix::system::uname();
+        let host = host.nodename().to_string_lossy().into_owned();
         Ok(Self {
             core,
             store,
-            workers: WorkerPool::new(engine),
-            host: rustix::system::uname()
-                .nodename()
-                .to_string_lossy()
-                .into_owned(),
+            workers: WorkerPool::new(engine, host.clone()),
+            host,
             clock,
             waiters: BTreeMap::new(),
             reports: Vec::new(),
@@ -150,6 +149,11 @@ impl<E: Engine> Controller<E> {
         ticks: MonotonicClock,
     ) -> std::io::Result<()> {
         self.workers.accept_workers(house, ticks)
+    }
+
+    /// Lets the attempts on this host reach the other hosts of theirs. Without this call they cannot.
+    pub fn set_spread_access(&mut self, access: SpreadAccess) {
+        self.workers.set_spread_access(access);
     }
 
     /// Calls `saboteur` at each failpoint of a tick from now on.

@@ -79,6 +79,7 @@ impl<E: Engine> Controller<E> {
             self.dispatch();
             self.failpoint(ServiceFailpoint::Dispatched);
         }
+        self.start_parts();
         self.acknowledge(reported);
         self.failpoint(ServiceFailpoint::Acknowledged);
         for ask in intake.queries {
@@ -100,6 +101,8 @@ impl<E: Engine> Controller<E> {
             } = ask
             {
                 let _ = reply.send(self.workers.on_connection_event(heard));
+            } else if let ControllerRequest::Part(call) = ask {
+                self.workers.request_part(*call);
             } else {
                 others.push(ask);
             }
@@ -221,6 +224,7 @@ impl<E: Engine> Controller<E> {
             | ControllerRequest::Wait { .. }
             | ControllerRequest::Prune { .. }
             | ControllerRequest::Worker { .. }
+            | ControllerRequest::Part(_)
             | ControllerRequest::EngineReady
             | ControllerRequest::Stop => to.queries.push(ask),
         }

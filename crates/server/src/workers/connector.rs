@@ -2,6 +2,7 @@
 
 use std::future::pending;
 use std::io;
+use std::os::unix::net::UnixListener;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -14,7 +15,9 @@ use tollgate_workers::agent::{DisconnectReason, WorkerAgent};
 use tollgate_workers::protocol::{MAX_LINE_LEN, ServerMessage, WorkerFrame, WorkerMessage};
 
 use super::codec::{FrameReader, write_frames};
+use super::part_calls::PartCallTable;
 use super::transport::{TransportError, UpgradedStream, WorkerTransport};
+use crate::part_socket::{self, ReceivedPartRequest};
 
 /// Waits before the next connection attempts; the last one repeats.
 const RECONNECT_DELAYS: [Duration; 4] = [
@@ -59,7 +62,8 @@ pub enum DepartureSignals {
 
 /// Runs the worker until it is asked to leave by a signal, leaves by itself, or is refused by the
 /// service. A worker that leaves ends its tasks and reports them to the service. `engine_calls` is
-/// notified when the engine has new reports.
+/// notified when the engine has new reports. `parts` is the socket on which processes of jobs ask for
+/// parts of their attempts on other hosts.
 ///
 /// # Errors
 /// If the service cannot be reached in any way, or refuses this worker.
@@ -68,6 +72,7 @@ pub fn run<E: Engine + 'static>(
     worker_agent: &mut WorkerAgent<E>,
     signals: DepartureSignals,
     engine_calls: Arc<Notify>,
+    parts: Option<UnixListener>,
 ) -> Result<(), ConnectError> {
     let failed = |action| move |error| ConnectError::System { action, error };
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -85,8 +90,9 @@ pub fn run<E: Engine + 'static>(
         connecting: None,
         connect_at: Instant::now(),
         failures: 0,
+        part_calls: PartCallTable::new(since_boot()),
     };
-    let ended = runtime.block_on(caller.run(&engine_calls));
+    let ended = runtime.block_on(caller.run(&engine_calls, parts));
     // A pending name lookup is not waited for.
     runtime.shutdown_background();
     ended
@@ -112,6 +118,7 @@ struct WorkerConnector<'a, E> {
     connecting: Option<ConnectFuture>,
     connect_at: Instant,
     failures: usize,
+    part_calls: PartCallTable,
 }
 
 /// An event of the connection loop.
@@ -119,12 +126,18 @@ enum ConnectorEvent {
     FrameReceived(Option<WorkerFrame<ServerMessage>>),
     Connected(Result<UpgradedStream, TransportError>),
     TickDue,
+    /// A process of a job asks for a part on another host.
+    PartRequested(ReceivedPartRequest),
     /// A signal asks the worker to end.
     StopRequested,
 }
 
 impl<E: Engine> WorkerConnector<'_, E> {
-    async fn run(mut self, engine_calls: &Notify) -> Result<(), ConnectError> {
+    async fn run(
+        mut self,
+        engine_calls: &Notify,
+        parts: Option<UnixListener>,
+    ) -> Result<(), ConnectError> {
         let failed = |error| ConnectError::System {
             action: "signals cannot be waited for",
             error,
@@ -137,6 +150,11 @@ impl<E: Engine> WorkerConnector<'_, E> {
         let mut user_2 = self
             .pilot_signal(SignalKind::user_defined2())
             .map_err(failed)?;
+        // The sender here keeps the channel open if nothing listens.
+        let (to, mut requests) = channel(1);
+        if let Some(listener) = parts {
+            tokio::spawn(part_socket::serve(listener, to.clone()));
+        }
         loop {
             if self.link.is_none() && self.connecting.is_none() && Instant::now() >= self.connect_at
             {
@@ -147,6 +165,7 @@ impl<E: Engine> WorkerConnector<'_, E> {
             let event = tokio::select! {
                 received = next_frame(&mut self.link) => ConnectorEvent::FrameReceived(received),
                 dialled = poll_connect(&mut self.connecting) => ConnectorEvent::Connected(dialled),
+                Some(asked) = requests.recv() => ConnectorEvent::PartRequested(asked),
                 () = engine_calls.notified() => ConnectorEvent::TickDue,
                 () = tokio::time::sleep(wait) => ConnectorEvent::TickDue,
                 _ = terminate.recv() => ConnectorEvent::StopRequested,
@@ -225,9 +244,15 @@ impl<E: Engine> WorkerConnector<'_, E> {
                 self.agent.request_departure();
                 Ok(())
             }
+            ConnectorEvent::PartRequested(asked) => {
+                let call = self.part_calls.add(asked.events);
+                self.agent.request_part(call, asked.user, asked.request);
+                Ok(())
+            }
             ConnectorEvent::TickDue => Ok(()),
         };
         let turned = self.agent.tick(now, wall_clock());
+        self.part_calls.pass_on(self.agent.drain_part_events());
         let sent = self.send();
         match done.and(turned).and(sent) {
             Ok(()) => {}

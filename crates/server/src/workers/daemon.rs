@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 use tollgate_client::timestamp::format_iso;
-use tollgate_engine::{BootTime, Engine, EngineError, LaunchUser};
+use tollgate_engine::{BootTime, Engine, EngineError, LaunchUser, SpreadAccess};
 use tollgate_model::Instant;
 use tollgate_runner::{LocalEngine, LocalEngineConfig};
 use tollgate_store::data_dir::random_identity;
@@ -22,7 +23,7 @@ use super::connector::{self, ConnectError, DepartureSignals};
 use super::key::WorkerKey;
 use super::transport::WorkerTransport;
 use crate::daemon::now;
-use crate::os_users;
+use crate::{os_users, part_socket};
 
 /// Time that a pilot waits for its runner to end. It exceeds the time that tasks have to end.
 const RUNNER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -148,12 +149,21 @@ pub fn run(dir: &DataDir, settings: WorkerDaemonConfig) -> Result<(), WorkerErro
     let calls = Arc::new(Notify::new());
     let departure = settings.departure;
     let is_pilot = departure.is_pilot;
+    let access = SpreadAccess {
+        program: std::env::current_exe().map_err(|error| WorkerError::Memory {
+            path: "/proc/self/exe".into(),
+            error,
+        })?,
+        socket: dir.part_socket(),
+    };
+    let parts = listen_for_parts(&access.socket, all_users);
     let kit = AgentConfig {
         environment: departure.environment(&settings.name),
         end: departure.end(),
         site: departure.site,
         max_idle: departure.max_idle,
         leaves_when_retired: is_pilot,
+        access,
         name: settings.name,
         user: os_users::name(me.as_raw())?,
         all_users,
@@ -173,6 +183,7 @@ pub fn run(dir: &DataDir, settings: WorkerDaemonConfig) -> Result<(), WorkerErro
         &mut worker_agent,
         signals,
         calls,
+        parts,
     );
     if let Some(engine) = worker_agent.engine().filter(|_| is_pilot) {
         // The scheduler may give the host to another job as soon as the pilot has ended.
@@ -195,6 +206,16 @@ fn keyed(dir: &DataDir, transport: WorkerTransport) -> Result<WorkerTransport, W
         }
         WorkerTransport::Socket(_) | WorkerTransport::Keyed(..) => Ok(transport),
     }
+}
+
+/// Listens for the requests of jobs on this host. A worker works without, for jobs that need no other host.
+fn listen_for_parts(socket: &Path, all_users: bool) -> Option<UnixListener> {
+    let listener = part_socket::bind(socket, all_users);
+    let failed = |error: &io::Error| {
+        let socket = socket.display();
+        tracing::warn!(%socket, %error, "jobs here cannot start processes on their other hosts");
+    };
+    listener.inspect_err(failed).ok()
 }
 
 type LocalEngineOpener = Box<dyn FnMut(&LeaseTimings) -> Result<LocalEngine, EngineError> + Send>;

@@ -272,7 +272,7 @@ fn rules_cannot_change_while_promised_jobs_are_unfinished() {
     site.controller = None;
     let error = recover(&site.store(), "fcfs").unwrap_err();
     assert!(matches!(error, StoreError::OtherRules { .. }), "{error}");
-    assert!(error.to_string().contains("policy libra"), "{error}");
+    assert!(error.to_string().contains("`libra`"), "{error}");
     // A setting that breaks no promise can be changed; a replay uses the rules of the original
     // decisions.
     let known = recover(&site.store(), "libra").unwrap();

@@ -197,6 +197,20 @@ fn every_response_matches_its_schema() {
             &json!({"worker": "x", "drained": true}),
             404,
         ),
+        (
+            "post",
+            "/v1/jobs/{id}/grant",
+            "/v1/jobs/999/grant",
+            &json!({"reason": "a conference"}),
+            404,
+        ),
+        (
+            "post",
+            "/v1/jobs/{id}/grant",
+            "/v1/jobs/1/grant",
+            &json!({"reason": ""}),
+            422,
+        ),
         ("get", "/v1/nodes", "/v1/nodes", &no, 200),
         (
             "post",

@@ -124,6 +124,7 @@ impl ShadowPolicy {
             | RowChange::Expired { .. }
             | RowChange::Accepted { .. }
             | RowChange::Promised { .. }
+            | RowChange::Granted { .. }
             | RowChange::AttemptReported(_)
             | RowChange::WorkMeasured { .. }
             | RowChange::WorkerLost { .. } => {}

@@ -107,6 +107,22 @@ impl FakeEngine {
         jobs
     }
 
+    /// Returns the home directory on the host that `ssh` reaches.
+    pub(crate) fn remote_home(&self) -> PathBuf {
+        self.engine().join("home")
+    }
+
+    /// Returns the script of the job with a name.
+    pub(crate) fn script(&self, name: &str) -> String {
+        for entry in fs::read_dir(self.engine().join("jobs")).expect("a directory") {
+            let dir = entry.expect("a job").path();
+            if fs::read_to_string(dir.join("name")).expect("a name").trim() == name {
+                return fs::read_to_string(dir.join("script")).expect("a script");
+            }
+        }
+        panic!("no job is called {name}");
+    }
+
     /// Puts the jobs with these names into a state.
     pub(crate) fn set_state(&self, name: &str, state: &str) {
         for entry in fs::read_dir(self.engine().join("jobs")).expect("a directory") {

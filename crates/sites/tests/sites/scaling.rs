@@ -210,3 +210,25 @@ fn site_with_pilots_is_not_removed() {
     site.remove().expect("no pilots");
     assert!(!engine.state_dir().join("fake").exists());
 }
+
+#[test]
+fn engine_on_another_host_is_reached_by_ssh() {
+    let engine = FakeEngine::new();
+    let mut site = engine.site_with(|settings| {
+        settings.via = Some("login1".to_owned());
+        settings.args = vec!["--comment=it's $(here)".to_owned()];
+    });
+    let outcome = site.reconcile(1, &service(), &mut FakeTokens::default());
+    let outcome = outcome.expect("the engine answers");
+    assert!(outcome.stopped.is_none(), "{:?}", outcome.stopped);
+    assert_eq!(names(&engine), ["tg.fake.0a1b.1"]);
+    let token = engine
+        .remote_home()
+        .join(".tollgate-pilots/fake-0a1b-1.token");
+    assert_eq!(fs::read_to_string(&token).expect("a token"), "token-1\n");
+    let script = engine.script("tg.fake.0a1b.1");
+    assert!(
+        script.contains(".tollgate-pilots/fake-0a1b-1.token"),
+        "{script}"
+    );
+}

@@ -101,6 +101,7 @@ impl<E: Engine> WorkerAgent<E> {
         let mut launch = charge.launch;
         launch.user = user;
         launch.env.extend(self.config.environment.iter().cloned());
+        self.config.access.add_to(&mut launch);
         Ok(launch)
     }
 }

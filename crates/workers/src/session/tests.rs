@@ -1,3 +1,5 @@
+mod parts;
+
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -33,7 +35,7 @@ impl TestSession {
     fn new(whose: JobOwners) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let world = SimHost::new(1, 1 << 30, SimProgram::of_command);
-        let mut fleet = WorkerPool::new(SimEngine::open(&world));
+        let mut fleet = WorkerPool::new(SimEngine::open(&world), "here".to_owned());
         let pool_config = WorkerPoolConfig {
             service: "this".to_owned(),
             owners: whose,

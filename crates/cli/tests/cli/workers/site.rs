@@ -161,11 +161,14 @@ impl WorkerTestSite {
 
     /// Returns the arguments that start a worker with one node.
     pub(crate) fn worker_words(&self, token: &str) -> Vec<String> {
-        let data = self.worker_data();
+        self.named_worker_words(token, "blade", &self.worker_data())
+    }
+
+    fn named_worker_words(&self, token: &str, name: &str, data: &Path) -> Vec<String> {
         let words = [
             "worker",
             "--name",
-            "blade",
+            name,
             "--connect",
             &self.url,
             "--token-file",
@@ -186,6 +189,12 @@ impl WorkerTestSite {
     pub(crate) fn worker(&self) -> TestProcess {
         let token = self.token("token", &["--worker"]);
         self.spawn(&self.worker_words(&token))
+    }
+
+    /// Starts a worker of this name with one node and a directory of its own.
+    pub(crate) fn named_worker(&self, name: &str) -> TestProcess {
+        let token = self.token(&format!("token-{name}"), &["--worker"]);
+        self.spawn(&self.named_worker_words(&token, name, &self.folder().join(name)))
     }
 
     pub(crate) fn spawn(&self, words: &[String]) -> TestProcess {

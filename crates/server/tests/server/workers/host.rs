@@ -70,6 +70,10 @@ impl WorkerHost {
                 "me" => Ok(None),
                 other => Err(format!("{other} is not me")),
             }),
+            access: tollgate_engine::SpreadAccess {
+                program: "/opt/tollgate".into(),
+                socket: "/run/spread".into(),
+            },
             write_state: Box::new(move |memory| {
                 disk.lock().unwrap().clone_from(memory);
                 Ok(())

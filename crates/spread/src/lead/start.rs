@@ -1,0 +1,156 @@
+//! The starts of parts: a child on this host, requests for the others, and their connections.
+
+use std::io::{self, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::sync::mpsc::Sender;
+use std::thread;
+use std::time::Duration;
+
+use tollgate_engine::part::PART_ARG;
+use tollgate_engine::{PartEvent, PartRequest};
+use tollgate_model::AttemptId;
+
+use super::{LeadEvent, SpreadError, connection, tell};
+use crate::address;
+use crate::hosts::{HostCopies, JobHosts};
+use crate::message::{PartTicket, TICKET_VARIABLE};
+use crate::request::{self, OpenRequest};
+use crate::sealed::SpreadSecret;
+
+/// Maximum time from a connection to the proof that it is that of a part.
+const GREETING_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Starts the parts of a lead.
+pub(super) struct PartStarter {
+    attempt: AttemptId,
+    here: String,
+    program: PathBuf,
+    secret: SpreadSecret,
+    /// The addresses of this host; empty if no other host needs one.
+    addresses: Vec<String>,
+    to: Sender<LeadEvent>,
+    local: Option<Child>,
+}
+
+type StreamHalves = (Box<dyn Read + Send>, Box<dyn Write + Send>);
+
+impl PartStarter {
+    /// Listens for the parts on other hosts, if there are any.
+    pub(super) fn new(
+        job: &JobHosts,
+        copies: &[HostCopies],
+        program: &Path,
+        to: &Sender<LeadEvent>,
+    ) -> Result<Self, SpreadError> {
+        let failed = |action| move |error| SpreadError::System { action, error };
+        let secret = SpreadSecret::random().map_err(failed("there are no random numbers"))?;
+        let mut starter = Self {
+            attempt: job.attempt,
+            here: job.here.clone(),
+            program: program.to_owned(),
+            secret,
+            addresses: Vec::new(),
+            to: to.clone(),
+            local: None,
+        };
+        if copies.iter().any(|copies| copies.host != job.here) {
+            let (listener, addresses) = address::listen()?;
+            starter.addresses = addresses;
+            let (secret, to) = (starter.secret.clone(), to.clone());
+            thread::spawn(move || accept(&listener, &secret, &to));
+        }
+        Ok(starter)
+    }
+
+    /// Starts a part. What becomes of a part on another host is an event.
+    pub(super) fn start(&mut self, index: usize, host: &str) -> io::Result<()> {
+        match host == self.here {
+            true => self.start_here(index),
+            false => self.request(index, host),
+        }
+    }
+
+    /// Waits for the end of the part on this host, which ends with its connection.
+    pub(super) fn wait(self) {
+        if let Some(mut child) = self.local {
+            let _ = child.wait();
+        }
+    }
+
+    fn ticket(&self, index: usize, addresses: &[String]) -> io::Result<String> {
+        let ticket = PartTicket {
+            addresses: addresses.to_vec(),
+            index: u32::try_from(index).map_err(io::Error::other)?,
+            secret: self.secret.to_hex(),
+        };
+        Ok(serde_json::to_string(&ticket)?)
+    }
+
+    fn start_here(&mut self, index: usize) -> io::Result<()> {
+        let (ours, theirs) = UnixStream::pair()?;
+        let child = Command::new(&self.program)
+            .arg(PART_ARG)
+            .env(TICKET_VARIABLE, self.ticket(index, &[])?)
+            .stdin(OwnedFd::from(theirs))
+            .spawn()?;
+        self.local = Some(child);
+        let halves: StreamHalves = (Box::new(ours.try_clone()?), Box::new(ours));
+        let (secret, to) = (self.secret.clone(), self.to.clone());
+        thread::spawn(move || {
+            connection::serve(halves, &secret, &to, || Ok(()));
+            // A child that ended before it was ready sends nothing else.
+            tell(&to, LeadEvent::Closed(index));
+        });
+        Ok(())
+    }
+
+    fn request(&self, index: usize, host: &str) -> io::Result<()> {
+        let request = PartRequest {
+            attempt: self.attempt,
+            host: host.to_owned(),
+            env: vec![(
+                TICKET_VARIABLE.to_owned(),
+                self.ticket(index, &self.addresses)?,
+            )],
+        };
+        let to = self.to.clone();
+        thread::spawn(move || {
+            if let Err(error) = follow(index, &request, &to) {
+                let why = format!("the service cannot be asked: {error}");
+                tell(&to, LeadEvent::Told(index, PartEvent::Refused(why)));
+            }
+        });
+        Ok(())
+    }
+}
+
+/// Sends a request, and passes its events on.
+fn follow(index: usize, request: &PartRequest, to: &Sender<LeadEvent>) -> io::Result<()> {
+    let mut open = OpenRequest::send(&request::socket()?, request)?;
+    while let Some(event) = open.next_event()? {
+        tell(to, LeadEvent::Told(index, event));
+    }
+    Ok(())
+}
+
+fn accept(listener: &TcpListener, secret: &SpreadSecret, to: &Sender<LeadEvent>) {
+    for stream in listener.incoming().flatten() {
+        let (secret, to) = (secret.clone(), to.clone());
+        thread::spawn(move || {
+            let Ok(halves) = halves(&stream) else {
+                return;
+            };
+            connection::serve(halves, &secret, &to, || stream.set_read_timeout(None));
+        });
+    }
+}
+
+fn halves(stream: &TcpStream) -> io::Result<StreamHalves> {
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(GREETING_TIMEOUT))?;
+    Ok((Box::new(stream.try_clone()?), Box::new(stream.try_clone()?)))
+}

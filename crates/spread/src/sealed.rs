@@ -1,0 +1,273 @@
+//! Messages on a byte stream between two processes that share a secret: encrypted, and rejected unless
+//! they arrive unchanged, once, and in order.
+//!
+//! Each side begins with random bytes. The keys of both directions follow from these and the secret, so
+//! that a recorded connection is of no use later. A message is its length, and its ChaCha20-Poly1305
+//! ciphertext (RFC 8439) with its number as the nonce.
+
+use std::io::{self, Read, Write};
+
+use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
+use ring::hmac;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// Length of the secret, in bytes.
+const SECRET_BYTES: usize = 32;
+/// Length of the random bytes of a side.
+const SALT_BYTES: usize = 16;
+/// Maximum length of a message on the stream, in bytes: the largest environment fits.
+const MAX_BYTES: u32 = 16 << 20;
+
+/// The secret that a lead shares with its parts.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct SpreadSecret([u8; SECRET_BYTES]);
+
+/// The sending side of a sealed stream.
+pub(crate) struct SealedWriter {
+    stream: Box<dyn Write + Send>,
+    key: LessSafeKey,
+    count: u64,
+}
+
+/// The receiving side of a sealed stream.
+pub(crate) struct SealedReader {
+    stream: Box<dyn Read + Send>,
+    key: LessSafeKey,
+    count: u64,
+}
+
+/// Both sides of a sealed stream.
+pub(crate) type SealedPair = (SealedReader, SealedWriter);
+
+impl SpreadSecret {
+    /// Draws a new secret.
+    pub(crate) fn random() -> io::Result<Self> {
+        Ok(Self(random()?))
+    }
+
+    /// Returns the secret in hexadecimal.
+    pub(crate) fn to_hex(&self) -> String {
+        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Parses a secret in hexadecimal. None if the text is none.
+    pub(crate) fn from_hex(text: &str) -> Option<Self> {
+        let mut secret = [0; SECRET_BYTES];
+        if text.len() != 2 * SECRET_BYTES || !text.is_ascii() {
+            return None;
+        }
+        for (at, byte) in secret.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).ok()?;
+        }
+        Some(Self(secret))
+    }
+
+    fn key(&self, label: &[u8], greeting: &[u8]) -> io::Result<LessSafeKey> {
+        let key = hmac::Key::new(hmac::HMAC_SHA256, &self.0);
+        let derived = hmac::sign(&key, &[label, greeting].concat());
+        let key = UnboundKey::new(&CHACHA20_POLY1305, derived.as_ref());
+        Ok(LessSafeKey::new(key.map_err(|_| broken())?))
+    }
+
+    fn pair(
+        &self,
+        read: Box<dyn Read + Send>,
+        write: Box<dyn Write + Send>,
+        (theirs, ours): (&[u8], &[u8]),
+        greeting: &[u8],
+    ) -> io::Result<SealedPair> {
+        let reader = SealedReader {
+            stream: read,
+            key: self.key(theirs, greeting)?,
+            count: 0,
+        };
+        let writer = SealedWriter {
+            stream: write,
+            key: self.key(ours, greeting)?,
+            count: 0,
+        };
+        Ok((reader, writer))
+    }
+}
+
+/// Opens a stream as part `index`.
+pub(crate) fn open_as_part(
+    mut read: Box<dyn Read + Send>,
+    mut write: Box<dyn Write + Send>,
+    secret: &SpreadSecret,
+    index: u32,
+) -> io::Result<SealedPair> {
+    let own: [u8; SALT_BYTES] = random()?;
+    let own = [&index.to_le_bytes()[..], &own].concat();
+    write.write_all(&own)?;
+    let mut theirs = [0; SALT_BYTES];
+    read.read_exact(&mut theirs)?;
+    let greeting = [own, theirs.to_vec()].concat();
+    secret.pair(read, write, (b"lead", b"part"), &greeting)
+}
+
+/// Opens a stream as the lead, and returns the number of the part on the other end.
+pub(crate) fn open_as_lead(
+    mut read: Box<dyn Read + Send>,
+    mut write: Box<dyn Write + Send>,
+    secret: &SpreadSecret,
+) -> io::Result<(u32, SealedPair)> {
+    let mut theirs = [0; 4 + SALT_BYTES];
+    read.read_exact(&mut theirs)?;
+    let own: [u8; SALT_BYTES] = random()?;
+    write.write_all(&own)?;
+    let greeting = [&theirs[..], &own].concat();
+    let pair = secret.pair(read, write, (b"part", b"lead"), &greeting)?;
+    let index = u32::from_le_bytes([theirs[0], theirs[1], theirs[2], theirs[3]]);
+    Ok((index, pair))
+}
+
+impl SealedWriter {
+    /// Sends a message.
+    pub(crate) fn send<T: Serialize>(&mut self, message: &T) -> io::Result<()> {
+        let mut bytes = postcard::to_stdvec(message).map_err(io::Error::other)?;
+        let nonce = next_nonce(&mut self.count);
+        let sealed = self
+            .key
+            .seal_in_place_append_tag(nonce, Aad::empty(), &mut bytes);
+        sealed.map_err(|_| broken())?;
+        let length = u32::try_from(bytes.len())
+            .ok()
+            .filter(|length| *length <= MAX_BYTES);
+        let length = length.ok_or(io::ErrorKind::FileTooLarge)?;
+        // One write, so that the length does not travel alone.
+        bytes.splice(0..0, length.to_le_bytes());
+        self.stream.write_all(&bytes)?;
+        self.stream.flush()
+    }
+}
+
+impl SealedReader {
+    /// Waits for the next message.
+    pub(crate) fn receive<T: DeserializeOwned>(&mut self) -> io::Result<T> {
+        let mut length = [0; 4];
+        self.stream.read_exact(&mut length)?;
+        let length = u32::from_le_bytes(length);
+        if length > MAX_BYTES {
+            return Err(broken());
+        }
+        // Memory is taken for what arrives, not for what is announced.
+        let mut bytes = Vec::new();
+        let read = (&mut self.stream)
+            .take(u64::from(length))
+            .read_to_end(&mut bytes)?;
+        if read < length as usize {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let nonce = next_nonce(&mut self.count);
+        let opened = self.key.open_in_place(nonce, Aad::empty(), &mut bytes);
+        let opened = opened.map_err(|_| broken())?;
+        postcard::from_bytes(opened).map_err(io::Error::other)
+    }
+}
+
+fn next_nonce(count: &mut u64) -> Nonce {
+    let mut nonce = [0; 12];
+    nonce[..8].copy_from_slice(&count.to_le_bytes());
+    *count += 1;
+    Nonce::assume_unique_for_key(nonce)
+}
+
+fn random<const N: usize>() -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+    Ok(bytes)
+}
+
+fn broken() -> io::Error {
+    io::Error::new(
+        io::ErrorKind::InvalidData,
+        "the other end does not share the secret, or the bytes were changed",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+    use std::thread;
+
+    use super::*;
+
+    fn boxed(stream: &UnixStream) -> (Box<dyn Read + Send>, Box<dyn Write + Send>) {
+        let copy = || stream.try_clone().unwrap();
+        (Box::new(copy()), Box::new(copy()))
+    }
+
+    /// Opens both ends, with one secret each.
+    fn open(lead: SpreadSecret, part: SpreadSecret) -> (SealedPair, SealedPair) {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let opening = thread::spawn(move || {
+            let (read, write) = boxed(&theirs);
+            open_as_part(read, write, &part, 7).unwrap()
+        });
+        let (read, write) = boxed(&ours);
+        let (index, pair) = open_as_lead(read, write, &lead).unwrap();
+        assert_eq!(index, 7);
+        (pair, opening.join().unwrap())
+    }
+
+    #[test]
+    fn messages_arrive_in_order_in_both_directions() {
+        let secret = SpreadSecret::random().unwrap();
+        let ((mut from_part, mut to_part), (mut from_lead, mut to_lead)) =
+            open(secret.clone(), secret);
+        to_part.send(&"one").unwrap();
+        to_part.send(&"two").unwrap();
+        to_lead.send(&3_u32).unwrap();
+        assert_eq!(from_lead.receive::<String>().unwrap(), "one");
+        assert_eq!(from_lead.receive::<String>().unwrap(), "two");
+        assert_eq!(from_part.receive::<u32>().unwrap(), 3);
+    }
+
+    #[test]
+    fn other_secret_and_changed_bytes_are_rejected() {
+        let secret = || SpreadSecret::random().unwrap();
+        let (_lead, (_, mut to_lead)) = open(secret(), secret());
+        to_lead.send(&1_u8).unwrap();
+        let (mut from_part, _) = _lead;
+        let error = from_part.receive::<u8>().unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+
+        let same = secret();
+        let mut sent = Vec::new();
+        let key = || same.key(b"a", b"b").unwrap();
+        let mut bytes = postcard::to_stdvec("text").unwrap();
+        key()
+            .seal_in_place_append_tag(next_nonce(&mut 0), Aad::empty(), &mut bytes)
+            .unwrap();
+        sent.extend(u32::try_from(bytes.len()).unwrap().to_le_bytes());
+        sent.extend(bytes);
+        for at in 4..sent.len() {
+            let mut changed = sent.clone();
+            changed[at] ^= 1;
+            let mut reader = SealedReader {
+                stream: Box::new(io::Cursor::new(changed)),
+                key: key(),
+                count: 0,
+            };
+            assert!(reader.receive::<String>().is_err(), "byte {at}");
+        }
+        let mut twice = SealedReader {
+            stream: Box::new(io::Cursor::new(sent.repeat(2))),
+            key: key(),
+            count: 0,
+        };
+        assert_eq!(twice.receive::<String>().unwrap(), "text");
+        assert!(twice.receive::<String>().is_err(), "a repeated message");
+    }
+
+    #[test]
+    fn secret_survives_hexadecimal() {
+        let secret = SpreadSecret::random().unwrap();
+        assert!(SpreadSecret::from_hex(&secret.to_hex()) == Some(secret));
+        for text in ["", "00", &"x".repeat(64), &"é".repeat(32)] {
+            assert!(SpreadSecret::from_hex(text).is_none(), "{text}");
+        }
+    }
+}
