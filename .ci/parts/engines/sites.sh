@@ -2,7 +2,7 @@
 # `tollgate site` on a real engine: add, check, two pilots, a job with a promise that is kept, no pilots, an empty queue.
 # Needs root, and installs the engine.
 #
-#   .ci/parts/engines/sites.sh slurm|sge|local PROGRAM FOLDER
+#   .ci/parts/engines/sites.sh slurm|sge|htcondor|local PROGRAM FOLDER
 #
 # PROGRAM is the built tollgate; FOLDER keeps the engine, the service and what they write. Service, pilots and commands run
 # as OWNER (nobody), which reaches the service over TCP, with a token for each pilot.
@@ -17,18 +17,28 @@ prepare() {
   mkdir -p "$folder/run/bin"
   chmod 755 "$folder" "$folder/run"
   cp "$program" "$folder/run/bin/tollgate"
-  chown -R "$owner" "$folder/run"
+  cp "$here/sites.sh" "$folder/run"
+  chmod 755 "$folder/run/sites.sh"
   # Ports of its own, beside a cluster that another test uses.
-  export PORT=7930
+  export PORT=7930 SHARE=$folder/run
   [ "$engine" = local ] || "$here/$engine.sh" up "$folder/$engine"
   trap '[ "$engine" = local ] || "$here/$engine.sh" down "$folder/$engine"' EXIT
-  local enter=()
-  if [ "$engine" = sge ]; then
-    . "$folder/sge/env"
-    read -ra enter <<<"$SGE_ENTER"
-  fi
-  PREPARED=yes "${enter[@]}" setpriv --reuid="$owner" --regid="$(id -g "$owner")" --clear-groups \
-    "$here/sites.sh" "$engine" "$program" "$folder"
+  local enter=(setpriv "--reuid=$owner" "--regid=$(id -g "$owner")" --clear-groups)
+  case "$engine" in
+    slurm | local) ;;
+    sge)
+      . "$folder/sge/env"
+      # shellcheck disable=SC2206
+      enter=($SGE_ENTER "${enter[@]}")
+      ;;
+    htcondor)
+      . "$folder/htcondor/env"
+      read -ra enter <<<"$CONDOR_ENTER"
+      owner=$(chroot "$folder/htcondor/root" id -u tester)
+      ;;
+  esac
+  chown -R "$owner" "$folder/run"
+  "${enter[@]}" env PREPARED=yes "$folder/run/sites.sh" "$engine" "$folder/run/bin/tollgate" "$folder"
 }
 
 # waits TEXT COMMAND..: until the command's output has the text, for at most a minute.
@@ -46,17 +56,15 @@ queue() {
   case "$engine" in
     slurm) squeue --noheader --me --format='%A %j %T' | { grep -v COMPLETING || true; } ;;
     sge) qstat ;;
+    htcondor) condor_q -constraint 'JobStatus < 3' -af ClusterId ;;
     local) tollgate __local-queue states | { grep runs || true; } ;;
   esac
 }
 
-# answer FIELD: a field of the JSON on standard input.
-answer() { python3 -c "import json, sys; print(json.load(sys.stdin)$1)"; }
-
 run() {
   cd "$folder/run"
   export HOME=$folder/run PATH=$folder/run/bin:$PATH XDG_CONFIG_HOME= XDG_STATE_HOME= TOLLGATE_DATA=
-  [ "$engine" = local ] || . "$folder/$engine/env"
+  case "$engine" in slurm | sge) . "$folder/$engine/env" ;; htcondor | local) ;; esac
   mkdir -p .local/state/tollgate
   printf 'policy = "plan"\n[local]\nnodes = 0\n' >.local/state/tollgate/config.toml
   tollgate serve --listen 127.0.0.1:18990 >service.log 2>&1 &
@@ -70,7 +78,7 @@ run() {
   waits 'here.1 .*connected' tollgate nodes
   waits 'here.2 .*connected' tollgate nodes
   tollgate site status here
-  job=$(tollgate submit --deadline 3m --estimate 5s --output none --format json -- sleep 1 | answer '["id"]')
+  job=$(tollgate submit --deadline 3m --estimate 5s --output none --format json -- sleep 1 | sed -n 's/^ *"id": \([0-9]*\).*/\1/p')
   tollgate wait "$job"
   tollgate explain "$job" | tee explained
   grep -q 'promise kept' explained

@@ -207,19 +207,23 @@ fn job_id(text: &str) -> Option<BatchJobId> {
 fn parse_line(line: &str) -> Option<BatchJobReport> {
     let mut fields = line.splitn(7, '|');
     let id = job_id(fields.next()?)?;
-    let phase = phase(fields.next()?)?;
+    let state = fields.next()?;
+    let phase = phase(state)?;
+    let is_cancelled = state.starts_with("CANCELLED");
     let mut instant = || instant(fields.next()?);
     let (submitted, started, ends) = (instant()?, instant()?, instant()?);
     let reason = fields.next()?;
     let name = fields.next()?;
-    // The start and the end of a job that waits are the engine's forecast.
+    // The start and the end of a job that waits are the engine's forecast. A job that was cancelled
+    // while it waited starts and ends at that moment.
     let is_forecast = phase == BatchJobPhase::Waits;
+    let never_ran = is_cancelled && started == ends;
     Some(BatchJobReport {
         id,
         name: name.to_owned(),
         phase,
         submitted,
-        started: started.filter(|_| !is_forecast),
+        started: started.filter(|_| !is_forecast && !never_ran),
         ends: ends.filter(|_| !is_forecast),
         reason: match reason {
             "None" => String::new(),
