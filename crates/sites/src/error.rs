@@ -38,7 +38,7 @@ pub enum SiteError {
     #[error("site {0}: another command is at work")]
     Busy(String),
     /// Pilots of the site wait or run.
-    #[error("site {site}: {pilots} pilots wait or run")]
+    #[error("site {site}: pilots wait or run: {pilots}")]
     Occupied {
         /// The site.
         site: String,

@@ -83,7 +83,10 @@ fn cancelled_jobs_are_over() {
     assert!(n_over == jobs.len() && n_over >= 4, "{jobs:?}");
     let never_ran = jobs.iter().filter(|job| job.name == "tg.a.3");
     let starts: Vec<_> = never_ran.map(|job| job.started).collect();
-    assert!(!starts.is_empty() && starts.iter().all(Option::is_none), "{jobs:?}");
+    assert!(
+        !starts.is_empty() && starts.iter().all(Option::is_none),
+        "{jobs:?}"
+    );
 }
 
 #[test]

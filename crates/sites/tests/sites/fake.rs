@@ -142,7 +142,7 @@ impl FakeEngine {
         let mut settings = SiteSettings::new("fake", EngineKind::Slurm, "0a1b", "tollgate");
         change(&mut settings);
         let path = format!("{}:/usr/bin:/bin", self.engine().display());
-        let shell = EngineShell::new(None)
+        let shell = EngineShell::new(settings.via.clone())
             .with_path(path)
             .with_limit(self.limit);
         let site = SiteControl::open(settings, &self.state_dir(), "tollgate");
