@@ -14,6 +14,7 @@ const PURE_LIBRARIES: &[&str] = &[
     "rand",
     "rand_distr",
     "rand_pcg",
+    "roxmltree",
     "serde",
     "statrs",
     "thiserror",

@@ -59,6 +59,7 @@ pub(crate) enum CliCommand {
     Check(client::backup::StoreCheckArgs),
     Token(client::token::TokenArgs),
     Worker(client::worker::WorkerArgs),
+    Site(Box<client::site::SiteArgs>),
     Spread(client::spread::SpreadArgs),
     /// Submit a job as with qsub of PBS or Grid Engine.
     Qsub(client::frontends::FrontendArgs),

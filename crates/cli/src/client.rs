@@ -26,6 +26,8 @@
 //! | [`generate`] | `tollgate generate` |
 //! | [`frontends`] | `qsub`, `qstat`, `qdel` |
 //! | [`log`] | the flags of the log |
+//! | [`network_address`] | the address of a service for workers elsewhere |
+//! | [`site`] | `tollgate site` |
 //! | [`backup`] | `tollgate backup`, `restore`, `check` |
 //! | [`act`] | `tollgate cancel`, `hold`, `release` |
 //! | [`drain`] | `tollgate drain`, `resume` |
@@ -57,6 +59,7 @@ pub(crate) mod learn;
 pub(crate) mod list;
 mod log;
 pub(crate) mod logs;
+mod network_address;
 mod outcome;
 mod parse;
 mod pilot;
@@ -64,6 +67,7 @@ pub(crate) mod prune;
 mod schemas;
 pub(crate) mod script;
 pub(crate) mod serve;
+pub(crate) mod site;
 pub(crate) mod spread;
 mod startable;
 pub(crate) mod submit;

@@ -42,6 +42,7 @@ use std::env;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use tollgate_batch::LOCAL_QUEUE_ARG;
 use tollgate_engine::part::PART_ARG;
 use tollgate_exec_policy::EXEC_POLICY;
 use tollgate_policies::builtin_registry;
@@ -95,6 +96,10 @@ pub fn main_with(registry: &PolicyRegistry) -> ExitCode {
         Some(word) if word == client::serve::STARTER_ARG => {
             return tollgate_runner::starter::main(words);
         }
+        Some(word) if word == LOCAL_QUEUE_ARG => return client::site::local_queue(words),
+        Some(word) if word == client::site::NODE_PROBE_ARG => {
+            return client::site::probe_node(words);
+        }
         Some(word) if word == PART_ARG => return tollgate_spread::part::main(),
         Some(word) => detached = word == DETACHED_ARG,
         None => {}
@@ -131,6 +136,7 @@ pub fn main_with(registry: &PolicyRegistry) -> ExitCode {
         CliCommand::Nodes(args) => client::figures::nodes(&args),
         CliCommand::Calibration(args) => client::figures::calibration(&args),
         CliCommand::Worker(args) => client::worker::run(&args),
+        CliCommand::Site(args) => client::site::run(&args),
         CliCommand::Spread(args) => client::spread::run(&args),
         CliCommand::Learn(args) => client::learn::run(&args),
         CliCommand::Backup(args) => client::backup::back_up(&args),

@@ -341,6 +341,12 @@ pub fn store(dir: &Path) -> PathBuf {
     dir.join("tollgate.db")
 }
 
+/// Returns the file in a data directory with the address and the key under which the service is
+/// reached over the network. There is no such file if the service does not listen there.
+pub fn network_address(dir: &Path) -> PathBuf {
+    dir.join("network.json")
+}
+
 /// Returns the socket in a data directory.
 pub fn socket(dir: &Path) -> PathBuf {
     dir.join("socket")

@@ -7,9 +7,11 @@ use std::path::PathBuf;
 use tollgate_client::Fingerprint;
 use tollgate_client::endpoint::ConnectOptions;
 use tollgate_client::{ApiClient, RemoteService};
+use tollgate_sites::ServiceAddress;
 use tollgate_store::data_dir;
 
 use super::error::ClientCommandError;
+use super::network_address::NetworkAddress;
 use crate::exit::CliFailure;
 
 /// The heading under which `--help` lists the options that find a service.
@@ -91,6 +93,36 @@ impl ServiceAddressArgs {
         }
     }
 
+    /// Returns the address under which workers elsewhere reach the service: `connect` if it is
+    /// given, else the URL, else the address at which the service of this host listens, else its
+    /// socket.
+    pub(super) fn for_workers(&self, connect: Option<&str>) -> Result<ServiceAddress, CliFailure> {
+        let url = self.url()?;
+        let own = match &url {
+            Some(_) => None,
+            None => NetworkAddress::read(&resolve_data_dir(self.data.as_ref())?)?,
+        };
+        let named = connect.map(str::to_owned).or(url);
+        let connect = match (named, &own) {
+            (Some(url), _) => url,
+            (None, Some(own)) => own.url(),
+            (None, None) => {
+                let socket = data_dir::socket(&resolve_data_dir(self.data.as_ref())?);
+                let socket = std::path::absolute(&socket).unwrap_or(socket);
+                format!("unix:{}", socket.display())
+            }
+        };
+        let is_socket = connect.starts_with("unix:");
+        let given = self.credentials.fingerprint()?;
+        let print = given.map(|print| print.to_string());
+        let print = print.or_else(|| own.map(|own| own.fingerprint));
+        Ok(ServiceAddress {
+            connect,
+            fingerprint: print.filter(|_| !is_socket),
+            needs_token: !is_socket,
+        })
+    }
+
     /// Returns whether the service may be on another host.
     pub(super) fn is_remote(&self) -> Result<bool, CliFailure> {
         Ok(self.url()?.is_some())
@@ -114,19 +146,7 @@ impl CredentialArgs {
             flag.clone()
                 .or_else(|| non_empty_var(name).map(PathBuf::from))
         };
-        let fingerprint =
-            match (self.fingerprint, text_var("TOLLGATE_FINGERPRINT")?) {
-                (Some(print), _) => Some(print),
-                // An explicit certificate authority overrides a fingerprint of the environment.
-                (None, _) if self.ca.is_some() => None,
-                (None, Some(words)) => {
-                    let read = words.parse();
-                    Some(read.map_err(|error| {
-                        CliFailure::invalid_flag("fingerprint", format!("{error}"))
-                    })?)
-                }
-                (None, None) => None,
-            };
+        let fingerprint = self.fingerprint()?;
         let directions = ConnectOptions {
             url,
             token: file(&self.token_file, "TOLLGATE_TOKEN_FILE"),
@@ -135,6 +155,22 @@ impl CredentialArgs {
             fingerprint,
         };
         Ok(RemoteService::new(&directions)?)
+    }
+
+    /// Returns the key that the service must have. None if certificate authorities vouch for it.
+    fn fingerprint(&self) -> Result<Option<Fingerprint>, CliFailure> {
+        match (self.fingerprint, text_var("TOLLGATE_FINGERPRINT")?) {
+            (Some(print), _) => Ok(Some(print)),
+            // An explicit certificate authority overrides a fingerprint of the environment.
+            (None, _) if self.ca.is_some() => Ok(None),
+            (None, Some(words)) => {
+                let read = words.parse();
+                let read = read
+                    .map_err(|error| CliFailure::invalid_flag("fingerprint", format!("{error}")));
+                Ok(Some(read?))
+            }
+            (None, None) => Ok(None),
+        }
     }
 }
 

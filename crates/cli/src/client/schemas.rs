@@ -16,6 +16,7 @@ use tollgate_server::api::openapi;
 
 use super::figures::StatusView;
 use super::learn::LearnSummary;
+use super::site::{SiteListing, SiteReport};
 
 /// A function that returns a schema.
 type SchemaFn = fn() -> Schema;
@@ -37,6 +38,8 @@ const COMMANDS: &[(&str, SchemaFn)] = &[
     ("learn", describe::<LearnSummary>),
     ("token new", describe::<NewToken>),
     ("token list", describe::<TokenList>),
+    ("site list", describe::<SiteListing>),
+    ("site status", describe::<SiteReport>),
 ];
 
 /// The lines of the policy `exec`: the name of the file, the title and the schema.

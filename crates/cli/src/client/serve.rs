@@ -18,6 +18,7 @@ use tollgate_store::data_dir::SETTINGS;
 use super::detach::detach;
 use super::endpoint::DataDirArgs;
 use super::log::LogArgs;
+use super::network_address::NetworkAddress;
 use crate::exit::CliFailure;
 
 /// The hidden argument with which the program is the runner.
@@ -126,6 +127,9 @@ fn serve_in(
         if let Some(heard) = heard {
             let (address, key) = (heard.address, heard.fingerprint);
             tracing::info!(url = %format_args!("https://{address}"), %key, "the service listens on TCP");
+        }
+        if let Err(error) = NetworkAddress::publish(folder.path(), heard) {
+            tracing::warn!(%error, "commands for sites cannot learn the address of the service");
         }
         ready();
     })?;

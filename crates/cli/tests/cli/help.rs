@@ -41,6 +41,12 @@ fn service_commands_help() {
 }
 
 #[test]
+fn site_help() {
+    insta::assert_snapshot!(tollgate(&["site", "--help"]));
+    insta::assert_snapshot!(tollgate(&["site", "add", "--help"]));
+}
+
+#[test]
 fn help_of_help_is_the_help_of_the_program() {
     let help = tollgate(&["--help"]).answer();
     assert_eq!(tollgate(&["help", "--help"]).answer(), help);

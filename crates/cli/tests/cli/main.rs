@@ -22,6 +22,7 @@
 //! | [`live`] | a running service and its clients |
 //! | [`access`] | a service for many users |
 //! | [`workers`] | a service and a worker that connects over TCP |
+//! | [`sites`] | `tollgate site`, with a stand-in for Slurm and with the engine `local` |
 //! | [`crashes`] | services, workers and runners that are killed |
 
 mod access;
@@ -42,6 +43,7 @@ mod published;
 mod records;
 mod replay;
 mod same_bytes;
+mod sites;
 mod study;
 mod study_report;
 mod trace;

@@ -1,0 +1,47 @@
+//! The states of jobs at an engine.
+
+use tollgate_model::Instant;
+
+use crate::{BatchJobId, BatchJobName};
+
+/// A job as its engine reports it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BatchJobReport {
+    /// The id of the job.
+    pub id: BatchJobId,
+    /// The name of the job. Jobs of the same user that tollgate did not submit have other names.
+    pub name: String,
+    /// Where the job is.
+    pub phase: BatchJobPhase,
+    /// The instant of the submission. None if the engine does not say.
+    pub submitted: Option<Instant>,
+    /// The instant of the start. None for a job that never started, or if the engine does not say.
+    pub started: Option<Instant>,
+    /// The end: of a job that is over its real end, of a running job the end of its time limit.
+    /// None if the engine does not say.
+    pub ends: Option<Instant>,
+    /// The engine's words for why the job waits, is stuck or ended as it did. Empty if it gives
+    /// none.
+    pub reason: String,
+}
+
+/// Where a job is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum BatchJobPhase {
+    /// The job is in the queue.
+    Waits,
+    /// The job has started and has not ended.
+    Runs,
+    /// The job is in the queue, and the engine will not run it again by itself: Grid Engine's
+    /// error state, HTCondor's hold. It must be cancelled.
+    Stuck,
+    /// The job has ended.
+    Over,
+}
+
+impl BatchJobReport {
+    /// Returns whether the job has this name.
+    pub fn is_named(&self, name: &BatchJobName) -> bool {
+        self.name == name.as_str()
+    }
+}

@@ -1,0 +1,173 @@
+//! Grid Engine.
+
+use tollgate_batch::BatchJobPhase::{Over, Runs, Stuck, Waits};
+use tollgate_batch::RetryAdvice::{Later, Never, Now};
+use tollgate_batch::{BatchJobId, EngineDialect, EngineKind, RecordAge};
+use tollgate_model::Span;
+
+use crate::{advice, answer, job, name, phases, youngest};
+
+fn dialect() -> Box<dyn EngineDialect> {
+    EngineKind::Sge.dialect("tollgate")
+}
+
+#[test]
+fn job_is_submitted_with_its_limits() {
+    let command = dialect().submit(&job("#!/bin/sh\n", &["-q", "short.q"]));
+    assert_eq!(
+        command.shell_line(),
+        "qsub -terse -C '' -r n -wd / -j y -o /dev/null -S /bin/sh -N tg.site.7f3a.1 \
+         -l 'h_rt=3600,mem_free=100M' -pe smp 2 -q short.q"
+    );
+}
+
+#[test]
+fn parallel_environment_of_the_user_is_kept() {
+    let line = dialect()
+        .submit(&job("", &["-pe", "threads", "4"]))
+        .shell_line();
+    assert!(
+        line.ends_with("-pe threads 4") && !line.contains("smp"),
+        "{line}"
+    );
+}
+
+#[test]
+fn id_is_read() {
+    for recorded in [
+        "submit",
+        "submit-ended",
+        "submit-error",
+        "submit-held",
+        "submit-directive",
+    ] {
+        let id = dialect().parse_submit(&answer(&format!("sge/{recorded}")));
+        assert!(id.is_ok_and(|id| id.0 > 0), "{recorded}");
+    }
+}
+
+#[test]
+fn states_are_read() {
+    let jobs = dialect()
+        .parse_states(&answer("sge/states"))
+        .expect("states");
+    assert_eq!(
+        phases(&jobs),
+        [
+            ("tg.a.1", Runs),
+            ("tg.a.3", Stuck),
+            ("tg.a.4", Waits),
+            // The option in its script did not rename it.
+            ("tg.a.5", Runs)
+        ]
+    );
+    let started = |name: &str| {
+        let job = jobs.iter().find(|job| job.name == name);
+        job.is_some_and(|job| job.started.is_some())
+    };
+    assert!(started("tg.a.1") && !started("tg.a.4"));
+    let empty = dialect().parse_states(&answer("sge/states-empty"));
+    assert_eq!(empty, Ok(Vec::new()));
+}
+
+#[test]
+fn states_are_sums_of_letters() {
+    for (letters, expected) in [
+        ("qw", Some(Waits)),
+        ("hRwq", Some(Waits)),
+        ("dr", Some(Runs)),
+        ("Rr", Some(Runs)),
+        ("tS", Some(Runs)),
+        ("Ehqw", Some(Stuck)),
+        ("z", Some(Over)),
+        ("d", None),
+        ("purple", None),
+    ] {
+        let mut said = answer("sge/states");
+        let state = format!("<state>{letters}</state>");
+        said.output = said.output.replace("<state>hqw</state>", &state);
+        let jobs = dialect().parse_states(&said);
+        match expected {
+            Some(phase) => assert!(phases(&jobs.expect(letters)).contains(&("tg.a.4", phase))),
+            None => assert!(jobs.expect_err(letters).to_string().contains(letters)),
+        }
+    }
+}
+
+#[test]
+fn ended_job_is_found_by_its_name() {
+    let records = |recorded: &str, known: &str| {
+        dialect().parse_by_name(&name(known), RecordAge::Ended, &answer(recorded))
+    };
+    let ended = records("sge/records", "tg.a.2").expect("records");
+    assert_eq!(youngest(&ended), Some(("tg.a.2", Over)));
+    let cancelled = records("sge/records-cancelled", "tg.a.1").expect("records");
+    let cancelled = cancelled.iter().max_by_key(|job| job.id).expect("a record");
+    let (started, ended) = cancelled
+        .started
+        .zip(cancelled.ends)
+        .expect("both are known");
+    assert!(ended.since(started) > Span::ZERO);
+    assert_eq!(cancelled.reason, "100 : assumedly after job");
+    assert_eq!(records("sge/records-unknown", "tg.a.9"), Ok(Vec::new()));
+}
+
+#[test]
+fn jobs_that_are_gone_count_as_cancelled() {
+    assert_eq!(dialect().parse_cancel(&answer("sge/cancel")), Ok(()));
+    let command = dialect().cancel(&[BatchJobId(1), BatchJobId(2)]);
+    assert_eq!(command.shell_line(), "qdel 1 2");
+    let fault = dialect()
+        .parse_cancel(&answer("sge/down"))
+        .expect_err("it is down");
+    assert_eq!(advice(&fault), Now);
+}
+
+#[test]
+fn limits_are_read() {
+    let queues = dialect()
+        .parse_limits(&answer("sge/limits"))
+        .expect("limits");
+    let limits: Vec<_> = queues
+        .iter()
+        .map(|queue| (queue.name.as_str(), queue.max_time, queue.max_cores))
+        .collect();
+    assert_eq!(
+        limits,
+        [
+            ("main.q", Some(Span::from_secs(12 * 3600)), Some(16)),
+            ("short.q", Some(Span::from_secs(300)), Some(16))
+        ]
+    );
+}
+
+#[test]
+fn refusals_say_whether_to_retry() {
+    for (recorded, expected, words) in [
+        ("refused-queue", Never, "unknown queue \"nosuch.q\""),
+        ("refused-resource", Never, "unknown resource \"nosuch\""),
+        (
+            "refused-environment",
+            Never,
+            "parallel environment \"nosuch\" does not exist",
+        ),
+        (
+            "refused-project",
+            Never,
+            "the requested project \"nosuch\" does not exist",
+        ),
+        (
+            "refused-option",
+            Never,
+            "invalid option argument \"-nosuch\"",
+        ),
+        ("refused-time", Never, "no suitable queues"),
+        ("refused-full", Later, "only 1 jobs are allowed per user"),
+        ("down", Now, "unable to send message to qmaster"),
+    ] {
+        let fault = dialect().parse_submit(&answer(&format!("sge/{recorded}")));
+        let fault = fault.expect_err(recorded);
+        assert_eq!(advice(&fault), expected, "{recorded}");
+        assert!(fault.to_string().contains(words), "{fault}");
+    }
+}

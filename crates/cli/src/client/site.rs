@@ -1,0 +1,159 @@
+//! `tollgate site`: pilots in the queues of batch systems.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`add`] | `tollgate site add`, `list` and `remove` |
+//! | [`scale`] | `tollgate site scale` |
+//! | [`check`] | `tollgate site check`, and the part of it that runs on a node |
+//! | [`status`] | `tollgate site status` |
+
+mod add;
+mod check;
+mod scale;
+mod status;
+
+use std::borrow::Cow;
+use std::env;
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Subcommand;
+use tollgate_client::ApiClient;
+use tollgate_client::types::{AccessRole, NewToken, TokenRequest};
+use tollgate_sites::{SiteControl, SiteError, SitesFile, TokenIssuer, state_dir};
+
+pub(crate) use check::{NODE_PROBE_ARG, probe_node};
+pub(super) use status::{SiteListing, SiteReport};
+
+use super::endpoint::ServiceAddressArgs;
+use super::serve::current_program;
+use crate::exit::{CliError, CliFailure, ExitKind};
+use crate::messages;
+
+/// The lifetime of a pilot's token in seconds: longer than pilots wait in any queue.
+const TOKEN_LIFETIME_S: f64 = 30.0 * 86_400.0;
+
+/// Run pilots in the queues of batch systems.
+///
+/// A site is an account at a batch system. A pilot is a job there that joins this service as a worker.
+#[derive(Debug, clap::Args)]
+pub(crate) struct SiteArgs {
+    #[command(subcommand)]
+    command: SiteCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum SiteCommand {
+    Add(Box<add::SiteAddArgs>),
+    List(add::SiteListArgs),
+    Remove(add::SiteRemoveArgs),
+    Check(check::SiteCheckArgs),
+    Scale(scale::SiteScaleArgs),
+    Status(status::SiteStatusArgs),
+}
+
+/// `tollgate site`.
+pub(crate) fn run(args: &SiteArgs) -> Result<(), CliFailure> {
+    match &args.command {
+        SiteCommand::Add(args) => add::add(args),
+        SiteCommand::List(args) => add::list(args),
+        SiteCommand::Remove(args) => add::remove(args),
+        SiteCommand::Check(args) => check::run(args),
+        SiteCommand::Scale(args) => scale::run(args),
+        SiteCommand::Status(args) => status::run(args),
+    }
+}
+
+/// Runs the queue of the engine `local`: the hidden command that its dialect calls.
+pub(crate) fn local_queue(words: impl Iterator<Item = OsString>) -> ExitCode {
+    let words: Vec<String> = words
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let answer = || {
+        let state = state_dir().map_err(io::Error::other)?;
+        let answer = tollgate_sites::local_queue::run(&state, &env::current_exe()?, &words)?;
+        io::stdout().write_all(answer.as_bytes())
+    };
+    match answer() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            messages::print_error(error, None);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Opens a site of the user's file.
+fn open(name: &str) -> Result<SiteControl, CliFailure> {
+    let file = SitesFile::read(&SitesFile::path()?)?;
+    let settings = file.site(name)?.clone();
+    Ok(SiteControl::open(settings, &state_dir()?, &program()?)?)
+}
+
+/// Returns the path of this program as text.
+fn program() -> Result<String, CliFailure> {
+    Ok(PathBuf::from(current_program()?)
+        .to_string_lossy()
+        .into_owned())
+}
+
+/// The service as a source of tokens for pilots. Connects when the first token is wanted.
+struct ServiceTokens<'a> {
+    address: &'a ServiceAddressArgs,
+    client: Option<ApiClient>,
+}
+
+impl<'a> ServiceTokens<'a> {
+    const fn new(address: &'a ServiceAddressArgs) -> Self {
+        Self {
+            address,
+            client: None,
+        }
+    }
+
+    fn request(&mut self) -> Result<NewToken, CliFailure> {
+        let request = TokenRequest {
+            user: None,
+            kind: AccessRole::Worker,
+            expires_s: Some(TOKEN_LIFETIME_S),
+            uses: Some(1),
+        };
+        let client = match &mut self.client {
+            Some(client) => client,
+            none => none.insert(self.address.connect()?),
+        };
+        Ok(client.post("/v1/tokens", &request)?)
+    }
+}
+
+impl TokenIssuer for ServiceTokens<'_> {
+    fn issue(&mut self) -> Result<String, String> {
+        let token = self.request().map_err(|failure| failure.to_string())?;
+        Ok(token.token)
+    }
+}
+
+/// The site cannot be used.
+impl CliError for SiteError {
+    fn exit(&self) -> ExitKind {
+        match self {
+            Self::Settings { .. }
+            | Self::Unknown(_)
+            | Self::Exists(_)
+            | Self::Setting { .. }
+            | Self::NoHome => ExitKind::Usage,
+            Self::Busy(_)
+            | Self::Occupied { .. }
+            | Self::File { .. }
+            | Self::Command { .. }
+            | Self::Engine { .. }
+            | Self::Token(_) => ExitKind::Failed,
+        }
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        self.hint().map(Cow::Borrowed)
+    }
+}

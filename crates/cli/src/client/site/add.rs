@@ -1,0 +1,189 @@
+//! `tollgate site add`, `tollgate site list` and `tollgate site remove`.
+
+use std::io::{self, Write};
+
+use comfy_table::Table;
+use tollgate_batch::EngineKind;
+use tollgate_sites::{SiteJournal, SiteSettings, SitesFile, state_dir};
+
+use super::status::{SiteEntry, SiteListing};
+use crate::args::{OutputFormat, parse_count, parse_integer};
+use crate::client::list::STYLE;
+use crate::client::{format, parse};
+use crate::exit::{CliFailure, CsvUnsupported};
+use crate::messages::Verbosity;
+
+/// The number of random bytes in the key of a site.
+const KEY_BYTES: usize = 4;
+
+/// Add a site to ~/.config/tollgate/sites.toml.
+///
+/// Nothing is submitted yet: `tollgate site check` tries the site, `tollgate site scale` submits pilots.
+#[derive(Debug, clap::Args)]
+pub(super) struct SiteAddArgs {
+    /// Name of the site: small letters, digits and `-`
+    name: String,
+    /// Batch system: slurm, sge, htcondor, or local for this host
+    #[arg(long, value_name = "ENGINE")]
+    engine: EngineKind,
+    /// Host on which to run the engine's commands, over ssh
+    #[arg(long, value_name = "HOST")]
+    via: Option<String>,
+    /// Number of pilots that `site scale` submits by default
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_integer::<u32>)]
+    pilots: u32,
+    /// Number of cores of a pilot
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_count::<u32>)]
+    cores: u32,
+    /// Memory of a pilot, as in 4G [default: left to the engine]
+    #[arg(long, value_name = "SIZE", value_parser = parse::parse_memory)]
+    memory: Option<u64>,
+    /// Time limit of a pilot, as in 1h or 30m
+    #[arg(long, value_name = "SPAN", default_value = "1h", value_parser = parse::parse_span)]
+    time: f64,
+    /// Time without a job after which a pilot leaves
+    #[arg(long, value_name = "SPAN", default_value = "5m", value_parser = parse::parse_span)]
+    idle: f64,
+    /// Maximum number of pilots that wait or run
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = parse_integer::<u32>)]
+    at_most: u32,
+    /// Maximum number of pilots that wait [default: no maximum]
+    #[arg(long, value_name = "N", value_parser = parse_count::<u32>)]
+    queue_at_most: Option<u32>,
+    /// Address by which nodes reach the service [default: as it listens]
+    #[arg(long, value_name = "URL")]
+    connect: Option<String>,
+    /// tollgate on the nodes [default: this program; with --via: tollgate]
+    #[arg(long, value_name = "FILE")]
+    program: Option<String>,
+    /// Directory on the nodes for the pilots' state [default: TMPDIR, else /tmp]
+    #[arg(long, value_name = "DIR")]
+    dir: Option<String>,
+    /// Further argument of `tollgate worker`; may be repeated
+    #[arg(long, value_name = "WORD", allow_hyphen_values = true)]
+    worker_arg: Vec<String>,
+    /// Further arguments of the engine's submit command, passed on unchanged
+    #[arg(last = true, value_name = "ARGUMENTS")]
+    args: Vec<String>,
+}
+
+/// List the sites, with the pilots as they were last seen.
+#[derive(Debug, clap::Args)]
+pub(super) struct SiteListArgs {
+    /// Output format
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    format: OutputFormat,
+}
+
+/// Remove a site that has no pilots.
+#[derive(Debug, clap::Args)]
+pub(super) struct SiteRemoveArgs {
+    /// Name of the site
+    name: String,
+}
+
+/// `tollgate site add`.
+pub(super) fn add(args: &SiteAddArgs) -> Result<(), CliFailure> {
+    let path = SitesFile::path()?;
+    let mut file = SitesFile::read(&path)?;
+    let name = args.name.clone();
+    file.add(args.settings()?)?;
+    file.write(&path)?;
+    let path = path.display();
+    writeln!(io::stdout(), "site {name}: added to {path}")?;
+    Verbosity::Notes.note(format_args!(
+        "`tollgate site check {name}` tries it, `tollgate site scale {name} {}` submits pilots",
+        args.pilots
+    ));
+    Ok(())
+}
+
+impl SiteAddArgs {
+    fn settings(&self) -> Result<SiteSettings, CliFailure> {
+        let program = match (&self.program, &self.via) {
+            (Some(program), _) => program.clone(),
+            (None, Some(_)) => "tollgate".to_owned(),
+            (None, None) => super::program()?,
+        };
+        Ok(SiteSettings {
+            via: self.via.clone(),
+            pilots: self.pilots,
+            cores: self.cores,
+            memory_mib: self.memory.map(|bytes| bytes.div_ceil(1 << 20)),
+            time_s: self.time.ceil() as u64,
+            idle_s: self.idle.ceil() as u64,
+            at_most: self.at_most,
+            queue_at_most: self.queue_at_most,
+            connect: self.connect.clone(),
+            dir: self.dir.clone(),
+            args: self.args.clone(),
+            worker_args: self.worker_arg.clone(),
+            ..SiteSettings::new(&self.name, self.engine, &random_key()?, &program)
+        })
+    }
+}
+
+/// Returns letters that no other site has.
+fn random_key() -> Result<String, CliFailure> {
+    let mut bytes = [0; KEY_BYTES];
+    getrandom::fill(&mut bytes).map_err(|error| {
+        CliFailure::read_failed("the system's random source", io::Error::other(error))
+    })?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// `tollgate site list`.
+pub(super) fn list(args: &SiteListArgs) -> Result<(), CliFailure> {
+    let file = SitesFile::read(&SitesFile::path()?)?;
+    let state = state_dir()?;
+    let mut sites = Vec::new();
+    for settings in &file.sites {
+        let pilots = SiteJournal::read(&state.join(&settings.name))?;
+        sites.push(SiteEntry::new(settings, &pilots));
+    }
+    let mut out = io::stdout().lock();
+    match args.format {
+        OutputFormat::Json => format::write_json(&mut out, &SiteListing { sites })?,
+        OutputFormat::Csv => return Err(CsvUnsupported.into()),
+        OutputFormat::Table => {
+            let mut table = Table::new();
+            table.load_style(STYLE);
+            table.set_header([
+                "site", "engine", "via", "cores", "time", "wanted", "pending", "running",
+            ]);
+            for site in &sites {
+                table.add_row([
+                    site.name.clone(),
+                    site.engine.clone(),
+                    site.via.clone().unwrap_or_default(),
+                    site.cores.to_string(),
+                    format::format_span(site.time_s),
+                    site.wanted.to_string(),
+                    site.pending.to_string(),
+                    site.running.to_string(),
+                ]);
+            }
+            for line in table.lines() {
+                writeln!(out, "{}", line.trim_end())?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// `tollgate site remove`.
+pub(super) fn remove(args: &SiteRemoveArgs) -> Result<(), CliFailure> {
+    let path = SitesFile::path()?;
+    let mut file = SitesFile::read(&path)?;
+    let mut site = super::open(&args.name)?;
+    let counts = site.counts();
+    if counts.total() > 0 {
+        // They may have ended since they were last seen.
+        site.refresh()?;
+    }
+    site.remove()?;
+    file.sites.retain(|site| site.name != args.name);
+    file.write(&path)?;
+    writeln!(io::stdout(), "site {}: removed", args.name)?;
+    Ok(())
+}

@@ -1,0 +1,254 @@
+//! `tollgate site status`, and the rows of `tollgate site list`.
+
+use std::io::{self, Write};
+
+use comfy_table::Table;
+use schemars::JsonSchema;
+use serde::Serialize;
+use tollgate_client::timestamp::format_iso;
+use tollgate_model::Instant;
+use tollgate_sites::{LogEntry, PilotCounts, PilotRecord, SiteControl, SiteSettings, SiteState};
+
+use crate::args::OutputFormat;
+use crate::client::format;
+use crate::client::list::STYLE;
+use crate::exit::{CliFailure, CsvUnsupported};
+
+/// The number of lines of the log in an answer.
+const LOG_LINES: usize = 8;
+
+/// Show the pilots of a site, and what was done last and why.
+#[derive(Debug, clap::Args)]
+pub(super) struct SiteStatusArgs {
+    /// Name of the site
+    name: String,
+    /// Show the pilots as they were last seen, without asking
+    #[arg(long)]
+    cached: bool,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    format: OutputFormat,
+}
+
+/// The sites of a user.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct SiteListing {
+    /// The sites, in the order of the file.
+    pub(super) sites: Vec<SiteEntry>,
+}
+
+/// A site, with the numbers of its pilots as they were last seen.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct SiteEntry {
+    /// Name of the site.
+    pub(super) name: String,
+    /// Engine: `slurm`, `sge`, `htcondor` or `local`.
+    pub(super) engine: String,
+    /// Host on which the engine's commands run; none for this host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) via: Option<String>,
+    /// Number of cores of a pilot.
+    pub(super) cores: u32,
+    /// Time limit of a pilot.
+    pub(super) time_s: f64,
+    /// Wanted number of pilots.
+    pub(super) wanted: u32,
+    /// Number of pilots that wait.
+    pub(super) pending: usize,
+    /// Number of pilots that run.
+    pub(super) running: usize,
+    /// Number of pilots that are cancelled and have not ended yet.
+    pub(super) ending: usize,
+}
+
+/// A site with its pilots.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct SiteReport {
+    /// The site.
+    #[serde(flatten)]
+    site: SiteEntry,
+    /// Mean time that the pilots waited that started; none if none has started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mean_wait_s: Option<f64>,
+    /// Pilots that wait or run, and those that ended lately.
+    pilots: Vec<PilotView>,
+    /// What was done last and why, oldest first.
+    log: Vec<LogLine>,
+}
+
+/// A pilot.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+struct PilotView {
+    /// Number of the pilot.
+    number: u32,
+    /// Name of its job at the engine.
+    job: String,
+    /// Id of its job; none if the engine has not answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<u64>,
+    /// State: `offered`, `waits`, `runs` or `over`.
+    state: String,
+    /// Instant at which it was submitted.
+    submitted_at: String,
+    /// Instant of its start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    started_at: Option<String>,
+    /// Instant of its end, or of the end of its time limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ends_at: Option<String>,
+    /// Time in the queue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waited_s: Option<f64>,
+    /// Why it waits or ended, in the engine's words; empty if there is no reason.
+    reason: String,
+}
+
+/// A line of the log of a site.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+struct LogLine {
+    /// Instant of the line.
+    at: String,
+    /// What was done, and why.
+    text: String,
+}
+
+impl SiteEntry {
+    pub(super) fn new(settings: &SiteSettings, state: &SiteState) -> Self {
+        let counts = state.counts();
+        Self {
+            name: settings.name.clone(),
+            engine: settings.engine.to_string(),
+            via: settings.via.clone(),
+            cores: settings.cores,
+            time_s: settings.time().as_secs_f64(),
+            wanted: state.wanted,
+            pending: counts.pending,
+            running: counts.running,
+            ending: counts.ending,
+        }
+    }
+}
+
+impl PilotView {
+    fn new(pilot: &PilotRecord, now: Instant) -> Self {
+        Self {
+            number: pilot.number,
+            job: pilot.job.to_string(),
+            id: pilot.id.map(|id| id.0),
+            state: pilot.phase.name().to_owned(),
+            submitted_at: format_iso(pilot.offered_at),
+            started_at: pilot.started_at.map(format_iso),
+            ends_at: pilot.ends_at.map(format_iso),
+            waited_s: pilot.waited(now).map(|span| span.as_secs_f64()),
+            reason: pilot.reason.clone(),
+        }
+    }
+}
+
+impl SiteReport {
+    fn new(site: &SiteControl, now: Instant) -> Self {
+        let state = site.state();
+        let waits: Vec<f64> = state
+            .waits(now)
+            .iter()
+            .map(|span| span.as_secs_f64())
+            .collect();
+        let mean_wait = waits.iter().sum::<f64>() / waits.len() as f64;
+        let line = |entry: LogEntry| LogLine {
+            at: format_iso(entry.at),
+            text: entry.text,
+        };
+        Self {
+            site: SiteEntry::new(site.settings(), state),
+            mean_wait_s: (!waits.is_empty()).then_some(mean_wait),
+            pilots: state
+                .pilots
+                .iter()
+                .map(|pilot| PilotView::new(pilot, now))
+                .collect(),
+            log: site.log_tail(LOG_LINES).into_iter().map(line).collect(),
+        }
+    }
+}
+
+/// `tollgate site status`.
+pub(super) fn run(args: &SiteStatusArgs) -> Result<(), CliFailure> {
+    let mut site = super::open(&args.name)?;
+    if !args.cached {
+        site.refresh()?;
+    }
+    let now = format::now();
+    let instant = Instant::from_micros(now.timestamp().as_microsecond());
+    let report = SiteReport::new(&site, instant);
+    let mut out = io::stdout().lock();
+    match args.format {
+        OutputFormat::Json => format::write_json(&mut out, &report)?,
+        OutputFormat::Csv => return Err(CsvUnsupported.into()),
+        OutputFormat::Table => write_table(&mut out, &report, &now)?,
+    }
+    Ok(())
+}
+
+/// Describes the pilots of a site: `1 pending, 2 running`.
+pub(super) fn describe(counts: PilotCounts) -> String {
+    let mut text = format!("{} pending, {} running", counts.pending, counts.running);
+    if counts.ending > 0 {
+        text.push_str(&format!(", {} ending", counts.ending));
+    }
+    text
+}
+
+fn write_table(out: &mut impl Write, report: &SiteReport, now: &jiff::Zoned) -> io::Result<()> {
+    let site = &report.site;
+    let waited = match report.mean_wait_s {
+        Some(mean) => format!("; started after {} on average", format::format_span(mean)),
+        None => String::new(),
+    };
+    let counts = PilotCounts {
+        pending: site.pending,
+        running: site.running,
+        ending: site.ending,
+    };
+    writeln!(
+        out,
+        "site {}: {} wanted, {}{waited}",
+        site.name,
+        site.wanted,
+        describe(counts)
+    )?;
+    let live = || report.pilots.iter().filter(|pilot| pilot.state != "over");
+    if live().next().is_some() {
+        let mut table = Table::new();
+        table.load_style(STYLE);
+        table.set_header([
+            "pilot", "job", "state", "waited", "started", "ends", "reason",
+        ]);
+        let local = |at: &Option<String>| {
+            at.as_ref()
+                .map_or_else(String::new, |at| format::format_short_time(at, now))
+        };
+        for pilot in live() {
+            table.add_row([
+                format!("{}.{}", site.name, pilot.number),
+                pilot.id.map_or_else(String::new, |id| id.to_string()),
+                pilot.state.clone(),
+                pilot.waited_s.map_or_else(String::new, format::format_span),
+                local(&pilot.started_at),
+                local(&pilot.ends_at),
+                pilot.reason.clone(),
+            ]);
+        }
+        for line in table.lines() {
+            writeln!(out, "{}", line.trim_end())?;
+        }
+    }
+    for line in &report.log {
+        writeln!(
+            out,
+            "{}  {}",
+            format::format_short_time(&line.at, now),
+            line.text
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,290 @@
+//! Tests of `tollgate site`: with a stand-in for Slurm that has faults, and with the engine `local`.
+//!
+//! The stand-in is the small scripts in `crates/sites/tests/engine`.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::program::{ProgramOutput, command};
+
+/// A user with sites, and the stand-in on PATH.
+struct SiteUser {
+    home: TempDir,
+}
+
+impl SiteUser {
+    fn new() -> Self {
+        let home = tempfile::tempdir().expect("a directory");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sites/tests/engine");
+        fs::create_dir_all(home.path().join("engine/jobs")).expect("a directory");
+        for entry in fs::read_dir(source).expect("the stand-in") {
+            let from = entry.expect("a script").path();
+            let name = from.file_name().expect("a name");
+            symlink(&from, home.path().join("engine").join(name)).expect("a link");
+        }
+        Self { home }
+    }
+
+    fn tollgate(&self, words: &[&str]) -> ProgramOutput {
+        let home = self.home.path();
+        let path = format!("{}:/usr/bin:/bin", home.join("engine").display());
+        let output = command(words)
+            .env("HOME", home)
+            .env("PATH", path)
+            .env("TZ", "UTC")
+            .env_remove("XDG_CONFIG_HOME")
+            .env_remove("XDG_STATE_HOME")
+            .env_remove("TOLLGATE_DATA")
+            .env_remove("TOLLGATE_URL")
+            .stdin(Stdio::null())
+            .output()
+            .expect("the program runs");
+        ProgramOutput {
+            stdout: String::from_utf8(output.stdout).expect("text"),
+            stderr: String::from_utf8(output.stderr).expect("text"),
+            code: output.status.code(),
+        }
+    }
+
+    /// Adds a site that is called `lab`, whose pilots reach the service by a socket.
+    fn add(&self, engine: &str, more: &[&str]) {
+        let words = [
+            "site",
+            "add",
+            "lab",
+            "--engine",
+            engine,
+            "--connect",
+            "unix:/run/tollgate",
+        ];
+        self.tollgate(&[&words[..], more].concat()).answer();
+    }
+
+    fn faults(&self, faults: &[&str]) {
+        let lines: String = faults.iter().map(|fault| format!("{fault}\n")).collect();
+        fs::write(self.home.path().join("engine/faults"), lines).expect("a writable directory");
+    }
+
+    /// Returns the names of the jobs that the stand-in has, without those that are cancelled.
+    fn queue(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(self.home.path().join("engine/jobs")).expect("a directory") {
+            let dir = entry.expect("a job").path();
+            let read = |file: &str| fs::read_to_string(dir.join(file)).expect("a whole job");
+            if read("state").trim() != "CANCELLED" {
+                names.push(read("name").trim().to_owned());
+            }
+        }
+        names.sort();
+        names
+    }
+
+    fn status(&self) -> Value {
+        let answer = self
+            .tollgate(&["site", "status", "lab", "--format", "json"])
+            .answer();
+        serde_json::from_str(&answer).expect("JSON")
+    }
+
+    /// Returns an output with stable words in the place of the key, the directory and the program.
+    fn stable(&self, output: &ProgramOutput) -> String {
+        let file = self.home.path().join(".config/tollgate/sites.toml");
+        let settings = fs::read_to_string(file).unwrap_or_default();
+        let key = settings
+            .split("key = \"")
+            .nth(1)
+            .and_then(|rest| rest.split('"').next());
+        let mut text = output.to_string();
+        if let Some(key) = key {
+            text = text.replace(key, "KEY");
+        }
+        text.replace(&self.home.path().display().to_string(), "HOME")
+            .replace(env!("CARGO_BIN_EXE_tollgate"), "PROGRAM")
+    }
+}
+
+#[test]
+fn site_is_added_listed_and_removed() {
+    let user = SiteUser::new();
+    let added = user.tollgate(&[
+        "site",
+        "add",
+        "west",
+        "--engine",
+        "slurm",
+        "--cores",
+        "4",
+        "--memory",
+        "2G",
+        "--time",
+        "30m",
+        "--connect",
+        "https://here:8443",
+        "--",
+        "-p",
+        "main",
+    ]);
+    insta::assert_snapshot!("added", user.stable(&added));
+    let listed = user.tollgate(&["site", "list"]);
+    insta::assert_snapshot!("listed", user.stable(&listed));
+    let preview = user.tollgate(&["site", "scale", "west", "2", "--dry-run"]);
+    insta::assert_snapshot!("preview", user.stable(&preview));
+    let again = user.tollgate(&["site", "add", "west", "--engine", "sge"]);
+    insta::assert_snapshot!("added_again", user.stable(&again));
+    let removed = user.tollgate(&["site", "remove", "west"]);
+    insta::assert_snapshot!("removed", user.stable(&removed));
+    let unknown = user.tollgate(&["site", "scale", "west"]);
+    insta::assert_snapshot!("unknown", user.stable(&unknown));
+}
+
+#[test]
+fn pilots_are_scaled_and_reported() {
+    let user = SiteUser::new();
+    user.add("slurm", &["--pilots", "2"]);
+    user.faults(&["starts"]);
+    let scaled = user.tollgate(&["site", "scale", "lab"]);
+    insta::assert_snapshot!("scaled", user.stable(&scaled));
+    let status = user.status();
+    assert_eq!(
+        (&status["pending"], &status["running"]),
+        (&1.into(), &1.into())
+    );
+    assert_eq!(status["pilots"][0]["state"], "runs");
+    assert_eq!(status["pilots"][0]["started_at"], "2026-11-23T12:00:00Z");
+    let occupied = user.tollgate(&["site", "remove", "lab"]);
+    insta::assert_snapshot!("occupied", user.stable(&occupied));
+    let scaled = user.tollgate(&["site", "scale", "lab", "0"]);
+    insta::assert_snapshot!("scaled_down", user.stable(&scaled));
+    assert!(user.queue().is_empty());
+    user.tollgate(&["site", "remove", "lab"]).answer();
+}
+
+#[test]
+fn refused_submission_says_what_the_engine_said() {
+    let user = SiteUser::new();
+    user.add("slurm", &[]);
+    user.faults(&["invalid"]);
+    let refused = user.tollgate(&["site", "scale", "lab", "1"]);
+    insta::assert_snapshot!("refused", user.stable(&refused));
+}
+
+#[test]
+fn command_that_is_killed_after_a_submission_leaves_no_second_pilot() {
+    let user = SiteUser::new();
+    user.add("slurm", &[]);
+    user.faults(&["kills-after", "", "kills-after", "kills-after"]);
+    let mut n_killed = 0;
+    for _ in 0..10 {
+        let ran = user.tollgate(&["site", "scale", "lab", "4"]);
+        match ran.code {
+            None => n_killed += 1,
+            Some(_) => {
+                ran.answer();
+                break;
+            }
+        }
+        let names = user.queue();
+        let distinct: BTreeSet<&String> = names.iter().collect();
+        assert_eq!(distinct.len(), names.len(), "{names:?}");
+    }
+    assert_eq!(n_killed, 3);
+    assert_eq!(user.queue().len(), 4);
+    assert_eq!(user.status()["pending"], 4);
+    user.tollgate(&["site", "scale", "lab", "0"]).answer();
+    assert!(user.queue().is_empty());
+}
+
+#[test]
+fn command_that_is_killed_before_a_submission_may_have_submitted() {
+    let user = SiteUser::new();
+    user.add("slurm", &[]);
+    user.faults(&["", "kills-before"]);
+    assert_eq!(user.tollgate(&["site", "scale", "lab", "3"]).code, None);
+    user.tollgate(&["site", "scale", "lab", "3"]).answer();
+    // One of the three is offered: it may be on its way, and counts until it cannot be any more.
+    assert_eq!(user.queue().len(), 2);
+    let status = user.status();
+    assert_eq!(status["pending"], 3);
+    assert_eq!(status["pilots"][1]["state"], "offered");
+}
+
+#[test]
+fn check_names_what_works() {
+    let user = SiteUser::new();
+    user.add("slurm", &["--time", "48h"]);
+    user.faults(&["invalid"]);
+    let checked = user.tollgate(&["site", "check", "lab"]);
+    assert_eq!(checked.code, Some(1), "{checked}");
+    let words: Vec<(&str, &str)> = checked
+        .stdout
+        .lines()
+        .filter_map(|line| {
+            let mut words = line.split_whitespace();
+            Some((words.next()?, words.next()?))
+        })
+        .collect();
+    // The stand-in has a limit of a day.
+    assert_eq!(
+        words,
+        [
+            ("commands", "ok"),
+            ("limits", "FAILS"),
+            ("submission", "FAILS")
+        ]
+    );
+}
+
+/// Writes a program that stands for tollgate on a node: it runs until it is ended.
+fn sleeper(dir: &Path) -> PathBuf {
+    let file = dir.join("sleeper");
+    fs::write(&file, "#!/bin/sh\nexec sleep 600\n").expect("a writable directory");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("an own file");
+    file
+}
+
+#[test]
+fn local_pilots_are_processes_that_outlive_the_command() {
+    let user = SiteUser::new();
+    let program = sleeper(user.home.path());
+    let program = program.display().to_string();
+    let dir = user.home.path().join("pilots").display().to_string();
+    user.add("local", &["--program", &program, "--dir", &dir]);
+    user.tollgate(&["site", "scale", "lab", "2"]).answer();
+    let status = user.status();
+    assert_eq!(status["running"], 2, "{status}");
+    user.tollgate(&["site", "scale", "lab", "2"]).answer();
+    let ids = |status: &Value| {
+        let pilots = status["pilots"].as_array().cloned().unwrap_or_default();
+        let ids: Vec<u64> = pilots
+            .iter()
+            .filter_map(|pilot| pilot["id"].as_u64())
+            .collect();
+        ids
+    };
+    assert_eq!(ids(&user.status()), ids(&status));
+    // A name is used once.
+    let jobs = user.tollgate(&["__local-queue", "states"]).answer();
+    let name = jobs.split_whitespace().nth(3).expect("a name").to_owned();
+    let again = user.tollgate(&["__local-queue", "submit", &name]);
+    assert!(
+        again.stderr.contains("there is a job of this name"),
+        "{again}"
+    );
+    user.tollgate(&["site", "scale", "lab", "0"]).answer();
+    loop {
+        let status = user.status();
+        if status["ending"] == 0 {
+            assert_eq!(
+                (&status["pending"], &status["running"]),
+                (&0.into(), &0.into())
+            );
+            break;
+        }
+    }
+}

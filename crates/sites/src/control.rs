@@ -1,0 +1,393 @@
+//! What is done at one site.
+
+mod refresh;
+mod submission;
+
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use tollgate_batch::{
+    BatchJob, BatchJobId, BatchJobName, CommandAnswer, EngineCommand, EngineDialect, EngineFault,
+    RetryAdvice,
+};
+use tollgate_model::{Instant, Span};
+
+use crate::journal::now;
+use crate::{
+    EngineShell, LogEntry, PilotScript, ScalePlan, SiteError, SiteJournal, SiteSettings, SiteState,
+};
+
+/// The pauses after which a query is repeated if the engine is out of reach.
+const QUERY_PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(2)];
+/// The maximum number of ids in one command.
+const IDS_PER_COMMAND: usize = 200;
+
+/// One site, locked by this process: its settings, its pilots and its engine.
+pub struct SiteControl {
+    settings: SiteSettings,
+    journal: SiteJournal,
+    state: SiteState,
+    dialect: Box<dyn EngineDialect>,
+    shell: EngineShell,
+    clock: fn() -> Instant,
+}
+
+/// The service as pilots reach it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServiceAddress {
+    /// `https://HOST:PORT` or `unix:SOCKET`.
+    pub connect: String,
+    /// The fingerprint of the service's key. None for a socket.
+    pub fingerprint: Option<String>,
+    /// Whether a pilot must show a token.
+    pub needs_token: bool,
+}
+
+/// A source of tokens for pilots: the service.
+pub trait TokenIssuer {
+    /// Creates a token with which one pilot can register.
+    ///
+    /// # Errors
+    /// A description of the problem.
+    fn issue(&mut self) -> Result<String, String>;
+}
+
+/// The numbers of pilots that wait, run and end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PilotCounts {
+    /// The number that waits, or may do so.
+    pub pending: usize,
+    /// The number that runs.
+    pub running: usize,
+    /// The number that is cancelled and that the engine has not ended yet.
+    pub ending: usize,
+}
+
+impl PilotCounts {
+    /// Returns the number of pilots that the engine still has.
+    pub const fn total(self) -> usize {
+        self.pending + self.running + self.ending
+    }
+}
+
+/// What became of a wanted number.
+#[derive(Debug)]
+pub struct ScaleOutcome {
+    /// The plan.
+    pub plan: ScalePlan,
+    /// The pilots that were submitted, by number.
+    pub submitted: Vec<u32>,
+    /// The pilots that were cancelled, by number.
+    pub cancelled: Vec<u32>,
+    /// Why not all of the plan was carried out. None if all was.
+    pub stopped: Option<SiteError>,
+}
+
+/// What a change of the number would do, without doing it.
+#[derive(Clone, Debug)]
+pub struct ScalePreview {
+    /// The plan, from the pilots as they were last seen.
+    pub plan: ScalePlan,
+    /// The commands, as a user would type them.
+    pub commands: Vec<String>,
+    /// The script of the first pilot that would be submitted. None if none would be.
+    pub script: Option<String>,
+}
+
+impl SiteControl {
+    /// Opens a site, whose directory is below `state_dir`. `program` is the tollgate program of this
+    /// host.
+    ///
+    /// # Errors
+    /// An error if another command works at the site, or its files cannot be used.
+    pub fn open(
+        settings: SiteSettings,
+        state_dir: &Path,
+        program: &str,
+    ) -> Result<Self, SiteError> {
+        let journal = SiteJournal::open(state_dir, &settings.name)?;
+        let state = journal.load()?;
+        Ok(Self {
+            dialect: settings.engine.dialect(program),
+            shell: EngineShell::new(settings.via.clone()),
+            clock: now,
+            settings,
+            journal,
+            state,
+        })
+    }
+
+    /// Returns the site with another way to run commands, and another clock than the system's.
+    #[must_use]
+    pub fn with_world(self, shell: EngineShell, clock: fn() -> Instant) -> Self {
+        Self {
+            shell,
+            clock,
+            ..self
+        }
+    }
+
+    /// Returns the settings.
+    pub fn settings(&self) -> &SiteSettings {
+        &self.settings
+    }
+
+    /// Returns the pilots as they were last seen.
+    pub fn state(&self) -> &SiteState {
+        &self.state
+    }
+
+    /// Returns the last lines of the log, oldest first.
+    pub fn log_tail(&self, count: usize) -> Vec<LogEntry> {
+        self.journal.log_tail(count)
+    }
+
+    /// Returns the numbers of pilots that wait, run and end, as they were last seen.
+    pub fn counts(&self) -> PilotCounts {
+        self.state.counts()
+    }
+
+    /// Makes the number of pilots that wait or run the wanted one: asks the engine first, then cancels
+    /// or submits.
+    ///
+    /// # Errors
+    /// An error if the engine cannot be asked. If it answers and a submission or a cancellation
+    /// fails, the outcome says why.
+    pub fn reconcile(
+        &mut self,
+        wanted: u32,
+        service: &ServiceAddress,
+        tokens: &mut dyn TokenIssuer,
+    ) -> Result<ScaleOutcome, SiteError> {
+        if self.state.wanted != wanted {
+            let (before, site) = (self.state.wanted, &self.settings.name);
+            self.journal
+                .log(format!("{wanted} pilots wanted at {site}, {before} before"))?;
+            self.state.wanted = wanted;
+            self.journal.save(&mut self.state)?;
+        }
+        self.refresh()?;
+        let plan = self.plan(wanted);
+        let mut outcome = ScaleOutcome {
+            submitted: Vec::new(),
+            cancelled: Vec::new(),
+            stopped: None,
+            plan,
+        };
+        outcome.stopped = self.carry_out(&mut outcome, service, tokens).err();
+        Ok(outcome)
+    }
+
+    /// Returns what a wanted number of pilots would mean, from the pilots as they were last seen.
+    /// Asks and changes nothing.
+    pub fn preview(&self, wanted: u32, service: &ServiceAddress) -> ScalePreview {
+        let plan = self.plan(wanted);
+        let mut commands = Vec::new();
+        let ids = self.ids_of(&plan.cancel);
+        for ids in ids.chunks(IDS_PER_COMMAND) {
+            commands.push(self.shell.describe(&self.dialect.cancel(ids)));
+        }
+        let mut script = None;
+        for number in (self.state.next_number..).take(plan.submit as usize) {
+            let token_file = service.needs_token.then(|| self.local_token(number));
+            let token_file = token_file.as_ref().map(|file| file.to_string_lossy());
+            let text = self.script(number, service, token_file.as_deref());
+            let command = self.dialect.submit(&self.job(number, text.clone()));
+            commands.push(self.shell.describe(&command));
+            script.get_or_insert(text);
+        }
+        ScalePreview {
+            plan,
+            commands,
+            script,
+        }
+    }
+
+    /// Forgets the site: removes its directory.
+    ///
+    /// # Errors
+    /// An error if pilots wait or run, or a file cannot be removed.
+    pub fn remove(self) -> Result<(), SiteError> {
+        let pilots = self.counts().total();
+        if pilots > 0 {
+            return Err(SiteError::Occupied {
+                site: self.settings.name,
+                pilots,
+            });
+        }
+        self.journal.remove()
+    }
+
+    fn plan(&self, wanted: u32) -> ScalePlan {
+        let (most, queue) = (self.settings.at_most, self.settings.queue_at_most);
+        ScalePlan::new(&self.state.pilots, wanted, most, queue)
+    }
+
+    fn carry_out(
+        &mut self,
+        outcome: &mut ScaleOutcome,
+        service: &ServiceAddress,
+        tokens: &mut dyn TokenIssuer,
+    ) -> Result<(), SiteError> {
+        let cancel = outcome.plan.cancel.clone();
+        if !cancel.is_empty() {
+            let ids = self.ids_of(&cancel);
+            self.cancel_ids(&ids)?;
+            let numbers = join(&cancel);
+            self.journal
+                .log(format!("cancelled pilots {numbers}: more than wanted"))?;
+            for number in &cancel {
+                if let Some(pilot) = self.state.pilot(*number) {
+                    pilot.cancelled_at = Some((self.clock)());
+                }
+            }
+            self.journal.save(&mut self.state)?;
+            outcome.cancelled = cancel;
+        }
+        for _ in 0..outcome.plan.submit {
+            outcome.submitted.push(self.submit(service, tokens)?);
+        }
+        Ok(())
+    }
+
+    fn cancel_ids(&self, ids: &[BatchJobId]) -> Result<(), SiteError> {
+        for ids in ids.chunks(IDS_PER_COMMAND) {
+            let command = self.dialect.cancel(ids);
+            self.ask(&command, |dialect, answer| dialect.parse_cancel(answer))?;
+        }
+        Ok(())
+    }
+
+    /// Runs a command that may be repeated, and parses its answer. Repeats it with growing pauses if
+    /// the engine is out of reach.
+    pub(crate) fn ask<T>(
+        &self,
+        command: &EngineCommand,
+        parse: impl Fn(&dyn EngineDialect, &CommandAnswer) -> Result<T, EngineFault>,
+    ) -> Result<T, SiteError> {
+        let mut pauses = QUERY_PAUSES.into_iter();
+        loop {
+            let answer = self.run(command)?;
+            let fault = match parse(self.dialect.as_ref(), &answer) {
+                Ok(parsed) => return Ok(parsed),
+                Err(fault) => fault,
+            };
+            let is_away = matches!(
+                &fault,
+                EngineFault::Refused {
+                    retry: RetryAdvice::Now,
+                    ..
+                }
+            );
+            match pauses.next() {
+                Some(pause) if is_away => thread::sleep(pause),
+                Some(_) | None => return Err(self.engine_error(command, fault)),
+            }
+        }
+    }
+
+    pub(crate) fn run(&self, command: &EngineCommand) -> Result<CommandAnswer, SiteError> {
+        self.shell.run(command).map_err(|error| SiteError::Command {
+            site: self.settings.name.clone(),
+            error,
+        })
+    }
+
+    pub(crate) fn engine_error(&self, command: &EngineCommand, fault: EngineFault) -> SiteError {
+        SiteError::Engine {
+            site: self.settings.name.clone(),
+            command: command.program().to_owned(),
+            fault,
+        }
+    }
+
+    pub(crate) fn dialect(&self) -> &dyn EngineDialect {
+        self.dialect.as_ref()
+    }
+
+    pub(crate) fn journal(&self) -> &SiteJournal {
+        &self.journal
+    }
+
+    /// Returns a job with the limits of a pilot.
+    pub(crate) fn job_named(&self, name: BatchJobName, script: String) -> BatchJob {
+        BatchJob {
+            name,
+            script,
+            time: self.settings.time(),
+            cores: self.settings.cores,
+            memory: self.settings.memory(),
+            arguments: self.settings.args.clone(),
+        }
+    }
+
+    fn job(&self, number: u32, script: String) -> BatchJob {
+        self.job_named(self.job_name(number), script)
+    }
+
+    /// Returns the name of a job of this site, which ends with `end`.
+    pub(crate) fn name_with(&self, end: &str) -> BatchJobName {
+        let name = format!("{}{end}", self.prefix());
+        name.parse()
+            .expect("the settings are checked, and an end is letters and digits")
+    }
+
+    fn job_name(&self, number: u32) -> BatchJobName {
+        self.name_with(&number.to_string())
+    }
+
+    fn prefix(&self) -> String {
+        format!("tg.{}.{}.", self.settings.name, self.settings.key)
+    }
+
+    fn number_of(&self, name: &str) -> Option<u32> {
+        name.strip_prefix(&self.prefix())?.parse().ok()
+    }
+
+    fn script(&self, number: u32, service: &ServiceAddress, token_file: Option<&str>) -> String {
+        let script = PilotScript {
+            site: &self.settings,
+            number,
+            service,
+            token_file,
+        };
+        script.text()
+    }
+
+    fn ids_of(&self, numbers: &[u32]) -> Vec<BatchJobId> {
+        let of = |number: &u32| {
+            let mut pilots = self.state.pilots.iter();
+            pilots.find(|pilot| pilot.number == *number)?.id
+        };
+        numbers.iter().filter_map(of).collect()
+    }
+}
+
+impl SiteState {
+    /// Returns the numbers of pilots that wait, run and end.
+    pub fn counts(&self) -> PilotCounts {
+        let counted = || self.pilots.iter().filter(|pilot| pilot.counts());
+        let live = self.pilots.iter().filter(|pilot| pilot.is_live());
+        let pending = counted().filter(|pilot| pilot.is_pending()).count();
+        PilotCounts {
+            pending,
+            running: counted().count() - pending,
+            ending: live.count() - counted().count(),
+        }
+    }
+
+    /// Returns the waits of the pilots that started, oldest first.
+    pub fn waits(&self, now: Instant) -> Vec<Span> {
+        let started = self
+            .pilots
+            .iter()
+            .filter(|pilot| pilot.started_at.is_some());
+        started.filter_map(|pilot| pilot.waited(now)).collect()
+    }
+}
+
+fn join(numbers: &[u32]) -> String {
+    let words: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+    words.join(", ")
+}

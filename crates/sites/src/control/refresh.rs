@@ -1,0 +1,161 @@
+//! The pilots of a site brought up to date with what its engine reports.
+
+use tollgate_batch::{BatchJobId, BatchJobPhase, BatchJobReport, RecordAge};
+use tollgate_model::Span;
+
+use super::SiteControl;
+use crate::{PilotRecord, SiteError};
+
+/// The maximum number of ended pilots whose record is asked for at a time.
+const MAX_RECORD_QUERIES: usize = 20;
+/// The time after which a pilot that was cancelled and still lives is cancelled again.
+const CANCEL_AGAIN: Span = Span::from_secs(60);
+
+impl SiteControl {
+    /// Asks the engine for all pilots: adopts those whose name is known, ends the records of those
+    /// that are gone, and cancels those that are stuck or were submitted twice.
+    ///
+    /// # Errors
+    /// An error if the engine cannot be asked or answers in words that are not understood. Nothing
+    /// is changed then.
+    pub fn refresh(&mut self) -> Result<(), SiteError> {
+        let states = self.dialect.states();
+        let reports = self.ask(&states, |dialect, answer| dialect.parse_states(answer))?;
+        let mut own: Vec<(u32, BatchJobReport)> = reports
+            .into_iter()
+            .filter_map(|report| Some((self.number_of(&report.name)?, report)))
+            .collect();
+        own.sort_by_key(|(number, report)| (*number, report.id));
+        let mut unwanted = Vec::new();
+        for reports in own.chunk_by(|one, other| one.0 == other.0) {
+            unwanted.extend(self.adopt(reports)?);
+        }
+        self.end_missing(&own)?;
+        let again = (self.clock)() - CANCEL_AGAIN;
+        let lingering = self.state.pilots.iter().filter(|pilot| {
+            let is_old = pilot.cancelled_at.is_some_and(|at| at < again);
+            is_old && pilot.is_live()
+        });
+        unwanted.extend(lingering.filter_map(|pilot| pilot.id));
+        self.cancel_ids(&unwanted)?;
+        self.journal.save(&mut self.state)
+    }
+
+    /// Takes on the reports of one pilot, and returns the ids of jobs to cancel: of stuck ones and
+    /// of duplicates.
+    fn adopt(&mut self, reports: &[(u32, BatchJobReport)]) -> Result<Vec<BatchJobId>, SiteError> {
+        let number = reports[0].0;
+        let reports = || reports.iter().map(|(_, report)| report);
+        let is_live = |report: &&BatchJobReport| report.phase != BatchJobPhase::Over;
+        let known = self.state.pilot(number).and_then(|pilot| pilot.id);
+        let chosen = reports()
+            .find(|report| Some(report.id) == known)
+            .or_else(|| reports().find(is_live))
+            .or_else(|| reports().next_back());
+        let Some(chosen) = chosen else {
+            return Ok(Vec::new());
+        };
+        if self.state.pilot(number).is_none() {
+            if !is_live(&chosen) {
+                return Ok(Vec::new());
+            }
+            let at = chosen
+                .submitted
+                .or(chosen.started)
+                .unwrap_or_else(self.clock);
+            let pilot = PilotRecord::offered(number, self.job_name(number), at);
+            self.state.pilots.push(pilot);
+            self.state.pilots.sort_by_key(|pilot| pilot.number);
+            self.state.next_number = self.state.next_number.max(number.saturating_add(1));
+        }
+        if known.is_none() && is_live(&chosen) {
+            let id = chosen.id;
+            self.journal
+                .log(format!("adopted pilot {number}, which is job {id}"))?;
+        }
+        let mut unwanted = Vec::new();
+        for report in reports().filter(is_live) {
+            if report.id != chosen.id {
+                let id = report.id;
+                self.journal.log(format!(
+                    "cancelled job {id}: pilot {number} was submitted twice"
+                ))?;
+                unwanted.push(id);
+            }
+        }
+        if chosen.phase == BatchJobPhase::Stuck {
+            let reason = &chosen.reason;
+            self.journal.log(format!(
+                "cancelled pilot {number}: the engine will not run it: {reason}"
+            ))?;
+            unwanted.push(chosen.id);
+        }
+        let was_live = self
+            .state
+            .pilot(number)
+            .is_some_and(|pilot| pilot.is_live());
+        if was_live && !is_live(&chosen) {
+            let why = match chosen.reason.is_empty() {
+                true => String::new(),
+                false => format!(": {}", chosen.reason),
+            };
+            self.journal.log(format!("pilot {number} ended{why}"))?;
+        }
+        if let Some(pilot) = self.state.pilot(number) {
+            pilot.update(chosen);
+            if chosen.phase == BatchJobPhase::Stuck {
+                pilot.cancelled_at = Some((self.clock)());
+            }
+        }
+        if !is_live(&chosen) {
+            self.drop_token(number);
+        }
+        Ok(unwanted)
+    }
+
+    /// Ends the records of live pilots that the engine did not report.
+    fn end_missing(&mut self, own: &[(u32, BatchJobReport)]) -> Result<(), SiteError> {
+        let is_missing = |pilot: &&PilotRecord| {
+            pilot.is_live() && !own.iter().any(|(number, _)| *number == pilot.number)
+        };
+        let missing = self.state.pilots.iter().filter(is_missing);
+        let missing: Vec<PilotRecord> = missing.cloned().collect();
+        for (at, pilot) in missing.into_iter().enumerate() {
+            let record = match at < MAX_RECORD_QUERIES {
+                true => self.ended_record(&pilot),
+                false => None,
+            };
+            if record.is_none() && pilot.may_still_appear((self.clock)()) {
+                continue;
+            }
+            let is_known = pilot.id.is_some() || record.is_some();
+            if let Some(pilot) = self.state.pilot(pilot.number) {
+                match (record, is_known) {
+                    (Some(record), _) => pilot.update(&record),
+                    (None, true) => pilot.end("the engine no longer has it"),
+                    (None, false) => pilot.end("never submitted"),
+                }
+            }
+            let what = match is_known {
+                true => "ended",
+                false => "was never submitted",
+            };
+            self.journal.log(format!("pilot {} {what}", pilot.number))?;
+            self.drop_token(pilot.number);
+        }
+        Ok(())
+    }
+
+    /// Returns the engine's record of a pilot that ended. None if there is none, or the engine keeps
+    /// no records that are understood: they are only for information.
+    fn ended_record(&self, pilot: &PilotRecord) -> Option<BatchJobReport> {
+        let command = self.dialect.by_name(&pilot.job, RecordAge::Ended);
+        let answer = self.run(&command).ok()?;
+        let found = self
+            .dialect
+            .parse_by_name(&pilot.job, RecordAge::Ended, &answer);
+        let mut found = found.ok()?.into_iter();
+        let record = found.find(|report| pilot.id.is_none_or(|id| id == report.id))?;
+        (record.phase == BatchJobPhase::Over).then_some(record)
+    }
+}

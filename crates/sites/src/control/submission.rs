@@ -1,0 +1,154 @@
+//! One pilot: its token, its script, its submission.
+
+use std::fs;
+use std::path::PathBuf;
+
+use tollgate_batch::EngineCommand;
+
+use super::{ServiceAddress, SiteControl, TokenIssuer};
+use crate::journal::replace_file;
+use crate::{PilotPhase, PilotRecord, ShellError, SiteError};
+
+/// The directory for pilots in the home directory of another host.
+const REMOTE_DIR: &str = ".tollgate-pilots";
+
+impl SiteControl {
+    /// Submits one pilot, and returns its number.
+    pub(super) fn submit(
+        &mut self,
+        service: &ServiceAddress,
+        tokens: &mut dyn TokenIssuer,
+    ) -> Result<u32, SiteError> {
+        let number = self.state.next_number;
+        let token_file = match service.needs_token {
+            false => None,
+            true => Some(self.place_token(number, tokens)?),
+        };
+        let script = self.script(number, service, token_file.as_deref());
+        let job = self.job(number, script);
+        // From here on a crash leaves the name, by which the pilot is found.
+        let pilot = PilotRecord::offered(number, job.name.clone(), (self.clock)());
+        self.state.pilots.push(pilot);
+        self.state.next_number = number.saturating_add(1);
+        self.journal.save(&mut self.state)?;
+        let command = self.dialect.submit(&job);
+        let submitted = self.run(&command).and_then(|answer| {
+            let id = self.dialect.parse_submit(&answer);
+            id.map_err(|fault| self.engine_error(&command, fault))
+        });
+        match submitted {
+            Ok(id) => {
+                self.journal
+                    .log(format!("submitted pilot {number} as job {id}"))?;
+                self.update(number, |pilot| {
+                    pilot.id = Some(id);
+                    pilot.phase = PilotPhase::Waits;
+                })?;
+                Ok(number)
+            }
+            Err(error) if is_certain(&error) => {
+                self.journal
+                    .log(format!("pilot {number} was not submitted: {error}"))?;
+                self.update(number, |pilot| pilot.end("not submitted"))?;
+                self.drop_token(number);
+                Err(error)
+            }
+            Err(error) => {
+                self.journal
+                    .log(format!("pilot {number} may be submitted or not: {error}"))?;
+                // An engine that took it on finds it by its name.
+                let found = self.refresh();
+                let pilot = self.state.pilot(number);
+                let is_known = pilot.is_some_and(|pilot| pilot.id.is_some());
+                match found {
+                    Ok(()) if is_known => Ok(number),
+                    Ok(()) | Err(_) => Err(error),
+                }
+            }
+        }
+    }
+
+    fn update(
+        &mut self,
+        number: u32,
+        change: impl FnOnce(&mut PilotRecord),
+    ) -> Result<(), SiteError> {
+        if let Some(pilot) = self.state.pilot(number) {
+            change(pilot);
+        }
+        self.journal.save(&mut self.state)
+    }
+
+    pub(super) fn local_token(&self, number: u32) -> PathBuf {
+        self.journal.dir().join(format!("{number}.token"))
+    }
+
+    /// Creates the token of a pilot and puts it where the pilot finds it. Returns the file as the
+    /// nodes see it.
+    fn place_token(&self, number: u32, tokens: &mut dyn TokenIssuer) -> Result<String, SiteError> {
+        let token = tokens.issue().map_err(SiteError::Token)?;
+        let text = format!("{token}\n");
+        if self.settings.via.is_some() {
+            return self.place_remote_token(number, text);
+        }
+        let file = self.local_token(number);
+        replace_file(&file, text.as_bytes())?;
+        Ok(file.to_string_lossy().into_owned())
+    }
+
+    /// Puts a token into the home directory on the other host.
+    fn place_remote_token(&self, number: u32, text: String) -> Result<String, SiteError> {
+        let name = format!(
+            "{}-{}-{number}.token",
+            self.settings.name, self.settings.key
+        );
+        let dir = self.in_remote_dir(&format!("cat > {name}"), text)?;
+        Ok(format!("{dir}/{name}"))
+    }
+
+    /// Runs a line of shell in the directory for pilots on the other host, with a standard input, and
+    /// returns the directory.
+    pub(crate) fn in_remote_dir(&self, line: &str, input: String) -> Result<String, SiteError> {
+        let script =
+            format!("umask 077; cd && mkdir -p {REMOTE_DIR} && cd {REMOTE_DIR} && {line} && pwd");
+        let command = EngineCommand {
+            words: vec!["sh".to_owned(), "-c".to_owned(), script],
+            input,
+        };
+        let answer = self.run(&command)?;
+        let dir = answer.output.trim_end();
+        if !answer.is_success() || !dir.starts_with('/') {
+            let said = format!("{} {dir}", answer.errors.trim());
+            return Err(SiteError::Token(format!(
+                "no directory at the site: {said}"
+            )));
+        }
+        Ok(dir.to_owned())
+    }
+
+    /// Removes the token of a pilot that is over. A token on another host stays; it is used up or
+    /// expires.
+    pub(super) fn drop_token(&self, number: u32) {
+        let _ = fs::remove_file(self.local_token(number));
+    }
+}
+
+/// Returns whether a submission that failed so was certainly not carried out.
+fn is_certain(error: &SiteError) -> bool {
+    match error {
+        SiteError::Engine { fault, .. } => !fault.is_uncertain(),
+        SiteError::Command { error, .. } => match error {
+            ShellError::Start { .. } => true,
+            ShellError::TimedOut { .. } | ShellError::System { .. } => false,
+        },
+        SiteError::Settings { .. }
+        | SiteError::Unknown(_)
+        | SiteError::Exists(_)
+        | SiteError::Setting { .. }
+        | SiteError::Busy(_)
+        | SiteError::Occupied { .. }
+        | SiteError::NoHome
+        | SiteError::File { .. }
+        | SiteError::Token(_) => false,
+    }
+}

@@ -1,0 +1,129 @@
+//! Errors.
+
+use std::io;
+use std::path::PathBuf;
+
+use tollgate_batch::{EngineFault, RetryAdvice};
+
+use crate::ShellError;
+
+/// An error at a site.
+#[derive(Debug, thiserror::Error)]
+pub enum SiteError {
+    /// The file of sites is not understood.
+    #[error("{}: {message}", path.display())]
+    Settings {
+        /// The file.
+        path: PathBuf,
+        /// Description of the problem.
+        message: String,
+    },
+    /// No site has this name.
+    #[error("no site is called `{0}`")]
+    Unknown(String),
+    /// A site has this name already.
+    #[error("a site is called `{0}` already")]
+    Exists(String),
+    /// A setting of a site is illegal.
+    #[error("{key}: expected {expected}, got `{found}`")]
+    Setting {
+        /// The setting.
+        key: &'static str,
+        /// What is legal.
+        expected: &'static str,
+        /// The illegal value.
+        found: String,
+    },
+    /// Another process works at the site.
+    #[error("site {0}: another command is at work")]
+    Busy(String),
+    /// Pilots of the site wait or run.
+    #[error("site {site}: pilots wait or run: {pilots}")]
+    Occupied {
+        /// The site.
+        site: String,
+        /// The number of pilots.
+        pilots: usize,
+    },
+    /// There is no home directory.
+    #[error("no directory for sites: set HOME, or XDG_CONFIG_HOME and XDG_STATE_HOME")]
+    NoHome,
+    /// A file of the site cannot be used.
+    #[error("{}: {action}: {error}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The action that failed.
+        action: &'static str,
+        /// The system's error.
+        error: io::Error,
+    },
+    /// A command of the engine did not end by itself.
+    #[error("site {site}: {error}")]
+    Command {
+        /// The site.
+        site: String,
+        /// The error.
+        error: ShellError,
+    },
+    /// The engine refused, or its answer is not understood.
+    #[error("site {site}: {command}: {fault}")]
+    Engine {
+        /// The site.
+        site: String,
+        /// The command.
+        command: String,
+        /// The fault.
+        fault: EngineFault,
+    },
+    /// No token can be created for a pilot.
+    #[error("no token for a pilot: {0}")]
+    Token(String),
+}
+
+impl SiteError {
+    /// Returns what the user can do about the error.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Unknown(_) => {
+                Some("`tollgate site list` lists the sites, `tollgate site add` adds one")
+            }
+            Self::Exists(_) => {
+                Some("choose another name, or remove it with `tollgate site remove`")
+            }
+            Self::Busy(_) => Some("try again when the other command has ended"),
+            Self::Occupied { .. } => Some("end them first with `tollgate site scale NAME 0`"),
+            Self::Command { error, .. } => match error {
+                ShellError::Start { .. } => Some(
+                    "is the engine's software installed on this host? Else name another with --via",
+                ),
+                ShellError::TimedOut { .. } => {
+                    Some("the next command finds by its name whatever was carried out")
+                }
+                ShellError::System { .. } => None,
+            },
+            Self::Engine { fault, .. } => match fault {
+                EngineFault::Refused {
+                    retry: RetryAdvice::Now,
+                    ..
+                } => Some(
+                    "the engine is out of reach; the next command finds by its name whatever was carried out",
+                ),
+                EngineFault::Refused {
+                    retry: RetryAdvice::Later,
+                    ..
+                } => Some("try again when jobs have ended, or lower --queue-at-most"),
+                EngineFault::Refused {
+                    retry: RetryAdvice::Never,
+                    ..
+                } => Some("`tollgate site check NAME` shows the limits of the site"),
+                EngineFault::Unreadable { .. } => None,
+            },
+            Self::Settings { .. }
+            | Self::Setting { .. }
+            | Self::NoHome
+            | Self::File { .. }
+            | Self::Token(_) => None,
+        }
+    }
+}

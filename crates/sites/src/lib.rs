@@ -1,0 +1,43 @@
+//! Pilots in the queues of batch systems: workers that run inside jobs of other schedulers.
+//!
+//! A site is a user's account at a batch system, with the kind of pilots that are submitted there.
+//! [`SiteControl::reconcile`] makes the number of pilots that wait or run the wanted one. Each
+//! pilot's name is on disk before the pilot is submitted, and an engine is asked for the name before
+//! anything else is submitted. So no pilot is submitted twice and none is forgotten, whichever
+//! process is killed.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`settings`](SiteSettings) | `sites.toml` |
+//! | [`control`](SiteControl) | what is done at one site |
+//! | [`plan`](ScalePlan) | from the wanted number to submissions and cancellations |
+//! | [`journal`](SiteJournal) | the pilots of a site on disk, and its log |
+//! | [`pilot`](PilotRecord) | a pilot as it was last seen |
+//! | [`script`](PilotScript) | the script of a pilot |
+//! | [`probe`](SiteProbe) | a job that says what works at a site |
+//! | [`shell`](EngineShell) | commands run here or over `ssh`, with a time limit |
+//! | [`local_queue`] | the engine `local`: processes of this host |
+//! | [`error`](SiteError) | errors |
+
+mod control;
+mod error;
+mod journal;
+pub mod local_queue;
+mod pilot;
+mod plan;
+mod probe;
+mod script;
+mod settings;
+mod shell;
+
+pub use control::{
+    PilotCounts, ScaleOutcome, ScalePreview, ServiceAddress, SiteControl, TokenIssuer,
+};
+pub use error::SiteError;
+pub use journal::{LogEntry, SiteJournal, SiteState};
+pub use pilot::{PilotPhase, PilotRecord};
+pub use plan::ScalePlan;
+pub use probe::{ProbeFinding, ProbeOutcome, SiteProbe};
+pub use script::PilotScript;
+pub use settings::{SiteSettings, SitesFile, state_dir};
+pub use shell::{EngineShell, ShellError};

@@ -1,0 +1,140 @@
+//! Pilots as they were last seen.
+
+use serde::{Deserialize, Serialize};
+use tollgate_batch::{BatchJobId, BatchJobName, BatchJobPhase, BatchJobReport};
+use tollgate_model::{Instant, Span};
+
+/// The time after which a pilot that was offered to the engine, and that the engine does not know,
+/// was never submitted: longer than the longest command.
+const UNCERTAIN: Span = Span::from_secs(60);
+
+/// A pilot of a site.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PilotRecord {
+    /// The number of the pilot at its site; never used twice.
+    pub number: u32,
+    /// The name of its job at the engine.
+    pub job: BatchJobName,
+    /// Where the pilot is.
+    pub phase: PilotPhase,
+    /// The instant at which its name was written down.
+    pub offered_at: Instant,
+    /// The id of its job. None as long as the engine has not answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<BatchJobId>,
+    /// The instant of its start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Instant>,
+    /// The instant of its end, as the engine has it; of a running pilot the end of its time limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends_at: Option<Instant>,
+    /// The instant at which it was last cancelled. A cancelled pilot is no longer counted, even if
+    /// its engine takes a while to end it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancelled_at: Option<Instant>,
+    /// Why the pilot waits or ended as it did, in the engine's words. Empty if there is no reason.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+}
+
+/// Where a pilot is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PilotPhase {
+    /// Its name is written down. It may have been submitted or not.
+    Offered,
+    /// It waits in the queue.
+    Waits,
+    /// It runs.
+    Runs,
+    /// It ended, was cancelled, or was never submitted.
+    Over,
+}
+
+impl PilotPhase {
+    /// Returns the word for the phase.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Offered => "offered",
+            Self::Waits => "waits",
+            Self::Runs => "runs",
+            Self::Over => "over",
+        }
+    }
+}
+
+impl PilotRecord {
+    /// Returns a pilot that is about to be submitted.
+    pub const fn offered(number: u32, job: BatchJobName, now: Instant) -> Self {
+        Self {
+            number,
+            job,
+            phase: PilotPhase::Offered,
+            offered_at: now,
+            id: None,
+            started_at: None,
+            ends_at: None,
+            cancelled_at: None,
+            reason: String::new(),
+        }
+    }
+
+    /// Returns whether the pilot counts towards the wanted number: it waits or runs, or may do so,
+    /// and is not cancelled.
+    pub const fn counts(&self) -> bool {
+        self.is_live() && self.cancelled_at.is_none()
+    }
+
+    /// Returns whether the pilot waits or runs, or may do so.
+    pub const fn is_live(&self) -> bool {
+        match self.phase {
+            PilotPhase::Offered | PilotPhase::Waits | PilotPhase::Runs => true,
+            PilotPhase::Over => false,
+        }
+    }
+
+    /// Returns whether the pilot waits, or may do so.
+    pub const fn is_pending(&self) -> bool {
+        match self.phase {
+            PilotPhase::Offered | PilotPhase::Waits => true,
+            PilotPhase::Runs | PilotPhase::Over => false,
+        }
+    }
+
+    /// Returns how long the pilot waited in the queue, until `now` if it still does. None for a
+    /// pilot that ended without a known start.
+    pub fn waited(&self, now: Instant) -> Option<Span> {
+        let until = match (self.started_at, self.is_pending()) {
+            (Some(started), _) => started,
+            (None, true) => now,
+            (None, false) => return None,
+        };
+        Some(until.since(self.offered_at).max(Span::ZERO))
+    }
+
+    /// Takes on what the engine reports.
+    pub fn update(&mut self, report: &BatchJobReport) {
+        self.id = Some(report.id);
+        self.phase = match report.phase {
+            BatchJobPhase::Waits => PilotPhase::Waits,
+            // A stuck pilot is cancelled; until then it is one that waits.
+            BatchJobPhase::Stuck => PilotPhase::Waits,
+            BatchJobPhase::Runs => PilotPhase::Runs,
+            BatchJobPhase::Over => PilotPhase::Over,
+        };
+        self.started_at = report.started.or(self.started_at);
+        self.ends_at = report.ends.or(self.ends_at);
+        self.reason.clone_from(&report.reason);
+    }
+
+    /// Ends the record of a pilot that the engine does not have, for this reason.
+    pub fn end(&mut self, reason: &str) {
+        self.phase = PilotPhase::Over;
+        reason.clone_into(&mut self.reason);
+    }
+
+    /// Returns whether the engine may still learn of the pilot, from a command that is on its way.
+    pub fn may_still_appear(&self, now: Instant) -> bool {
+        self.id.is_none() && now.since(self.offered_at) < UNCERTAIN
+    }
+}

@@ -1,0 +1,369 @@
+//! A job that says what works at a site.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant as WallInstant};
+
+use tollgate_batch::{
+    BatchJobId, BatchJobName, BatchJobPhase, BatchJobReport, EngineCommand, QueueLimits, RecordAge,
+};
+use tollgate_model::Span;
+
+use crate::journal::now;
+use crate::script::probe_script;
+use crate::{SiteControl, SiteError};
+
+/// The shortest and the longest pause between two looks at the probe.
+const PAUSES: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(10)];
+/// How long the file of a probe that ended may take to appear: caches of network file systems.
+const FILE_LIMIT: Duration = Duration::from_secs(5);
+
+/// One thing that works at a site or does not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProbeFinding {
+    /// The thing: `commands`, `limits`, `submission`, `wait`, `directory`, `program`, `service`.
+    pub what: &'static str,
+    /// Whether it works.
+    pub outcome: ProbeOutcome,
+    /// A sentence about it.
+    pub text: String,
+}
+
+/// Whether something works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProbeOutcome {
+    /// It works.
+    Works,
+    /// It does not work, and pilots need it.
+    Fails,
+    /// It was not looked at, because something before it fails.
+    Unknown,
+}
+
+/// A look at everything that pilots need at a site.
+pub struct SiteProbe<'a> {
+    control: &'a SiteControl,
+    /// The command that runs on the node, and prints `reached yes` or `reached no` and a reason.
+    pub words: Vec<String>,
+    /// How long the probe may wait and run.
+    pub patience: Duration,
+}
+
+impl<'a> SiteProbe<'a> {
+    /// Returns a probe whose job runs the command `words` on the node.
+    pub fn new(control: &'a SiteControl, words: Vec<String>, patience: Duration) -> Self {
+        Self {
+            control,
+            words,
+            patience,
+        }
+    }
+
+    /// Looks at everything in turn, and calls `tell` with each finding as soon as it is known.
+    /// Returns whether all of it works.
+    ///
+    /// # Errors
+    /// An error if a file of the site cannot be used.
+    pub fn run(&self, mut tell: impl FnMut(&ProbeFinding)) -> Result<bool, SiteError> {
+        let mut works = true;
+        let mut tell = |what, outcome, text: String| {
+            works &= outcome == ProbeOutcome::Works;
+            tell(&ProbeFinding {
+                what,
+                outcome,
+                text,
+            });
+        };
+        self.look(&mut tell)?;
+        Ok(works)
+    }
+
+    fn look(
+        &self,
+        tell: &mut impl FnMut(&'static str, ProbeOutcome, String),
+    ) -> Result<(), SiteError> {
+        use ProbeOutcome::{Fails, Unknown, Works};
+
+        let began = WallInstant::now();
+        let states = self.control.dialect().states();
+        match self
+            .control
+            .ask(&states, |dialect, answer| dialect.parse_states(answer))
+        {
+            Ok(_) => {
+                let took = Span::from_secs_f64(began.elapsed().as_secs_f64());
+                let program = states.program();
+                tell(
+                    "commands",
+                    Works,
+                    format!("{program} answers in {}", seconds(took)),
+                );
+            }
+            Err(error) => {
+                tell("commands", Fails, error.to_string());
+                return Ok(());
+            }
+        }
+        let limits = self.control.dialect().limits();
+        match self
+            .control
+            .ask(&limits, |dialect, answer| dialect.parse_limits(answer))
+        {
+            Ok(queues) => tell("limits", self.judge(&queues), describe(&queues)),
+            Err(error) => tell("limits", Unknown, error.to_string()),
+        }
+        let file = self.fresh_file()?;
+        let shared = file.to_string_lossy().into_owned();
+        let name = self
+            .control
+            .name_with(&format!("p{}", now().as_micros() / 1_000_000));
+        let script = probe_script(self.control.settings(), &self.words, &shared);
+        let command = self
+            .control
+            .dialect()
+            .submit(&self.control.job_named(name.clone(), script));
+        let answer = self.control.run(&command);
+        let id = answer.and_then(|answer| {
+            let id = self.control.dialect().parse_submit(&answer);
+            id.map_err(|fault| self.control.engine_error(&command, fault))
+        });
+        let id = match id {
+            Ok(id) => id,
+            Err(error) => {
+                tell("submission", Fails, error.to_string());
+                return Ok(());
+            }
+        };
+        tell("submission", Works, format!("job {id}"));
+        let submitted = now();
+        let report = match self.wait(&name, id)? {
+            Ok(report) => report,
+            Err(text) => {
+                tell("wait", Fails, text);
+                return Ok(());
+            }
+        };
+        let waited = match report.as_ref().and_then(|report| report.started) {
+            Some(started) => {
+                // The engine's clock has whole seconds.
+                let waited = started.since(submitted).max(Span::ZERO);
+                format!("{} in the queue", seconds(waited))
+            }
+            None => "the job ended, and the engine does not say when it started".to_owned(),
+        };
+        tell("wait", Works, waited);
+        match self.read(&file) {
+            Some(text) => {
+                let node = field(&text, "node").unwrap_or("unknown");
+                tell(
+                    "directory",
+                    Works,
+                    format!("{shared} is there on node {node}"),
+                );
+                self.judge_node(&text, tell);
+            }
+            None => {
+                let reason = report.map(|report| report.reason).unwrap_or_default();
+                let reason = match reason.is_empty() {
+                    true => String::new(),
+                    false => format!(" ({reason})"),
+                };
+                tell(
+                    "directory",
+                    Fails,
+                    format!("{shared} did not appear: is the directory on the nodes too?{reason}"),
+                );
+                tell(
+                    "program",
+                    Unknown,
+                    "not known without the directory".to_owned(),
+                );
+                tell(
+                    "service",
+                    Unknown,
+                    "not known without the directory".to_owned(),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Reports what the probe's own command printed on the node.
+    fn judge_node(&self, text: &str, tell: &mut impl FnMut(&'static str, ProbeOutcome, String)) {
+        use ProbeOutcome::{Fails, Unknown, Works};
+
+        let program = &self.control.settings().program;
+        let Some(version) = field(text, "version") else {
+            let said: Vec<&str> = text
+                .lines()
+                .filter(|line| !line.starts_with("node "))
+                .collect();
+            tell("program", Fails, format!("{program}: {}", said.join("; ")));
+            tell(
+                "service",
+                Unknown,
+                "not known without the program".to_owned(),
+            );
+            return;
+        };
+        tell("program", Works, format!("{program}, version {version}"));
+        match field(text, "reached") {
+            Some("yes") => tell("service", Works, "the node reaches the service".to_owned()),
+            Some(reason) => tell(
+                "service",
+                Fails,
+                reason.trim_start_matches("no ").to_owned(),
+            ),
+            None => tell(
+                "service",
+                Fails,
+                "the probe ended before its answer".to_owned(),
+            ),
+        }
+    }
+
+    /// Returns whether the pilot is within the limits of a queue.
+    fn judge(&self, queues: &[QueueLimits]) -> ProbeOutcome {
+        let settings = self.control.settings();
+        let fits = |queue: &QueueLimits| {
+            queue.max_time.is_none_or(|most| settings.time() <= most)
+                && queue.max_cores.is_none_or(|most| settings.cores <= most)
+                && settings.memory() <= queue.max_memory.or(settings.memory())
+        };
+        match queues.iter().any(fits) {
+            true => ProbeOutcome::Works,
+            false => ProbeOutcome::Fails,
+        }
+    }
+
+    /// Waits for the end of the probe. The inner error says why there is none.
+    fn wait(
+        &self,
+        name: &BatchJobName,
+        id: BatchJobId,
+    ) -> Result<Result<Option<BatchJobReport>, String>, SiteError> {
+        let began = WallInstant::now();
+        let [mut pause, longest] = PAUSES;
+        let mut seen = None;
+        loop {
+            let found = self.find(name, RecordAge::Live)?;
+            match found {
+                None => {
+                    let record = self.find(name, RecordAge::Ended).ok().flatten();
+                    return Ok(Ok(record.or(seen)));
+                }
+                Some(report) => match report.phase {
+                    BatchJobPhase::Over => return Ok(Ok(Some(report))),
+                    BatchJobPhase::Stuck => {
+                        self.cancel(id)?;
+                        return Ok(Err(format!(
+                            "the engine will not run it: {}",
+                            report.reason
+                        )));
+                    }
+                    BatchJobPhase::Waits | BatchJobPhase::Runs => seen = Some(report),
+                },
+            }
+            if began.elapsed() > self.patience {
+                self.cancel(id)?;
+                let reason = seen.map(|report| report.reason).unwrap_or_default();
+                let limit = Span::from_secs_f64(self.patience.as_secs_f64());
+                return Ok(Err(format!(
+                    "no end within {}, cancelled; the engine says `{reason}`",
+                    seconds(limit)
+                )));
+            }
+            thread::sleep(pause);
+            pause = (pause * 3 / 2).min(longest);
+        }
+    }
+
+    fn find(
+        &self,
+        name: &BatchJobName,
+        age: RecordAge,
+    ) -> Result<Option<BatchJobReport>, SiteError> {
+        let command = self.control.dialect().by_name(name, age);
+        let found = self.control.ask(&command, |dialect, answer| {
+            dialect.parse_by_name(name, age, answer)
+        });
+        Ok(found?.pop())
+    }
+
+    fn cancel(&self, id: BatchJobId) -> Result<(), SiteError> {
+        let command = self.control.dialect().cancel(&[id]);
+        self.control
+            .ask(&command, |dialect, answer| dialect.parse_cancel(answer))
+    }
+
+    /// Returns the file for the probe, in the directory where pilots find their tokens. There is no
+    /// such file yet.
+    fn fresh_file(&self) -> Result<PathBuf, SiteError> {
+        if self.control.settings().via.is_some() {
+            let dir = self.control.in_remote_dir("rm -f probe", String::new())?;
+            return Ok(Path::new(&dir).join("probe"));
+        }
+        let file = self.control.journal().dir().join("probe");
+        let _ = fs::remove_file(&file);
+        Ok(file)
+    }
+
+    /// Reads the probe's file, on this host or on the host of the engine's commands.
+    fn read(&self, file: &Path) -> Option<String> {
+        let began = WallInstant::now();
+        loop {
+            let text = match self.control.settings().via {
+                None => fs::read_to_string(file).ok(),
+                Some(_) => {
+                    let words = vec!["cat".to_owned(), file.to_string_lossy().into_owned()];
+                    let command = EngineCommand {
+                        words,
+                        input: String::new(),
+                    };
+                    let answer = self.control.run(&command).ok();
+                    answer
+                        .filter(tollgate_batch::CommandAnswer::is_success)
+                        .map(|answer| answer.output)
+                }
+            };
+            if text.is_some() || began.elapsed() > FILE_LIMIT {
+                return text;
+            }
+            thread::sleep(PAUSES[0]);
+        }
+    }
+}
+
+/// Returns the rest of the first line that begins with a word.
+fn field<'a>(text: &'a str, word: &str) -> Option<&'a str> {
+    let mut lines = text.lines();
+    lines.find_map(|line| line.strip_prefix(word)?.strip_prefix(' '))
+}
+
+fn seconds(span: Span) -> String {
+    format!("{:.1} s", span.as_secs_f64())
+}
+
+fn describe(queues: &[QueueLimits]) -> String {
+    let one = |queue: &QueueLimits| {
+        let mut parts = vec![queue.name.clone()];
+        if queue.is_default && queues.len() > 1 {
+            parts.push("the default".to_owned());
+        }
+        parts.extend(
+            queue
+                .max_time
+                .map(|most| format!("at most {} min", most.as_secs_f64() / 60.0)),
+        );
+        parts.extend(queue.max_cores.map(|most| format!("{most} cores a node")));
+        parts.extend(
+            queue
+                .max_memory
+                .map(|most| format!("{} MiB a node", most.as_u64() >> 20)),
+        );
+        parts.join(", ")
+    };
+    let queues: Vec<String> = queues.iter().map(one).collect();
+    queues.join("; ")
+}

@@ -1,0 +1,153 @@
+//! The scripts that engines run.
+
+use std::fmt::Write as _;
+
+use tollgate_batch::{EngineKind, shell};
+
+use crate::{ServiceAddress, SiteSettings};
+
+/// The script of one pilot.
+#[derive(Clone, Debug)]
+pub struct PilotScript<'a> {
+    /// The site.
+    pub site: &'a SiteSettings,
+    /// The number of the pilot.
+    pub number: u32,
+    /// The service that the pilot joins.
+    pub service: &'a ServiceAddress,
+    /// The file with the pilot's token, as the node sees it. None if the service needs no token.
+    pub token_file: Option<&'a str>,
+}
+
+impl PilotScript<'_> {
+    /// Returns the name of the pilot, which is the name of its worker.
+    pub fn worker_name(&self) -> String {
+        format!("{}.{}", self.site.name, self.number)
+    }
+
+    /// Returns the text of the script. The shell replaces itself with the worker, because some
+    /// engines signal only the first process of a job.
+    pub fn text(&self) -> String {
+        let mut text = prologue(self.site, &self.worker_name());
+        let _ = writeln!(
+            text,
+            "exec {} --data \"$dir\" >\"$dir/pilot.log\" 2>&1 </dev/null",
+            shell::line(&self.worker_words())
+        );
+        text
+    }
+
+    fn worker_words(&self) -> Vec<String> {
+        let site = self.site;
+        let mut words: Vec<String> = vec![site.program.clone()];
+        let mut option = |name: &str, value: &str| {
+            words.extend([name.to_owned(), value.to_owned()]);
+        };
+        option("worker", "--pilot");
+        option("--until", &until(site));
+        option("--idle", &format!("{}s", site.idle_s));
+        option("--site", &site.name);
+        option("--name", &self.worker_name());
+        option("--connect", &self.service.connect);
+        if let Some(file) = self.token_file {
+            option("--token-file", file);
+        }
+        if let Some(fingerprint) = &self.service.fingerprint {
+            option("--fingerprint", fingerprint);
+        }
+        option("--nodes", &site.cores.to_string());
+        words.extend(site.worker_args.iter().cloned());
+        words
+    }
+}
+
+/// Returns the script of a probe: a job that writes into `file` what it finds on its node, and leaves
+/// the file in one step.
+pub(crate) fn probe_script(site: &SiteSettings, words: &[String], file: &str) -> String {
+    let mut text = prologue(site, "probe");
+    let file = shell::quote(file);
+    let _ = writeln!(
+        text,
+        "{} >\"$dir/probe\" 2>&1 </dev/null; code=$?\n\
+         {{ echo \"node $(uname -n)\"; cat \"$dir/probe\"; echo \"exit $code\"; }} >{file}.new && mv {file}.new {file}\n\
+         rm -rf \"$dir\"",
+        shell::line(words)
+    );
+    text
+}
+
+/// Returns the start of a script, up to its directory. No line that an engine would read as an option
+/// can follow the first command.
+fn prologue(site: &SiteSettings, name: &str) -> String {
+    let parent = match &site.dir {
+        Some(dir) => shell::quote(dir),
+        None => "\"${TMPDIR:-/tmp}\"".to_owned(),
+    };
+    format!(
+        "#!/bin/sh\n\
+         set -u\n\
+         umask 077\n\
+         dir={parent}/tollgate-{}-{name}\n\
+         mkdir -p \"$dir\" || exit 1\n",
+        site.key
+    )
+}
+
+/// Returns the end of the pilot for its worker. Slurm and Grid Engine tell a job when it ends;
+/// elsewhere the time counts from the start of the script.
+fn until(site: &SiteSettings) -> String {
+    match site.engine {
+        EngineKind::Slurm | EngineKind::Sge => "auto".to_owned(),
+        EngineKind::Htcondor | EngineKind::Local => format!("+{}s", site.time_s),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn script(site: &SiteSettings) -> String {
+        let service = ServiceAddress {
+            connect: "https://here:8443".to_owned(),
+            fingerprint: Some("sha256:00".to_owned()),
+            needs_token: true,
+        };
+        let script = PilotScript {
+            site,
+            number: 3,
+            service: &service,
+            token_file: Some("/home/a b/token"),
+        };
+        script.text()
+    }
+
+    #[test]
+    fn pilot_replaces_its_shell() {
+        let site = SiteSettings::new("west", EngineKind::Slurm, "7f3a", "/opt/tollgate");
+        assert_eq!(
+            script(&site),
+            "#!/bin/sh\n\
+             set -u\n\
+             umask 077\n\
+             dir=\"${TMPDIR:-/tmp}\"/tollgate-7f3a-west.3\n\
+             mkdir -p \"$dir\" || exit 1\n\
+             exec /opt/tollgate worker --pilot --until auto --idle 300s --site west --name west.3 \
+             --connect https://here:8443 --token-file '/home/a b/token' --fingerprint sha256:00 \
+             --nodes 1 --data \"$dir\" >\"$dir/pilot.log\" 2>&1 </dev/null\n"
+        );
+    }
+
+    #[test]
+    fn engine_without_a_known_end_gets_the_time() {
+        let mut site = SiteSettings::new("pool", EngineKind::Htcondor, "7f3a", "tollgate");
+        site.dir = Some("/scratch/it's".to_owned());
+        site.worker_args = vec!["--root-jobs".to_owned()];
+        let text = script(&site);
+        assert!(text.contains("--until +3600s"), "{text}");
+        assert!(
+            text.contains("dir='/scratch/it'\\''s'/tollgate-7f3a-pool.3\n"),
+            "{text}"
+        );
+        assert!(text.contains("--root-jobs --data"), "{text}");
+    }
+}

@@ -1,0 +1,353 @@
+//! `sites.toml`: the sites of a user.
+
+use std::env;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use tollgate_batch::EngineKind;
+use tollgate_model::{Bytes, Span};
+
+use crate::SiteError;
+use crate::journal::replace_file;
+
+/// The maximum number of pilots of a site, unless the user sets another.
+const DEFAULT_AT_MOST: u32 = 100;
+/// The time without jobs after which a pilot leaves, in seconds.
+const DEFAULT_IDLE_S: u64 = 300;
+/// The maximum length of a site's name. Names of jobs contain it.
+const MAX_NAME: usize = 32;
+/// The longest time limit of a pilot: a year.
+const MAX_TIME_S: u64 = 366 * 86_400;
+
+/// A site: an account at a batch system, and the kind of pilots that are submitted there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SiteSettings {
+    /// The name of the site: small letters, digits and `-`, at most 32.
+    pub name: String,
+    /// The engine.
+    pub engine: EngineKind,
+    /// Letters that tell the pilots of this site from those of a site of the same name elsewhere.
+    pub key: String,
+    /// The host on which the engine's commands run, for `ssh`. None for this host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<String>,
+    /// The number of pilots that `tollgate site scale` takes if it is given none.
+    #[serde(default = "default_pilots")]
+    pub pilots: u32,
+    /// The number of cores of a pilot; at least 1.
+    pub cores: u32,
+    /// The memory of a pilot in MiB. None leaves it to the engine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_mib: Option<u64>,
+    /// The time limit of a pilot in seconds.
+    pub time_s: u64,
+    /// The time without jobs after which a pilot leaves, in seconds.
+    #[serde(default = "default_idle")]
+    pub idle_s: u64,
+    /// The maximum number of pilots that wait or run.
+    #[serde(default = "default_at_most")]
+    pub at_most: u32,
+    /// The maximum number of pilots that wait. None if there is no maximum.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue_at_most: Option<u32>,
+    /// Address under which the site's nodes reach the service. None takes the address at which the
+    /// service listens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connect: Option<String>,
+    /// The tollgate program on the site's nodes.
+    pub program: String,
+    /// Directory on the nodes in which each pilot makes one of its own. None takes `TMPDIR`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dir: Option<String>,
+    /// Further arguments of the engine's submit command, passed on as they are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<String>,
+    /// Further arguments of `tollgate worker`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub worker_args: Vec<String>,
+}
+
+const fn default_pilots() -> u32 {
+    1
+}
+
+const fn default_idle() -> u64 {
+    DEFAULT_IDLE_S
+}
+
+const fn default_at_most() -> u32 {
+    DEFAULT_AT_MOST
+}
+
+impl SiteSettings {
+    /// Returns a site with one core, an hour, and the defaults of everything else.
+    pub fn new(name: &str, engine: EngineKind, key: &str, program: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            engine,
+            key: key.to_owned(),
+            via: None,
+            pilots: 1,
+            cores: 1,
+            memory_mib: None,
+            time_s: 3600,
+            idle_s: DEFAULT_IDLE_S,
+            at_most: DEFAULT_AT_MOST,
+            queue_at_most: None,
+            connect: None,
+            program: program.to_owned(),
+            dir: None,
+            args: Vec::new(),
+            worker_args: Vec::new(),
+        }
+    }
+
+    /// Returns the time limit of a pilot.
+    pub fn time(&self) -> Span {
+        Span::from_secs(i64::try_from(self.time_s).unwrap_or(i64::MAX))
+    }
+
+    /// Returns the memory of a pilot. None leaves it to the engine.
+    pub fn memory(&self) -> Option<Bytes> {
+        let kibibytes = self.memory_mib?.saturating_mul(1024);
+        Some(Bytes::from_kibibytes(kibibytes))
+    }
+
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// An error that names the illegal setting.
+    pub fn check(&self) -> Result<(), SiteError> {
+        let is_plain = |text: &str| {
+            let mut letters = text.bytes();
+            letters.all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+        };
+        let wrong = |key, expected, found: &dyn std::fmt::Display| {
+            Err(SiteError::Setting {
+                key,
+                expected,
+                found: found.to_string(),
+            })
+        };
+        let starts_well = self
+            .name
+            .starts_with(|letter: char| letter.is_ascii_lowercase());
+        if !starts_well || !is_plain(&self.name) || self.name.len() > MAX_NAME {
+            return wrong(
+                "name",
+                "a small letter, then small letters, digits and `-`, at most 32",
+                &self.name,
+            );
+        }
+        if !is_plain(&self.key) || !(1..=MAX_NAME).contains(&self.key.len()) {
+            return wrong("key", "small letters and digits, at most 32", &self.key);
+        }
+        if self.cores == 0 {
+            return wrong("cores", "at least 1", &self.cores);
+        }
+        if !(60..=MAX_TIME_S).contains(&self.time_s) {
+            return wrong("time_s", "a minute to a year", &self.time_s);
+        }
+        if self.memory_mib == Some(0) {
+            return wrong("memory_mib", "at least 1", &0);
+        }
+        if self.idle_s == 0 {
+            return wrong("idle_s", "at least 1", &self.idle_s);
+        }
+        if let Some(host) = &self.via
+            && (host.is_empty() || host.starts_with('-'))
+        {
+            // A host that starts with `-` would be an option of ssh.
+            return wrong("via", "a host as ssh takes it", host);
+        }
+        let lines = [&self.program].into_iter();
+        let lines = lines.chain(&self.via).chain(&self.connect).chain(&self.dir);
+        for text in lines.chain(&self.args).chain(&self.worker_args) {
+            // A line of a script that is read as an option must never be a user's.
+            if text.chars().any(char::is_control) {
+                return wrong("arguments", "no control character", &text.escape_debug());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The sites of a user, as `sites.toml` has them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SitesFile {
+    /// The sites, in the order of the file.
+    #[serde(default, rename = "site", skip_serializing_if = "Vec::is_empty")]
+    pub sites: Vec<SiteSettings>,
+}
+
+impl SitesFile {
+    /// Returns the user's file: `$XDG_CONFIG_HOME/tollgate/sites.toml`, by default
+    /// `~/.config/tollgate/sites.toml`.
+    ///
+    /// # Errors
+    /// An error if no variable names a directory.
+    pub fn path() -> Result<PathBuf, SiteError> {
+        Ok(user_dir("XDG_CONFIG_HOME", ".config")?.join("tollgate/sites.toml"))
+    }
+
+    /// Reads a file. Returns no sites if there is no file.
+    ///
+    /// # Errors
+    /// An error if the file cannot be read or a setting is illegal.
+    pub fn read(path: &Path) -> Result<Self, SiteError> {
+        let text = match fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(error) => {
+                return Err(SiteError::File {
+                    path: path.to_owned(),
+                    action: "cannot be read",
+                    error,
+                });
+            }
+        };
+        let wrong = |message: String| SiteError::Settings {
+            path: path.to_owned(),
+            message,
+        };
+        let file: Self = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+        for (at, site) in file.sites.iter().enumerate() {
+            site.check()
+                .map_err(|error| wrong(format!("site `{}`: {error}", site.name)))?;
+            if file.sites[..at].iter().any(|other| other.name == site.name) {
+                return Err(wrong(format!("two sites are called `{}`", site.name)));
+            }
+        }
+        Ok(file)
+    }
+
+    /// Writes the file in place of the old one.
+    ///
+    /// # Errors
+    /// An error if the file cannot be written.
+    pub fn write(&self, path: &Path) -> Result<(), SiteError> {
+        let text = toml::to_string(self).map_err(|error| SiteError::Settings {
+            path: path.to_owned(),
+            message: error.to_string(),
+        })?;
+        replace_file(path, text.as_bytes())
+    }
+
+    /// Adds a site.
+    ///
+    /// # Errors
+    /// An error if a setting is illegal or a site has the same name.
+    pub fn add(&mut self, site: SiteSettings) -> Result<(), SiteError> {
+        site.check()?;
+        if self.sites.iter().any(|other| other.name == site.name) {
+            return Err(SiteError::Exists(site.name));
+        }
+        self.sites.push(site);
+        Ok(())
+    }
+
+    /// Returns the site with a name.
+    ///
+    /// # Errors
+    /// An error if no site has this name.
+    pub fn site(&self, name: &str) -> Result<&SiteSettings, SiteError> {
+        let site = self.sites.iter().find(|site| site.name == name);
+        site.ok_or_else(|| SiteError::Unknown(name.to_owned()))
+    }
+}
+
+/// Returns the directory of what tollgate knows of sites: `$XDG_STATE_HOME/tollgate-sites`, by
+/// default `~/.local/state/tollgate-sites`.
+///
+/// # Errors
+/// An error if no variable names a directory.
+pub fn state_dir() -> Result<PathBuf, SiteError> {
+    Ok(user_dir("XDG_STATE_HOME", ".local/state")?.join("tollgate-sites"))
+}
+
+fn user_dir(variable: &str, below_home: &str) -> Result<PathBuf, SiteError> {
+    let set = |name| env::var_os(name).filter(|value| !value.is_empty());
+    let own = set(variable).map(PathBuf::from);
+    let home = || set("HOME").map(|home| PathBuf::from(home).join(below_home));
+    own.or_else(home).ok_or(SiteError::NoHome)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn site() -> SiteSettings {
+        SiteSettings::new("slurm", EngineKind::Slurm, "7f3a", "tollgate")
+    }
+
+    #[test]
+    fn file_survives_a_round_trip() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("below/sites.toml");
+        assert_eq!(
+            SitesFile::read(&path).expect("no file"),
+            SitesFile::default()
+        );
+        let mut file = SitesFile::default();
+        let settings = SiteSettings {
+            via: Some("login1".to_owned()),
+            memory_mib: Some(4096),
+            args: vec!["-p".to_owned(), "it's \"main\"".to_owned()],
+            ..site()
+        };
+        file.add(settings).expect("a legal site");
+        file.write(&path).expect("a writable file");
+        assert_eq!(SitesFile::read(&path).expect("a legal file"), file);
+        assert!(matches!(file.add(site()), Err(SiteError::Exists(_))));
+    }
+
+    #[test]
+    fn illegal_settings_are_named() {
+        for (wrong, key) in [
+            (
+                SiteSettings {
+                    name: "A".to_owned(),
+                    ..site()
+                },
+                "name",
+            ),
+            (
+                SiteSettings {
+                    name: "-a".to_owned(),
+                    ..site()
+                },
+                "name",
+            ),
+            (SiteSettings { cores: 0, ..site() }, "cores"),
+            (
+                SiteSettings {
+                    time_s: 59,
+                    ..site()
+                },
+                "time_s",
+            ),
+            (
+                SiteSettings {
+                    via: Some("-oProxyCommand=x".to_owned()),
+                    ..site()
+                },
+                "via",
+            ),
+            (
+                SiteSettings {
+                    program: "a\n#SBATCH -p x".to_owned(),
+                    ..site()
+                },
+                "arguments",
+            ),
+        ] {
+            let error = wrong.check().expect_err(key);
+            assert!(error.to_string().starts_with(key), "{error}");
+        }
+        assert!(site().check().is_ok());
+    }
+}

@@ -1,0 +1,256 @@
+//! Commands of an engine, run on this host or over `ssh`.
+
+use std::ffi::OsString;
+use std::io::{self, Read, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tollgate_batch::{CommandAnswer, EngineCommand};
+
+/// The maximum time of a command. A dead controller of Slurm takes 9 to 18 seconds to be noticed.
+const COMMAND_LIMIT: Duration = Duration::from_secs(30);
+/// How long the output of a command that ended is waited for: a daemon that it left behind may keep
+/// the pipe open.
+const OUTPUT_LIMIT: Duration = Duration::from_secs(2);
+/// The maximum length of an answer in bytes; the states of 100,000 jobs are shorter.
+const MAX_ANSWER: u64 = 64 << 20;
+/// The shortest and the longest pause between two looks at a command that runs.
+const PAUSES: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(50)];
+
+/// The options of `ssh`: never a question to a user, and an end when the other host is gone.
+const SSH: [&str; 10] = [
+    "ssh",
+    "-T",
+    "-o",
+    "BatchMode=yes",
+    "-o",
+    "ConnectTimeout=10",
+    "-o",
+    "ServerAliveInterval=5",
+    "-o",
+    "ServerAliveCountMax=3",
+];
+
+/// A way to run the commands of an engine: on this host, or over the system's `ssh`.
+#[derive(Clone, Debug)]
+pub struct EngineShell {
+    via: Option<String>,
+    limit: Duration,
+    path: Option<OsString>,
+}
+
+/// An error of a command that did not end by itself.
+#[derive(Debug, thiserror::Error)]
+pub enum ShellError {
+    /// The program cannot be started.
+    #[error("{program}: cannot be started: {error}")]
+    Start {
+        /// The program.
+        program: String,
+        /// The system's error.
+        error: io::Error,
+    },
+    /// The command took too long, and was ended.
+    #[error("{program}: no answer within {} s", limit.as_secs_f64())]
+    TimedOut {
+        /// The program.
+        program: String,
+        /// The maximum time.
+        limit: Duration,
+    },
+    /// The command cannot be observed.
+    #[error("{program}: {error}")]
+    System {
+        /// The program.
+        program: String,
+        /// The system's error.
+        error: io::Error,
+    },
+}
+
+impl EngineShell {
+    /// Returns a way to run commands on this host, or on the host `via` over `ssh`.
+    pub fn new(via: Option<String>) -> Self {
+        Self {
+            via,
+            limit: COMMAND_LIMIT,
+            path: None,
+        }
+    }
+
+    /// Returns the same with another maximum time of a command, instead of 30 s.
+    #[must_use]
+    pub fn with_limit(self, limit: Duration) -> Self {
+        Self { limit, ..self }
+    }
+
+    /// Returns the same with these directories in the place of PATH, separated by colons.
+    #[must_use]
+    pub fn with_path(self, path: impl Into<OsString>) -> Self {
+        Self {
+            path: Some(path.into()),
+            ..self
+        }
+    }
+
+    /// Returns the line that a user would type for a command.
+    pub fn describe(&self, command: &EngineCommand) -> String {
+        match &self.via {
+            None => command.shell_line(),
+            Some(_) => tollgate_batch::shell::line(&self.words(command)),
+        }
+    }
+
+    /// Runs a command, with its standard input, and waits for its end.
+    ///
+    /// # Errors
+    /// An error if the program cannot be started, or does not end in time. It is killed then, but
+    /// may have been carried out.
+    pub fn run(&self, command: &EngineCommand) -> Result<CommandAnswer, ShellError> {
+        let program = command.program().to_owned();
+        let words = self.words(command);
+        let mut command_line = Command::new(&words[0]);
+        if let Some(path) = &self.path {
+            command_line.env("PATH", path);
+        }
+        let mut child = command_line
+            .args(&words[1..])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // A group of its own, so that all of it can be ended.
+            .process_group(0)
+            .spawn()
+            .map_err(|error| ShellError::Start {
+                program: words[0].clone(),
+                error,
+            })?;
+        let output = child.stdout.take().map(read_aside);
+        let errors = child.stderr.take().map(read_aside);
+        if let Some(mut stdin) = child.stdin.take() {
+            let input = command.input.clone();
+            // A command that does not read its input ends all the same.
+            thread::spawn(move || stdin.write_all(input.as_bytes()));
+        }
+        let status = self.wait(&mut child, &program)?;
+        let text = |pipe: Option<Receiver<Vec<u8>>>| {
+            let bytes = pipe.and_then(|pipe| pipe.recv_timeout(OUTPUT_LIMIT).ok());
+            String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned()
+        };
+        Ok(CommandAnswer {
+            exit: exit_code(status),
+            output: text(output),
+            errors: text(errors),
+        })
+    }
+
+    fn words(&self, command: &EngineCommand) -> Vec<String> {
+        match &self.via {
+            None => command.words.clone(),
+            Some(host) => {
+                let ssh = SSH.into_iter().map(str::to_owned);
+                ssh.chain(["--".to_owned(), host.clone(), command.shell_line()])
+                    .collect()
+            }
+        }
+    }
+
+    fn wait(&self, child: &mut Child, program: &str) -> Result<ExitStatus, ShellError> {
+        let began = Instant::now();
+        let [mut pause, longest] = PAUSES;
+        loop {
+            let ended = child.try_wait();
+            let ended = ended.map_err(|error| ShellError::System {
+                program: program.to_owned(),
+                error,
+            })?;
+            if let Some(status) = ended {
+                return Ok(status);
+            }
+            if began.elapsed() >= self.limit {
+                let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
+                let _ = child.wait();
+                return Err(ShellError::TimedOut {
+                    program: program.to_owned(),
+                    limit: self.limit,
+                });
+            }
+            thread::sleep(pause.min(self.limit.saturating_sub(began.elapsed())));
+            pause = (pause * 2).min(longest);
+        }
+    }
+}
+
+/// Reads a pipe to its end in a thread of its own.
+fn read_aside(pipe: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let _ = pipe.take(MAX_ANSWER).read_to_end(&mut bytes);
+        sender.send(bytes)
+    });
+    receiver
+}
+
+/// Returns an exit code, or 128 + n after signal n, as shells do.
+fn exit_code(status: ExitStatus) -> i32 {
+    let by_signal = || 128 + status.signal().unwrap_or(0);
+    status.code().unwrap_or_else(by_signal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command(words: &[&str], input: &str) -> EngineCommand {
+        EngineCommand {
+            words: words.iter().map(|word| (*word).to_owned()).collect(),
+            input: input.to_owned(),
+        }
+    }
+
+    #[test]
+    fn answer_has_both_outputs_and_the_exit_code() {
+        let shell = EngineShell::new(None);
+        let said = shell.run(&command(&["sh", "-c", "cat; echo bad >&2; exit 3"], "in\n"));
+        let said = said.expect("it ends");
+        assert_eq!(
+            (said.exit, said.output.as_str(), said.errors.as_str()),
+            (3, "in\n", "bad\n")
+        );
+        let killed = shell.run(&command(&["sh", "-c", "kill -9 $$"], ""));
+        assert_eq!(killed.expect("it ends").exit, 137);
+    }
+
+    #[test]
+    fn command_that_hangs_is_ended_with_its_children() {
+        let shell = EngineShell::new(None).with_limit(Duration::from_millis(100));
+        let error = shell.run(&command(&["sh", "-c", "sleep 600 & wait"], ""));
+        let error = error.expect_err("it hangs");
+        assert!(
+            error.to_string().contains("no answer within 0.1 s"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn unknown_program_is_an_error() {
+        let error = EngineShell::new(None).run(&command(&["/nonexistent/sbatch"], ""));
+        assert!(matches!(error, Err(ShellError::Start { .. })));
+    }
+
+    #[test]
+    fn words_for_another_host_are_quoted_once_more() {
+        let shell = EngineShell::new(Some("login1".to_owned()));
+        let line = shell.describe(&command(&["qstat", "-u", "$user"], ""));
+        assert!(
+            line.ends_with(r"-- login1 'qstat -u '\''$user'\'''"),
+            "{line}"
+        );
+        assert!(line.contains("BatchMode=yes"), "{line}");
+    }
+}
