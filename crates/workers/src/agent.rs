@@ -420,6 +420,9 @@ impl<E: Engine> WorkerAgent<E> {
         };
         if let (Ok(()), Ok(capacity)) = (forgotten, engine.capacity()) {
             if let Some(probe) = &mut self.config.probe {
+                // Nothing runs, so a lease from now on prolongs no task of an earlier incarnation.
+                let lease = BootTime::after_boot(now + self.lease.runner_lease());
+                let _ = engine.renew_lease(lease);
                 probe(engine).map_err(DisconnectReason::Unfit)?;
             }
             self.reports.clear();
