@@ -162,6 +162,14 @@ impl AttemptStatus {
         matches!(self, Self::Exited(0))
     }
 
+    /// Returns whether the program never ran, and the host is at fault and not the job.
+    pub fn is_fault_of_host(&self) -> bool {
+        match self {
+            Self::NotStarted { step, .. } => ["launch", "start", "cgroup"].contains(&&**step),
+            Self::Exited(_) | Self::Signalled(_) => false,
+        }
+    }
+
     /// Returns the status as a shell shows it: the exit code, 128 + n after signal n, 127 if the
     /// program never ran.
     pub const fn shell_code(&self) -> u8 {

@@ -15,7 +15,7 @@ use crate::task_ranges::TaskRanges;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum ServiceCommand {
     /// Submits a job.
-    Submit(Submission),
+    Submit(Box<Submission>),
     /// Reports an event of an attempt, as the engine saw it.
     Report(AttemptReport),
     /// Claims a reserved quote for its user.

@@ -57,7 +57,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use tollgate_forecast::LearnedHistory;
 use tollgate_gate::{Effect, Gate, GateInput, ProbeScratch, WorkerId};
-use tollgate_model::{AttemptEvent, AttemptReport, HostTerms, Instant, Span, UserId};
+use tollgate_model::{AttemptEvent, AttemptReport, Instant, Span, UserId};
 use tollgate_policy::PassTrigger;
 
 pub use array::{ActiveArray, TaskCounts};
@@ -315,14 +315,15 @@ impl Core {
                 memory,
                 ref offer,
             } => {
+                let terms = self.host_terms(offer);
                 let input = GateInput::WorkerUp {
                     worker,
                     incarnation,
                     nodes,
                     memory,
-                    terms: HostTerms::default(),
+                    terms,
                 };
-                self.register_worker(input, offer, step)
+                self.apply_input(input, step)
             }
             ServiceCommand::Grant { job, by, reason } => self.grant(*job, *by, reason, step),
             ServiceCommand::SetLicences { licences } => self.set_licences(licences, step),

@@ -3,9 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tollgate_gate::JobEnding;
 use tollgate_model::outcome::DELAY_TOLERANCE;
-use tollgate_model::{
-    AttemptOutcome, AttemptStatus, Instant, KillReason, Probability, Span, TaskId,
-};
+use tollgate_model::{AttemptOutcome, Instant, KillReason, Probability, Span, TaskId};
 
 use crate::Core;
 use crate::jobs::ActiveTask;
@@ -59,7 +57,7 @@ impl EndCause {
             (Some(KillReason::Cancelled | KillReason::TimeLimit), _) => Self::Limit,
             (Some(KillReason::MemoryLimit | KillReason::OutputLimit), _) => Self::Failure,
             (Some(KillReason::Evicted), _) => Self::Site,
-            (None, AttemptStatus::NotStarted { step, .. }) if is_runner_step(step) => Self::Site,
+            (None, status) if status.is_fault_of_host() => Self::Site,
             (None, status) if status.is_success() => Self::Success,
             (None, _) => Self::Failure,
         }
@@ -72,11 +70,6 @@ impl EndCause {
             Self::Success | Self::Site => false,
         }
     }
-}
-
-/// Returns whether a step that failed before the program ran is the runner's and not the user's.
-fn is_runner_step(step: &str) -> bool {
-    ["launch", "start", "cgroup"].contains(&step)
 }
 
 /// The promises to tasks of an array that were not made at its submission.

@@ -107,37 +107,15 @@ impl Core {
         &self.resources
     }
 
-    /// Registers a worker's nodes and what its host offers.
-    pub(crate) fn register_worker(
-        &mut self,
-        input: GateInput,
-        offer: &HostOffer,
-        step: &mut StepOutput,
-    ) -> Result<(), CommandError> {
+    /// Returns the terms of a host by the indices of its devices, whose names are known from then on.
+    pub(crate) fn host_terms(&mut self, offer: &HostOffer) -> HostTerms {
         for name in offer.devices.keys() {
             self.resources.learn(name);
         }
-        let terms = HostTerms {
+        HostTerms {
             closes: offer.closes,
             devices: self.resources.counts_of(&offer.devices),
-        };
-        let input = match input {
-            GateInput::WorkerUp {
-                worker,
-                incarnation,
-                nodes,
-                memory,
-                ..
-            } => GateInput::WorkerUp {
-                worker,
-                incarnation,
-                nodes,
-                memory,
-                terms,
-            },
-            other => other,
-        };
-        self.apply_input(input, step)
+        }
     }
 
     /// Sets the licences of the site.

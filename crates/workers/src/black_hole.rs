@@ -23,13 +23,16 @@ pub(crate) struct FailedStarts {
 }
 
 impl FailedStarts {
-    /// Counts a report of the worker.
-    pub(crate) fn count(&mut self, report: &AttemptReport) {
+    /// Counts a report of the worker. Where all jobs are of one user, a missing directory is the host's
+    /// fault, too: the client found it where the job was submitted. Of many users one could otherwise
+    /// name directories that are nowhere, and have every worker drained.
+    pub(crate) fn count(&mut self, report: &AttemptReport, is_of_one_user: bool) {
         match &report.event {
             AttemptEvent::Started(_) => self.jobs.clear(),
             AttemptEvent::Ended(ended) => {
                 if let AttemptStatus::NotStarted { step, reason } = &ended.status
                     && ended.killed.is_none()
+                    && (ended.status.is_fault_of_host() || is_of_one_user && step == "dir")
                 {
                     self.jobs.insert(report.attempt.job);
                     self.reason = format!("{step}: {reason}");
@@ -107,31 +110,54 @@ mod tests {
             task,
             attempt: 1,
         };
-        AttemptReport::not_started(attempt, "directory", "gone".to_owned(), Instant::ZERO)
+        AttemptReport::not_started(attempt, "dir", "gone".to_owned(), Instant::ZERO)
+    }
+
+    #[test]
+    fn faults_of_jobs_retire_no_worker() {
+        let mut starts = FailedStarts::default();
+        for job in 1..9 {
+            let mistyped = AttemptReport::not_started(
+                failure(job, 0).attempt,
+                "program",
+                String::new(),
+                Instant::ZERO,
+            );
+            starts.count(&mistyped, true);
+            starts.count(&failure(job, 0), false);
+        }
+        assert_eq!(starts.verdict(), None);
+        for job in 1..4 {
+            let report = AttemptReport::not_started(
+                failure(job, 0).attempt,
+                "cgroup",
+                String::new(),
+                Instant::ZERO,
+            );
+            starts.count(&report, false);
+        }
+        assert!(starts.verdict().is_some());
     }
 
     #[test]
     fn worker_is_retired_after_three_jobs_in_a_row() {
         let mut starts = FailedStarts::default();
         for task in 0..9 {
-            starts.count(&failure(1, task));
+            starts.count(&failure(1, task), true);
         }
-        starts.count(&failure(2, 0));
+        starts.count(&failure(2, 0), true);
         assert_eq!(starts.verdict(), None, "two jobs may be at fault");
         let mut started = failure(3, 0);
         started.event = AttemptEvent::Started(AttemptStart {
             at: Instant::ZERO,
             pid: Some(1),
         });
-        starts.count(&started);
+        starts.count(&started, true);
         for job in 4..7 {
             assert_eq!(starts.verdict(), None, "{job}");
-            starts.count(&failure(job, 0));
+            starts.count(&failure(job, 0), true);
         }
         let verdict = starts.verdict().unwrap();
-        assert_eq!(
-            verdict,
-            "3 jobs in a row could not be started (directory: gone)"
-        );
+        assert_eq!(verdict, "3 jobs in a row could not be started (dir: gone)");
     }
 }

@@ -307,9 +307,13 @@ impl<E: Engine> WorkerPool<E> {
             location.is_some_and(|location| location.worker == worker)
         };
         let (its, others): (Vec<_>, Vec<_>) = reports.into_iter().partition(is_its);
+        let is_of_one_user = matches!(
+            self.pool_config.as_ref().map(|config| &config.owners),
+            Some(JobOwners::Own(_))
+        );
         if let Some(entry) = self.workers.get_mut(&worker) {
             its.iter()
-                .for_each(|report| entry.failed_starts.count(report));
+                .for_each(|report| entry.failed_starts.count(report, is_of_one_user));
         }
         self.inbox.extend(its.into_iter().map(lost_if_evicted));
         let ends = others.into_iter().filter(|report| report.event.is_end());

@@ -207,7 +207,7 @@ pub(super) fn render_answer(
         let at = format::format_local_time(at, now);
         writeln!(
             out,
-            "  decision  by {at}: promised if others end early, else rejected"
+            "  decision  by {at}: promised if room is made in time, else rejected"
         )?;
     }
     let source = match answer.estimate_source.as_str() {

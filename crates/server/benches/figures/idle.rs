@@ -124,7 +124,7 @@ fn copy(folder: &Path, real: u64, jobs: u64) {
 }
 
 fn submit(job: u64) -> ServiceCommand {
-    ServiceCommand::Submit(Submission {
+    ServiceCommand::Submit(Box::new(Submission {
         user: 1_000 + (job % USERS) as u32,
         name: format!("class-{}", job % NAMES),
         executable: None,
@@ -140,7 +140,7 @@ fn submit(job: u64) -> ServiceCommand {
         retry: OnEviction::Fail,
         reserve_for: None,
         options: SubmissionOptions::default(),
-    })
+    }))
 }
 
 fn end(job: u64, at: Instant) -> ServiceCommand {

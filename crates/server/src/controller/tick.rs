@@ -136,7 +136,7 @@ impl<E: Engine> Controller<E> {
                 reply,
             } => match deadline::resolve_deadline(&mut submission, due, at) {
                 Ok(()) => to.add(
-                    ServiceCommand::Submit(submission),
+                    ServiceCommand::Submit(Box::new(submission)),
                     PendingResponse::Reserve(reply),
                 ),
                 Err(failed) => drop(reply.send(Err(failed))),
@@ -241,7 +241,7 @@ impl<E: Engine> Controller<E> {
         for job in jobs {
             to.programs.insert(to.commands.len(), *job.program);
             to.add(
-                ServiceCommand::Submit(job.submission),
+                ServiceCommand::Submit(Box::new(job.submission)),
                 PendingResponse::Submit(job.reply),
             );
         }

@@ -63,7 +63,7 @@ fn run_site(seed: u64) -> Tally {
             ..submission(&format!("class-{class}"), estimate_s.ceil() as i64)
         };
         driver.runtimes.insert(job, Span::from_secs_f64(run_s));
-        let step = driver.step(&[ServiceCommand::Submit(wanted)]);
+        let step = driver.step(&[ServiceCommand::Submit(Box::new(wanted))]);
         note_told(&step, &mut told);
         let gap = Span::from_secs_f64(-50.0 * uniform(&mut random, 1e-9, 1.0).ln());
         driver.run(driver.now + gap);

@@ -186,7 +186,7 @@ impl RecoveryService {
                 requeue,
                 hold_s,
                 plan: planned,
-            } => vec![ServiceCommand::Submit(Submission {
+            } => vec![ServiceCommand::Submit(Box::new(Submission {
                 user,
                 name: format!("class {}", user % 2),
                 executable: None,
@@ -208,7 +208,7 @@ impl RecoveryService {
                     .map(Span::from_secs)
                     .filter(|_| plan(planned) == SubmissionOptions::default()),
                 options: plan(planned),
-            })],
+            }))],
             RecoveryAction::End(n, secs) => pick(n)
                 .map(|attempt| {
                     let ended = AttemptOutcome {

@@ -106,7 +106,7 @@ impl CoreDriver {
     /// Submits job `job` with a run time of `runtime_s`.
     pub(crate) fn submit(&mut self, job: u64, submission: Submission, runtime_s: i64) {
         self.runtimes.insert(job, Span::from_secs(runtime_s));
-        self.step(&[ServiceCommand::Submit(submission)]);
+        self.step(&[ServiceCommand::Submit(Box::new(submission))]);
     }
 
     pub(crate) fn wait(&mut self, secs: i64) {
