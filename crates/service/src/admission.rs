@@ -214,11 +214,8 @@ impl Core {
         if spec.sla.deadline.is_some_and(|left| left <= Span::ZERO) {
             return AdmissionState::Rejected(vec![RejectReason::Policy(Reason::DeadlinePassed)]);
         }
-        if let Some(missing) = self.missing_resource(submission) {
-            return AdmissionState::Rejected(vec![RejectReason::Resource(missing)]);
-        }
-        if !spec.needs.is_none() && !self.rules.policy.chooses_hosts() {
-            return AdmissionState::Rejected(vec![RejectReason::HostsUnplanned]);
+        if let Some(reason) = self.host_refusal(submission) {
+            return AdmissionState::Rejected(vec![reason]);
         }
         if submission.reserve_for.is_some()
             && self.jobs.n_reservations(submission.user) >= crate::MAX_RESERVATIONS

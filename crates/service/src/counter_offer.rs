@@ -217,6 +217,9 @@ impl OfferSearch<'_> {
     /// a run time at the quantile of the minimum probability.
     fn is_acceptable(&mut self, submission: &Submission) -> bool {
         self.probes += 1;
+        if self.core.host_refusal(submission).is_some() {
+            return false;
+        }
         let (estimate, _) = self.forecast.estimate();
         let spec = self.core.spec_of(submission, estimate, self.at);
         let candidate = AdmissionCandidate::new(submission, spec, self.forecast);

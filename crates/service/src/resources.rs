@@ -8,7 +8,7 @@ use tollgate_model::{
     HostTerms, Instant, JobSpec, MAX_RESOURCES, PlacementNeeds, ResourceCounts, ResourceIndex, Span,
 };
 
-use crate::{CommandError, Core, ResourceShortage, StepOutput, Submission, rules};
+use crate::{CommandError, Core, RejectReason, ResourceShortage, StepOutput, Submission, rules};
 
 /// Units of resources by name; at least 1 of each.
 pub type NamedResources = BTreeMap<String, u8>;
@@ -80,8 +80,19 @@ impl Core {
         JobSpec { needs, ..spec }
     }
 
+    /// Returns why a job can never have the hosts, devices or licences that it needs, if so.
+    pub(crate) fn host_refusal(&self, submission: &Submission) -> Option<RejectReason> {
+        if let Some(missing) = self.missing_resource(submission) {
+            return Some(RejectReason::Resource(missing));
+        }
+        let options = &submission.options;
+        let has_needs = options.one_host || !options.resources.is_empty();
+        let is_unplanned = has_needs && !self.rules.policy.chooses_hosts();
+        is_unplanned.then_some(RejectReason::HostsUnplanned)
+    }
+
     /// Returns the first resource that a job needs more of than any host has, or the site.
-    pub(crate) fn missing_resource(&self, submission: &Submission) -> Option<ResourceShortage> {
+    fn missing_resource(&self, submission: &Submission) -> Option<ResourceShortage> {
         let view = self.gate.view(self.now);
         let most = |index| {
             let hosts = view

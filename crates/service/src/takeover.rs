@@ -7,7 +7,7 @@
 use tollgate_model::{Instant, JobId};
 use tollgate_policy::{AdmissionDecision, JobPhase};
 
-use crate::{AdmissionRules, Core};
+use crate::{AdmissionRules, Core, Submission};
 
 /// A reason why unfinished jobs cannot go on under other rules.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -96,7 +96,7 @@ impl Core {
                 would_be,
             });
         }
-        let placed = count(&|job| !job.spec.needs.is_none());
+        let placed = count(&|job| !job.spec.needs.is_none()) + self.placed_later();
         if placed > 0 && !rules.policy.chooses_hosts() {
             return Some(TakeoverObstacle::Hosts {
                 jobs: placed,
@@ -136,6 +136,17 @@ impl Core {
             core.gate.request_pass(now);
         }
         core
+    }
+
+    /// Returns the number of arrays and deferred jobs with needs: some of their tasks, or they themselves,
+    /// are not in the gate yet.
+    fn placed_later(&self) -> usize {
+        let arrays = self.jobs.arrays.values().map(|array| &array.submission);
+        let later = arrays.chain(self.jobs.deferred.values());
+        let has_needs = |submission: &&Submission| {
+            submission.options.one_host || !submission.options.resources.is_empty()
+        };
+        later.filter(has_needs).count()
     }
 
     /// Returns the waiting jobs that have a deadline and no promise.

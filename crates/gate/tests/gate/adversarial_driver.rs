@@ -67,7 +67,7 @@ fn draft() -> impl Strategy<Value = DriverJobDraft> {
     let what = (1i64..40, 1u32..6, prop::option::weighted(0.9, 1i64..120));
     let forecast_s = prop::option::of(1i64..20);
     let rest = (0i64..200, 0i64..4, any::<bool>(), 0u64..8, forecast_s);
-    let units = || prop_oneof![3 => Just(0u8), 1 => 1..=N_UNITS + 1];
+    let units = || prop_oneof![3 => Just(0u8), 1 => 1..=N_UNITS];
     let needs = (prop::bool::weighted(0.2), units(), units());
     (what, rest, needs).prop_map(
         |(what, (budget, penalty, requeue, memory, forecast_s), needs)| DriverJobDraft {
@@ -127,6 +127,8 @@ struct AdversarialDriver {
     limited: bool,
     /// Whether the policy chooses hosts.
     by_host: bool,
+    /// Whether some hosts close.
+    some_close: bool,
 }
 
 impl AdversarialDriver {
@@ -147,6 +149,7 @@ impl AdversarialDriver {
             rebuilds,
             limited,
             by_host: choice.chooses_hosts(),
+            some_close: choice.chooses_hosts(),
         };
         if driver.by_host {
             let all = ResourceCounts::NONE.with(LICENCE, N_UNITS);
@@ -160,7 +163,8 @@ impl AdversarialDriver {
     fn needs(&self, draft: DriverJobDraft) -> PlacementNeeds {
         let (one_host, gpus, licences) = draft.needs;
         let units = ResourceCounts::NONE.with(GPU, gpus).with(LICENCE, licences);
-        match self.by_host {
+        // What no host could ever hold would wait for ever, if it comes while no host is there.
+        match self.by_host && draft.procs <= NODES_PER_WORKER {
             true => PlacementNeeds { one_host, units },
             false => PlacementNeeds::default(),
         }
@@ -354,7 +358,8 @@ impl AdversarialDriver {
 
     fn worker_up(&mut self, worker: u32) {
         let at = worker as usize;
-        let closes = (self.incarnations[at] % 2 == 1).then(|| self.now + Span::from_secs(STAY_S));
+        let closes = self.some_close && self.incarnations[at] % 2 == 1;
+        let closes = closes.then(|| self.now + Span::from_secs(STAY_S));
         let gpus = if worker == 0 { N_UNITS } else { 0 };
         let terms = HostTerms {
             closes,
@@ -449,8 +454,11 @@ impl AdversarialDriver {
         }
     }
 
-    /// Brings all workers up and lets every job end: no job may be left.
+    /// Brings all workers up, for good, and lets every job end: no job may be left.
     fn drain(&mut self) {
+        if std::mem::take(&mut self.some_close) {
+            (0..WORKERS).for_each(|worker| self.worker_lost(worker));
+        }
         for worker in 0..WORKERS {
             if !self.up[worker as usize] {
                 self.worker_up(worker);
