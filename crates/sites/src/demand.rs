@@ -413,3 +413,6 @@ fn take(horizons: &mut [Horizon], site: &SiteSupply, room: u32) -> (u32, u32) {
     }
     (count, need - count)
 }
+
+#[cfg(test)]
+mod tests;

@@ -151,7 +151,12 @@ impl SiteControl {
         };
         let running = u32::try_from(self.counts().running).unwrap_or(u32::MAX);
         let wanted = running.saturating_add(pending);
-        let text = format!("{wanted} pilots wanted: {}", demand.reason);
+        let number = match pending {
+            0 => "no more pilots wanted".to_owned(),
+            1 => "1 pilot wanted in the queue".to_owned(),
+            more => format!("{more} pilots wanted in the queue"),
+        };
+        let text = format!("{number}: {}", demand.reason);
         let key = demand.reason.key();
         let is_new = self.record().key != key;
         if is_new || outcome.plan.submit > 0 || !outcome.plan.cancel.is_empty() {
