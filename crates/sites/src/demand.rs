@@ -158,7 +158,7 @@ impl fmt::Display for DemandReason {
             ),
             Self::Full { missing } => write!(
                 f,
-                "the site has its maximum number of pilots, and the tasks that wait need {missing} more"
+                "the site has its maximum number of pilots; pilots left out: {missing}"
             ),
             Self::Work {
                 tasks,
@@ -173,7 +173,7 @@ impl fmt::Display for DemandReason {
                 write!(f, "{tasks} {noun}, {core_seconds} core-seconds of work")?;
                 match missing {
                     0 => Ok(()),
-                    missing => write!(f, "; {missing} pilots more are beyond the site's limits"),
+                    missing => write!(f, "; pilots left out by the site's limits: {missing}"),
                 }
             }
         }

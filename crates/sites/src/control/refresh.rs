@@ -60,7 +60,7 @@ impl SiteControl {
         let chosen = reports()
             .find(|report| Some(report.id) == known)
             .or_else(|| reports().find(is_live))
-            .or_else(|| reports().last());
+            .or_else(|| reports().next_back());
         let Some(chosen) = chosen else {
             return Ok(Vec::new());
         };
