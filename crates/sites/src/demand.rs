@@ -13,7 +13,7 @@ use tollgate_model::{Instant, Span};
 
 /// The time of a pilot that no job can use: a worker begins to leave at most 10 s before its end.
 const ENDING: Span = Span::from_secs(10);
-/// Rounding of sums of core-seconds: less work than this is none.
+/// The rounding error of numbers of pilots.
 const ROUNDING: f64 = 1e-6;
 
 /// Equal tasks that wait or run.
@@ -68,7 +68,7 @@ pub struct SiteSupply {
     pub n_running: u32,
     /// The number of pilots that wait.
     pub pending: u32,
-    /// The mean time that pilots have waited so far, also those that still wait. None if there are none.
+    /// The mean time that pilots have waited so far, also those that still wait. None without any.
     pub mean_wait: Option<Span>,
     /// Whether the site takes no pilots for now.
     pub is_paused: bool,
@@ -83,7 +83,7 @@ pub struct SiteDemand {
     pub reason: DemandReason,
 }
 
-/// Why so many pilots are wanted.
+/// The reason for a number of pilots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DemandReason {
     /// The site is paused.
@@ -281,7 +281,7 @@ struct Horizon {
     groups: Vec<RemainingGroup>,
 }
 
-/// What no pilot has taken of a group of tasks.
+/// The part of a group of tasks that no pilot has taken.
 #[derive(Clone, Copy)]
 struct RemainingGroup {
     group: TaskGroup,
@@ -310,7 +310,7 @@ impl Horizon {
         }
     }
 
-    /// Returns the number of pilots with so many cores and so much time that the remaining work needs.
+    /// Returns the number of pilots that the remaining work needs, of `cores` cores and `time` each.
     fn need(&self, cores: u32, time: Span) -> u32 {
         let fitting = self
             .groups

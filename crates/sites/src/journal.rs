@@ -44,7 +44,7 @@ pub struct SiteState {
     pub next_number: u32,
     /// The pilots, in the order of their numbers. Those that ended long ago are left out.
     pub pilots: Vec<PilotRecord>,
-    /// What `tollgate site keep` last decided here. None if it never did.
+    /// The last decision of `tollgate site keep`. None without any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep: Option<KeepRecord>,
 }

@@ -1,5 +1,5 @@
-//! What is kept between two looks at a site that follows the work: the last decision, pauses, and
-//! the lock of the one process that decides.
+//! The last decision about a site that follows the work, its pauses, and the lock of the one process
+//! that decides.
 
 use std::fs::{DirBuilder, File, OpenOptions, read_to_string};
 use std::io::{Seek, Write};
@@ -23,7 +23,7 @@ const FAILED_IN_A_ROW: usize = 3;
 /// The file of the lock, below the directory of all sites. It contains the process id of its holder.
 const LOCK_FILE: &str = "keep.lock";
 
-/// What was last decided for a site that follows the work.
+/// The last decision about a site that follows the work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeepRecord {
     /// The instant of the decision.
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
     use crate::PilotPhase;
 
-    /// Returns a pilot that ended so many seconds after its start.
+    /// Returns a pilot that ended `life` seconds after its start.
     fn ended(number: u32, life: i64) -> PilotRecord {
         let job = "tg.a.b.1".parse().expect("a name");
         PilotRecord {

@@ -10,7 +10,7 @@
 //! |---|---|
 //! | [`settings`](SiteSettings) | `sites.toml` |
 //! | [`control`](SiteControl) | what is done at one site |
-//! | [`keep`](KeepRecord) | what was last decided for a site that follows the work, and its pauses |
+//! | [`keep`](KeepRecord) | the last decision about a site that follows the work, and its pauses |
 //! | [`demand`](wanted_pilots) | from the work that waits to the wanted number |
 //! | [`plan`](ScalePlan) | from the wanted number to submissions and cancellations |
 //! | [`journal`](SiteJournal) | the pilots of a site on disk, and its log |

@@ -6,7 +6,7 @@ use super::*;
 
 const NOW: Instant = Instant::from_secs(1_000_000);
 
-/// Returns a site whose pilots have so many cores and run tasks for so many seconds.
+/// Returns a site whose pilots have `cores` cores and run tasks for `usable_s` seconds.
 fn site(cores: u32, usable_s: i64) -> SiteSupply {
     SiteSupply {
         cores,

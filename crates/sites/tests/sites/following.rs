@@ -24,7 +24,7 @@ fn demand(pending: u32) -> SiteDemand {
     }
 }
 
-/// Looks at the site and lets so many pilots wait, as one round does.
+/// Looks at the site and lets `pending` pilots wait, as one round does.
 fn follow(site: &mut SiteControl, pending: u32) -> ScaleOutcome {
     site.look(&nowhere).expect("the engine answers");
     let mut tokens = FakeTokens::default();

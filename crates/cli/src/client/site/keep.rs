@@ -244,7 +244,7 @@ fn line(site: &SiteControl, demand: &SiteDemand, outcome: &ScaleOutcome) -> Site
     }
 }
 
-/// Describes submissions and cancellations. None if there are none.
+/// Describes submissions and cancellations. None without any.
 fn describe(submitted: usize, cancelled: usize) -> Option<String> {
     let deeds = [("submitted", submitted), ("cancelled", cancelled)];
     let deeds = deeds.into_iter().filter(|(_, count)| *count > 0);

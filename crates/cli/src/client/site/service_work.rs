@@ -65,7 +65,7 @@ impl ServiceWork {
         };
         let idle = self.nodes.nodes.iter().filter(|node| node.state == "idle");
         let idle_elsewhere = idle.filter(|node| !is_pilot(&node.worker)).count();
-        // Tasks of an array have no host here. What runs elsewhere takes no room: a pilot's room
+        // Tasks of an array have no host here. Those that run elsewhere take no room: a pilot's room
         // is never smaller than that of its idle cores.
         let runs_on_pilot = |job: &&JobDetails| job.array.is_some() || is_pilot(&job.host);
         PendingWork {

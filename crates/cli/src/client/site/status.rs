@@ -70,7 +70,7 @@ pub(crate) struct SiteReport {
     /// Mean time that the pilots waited that started; none if none has started.
     #[serde(skip_serializing_if = "Option::is_none")]
     mean_wait_s: Option<f64>,
-    /// What `tollgate site keep` last decided; none if it never did.
+    /// Last decision of `tollgate site keep`; none without any.
     #[serde(skip_serializing_if = "Option::is_none")]
     keep: Option<KeepView>,
     /// Pilots that wait or run, and those that ended lately.

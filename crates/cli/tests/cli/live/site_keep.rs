@@ -1,5 +1,9 @@
 //! `tollgate site keep` with a service and the engine `local`: pilots come with jobs and go without.
 
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 use serde_json::Value;
 
@@ -26,8 +30,21 @@ impl KeepScenario {
     /// Runs `tollgate site` with these words.
     fn site(&self, words: &str) -> ClientOutput {
         self.service.shell(&format!(
-            "unset XDG_CONFIG_HOME XDG_STATE_HOME TOLLGATE_URL; HOME=$PWD tollgate site {words}"
+            "PATH=$PWD/engine:$PATH; unset XDG_CONFIG_HOME XDG_STATE_HOME TOLLGATE_URL; HOME=$PWD tollgate site {words}"
         ))
+    }
+
+    /// Adds a site that is called `far`, with the stand-in for Slurm of the tests of `sites`.
+    fn add_far(&self) {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sites/tests/engine");
+        let engine = self.service.folder().join("engine");
+        fs::create_dir_all(engine.join("jobs")).expect("a directory");
+        for entry in fs::read_dir(source).expect("the stand-in") {
+            let from = entry.expect("a script").path();
+            let name = from.file_name().expect("a name");
+            symlink(&from, engine.join(name)).expect("a link");
+        }
+        self.site("add far --engine slurm --time 2h").answer();
     }
 
     fn keep(&self) -> String {
@@ -136,4 +153,41 @@ fn service_that_does_not_answer_is_in_the_log() {
     let text = status["keep"]["text"].as_str().expect("a sentence");
     assert!(text.starts_with("nothing decided: "), "{text}");
     assert_eq!(status["log"][0]["text"], text);
+}
+
+#[test]
+fn site_whose_engine_does_not_answer_is_paused_and_the_others_go_on() {
+    let scene = KeepScenario::start();
+    scene.add_far();
+    let long = scene.submit(&["--estimate", "1h"]);
+    let submitted = scene.keep();
+    assert!(
+        submitted.ends_with(
+            "site far: submitted 1 pilot; 1 pending, 0 running: \
+             1 task waits, 3600 core-seconds of work\n"
+        ),
+        "{submitted}"
+    );
+    scene.service.tollgate(&["cancel", &long]).answer();
+    let cancelled = scene.keep();
+    assert!(
+        cancelled.ends_with(
+            "site far: cancelled 1 pilot; 0 pending, 0 running, 1 ending: no task waits\n"
+        ),
+        "{cancelled}"
+    );
+    fs::write(scene.service.folder().join("engine/down"), "").expect("a writable directory");
+    let job = scene.submit(&["--estimate", "10s"]);
+    let failed = scene.site("keep --once");
+    assert_eq!(failed.code, Some(1), "{failed:?}");
+    assert!(
+        failed.stdout.starts_with("site lab: submitted 1 pilot;"),
+        "{failed:?}"
+    );
+    scene.service.tollgate(&["wait", &job]).answer();
+    let far = scene.site("status far --cached").answer();
+    assert!(
+        far.contains("paused for 1 min: site far: squeue: "),
+        "{far}"
+    );
 }
