@@ -13,8 +13,10 @@ use tollgate_model::{Instant, Span};
 
 /// The time of a pilot that no job can use: a worker begins to leave at most 10 s before its end.
 const ENDING: Span = Span::from_secs(10);
-/// The rounding error of numbers of pilots.
-const ROUNDING: f64 = 1e-6;
+/// The rounding error of sums of core-seconds and of cores; far below a second on a core.
+const ROUNDING: f64 = 1e-3;
+/// The least time that a task counts for.
+const SHORTEST: Span = Span::from_secs(1);
 
 /// Equal tasks that wait or run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -262,9 +264,9 @@ impl TaskGroup {
         self.cores <= cores && self.run_time <= time
     }
 
-    /// Returns the work in core-seconds. A task counts for a microsecond at least.
+    /// Returns the work in core-seconds.
     fn work(&self) -> f64 {
-        let run_time = self.run_time.max(Span::from_micros(1));
+        let run_time = self.run_time.max(SHORTEST);
         f64::from(self.tasks) * f64::from(self.cores) * run_time.as_secs_f64()
     }
 
@@ -321,11 +323,11 @@ impl Horizon {
             work += left.work;
             width += left.width;
         }
-        let by_work = work / (f64::from(cores) * time.as_secs_f64());
-        let by_width = width / f64::from(cores);
+        let by_work = (work - ROUNDING) / (f64::from(cores) * time.as_secs_f64());
+        let by_width = (width - ROUNDING) / f64::from(cores);
         let need = by_work.min(by_width);
         // The conversion saturates.
-        (need - ROUNDING).ceil().max(0.0) as u32
+        need.ceil().max(0.0) as u32
     }
 }
 
