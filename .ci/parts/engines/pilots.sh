@@ -64,7 +64,7 @@ run_rounds() {
   export TOLLGATE_DATA=$folder/run/data PATH=$folder/run/bin:$PATH HOME=$folder/run
   . "$folder/slurm/env"
   tollgate serve >service.log 2>&1 &
-  local service=$!
+  service=$!
   trap 'kill "$service"; wait "$service" || true' EXIT
   until tollgate status >/dev/null 2>&1; do sleep 0.1; done
   local ended=0 alive=0 round

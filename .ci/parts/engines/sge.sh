@@ -81,7 +81,7 @@ BOOTSTRAP
 master_answers() { $SGE_ENTER timeout 5 qconf -sh; }
 queue_is_ready() { $SGE_ENTER timeout 5 qstat -f | awk '$1 ~ /^all.q@/ && NF == 5 { up = 1 } END { exit !up }'; }
 
-# setting NAME VALUE..: replaces lines of a configuration on standard input.
+# settings NAME VALUE..: replaces lines of a configuration on standard input.
 settings() {
   local lines
   lines=$(cat)
@@ -98,7 +98,7 @@ make_queue() {
   cd "$folder/run"
   $SGE_ENTER qconf -as "$host"
   $SGE_ENTER qconf -ah "$host" || true
-  # Sorted into one line each; continued lines are joined first.
+  # Settings that go on over several lines are joined first.
   $SGE_ENTER qconf -sconf global | sed -E ':a;/\\$/{N;s/\\\n *//;ba}' | settings execd_spool_dir "$folder/hosts" \
     mailer /bin/true shell_start_mode unix_behavior min_uid 0 min_gid 0 load_report_time 00:00:02 \
     shepherd_cmd $programs/sge_shepherd gid_range 65300-65400 \

@@ -725,6 +725,9 @@ pub struct WorkerStatus {
     /// Name of its site, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub site: Option<String>,
+    /// Why the service drained its nodes itself, if it did: `tollgate resume` lets jobs start again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retired: Option<String>,
     /// Maximum memory of all tasks on one of its nodes, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_per_node_bytes: Option<u64>,

@@ -8,6 +8,7 @@
 //! | [`transport`] | the worker's end: the connection to its service |
 //! | [`connector`] | the loop of a worker: connects again and again |
 //! | [`key`] | a worker's own key |
+//! | `probe` | the task that a worker runs before it offers its cores |
 //! | `part_calls` | the requests of jobs for processes on their other hosts |
 //! | [`daemon`] | the worker daemon on a real host |
 
@@ -17,6 +18,7 @@ pub mod connector;
 pub mod daemon;
 pub mod key;
 mod part_calls;
+mod probe;
 pub mod transport;
 
 pub use acceptor::WorkerAcceptor;

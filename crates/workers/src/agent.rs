@@ -41,6 +41,9 @@ pub type OwnerResolver = Box<dyn Fn(&str) -> Result<Option<LaunchUser>, String> 
 /// Writes the persistent state.
 pub type StateWriter = Box<dyn FnMut(&AgentPersistentState) -> io::Result<()> + Send>;
 
+/// Runs a trivial task, and returns the reason if it could not be run.
+pub type EngineProbe<E> = Box<dyn FnMut(&mut E) -> Result<(), String> + Send>;
+
 /// Configuration of a worker agent.
 pub struct AgentConfig<E> {
     /// The worker's unique identity.
@@ -66,6 +69,8 @@ pub struct AgentConfig<E> {
     pub environment: Vec<(OsString, OsString)>,
     /// Opens the engine with these timings, under a lease that the worker renews.
     pub open_engine: EngineOpener<E>,
+    /// Tries the engine before each offer; None if it is not tried.
+    pub probe: Option<EngineProbe<E>>,
     /// Maps an owner's name to the user that the job runs as; None for the engine's own user.
     pub resolve_owner: OwnerResolver,
     /// How attempts on this host reach the other hosts of theirs, and how parts are started here.
@@ -82,6 +87,10 @@ pub struct AgentPersistentState {
     /// The worker's last incarnation; 0 if none.
     #[serde(rename = "incarnation")]
     pub incarnation: u32,
+    /// The known end of the worker in that incarnation. Plans of the service rest on it, so a worker
+    /// with another end begins a new incarnation.
+    #[serde(default)]
+    pub until: Option<Instant>,
 }
 
 /// The reason for giving a connection up.
@@ -91,6 +100,8 @@ pub enum DisconnectReason {
     Reconnect(String),
     /// The service does not want this worker.
     Refused(String),
+    /// The worker's engine cannot run a trivial task.
+    Unfit(String),
 }
 
 /// The state machine on the worker's side.
@@ -189,7 +200,10 @@ impl<E: Engine> WorkerAgent<E> {
             root_jobs: self.config.root_jobs,
             site: self.config.site.clone(),
             service: self.state.service.clone(),
-            incarnation: self.state.incarnation,
+            incarnation: match self.state.until == self.end_time() {
+                true => self.state.incarnation,
+                false => 0,
+            },
         };
         self.send(WorkerMessage::Hello(hello));
     }
@@ -265,7 +279,7 @@ impl<E: Engine> WorkerAgent<E> {
         }
         self.poll(now);
         if self.stage == AgentStage::EndingTasks {
-            self.finish_previous_incarnation(now);
+            self.finish_previous_incarnation(now)?;
         }
         self.run_pending(now, at);
         self.announce_departure();
@@ -338,8 +352,12 @@ impl<E: Engine> WorkerAgent<E> {
         }
     }
 
+    fn end_time(&self) -> Option<Instant> {
+        self.config.end.map(|end| end.until)
+    }
+
     fn send_offer(&mut self, capacity: EngineCapacity, running: Vec<AttemptId>) {
-        let until = self.config.end.map(|end| end.until);
+        let until = self.end_time();
         self.send(WorkerMessage::Offer {
             capacity,
             running,
@@ -386,7 +404,7 @@ impl<E: Engine> WorkerAgent<E> {
     }
 
     /// Forgets an earlier incarnation once none of its tasks runs, and offers the capacity.
-    fn finish_previous_incarnation(&mut self, now: Duration) {
+    fn finish_previous_incarnation(&mut self, now: Duration) -> Result<(), DisconnectReason> {
         self.kill_all();
         let ended = self.reports.values().flatten();
         let ended = ended.filter(|report| report.event.is_end());
@@ -394,19 +412,23 @@ impl<E: Engine> WorkerAgent<E> {
         // A leaving worker has nothing to offer.
         let is_clear = !self.departure.is_leaving() && self.is_idle();
         let Some(engine) = self.engine.as_mut().filter(|_| is_clear) else {
-            return;
+            return Ok(());
         };
         let forgotten = match ended.is_empty() {
             true => Ok(()),
             false => engine.acknowledge(&ended),
         };
         if let (Ok(()), Ok(capacity)) = (forgotten, engine.capacity()) {
+            if let Some(probe) = &mut self.config.probe {
+                probe(engine).map_err(DisconnectReason::Unfit)?;
+            }
             self.reports.clear();
             self.stage = AgentStage::AwaitingRegistration;
             self.offered_at = now;
             let running = Vec::new();
             self.send_offer(capacity, running);
         }
+        Ok(())
     }
 }
 

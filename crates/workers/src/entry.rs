@@ -8,6 +8,7 @@ use tollgate_engine::EngineCapacity;
 use tollgate_gate::WorkerId;
 use tollgate_model::{AttemptId, Instant, NodeRange};
 
+use crate::black_hole::FailedStarts;
 use crate::departure::LeaveNotice;
 use crate::protocol::{SequenceCounter, ServerMessage, WorkerFrame};
 
@@ -60,6 +61,10 @@ pub(crate) struct WorkerEntry {
     pub(crate) site: Option<String>,
     /// The notice of a worker that is about to leave, until it is answered.
     pub(crate) notice: Option<LeaveNotice>,
+    /// The failed starts since the last one that did not fail.
+    pub(crate) failed_starts: FailedStarts,
+    /// Why the worker was retired, if it was.
+    pub(crate) retired: Option<String>,
     /// Whether the worker's nodes are drained because it leaves.
     pub(crate) is_leaving: bool,
     /// The capacity that the worker offered.
@@ -93,6 +98,8 @@ impl WorkerEntry {
             until: None,
             site: None,
             notice: None,
+            failed_starts: FailedStarts::default(),
+            retired: None,
             is_leaving: false,
             capacity: None,
             offer: None,
@@ -155,6 +162,8 @@ pub struct WorkerInfo {
     pub site: Option<String>,
     /// Whether the worker is about to leave.
     pub is_leaving: bool,
+    /// Why the service drained the worker's nodes itself, if it did.
+    pub retired: Option<String>,
     /// The worker's capacity; None before its first connection since the service was started.
     pub capacity: Option<EngineCapacity>,
 }
@@ -170,6 +179,8 @@ pub struct WorkerSnapshot {
     pub nodes: u32,
     /// Whether the worker is about to leave, or has left.
     pub is_leaving: bool,
+    /// Whether the service drained the worker's nodes itself, because nothing could be started.
+    pub is_retired: bool,
 }
 
 /// Whether a worker is connected.

@@ -43,10 +43,26 @@ impl<E: Engine> WorkerPool<E> {
                 commands.push(drain(worker, true));
             }
         }
+        commands.extend(self.returned(gate));
         let others = gate.workers().filter(|(worker, _)| *worker != LOCAL_WORKER);
         let gone = others.filter(|(_, live)| !live.up && live.drained);
         commands.extend(gone.filter_map(|(worker, _)| self.resume_after_departure(worker)));
         commands
+    }
+
+    /// Returns the commands for workers that were about to leave, and stay after all: each was killed
+    /// meanwhile, and started again in time.
+    fn returned(&self, gate: &Gate) -> Vec<ServiceCommand> {
+        let staying = self.workers.iter().filter(|(_, entry)| {
+            entry.connection.is_some() && entry.notice.is_none() && !entry.is_leaving
+        });
+        let drained = staying.filter(|(worker, _)| {
+            let live = gate.worker(**worker);
+            live.is_some_and(|live| live.up && live.drained)
+        });
+        drained
+            .filter_map(|(&worker, _)| self.resume_after_departure(worker))
+            .collect()
     }
 
     /// Returns the command that lets jobs start again on the nodes of a worker that is gone, if they

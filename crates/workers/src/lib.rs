@@ -9,6 +9,7 @@
 //! | [`parts`] | parts of attempts on the other hosts of their job |
 //! | `placement` | placing attempts on workers, and starts that have to wait |
 //! | `session` | the service's answers to a worker |
+//! | `black_hole` | workers on which nothing can be started |
 //! | `leaving` | workers that are about to leave, as the service sees them |
 //! | `lifecycle` | begin and end of a worker's incarnations |
 //! | [`departure`] | the end of a worker that is known beforehand, and the messages before it leaves |
@@ -27,6 +28,7 @@
 //! nothing running.
 
 pub mod agent;
+mod black_hole;
 pub mod departure;
 pub mod entry;
 pub mod lease;

@@ -53,6 +53,7 @@ impl<E: Engine> WorkerPool<E> {
                 });
             }
         }
+        commands.extend(self.retirements(gate));
         commands.extend(self.departure_changes(gate, do_jobs_wait));
         commands
     }
@@ -80,6 +81,7 @@ impl<E: Engine> WorkerPool<E> {
                 self.set_incarnation(worker, live, offer, now);
             }
         }
+        self.sync_retirements(gate);
         self.sync_departures(gate);
         let entries = self.workers.iter_mut();
         let reported = entries.filter_map(|(&worker, worker_entry)| {
@@ -151,6 +153,7 @@ impl<E: Engine> WorkerPool<E> {
         before.into_iter().for_each(|line| self.disconnect(line));
         if offer.is_some() {
             self.send(worker, ServerMessage::Taken);
+            self.repeat_retirement(worker);
         }
     }
 
@@ -187,6 +190,7 @@ impl<E: Engine> WorkerPool<E> {
                 until: entry.and_then(|entry| entry.until),
                 site: entry.and_then(|entry| entry.site.clone()),
                 is_leaving: entry.is_some_and(|entry| entry.is_leaving),
+                retired: entry.and_then(|entry| entry.retired.clone()),
                 capacity: entry.and_then(|entry| entry.capacity.clone()),
             }
         };
@@ -219,6 +223,10 @@ impl<E: Engine> WorkerPool<E> {
                 incarnation: live.number,
                 nodes: live.nodes.len,
                 is_leaving: self.is_leaving(worker),
+                is_retired: self
+                    .workers
+                    .get(&worker)
+                    .is_some_and(|entry| entry.retired.is_some()),
             };
             (worker, standing)
         })

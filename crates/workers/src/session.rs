@@ -265,8 +265,6 @@ impl<E: Engine> WorkerPool<E> {
             return;
         };
         let nodes = capacity.nodes;
-        // Promises rest on the end that the worker offered first.
-        let is_same_end = worker_entry.capacity.is_none() || worker_entry.until == until;
         let epoch = worker_entry.incarnation_number();
         // The incarnation may have ended since the welcome.
         let fits = worker_entry
@@ -276,11 +274,13 @@ impl<E: Engine> WorkerPool<E> {
             let why = format!("expected a worker with 1 to {MAX_NODES} nodes, found {nodes}");
             return self.reply(line, epoch, ServerMessage::Refused(why));
         }
-        if (goes_on && !(fits && is_same_end)) || (!goes_on && !running.is_empty()) {
+        if (goes_on && !fits) || (!goes_on && !running.is_empty()) {
             return self.reply(line, epoch, ServerMessage::Over);
         }
         worker_entry.capacity = Some(capacity);
         worker_entry.until = until;
+        // A worker that still leaves repeats its notice.
+        worker_entry.is_leaving = false;
         if goes_on {
             let running: BTreeSet<AttemptId> = running.into_iter().collect();
             worker_entry.connection = Some(line);
@@ -307,6 +307,10 @@ impl<E: Engine> WorkerPool<E> {
             location.is_some_and(|location| location.worker == worker)
         };
         let (its, others): (Vec<_>, Vec<_>) = reports.into_iter().partition(is_its);
+        if let Some(entry) = self.workers.get_mut(&worker) {
+            its.iter()
+                .for_each(|report| entry.failed_starts.count(report));
+        }
         self.inbox.extend(its.into_iter().map(lost_if_evicted));
         let ends = others.into_iter().filter(|report| report.event.is_end());
         let done: Vec<AttemptId> = ends.map(|report| report.attempt).collect();

@@ -88,6 +88,9 @@ fn render_nodes(out: &mut impl Write, nodes: &NodeList) -> io::Result<()> {
         writeln!(out, "{words}")?;
     }
     for worker in &nodes.workers {
+        if let Some(reason) = &worker.retired {
+            writeln!(out, "{}: drained: {reason}", worker.name)?;
+        }
         let other = worker
             .enforced
             .iter()

@@ -27,11 +27,6 @@ const UNIX_SCHEME: &str = "unix:";
 /// Offer this host's cores to a service on another host.
 #[derive(Debug, clap::Args)]
 pub(crate) struct WorkerArgs {
-    /// URL of the service, https://HOST:PORT or unix:SOCKET
-    #[arg(long, value_name = "URL", help_heading = CONNECTION_HEADING)]
-    connect: String,
-    #[command(flatten)]
-    credentials: CredentialArgs,
     /// Directory for the worker's state [default: ~/.local/state/tollgate-worker]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
@@ -48,12 +43,17 @@ pub(crate) struct WorkerArgs {
     #[arg(long)]
     root_jobs: bool,
     #[command(flatten)]
-    pilot: PilotArgs,
-    #[command(flatten)]
     log: LogArgs,
     /// As root: the account that talks to the service, or `root`
     #[arg(long, value_name = "NAME", default_value = ACCOUNT)]
     account: String,
+    #[command(flatten)]
+    pilot: PilotArgs,
+    /// URL of the service, https://HOST:PORT or unix:SOCKET
+    #[arg(long, value_name = "URL", help_heading = CONNECTION_HEADING)]
+    connect: String,
+    #[command(flatten)]
+    credentials: CredentialArgs,
 }
 
 /// `tollgate worker`.

@@ -11,8 +11,8 @@ use tollgate_gate::{
     Effect, Gate, GateInput, InputAck, JobEnding, Notice, OnEviction, ProbeScratch, WorkerId,
 };
 use tollgate_model::{
-    Credits, CreditsPerSecond, Distribution, Instant, JobId, JobSpec, Market, NodeId, Sla, Span,
-    UserId,
+    Credits, CreditsPerSecond, Distribution, HostTerms, Instant, JobId, JobSpec, Market, NodeId,
+    PlacementNeeds, ResourceCounts, ResourceIndex, Sla, Span, UserId,
 };
 use tollgate_policies::builtin_registry;
 use tollgate_policy::{JobPhase, PolicySpec};
@@ -22,6 +22,12 @@ const NODES_PER_WORKER: u32 = 2;
 /// The node limits, where there are any: tasks, and bytes of memory, that each node may hold.
 const MAX_TASKS: u32 = 2;
 const MEMORY: u64 = 10;
+/// The devices of the first worker's host, and the licences of the site.
+const GPU: ResourceIndex = ResourceIndex(0);
+const LICENCE: ResourceIndex = ResourceIndex(1);
+const N_UNITS: u8 = 2;
+/// Seconds for which every other incarnation of a worker stays.
+const STAY_S: i64 = 60;
 
 /// A step of the driver. Its numbers choose among the jobs and workers that exist at that moment.
 #[derive(Clone, Debug)]
@@ -51,6 +57,8 @@ struct DriverJobDraft {
     penalty: i64,
     requeue: bool,
     memory: u64,
+    /// One host, devices and licences: only for policies that choose hosts.
+    needs: (bool, u8, u8),
     /// The smallest forecast quantile; every quantile is a fifth above the one before.
     forecast_s: Option<i64>,
 }
@@ -59,8 +67,10 @@ fn draft() -> impl Strategy<Value = DriverJobDraft> {
     let what = (1i64..40, 1u32..6, prop::option::weighted(0.9, 1i64..120));
     let forecast_s = prop::option::of(1i64..20);
     let rest = (0i64..200, 0i64..4, any::<bool>(), 0u64..8, forecast_s);
-    (what, rest).prop_map(
-        |(what, (budget, penalty, requeue, memory, forecast_s))| DriverJobDraft {
+    let units = || prop_oneof![3 => Just(0u8), 1 => 1..=N_UNITS + 1];
+    let needs = (prop::bool::weighted(0.2), units(), units());
+    (what, rest, needs).prop_map(
+        |(what, (budget, penalty, requeue, memory, forecast_s), needs)| DriverJobDraft {
             estimate_s: what.0,
             procs: what.1,
             deadline_s: what.2,
@@ -68,6 +78,7 @@ fn draft() -> impl Strategy<Value = DriverJobDraft> {
             penalty,
             requeue,
             memory,
+            needs,
             forecast_s,
         },
     )
@@ -114,6 +125,8 @@ struct AdversarialDriver {
     up: [bool; WORKERS as usize],
     rebuilds: bool,
     limited: bool,
+    /// Whether the policy chooses hosts.
+    by_host: bool,
 }
 
 impl AdversarialDriver {
@@ -133,10 +146,24 @@ impl AdversarialDriver {
             up: [false; WORKERS as usize],
             rebuilds,
             limited,
+            by_host: choice.chooses_hosts(),
         };
+        if driver.by_host {
+            let all = ResourceCounts::NONE.with(LICENCE, N_UNITS);
+            driver.gate.set_licences(driver.now, vec![LICENCE], all);
+        }
         driver.worker_up(0);
         driver.worker_up(1);
         driver
+    }
+
+    fn needs(&self, draft: DriverJobDraft) -> PlacementNeeds {
+        let (one_host, gpus, licences) = draft.needs;
+        let units = ResourceCounts::NONE.with(GPU, gpus).with(LICENCE, licences);
+        match self.by_host {
+            true => PlacementNeeds { one_host, units },
+            false => PlacementNeeds::default(),
+        }
     }
 
     fn spec(&self, draft: DriverJobDraft) -> JobSpec {
@@ -145,7 +172,7 @@ impl AdversarialDriver {
             estimate: Span::from_secs(draft.estimate_s),
             procs: draft.procs,
             memory: draft.memory,
-            needs: Default::default(),
+            needs: self.needs(draft),
             user: UserId(0),
             sla: Sla {
                 deadline: draft.deadline_s.map(Span::from_secs),
@@ -327,12 +354,18 @@ impl AdversarialDriver {
 
     fn worker_up(&mut self, worker: u32) {
         let at = worker as usize;
+        let closes = (self.incarnations[at] % 2 == 1).then(|| self.now + Span::from_secs(STAY_S));
+        let gpus = if worker == 0 { N_UNITS } else { 0 };
+        let terms = HostTerms {
+            closes,
+            devices: ResourceCounts::NONE.with(GPU, gpus),
+        };
         let input = |epoch| GateInput::WorkerUp {
             worker: WorkerId(worker),
             incarnation: epoch,
             nodes: NODES_PER_WORKER,
             memory: self.limited.then_some(MEMORY),
-            terms: Default::default(),
+            terms,
         };
         if self.up[at] {
             return self.send_stale(input(self.incarnations[at]));

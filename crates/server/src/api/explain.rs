@@ -22,10 +22,10 @@ pub(super) fn explanation_sentences(job: &JobDetails, story: Option<&TaskOutlook
     }
     match (job.state.as_str(), story) {
         ("queued", Some(story)) => {
-            words.push(format!(
-                "queued: needs {} nodes, {} are idle",
-                job.procs, story.idle
-            ));
+            words.push(match story.has_nodes {
+                true => format!("queued: needs {} nodes, {} are idle", job.procs, story.idle),
+                false => "queued: waits for a node: none takes jobs now".to_owned(),
+            });
             words.push(format!(
                 "{} queued tasks were submitted earlier",
                 story.queued_ahead

@@ -31,6 +31,7 @@ pub(super) async fn grant(
         return Err(ApiError::field("id", "a job, with all of its tasks"));
     }
     let reason = convert::label("reason", &Some(request.reason))?;
+    let reason = reason.filter(|reason| !reason.trim().is_empty());
     let reason = reason.ok_or_else(|| ApiError::field("reason", "a reason"))?;
     let by = peer.user;
     ask_controller(&service, |reply| ControllerRequest::Command {

@@ -146,6 +146,7 @@ fn worker_status(site: &tollgate_workers::WorkerInfo) -> WorkerStatus {
         nodes: site.nodes.len,
         until: site.until.map(format_iso),
         site: site.site.clone(),
+        retired: site.retired.clone(),
         memory_per_node_bytes: capacity.map(|capacity| capacity.memory_per_node),
         enforced: capacity.map(sentences).unwrap_or_default(),
     }

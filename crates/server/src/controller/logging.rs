@@ -104,10 +104,19 @@ impl<E: Engine> Controller<E> {
                 incarnation,
                 nodes,
                 is_leaving,
+                is_retired,
             } = now;
             let name = || self.workers.name_of(worker);
             let same = before.is_some_and(|before| before.incarnation == incarnation);
             match standing {
+                WorkerState::Connected if same && is_retired && !is_leaving => {
+                    tracing::warn!(
+                        name = name(),
+                        incarnation,
+                        nodes,
+                        "worker is drained: three jobs in a row could not be started"
+                    );
+                }
                 WorkerState::Connected if same && is_leaving => {
                     tracing::info!(name = name(), incarnation, nodes, "worker is leaving");
                 }

@@ -139,6 +139,7 @@ impl<E: Engine> Controller<E> {
             now,
             queued_ahead: 0,
             idle: view.n_idle(),
+            has_nodes: (0..view.n_nodes()).any(|node| view.is_up(NodeId(node))),
             reserved: None,
             prediction: None,
             dependencies: Vec::new(),

@@ -305,6 +305,8 @@ pub struct TaskOutlook {
     pub queued_ahead: u32,
     /// Idle processors.
     pub idle: u32,
+    /// Whether the service has nodes, idle or not.
+    pub has_nodes: bool,
     /// The instant for which processors are reserved for the task.
     pub reserved: Option<Instant>,
     /// The predicted start and end, with their uncertainty.

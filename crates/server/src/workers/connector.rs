@@ -37,6 +37,9 @@ pub enum ConnectError {
     /// The service refuses this worker.
     #[error("the service refuses this worker: {0}")]
     Refused(String),
+    /// The engine of this worker cannot run a trivial task.
+    #[error("this worker cannot run tasks: {0}")]
+    Unfit(String),
     /// The transport to the service cannot work.
     #[error(transparent)]
     Route(#[from] TransportError),
@@ -257,6 +260,7 @@ impl<E: Engine> WorkerConnector<'_, E> {
         match done.and(turned).and(sent) {
             Ok(()) => {}
             Err(DisconnectReason::Refused(why)) => return Err(ConnectError::Refused(why)),
+            Err(DisconnectReason::Unfit(why)) => return Err(ConnectError::Unfit(why)),
             Err(DisconnectReason::Reconnect(why)) => self.disconnect(&why),
         }
         if self.agent.is_registered() && !worked {

@@ -16,11 +16,12 @@ use tollgate_runner::{LocalEngine, LocalEngineConfig};
 use tollgate_store::data_dir::random_identity;
 use tollgate_store::{DataDir, DataDirError, private_file};
 use tollgate_workers::LeaseTimings;
-use tollgate_workers::agent::{AgentConfig, AgentPersistentState, WorkerAgent};
+use tollgate_workers::agent::{AgentConfig, AgentPersistentState, EngineProbe, WorkerAgent};
 use tollgate_workers::departure::WorkerEnd;
 
 use super::connector::{self, ConnectError, DepartureSignals};
 use super::key::WorkerKey;
+use super::probe;
 use super::transport::WorkerTransport;
 use crate::daemon::now;
 use crate::{os_users, part_socket};
@@ -168,6 +169,7 @@ pub fn run(dir: &DataDir, settings: WorkerDaemonConfig) -> Result<(), WorkerErro
         user: os_users::name(me.as_raw())?,
         all_users,
         root_jobs: settings.root_jobs,
+        probe: probe_of(&settings.engine, dir),
         open_engine: engine_opener(settings.engine, all_users, Arc::clone(&calls)),
         resolve_owner: Box::new(move |owner| run_as(owner, settings.root_jobs, has_starter)),
         write_state: Box::new(move |memory| write_state(&path, &identity, memory)),
@@ -192,6 +194,16 @@ pub fn run(dir: &DataDir, settings: WorkerDaemonConfig) -> Result<(), WorkerErro
         }
     }
     Ok(done?)
+}
+
+/// Returns the probe of an engine; None if a starter runs tasks of other users only.
+fn probe_of(settings: &LocalEngineConfig, dir: &DataDir) -> Option<EngineProbe<LocalEngine>> {
+    let program = settings.runner.first()?.clone();
+    let place = dir.path().to_owned();
+    let is_own = settings.starter.is_none();
+    is_own.then(|| -> EngineProbe<LocalEngine> {
+        Box::new(move |engine| probe::run(engine, &program, &place))
+    })
 }
 
 /// Returns the transport with the worker's own key. Over a socket the system tells who connects.
@@ -294,6 +306,7 @@ mod tests {
         let memory = AgentPersistentState {
             service: Some("a".to_owned()),
             incarnation: 7,
+            until: Some(Instant::from_secs(9)),
         };
         write_state(&path, &first.identity, &memory).unwrap();
         let again = read_state(&path).unwrap();

@@ -119,6 +119,7 @@ impl<E: Engine> WorkerAgent<E> {
     /// stored before anything is started in it.
     fn start_incarnation(&mut self, epoch: u32) -> Result<(), DisconnectReason> {
         self.state.incarnation = epoch;
+        self.state.until = self.end_time();
         self.write_state()?;
         self.stage = AgentStage::Registered;
         // The service counts from when it took the offer. Earlier heartbeats were not about this

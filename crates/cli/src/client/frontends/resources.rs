@@ -217,12 +217,33 @@ mod tests {
     }
 
     #[test]
+    fn gpus_are_devices_to_take() {
+        for (list, gpus) in [
+            ("gpu=2", 2),
+            ("nodes=1:ppn=4:gpus=1", 1),
+            ("select=2:ncpus=4:ngpus=3", 6),
+        ] {
+            let devices = asked(&[list]).unwrap().devices().unwrap();
+            assert_eq!(
+                devices,
+                BTreeMap::from([("gpu".to_owned(), gpus)]),
+                "{list}"
+            );
+        }
+        assert_eq!(asked(&["procs=2"]).unwrap().devices(), None);
+    }
+
+    #[test]
     fn unsupported_resource_is_named() {
         for (list, expected) in [
-            ("gpu=1", "qsub: -l: unknown resource `gpu`"),
+            ("fpga=1", "qsub: -l: unknown resource `fpga`"),
             (
-                "nodes=1:ppn=2:gpus=1",
-                "qsub: -l: nodes: unknown part `gpus=1`",
+                "gpu=many",
+                "qsub: -l: gpu: expected a number of GPUs, got `many`",
+            ),
+            (
+                "nodes=1:ppn=2:fpgas=1",
+                "qsub: -l: nodes: unknown part `fpgas=1`",
             ),
             (
                 "nodes=node07",

@@ -17,7 +17,7 @@ use crate::exit::{CliFailure, CsvUnsupported};
 /// The number of lines of the log in an answer.
 const LOG_LINES: usize = 8;
 
-/// Show the pilots of a site, and what was done last and why.
+/// Show the pilots of a site, and what was done last.
 #[derive(Debug, clap::Args)]
 pub(super) struct SiteStatusArgs {
     /// Name of the site

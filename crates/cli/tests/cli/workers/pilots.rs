@@ -195,3 +195,32 @@ fn token_of_one_use_is_for_one_pilot() {
     let said = String::from_utf8(jobs.stderr).unwrap();
     assert!(said.contains("this token can only take work"), "{said}");
 }
+
+#[test]
+fn pilot_that_starts_nothing_is_drained_and_leaves() {
+    let scene = PilotScenario::new(LONG);
+    // The jobs wait for a worker, on which their directory is missing then.
+    for job in ["a", "b", "c", "d"] {
+        let place = scene.site.place(job);
+        scene.site.submit_at(&place, &[], "true");
+        fs::remove_dir(place).unwrap();
+    }
+    let explained = scene.site.json(&["explain", "1", "--format", "json"]);
+    assert_eq!(
+        explained["words"][0],
+        "queued: waits for a node: none takes jobs now"
+    );
+    let mut pilot = scene.pilot(&["--pilot"]);
+    scene.until_gone(&mut pilot);
+    let log = scene.worker_log();
+    let reason = "retired by the service: 3 jobs in a row could not be started";
+    assert!(log.contains(reason), "{log}");
+    assert!(
+        scene
+            .site
+            .log_has("WARN worker is drained: three jobs in a row could not be started")
+    );
+    assert_eq!(scene.site.state(4), "queued", "the next pilot is to run it");
+    let nodes = scene.site.says(&["nodes"]);
+    assert!(nodes.contains("blade: drained: 3 jobs in a row"), "{nodes}");
+}

@@ -25,9 +25,10 @@ use tollgate_server::controller::{
 use tollgate_server::failpoint::ServiceFailpoint;
 use tollgate_service::{
     AdmissionRules, AdmissionState, ArraySpec, DependencyCondition, EngineAction, JobChange,
-    JobDependency, Otherwise, ServiceCommand, Submission, SubmissionOptions, TaskRanges,
+    JobDependency, NamedResources, Otherwise, ServiceCommand, Submission, SubmissionOptions,
+    TaskRanges,
 };
-use tollgate_store::Store;
+use tollgate_store::{Store, StoreError};
 
 use crate::common::store_view::{StoreView, StoreViewCache};
 use crate::common::{program, rules, submission};
@@ -144,6 +145,7 @@ impl ServiceSimulation {
             reserved_quotes: BTreeSet::new(),
             crashes: 0,
         };
+        run.world.set_devices([("gpu".to_owned(), 2)].into());
         run.restart();
         run
     }
@@ -333,6 +335,7 @@ impl ServiceSimulation {
         }
         let held = random.one_in(10);
         let partial = array.is_some() && random.one_in(3);
+        let by_host = self.rules.policy.chooses_hosts();
         let otherwise = match random.below(3) {
             0 => Otherwise::Wait,
             1 => Otherwise::Run,
@@ -346,8 +349,12 @@ impl ServiceSimulation {
             otherwise,
             partial,
             time_limit: (random.one_in(5)).then(|| Span::from_secs(1 + random.below(60) as i64)),
-            one_host: false,
-            resources: Default::default(),
+            one_host: by_host && random.one_in(8),
+            resources: match random.below(if by_host { 8 } else { 64 }) {
+                0 => [("gpu".to_owned(), 1 + random.below(3) as u8)].into(),
+                1 => [("matlab".to_owned(), 1)].into(),
+                _ => NamedResources::new(),
+            },
         }
     }
 
@@ -365,7 +372,12 @@ impl ServiceSimulation {
         });
         let array = self.controller().core().array(job).is_some();
         let tasks = tasks.filter(|_| array);
-        let command = match self.random.below(6) {
+        let command = match self.random.below(7) {
+            6 => ServiceCommand::Grant {
+                job,
+                by: user,
+                reason: "a test".to_owned(),
+            },
             5 => {
                 let drained = self.random.one_in(3);
                 return self.tick(vec![ControllerRequest::Drain {
@@ -458,6 +470,8 @@ impl ServiceSimulation {
 
     /// Kills the service and starts it again; the start may crash as well.
     fn restart(&mut self) {
+        let before = self.rules.clone();
+        self.change_policy();
         self.controller = None;
         self.view.close();
         while self.controller.is_none() {
@@ -465,16 +479,53 @@ impl ServiceSimulation {
             let engine = AckTrackingEngine::open(&self.world, &self.acknowledged);
             let (world, clock) = (self.world.clone(), Arc::clone(&self.clock));
             let now = Box::new(move || clock.lock().unwrap().read(world.now() + EPOCH));
-            let mut controller =
-                Controller::new(store, engine, &self.rules, now).expect("it recovers");
+            let mut controller = match Controller::new(store, engine, &self.rules, now) {
+                Ok(controller) => controller,
+                // What was written last, before the crash, stands against the other policy.
+                Err(StoreError::OtherRules { .. }) if before != self.rules => {
+                    self.rules = before.clone();
+                    continue;
+                }
+                Err(error) => panic!("it does not recover: {error}"),
+            };
             controller.inject_faults(fault_injector(&self.trouble));
             let begun = catch_unwind(AssertUnwindSafe(|| controller.reconcile().is_ok()));
             match begun {
-                Ok(true) => self.controller = Some(controller),
+                Ok(true) => {
+                    self.controller = Some(controller);
+                    self.tick(vec![ControllerRequest::SetLicences {
+                        licences: [("matlab".to_owned(), 1)].into(),
+                    }]);
+                }
                 // The engine or the disk failed; the next start may succeed.
                 Ok(false) => {}
                 Err(what) if what.is::<SimulatedCrash>() => self.crashes += 1,
                 Err(what) => resume_unwind(what),
+            }
+        }
+    }
+
+    /// Sometimes names another policy for the next start, if nothing stands against it.
+    fn change_policy(&mut self) {
+        let Some(controller) = self.controller.as_ref() else {
+            return;
+        };
+        let in_market =
+            |other: &&tollgate_policy::PolicyDefinition| other.markets.contains(&self.rules.market);
+        let others: Vec<&str> = BUILTIN_POLICIES
+            .iter()
+            .filter(in_market)
+            .map(|other| other.name)
+            .collect();
+        let other = self.random.pick(&others).filter(|_| self.random.one_in(3));
+        if let Some(name) = other {
+            let policy = builtin_registry().named(name).unwrap();
+            let rules = AdmissionRules {
+                policy,
+                ..self.rules.clone()
+            };
+            if controller.core().takeover_obstacle(&rules).is_none() {
+                self.rules = rules;
             }
         }
     }

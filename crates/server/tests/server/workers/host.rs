@@ -6,10 +6,14 @@ use std::time::Duration;
 use tollgate_engine::SimHost;
 use tollgate_engine::sim_engine::SimProgram;
 use tollgate_model::{Instant, Span};
+use tollgate_workers::departure::WorkerEnd;
 use tollgate_workers::{AgentConfig, AgentPersistentState, DisconnectReason, WorkerAgent};
 
 use super::network::{NetworkDelivery, SimNetwork};
 use crate::simulation::engine::{AckTrackingEngine, AcknowledgedAttempts};
+
+/// Time without a task after which a pilot leaves.
+const PILOT_IDLE: Duration = Duration::from_secs(20);
 
 pub(super) struct WorkerHost {
     number: usize,
@@ -19,6 +23,8 @@ pub(super) struct WorkerHost {
     pub(super) world: SimHost,
     acknowledged: AcknowledgedAttempts,
     worker_agent: Option<WorkerAgent<AckTrackingEngine>>,
+    /// Whether the worker leaves by itself.
+    is_pilot: bool,
     pub(super) line: Option<u64>,
     /// Deliveries that arrived while the worker is stopped; None while it is not.
     stopped: Option<Vec<(u64, NetworkDelivery)>>,
@@ -41,6 +47,7 @@ impl WorkerHost {
             world,
             acknowledged: Arc::clone(acknowledged),
             worker_agent: None,
+            is_pilot: false,
             line: None,
             stopped: None,
             dial_at: Duration::ZERO,
@@ -49,6 +56,26 @@ impl WorkerHost {
 
     /// Starts the worker if it is not running.
     pub(super) fn start(&mut self) {
+        self.start_until(None);
+    }
+
+    /// Starts a pilot if no worker is running: one that ends at a known time, or when it is idle.
+    pub(super) fn start_pilot(&mut self, until: Duration) {
+        let end = WorkerEnd {
+            until: instant(until),
+            since_boot: until,
+        };
+        self.start_until(Some(end));
+    }
+
+    /// Kills a worker that would leave by itself.
+    pub(super) fn kill_pilot(&mut self, network: &SimNetwork) {
+        if self.is_pilot {
+            self.kill_worker(network);
+        }
+    }
+
+    fn start_until(&mut self, end: Option<WorkerEnd>) {
         if self.worker_agent.is_some() {
             return;
         }
@@ -61,10 +88,11 @@ impl WorkerHost {
             all_users: false,
             root_jobs: false,
             site: None,
-            end: None,
-            max_idle: None,
-            leaves_when_retired: false,
+            end,
+            max_idle: end.map(|_| PILOT_IDLE),
+            leaves_when_retired: end.is_some(),
             environment: Vec::new(),
+            probe: None,
             open_engine: Box::new(move |_| Ok(AckTrackingEngine::open(&world, &acknowledged))),
             resolve_owner: Box::new(|owner| match owner {
                 "me" => Ok(None),
@@ -80,6 +108,7 @@ impl WorkerHost {
             }),
         };
         let memory = self.disk.lock().unwrap().clone();
+        self.is_pilot = end.is_some();
         self.worker_agent = Some(WorkerAgent::new(kit, memory));
     }
 

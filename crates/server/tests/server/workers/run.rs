@@ -159,7 +159,9 @@ impl WorkerSimulation {
                 if self.hosts[host].is_up() {
                     self.hosts[host].kill_worker(&self.network);
                 } else {
-                    self.hosts[host].start();
+                    let left = self.random.below(60);
+                    let until = self.now + Duration::from_secs(left);
+                    self.hosts[host].start_pilot(until);
                 }
             }
             15 => {
@@ -356,6 +358,9 @@ impl WorkerSimulation {
 
     /// Releases all held jobs and waits until every job is finished.
     fn drain(&mut self) {
+        for host in &mut self.hosts {
+            host.kill_pilot(&self.network);
+        }
         for _ in 0..40 {
             for host in &mut self.hosts {
                 host.start();

@@ -1,0 +1,137 @@
+//! Workers on which nothing can be started, and which would take one job after the other.
+
+use std::collections::BTreeSet;
+
+use tollgate_engine::Engine;
+use tollgate_gate::{Gate, WorkerId};
+use tollgate_model::{AttemptEvent, AttemptReport, AttemptStatus};
+use tollgate_service::ServiceCommand;
+
+use crate::pool::WorkerPool;
+use crate::protocol::ServerMessage;
+
+/// Number of jobs in a row that could not be started on a worker, after which it is retired. One job
+/// may be at fault itself, all of its tasks alike.
+const MAX_FAILED_JOBS: usize = 3;
+
+/// The failed starts on a worker since the last start that did not fail.
+#[derive(Debug, Default)]
+pub(crate) struct FailedStarts {
+    jobs: BTreeSet<u64>,
+    /// The last reason.
+    reason: String,
+}
+
+impl FailedStarts {
+    /// Counts a report of the worker.
+    pub(crate) fn count(&mut self, report: &AttemptReport) {
+        match &report.event {
+            AttemptEvent::Started(_) => self.jobs.clear(),
+            AttemptEvent::Ended(ended) => {
+                if let AttemptStatus::NotStarted { step, reason } = &ended.status
+                    && ended.killed.is_none()
+                {
+                    self.jobs.insert(report.attempt.job);
+                    self.reason = format!("{step}: {reason}");
+                }
+            }
+            AttemptEvent::Lost { .. } => {}
+        }
+    }
+
+    /// Returns why the worker is to be retired, if it is.
+    fn verdict(&self) -> Option<String> {
+        (self.jobs.len() >= MAX_FAILED_JOBS).then(|| {
+            let reason = &self.reason;
+            format!("{MAX_FAILED_JOBS} jobs in a row could not be started ({reason})")
+        })
+    }
+}
+
+impl<E: Engine> WorkerPool<E> {
+    /// Returns the commands that drain workers on which nothing can be started. They stay drained
+    /// until an operator resumes them.
+    pub(crate) fn retirements(&self, gate: &Gate) -> Vec<ServiceCommand> {
+        let failing = self.workers.iter();
+        let failing = failing.filter(|(worker, entry)| {
+            let is_drained = gate.worker(**worker).is_some_and(|live| live.drained);
+            entry.incarnation.is_some() && !is_drained && entry.retired.is_none()
+        });
+        let failing = failing.filter(|(_, entry)| entry.failed_starts.verdict().is_some());
+        failing
+            .map(|(&worker, _)| ServiceCommand::Drain {
+                worker,
+                drained: true,
+            })
+            .collect()
+    }
+
+    /// Tells the workers that are drained by now that they are retired, and forgets the failures of
+    /// those that were resumed.
+    pub(crate) fn sync_retirements(&mut self, gate: &Gate) {
+        for (worker, live) in gate.workers() {
+            let Some(entry) = self.workers.get_mut(&worker) else {
+                continue;
+            };
+            if !live.drained {
+                if entry.retired.take().is_some() {
+                    entry.failed_starts = FailedStarts::default();
+                }
+            } else if entry.retired.is_none()
+                && let Some(reason) = entry.failed_starts.verdict()
+            {
+                entry.retired = Some(reason.clone());
+                self.send(worker, ServerMessage::Retire(reason));
+            }
+        }
+    }
+
+    /// Tells the next incarnation of a retired worker that it is retired.
+    pub(crate) fn repeat_retirement(&mut self, worker: WorkerId) {
+        let entry = self.workers.get(&worker);
+        if let Some(reason) = entry.and_then(|entry| entry.retired.clone()) {
+            self.send(worker, ServerMessage::Retire(reason));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tollgate_model::{AttemptId, AttemptStart, Instant};
+
+    use super::*;
+
+    fn failure(job: u64, task: u32) -> AttemptReport {
+        let attempt = AttemptId {
+            job,
+            task,
+            attempt: 1,
+        };
+        AttemptReport::not_started(attempt, "directory", "gone".to_owned(), Instant::ZERO)
+    }
+
+    #[test]
+    fn worker_is_retired_after_three_jobs_in_a_row() {
+        let mut starts = FailedStarts::default();
+        for task in 0..9 {
+            starts.count(&failure(1, task));
+        }
+        starts.count(&failure(2, 0));
+        assert_eq!(starts.verdict(), None, "two jobs may be at fault");
+        let mut started = failure(3, 0);
+        started.event = AttemptEvent::Started(AttemptStart {
+            at: Instant::ZERO,
+            pid: Some(1),
+        });
+        starts.count(&started);
+        for job in 4..7 {
+            assert_eq!(starts.verdict(), None, "{job}");
+            starts.count(&failure(job, 0));
+        }
+        let verdict = starts.verdict().unwrap();
+        assert_eq!(
+            verdict,
+            "3 jobs in a row could not be started (directory: gone)"
+        );
+    }
+}
