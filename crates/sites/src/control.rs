@@ -1,7 +1,10 @@
 //! What is done at one site.
 
+mod follow;
 mod refresh;
 mod submission;
+
+pub use follow::WorkerSeat;
 
 use std::path::Path;
 use std::thread;

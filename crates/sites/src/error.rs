@@ -21,6 +21,9 @@ pub enum SiteError {
     /// No site has this name.
     #[error("no site is called `{0}`")]
     Unknown(String),
+    /// The user has no sites.
+    #[error("no sites")]
+    NoSites,
     /// A site has this name already.
     #[error("a site is called `{0}` already")]
     Exists(String),
@@ -37,6 +40,9 @@ pub enum SiteError {
     /// Another process works at the site.
     #[error("site {0}: another command is at work")]
     Busy(String),
+    /// Another process follows the work, with this process id if it is known.
+    #[error("another `tollgate site keep` runs{}", describe_process(*.0))]
+    Kept(Option<u32>),
     /// Pilots of the site wait or run.
     #[error("site {site}: pilots wait or run: {pilots}")]
     Occupied {
@@ -85,13 +91,14 @@ impl SiteError {
     /// Returns what the user can do about the error.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::Unknown(_) => {
+            Self::Unknown(_) | Self::NoSites => {
                 Some("`tollgate site list` lists the sites, `tollgate site add` adds one")
             }
             Self::Exists(_) => {
                 Some("choose another name, or remove it with `tollgate site remove`")
             }
             Self::Busy(_) => Some("try again when the other command has ended"),
+            Self::Kept(_) => Some("end that process first, or let it go on"),
             Self::Occupied { .. } => Some("end them first with `tollgate site scale NAME 0`"),
             Self::Command { error, .. } => match error {
                 ShellError::Start { .. } => Some(
@@ -126,4 +133,8 @@ impl SiteError {
             | Self::Token(_) => None,
         }
     }
+}
+
+fn describe_process(pid: Option<u32>) -> String {
+    pid.map_or_else(String::new, |pid| format!(" as process {pid}"))
 }

@@ -11,7 +11,7 @@ use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use tollgate_model::Instant;
 
-use crate::{PilotRecord, SiteError};
+use crate::{KeepRecord, PilotRecord, SiteError};
 
 /// The file with the pilots.
 const STATE_FILE: &str = "pilots.json";
@@ -44,6 +44,9 @@ pub struct SiteState {
     pub next_number: u32,
     /// The pilots, in the order of their numbers. Those that ended long ago are left out.
     pub pilots: Vec<PilotRecord>,
+    /// The last decision of `tollgate site keep`. None without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keep: Option<KeepRecord>,
 }
 
 /// A line of the log.
@@ -263,6 +266,7 @@ mod tests {
             pilots: (1..90)
                 .map(|number| pilot(number, PilotPhase::Over))
                 .collect(),
+            keep: None,
         };
         state.pilots.insert(0, pilot(0, PilotPhase::Runs));
         journal.save(&mut state).expect("a writable directory");

@@ -10,6 +10,8 @@
 //! |---|---|
 //! | [`settings`](SiteSettings) | `sites.toml` |
 //! | [`control`](SiteControl) | what is done at one site |
+//! | [`keep`](KeepRecord) | the last decision about a site that follows the work, and its pauses |
+//! | [`demand`](wanted_pilots) | from the work that waits to the wanted number |
 //! | [`plan`](ScalePlan) | from the wanted number to submissions and cancellations |
 //! | [`journal`](SiteJournal) | the pilots of a site on disk, and its log |
 //! | [`pilot`](PilotRecord) | a pilot as it was last seen |
@@ -20,8 +22,10 @@
 //! | [`error`](SiteError) | errors |
 
 mod control;
+mod demand;
 mod error;
 mod journal;
+mod keep;
 pub mod local_queue;
 mod pilot;
 mod plan;
@@ -31,10 +35,14 @@ mod settings;
 mod shell;
 
 pub use control::{
-    PilotCounts, ScaleOutcome, ScalePreview, ServiceAddress, SiteControl, TokenIssuer,
+    PilotCounts, ScaleOutcome, ScalePreview, ServiceAddress, SiteControl, TokenIssuer, WorkerSeat,
+};
+pub use demand::{
+    DemandReason, PendingWork, RunningPilot, SiteDemand, SiteSupply, TaskGroup, wanted_pilots,
 };
 pub use error::SiteError;
 pub use journal::{LogEntry, SiteJournal, SiteState};
+pub use keep::{KeepLock, KeepRecord};
 pub use pilot::{PilotPhase, PilotRecord};
 pub use plan::ScalePlan;
 pub use probe::{ProbeFinding, ProbeOutcome, SiteProbe};

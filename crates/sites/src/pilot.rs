@@ -32,6 +32,15 @@ pub struct PilotRecord {
     /// its engine takes a while to end it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancelled_at: Option<Instant>,
+    /// The instant at which it was first seen to be over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gone_at: Option<Instant>,
+    /// Whether its worker was seen at the service.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_joined: bool,
+    /// Whether the engine had it and would never have run it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_stuck: bool,
     /// Why the pilot waits or ended as it did, in the engine's words. Empty if there is no reason.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
@@ -75,6 +84,9 @@ impl PilotRecord {
             started_at: None,
             ends_at: None,
             cancelled_at: None,
+            gone_at: None,
+            has_joined: false,
+            is_stuck: false,
             reason: String::new(),
         }
     }

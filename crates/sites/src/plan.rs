@@ -46,6 +46,29 @@ impl ScalePlan {
     }
 }
 
+impl ScalePlan {
+    /// Returns the plan for a number of pilots that should wait, whichever run. Cancels waiting pilots
+    /// only. The limits are those of [`Self::new`].
+    pub fn for_pending(
+        pilots: &[PilotRecord],
+        pending: u32,
+        at_most: u32,
+        queue_at_most: Option<u32>,
+    ) -> Self {
+        let running = pilots
+            .iter()
+            .filter(|pilot| pilot.counts() && !pilot.is_pending());
+        let running = u32::try_from(running.count()).unwrap_or(u32::MAX);
+        let wanted = running.saturating_add(pending);
+        let mut plan = Self::new(pilots, wanted, at_most, queue_at_most);
+        plan.cancel.retain(|number| {
+            let mut pilots = pilots.iter();
+            pilots.any(|pilot| pilot.number == *number && pilot.is_pending())
+        });
+        plan
+    }
+}
+
 fn cancellations(pilots: &[PilotRecord], surplus: u32) -> Vec<u32> {
     let rank = |pilot: &PilotRecord| match pilot.phase {
         PilotPhase::Waits => Some(0),
@@ -100,6 +123,18 @@ mod tests {
 
     fn phase() -> impl Strategy<Value = PilotPhase> {
         prop_oneof![Just(Offered), Just(Waits), Just(Runs), Just(Over)]
+    }
+
+    #[test]
+    fn running_pilots_are_not_cancelled_for_fewer_pending_ones() {
+        let pilots = pilots(&[Runs, Waits, Runs, Waits]);
+        let plan = ScalePlan::for_pending(&pilots, 1, 100, None);
+        assert_eq!((plan.submit, plan.cancel), (0, vec![4]));
+        // The maximum was lowered below the number that runs.
+        let plan = ScalePlan::for_pending(&pilots, 0, 1, None);
+        assert_eq!((plan.submit, plan.cancel), (0, vec![4, 2]));
+        let plan = ScalePlan::for_pending(&pilots, 3, 100, None);
+        assert_eq!((plan.submit, plan.cancel), (1, vec![]));
     }
 
     proptest! {

@@ -1,4 +1,4 @@
-//! `tollgate serve --detach`: a service that outlives its terminal.
+//! `--detach`: a service, or another command, that outlives its terminal.
 
 use std::ffi::OsString;
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -34,13 +34,14 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// An error while a service is detached.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DetachError {
-    /// The service ended before it answered.
-    #[error("the service ended at once ({status}):\n{messages}")]
+    /// The process ended before it was ready.
+    #[error("{what} ended at once ({status}):\n{messages}")]
     Ended {
+        what: &'static str,
         status: ExitStatus,
         messages: String,
     },
-    /// The service runs but does not answer in time.
+    /// The process runs but is not ready in time.
     #[error("process {pid} does not answer after {} s: see {}", MAX_STARTUP.as_secs(), log.display())]
     Silent { pid: u32, log: PathBuf },
 }
@@ -65,27 +66,40 @@ pub(crate) fn leave_session() {
 /// minutes.
 pub(super) fn detach(data: &Path) -> Result<(), CliFailure> {
     let log = data.join(LOG_FILE);
-    let failed = |error| CliFailure::write_failed(log.display().to_string(), error);
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(data)
-        .map_err(failed)?;
-    let (child, length) = start(&log).map_err(failed)?;
-    let pid = child.id();
-    wait_until_ready(child, data, &log, length)?;
-    let notes = Verbosity::Notes;
-    for line in log_since(&log, length).map_err(failed)?.lines() {
-        notes.note(line);
-    }
-    notes.note(format_args!(
+    let pid = start_detached("the service", &log, &|own| is_ready(data, own))?;
+    Verbosity::Notes.note(format_args!(
         "process {pid}, log {}; `kill {pid}` stops it, its jobs go on, and the next `serve` finds them",
         log.display()
     ));
     Ok(())
 }
 
-/// Starts the service. Returns the process, and the length of the log before the start.
+/// Starts this command with the same arguments in a session of its own, with its messages in `log`.
+/// Returns its process id once it is ready. `what` names it in messages.
+///
+/// # Errors
+/// An error if the process ends, or is not ready within two minutes.
+pub(super) fn start_detached(
+    what: &'static str,
+    log: &Path,
+    is_ready: &dyn Fn(Pid) -> bool,
+) -> Result<u32, CliFailure> {
+    let failed = |error| CliFailure::write_failed(log.display().to_string(), error);
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(log.parent().unwrap_or(Path::new(".")))
+        .map_err(failed)?;
+    let (child, length) = start(log).map_err(failed)?;
+    let pid = child.id();
+    wait_until_ready(child, what, log, length, is_ready)?;
+    for line in log_since(log, length).map_err(failed)?.lines() {
+        Verbosity::Notes.note(line);
+    }
+    Ok(pid)
+}
+
+/// Starts the process. Returns it, and the length of the log before the start.
 fn start(log: &Path) -> io::Result<(Child, u64)> {
     let file = OpenOptions::new()
         .create(true)
@@ -106,20 +120,26 @@ fn start(log: &Path) -> io::Result<(Child, u64)> {
 
 fn wait_until_ready(
     mut child: Child,
-    data: &Path,
+    what: &'static str,
     log: &Path,
     length: u64,
+    is_ready: &dyn Fn(Pid) -> bool,
 ) -> Result<(), CliFailure> {
     let began = Instant::now();
     loop {
         let ended = child.try_wait();
         if let Some(status) =
-            ended.map_err(|error| CliFailure::read_failed("the service".to_owned(), error))?
+            ended.map_err(|error| CliFailure::read_failed(what.to_owned(), error))?
         {
             let messages = log_since(log, length).unwrap_or_default();
-            return Err(DetachError::Ended { status, messages }.into());
+            let ended = DetachError::Ended {
+                what,
+                status,
+                messages,
+            };
+            return Err(ended.into());
         }
-        if is_ready(data, Pid::from_child(&child)) {
+        if is_ready(Pid::from_child(&child)) {
             return Ok(());
         }
         if began.elapsed() > MAX_STARTUP {

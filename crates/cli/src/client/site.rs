@@ -4,12 +4,16 @@
 //! |---|---|
 //! | [`add`] | `tollgate site add`, `list` and `remove` |
 //! | [`scale`] | `tollgate site scale` |
+//! | [`keep`] | `tollgate site keep` |
+//! | [`service_work`] | the work of the service, by which `keep` decides |
 //! | [`check`] | `tollgate site check`, and the part of it that runs on a node |
 //! | [`status`] | `tollgate site status` |
 
 mod add;
 mod check;
+mod keep;
 mod scale;
+mod service_work;
 mod status;
 
 use std::borrow::Cow;
@@ -51,6 +55,7 @@ enum SiteCommand {
     Remove(add::SiteRemoveArgs),
     Check(check::SiteCheckArgs),
     Scale(scale::SiteScaleArgs),
+    Keep(keep::SiteKeepArgs),
     Status(status::SiteStatusArgs),
 }
 
@@ -62,6 +67,7 @@ pub(crate) fn run(args: &SiteArgs) -> Result<(), CliFailure> {
         SiteCommand::Remove(args) => add::remove(args),
         SiteCommand::Check(args) => check::run(args),
         SiteCommand::Scale(args) => scale::run(args),
+        SiteCommand::Keep(args) => keep::run(args),
         SiteCommand::Status(args) => status::run(args),
     }
 }
@@ -141,10 +147,12 @@ impl CliError for SiteError {
         match self {
             Self::Settings { .. }
             | Self::Unknown(_)
+            | Self::NoSites
             | Self::Exists(_)
             | Self::Setting { .. }
             | Self::NoHome => ExitKind::Usage,
             Self::Busy(_)
+            | Self::Kept(_)
             | Self::Occupied { .. }
             | Self::File { .. }
             | Self::Command { .. }

@@ -44,6 +44,7 @@ fn service_commands_help() {
 fn site_help() {
     insta::assert_snapshot!(tollgate(&["site", "--help"]));
     insta::assert_snapshot!(tollgate(&["site", "add", "--help"]));
+    insta::assert_snapshot!(tollgate(&["site", "keep", "--help"]));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! | module | behaviour |
 //! |---|---|
 //! | [`site`] | a service in a directory of its own, and its users |
+//! | [`site_keep`] | `tollgate site keep` and the engine `local` |
 //! | [`scripts`] | submitted scripts |
 //! | [`jobs`] | jobs that are held, cancelled or waited for |
 //! | [`answers`] | the JSON output of each command |
@@ -41,3 +42,4 @@ mod schemas;
 mod scripts;
 mod shadow;
 mod site;
+mod site_keep;

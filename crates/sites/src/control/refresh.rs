@@ -31,6 +31,15 @@ impl SiteControl {
             unwanted.extend(self.adopt(reports)?);
         }
         self.end_missing(&own)?;
+        let now = (self.clock)();
+        for pilot in self
+            .state
+            .pilots
+            .iter_mut()
+            .filter(|pilot| !pilot.is_live())
+        {
+            pilot.gone_at.get_or_insert(now);
+        }
         let again = (self.clock)() - CANCEL_AGAIN;
         let lingering = self.state.pilots.iter().filter(|pilot| {
             let is_old = pilot.cancelled_at.is_some_and(|at| at < again);
@@ -105,6 +114,7 @@ impl SiteControl {
             pilot.update(chosen);
             if chosen.phase == BatchJobPhase::Stuck {
                 pilot.cancelled_at = Some((self.clock)());
+                pilot.is_stuck = true;
             }
         }
         if !is_live(&chosen) {

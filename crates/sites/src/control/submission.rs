@@ -143,9 +143,11 @@ fn is_certain(error: &SiteError) -> bool {
         },
         SiteError::Settings { .. }
         | SiteError::Unknown(_)
+        | SiteError::NoSites
         | SiteError::Exists(_)
         | SiteError::Setting { .. }
         | SiteError::Busy(_)
+        | SiteError::Kept(_)
         | SiteError::Occupied { .. }
         | SiteError::NoHome
         | SiteError::File { .. }

@@ -1,8 +1,8 @@
 //! The stand-in for Slurm.
 
+use std::cell::Cell;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use tempfile::TempDir;
@@ -15,8 +15,10 @@ use tollgate_sites::{
 /// The maximum time of a command: far more than the stand-in takes, unless it hangs.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// The instant of every test's clock. Tests move it on by more than any of them runs.
-static NOW: AtomicI64 = AtomicI64::new(1_795_000_000);
+thread_local! {
+    /// The instant of a test's clock, in seconds since the epoch. Each test has a thread of its own.
+    static NOW: Cell<i64> = const { Cell::new(1_795_000_000) };
+}
 
 /// A directory with the stand-in and the files of a site.
 pub(crate) struct FakeEngine {
@@ -88,7 +90,7 @@ impl FakeEngine {
 
     /// Moves the clock on by some minutes.
     pub(crate) fn pass_minutes(&self, minutes: i64) {
-        NOW.fetch_add(minutes * 60, Ordering::SeqCst);
+        NOW.set(NOW.get() + minutes * 60);
     }
 
     /// Returns the jobs that wait or run, in the order of their names.
@@ -147,7 +149,7 @@ impl FakeEngine {
             .with_limit(self.limit);
         let site = SiteControl::open(settings, &self.state_dir(), "tollgate");
         site.expect("a lock")
-            .with_world(shell, || Instant::from_secs(NOW.load(Ordering::SeqCst)))
+            .with_world(shell, || Instant::from_secs(NOW.get()))
     }
 
     /// Opens the site and scales it.

@@ -3,5 +3,6 @@
 //! The stand-in is the small scripts in `tests/engine`, found by PATH.
 
 mod fake;
+mod following;
 mod scaling;
 mod storm;

@@ -70,10 +70,25 @@ pub(crate) struct SiteReport {
     /// Mean time that the pilots waited that started; none if none has started.
     #[serde(skip_serializing_if = "Option::is_none")]
     mean_wait_s: Option<f64>,
+    /// Last decision of `tollgate site keep`; none without any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    keep: Option<KeepView>,
     /// Pilots that wait or run, and those that ended lately.
     pilots: Vec<PilotView>,
     /// What was done last and why, oldest first.
     log: Vec<LogLine>,
+}
+
+/// A decision of `tollgate site keep`.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+struct KeepView {
+    /// Instant of the decision.
+    at: String,
+    /// The decision, and why.
+    text: String,
+    /// End of the site's pause; none if it is not paused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    paused_until: Option<String>,
 }
 
 /// A pilot.
@@ -161,6 +176,14 @@ impl SiteReport {
         Self {
             site: SiteEntry::new(site.settings(), state),
             mean_wait_s: (!waits.is_empty()).then_some(mean_wait),
+            keep: state.keep.as_ref().map(|record| KeepView {
+                at: format_iso(record.at),
+                text: record.text.clone(),
+                paused_until: record
+                    .paused_until
+                    .filter(|_| record.is_paused(now))
+                    .map(format_iso),
+            }),
             pilots: state
                 .pilots
                 .iter()
@@ -216,6 +239,13 @@ fn write_table(out: &mut impl Write, report: &SiteReport, now: &jiff::Zoned) -> 
         site.wanted,
         describe(counts)
     )?;
+    if let Some(keep) = &report.keep {
+        let at = format::format_short_time(&keep.at, now);
+        let until = keep.paused_until.as_ref();
+        let until = until.map(|until| format::format_short_time(until, now));
+        let pause = until.map_or_else(String::new, |until| format!("; no pilots until {until}"));
+        writeln!(out, "keep {at}: {}{pause}", keep.text)?;
+    }
     let live = || report.pilots.iter().filter(|pilot| pilot.state != "over");
     if live().next().is_some() {
         let mut table = Table::new();

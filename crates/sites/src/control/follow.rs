@@ -1,0 +1,234 @@
+//! A site whose number of pilots follows the work that waits.
+
+use tollgate_model::{Instant, Span};
+
+use super::{ScaleOutcome, ServiceAddress, SiteControl, TokenIssuer};
+use crate::keep::pause_length;
+use crate::{
+    KeepRecord, PilotPhase, PilotRecord, RunningPilot, ScalePlan, SiteDemand, SiteError, SiteSupply,
+};
+
+/// The time after its start in which a pilot is expected to join the service.
+const JOINING: Span = Span::from_secs(120);
+
+/// The worker of a pilot, as the service sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkerSeat {
+    /// Whether the worker takes tasks, or may do so again.
+    pub takes_tasks: bool,
+    /// The number of its cores without a task.
+    pub idle_cores: u32,
+}
+
+impl SiteControl {
+    /// Returns whether the site takes no pilots for now.
+    pub fn is_paused(&self) -> bool {
+        let record = self.state.keep.as_ref();
+        record.is_some_and(|record| record.is_paused((self.clock)()))
+    }
+
+    /// Asks the engine for all pilots, notes which of them joined the service, and pauses the site if
+    /// the last ones all failed. `seat` returns the worker with a name, if the service knows it. An
+    /// engine that does not answer pauses the site, too.
+    ///
+    /// # Errors
+    /// An error if the engine cannot be asked, or a file of the site cannot be used.
+    pub fn look(&mut self, seat: &dyn Fn(&str) -> Option<WorkerSeat>) -> Result<(), SiteError> {
+        if let Err(error) = self.refresh() {
+            self.pause_after(&error)?;
+            return Err(error);
+        }
+        let site = &self.settings.name;
+        for pilot in &mut self.state.pilots {
+            pilot.has_joined |= seat(&worker_name(site, pilot)).is_some();
+        }
+        let mut record = self.record();
+        let hole = record.judge(&self.state.pilots);
+        if let Some(latest) = hole {
+            record.judged = latest;
+        }
+        let before = record.failures;
+        self.state.keep = Some(record);
+        if hole.is_some() {
+            self.change_record(|record| record.failures = before.saturating_add(1));
+            self.pause(
+                before,
+                "the last 3 pilots ended within a minute and ran nothing",
+            )?;
+        }
+        self.journal.save(&mut self.state)
+    }
+
+    /// Returns what the site has and may have.
+    pub fn supply(&self, seat: &dyn Fn(&str) -> Option<WorkerSeat>) -> SiteSupply {
+        let (now, settings) = ((self.clock)(), &self.settings);
+        let counts = self.counts();
+        let waits = self.state.pilots.iter();
+        let waits: Vec<i64> = waits
+            .filter_map(|pilot| Some(pilot.waited(now)?.as_micros()))
+            .collect();
+        let n_waits = i64::try_from(waits.len()).unwrap_or(i64::MAX);
+        let sum = waits
+            .iter()
+            .fold(0_i64, |sum, wait| sum.saturating_add(*wait));
+        // A site whose pilots failed has to show with one that it works again.
+        let is_on_trial = self
+            .state
+            .keep
+            .as_ref()
+            .is_some_and(|record| record.failures > 0);
+        let trial = is_on_trial.then_some(1);
+        let limits = [settings.queue_at_most, trial].into_iter().flatten();
+        let running = self.state.pilots.iter().filter(|pilot| {
+            let runs = pilot.phase == PilotPhase::Runs;
+            runs && pilot.counts()
+        });
+        SiteSupply {
+            cores: settings.cores,
+            time: settings.time(),
+            at_most: settings.at_most,
+            queue_at_most: limits.min(),
+            running: running
+                .filter_map(|pilot| self.running_pilot(pilot, now, seat))
+                .collect(),
+            n_running: u32::try_from(counts.running).unwrap_or(u32::MAX),
+            pending: u32::try_from(counts.pending).unwrap_or(u32::MAX),
+            mean_wait: (n_waits > 0).then(|| Span::from_micros(sum / n_waits.max(1))),
+            is_paused: self.is_paused(),
+        }
+    }
+
+    /// Returns a pilot that runs, if it takes tasks or is expected to do so soon.
+    fn running_pilot(
+        &self,
+        pilot: &PilotRecord,
+        now: Instant,
+        seat: &dyn Fn(&str) -> Option<WorkerSeat>,
+    ) -> Option<RunningPilot> {
+        let began = pilot.started_at.unwrap_or(now);
+        let is_joining = now.since(began) < JOINING;
+        let idle_cores = match seat(&worker_name(&self.settings.name, pilot)) {
+            Some(seat) => seat.takes_tasks.then_some(seat.idle_cores)?,
+            None => is_joining.then_some(self.settings.cores)?,
+        };
+        Some(RunningPilot {
+            ends_at: pilot.ends_at.unwrap_or(began + self.settings.time()),
+            idle_cores: idle_cores.min(self.settings.cores),
+        })
+    }
+
+    /// Returns the plan for a demand, from the pilots as they were last seen. Asks and changes
+    /// nothing.
+    pub fn follow_plan(&self, demand: &SiteDemand) -> ScalePlan {
+        let (most, queue) = (self.settings.at_most, self.settings.queue_at_most);
+        match demand.pending {
+            Some(pending) => ScalePlan::for_pending(&self.state.pilots, pending, most, queue),
+            None => ScalePlan::default(),
+        }
+    }
+
+    /// Makes the number of pilots that wait the wanted one, whichever run, and writes down why. A site
+    /// whose engine refuses is paused.
+    ///
+    /// # Errors
+    /// An error if a file of the site cannot be used. If a submission or a cancellation fails, the
+    /// outcome says why.
+    pub fn follow(
+        &mut self,
+        demand: &SiteDemand,
+        service: &ServiceAddress,
+        tokens: &mut dyn TokenIssuer,
+    ) -> Result<ScaleOutcome, SiteError> {
+        let mut outcome = ScaleOutcome {
+            submitted: Vec::new(),
+            cancelled: Vec::new(),
+            stopped: None,
+            plan: self.follow_plan(demand),
+        };
+        let Some(pending) = demand.pending else {
+            // The reason of the pause is written down already.
+            return Ok(outcome);
+        };
+        let running = u32::try_from(self.counts().running).unwrap_or(u32::MAX);
+        let wanted = running.saturating_add(pending);
+        let number = match pending {
+            0 => "no more pilots wanted".to_owned(),
+            1 => "1 pilot wanted in the queue".to_owned(),
+            more => format!("{more} pilots wanted in the queue"),
+        };
+        let text = format!("{number}: {}", demand.reason);
+        let key = demand.reason.key();
+        let is_new = self.record().key != key;
+        if is_new || outcome.plan.submit > 0 || !outcome.plan.cancel.is_empty() {
+            self.journal.log(&*text)?;
+        }
+        let now = (self.clock)();
+        self.change_record(|record| {
+            record.at = now;
+            record.text = text;
+            key.clone_into(&mut record.key);
+            record.paused_until = None;
+        });
+        self.state.wanted = wanted;
+        self.journal.save(&mut self.state)?;
+        outcome.stopped = self.carry_out(&mut outcome, service, tokens).err();
+        match &outcome.stopped {
+            Some(error) => self.pause_after(error)?,
+            None => self.change_record(|record| record.refusals = 0),
+        }
+        self.journal.save(&mut self.state)?;
+        Ok(outcome)
+    }
+
+    /// Writes down why nothing could be decided.
+    ///
+    /// # Errors
+    /// An error if a file of the site cannot be used.
+    pub fn note_undecided(&mut self, why: &str) -> Result<(), SiteError> {
+        let now = (self.clock)();
+        if self.record().text != why {
+            self.journal.log(why)?;
+        }
+        self.change_record(|record| {
+            record.at = now;
+            record.key.clear();
+            why.clone_into(&mut record.text);
+        });
+        self.journal.save(&mut self.state)
+    }
+
+    fn record(&self) -> KeepRecord {
+        let record = self.state.keep.clone();
+        record.unwrap_or_else(|| KeepRecord::new((self.clock)()))
+    }
+
+    fn change_record(&mut self, change: impl FnOnce(&mut KeepRecord)) {
+        let mut record = self.record();
+        change(&mut record);
+        self.state.keep = Some(record);
+    }
+
+    fn pause_after(&mut self, error: &SiteError) -> Result<(), SiteError> {
+        let before = self.record().refusals;
+        self.change_record(|record| record.refusals = before.saturating_add(1));
+        self.pause(before, &error.to_string())
+    }
+
+    fn pause(&mut self, pauses_before: u32, why: &str) -> Result<(), SiteError> {
+        let (now, length) = ((self.clock)(), pause_length(pauses_before));
+        let minutes = length.as_secs_f64() / 60.0;
+        let text = format!("paused for {minutes} min: {why}");
+        self.journal.log(&*text)?;
+        self.change_record(|record| {
+            record.at = now;
+            record.key.clear();
+            record.text = text;
+            record.paused_until = Some(now + length);
+        });
+        self.journal.save(&mut self.state)
+    }
+}
+
+fn worker_name(site: &str, pilot: &PilotRecord) -> String {
+    format!("{site}.{}", pilot.number)
+}

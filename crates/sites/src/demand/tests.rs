@@ -1,0 +1,298 @@
+//! Tests of the wanted numbers of pilots.
+
+use proptest::prelude::*;
+
+use super::*;
+
+const NOW: Instant = Instant::from_secs(1_000_000);
+
+/// Returns a site whose pilots have `cores` cores and run tasks for `usable_s` seconds.
+fn site(cores: u32, usable_s: i64) -> SiteSupply {
+    SiteSupply {
+        cores,
+        time: Span::from_secs(usable_s) + ENDING,
+        at_most: 100,
+        queue_at_most: None,
+        running: Vec::new(),
+        n_running: 0,
+        pending: 0,
+        mean_wait: None,
+        is_paused: false,
+    }
+}
+
+fn with_running(mut site: SiteSupply, pilots: &[(i64, u32)]) -> SiteSupply {
+    let pilot = |&(left_s, idle_cores)| RunningPilot {
+        ends_at: NOW + Span::from_secs(left_s) + ENDING,
+        idle_cores,
+    };
+    site.running = pilots.iter().map(pilot).collect();
+    site.n_running = u32::try_from(pilots.len()).expect("few pilots");
+    site
+}
+
+fn tasks(count: u32, cores: u32, run_s: i64) -> TaskGroup {
+    TaskGroup {
+        cores,
+        run_time: Span::from_secs(run_s),
+        tasks: count,
+        at_once: count,
+        deadline: None,
+    }
+}
+
+fn due(group: TaskGroup, within_s: i64) -> TaskGroup {
+    TaskGroup {
+        deadline: Some(NOW + Span::from_secs(within_s)),
+        ..group
+    }
+}
+
+fn waiting(groups: &[TaskGroup]) -> PendingWork {
+    PendingWork {
+        waiting: groups.to_vec(),
+        ..PendingWork::default()
+    }
+}
+
+#[track_caller]
+fn check(work: &PendingWork, sites: &[SiteSupply], expected: &[u32]) {
+    let demands = wanted_pilots(work, sites, NOW);
+    let pending: Vec<u32> = demands.iter().filter_map(|demand| demand.pending).collect();
+    assert_eq!(pending, expected, "{demands:?}");
+}
+
+fn reason(work: &PendingWork, site: SiteSupply) -> DemandReason {
+    wanted_pilots(work, &[site], NOW)[0].reason
+}
+
+#[test]
+fn work_is_divided_by_what_a_pilot_can_do() {
+    check(&waiting(&[]), &[site(1, 3600)], &[0]);
+    check(&waiting(&[tasks(1, 1, 60)]), &[site(1, 3600)], &[1]);
+    check(&waiting(&[tasks(60, 1, 60)]), &[site(1, 3600)], &[1]);
+    check(&waiting(&[tasks(61, 1, 60)]), &[site(1, 3600)], &[2]);
+    check(&waiting(&[tasks(61, 1, 60)]), &[site(2, 3600)], &[1]);
+    // The shortest task is worth a pilot, however long and wide that is.
+    check(&waiting(&[tasks(1, 1, 0)]), &[site(64, 31_000_000)], &[1]);
+    // Two tasks of full length use two cores, however large the pilot is.
+    check(&waiting(&[tasks(2, 1, 3600)]), &[site(1, 3600)], &[2]);
+    check(&waiting(&[tasks(2, 1, 3600)]), &[site(8, 3600)], &[1]);
+}
+
+#[test]
+fn deadline_wants_more_pilots_than_work_without_one() {
+    let work = tasks(10, 1, 60);
+    check(&waiting(&[work]), &[site(1, 3600)], &[1]);
+    check(&waiting(&[due(work, 120)]), &[site(1, 3600)], &[5]);
+    check(&waiting(&[due(work, 60)]), &[site(1, 3600)], &[10]);
+    // A deadline that cannot be met any more hurries nothing.
+    check(&waiting(&[due(work, 59)]), &[site(1, 3600)], &[1]);
+    check(&waiting(&[due(work, -59)]), &[site(1, 3600)], &[1]);
+}
+
+#[test]
+fn pilots_that_run_and_have_room_count_first() {
+    let work = waiting(&[tasks(10, 1, 60)]);
+    check(&work, &[with_running(site(1, 3600), &[(600, 1)])], &[0]);
+    check(&work, &[with_running(site(1, 3600), &[(599, 0)])], &[1]);
+    // The pilot ends before any of the tasks would.
+    check(&work, &[with_running(site(1, 3600), &[(59, 1)])], &[1]);
+    let busy = PendingWork {
+        running: vec![tasks(1, 1, 300)],
+        ..work
+    };
+    check(&busy, &[with_running(site(1, 3600), &[(600, 0)])], &[1]);
+    check(&busy, &[with_running(site(1, 3600), &[(900, 0)])], &[0]);
+}
+
+#[test]
+fn idle_cores_elsewhere_are_used_first() {
+    let work = PendingWork {
+        idle_elsewhere: 3,
+        ..waiting(&[tasks(4, 1, 3600)])
+    };
+    check(&work, &[site(1, 3600)], &[1]);
+    let enough = PendingWork {
+        idle_elsewhere: 4,
+        ..work
+    };
+    check(&enough, &[site(1, 3600)], &[0]);
+}
+
+#[test]
+fn no_more_cores_than_tasks_may_use_at_once() {
+    let limited = TaskGroup {
+        at_once: 3,
+        ..tasks(1000, 1, 3600)
+    };
+    check(&waiting(&[limited]), &[site(1, 3600)], &[3]);
+    check(
+        &waiting(&[limited]),
+        &[site(1, 3600), site(1, 3600)],
+        &[3, 0],
+    );
+    let none = TaskGroup {
+        at_once: 0,
+        ..limited
+    };
+    check(&waiting(&[none]), &[site(1, 3600)], &[0]);
+}
+
+#[test]
+fn work_goes_to_the_site_that_starts_soonest() {
+    let slow = SiteSupply {
+        mean_wait: Some(Span::from_secs(600)),
+        at_most: 5,
+        ..site(1, 3600)
+    };
+    let fast = SiteSupply {
+        mean_wait: Some(Span::from_secs(5)),
+        at_most: 3,
+        ..site(1, 3600)
+    };
+    let work = waiting(&[tasks(4, 1, 3600)]);
+    check(&work, &[slow.clone(), fast.clone()], &[1, 3]);
+    check(&work, &[slow.clone(), site(1, 3600)], &[0, 4]);
+    // Pilots that wait already stay where they are, if the work needs them.
+    let queued = SiteSupply { pending: 3, ..slow };
+    check(&work, &[queued.clone(), fast.clone()], &[3, 1]);
+    let less = waiting(&[tasks(1, 1, 3600)]);
+    let both = [queued, SiteSupply { pending: 1, ..fast }];
+    check(&less, &both, &[0, 1]);
+}
+
+#[test]
+fn paused_site_is_left_alone() {
+    let paused = SiteSupply {
+        is_paused: true,
+        pending: 2,
+        ..site(1, 3600)
+    };
+    let demands = wanted_pilots(&waiting(&[tasks(2, 1, 60)]), &[paused, site(1, 3600)], NOW);
+    assert_eq!((demands[0].pending, demands[1].pending), (None, Some(1)));
+}
+
+#[test]
+fn reasons_say_why() {
+    let kind = site(2, 600);
+    let words = |groups: &[TaskGroup]| reason(&waiting(groups), kind.clone()).to_string();
+    insta::assert_snapshot!(
+        [
+            words(&[]),
+            words(&[tasks(1, 1, 700), tasks(1, 1, 601)]),
+            words(&[tasks(1, 4, 60), tasks(1, 1, 601)]),
+            words(&[tasks(1, 1, 60)]),
+            words(&[tasks(900, 1, 60)]),
+            reason(
+                &waiting(&[tasks(1, 1, 60)]),
+                with_running(kind.clone(), &[(600, 2)])
+            )
+            .to_string(),
+            reason(
+                &waiting(&[tasks(40, 1, 60)]),
+                SiteSupply {
+                    at_most: 1,
+                    n_running: 1,
+                    ..kind.clone()
+                }
+            )
+            .to_string(),
+            words(&[tasks(4000, 1, 60)]),
+        ]
+        .join("\n")
+    );
+}
+
+fn group() -> impl Strategy<Value = TaskGroup> {
+    let numbers = (1..9_u32, 0..5000_i64, 0..40_u32, 0..50_u32);
+    let deadline = prop::option::of(-100..6000_i64);
+    (numbers, deadline).prop_map(|((cores, run_s, count, at_once), within)| TaskGroup {
+        at_once,
+        deadline: within.map(|within| NOW + Span::from_secs(within)),
+        ..tasks(count, cores, run_s)
+    })
+}
+
+fn supply() -> impl Strategy<Value = SiteSupply> {
+    let pilots = prop::collection::vec((-50..4000_i64, 0..5_u32), 0..4);
+    let limits = (0..30_u32, prop::option::of(0..9_u32), 0..9_u32);
+    let wait = prop::option::of(0..1000_i64);
+    ((1..5_u32, 50..4000_i64), pilots, limits, wait).prop_map(
+        |((cores, usable_s), pilots, (at_most, queue_at_most, pending), wait)| SiteSupply {
+            at_most,
+            queue_at_most,
+            pending,
+            mean_wait: wait.map(Span::from_secs),
+            ..with_running(site(cores, usable_s), &pilots)
+        },
+    )
+}
+
+fn work() -> impl Strategy<Value = PendingWork> {
+    let groups = || prop::collection::vec(group(), 0..6);
+    (groups(), groups(), 0..9_u32).prop_map(|(waiting, running, idle_elsewhere)| PendingWork {
+        waiting,
+        running,
+        idle_elsewhere,
+    })
+}
+
+fn pending(work: &PendingWork, sites: &[SiteSupply]) -> Vec<u32> {
+    let demands = wanted_pilots(work, sites, NOW).into_iter();
+    demands
+        .map(|demand| demand.pending.expect("no site is paused"))
+        .collect()
+}
+
+proptest! {
+    #[test]
+    fn limits_of_sites_are_kept(work in work(), sites in prop::collection::vec(supply(), 1..4)) {
+        for (site, wanted) in sites.iter().zip(pending(&work, &sites)) {
+            prop_assert!(wanted == 0 || wanted + site.n_running <= site.at_most);
+            prop_assert!(site.queue_at_most.is_none_or(|most| wanted <= most));
+        }
+    }
+
+    #[test]
+    fn nothing_is_wanted_without_work(
+        running in prop::collection::vec(group(), 0..4),
+        sites in prop::collection::vec(supply(), 1..4),
+    ) {
+        let work = PendingWork { running, ..PendingWork::default() };
+        prop_assert!(pending(&work, &sites).iter().all(|wanted| *wanted == 0));
+    }
+
+    #[test]
+    fn more_work_never_wants_fewer_pilots(
+        work in work(),
+        more in group(),
+        sites in prop::collection::vec(supply(), 1..4),
+    ) {
+        let before = pending(&work, &sites);
+        let mut larger = work;
+        larger.waiting.push(more);
+        let after = pending(&larger, &sites);
+        for (before, after) in before.iter().zip(&after) {
+            prop_assert!(before <= after, "{before} to {after}");
+        }
+    }
+
+    #[test]
+    fn pilots_hold_a_task_and_are_used(work in work(), site in supply()) {
+        let wanted = f64::from(pending(&work, std::slice::from_ref(&site))[0]);
+        let startable = work.waiting.iter().filter(|group| group.is_startable());
+        let fitting = startable.filter(|group| {
+            group.cores <= site.cores && group.run_time + ENDING <= site.time
+        });
+        let fitting: Vec<&TaskGroup> = fitting.collect();
+        prop_assert!(wanted == 0.0 || !fitting.is_empty());
+        let width: f64 = fitting.iter().map(|group| group.width()).sum();
+        prop_assert!((wanted - 1.0) * f64::from(site.cores) <= width);
+        if fitting.iter().all(|group| group.deadline.is_none()) {
+            let room = f64::from(site.cores) * (site.time - ENDING).as_secs_f64();
+            let work: f64 = fitting.iter().map(|group| group.work()).sum();
+            prop_assert!((wanted - 1.0) * room <= work);
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Pilots that follow the work: what is submitted, what is left alone, and when a site is paused.
+
+use tollgate_model::Span;
+use tollgate_sites::{DemandReason, ScaleOutcome, SiteControl, SiteDemand, WorkerSeat};
+
+use crate::fake::{FakeEngine, FakeTokens, service};
+
+/// The seat of a worker that the service does not know.
+fn nowhere(_: &str) -> Option<WorkerSeat> {
+    None
+}
+
+fn demand(pending: u32) -> SiteDemand {
+    SiteDemand {
+        pending: Some(pending),
+        reason: match pending {
+            0 => DemandReason::NoWork,
+            tasks => DemandReason::Work {
+                tasks,
+                core_seconds: 60,
+                missing: 0,
+            },
+        },
+    }
+}
+
+/// Looks at the site and lets `pending` pilots wait, as one round does.
+fn follow(site: &mut SiteControl, pending: u32) -> ScaleOutcome {
+    site.look(&nowhere).expect("the engine answers");
+    let mut tokens = FakeTokens::default();
+    let outcome = site.follow(&demand(pending), &service(), &mut tokens);
+    outcome.expect("writable files")
+}
+
+fn last_line(site: &SiteControl) -> String {
+    site.log_tail(1).remove(0).text
+}
+
+#[test]
+fn pilots_that_wait_follow_and_those_that_run_stay() {
+    let engine = FakeEngine::new();
+    engine.faults(&["starts"]);
+    let mut site = engine.site();
+    assert_eq!(follow(&mut site, 3).submitted, [1, 2, 3]);
+    // Pilot 1 runs.
+    assert_eq!(follow(&mut site, 1).cancelled, [3]);
+    assert_eq!(follow(&mut site, 0).cancelled, [2]);
+    assert_eq!((site.counts().pending, site.counts().running), (0, 1));
+    assert_eq!(site.state().wanted, 1);
+}
+
+#[test]
+fn log_has_a_decision_once() {
+    let engine = FakeEngine::new();
+    let mut site = engine.site();
+    for _ in 0..3 {
+        follow(&mut site, 0);
+    }
+    let log: Vec<String> = site.log_tail(9).into_iter().map(|line| line.text).collect();
+    assert_eq!(log, ["no more pilots wanted: no task waits"]);
+    follow(&mut site, 1);
+    let log: Vec<String> = site.log_tail(9).into_iter().map(|line| line.text).collect();
+    assert_eq!(
+        log[1..],
+        [
+            "1 pilot wanted in the queue: 1 task waits, 60 core-seconds of work",
+            "submitted pilot 1 as job 1"
+        ]
+    );
+}
+
+#[test]
+fn engine_that_does_not_answer_pauses_the_site_for_longer_each_time() {
+    let engine = FakeEngine::new();
+    let mut site = engine.site();
+    engine.set_down(true);
+    for (minutes, so_far) in [(1, 1), (2, 3), (4, 7)] {
+        site.look(&nowhere).expect_err("it is down");
+        let line = last_line(&site);
+        assert!(
+            line.starts_with(&format!("paused for {minutes} min: ")),
+            "{so_far}: {line}"
+        );
+        assert!(site.is_paused() && site.supply(&nowhere).is_paused);
+        engine.pass_minutes(minutes);
+        assert!(!site.is_paused());
+    }
+    engine.set_down(false);
+    assert_eq!(follow(&mut site, 1).submitted, [1]);
+    engine.set_down(true);
+    site.look(&nowhere).expect_err("it is down");
+    assert!(last_line(&site).starts_with("paused for 1 min: "));
+}
+
+#[test]
+fn refusal_pauses_the_site_also_for_the_next_command() {
+    let engine = FakeEngine::new();
+    engine.faults(&["invalid"]);
+    let outcome = follow(&mut engine.site(), 2);
+    assert!(outcome.stopped.is_some(), "{outcome:?}");
+    let site = engine.site();
+    assert!(site.is_paused());
+    let line = last_line(&site);
+    assert!(line.contains("Invalid partition name"), "{line}");
+}
+
+#[test]
+fn three_pilots_that_end_at_once_pause_the_site_until_one_joins() {
+    let engine = FakeEngine::new();
+    let mut site = engine.site();
+    let fail = |site: &mut SiteControl| {
+        let numbers = follow(site, 1).submitted;
+        for number in numbers {
+            engine.set_state(&format!("tg.fake.0a1b.{number}"), "COMPLETED");
+        }
+    };
+    for _ in 0..3 {
+        assert!(!site.is_paused());
+        fail(&mut site);
+    }
+    site.look(&nowhere).expect("the engine answers");
+    assert_eq!(
+        last_line(&site),
+        "paused for 1 min: the last 3 pilots ended within a minute and ran nothing"
+    );
+    engine.pass_minutes(1);
+    // One pilot at a time shows whether the site works again.
+    assert_eq!(site.supply(&nowhere).queue_at_most, Some(1));
+    assert_eq!(follow(&mut site, 1).submitted, [4]);
+    let seat = |name: &str| {
+        (name == "fake.4").then_some(WorkerSeat {
+            takes_tasks: true,
+            idle_cores: 1,
+        })
+    };
+    site.look(&seat).expect("the engine answers");
+    assert_eq!(site.supply(&seat).queue_at_most, None);
+}
+
+#[test]
+fn pilot_that_does_not_join_has_no_room_after_a_while() {
+    let engine = FakeEngine::new();
+    engine.faults(&["starts"]);
+    let mut site = engine.site();
+    follow(&mut site, 1);
+    site.look(&nowhere).expect("the engine answers");
+    assert_eq!(site.supply(&nowhere).running.len(), 1);
+    // The stand-in's jobs start at an instant of their own.
+    engine.pass_minutes(8 * 24 * 60);
+    let supply = site.supply(&nowhere);
+    assert_eq!((supply.n_running, supply.running.len()), (1, 0));
+    let seat = |takes_tasks| {
+        move |_: &str| {
+            Some(WorkerSeat {
+                takes_tasks,
+                idle_cores: 1,
+            })
+        }
+    };
+    assert_eq!(site.supply(&seat(true)).running.len(), 1);
+    assert_eq!(site.supply(&seat(false)).running.len(), 0);
+    assert!(supply.mean_wait.is_some_and(|wait| wait >= Span::ZERO));
+}
