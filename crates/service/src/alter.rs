@@ -28,7 +28,8 @@ impl Core {
             return self.alter_deferred(job, changed, step);
         }
         let live = self.jobs.get(job).ok_or(CommandError::UnknownJob)?;
-        let waits = !live.has_nodes() && live.reserved_until.is_none();
+        // The numbers of attempts go on, so a job that was lost and waits again stays as it is.
+        let waits = !live.has_nodes() && live.reserved_until.is_none() && live.attempt == 0;
         let submission = live.submission.as_deref().filter(|_| waits);
         let submission = submission.ok_or(CommandError::RunningUnalterable)?;
         let mut changed = change.apply(submission, self.now.since(live.submitted));

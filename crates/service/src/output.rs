@@ -75,8 +75,8 @@ pub enum CommandError {
     /// An array cannot be changed.
     #[error("the tasks of an array cannot be changed: cancel those that wait, and submit others")]
     ArrayUnalterable,
-    /// The job runs, or is a reserved quote.
-    #[error("only a job that waits can be changed")]
+    /// The job runs or has run, or is a reserved quote.
+    #[error("only a job that waits and has never run can be changed")]
     RunningUnalterable,
     /// The job waits for no promise.
     #[error("the job does not wait for a promise")]

@@ -1,6 +1,7 @@
 //! Jobs that wait are changed if the answer is no worse, and stay as they are otherwise.
 
-use tollgate_model::Span;
+use tollgate_gate::OnEviction;
+use tollgate_model::{AttemptId, Span};
 use tollgate_server::controller::{ControllerRequest, RequestError};
 use tollgate_service::{
     AdmissionState, CommandError, JobChange, Submission, SubmissionOptions, SubmitOutcome,
@@ -175,4 +176,44 @@ fn held_jobs_are_changed_and_stay_held() {
     .unwrap();
     assert!(altered);
     assert_eq!(site.row(job).due, None);
+}
+
+#[test]
+fn a_job_that_was_lost_and_waits_again_stays_as_it_is() {
+    let mut site = TestCluster::new("plan");
+    let again = Submission {
+        retry: OnEviction::Requeue,
+        ..wide(500)
+    };
+    let job = site.submit_job(again, &["sleep", "20"]).unwrap().job;
+    site.advance(1);
+    site.world.mark_lost(AttemptId {
+        job,
+        task: 0,
+        attempt: 1,
+    });
+    site.request(|reply| ControllerRequest::Drain {
+        worker: None,
+        drained: true,
+        reply,
+    })
+    .unwrap();
+    site.advance(1);
+    assert_eq!(site.state(job).0, "queued");
+    let refused = alter(&mut site, job, deadline(400)).unwrap_err();
+    assert!(matches!(
+        refused,
+        RequestError::Ignored(CommandError::RunningUnalterable)
+    ));
+    site.request(|reply| ControllerRequest::Drain {
+        worker: None,
+        drained: false,
+        reply,
+    })
+    .unwrap();
+    site.advance(40);
+    assert_eq!(
+        (site.state(job).0.as_str(), site.row(job).attempts),
+        ("finished", 2)
+    );
 }

@@ -210,7 +210,12 @@ fn ledger(run: &ServiceSimulation, rows: &BTreeMap<u64, JobRow>) {
 /// Checks the final state after all faults have ended.
 pub(super) fn everything_is_over(run: &ServiceSimulation) {
     let left: Vec<u64> = run.controller().core().jobs().into_keys().collect();
-    assert_eq!(left, [] as [u64; 0], "these never end");
+    assert_eq!(
+        left,
+        [] as [u64; 0],
+        "these never end under {}",
+        run.rules.policy
+    );
     assert_eq!(run.engine().running().unwrap(), [], "these run for nobody");
     totals(run);
     let view = run.view();
