@@ -48,7 +48,7 @@ pub enum TakeoverObstacle {
     },
     /// Jobs need devices, licences or a single host, and the policy chooses no hosts.
     #[error(
-        "{jobs} jobs need a host of their own choice, devices or licences, which `{would_be}` does not count"
+        "{jobs} jobs need a single host, devices or licences, which `{would_be}` does not count"
     )]
     Hosts {
         /// Number of these jobs.
