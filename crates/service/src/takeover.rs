@@ -14,7 +14,7 @@ use crate::{AdmissionRules, Core, Submission};
 pub enum TakeoverObstacle {
     /// The market or the price is another.
     #[error(
-        "{jobs} unfinished jobs were admitted under {was}, but the configuration says {would_be}"
+        "unfinished jobs were admitted under {was}, but the configuration says {would_be}: {jobs}"
     )]
     Prices {
         /// Number of unfinished jobs.
@@ -26,7 +26,7 @@ pub enum TakeoverObstacle {
     },
     /// Jobs run, and only one of the policies shares nodes between jobs.
     #[error(
-        "{jobs} jobs run under `{was}`, and of it and `{would_be}` only one shares nodes between jobs"
+        "jobs run under `{was}`, and of it and `{would_be}` only one shares nodes between jobs: {jobs}"
     )]
     Sharing {
         /// Number of running jobs.
@@ -37,7 +37,7 @@ pub enum TakeoverObstacle {
         would_be: String,
     },
     /// Jobs wait with a promise that the policy would not keep.
-    #[error("{jobs} jobs wait with a promise of `{was}`, which `{would_be}` would not keep")]
+    #[error("jobs wait with a promise of `{was}`, which `{would_be}` would not keep: {jobs}")]
     Promises {
         /// Number of these jobs.
         jobs: usize,
@@ -48,7 +48,7 @@ pub enum TakeoverObstacle {
     },
     /// Jobs need devices, licences or a single host, and the policy chooses no hosts.
     #[error(
-        "{jobs} jobs need a single host, devices or licences, which `{would_be}` does not count"
+        "jobs need a single host, devices or licences, which `{would_be}` does not count: {jobs}"
     )]
     Hosts {
         /// Number of these jobs.
