@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`traits`] | [`Engine`]: the trait, with the guarantees of every engine |
 //! | [`launch`] | [`LaunchSpec`]: the specification of one attempt, with its limits |
-//! | [`part`] | [`AttemptPart`](part::AttemptPart): an attempt's processes on another of its hosts |
+//! | [`part`] | [`AttemptPart`]: an attempt's processes on another of its hosts |
 //! | [`script`] | [`LaunchScript`]: the text of a program that comes with its launch |
 //! | [`running`] | [`RunningAttempt`]: an attempt that has not ended |
 //! | [`lease`] | [`BootTime`]: the time until which attempts may run without renewal |
