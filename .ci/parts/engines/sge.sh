@@ -13,31 +13,11 @@ slots=${SLOTS:-8} port=${PORT:-7444} space=${SPACE:-tollgate-sge}
 # The programs themselves: Debian's commands are scripts around them.
 programs=/usr/lib/gridengine
 
-# runs FILE: whether the process that FILE names is alive, and not just waiting to be reaped.
-runs() {
-  local pid
-  pid=$(cat "$1" 2>/dev/null) && [ -n "$pid" ] && ! grep -qs '^State:.Z' "/proc/$pid/status" && kill -0 "$pid" 2>/dev/null
-}
-
-# waits SECONDS COMMAND..: until the command succeeds; fails after the time.
-waits() {
-  local end=$((SECONDS + $1))
-  shift
-  until "$@" >/dev/null 2>&1; do
-    [ "$SECONDS" -lt "$end" ] || return 1
-    sleep 0.1
-  done
-}
+. "$(dirname "${BASH_SOURCE[0]}")/daemons.sh"
 
 install_packages() {
   [ -x $programs/sge_qmaster ] && [ -x $programs/sge_execd ] && [ -x $programs/qsub ] && return
-  # Packages must not start daemons of their own: those here have other files.
-  local policy=/usr/sbin/policy-rc.d ours=
-  [ -e $policy ] || { printf '#!/bin/sh\nexit 101\n' >$policy && chmod +x $policy && ours=yes; }
-  apt-get -qq -o DPkg::Lock::Timeout=300 update
-  DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=600 install --no-install-recommends \
-    gridengine-master gridengine-exec gridengine-client iproute2 >/dev/null
-  [ -z "$ours" ] || rm $policy
+  install_without_daemons gridengine-master gridengine-exec gridengine-client iproute2
 }
 
 make_namespace() {

@@ -11,31 +11,11 @@ set -euo pipefail
 command=${1:?expected up or down} folder=${2:?expected a folder}
 nodes=${NODES:-2} cpus=${CPUS:-4} memory=${MEMORY:-2000} port=${PORT:-7817} kill_wait=${KILL_WAIT:-10}
 
-# runs FILE: whether the process that FILE names is alive, and not just waiting to be reaped.
-runs() {
-  local pid
-  pid=$(cat "$1" 2>/dev/null) && [ -n "$pid" ] && ! grep -qs '^State:.Z' "/proc/$pid/status" && kill -0 "$pid" 2>/dev/null
-}
-
-# waits SECONDS COMMAND..: until the command succeeds; fails after the time.
-waits() {
-  local end=$((SECONDS + $1))
-  shift
-  until "$@" >/dev/null 2>&1; do
-    [ "$SECONDS" -lt "$end" ] || return 1
-    sleep 0.1
-  done
-}
+. "$(dirname "${BASH_SOURCE[0]}")/daemons.sh"
 
 install_packages() {
   command -v slurmctld >/dev/null && command -v slurmd >/dev/null && command -v munged >/dev/null && return
-  # Packages must not start daemons of their own: those here have other files.
-  local policy=/usr/sbin/policy-rc.d ours=
-  [ -e $policy ] || { printf '#!/bin/sh\nexit 101\n' >$policy && chmod +x $policy && ours=yes; }
-  apt-get -qq -o DPkg::Lock::Timeout=300 update
-  DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=600 install --no-install-recommends \
-    munge slurmctld slurmd slurm-client >/dev/null
-  [ -z "$ours" ] || rm $policy
+  install_without_daemons munge slurmctld slurmd slurm-client
 }
 
 configure() {
