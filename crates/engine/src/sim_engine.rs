@@ -16,11 +16,11 @@ use crate::capacity::{
     CpuPinning, MemoryEnforcement, ProcessEnforcement, ShareEnforcement, TreeTracking,
 };
 use crate::launch::check_shares;
+use crate::output::{OutputBytes, OutputFile, OutputPiece};
 use crate::{
     BootTime, Engine, EngineCapacity, EngineError, LaunchSpec, OutputAnswer, OutputRead,
     RunningAttempt, WakeCallback,
 };
-use crate::output::{OutputBytes, OutputFile, OutputPiece};
 use machine::SimMachine;
 
 /// A simulated machine. Clones are the same machine: keep one to advance the clock and to inject

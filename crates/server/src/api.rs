@@ -7,7 +7,7 @@
 //! | `framing` | rejection of requests whose end is ambiguous |
 //! | `convert`, `explain` | requests as commands, rows as responses |
 //! | `router` | every path with its requests and responses |
-//! | `handlers`, `alter`, `batch`, `drain`, `grant`, `learn`, `tokens`, `sse`, `metrics`, `usage`, `export`, `prune` | the handlers |
+//! | `handlers`, `alter`, `batch`, `drain`, `grant`, `learn`, `tokens`, `sse`, `metrics`, `usage`, `export`, `prune`, `outputs` | the handlers |
 
 mod alter;
 mod batch;
@@ -25,6 +25,7 @@ mod learn;
 mod metrics;
 mod objectives;
 pub mod openapi;
+mod outputs;
 pub(crate) mod prune;
 mod router;
 pub mod server;

@@ -101,9 +101,9 @@ impl SimMachine {
 
     /// Returns whether an attempt was started here and its end is not acknowledged.
     pub(super) fn has_started(&self, attempt: AttemptId) -> bool {
-        self.tasks.get(&attempt).is_some_and(|task| {
-            !matches!(task.program.status, AttemptStatus::NotStarted { .. })
-        })
+        self.tasks
+            .get(&attempt)
+            .is_some_and(|task| !matches!(task.program.status, AttemptStatus::NotStarted { .. }))
     }
 
     /// Returns every attempt that was submitted and has not ended.
