@@ -105,6 +105,11 @@ impl SimHost {
         self.lock().machine.running()
     }
 
+    /// Returns the attempts whose ends are not acknowledged.
+    pub fn unacknowledged(&self) -> Vec<AttemptId> {
+        self.lock().machine.unacknowledged()
+    }
+
     /// Returns the output of an attempt on any simulated machine.
     pub fn output_of(attempt: AttemptId) -> String {
         format!("output of {attempt}\n")

@@ -213,11 +213,12 @@ impl ServiceLog {
         loop {
             if output.attempt != self.attempt || output.size_bytes < self.position {
                 // Another attempt has begun the file anew.
+                let was_begun = self.is_begun;
                 *self = Self {
                     attempt: output.attempt,
                     ..Self::default()
                 };
-                if output.start > 0 && output.content().is_empty() {
+                if was_begun {
                     output = read_service(client, job, "from=0")?;
                 }
             }

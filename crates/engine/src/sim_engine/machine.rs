@@ -99,6 +99,12 @@ impl SimMachine {
         }
     }
 
+    /// Returns the attempts that have ended and are not forgotten.
+    pub(super) fn unacknowledged(&self) -> Vec<AttemptId> {
+        let ended = self.tasks.iter().filter(|(_, task)| task.end.is_some());
+        ended.map(|(&attempt, _)| attempt).collect()
+    }
+
     /// Returns whether an attempt was started here and its end is not acknowledged.
     pub(super) fn has_started(&self, attempt: AttemptId) -> bool {
         self.tasks
