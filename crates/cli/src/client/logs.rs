@@ -265,7 +265,8 @@ fn follow(client: &mut ApiClient, mut job: JobDetails, elsewhere: bool) -> Resul
     loop {
         // What was written before the job was over is read after that was seen.
         let over = is_over(&job);
-        let is_service = job.attempts > 0 && (elsewhere || !is_host_of(&job));
+        let is_here = !elsewhere && is_host_of(&job) && Path::new(&file).exists();
+        let is_service = job.attempts > 0 && !is_here;
         let is_service = is_service
             && (log.is_begun
                 || match find_source(client, &job, &file, elsewhere)? {

@@ -84,7 +84,8 @@ pub(super) async fn output(
         OutputLookup::Failed(problem) => kept(&service, &row, attempt, from, Some(problem)).await?,
         OutputLookup::Gone(host) => {
             let kept = kept(&service, &row, attempt, from, None).await?;
-            let is_here = kept.size_bytes == 0 && row.host == Some(host);
+            // A worker may have the name of this host.
+            let is_here = row.host == Some(host) && kept.size_bytes == 0 && !is_lost(&row);
             match is_here {
                 true => JobOutput::empty(OutputSource::Host, attempt.attempt),
                 false => kept,
@@ -109,10 +110,7 @@ async fn kept(
         return Ok(empty.with_problem(problem));
     };
     let finish = row.finish;
-    let is_lost = row
-        .status
-        .as_deref()
-        .is_some_and(|status| status.starts_with("lost"));
+    let is_lost = is_lost(row);
     let read = tokio::task::spawn_blocking(move || {
         let task = attempt.task();
         let from = match from {
@@ -148,6 +146,12 @@ async fn kept(
         Some(problem) => output.with_problem(problem),
         None => output,
     })
+}
+
+/// Returns whether the last attempt was lost together with its worker.
+fn is_lost(row: &JobRow) -> bool {
+    let status = row.status.as_deref();
+    status.is_some_and(|status| status.starts_with("lost (worker"))
 }
 
 /// Returns the position of the last bytes of the output that is kept of a task.

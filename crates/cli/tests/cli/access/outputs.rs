@@ -25,10 +25,9 @@ fn output_on_a_worker_is_for_its_user_and_operators() {
     let mut site = AccessTestSite::new(CONFIG);
     site.start_worker();
     run_script(&site, ONE, "umask 077; echo private");
-    fs::remove_file(site.home(ONE).join("tollgate-1.out")).expect("it was written");
-    // Collected by then, or it could not be read any more.
     let kept = site.data().join("outputs/1.0");
     site.until("it is kept", || kept.exists());
+    fs::remove_file(site.home(ONE).join("tollgate-1.out")).expect("it was written");
     for user in [ONE, ROOT] {
         assert_eq!(site.run_ok(user, &["logs", "1"]), "private\n");
     }
@@ -64,17 +63,25 @@ fn task_cannot_put_the_file_of_another_user_in_the_place_of_its_output() {
     let dir = here.to_str().expect("text").to_owned();
     site.run_ok(ONE, &["submit", "--dir", &dir, "--", "sh", "-c", &script]);
     site.run(ONE, &["wait", "1"]);
-    let (code, complaint) = site.run_err(ONE, &["logs", "1"]);
-    assert_eq!(code, Some(1));
-    assert!(complaint.contains("Permission denied"), "{complaint}");
+    assert_problem(&site, 1, "Permission denied");
     run_script(
         &site,
         ONE,
         "rm tollgate-2.out; ln -s /etc/shadow tollgate-2.out",
     );
-    let (_, complaint) = site.run_err(ONE, &["logs", "2"]);
-    assert!(complaint.contains("symbolic link"), "{complaint}");
+    assert_problem(&site, 2, "symbolic link");
     run_script(&site, ONE, "rm tollgate-3.out; mkfifo tollgate-3.out");
-    let (_, complaint) = site.run_err(ONE, &["logs", "3"]);
-    assert!(complaint.contains("not a regular file"), "{complaint}");
+    assert_problem(&site, 3, "not a regular file");
+}
+
+/// Checks that the service has nothing of an output, and why.
+fn assert_problem(site: &AccessTestSite, job: u64, expected: &str) {
+    let kept = site.data().join(format!("outputs/{job}.0"));
+    site.until("the output is asked for", || kept.exists());
+    let path = format!("/v1/jobs/{job}/output");
+    let (status, answer) = site.http(ONE, "GET", &path, None);
+    let problem = answer["problem"].as_str().unwrap_or_default();
+    assert!(status == 200 && problem.contains(expected), "{answer}");
+    assert_eq!(answer["size_bytes"], 0);
+    assert_eq!(answer["text"].as_str().unwrap_or_default(), "");
 }

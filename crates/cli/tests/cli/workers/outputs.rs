@@ -10,9 +10,10 @@ use super::site::{TestProcess, WorkerTestSite};
 const TWO_LINES: &str = "echo one; while [ ! -e go ]; do sleep 0.05; done; echo two";
 
 struct OutputScenario {
+    /// Ends before the service, which it tells so.
+    worker: TestProcess,
     site: WorkerTestSite,
     token: String,
-    worker: TestProcess,
 }
 
 impl OutputScenario {
@@ -25,9 +26,9 @@ impl OutputScenario {
             site.state_of_worker() == "connected"
         });
         Self {
+            worker,
             site,
             token,
-            worker,
         }
     }
 
@@ -79,8 +80,10 @@ fn output_on_a_worker_is_shown_while_the_job_runs_and_kept_after_it() {
     assert_eq!(site.says(&["logs", "1"]), "one\ntwo\n");
     let kept = site.folder().join("data/outputs/1.0");
     assert!(kept.exists());
-    site.says(&["prune", "--older-than", "0s"]);
-    assert!(!kept.exists(), "it goes with its job");
+    site.until("it goes with its job", || {
+        site.says(&["prune", "--older-than", "1s"]);
+        !kept.exists()
+    });
 }
 
 #[test]
