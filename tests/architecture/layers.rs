@@ -60,6 +60,7 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
     rule("client", &["model"], Edge),
     rule("sites", &["model", "batch"], Edge),
     rule("spread", &["model", "engine"], Edge),
+    rule("terminal", &[], Edge),
     rule(
         "server",
         &[
@@ -90,6 +91,7 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
             "batch",
             "sites",
             "spread",
+            "terminal",
             "server",
         ],
         Edge,
