@@ -71,7 +71,7 @@ impl OutputReaders {
         }
     }
 
-    /// Begins to read the output of a launch whose program was started; None if there is none.
+    /// Begins to read the output of a launch whose program was started. None is for an unknown attempt.
     pub(crate) fn read(&mut self, read: OutputRead, launch: Option<&LaunchSpec>) {
         if let Err(error) = self.try_read(read, launch) {
             answer(&self.to, read.id, Err(error));

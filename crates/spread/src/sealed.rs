@@ -167,8 +167,8 @@ impl SealedReader {
     }
 }
 
-/// Reads `data` as a sealed stream under a known secret, and returns whether there is a message in it. Bytes that
-/// nobody has sealed are rejected, whatever length they announce.
+/// Reads `data` as a sealed stream under a known secret, and returns whether there is a message in it. Bytes
+/// that were not sealed are rejected, also if they announce a great length.
 pub(crate) fn has_message(data: &[u8]) -> bool {
     let secret = SpreadSecret([7; SECRET_BYTES]);
     let Ok(key) = secret.key(b"part", b"greeting") else {

@@ -154,7 +154,7 @@ fn worker_that_answers_another_question_is_not_believed() {
     talk.exchange(1, WorkerMessage::Outputs(vec![answer]));
     let collected = talk.pool.take_collected();
     assert!(collected[0].piece.is_err(), "{collected:?}");
-    // Nor is one that answers twice, or what nobody asked.
+    // Nor is a second answer, or an answer without a read.
     let more = vec![
         self::answer(read, 5),
         self::answer(OutputRead { id: 99, ..read }, 5),
@@ -231,6 +231,11 @@ fn output_is_given_up_with_the_incarnation() {
     let (mut talk, mut gate) = registered_worker();
     talk.pool.keep_outputs(KEPT);
     talk.pool.assign(end(1).attempt, WorkerId(1));
+    let told = Arc::new(Mutex::new(None));
+    let reader = Arc::clone(&told);
+    let receiver = Box::new(move |found| *reader.lock().unwrap() = Some(found));
+    let from = OutputPosition::Start(0);
+    talk.pool.read_output(end(1).attempt, from, receiver);
     talk.exchange(1, WorkerMessage::Reports(vec![end(1)]));
     let lost = GateInput::WorkerLost {
         worker: WorkerId(1),
@@ -240,4 +245,6 @@ fn output_is_given_up_with_the_incarnation() {
     talk.pool.sync_with_gate(&gate);
     let collected = talk.pool.take_collected();
     assert!(collected[0].piece.is_err(), "{collected:?}");
+    let found = told.lock().unwrap().take().expect("an answer");
+    assert!(found.is_err(), "the reader waits no longer");
 }
