@@ -47,7 +47,7 @@ up() {
   PORT=7930 "$here/slurm.sh" up "$folder/north" &
   PORT=7940 "$here/slurm.sh" up "$folder/south" && wait $!
   "$here/sge.sh" up "$folder/sge"
-  SHARE=$home "$here/htcondor.sh" up "$folder/htcondor"
+  SHARE=$home PORT=9728 "$here/htcondor.sh" up "$folder/htcondor"
 }
 
 down() {

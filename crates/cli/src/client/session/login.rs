@@ -43,7 +43,8 @@ fn welcome(folder: &SessionFolder) -> Result<(), CliFailure> {
     writeln!(
         io::stdout(),
         "Session {}: jobs run on pilots at {}.\n\
-         `tollgate submit`, `qsub`, `qstat` use this cluster; `tollgate session agents` shows the pilots.\n\
+         `tollgate submit`, `qsub` and `qstat` use this cluster.\n\
+         `tollgate session agents` shows the pilots.\n\
          To end the session, type `exit`; to leave it running, press Ctrl-] and d.",
         folder.name(),
         names.join(", "),
