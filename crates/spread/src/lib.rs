@@ -20,6 +20,8 @@
 
 mod address;
 mod copies;
+#[doc(hidden)]
+pub mod fuzz;
 pub mod hosts;
 pub mod lead;
 mod message;
