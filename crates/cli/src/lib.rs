@@ -101,9 +101,11 @@ pub fn main_with(registry: &PolicyRegistry) -> ExitCode {
         Some(word) if word == client::site::NODE_PROBE_ARG => {
             return client::site::probe_node(words);
         }
-        Some(word) if word == PART_ARG => return tollgate_spread::part::main(),
         Some(word) if word == TTY_COMMAND_ARG => return run_tty_command(words),
         Some(word) if word == JOB_COMMAND_ARG => return run_job_command(words),
+        Some(word) if word == client::session::HOLDER_ARG => return client::session::hold(words),
+        Some(word) if word == client::session::LOGIN_ARG => return client::session::log_in(words),
+        Some(word) if word == PART_ARG => return tollgate_spread::part::main(),
         Some(word) => detached = word == DETACHED_ARG,
         None => {}
     }
@@ -140,6 +142,7 @@ pub fn main_with(registry: &PolicyRegistry) -> ExitCode {
         CliCommand::Calibration(args) => client::figures::calibration(&args),
         CliCommand::Worker(args) => client::worker::run(&args),
         CliCommand::Site(args) => client::site::run(&args),
+        CliCommand::Session(args) => client::session::run(&args),
         CliCommand::Spread(args) => client::spread::run(&args),
         CliCommand::Learn(args) => client::learn::run(&args),
         CliCommand::Backup(args) => client::backup::back_up(&args),

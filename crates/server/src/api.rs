@@ -8,7 +8,7 @@
 //! | `convert`, `explain` | requests as commands, rows as responses |
 //! | `router` | every path with its requests and responses |
 //! | `worker_upgrade`, `terminal_upgrade` | connections of workers, and to the terminal of a session |
-//! | `handlers`, `alter`, `batch`, `drain`, `grant`, `learn`, `tokens`, `sse`, `metrics`, `usage`, `export`, `prune` | the handlers |
+//! | `handlers`, `alter`, `batch`, `drain`, `grant`, `learn`, `tokens`, `sse`, `metrics`, `usage`, `export`, `prune`, `outputs` | the handlers |
 
 mod alter;
 mod batch;
@@ -26,6 +26,7 @@ mod learn;
 mod metrics;
 mod objectives;
 pub mod openapi;
+mod outputs;
 pub(crate) mod prune;
 mod router;
 pub mod server;

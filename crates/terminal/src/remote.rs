@@ -16,8 +16,7 @@ use std::time::Duration;
 use tokio::signal::unix::SignalKind;
 pub use tollgate_sealed::ListenError;
 use tollgate_sealed::{
-    SealedPair, SealedReader, SealedSecret, SealedWriter, listen, open_as_lead,
-    open_as_part,
+    SealedPair, SealedReader, SealedSecret, SealedWriter, listen, open_as_lead, open_as_part,
 };
 
 use crate::holder::{exit_code, hold_for};

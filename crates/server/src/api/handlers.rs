@@ -93,6 +93,8 @@ pub struct ServiceInfo {
     pub policy: String,
     /// Whether jobs are ended at their time limits.
     pub enforces_time_limits: bool,
+    /// Directory of the outputs that are kept of tasks on other hosts; None if none are.
+    pub outputs: Option<std::path::PathBuf>,
     /// Whether there is a command for notices.
     pub sends_notices: bool,
     /// The pricing model.

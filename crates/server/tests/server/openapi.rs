@@ -94,6 +94,22 @@ fn every_response_matches_its_schema() {
             &no,
             200,
         ),
+        ("get", "/v1/jobs/{id}/output", "/v1/jobs/1/output", &no, 200),
+        (
+            "get",
+            "/v1/jobs/{id}/output",
+            "/v1/jobs/1/output?from=1&last=2",
+            &no,
+            422,
+        ),
+        ("get", "/v1/jobs/{id}/output", "/v1/jobs/2/output", &no, 422),
+        (
+            "get",
+            "/v1/jobs/{id}/output",
+            "/v1/jobs/99/output",
+            &no,
+            404,
+        ),
         (
             "get",
             "/v1/jobs/{id}/explain",

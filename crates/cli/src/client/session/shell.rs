@@ -12,6 +12,7 @@ use tollgate_terminal::{
     TERMINAL_TICKET, TerminalAccess, TerminalArrival, TerminalListener, UserTerminal, attach,
 };
 
+use super::folder::SessionFolder;
 use crate::args::parse_count;
 use crate::client::endpoint::ServiceAddressArgs;
 use crate::client::error::ClientCommandError;
@@ -85,7 +86,8 @@ pub(super) enum ShellError {
 pub(super) fn run(args: &SessionShellArgs) -> Result<(), CliFailure> {
     let listener = TerminalListener::bind().map_err(ShellError::from)?;
     let request = request(args, listener.ticket())?;
-    let mut client = args.address.connect()?;
+    let address = &address(args)?;
+    let mut client = address.connect()?;
     let answer = submit::post_request(&mut client, "/v1/jobs", &request)?;
     drop(client);
     if submit::is_rejected(&answer) {
@@ -94,7 +96,7 @@ pub(super) fn run(args: &SessionShellArgs) -> Result<(), CliFailure> {
         return Err(ClientCommandError::Rejected.into());
     }
     let id = answer.id.unwrap_or_default();
-    let ended = match wait_for_job(args, &listener, id)? {
+    let ended = match wait_for_job(address, &listener, id)? {
         TerminalArrival::Connected(stream) => {
             let options = AttachOptions {
                 access: TerminalAccess::Write,
@@ -110,7 +112,7 @@ pub(super) fn run(args: &SessionShellArgs) -> Result<(), CliFailure> {
         Ok(AttachEnd::Ended(0)) => Ok(()),
         Ok(AttachEnd::Ended(code)) => Err(ClientCommandError::JobStatus(code).into()),
         Ok(AttachEnd::Detached(reason)) => {
-            cancel(args, id)?;
+            cancel(address, id)?;
             let why = match reason {
                 DetachReason::Own => "this terminal has left",
                 DetachReason::TakenOver | DetachReason::AllDetached | DetachReason::Stalled => {
@@ -121,18 +123,27 @@ pub(super) fn run(args: &SessionShellArgs) -> Result<(), CliFailure> {
             Ok(())
         }
         Ok(AttachEnd::Signal(signal)) => {
-            cancel(args, id)?;
+            cancel(address, id)?;
             Err(ClientCommandError::JobStatus(signal.saturating_add(128)).into())
         }
         Ok(AttachEnd::Lost) => {
-            cancel(args, id)?;
+            cancel(address, id)?;
             Err(ShellError::Lost(id).into())
         }
         Err(error) => {
-            cancel(args, id)?;
+            cancel(address, id)?;
             Err(ShellError::from(error).into())
         }
     }
+}
+
+/// Returns the service: that of the only session, unless this process is in one or another is named.
+fn address(args: &SessionShellArgs) -> Result<ServiceAddressArgs, CliFailure> {
+    let only = match args.address.is_default()? {
+        true => SessionFolder::find(None).ok(),
+        false => None,
+    };
+    Ok(only.map_or_else(|| args.address.clone(), |folder| folder.service()))
 }
 
 /// Returns the job that runs the command on this terminal.
@@ -166,7 +177,7 @@ fn request(args: &SessionShellArgs, ticket: &str) -> Result<JobRequest, CliFailu
 
 /// Waits until the job has connected, or a signal asks this process to end. Shows why the job waits.
 fn wait_for_job(
-    args: &SessionShellArgs,
+    address: &ServiceAddressArgs,
     listener: &TerminalListener,
     id: u64,
 ) -> Result<TerminalArrival, CliFailure> {
@@ -184,7 +195,7 @@ fn wait_for_job(
         }
         look_at = Instant::now() + LOOK_INTERVAL;
         // The job may start although the service does not answer now.
-        let Ok(explained) = explain(args, id) else {
+        let Ok(explained) = explain(address, id) else {
             continue;
         };
         check_alive(&explained)?;
@@ -196,9 +207,9 @@ fn wait_for_job(
     }
 }
 
-fn explain(args: &SessionShellArgs, id: u64) -> Result<JobExplanation, CliFailure> {
+fn explain(address: &ServiceAddressArgs, id: u64) -> Result<JobExplanation, CliFailure> {
     let path = format!("/v1/jobs/{id}/explain");
-    Ok(args.address.connect()?.get(&path)?)
+    Ok(address.connect()?.get(&path)?)
 }
 
 /// Checks that the job has not ended.
@@ -216,8 +227,8 @@ fn check_alive(explained: &JobExplanation) -> Result<(), ShellError> {
 }
 
 /// Ends the job, which may have ended already.
-fn cancel(args: &SessionShellArgs, id: u64) -> Result<(), CliFailure> {
-    let mut client = args.address.connect()?;
+fn cancel(address: &ServiceAddressArgs, id: u64) -> Result<(), CliFailure> {
+    let mut client = address.connect()?;
     let _ = client.post::<JobRef>(&format!("/v1/jobs/{id}/cancel"), &());
     Ok(())
 }
