@@ -47,7 +47,7 @@ use tollgate_engine::part::PART_ARG;
 use tollgate_exec_policy::EXEC_POLICY;
 use tollgate_policies::builtin_registry;
 use tollgate_policy::PolicyRegistry;
-use tollgate_terminal::{TTY_COMMAND_ARG, run_tty_command};
+use tollgate_terminal::{JOB_COMMAND_ARG, TTY_COMMAND_ARG, run_job_command, run_tty_command};
 
 use crate::args::CliCommand;
 use crate::client::detach::DETACHED_ARG;
@@ -102,6 +102,7 @@ pub fn main_with(registry: &PolicyRegistry) -> ExitCode {
             return client::site::probe_node(words);
         }
         Some(word) if word == TTY_COMMAND_ARG => return run_tty_command(words),
+        Some(word) if word == JOB_COMMAND_ARG => return run_job_command(words),
         Some(word) if word == client::session::HOLDER_ARG => return client::session::hold(words),
         Some(word) if word == client::session::LOGIN_ARG => return client::session::log_in(words),
         Some(word) if word == PART_ARG => return tollgate_spread::part::main(),
