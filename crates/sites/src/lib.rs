@@ -47,5 +47,5 @@ pub use pilot::{PilotPhase, PilotRecord};
 pub use plan::ScalePlan;
 pub use probe::{ProbeFinding, ProbeOutcome, SiteProbe};
 pub use script::PilotScript;
-pub use settings::{SiteSettings, SitesFile, state_dir};
+pub use settings::{SITES_FILE, SITES_VARIABLE, SiteSettings, SitesFile, state_dir, user_dir};
 pub use shell::{EngineShell, ShellError};

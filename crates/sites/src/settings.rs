@@ -18,6 +18,11 @@ const DEFAULT_AT_MOST: u32 = 100;
 const DEFAULT_IDLE_S: u64 = 300;
 /// The maximum length of a site's name. Names of jobs contain it.
 const MAX_NAME: usize = 32;
+/// The file of the sites.
+pub const SITES_FILE: &str = "sites.toml";
+/// The variable with the directory that has the file of the sites and what is known of them, in place
+/// of the user's directories.
+pub const SITES_VARIABLE: &str = "TOLLGATE_SITES";
 /// The longest time limit of a pilot: a year.
 const MAX_TIME_S: u64 = 366 * 86_400;
 
@@ -34,7 +39,8 @@ pub struct SiteSettings {
     /// The host on which the engine's commands run, for `ssh`. None for this host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
-    /// The number of pilots that `tollgate site scale` takes if it is given none.
+    /// The number of pilots that `tollgate site scale` takes if it is given none, and that
+    /// `tollgate site keep --base` keeps without work, too.
     #[serde(default = "default_pilots")]
     pub pilots: u32,
     /// The number of cores of a pilot; at least 1.
@@ -185,13 +191,18 @@ pub struct SitesFile {
 }
 
 impl SitesFile {
-    /// Returns the user's file: `$XDG_CONFIG_HOME/tollgate/sites.toml`, by default
-    /// `~/.config/tollgate/sites.toml`.
+    /// Returns the user's file: `$TOLLGATE_SITES/sites.toml`, else
+    /// `$XDG_CONFIG_HOME/tollgate/sites.toml`, else `~/.config/tollgate/sites.toml`.
     ///
     /// # Errors
     /// An error if no variable names a directory.
     pub fn path() -> Result<PathBuf, SiteError> {
-        Ok(user_dir("XDG_CONFIG_HOME", ".config")?.join("tollgate/sites.toml"))
+        match path_in(SITES_VARIABLE) {
+            Some(dir) => Ok(dir.join(SITES_FILE)),
+            None => Ok(user_dir("XDG_CONFIG_HOME", ".config")?
+                .join("tollgate")
+                .join(SITES_FILE)),
+        }
     }
 
     /// Reads a file. Returns no sites if there is no file.
@@ -260,20 +271,31 @@ impl SitesFile {
     }
 }
 
-/// Returns the directory of what tollgate knows of sites: `$XDG_STATE_HOME/tollgate-sites`, by
-/// default `~/.local/state/tollgate-sites`.
+/// Returns the directory of what tollgate knows of sites: `$TOLLGATE_SITES`, else
+/// `$XDG_STATE_HOME/tollgate-sites`, else `~/.local/state/tollgate-sites`.
 ///
 /// # Errors
 /// An error if no variable names a directory.
 pub fn state_dir() -> Result<PathBuf, SiteError> {
-    Ok(user_dir("XDG_STATE_HOME", ".local/state")?.join("tollgate-sites"))
+    match path_in(SITES_VARIABLE) {
+        Some(dir) => Ok(dir),
+        None => Ok(user_dir("XDG_STATE_HOME", ".local/state")?.join("tollgate-sites")),
+    }
 }
 
-fn user_dir(variable: &str, below_home: &str) -> Result<PathBuf, SiteError> {
-    let set = |name| env::var_os(name).filter(|value| !value.is_empty());
-    let own = set(variable).map(PathBuf::from);
-    let home = || set("HOME").map(|home| PathBuf::from(home).join(below_home));
-    own.or_else(home).ok_or(SiteError::NoHome)
+/// Returns a user's directory: that of a variable of the XDG base directories, else one below the home
+/// directory.
+///
+/// # Errors
+/// An error if no variable names a directory.
+pub fn user_dir(variable: &str, below_home: &str) -> Result<PathBuf, SiteError> {
+    let home = || path_in("HOME").map(|home| home.join(below_home));
+    path_in(variable).or_else(home).ok_or(SiteError::NoHome)
+}
+
+fn path_in(variable: &str) -> Option<PathBuf> {
+    let value = env::var_os(variable).filter(|value| !value.is_empty());
+    value.map(PathBuf::from)
 }
 
 #[cfg(test)]

@@ -17,9 +17,11 @@ mod service_work;
 mod status;
 
 use std::borrow::Cow;
+use std::convert::Infallible;
 use std::env;
 use std::ffi::OsString;
 use std::io::{self, Write};
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -35,7 +37,10 @@ use super::endpoint::ServiceAddressArgs;
 use super::serve::current_program;
 use crate::exit::{CliError, CliFailure, ExitKind};
 use crate::messages;
+use crate::parallel::run_in_order;
 
+/// The number of sites whose engines are asked at the same time.
+const SITES_AT_ONCE: NonZeroUsize = NonZeroUsize::new(2).unwrap();
 /// The lifetime of a pilot's token in seconds: longer than pilots wait in any queue.
 const TOKEN_LIFETIME_S: f64 = 30.0 * 86_400.0;
 
@@ -96,6 +101,25 @@ fn open(name: &str) -> Result<SiteControl, CliFailure> {
     let file = SitesFile::read(&SitesFile::path()?)?;
     let settings = file.site(name)?.clone();
     Ok(SiteControl::open(settings, &state_dir()?, &program()?)?)
+}
+
+/// Runs `work` for each site, for two at a time: a log-in host is no place for many commands at once.
+/// Returns the results in the order of the sites.
+pub(super) fn for_sites<'a, S: Sync, T: Send>(
+    sites: &'a [S],
+    work: impl Fn(&'a S) -> T + Sync,
+) -> Vec<T> {
+    let mut results = Vec::with_capacity(sites.len());
+    let push = |_, result| {
+        results.push(result);
+        Ok(())
+    };
+    let done: Result<(), Infallible> =
+        run_in_order(sites.len(), SITES_AT_ONCE, |at| Ok(work(&sites[at])), push);
+    match done {
+        Ok(()) => results,
+        Err(never) => match never {},
+    }
 }
 
 /// Returns the path of this program as text.

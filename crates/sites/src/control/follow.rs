@@ -59,7 +59,7 @@ impl SiteControl {
         self.journal.save(&mut self.state)
     }
 
-    /// Returns what the site has and may have.
+    /// Returns what the site has and may have, without a base.
     pub fn supply(&self, seat: &dyn Fn(&str) -> Option<WorkerSeat>) -> SiteSupply {
         let (now, settings) = ((self.clock)(), &self.settings);
         let counts = self.counts();
@@ -88,6 +88,7 @@ impl SiteControl {
             time: settings.time(),
             at_most: settings.at_most,
             queue_at_most: limits.min(),
+            base: 0,
             running: running
                 .filter_map(|pilot| self.running_pilot(pilot, now, seat))
                 .collect(),

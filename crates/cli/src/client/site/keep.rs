@@ -13,8 +13,8 @@ use tollgate_sites::{
     SitesFile, state_dir, wanted_pilots,
 };
 
-use super::ServiceTokens;
 use super::service_work::ServiceWork;
+use super::{ServiceTokens, for_sites};
 use crate::client::endpoint::ServiceAddressArgs;
 use crate::client::{detach, format, parse};
 use crate::exit::CliFailure;
@@ -36,6 +36,9 @@ pub(super) struct SiteKeepArgs {
     /// Time between two rounds
     #[arg(long, value_name = "SPAN", default_value = "15s", value_parser = parse::parse_span)]
     every: f64,
+    /// Keep at least `--pilots` of `site add` at each site
+    #[arg(long)]
+    base: bool,
     /// Decide once, then end
     #[arg(long)]
     once: bool,
@@ -143,43 +146,56 @@ impl SiteKeepArgs {
                 return Err(failure);
             }
         };
+        let looked = for_sites(&sites, |settings| {
+            let supply = look(open(settings), &work);
+            supply.map(|supply| (settings, self.with_base(settings, supply)))
+        });
         let mut first_error = None;
         let mut supplies: Vec<(&SiteSettings, SiteSupply)> = Vec::new();
-        for settings in &sites {
-            match look(open(settings), &work) {
-                Ok(supply) => supplies.push((settings, supply)),
+        for supply in looked {
+            match supply {
+                Ok(supply) => supplies.push(supply),
                 Err(error) => {
                     first_error.get_or_insert(CliFailure::from(error));
                 }
             }
         }
         let demands = decide(&work, &supplies);
-        for ((settings, _), demand) in supplies.into_iter().zip(demands) {
-            let done = open(settings)
-                .map_err(CliFailure::from)
-                .and_then(|site| self.carry_out(site, &demand, lines));
-            if let Err(error) = done {
-                first_error.get_or_insert(error);
-            }
+        let decided: Vec<_> = supplies.iter().zip(demands).collect();
+        let carried_out = for_sites(&decided, |((settings, _), demand)| {
+            let site = open(settings)?;
+            self.carry_out(site, demand)
+        });
+        for done in carried_out {
+            let error = match done {
+                Ok((line, stopped)) => {
+                    lines.push(line);
+                    stopped.map(CliFailure::from)
+                }
+                Err(failure) => Some(failure),
+            };
+            first_error = first_error.or(error);
         }
         first_error.map_or(Ok(()), Err)
     }
 
+    /// Returns a supply with the number of pilots that its site keeps without work, too.
+    fn with_base(&self, settings: &SiteSettings, supply: SiteSupply) -> SiteSupply {
+        let base = if self.base { settings.pilots } else { 0 };
+        SiteSupply { base, ..supply }
+    }
+
+    /// Does what was decided about a site. Returns what is said about it, and why not all was done.
     fn carry_out(
         &self,
         mut site: SiteControl,
         demand: &SiteDemand,
-        lines: &mut Vec<SiteLine>,
-    ) -> Result<(), CliFailure> {
+    ) -> Result<(SiteLine, Option<SiteError>), CliFailure> {
         let connect = site.settings().connect.clone();
         let service = self.address.for_workers(connect.as_deref())?;
         let mut tokens = ServiceTokens::new(&self.address);
         let outcome = site.follow(demand, &service, &mut tokens)?;
-        lines.push(line(&site, demand, &outcome));
-        match outcome.stopped {
-            Some(error) => Err(error.into()),
-            None => Ok(()),
-        }
+        Ok((line(&site, demand, &outcome), outcome.stopped))
     }
 
     /// Prints what would be done, from the pilots as they were last seen.
@@ -190,7 +206,8 @@ impl SiteKeepArgs {
         let mut opened = Vec::new();
         for settings in &sites {
             let site = SiteControl::open(settings.clone(), state, &program)?;
-            supplies.push((settings, site.supply(&|name| work.seat(name))));
+            let supply = site.supply(&|name| work.seat(name));
+            supplies.push((settings, self.with_base(settings, supply)));
             opened.push(site);
         }
         let demands = decide(&work, &supplies);
