@@ -59,6 +59,7 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
     ),
     rule("client", &["model"], Edge),
     rule("sites", &["model", "batch"], Edge),
+    rule("inside", &["model", "batch", "sites"], Edge),
     rule("spread", &["model", "engine"], Edge),
     rule(
         "server",
@@ -89,6 +90,7 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
             "client",
             "batch",
             "sites",
+            "inside",
             "spread",
             "server",
         ],

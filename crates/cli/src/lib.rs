@@ -47,6 +47,7 @@ use tollgate_engine::part::PART_ARG;
 use tollgate_exec_policy::EXEC_POLICY;
 use tollgate_policies::builtin_registry;
 use tollgate_policy::PolicyRegistry;
+use tollgate_sites::EXECUTION_NODE_ARG;
 
 use crate::args::CliCommand;
 use crate::client::detach::DETACHED_ARG;
@@ -100,6 +101,7 @@ pub fn main_with(registry: &PolicyRegistry) -> ExitCode {
         Some(word) if word == client::site::NODE_PROBE_ARG => {
             return client::site::probe_node(words);
         }
+        Some(word) if word == EXECUTION_NODE_ARG => return client::execution_node::main(words),
         Some(word) if word == PART_ARG => return tollgate_spread::part::main(),
         Some(word) => detached = word == DETACHED_ARG,
         None => {}

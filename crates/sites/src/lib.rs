@@ -35,7 +35,8 @@ mod settings;
 mod shell;
 
 pub use control::{
-    PilotCounts, ScaleOutcome, ScalePreview, ServiceAddress, SiteControl, TokenIssuer, WorkerSeat,
+    PilotBody, PilotCounts, ScaleOutcome, ScalePreview, ServiceAddress, SiteControl, TokenIssuer,
+    WorkerSeat,
 };
 pub use demand::{
     DemandReason, PendingWork, RunningPilot, SiteDemand, SiteSupply, TaskGroup, wanted_pilots,
@@ -46,6 +47,6 @@ pub use keep::{KeepLock, KeepRecord};
 pub use pilot::{PilotPhase, PilotRecord};
 pub use plan::ScalePlan;
 pub use probe::{ProbeFinding, ProbeOutcome, SiteProbe};
-pub use script::PilotScript;
+pub use script::{EXECUTION_NODE_ARG, PilotScript};
 pub use settings::{SITES_FILE, SITES_VARIABLE, SiteSettings, SitesFile, state_dir, user_dir};
 pub use shell::{EngineShell, ShellError};
