@@ -387,10 +387,8 @@ impl PersonalScheduler {
             port: facts.port,
             node_port: facts.node_port,
         };
-        write_slurm_config(
-            &self.dir,
-            &slurm::controller_config(&cluster, &self.dir, sites),
-        )?;
+        let config = slurm::controller_config(&cluster, &self.dir, sites);
+        write_private_file(&self.config_file(), &config)?;
         write_private_file(&self.dir.join("munge/key"), &random_text(64)?)?;
         run(&mut munge_command(&self.dir)?)?;
         let mut controller = Command::new(find_program(SchedulerKind::Slurm, "slurmctld")?);
@@ -513,13 +511,6 @@ pub(crate) fn run(command: &mut Command) -> Result<(), InsideError> {
             reason: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
         }),
     }
-}
-
-/// Writes the files that Slurm reads. Without control groups, which a user does not have, Slurm needs
-/// the second one.
-pub(crate) fn write_slurm_config(dir: &Path, text: &str) -> Result<(), InsideError> {
-    write_private_file(&dir.join("cgroup.conf"), "CgroupPlugin=disabled\n")?;
-    write_private_file(&dir.join("slurm.conf"), text)
 }
 
 /// Returns the command that starts the munge daemon of a directory. `--force` lets its directory be

@@ -176,6 +176,15 @@ fn common(cluster: &SlurmCluster, dir: &Path) -> String {
     )
 }
 
+/// Returns the `cgroup.conf` of a node, whose user has no control groups. `version` is the answer of
+/// `slurmd -V`. None for releases that need none; they do not know the word.
+pub fn cgroup_config(version: &str) -> Option<&'static str> {
+    let (_, number) = version.trim().rsplit_once(' ')?;
+    let mut parts = number.split('.').map(|part| part.parse::<u32>().ok());
+    let release = (parts.next()??, parts.next()??);
+    (release >= (23, 11)).then_some("CgroupPlugin=disabled\n")
+}
+
 /// Parses the answer of `sinfo --noheader --Node --format='%N %T'`.
 pub(crate) fn parse_nodes(answer: &str) -> Vec<SchedulerNode> {
     let lines = answer.lines().filter_map(|line| {
@@ -258,6 +267,16 @@ mod tests {
         let nodes = parse_nodes("north-1 idle\nnorth-2 down*\nnorth-3 drained\nnorth-4 down\n");
         let lost: Vec<bool> = nodes.iter().map(is_lost).collect();
         assert_eq!(lost, [false, true, false, false]);
+    }
+
+    #[test]
+    fn control_groups_are_switched_off_where_that_is_needed() {
+        assert_eq!(cgroup_config("slurm-wlm 22.05.8\n"), None);
+        assert_eq!(
+            cgroup_config("slurm-wlm 24.11.5\n"),
+            Some("CgroupPlugin=disabled\n")
+        );
+        assert_eq!(cgroup_config("slurm"), None);
     }
 
     #[test]

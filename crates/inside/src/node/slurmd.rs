@@ -8,7 +8,7 @@ use tollgate_sites::EngineShell;
 
 use super::{ForegroundDaemon, LEAVE_BEFORE_S, NodeOptions, NodePhase, left_s};
 use crate::host::{self, recorded_daemon, search_path, wait_until};
-use crate::scheduler::{munge_command, run, run_in, succeed, write_slurm_config};
+use crate::scheduler::{munge_command, run, run_in, succeed};
 use crate::slurm::{self, KILL_WAIT_S, SlurmCluster, SlurmNode};
 use crate::{InsideError, NodeAccess, NodeTicket, SchedulerKind, guard};
 
@@ -61,18 +61,22 @@ impl SlurmDaemon {
             host::make_private_dir(&dir.join(part))?;
         }
         host::write_private_file(&dir.join("munge/key"), key)?;
-        write_slurm_config(&dir, &slurm::node_config(&cluster, &dir, &node))?;
+        let config = dir.join("slurm.conf");
+        host::write_private_file(&config, &slurm::node_config(&cluster, &dir, &node))?;
         let program = host::find_program(SchedulerKind::Slurm, "slurmd")?;
-        run(&mut munge_command(&dir)?)?;
-        let config = dir.join("slurm.conf").to_string_lossy().into_owned();
-        let environment = vec![("SLURM_CONF".to_owned(), config)];
         let shell = EngineShell::new(None).with_path(search_path());
+        let version = run_in(&shell, &[], &["slurmd", "-V"])?.output;
+        if let Some(text) = slurm::cgroup_config(&version) {
+            host::write_private_file(&dir.join("cgroup.conf"), text)?;
+        }
+        run(&mut munge_command(&dir)?)?;
+        let config = config.to_string_lossy().into_owned();
+        let environment = vec![("SLURM_CONF".to_owned(), config)];
         // The controller contacts the node at this address from now on.
         let assignments = [
             format!("nodename={}", node.name),
             format!("nodeaddr={}", node.address),
             format!("nodehostname={}", node.host),
-            "state=idle".to_owned(),
         ];
         let mut words = vec!["scontrol", "update"];
         words.extend(assignments.iter().map(String::as_str));
@@ -104,6 +108,7 @@ impl SlurmDaemon {
     }
 
     fn await_registration(&mut self) -> Result<(), InsideError> {
+        let began = Instant::now();
         let mut has_ended = false;
         let is_up = wait_until(STARTUP, || {
             has_ended = !matches!(self.daemon.has_ended(), Ok(false));
@@ -116,7 +121,7 @@ impl SlurmDaemon {
             true => Ok(()),
             false => Err(InsideError::NotReady {
                 what: format!("node {}", self.node),
-                seconds: STARTUP.as_secs(),
+                seconds: began.elapsed().as_secs(),
                 log: host::last_lines(&self.dir.join("node.log"), 5)
                     + &host::last_lines(&self.dir.join("daemon.log"), 5),
             }),
