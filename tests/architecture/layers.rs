@@ -61,6 +61,7 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
     rule("sites", &["model", "batch"], Edge),
     rule("inside", &["model", "batch", "sites"], Edge),
     rule("spread", &["model", "engine"], Edge),
+    rule("terminal", &[], Edge),
     rule(
         "server",
         &[
@@ -92,6 +93,7 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
             "sites",
             "inside",
             "spread",
+            "terminal",
             "server",
         ],
         Edge,

@@ -60,6 +60,7 @@ pub(crate) enum CliCommand {
     Token(client::token::TokenArgs),
     Worker(client::worker::WorkerArgs),
     Site(Box<client::site::SiteArgs>),
+    Session(client::session::SessionArgs),
     Spread(client::spread::SpreadArgs),
     /// Submit a job as with qsub of PBS or Grid Engine.
     Qsub(client::frontends::FrontendArgs),

@@ -88,3 +88,4 @@ mod supervisor;
 
 pub use local::{LocalEngine, LocalEngineConfig};
 pub use startup::main;
+pub use state_dir::socket_path;

@@ -139,7 +139,7 @@ impl SiteControl {
         let state = journal.load()?;
         Ok(Self {
             dialect: settings.engine.dialect(program),
-            shell: EngineShell::new(settings.via.clone()),
+            shell: EngineShell::new(settings.via.clone()).with_sites(state_dir),
             clock: now,
             settings,
             journal,

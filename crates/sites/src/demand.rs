@@ -234,7 +234,7 @@ pub fn wanted_pilots(work: &PendingWork, sites: &[SiteSupply], now: Instant) -> 
 
 impl SiteSupply {
     /// Returns the time in which a pilot can run tasks.
-    fn usable(&self) -> Span {
+    pub fn usable(&self) -> Span {
         (self.time - ENDING).max(Span::ZERO)
     }
 

@@ -347,6 +347,11 @@ pub fn network_address(dir: &Path) -> PathBuf {
     dir.join("network.json")
 }
 
+/// Returns the socket of the terminal of a session, in the data directory of the session's service.
+pub fn terminal(dir: &Path) -> PathBuf {
+    dir.join("terminal.sock")
+}
+
 /// Returns the socket in a data directory.
 pub fn socket(dir: &Path) -> PathBuf {
     dir.join("socket")

@@ -32,6 +32,9 @@ pub(crate) enum ClientCommandError {
     /// No data directory is known.
     #[error("no data directory: set --data, TOLLGATE_DATA or HOME")]
     NoData,
+    /// A second word where one job is expected.
+    #[error("{word}: expected one job, or `site` and the name of a site")]
+    Superfluous { word: String },
     /// An environment variable that is not text.
     #[error("{variable}: expected text")]
     NonUtf8Variable { variable: &'static str },
@@ -84,6 +87,7 @@ impl CliError for ClientCommandError {
             Self::ScriptNotReadable { .. }
             | Self::ScriptLine { .. }
             | Self::NoData
+            | Self::Superfluous { .. }
             | Self::ForecastState { .. }
             | Self::FollowMany { .. }
             | Self::Unstartable { .. }
@@ -109,6 +113,7 @@ impl CliError for ClientCommandError {
             Self::Unstartable { hint, .. } => return Some(hint.into()),
             Self::FollowMany { .. } => "name one of them, as in `tollgate logs -f 7_3`",
             Self::NoData
+            | Self::Superfluous { .. }
             | Self::JobFile { .. }
             | Self::SomeUnchanged { .. }
             | Self::SomeSubmitted { .. }

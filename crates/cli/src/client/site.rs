@@ -6,11 +6,13 @@
 //! | [`scale`] | `tollgate site scale` |
 //! | [`keep`] | `tollgate site keep` |
 //! | [`service_work`] | the work of the service, by which `keep` decides |
+//! | [`explain`] | `tollgate explain site` |
 //! | [`check`] | `tollgate site check`, and the part of it that runs on a node |
 //! | [`status`] | `tollgate site status` |
 
 mod add;
 mod check;
+mod explain;
 mod keep;
 mod scale;
 mod service_work;
@@ -30,7 +32,9 @@ use tollgate_client::ApiClient;
 use tollgate_client::types::{AccessRole, NewToken, TokenRequest};
 use tollgate_sites::{SiteControl, SiteError, SitesFile, TokenIssuer, state_dir};
 
+pub(super) use add::random_key;
 pub(crate) use check::{NODE_PROBE_ARG, probe_node};
+pub(super) use explain::{SiteExplanation, explain};
 pub(super) use status::{SiteListing, SiteReport};
 
 use super::endpoint::ServiceAddressArgs;
@@ -123,7 +127,7 @@ pub(super) fn for_sites<'a, S: Sync, T: Send>(
 }
 
 /// Returns the path of this program as text.
-fn program() -> Result<String, CliFailure> {
+pub(super) fn program() -> Result<String, CliFailure> {
     Ok(PathBuf::from(current_program()?)
         .to_string_lossy()
         .into_owned())

@@ -27,6 +27,18 @@ impl SiteControl {
         record.is_some_and(|record| record.is_paused((self.clock)()))
     }
 
+    /// Ends the pause of the site and forgets its failures: for a user who tries again.
+    ///
+    /// # Errors
+    /// An error if a file of the site cannot be used.
+    pub fn resume(&mut self) -> Result<(), SiteError> {
+        let latest = self.state.pilots.iter().map(|pilot| pilot.number).max();
+        let mut record = KeepRecord::new((self.clock)());
+        record.judged = latest.unwrap_or(0);
+        self.state.keep = Some(record);
+        self.journal.save(&mut self.state)
+    }
+
     /// Asks the engine for all pilots, notes which of them joined the service, and pauses the site if
     /// the last ones all failed. `seat` returns the worker with a name, if the service knows it. An
     /// engine that does not answer pauses the site, too.

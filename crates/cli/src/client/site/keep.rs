@@ -15,8 +15,9 @@ use tollgate_sites::{
 
 use super::service_work::ServiceWork;
 use super::{ServiceTokens, for_sites};
+use crate::client::detach::DetachedCommand;
 use crate::client::endpoint::ServiceAddressArgs;
-use crate::client::{detach, format, parse};
+use crate::client::{format, parse};
 use crate::exit::CliFailure;
 use crate::messages::{Verbosity, pluralise, print_error};
 
@@ -107,7 +108,7 @@ fn detach(state: &Path) -> Result<(), CliFailure> {
         let own = u32::try_from(own.as_raw_nonzero().get());
         own.is_ok_and(|own| KeepLock::holder(state) == Some(own))
     };
-    let pid = detach::start_detached("the command", &log, &is_ready)?;
+    let pid = DetachedCommand::again("the command", log.clone()).start(&is_ready)?;
     Verbosity::Notes.note(format_args!(
         "process {pid}, log {}; `kill {pid}` stops it, pilots that run stay",
         log.display()
@@ -235,7 +236,11 @@ fn look(site: Result<SiteControl, SiteError>, work: &ServiceWork) -> Result<Site
     Ok(site.supply(&seat))
 }
 
-fn decide(work: &ServiceWork, supplies: &[(&SiteSettings, SiteSupply)]) -> Vec<SiteDemand> {
+/// Returns what is wanted at each site.
+pub(super) fn decide(
+    work: &ServiceWork,
+    supplies: &[(&SiteSettings, SiteSupply)],
+) -> Vec<SiteDemand> {
     let now = Instant::from_micros(format::now().timestamp().as_microsecond());
     let names = supplies.iter().map(|(site, _)| site.name.as_str());
     let pending = work.pending_work(&names.collect(), now);
@@ -262,7 +267,7 @@ fn line(site: &SiteControl, demand: &SiteDemand, outcome: &ScaleOutcome) -> Site
 }
 
 /// Describes submissions and cancellations. None without any.
-fn describe(submitted: usize, cancelled: usize) -> Option<String> {
+pub(super) fn describe(submitted: usize, cancelled: usize) -> Option<String> {
     let deeds = [("submitted", submitted), ("cancelled", cancelled)];
     let deeds = deeds.into_iter().filter(|(_, count)| *count > 0);
     let words: Vec<String> = deeds

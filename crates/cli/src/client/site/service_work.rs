@@ -6,7 +6,11 @@ use tollgate_client::timestamp::parse_iso;
 use tollgate_client::types::{JobDetails, JobList, NodeList};
 use tollgate_client::{ApiClient, ClientError};
 use tollgate_model::{Instant, Span};
-use tollgate_sites::{PendingWork, TaskGroup, WorkerSeat};
+use tollgate_sites::{PendingWork, SiteSupply, TaskGroup, WorkerSeat};
+
+use super::explain::MisfitJob;
+use crate::client::format;
+use crate::messages::pluralise;
 
 /// The maximum number of unfinished jobs that are looked at: the most that the service lists.
 const MAX_JOBS: u32 = 10_000;
@@ -78,6 +82,27 @@ impl ServiceWork {
                 .collect(),
             idle_elsewhere: u32::try_from(idle_elsewhere).unwrap_or(u32::MAX),
         }
+    }
+}
+
+impl ServiceWork {
+    /// Returns at most `most` jobs that wait and that no pilot of a site can hold, with the reason.
+    pub(super) fn misfits(&self, site: &SiteSupply, most: usize) -> Vec<MisfitJob> {
+        let misfit = |job: &JobDetails| {
+            let group = waiting(job)?;
+            let cores = pluralise(site.cores as usize, "core");
+            let why = if group.cores > site.cores {
+                format!("{} cores: a pilot has {cores}", group.cores)
+            } else if group.run_time > site.usable() {
+                let [long, time] = [group.run_time, site.usable()]
+                    .map(|span| format::format_span(span.as_secs_f64()));
+                format!("expected to run {long}: a pilot has {time} for tasks")
+            } else {
+                return None;
+            };
+            Some(MisfitJob { id: job.id, why })
+        };
+        self.jobs.iter().filter_map(misfit).take(most).collect()
     }
 }
 
