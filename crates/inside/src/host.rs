@@ -4,7 +4,7 @@ use std::env;
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener, ToSocketAddrs, UdpSocket};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -110,6 +110,15 @@ pub fn free_port(address: IpAddr) -> Result<u16, InsideError> {
         error,
     })?;
     Ok(port.port())
+}
+
+/// Returns the address that the name of this host has, the first that is not loopback. Loopback if the
+/// name has no other, as on a host without a network.
+pub fn own_address() -> IpAddr {
+    let resolved = (host_name(), 0).to_socket_addrs();
+    let addresses: Vec<IpAddr> = resolved.into_iter().flatten().map(|at| at.ip()).collect();
+    let outer = addresses.iter().find(|address| !address.is_loopback());
+    outer.copied().unwrap_or(Ipv4Addr::LOCALHOST.into())
 }
 
 /// Returns the address of this host from which it reaches `peer`. Sends nothing.

@@ -91,6 +91,22 @@ pub struct SchedulerNode {
     pub state: String,
 }
 
+impl SchedulerNode {
+    /// Returns the worker name of the node's pilot, `SITE.NUMBER`, and whether the node has room, if
+    /// it is a node of this site.
+    pub fn pilot_of(&self, site: &str) -> Option<(String, bool)> {
+        // HTCondor: `slot1@north-3@host`.
+        let name = match self.name.split_once('@') {
+            Some((_, rest)) => rest.split('@').next()?,
+            None => &self.name,
+        };
+        let number = name.strip_prefix(site)?.strip_prefix('-')?;
+        let is_number = number.bytes().all(|byte| byte.is_ascii_digit());
+        let has_room = matches!(self.state.as_str(), "idle" | "unclaimed");
+        is_number.then(|| (format!("{site}.{number}"), has_room))
+    }
+}
+
 /// The unfinished jobs of a personal scheduler.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SchedulerLoad {
@@ -145,13 +161,7 @@ impl PersonalScheduler {
         address: IpAddr,
         sites: &[NodeGroup],
     ) -> Result<Self, InsideError> {
-        let account = HostAccount::current()?;
-        if kind == SchedulerKind::Htcondor && account.is_root() {
-            return Err(InsideError::Root);
-        }
-        for program in needed_programs(kind) {
-            find_program(kind, program)?;
-        }
+        let account = Self::check(kind)?;
         make_private_dir(dir)?;
         let dir = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
         if dir.as_os_str().len() > MAX_DIR {
@@ -186,6 +196,21 @@ impl PersonalScheduler {
         }
     }
 
+    /// Checks whether this user can run a scheduler on this host, and returns the user.
+    ///
+    /// # Errors
+    /// An error if a program is not installed, or the scheduler runs no jobs of this user.
+    pub fn check(kind: SchedulerKind) -> Result<HostAccount, InsideError> {
+        let account = HostAccount::current()?;
+        if kind == SchedulerKind::Htcondor && account.is_root() {
+            return Err(InsideError::Root);
+        }
+        for program in needed_programs(kind) {
+            find_program(kind, program)?;
+        }
+        Ok(account)
+    }
+
     /// Returns the scheduler that was started in a directory. It may have ended.
     ///
     /// # Errors
@@ -209,16 +234,15 @@ impl PersonalScheduler {
         self.facts.kind
     }
 
-    /// Returns the variables with which the scheduler's commands reach it: for the user's shell, never
+    /// Returns the variable with which the scheduler's commands reach it: for the user's shell, never
     /// for the commands of the sites' own engines.
-    pub fn environment(&self) -> Vec<(String, String)> {
+    pub fn config_variable(&self) -> (String, String) {
         let config = self.config_file().to_string_lossy().into_owned();
-        let path = search_path().to_string_lossy().into_owned();
         let variable = match self.facts.kind {
             SchedulerKind::Slurm => "SLURM_CONF",
             SchedulerKind::Htcondor => "CONDOR_CONFIG",
         };
-        vec![(variable.to_owned(), config), ("PATH".to_owned(), path)]
+        (variable.to_owned(), config)
     }
 
     /// Returns whether the scheduler answers.
@@ -392,7 +416,7 @@ impl PersonalScheduler {
         write_private_file(&self.dir.join("munge/key"), &random_text(64)?)?;
         run(&mut munge_command(&self.dir)?)?;
         let mut controller = Command::new(find_program(SchedulerKind::Slurm, "slurmctld")?);
-        run(controller.envs(self.environment()))
+        run(controller.envs([self.config_variable()]))
     }
 
     fn start_htcondor(&self) -> Result<(), InsideError> {
@@ -410,7 +434,7 @@ impl PersonalScheduler {
         write_private_file(&self.config_file(), &config)?;
         let mut master = Command::new(find_program(SchedulerKind::Htcondor, "condor_master")?);
         master.arg("-pidfile").arg(self.dir.join("master.pid"));
-        run(master.envs(self.environment()))
+        run(master.envs([self.config_variable()]))
     }
 
     fn await_answer(&self) -> Result<(), InsideError> {
@@ -455,7 +479,7 @@ impl PersonalScheduler {
 
     /// Runs a command of the scheduler.
     fn command(&self, words: &[&str]) -> Result<CommandAnswer, InsideError> {
-        run_in(&self.shell, &self.environment()[..1], words)
+        run_in(&self.shell, &[self.config_variable()], words)
     }
 
     /// Runs a command of the scheduler that must succeed.
@@ -560,5 +584,41 @@ fn needed_programs(kind: SchedulerKind) -> &'static [&'static str] {
             "condor_q",
             "condor_token_create",
         ],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn node_belongs_to_the_pilot_that_its_name_says() {
+        let node = |name: &str, state: &str| SchedulerNode {
+            name: name.to_owned(),
+            state: state.to_owned(),
+        };
+        let idle = node("north-3", "idle").pilot_of("north");
+        assert_eq!(idle, Some(("north.3".to_owned(), true)));
+        let slot = node("slot1@north-3@n17", "claimed").pilot_of("north");
+        assert_eq!(slot, Some(("north.3".to_owned(), false)));
+        // Another site's name may begin with this one's.
+        assert_eq!(node("north-b-3", "idle").pilot_of("north"), None);
+        assert_eq!(node("north-3", "idle").pilot_of("south"), None);
+    }
+
+    #[test]
+    fn unknown_scheduler_names_those_that_are_known() {
+        let error = "pbs".parse::<SchedulerKind>().expect_err("there is none");
+        assert!(error.ends_with("expected slurm or htcondor"), "{error}");
+        for kind in [SchedulerKind::Slurm, SchedulerKind::Htcondor] {
+            assert_eq!(kind.to_string().parse(), Ok(kind));
+        }
+    }
+
+    #[test]
+    fn directory_without_a_scheduler_is_an_error() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let error = PersonalScheduler::open(dir.path()).expect_err("nothing was started");
+        assert!(matches!(error, InsideError::NoScheduler(_)));
     }
 }

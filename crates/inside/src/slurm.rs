@@ -111,7 +111,8 @@ pub fn controller_config(cluster: &SlurmCluster, dir: &Path, sites: &[NodeGroup]
 /// Returns the time limit, in minutes, of jobs that name none: half of the shortest pilot's time, so
 /// that such jobs start on every pilot during its first half.
 pub fn default_minutes(sites: &[NodeGroup]) -> u64 {
-    let shortest = sites.iter().map(|site| site.time_s).min().unwrap_or(0);
+    let times = sites.iter().map(|site| site.time_s);
+    let shortest = times.min().unwrap_or(0);
     (shortest / 120).max(1)
 }
 

@@ -49,4 +49,6 @@ pub use plan::ScalePlan;
 pub use probe::{ProbeFinding, ProbeOutcome, SiteProbe};
 pub use script::{EXECUTION_NODE_ARG, PilotScript};
 pub use settings::{SITES_FILE, SITES_VARIABLE, SiteSettings, SitesFile, state_dir, user_dir};
-pub use shell::{ENGINE_PATH_VARIABLE, EngineShell, ShellError};
+pub use shell::{
+    CONFIG_VARIABLES, ENGINE_PATH_VARIABLE, EngineConfigVariable, EngineShell, ShellError,
+};
