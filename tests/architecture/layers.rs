@@ -59,8 +59,10 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
     ),
     rule("client", &["model"], Edge),
     rule("sites", &["model", "batch"], Edge),
-    rule("spread", &["model", "engine"], Edge),
-    rule("terminal", &[], Edge),
+    rule("inside", &["model", "batch", "sites"], Edge),
+    rule("sealed", &[], Edge),
+    rule("spread", &["model", "engine", "sealed"], Edge),
+    rule("terminal", &["sealed"], Edge),
     rule(
         "server",
         &[
@@ -90,6 +92,7 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
             "client",
             "batch",
             "sites",
+            "inside",
             "spread",
             "terminal",
             "server",

@@ -7,6 +7,7 @@
 //! | `framing` | rejection of requests whose end is ambiguous |
 //! | `convert`, `explain` | requests as commands, rows as responses |
 //! | `router` | every path with its requests and responses |
+//! | `worker_upgrade`, `terminal_upgrade` | connections of workers, and to the terminal of a session |
 //! | `handlers`, `alter`, `batch`, `drain`, `grant`, `learn`, `tokens`, `sse`, `metrics`, `usage`, `export`, `prune`, `outputs` | the handlers |
 
 mod alter;
@@ -30,6 +31,7 @@ pub(crate) mod prune;
 mod router;
 pub mod server;
 mod sse;
+mod terminal_upgrade;
 mod tokens;
 mod usage;
 mod worker_upgrade;

@@ -18,7 +18,7 @@ use tollgate_engine::{Engine, SpreadAccess};
 use tollgate_model::{Instant, Span};
 use tollgate_policy::PolicySpec;
 use tollgate_service::AdmissionRules;
-use tollgate_store::data_dir::{DataDir, DataDirError};
+use tollgate_store::data_dir::{self, DataDir, DataDirError};
 use tollgate_store::{Store, StoreError, StoreReader, backup};
 use tollgate_workers::{JobOwners, LeaseTimings, PartCall, WorkerPoolConfig};
 
@@ -245,6 +245,7 @@ pub fn serve<E: Engine + 'static>(
         access,
         credentials: keyring,
         worker_acceptor: WorkerAcceptor::new(controller_handle.clone()),
+        terminal: data_dir::terminal(dir.path()),
         log,
         stream_permits: KeyedSemaphore::new(access.limits.streams),
         metrics: Arc::default(),

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use tollgate_client::Fingerprint;
 use tollgate_client::endpoint::ConnectOptions;
 use tollgate_client::{ApiClient, RemoteService};
-use tollgate_sites::ServiceAddress;
+use tollgate_sites::{PilotBody, ServiceAddress};
 use tollgate_store::data_dir;
 
 use super::error::ClientCommandError;
@@ -102,6 +102,12 @@ impl ServiceAddressArgs {
         }
     }
 
+    /// Returns whether neither a flag nor the environment names a service.
+    pub(super) fn is_default(&self) -> Result<bool, CliFailure> {
+        let is_named = self.data.is_some() || non_empty_var(DATA_VARIABLE).is_some();
+        Ok(!is_named && self.url()?.is_none())
+    }
+
     /// Connects to the service.
     pub(super) fn connect(&self) -> Result<ApiClient, CliFailure> {
         match self.url()? {
@@ -139,6 +145,7 @@ impl ServiceAddressArgs {
             connect,
             fingerprint: print.filter(|_| !is_socket),
             needs_token: !is_socket,
+            body: PilotBody::Worker,
         })
     }
 

@@ -1,5 +1,6 @@
 //! The handlers of the paths.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -72,6 +73,8 @@ pub struct ApiState {
     pub clock: fn() -> tollgate_model::Instant,
     /// The entry point of worker connections.
     pub worker_acceptor: WorkerAcceptor,
+    /// The socket of the terminal of a session, if the service belongs to one.
+    pub terminal: PathBuf,
 }
 
 impl ApiState {

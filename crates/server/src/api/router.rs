@@ -4,6 +4,7 @@
 use axum::handler::Handler;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use tollgate_client::TERMINAL_PATH;
 use tollgate_client::records::{JobPage, LedgerPage, PruneRequest, PruneResult, UsageReport};
 use tollgate_client::types::{
     AlterRequest, AlterResponse, BatchResponse, CalibrationReport, DrainRequest, GrantRequest,
@@ -16,8 +17,8 @@ use super::export::{self, PageQuery};
 use super::handlers::{self, ApiState, JobsQuery, TasksQuery, WaitQuery};
 use super::usage::{self, UsageQuery};
 use super::{
-    alter, batch, drain, grant, learn, metrics, openapi, outputs, prune, sse, tokens,
-    worker_upgrade,
+    alter, batch, drain, grant, learn, metrics, openapi, outputs, prune, sse, terminal_upgrade,
+    tokens, worker_upgrade,
 };
 use crate::workers;
 
@@ -254,6 +255,12 @@ pub(super) fn all() -> Vec<ApiEndpoint> {
         at("/v1/nodes").get(
             handlers::nodes,
             operation("List nodes and workers").gives::<NodeList>(200),
+        ),
+        at(TERMINAL_PATH).post(
+            terminal_upgrade::attach,
+            operation("Attach to the terminal of the session (connection upgrade)")
+                .answers(101, ResponseContent::Nothing)
+                .problems(&[403, 404, 426]),
         ),
         at(workers::transport::PATH).get(
             worker_upgrade::register_worker,

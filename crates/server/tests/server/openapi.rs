@@ -253,6 +253,7 @@ fn every_response_matches_its_schema() {
             422,
         ),
         ("get", "/v1/work", "/v1/work", &no, 426),
+        ("post", "/v1/session/attach", "/v1/session/attach", &no, 426),
         ("get", "/v1/tokens", "/v1/tokens", &no, 200),
         (
             "post",

@@ -95,6 +95,7 @@ impl TestService {
             stream_permits: KeyedSemaphore::new(limits.streams),
             metrics: Arc::default(),
             clock: || NOW,
+            terminal: data_dir.path().join("terminal.sock"),
             worker_acceptor: tollgate_server::workers::WorkerAcceptor::new(
                 controller_handle.clone(),
             ),
