@@ -239,10 +239,10 @@ mod tests {
             max,
         };
         OutputReaders::new(None, to).read(read, Some(&launch));
-        match answers.recv().unwrap() {
-            RunnerEvent::OutputRead(OutputAnswer { id: 7, found }) => found,
-            _ => panic!("no answer"),
-        }
+        let Ok(RunnerEvent::OutputRead(OutputAnswer { id: 7, found })) = answers.recv() else {
+            panic!("no answer");
+        };
+        found
     }
 
     #[test]

@@ -22,18 +22,22 @@ fn session(jobs: u64) -> TestSession {
 
 /// Returns the reads among these messages.
 fn reads(sent: &[ServerMessage]) -> Vec<OutputRead> {
-    let reads = sent.iter().filter_map(|message| match message {
-        ServerMessage::ReadOutputs(reads) => Some(reads.clone()),
-        _ => None,
+    let reads = sent.iter().filter_map(|message| {
+        let ServerMessage::ReadOutputs(reads) = message else {
+            return None;
+        };
+        Some(reads.clone())
     });
     reads.flatten().collect()
 }
 
 /// Returns the attempts whose ends these messages acknowledge.
 fn acknowledged(sent: &[ServerMessage]) -> Vec<AttemptId> {
-    let ends = sent.iter().filter_map(|message| match message {
-        ServerMessage::Acknowledge(ends) => Some(ends.clone()),
-        _ => None,
+    let ends = sent.iter().filter_map(|message| {
+        let ServerMessage::Acknowledge(ends) = message else {
+            return None;
+        };
+        Some(ends.clone())
     });
     ends.flatten().collect()
 }
