@@ -6,15 +6,15 @@ use std::fmt::Debug;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tollgate_model::AttemptId;
+use tollgate_sealed::has_message;
 
 use crate::hosts::{JobHosts, parse_hosts};
 use crate::message::{LeadMessage, PartMessage, PartTicket};
-use crate::sealed;
 
 /// Parses `data` as messages of both sides of a connection, as an encrypted stream and as a ticket, and checks
 /// that a message survives encoding and decoding. Returns false if `data` is nothing of these.
 pub fn messages(data: &[u8]) -> bool {
-    let is_stream = sealed::has_message(data);
+    let is_stream = has_message::<PartMessage>(data);
     let ticket = serde_json::from_slice::<PartTicket>(data);
     if let Ok(ticket) = &ticket {
         let text = serde_json::to_vec(ticket).expect("our own type");
