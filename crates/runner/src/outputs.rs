@@ -167,7 +167,6 @@ impl OutputJob {
         let start = self.read.from.resolve(size);
         let most = u64::from(self.read.max.min(MAX_OUTPUT_READ));
         let bytes = read_at(&file, start, most.min(size - start))?;
-        let seconds = i64::try_from(stat.st_mtime).unwrap_or(i64::MAX);
         let micros = i64::try_from(stat.st_mtime_nsec / 1_000).unwrap_or(0);
         Ok(OutputPiece {
             start,
@@ -175,7 +174,10 @@ impl OutputJob {
             file: OutputFile {
                 size,
                 inode: stat.st_ino,
-                modified_us: seconds.saturating_mul(1_000_000).saturating_add(micros),
+                modified_us: stat
+                    .st_mtime
+                    .saturating_mul(1_000_000)
+                    .saturating_add(micros),
             },
         })
     }
