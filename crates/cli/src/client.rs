@@ -49,6 +49,7 @@ pub(crate) mod detach;
 pub(crate) mod drain;
 mod endpoint;
 mod error;
+pub(crate) mod execution_node;
 pub(crate) mod export;
 pub(crate) mod figures;
 mod format;

@@ -47,6 +47,7 @@ use tollgate_engine::part::PART_ARG;
 use tollgate_exec_policy::EXEC_POLICY;
 use tollgate_policies::builtin_registry;
 use tollgate_policy::PolicyRegistry;
+use tollgate_sites::EXECUTION_NODE_ARG;
 use tollgate_terminal::{JOB_COMMAND_ARG, TTY_COMMAND_ARG, run_job_command, run_tty_command};
 
 use crate::args::CliCommand;
@@ -101,6 +102,7 @@ pub fn main_with(registry: &PolicyRegistry) -> ExitCode {
         Some(word) if word == client::site::NODE_PROBE_ARG => {
             return client::site::probe_node(words);
         }
+        Some(word) if word == EXECUTION_NODE_ARG => return client::execution_node::main(words),
         Some(word) if word == TTY_COMMAND_ARG => return run_tty_command(words),
         Some(word) if word == JOB_COMMAND_ARG => return run_job_command(words),
         Some(word) if word == client::session::HOLDER_ARG => return client::session::hold(words),

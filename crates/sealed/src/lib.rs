@@ -9,6 +9,8 @@ mod address;
 mod stream;
 
 pub use address::{ListenError, listen};
+#[doc(hidden)]
+pub use stream::has_message;
 pub use stream::{
     SealedPair, SealedReader, SealedSecret, SealedWriter, open_as_lead, open_as_part,
 };

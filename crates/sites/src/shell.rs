@@ -80,6 +80,29 @@ pub enum ShellError {
     },
 }
 
+/// Variables by which the commands of an engine find its configuration. A session with a scheduler of
+/// its own sets them for its shell; the engines of the sites keep those from outside.
+pub const CONFIG_VARIABLES: [EngineConfigVariable; 2] = [
+    EngineConfigVariable {
+        name: "SLURM_CONF",
+        outer: "TOLLGATE_ENGINE_SLURM_CONF",
+    },
+    EngineConfigVariable {
+        name: "CONDOR_CONFIG",
+        outer: "TOLLGATE_ENGINE_CONDOR_CONFIG",
+    },
+];
+
+/// A variable with the configuration of an engine.
+#[derive(Clone, Copy, Debug)]
+pub struct EngineConfigVariable {
+    /// The name that the engine's commands know.
+    pub name: &'static str,
+    /// The variable with the value from outside a session; an empty value stands for none. Not set
+    /// outside of sessions with a scheduler of their own.
+    pub outer: &'static str,
+}
+
 impl EngineShell {
     /// Returns a way to run commands on this host, or on the host `via` over `ssh`. Programs are
     /// looked for in the directories of [`ENGINE_PATH_VARIABLE`], else of PATH.
@@ -139,6 +162,13 @@ impl EngineShell {
         }
         if let Some(sites) = &self.sites {
             command_line.env(SITES_VARIABLE, sites);
+        }
+        for variable in CONFIG_VARIABLES {
+            match env::var_os(variable.outer) {
+                Some(outer) if outer.is_empty() => command_line.env_remove(variable.name),
+                Some(outer) => command_line.env(variable.name, outer),
+                None => &mut command_line,
+            };
         }
         let mut child = command_line
             .args(&words[1..])

@@ -17,6 +17,8 @@
 //! encrypt what they send. The copies end with the connection: whichever end is killed, none is left.
 
 mod copies;
+#[doc(hidden)]
+pub mod fuzz;
 pub mod hosts;
 pub mod lead;
 mod message;

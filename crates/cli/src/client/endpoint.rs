@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use tollgate_client::Fingerprint;
 use tollgate_client::endpoint::ConnectOptions;
 use tollgate_client::{ApiClient, RemoteService};
-use tollgate_sites::ServiceAddress;
+use tollgate_sites::{PilotBody, ServiceAddress};
 use tollgate_store::data_dir;
 
 use super::error::ClientCommandError;
@@ -145,6 +145,7 @@ impl ServiceAddressArgs {
             connect,
             fingerprint: print.filter(|_| !is_socket),
             needs_token: !is_socket,
+            body: PilotBody::Worker,
         })
     }
 

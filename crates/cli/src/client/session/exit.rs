@@ -6,7 +6,9 @@ use std::time::{Duration, Instant as WallInstant};
 
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use tollgate_model::Instant;
-use tollgate_sites::{KeepLock, ServiceAddress, SiteControl, SiteError, SiteSettings, TokenIssuer};
+use tollgate_sites::{
+    KeepLock, PilotBody, ServiceAddress, SiteControl, SiteError, SiteSettings, TokenIssuer,
+};
 
 use super::error::SessionError;
 use super::folder::SessionFolder;
@@ -43,7 +45,12 @@ pub(super) struct SessionExitArgs {
 }
 
 /// The jobs of a session that are not over.
-pub(super) struct UnfinishedJobs(Vec<u64>);
+pub(super) struct UnfinishedJobs {
+    /// Those of the service, by number.
+    own: Vec<u64>,
+    /// The number of those of the scheduler inside the pilots.
+    inside: usize,
+}
 
 /// What is left of a site's pilots.
 enum PilotsLeft {
@@ -90,18 +97,24 @@ pub(super) fn run(args: &SessionExitArgs) -> Result<(), CliFailure> {
 }
 
 impl UnfinishedJobs {
-    /// Asks the service of a session.
+    /// Asks the service of a session, and the scheduler inside its pilots.
     ///
     /// # Errors
-    /// If the service does not answer.
+    /// If one does not answer.
     pub(super) fn ask(folder: &SessionFolder) -> Result<Self, CliFailure> {
         let mut client = folder.service().connect()?;
-        Ok(Self(act::unfinished(&mut client, None, 0, u64::MAX)?))
+        Ok(Self {
+            own: act::unfinished(&mut client, None, 0, u64::MAX)?,
+            inside: match folder.scheduler()? {
+                Some(scheduler) => scheduler.load()?.total(),
+                None => 0,
+            },
+        })
     }
 
     /// Returns their number.
-    pub(super) const fn count(&self) -> usize {
-        self.0.len()
+    pub(super) fn count(&self) -> usize {
+        self.own.len() + self.inside
     }
 
     /// Says how many there are: `1 job has not ended`.
@@ -112,7 +125,8 @@ impl UnfinishedJobs {
 
     fn cancel(&self, folder: &SessionFolder) -> Result<(), CliFailure> {
         let mut client = folder.service().connect()?;
-        for id in &self.0 {
+        // Those inside end with their scheduler.
+        for id in &self.own {
             act::cancel(&mut client, *id)?;
         }
         Ok(())
@@ -165,6 +179,9 @@ pub(super) fn end_session(folder: &SessionFolder, force: bool) -> Result<(), Cli
         }
         Verbosity::Notes.note(format_args!("pilots that may be left: {left}"));
     }
+    if let Some(scheduler) = folder.scheduler()? {
+        scheduler.stop()?;
+    }
     if let Some(service) = service_process(folder) {
         end_process(folder, service, "the service")?;
     }
@@ -213,6 +230,7 @@ fn end_pilots(mut site: SiteControl) -> Result<PilotsLeft, SiteError> {
         connect: String::new(),
         fingerprint: None,
         needs_token: false,
+        body: PilotBody::Worker,
     };
     loop {
         let outcome = site.reconcile(0, &nowhere, &mut NoTokens)?;

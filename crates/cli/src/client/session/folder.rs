@@ -5,6 +5,7 @@
 //! | `session.json` | when the session was started, and when it ended |
 //! | `data` | the data directory of its service, with the socket of its terminal |
 //! | `sites` | the sites of the session, and what is known of their pilots |
+//! | `inside` | the scheduler inside the pilots, if the session has one |
 //! | `env` | the variables of the session, for a shell that reads them with `.` |
 //! | `bin` | links to this program by the names of the front ends |
 //! | `lock` | locked by the command that starts or ends the session |
@@ -16,6 +17,7 @@ use std::env;
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
+use std::net::IpAddr;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -23,8 +25,9 @@ use std::process::Command;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use tollgate_batch::shell::quote;
+use tollgate_inside::{InsideError, PersonalScheduler, SchedulerKind};
 use tollgate_model::Instant;
-use tollgate_sites::{ENGINE_PATH_VARIABLE, SITES_VARIABLE, SitesFile, user_dir};
+use tollgate_sites::{CONFIG_VARIABLES, ENGINE_PATH_VARIABLE, SITES_VARIABLE, SitesFile, user_dir};
 use tollgate_store::{data_dir, private_file};
 
 use super::error::SessionError;
@@ -56,9 +59,21 @@ pub(super) struct SessionRecord {
     /// The address on which its service listens on the network; none for a socket only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) listen: Option<String>,
+    /// The scheduler inside the pilots; none if they are workers of the service.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) inside: Option<InsideRecord>,
     /// The instant of its end; none for a session that goes on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) ended_at: Option<Instant>,
+}
+
+/// What is written down about the scheduler inside the pilots of a session.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct InsideRecord {
+    /// The scheduler.
+    pub(super) kind: SchedulerKind,
+    /// The address at which it listens.
+    pub(super) address: IpAddr,
 }
 
 /// The lock of the command that starts or ends a session. Released when its process ends.
@@ -164,6 +179,23 @@ impl SessionFolder {
         self.sites_dir().join(tollgate_sites::SITES_FILE)
     }
 
+    /// Returns the directory of the scheduler inside the pilots.
+    pub(super) fn inside_dir(&self) -> PathBuf {
+        self.path.join("inside")
+    }
+
+    /// Returns the scheduler inside the pilots. None if the session has none, or it was stopped.
+    ///
+    /// # Errors
+    /// If its record cannot be read.
+    pub(super) fn scheduler(&self) -> Result<Option<PersonalScheduler>, InsideError> {
+        match PersonalScheduler::open(&self.inside_dir()) {
+            Ok(scheduler) => Ok(Some(scheduler)),
+            Err(InsideError::NoScheduler(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Returns the file for messages of the process that holds the terminal.
     pub(super) fn log(&self) -> PathBuf {
         self.path.join("log")
@@ -191,7 +223,7 @@ impl SessionFolder {
     ///
     /// # Errors
     /// If a directory or a link cannot be created.
-    pub(super) fn create(&self, program: &Path) -> Result<(), CliFailure> {
+    pub(super) fn create(&self, program: &Path, inside: bool) -> Result<(), CliFailure> {
         for dir in [self.data(), self.sites_dir(), self.bin()] {
             let mut builder = DirBuilder::new();
             let made = builder.recursive(true).mode(0o700).create(&dir);
@@ -202,8 +234,20 @@ impl SessionFolder {
             let link = self.bin().join(name);
             // A link of an earlier session may lead to a program that has moved.
             let _ = fs::remove_file(&link);
+            if inside && name != "tollgate" {
+                // Jobs go to the scheduler inside the pilots.
+                continue;
+            }
             symlink(program, &link).map_err(|error| file_error(&link, error))?;
         }
+        self.write_environment()
+    }
+
+    /// Writes `env`.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub(super) fn write_environment(&self) -> Result<(), CliFailure> {
         let lines = self.environment().into_iter().map(|(name, value)| {
             let name = name.to_string_lossy();
             match value {
@@ -284,10 +328,15 @@ impl SessionFolder {
     pub(super) fn environment(&self) -> Vec<(OsString, Option<OsString>)> {
         let outer = env::var_os(ENGINE_PATH_VARIABLE).or_else(|| env::var_os("PATH"));
         let outer = outer.unwrap_or_default();
+        let scheduler = self.scheduler().ok().flatten();
         let mut path = OsString::from(self.bin());
         if !outer.is_empty() {
             path.push(":");
             path.push(&outer);
+        }
+        if scheduler.is_some() {
+            path.push(":");
+            path.push(tollgate_inside::host::search_path());
         }
         let set = [
             (DATA_VARIABLE, self.data().into_os_string()),
@@ -300,7 +349,16 @@ impl SessionFolder {
             .into_iter()
             .map(|(name, value)| (name.into(), Some(value)));
         let unset = REMOTE_VARIABLES.iter().map(|name| (name.into(), None));
-        set.chain(unset).collect()
+        let mut all: Vec<_> = set.chain(unset).collect();
+        if let Some(scheduler) = scheduler {
+            for variable in CONFIG_VARIABLES {
+                let outer = env::var_os(variable.outer).or_else(|| env::var_os(variable.name));
+                all.push((variable.outer.into(), Some(outer.unwrap_or_default())));
+            }
+            let (name, value) = scheduler.config_variable();
+            all.push((name.into(), Some(value.into())));
+        }
+        all
     }
 
     /// Gives a command the environment of the session.

@@ -5,6 +5,8 @@ use std::ffi::OsString;
 use std::io::{self, BufRead, Write};
 use std::process::{Command, ExitCode};
 
+use tollgate_inside::SchedulerKind;
+
 use super::exit::{UnfinishedJobs, end_session};
 use super::folder::SessionFolder;
 use crate::exit::CliFailure;
@@ -40,10 +42,17 @@ pub(crate) fn log_in(mut words: impl Iterator<Item = OsString>) -> ExitCode {
 fn welcome(folder: &SessionFolder) -> Result<(), CliFailure> {
     let sites = folder.sites()?.sites;
     let names: Vec<&str> = sites.iter().map(|site| site.name.as_str()).collect();
+    let inside = folder.record()?.and_then(|record| record.inside);
+    let commands = match inside.map(|inside| inside.kind) {
+        None => "`tollgate submit`, `qsub`, `qstat`",
+        Some(SchedulerKind::Slurm) => "`sbatch`, `squeue`, `sinfo`",
+        Some(SchedulerKind::Htcondor) => "`condor_submit`, `condor_q`, `condor_status`",
+    };
     writeln!(
         io::stdout(),
         "Session {}: jobs run on pilots at {}.\n\
-         `tollgate submit`, `qsub`, `qstat` use this cluster; `tollgate session agents` shows the pilots.\n\
+         {commands} use this cluster.\n\
+         `tollgate session agents` shows the pilots.\n\
          To end the session, type `exit`; to leave it running, press Ctrl-] and d.",
         folder.name(),
         names.join(", "),

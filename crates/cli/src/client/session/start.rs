@@ -3,6 +3,7 @@
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal};
+use std::net::{IpAddr, Ipv4Addr};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -11,6 +12,7 @@ use rustix::net::sockopt::socket_peercred;
 use rustix::process::{Pid, geteuid};
 use serde::Serialize;
 use tollgate_batch::EngineKind;
+use tollgate_inside::{NodeGroup, PersonalScheduler, SchedulerKind};
 use tollgate_model::Instant;
 use tollgate_sites::{KeepLock, SiteControl, SiteError, SitesFile};
 use tollgate_store::{data_dir, private_file};
@@ -18,7 +20,7 @@ use tollgate_terminal::{HolderOptions, TerminalAccess, hold as hold_terminal};
 
 use super::attach::attach_terminal;
 use super::error::SessionError;
-use super::folder::{SessionFolder, SessionRecord, own_session};
+use super::folder::{InsideRecord, SessionFolder, SessionRecord, own_session};
 use super::login::LOGIN_ARG;
 use crate::client::detach::{DetachedCommand, leave_session};
 use crate::client::format;
@@ -54,6 +56,12 @@ pub(super) struct SessionStartArgs {
     /// Address for pilots to connect to [default: a free port]
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<String>,
+    /// Run this scheduler inside the pilots: slurm or htcondor
+    #[arg(long, value_name = "SCHEDULER")]
+    inside: Option<SchedulerKind>,
+    /// Address of the inside scheduler [default: this host's]
+    #[arg(long, value_name = "ADDRESS", requires = "inside")]
+    address: Option<IpAddr>,
     /// Start the session without attaching this terminal
     #[arg(long)]
     detached: bool,
@@ -78,6 +86,9 @@ pub(super) fn run(args: &SessionStartArgs) -> Result<(), CliFailure> {
     if let Some(name) = own_session() {
         return Err(SessionError::Inside(name).into());
     }
+    if let Some(kind) = args.inside {
+        PersonalScheduler::check(kind)?;
+    }
     let folder = SessionFolder::for_start(args.name.as_deref())?;
     let lock = folder.lock()?;
     if folder.record()?.is_some_and(|record| record.goes_on()) {
@@ -94,7 +105,7 @@ pub(super) fn run(args: &SessionStartArgs) -> Result<(), CliFailure> {
         .any(|site| site.engine != EngineKind::Local);
     let listen = args.listen.clone();
     let listen = listen.or_else(|| is_elsewhere.then(|| ANY_ADDRESS.to_owned()));
-    folder.create(Path::new(&current_program()?))?;
+    folder.create(Path::new(&current_program()?), args.inside.is_some())?;
     let settings = SessionService {
         policy: &args.policy,
         root_jobs: geteuid().is_root(),
@@ -110,6 +121,10 @@ pub(super) fn run(args: &SessionStartArgs) -> Result<(), CliFailure> {
     folder.write_record(&SessionRecord {
         started_at,
         listen,
+        inside: args.inside.map(|kind| InsideRecord {
+            kind,
+            address: args.address.unwrap_or_else(|| own_address(is_elsewhere)),
+        }),
         ended_at: None,
     })?;
     ensure_running(&folder)?;
@@ -130,7 +145,16 @@ pub(super) fn run(args: &SessionStartArgs) -> Result<(), CliFailure> {
 /// If a process does not start.
 pub(super) fn ensure_running(folder: &SessionFolder) -> Result<(), CliFailure> {
     let record = folder.record()?;
+    let inside = record.as_ref().and_then(|record| record.inside);
     let listen = record.and_then(|record| record.listen);
+    if let Some(inside) = inside {
+        ensure_scheduler(folder, inside)?;
+    }
+    let inside_dir = folder.inside_dir();
+    let inside_words: &[&OsStr] = match inside {
+        Some(_) => &[OsStr::new("--inside"), inside_dir.as_os_str()],
+        None => &[],
+    };
     if service_process(folder).is_none() {
         let data = folder.data();
         let mut words: Vec<&OsStr> = ["serve", "--detach", "--data"].map(OsStr::new).to_vec();
@@ -145,11 +169,14 @@ pub(super) fn ensure_running(folder: &SessionFolder) -> Result<(), CliFailure> {
         // not answer now is asked again.
         let once = ["site", "keep", "--base", "--once"].map(OsStr::new);
         let mut command = Command::new(current_program()?);
-        folder.enter(command.args(once).stdin(Stdio::null()));
+        command.args(once).args(inside_words);
+        folder.enter(command.stdin(Stdio::null()));
         let done = command.status();
         done.map_err(|error| CliFailure::read_failed("the program itself".to_owned(), error))?;
         let words = ["site", "keep", "--base", "--every", KEEP_EVERY, "--detach"];
-        run_command(folder, &words.map(OsStr::new), Stdio::null())?;
+        let mut words = words.map(OsStr::new).to_vec();
+        words.extend(inside_words);
+        run_command(folder, &words, Stdio::null())?;
     }
     if UnixStream::connect(folder.terminal()).is_err() {
         let holder = DetachedCommand {
@@ -162,6 +189,35 @@ pub(super) fn ensure_running(folder: &SessionFolder) -> Result<(), CliFailure> {
         holder.start(&|_| UnixStream::connect(&terminal).is_ok())?;
     }
     Ok(())
+}
+
+/// Starts the scheduler inside the pilots, unless it runs. After a restart of the host it has another
+/// key, so that pilots of before do not come back, and still has its queue.
+fn ensure_scheduler(folder: &SessionFolder, inside: InsideRecord) -> Result<(), CliFailure> {
+    if folder
+        .scheduler()?
+        .is_some_and(|scheduler| scheduler.is_up())
+    {
+        return Ok(());
+    }
+    let sites = folder.sites()?.sites;
+    let groups = sites.iter().map(|site| NodeGroup {
+        name: site.name.clone(),
+        cores: site.cores,
+        memory_mib: site.memory_mib,
+        time_s: site.time_s,
+    });
+    let groups: Vec<NodeGroup> = groups.collect();
+    PersonalScheduler::start(inside.kind, &folder.inside_dir(), inside.address, &groups)?;
+    folder.write_environment()
+}
+
+/// Returns the address at which pilots reach this host.
+fn own_address(is_elsewhere: bool) -> IpAddr {
+    match is_elsewhere {
+        true => tollgate_inside::host::own_address(),
+        false => Ipv4Addr::LOCALHOST.into(),
+    }
 }
 
 /// Holds the terminal of a session: the hidden command that [`ensure_running`] starts.

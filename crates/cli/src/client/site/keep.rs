@@ -2,15 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
 use rustix::process::Pid;
+use tollgate_inside::PersonalScheduler;
 use tollgate_model::Instant;
 use tollgate_sites::{
-    KeepLock, ScaleOutcome, SiteControl, SiteDemand, SiteError, SiteSettings, SiteSupply,
-    SitesFile, state_dir, wanted_pilots,
+    KeepLock, ScaleOutcome, ServiceAddress, SiteControl, SiteDemand, SiteError, SiteSettings,
+    SiteSupply, SitesFile, TokenIssuer, state_dir, wanted_pilots,
 };
 
 use super::service_work::ServiceWork;
@@ -49,6 +50,9 @@ pub(super) struct SiteKeepArgs {
     /// Say what would be done, once, without asking the engines
     #[arg(long)]
     dry_run: bool,
+    /// Directory of the scheduler that a session has inside its pilots
+    #[arg(long, value_name = "DIR", hide = true, conflicts_with = "dry_run")]
+    inside: Option<PathBuf>,
     #[command(flatten)]
     address: ServiceAddressArgs,
 }
@@ -136,8 +140,7 @@ impl SiteKeepArgs {
     fn round(&self, state: &Path, lines: &mut Vec<SiteLine>) -> Result<(), CliFailure> {
         let (sites, program) = (self.sites()?, super::program()?);
         let open = |site: &SiteSettings| SiteControl::open(site.clone(), state, &program);
-        let asked = self.address.connect();
-        let work = match asked.and_then(|mut client| Ok(ServiceWork::ask(&mut client)?)) {
+        let work = match self.work(&sites) {
             Ok(work) => work,
             Err(failure) => {
                 for site in &sites {
@@ -180,6 +183,14 @@ impl SiteKeepArgs {
         first_error.map_or(Ok(()), Err)
     }
 
+    /// Asks the service, or the scheduler inside the pilots, for its work.
+    fn work(&self, sites: &[SiteSettings]) -> Result<ServiceWork, CliFailure> {
+        match &self.inside {
+            Some(dir) => Ok(ServiceWork::inside(&PersonalScheduler::open(dir)?, sites)?),
+            None => Ok(ServiceWork::ask(&mut self.address.connect()?)?),
+        }
+    }
+
     /// Returns a supply with the number of pilots that its site keeps without work, too.
     fn with_base(&self, settings: &SiteSettings, supply: SiteSupply) -> SiteSupply {
         let base = if self.base { settings.pilots } else { 0 };
@@ -192,10 +203,19 @@ impl SiteKeepArgs {
         mut site: SiteControl,
         demand: &SiteDemand,
     ) -> Result<(SiteLine, Option<SiteError>), CliFailure> {
-        let connect = site.settings().connect.clone();
-        let service = self.address.for_workers(connect.as_deref())?;
-        let mut tokens = ServiceTokens::new(&self.address);
-        let outcome = site.follow(demand, &service, &mut tokens)?;
+        let outcome = match &self.inside {
+            Some(dir) => {
+                let service = ServiceAddress::execution_daemons();
+                let mut tickets = SchedulerTickets(PersonalScheduler::open(dir)?);
+                site.follow(demand, &service, &mut tickets)?
+            }
+            None => {
+                let connect = site.settings().connect.clone();
+                let service = self.address.for_workers(connect.as_deref())?;
+                let mut tokens = ServiceTokens::new(&self.address);
+                site.follow(demand, &service, &mut tokens)?
+            }
+        };
         Ok((line(&site, demand, &outcome), outcome.stopped))
     }
 
@@ -223,6 +243,16 @@ impl SiteKeepArgs {
             writeln!(io::stdout(), "site {name}: {done}: {}", demand.reason)?;
         }
         Ok(())
+    }
+}
+
+/// A scheduler inside the pilots as a source of their tickets.
+struct SchedulerTickets(PersonalScheduler);
+
+impl TokenIssuer for SchedulerTickets {
+    fn issue(&mut self) -> Result<String, String> {
+        let ticket = self.0.ticket().map_err(|error| error.to_string())?;
+        Ok(ticket.text())
     }
 }
 
