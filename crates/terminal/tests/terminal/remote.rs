@@ -136,7 +136,7 @@ fn other_secret_gets_no_terminal() {
     let (_, addresses) = listener.ticket().split_once(' ').unwrap();
     let mut stranger = job(&format!("{} {addresses}", "00".repeat(32)), "true");
     assert_eq!(wait_for_end(&mut stranger).code(), Some(69));
-    // Nonsense on the port keeps nobody from connecting.
+    // Nonsense on the port does not keep the job from connecting.
     let loopback = addresses.rsplit(' ').next().unwrap();
     let mut nonsense = TcpStream::connect(loopback).unwrap();
     nonsense.write_all(&[0; 64]).unwrap();
