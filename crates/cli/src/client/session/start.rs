@@ -14,6 +14,7 @@ use serde::Serialize;
 use tollgate_batch::EngineKind;
 use tollgate_inside::{NodeGroup, PersonalScheduler, SchedulerKind};
 use tollgate_model::Instant;
+use tollgate_server::ServiceConfig;
 use tollgate_sites::{KeepLock, SiteControl, SiteError, SitesFile};
 use tollgate_store::{data_dir, private_file};
 use tollgate_terminal::{HolderOptions, TerminalAccess, hold as hold_terminal};
@@ -71,6 +72,7 @@ pub(super) struct SessionStartArgs {
 #[derive(Serialize)]
 struct SessionService<'a> {
     policy: &'a str,
+    default_estimate_s: f64,
     root_jobs: bool,
     local: LocalCores,
 }
@@ -108,6 +110,7 @@ pub(super) fn run(args: &SessionStartArgs) -> Result<(), CliFailure> {
     folder.create(Path::new(&current_program()?), args.inside.is_some())?;
     let settings = SessionService {
         policy: &args.policy,
+        default_estimate_s: default_estimate(&sites),
         root_jobs: geteuid().is_root(),
         local: LocalCores { nodes: 0 },
     };
@@ -301,6 +304,14 @@ fn own_sites(file: &Path) -> Result<SitesFile, CliFailure> {
         }
     }
     Ok(sites)
+}
+
+/// Returns the run time in seconds that is assumed of a job of which nothing is known: that of every
+/// service, unless no pilot lives for twice as long. The plan adds to it, and the job would be refused.
+fn default_estimate(sites: &SitesFile) -> f64 {
+    let usual = ServiceConfig::default().default_estimate_s;
+    let times = sites.sites.iter().map(|site| site.time_s as f64);
+    times.fold(0.0, f64::max).div_euclid(2.0).min(usual)
 }
 
 impl SessionFolder {
