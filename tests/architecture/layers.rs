@@ -60,8 +60,9 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
     rule("client", &["model"], Edge),
     rule("sites", &["model", "batch"], Edge),
     rule("inside", &["model", "batch", "sites"], Edge),
-    rule("spread", &["model", "engine"], Edge),
-    rule("terminal", &[], Edge),
+    rule("sealed", &[], Edge),
+    rule("spread", &["model", "engine", "sealed"], Edge),
+    rule("terminal", &["sealed"], Edge),
     rule(
         "server",
         &[

@@ -26,8 +26,8 @@ prepare() {
   trap down EXIT
   up
   # The same user here and in the root of HTCondor, whose jobs run as that user.
-  id $user >/dev/null 2>&1 ||
-    useradd --no-create-home --home-dir "$home" --password '*' --shell /bin/sh --uid "$(chroot "$folder/htcondor/root" id -u $user)" $user
+  id $user >/dev/null 2>&1 || useradd --system --user-group --no-create-home --home-dir "$home" --password '*' --shell /bin/sh $user
+  chroot "$folder/htcondor/root" usermod --uid "$(id -u $user)" $user
   ssh-keygen -q -t ed25519 -N '' -f "$home/.ssh/key"
   ssh-keygen -q -t ed25519 -N '' -f "$folder/host_key" <<<y >/dev/null
   cp "$home/.ssh/key.pub" "$home/.ssh/authorized_keys"
@@ -47,7 +47,7 @@ up() {
   PORT=7930 "$here/slurm.sh" up "$folder/north" &
   PORT=7940 "$here/slurm.sh" up "$folder/south" && wait $!
   "$here/sge.sh" up "$folder/sge"
-  SHARE=$home "$here/htcondor.sh" up "$folder/htcondor"
+  SHARE=$home PORT=9728 "$here/htcondor.sh" up "$folder/htcondor"
 }
 
 down() {
@@ -126,7 +126,7 @@ run() {
   tollgate session exit four --force
   echo "to nothing left at four sites: $(seconds_since "$began")"
   [ -z "$(queues)" ] || { echo "jobs are left:" >&2; queues >&2; return 1; }
-  ! pgrep -u "$(id -u)" -f "$home/bin/tollgate|__runner" >&2 || { echo "processes are left" >&2; return 1; }
+  [ "$(pgrep -u "$(id -u)" -x tollgate | wc -l)" = 0 ] || { echo "processes are left:" >&2; pgrep -u "$(id -u)" -x -a tollgate >&2; return 1; }
 }
 
 if [ -n "${PREPARED:-}" ]; then

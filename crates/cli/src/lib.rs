@@ -48,7 +48,7 @@ use tollgate_exec_policy::EXEC_POLICY;
 use tollgate_policies::builtin_registry;
 use tollgate_policy::PolicyRegistry;
 use tollgate_sites::EXECUTION_NODE_ARG;
-use tollgate_terminal::{TTY_COMMAND_ARG, run_tty_command};
+use tollgate_terminal::{JOB_COMMAND_ARG, TTY_COMMAND_ARG, run_job_command, run_tty_command};
 
 use crate::args::CliCommand;
 use crate::client::detach::DETACHED_ARG;
@@ -104,6 +104,7 @@ pub fn main_with(registry: &PolicyRegistry) -> ExitCode {
         }
         Some(word) if word == EXECUTION_NODE_ARG => return client::execution_node::main(words),
         Some(word) if word == TTY_COMMAND_ARG => return run_tty_command(words),
+        Some(word) if word == JOB_COMMAND_ARG => return run_job_command(words),
         Some(word) if word == client::session::HOLDER_ARG => return client::session::hold(words),
         Some(word) if word == client::session::LOGIN_ARG => return client::session::log_in(words),
         Some(word) if word == PART_ARG => return tollgate_spread::part::main(),

@@ -24,6 +24,8 @@
 mod control;
 mod demand;
 mod error;
+#[doc(hidden)]
+pub mod fuzz;
 mod journal;
 mod keep;
 pub mod local_queue;

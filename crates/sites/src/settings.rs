@@ -265,7 +265,7 @@ impl SitesFile {
         toml::from_str(&text).map_err(|error| settings_error(path, error.to_string()))
     }
 
-    fn check(&self, path: &Path) -> Result<(), SiteError> {
+    pub(crate) fn check(&self, path: &Path) -> Result<(), SiteError> {
         for (at, site) in self.sites.iter().enumerate() {
             let name = &site.name;
             let wrong = |error| settings_error(path, format!("site `{name}`: {error}"));

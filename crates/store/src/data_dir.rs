@@ -282,6 +282,11 @@ impl DataDir {
         self.path.join("workers.json")
     }
 
+    /// Returns the directory of the outputs that are kept of tasks on other hosts.
+    pub fn outputs(&self) -> PathBuf {
+        self.path.join("outputs")
+    }
+
     /// Returns the path of the socket for clients.
     pub fn socket(&self) -> PathBuf {
         socket(&self.path)

@@ -101,6 +101,20 @@ pub fn hold(options: &HolderOptions, ready: impl FnOnce()) -> io::Result<ExitSta
     holder.run(Some(socket))
 }
 
+/// Runs a command on a pseudo-terminal to its end, for one client at the other end of a stream. Returns how
+/// it ended, once the client has the rest of the output. The command is hung up if the client leaves, and
+/// at the signals of [`hold`].
+///
+/// # Errors
+/// If the command cannot be started.
+pub fn hold_for(client: UnixStream, command: &CommandSpec<'_>) -> io::Result<ExitStatus> {
+    let signals = watch_signals()?;
+    let command = PtyCommand::start(command, FIRST_WINDOW)?;
+    let mut holder = TerminalHolder::new(command, signals, None);
+    holder.clients.push(HeldClient::new(client)?);
+    holder.run(None)
+}
+
 /// Returns the exit code of a status: 128 + n after signal n.
 pub fn exit_code(status: ExitStatus) -> u8 {
     let code = status
@@ -165,8 +179,12 @@ impl TerminalHolder {
     /// Serves clients until the command has ended, and sends them the rest.
     fn run(&mut self, socket: Option<HolderSocket>) -> io::Result<ExitStatus> {
         while !self.is_over()? {
-            let ready = self.wait(socket.as_ref().map(HolderSocket::listener))?;
-            self.handle(&ready, socket.as_ref().map(HolderSocket::listener))?;
+            let listener = socket.as_ref().map(HolderSocket::listener);
+            let ready = self.wait(listener)?;
+            self.handle(&ready, listener)?;
+            if listener.is_none() && self.clients.is_empty() && self.kill_at.is_none() {
+                self.stop();
+            }
         }
         // A new holder may bind the path from now on.
         drop(socket);

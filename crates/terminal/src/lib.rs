@@ -6,6 +6,7 @@
 //! | [`mod@attach`] | the user's end: a terminal, or a script, that is attached |
 //! | [`message`] | the messages between both |
 //! | `pty` | the pseudo-terminal, and the step by which a command gets it |
+//! | [`remote`] | a command in a job, on the terminal of a user on another host |
 //! | `screen` | the screen of the command, to draw it again |
 //! | `signals` | signals as bytes that a loop can wait for |
 //!
@@ -16,12 +17,16 @@ pub mod attach;
 pub mod holder;
 pub mod message;
 mod pty;
+pub mod remote;
 mod screen;
 mod signals;
 
 pub use attach::{
     AttachEnd, AttachError, AttachOptions, EndOfInput, UserTerminal, attach, detach_all,
 };
-pub use holder::{HolderOptions, exit_code, hold};
+pub use holder::{HolderOptions, exit_code, hold, hold_for};
 pub use message::{DetachReason, TerminalAccess, WindowSize};
-pub use pty::{TTY_COMMAND_ARG, run_tty_command};
+pub use pty::{CommandSpec, TTY_COMMAND_ARG, run_tty_command};
+pub use remote::{
+    JOB_COMMAND_ARG, TERMINAL_TICKET, TerminalArrival, TerminalListener, run_job_command,
+};

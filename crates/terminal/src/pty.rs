@@ -34,16 +34,18 @@ pub(crate) struct PtyCommand {
     _terminal: OwnedFd,
 }
 
-/// A command to start.
-pub(crate) struct CommandSpec<'a> {
-    /// The command and its arguments.
-    pub(crate) command: &'a [OsString],
+/// A command to start on a pseudo-terminal.
+#[derive(Clone, Copy, Debug)]
+pub struct CommandSpec<'a> {
+    /// The command and its arguments. At least one word.
+    pub command: &'a [OsString],
     /// The whole environment.
-    pub(crate) environment: &'a [(OsString, OsString)],
+    pub environment: &'a [(OsString, OsString)],
     /// The working directory.
-    pub(crate) dir: &'a Path,
-    /// This program.
-    pub(crate) program: &'a Path,
+    pub dir: &'a Path,
+    /// This program: called with [`TTY_COMMAND_ARG`], it must call [`run_tty_command`] with the words that
+    /// follow.
+    pub program: &'a Path,
 }
 
 impl PtyCommand {

@@ -135,6 +135,7 @@ impl<E: Engine> WorkerPool<E> {
         // The attempts have parts elsewhere. A part here that cannot be asked to end is found when the
         // engine can be asked again, because its attempt does not run.
         let _ = self.end_parts(&gone);
+        self.give_up_outputs(worker);
         let Some(worker_entry) = self.workers.get_mut(&worker) else {
             return;
         };
@@ -167,7 +168,7 @@ impl<E: Engine> WorkerPool<E> {
             .filter(|worker_entry| worker_entry.incarnation.is_some());
         let left =
             lives.map(|worker_entry| (worker_entry.last_contact + grace).saturating_sub(now));
-        let is_unread = !self.inbox.is_empty() || self.has_due_end();
+        let is_unread = !self.inbox.is_empty() || self.has_due_end() || self.has_news_of_outputs();
         let unread = is_unread.then_some(Duration::ZERO);
         left.chain(unread).min()
     }

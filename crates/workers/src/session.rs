@@ -44,9 +44,16 @@ impl<E: Engine> WorkerPool<E> {
     /// Closes a connection.
     pub fn disconnect(&mut self, line: u64) {
         self.connections.remove(&line);
-        for worker_entry in self.workers.values_mut() {
+        let mut cut_off = BTreeSet::new();
+        for (&worker, worker_entry) in &mut self.workers {
+            if worker_entry.connection == Some(line) {
+                cut_off.insert(worker);
+            }
             worker_entry.connection = worker_entry.connection.filter(|&other| other != line);
             worker_entry.offer = worker_entry.offer.filter(|&other| other != line);
+        }
+        if !cut_off.is_empty() {
+            self.forget_reads(&cut_off);
         }
     }
 
@@ -88,6 +95,12 @@ impl<E: Engine> WorkerPool<E> {
             (HandshakeStage::Offered(worker), WorkerMessage::Reports(reports)) => {
                 match self.record_contact(worker, frame.incarnation) {
                     true => self.on_reports(worker, reports),
+                    false => self.reply(line, frame.incarnation, ServerMessage::Over),
+                }
+            }
+            (HandshakeStage::Offered(worker), WorkerMessage::Outputs(answers)) => {
+                match self.record_contact(worker, frame.incarnation) {
+                    true => self.on_outputs(worker, answers),
                     false => self.reply(line, frame.incarnation, ServerMessage::Over),
                 }
             }
@@ -295,6 +308,7 @@ impl<E: Engine> WorkerPool<E> {
         }
         if goes_on {
             self.reply(line, epoch, ServerMessage::Taken);
+            self.continue_collections(worker);
         }
     }
 
@@ -315,9 +329,9 @@ impl<E: Engine> WorkerPool<E> {
             its.iter()
                 .for_each(|report| entry.failed_starts.count(report, is_of_one_user));
         }
+        self.collect_outputs(worker, &its);
         self.inbox.extend(its.into_iter().map(lost_if_evicted));
-        let ends = others.into_iter().filter(|report| report.event.is_end());
-        let done: Vec<AttemptId> = ends.map(|report| report.attempt).collect();
+        let done = self.set_repeated_ends_aside(worker, others);
         if !done.is_empty() {
             self.send(worker, ServerMessage::Acknowledge(done));
         }

@@ -102,6 +102,12 @@ impl ServiceAddressArgs {
         }
     }
 
+    /// Returns whether neither a flag nor the environment names a service.
+    pub(super) fn is_default(&self) -> Result<bool, CliFailure> {
+        let is_named = self.data.is_some() || non_empty_var(DATA_VARIABLE).is_some();
+        Ok(!is_named && self.url()?.is_none())
+    }
+
     /// Connects to the service.
     pub(super) fn connect(&self) -> Result<ApiClient, CliFailure> {
         match self.url()? {

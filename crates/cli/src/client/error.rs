@@ -41,6 +41,12 @@ pub(crate) enum ClientCommandError {
     /// The output of the job is on another host.
     #[error("{file}: the file is on the host of the service, which serves no files")]
     OutputOnAnotherHost { file: String },
+    /// The output of the job cannot be read, or not all of it.
+    #[error("job {id}: the output cannot be read: {problem}")]
+    OutputMissing { id: String, problem: String },
+    /// The outputs of some tasks cannot be read, as notes say.
+    #[error("the outputs of {n_missing} of {n_tasks} tasks cannot be read")]
+    SomeOutputsMissing { n_missing: usize, n_tasks: usize },
     /// The output of the job was discarded.
     #[error("job {id} has no output: it was discarded")]
     NoOutput { id: String },
@@ -96,6 +102,8 @@ impl CliError for ClientCommandError {
             Self::NoOutput { .. }
             | Self::SomeUnchanged { .. }
             | Self::SomeSubmitted { .. }
+            | Self::OutputMissing { .. }
+            | Self::SomeOutputsMissing { .. }
             | Self::OutputOnAnotherHost { .. } => ExitKind::Failed,
             Self::Rejected | Self::Unaltered => ExitKind::Rejected,
             Self::JobStatus(code) => ExitKind::Job(*code),
@@ -118,6 +126,8 @@ impl CliError for ClientCommandError {
             | Self::SomeUnchanged { .. }
             | Self::SomeSubmitted { .. }
             | Self::NoOutput { .. }
+            | Self::OutputMissing { .. }
+            | Self::SomeOutputsMissing { .. }
             | Self::NonUtf8Variable { .. }
             | Self::Rejected
             | Self::Unaltered

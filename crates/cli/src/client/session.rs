@@ -11,6 +11,7 @@
 //! | [`start`] | `tollgate session start`: the processes of a session |
 //! | [`attach`] | `tollgate session attach` and `detach` |
 //! | [`login`] | the process on the terminal: it runs the user's shell, and ends the session after it |
+//! | [`shell`] | `tollgate session shell`: a job on this terminal |
 //! | [`exit`] | `tollgate session exit`: nothing is left, at no site |
 //! | [`list`] | `tollgate session list` |
 //! | [`agents`] | `tollgate session agents`: the pilots at each site |
@@ -23,6 +24,7 @@ mod exit;
 mod folder;
 mod list;
 mod login;
+mod shell;
 mod start;
 
 use clap::Subcommand;
@@ -46,8 +48,9 @@ pub(crate) struct SessionArgs {
 #[derive(Debug, Subcommand)]
 enum SessionCommand {
     Start(Box<start::SessionStartArgs>),
-    Attach(attach::SessionAttachArgs),
+    Attach(Box<attach::SessionAttachArgs>),
     Detach(attach::SessionDetachArgs),
+    Shell(Box<shell::SessionShellArgs>),
     Exit(exit::SessionExitArgs),
     List(list::SessionListArgs),
     Agents(agents::SessionAgentsArgs),
@@ -59,6 +62,7 @@ pub(crate) fn run(args: &SessionArgs) -> Result<(), CliFailure> {
         SessionCommand::Start(args) => start::run(args),
         SessionCommand::Attach(args) => attach::run(args),
         SessionCommand::Detach(args) => attach::detach(args),
+        SessionCommand::Shell(args) => shell::run(args),
         SessionCommand::Exit(args) => exit::run(args),
         SessionCommand::List(args) => list::run(args),
         SessionCommand::Agents(args) => agents::run(args),

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use tollgate_terminal::{
-    AttachEnd, AttachOptions, EndOfInput, HolderOptions, TTY_COMMAND_ARG, TerminalAccess,
-    UserTerminal, attach, detach_all, exit_code, hold, run_tty_command,
+    AttachEnd, AttachOptions, EndOfInput, HolderOptions, JOB_COMMAND_ARG, TTY_COMMAND_ARG,
+    TerminalAccess, UserTerminal, attach, detach_all, exit_code, hold, run_job_command,
+    run_tty_command,
 };
 
 type AnyError = Box<dyn std::error::Error>;
@@ -19,6 +20,9 @@ fn main() -> ExitCode {
     let verb = words.next().unwrap_or_default();
     if verb == TTY_COMMAND_ARG {
         return run_tty_command(words);
+    }
+    if verb == JOB_COMMAND_ARG {
+        return run_job_command(words);
     }
     let socket = PathBuf::from(words.next().unwrap_or_default());
     let done = match verb.to_str() {

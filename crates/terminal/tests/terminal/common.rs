@@ -204,7 +204,10 @@ pub(crate) struct BareClient {
 
 impl BareClient {
     pub(crate) fn connect(socket: &Path) -> Self {
-        let mut stream = UnixStream::connect(socket).unwrap();
+        Self::over(UnixStream::connect(socket).unwrap())
+    }
+
+    pub(crate) fn over(mut stream: UnixStream) -> Self {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.write_all(&GREETING).unwrap();
         Self {

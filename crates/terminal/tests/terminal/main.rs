@@ -3,5 +3,6 @@
 mod access;
 mod common;
 mod ends;
+mod remote;
 mod screens;
 mod slow;

@@ -1,3 +1,4 @@
+mod outputs;
 mod parts;
 
 use std::sync::{Arc, Mutex};

@@ -2,6 +2,7 @@
 
 use std::os::unix::net::UnixStream;
 
+use tollgate_client::ApiClient;
 use tollgate_terminal::{
     AttachEnd, AttachError, AttachOptions, EndOfInput, TerminalAccess, UserTerminal, attach,
     detach_all,
@@ -10,16 +11,19 @@ use tollgate_terminal::{
 use super::error::SessionError;
 use super::folder::SessionFolder;
 use super::start::ensure_running;
+use crate::client::endpoint::{CONNECTION_HEADING, CredentialArgs};
 use crate::client::error::ClientCommandError;
 use crate::exit::CliFailure;
 use crate::messages::{Verbosity, pluralise};
 
 /// Attach this terminal to a session.
 ///
-/// Ctrl-] and d detach it again. Processes of the session that do not run are started.
+/// Ctrl-] and d detach it again. Processes of the session that do not run are started, unless the session
+/// is on another host.
 #[derive(Debug, clap::Args)]
 pub(super) struct SessionAttachArgs {
     /// Name of the session [default: the only one that goes on]
+    #[arg(conflicts_with = "url")]
     name: Option<String>,
     /// Show the session without typing in it
     #[arg(long)]
@@ -27,6 +31,11 @@ pub(super) struct SessionAttachArgs {
     /// Detach another terminal that is attached
     #[arg(long, conflicts_with = "read_only")]
     take: bool,
+    /// URL of a session on another host, https://HOST:PORT
+    #[arg(long, value_name = "URL", help_heading = CONNECTION_HEADING)]
+    url: Option<String>,
+    #[command(flatten)]
+    credentials: CredentialArgs,
 }
 
 /// Detach all terminals from a session, which goes on.
@@ -41,6 +50,21 @@ pub(super) fn run(args: &SessionAttachArgs) -> Result<(), CliFailure> {
     if let Some(name) = super::folder::own_session() {
         return Err(SessionError::Inside(name).into());
     }
+    let access = match (args.read_only, args.take) {
+        (true, _) => TerminalAccess::ReadOnly,
+        (false, true) => TerminalAccess::TakeOver,
+        (false, false) => TerminalAccess::Write,
+    };
+    if let Some(url) = &args.url {
+        let remote = args.credentials.connect_info(url.clone())?;
+        let stream = ApiClient::connect_to(&remote)?.attach()?;
+        return attach_stream(
+            stream,
+            &format!("at {url}"),
+            &format!("--url {url}"),
+            access,
+        );
+    }
     let folder = SessionFolder::find(args.name.as_deref())?;
     if !folder.record()?.is_some_and(|record| record.goes_on()) {
         return Err(SessionError::Ended(folder.name().to_owned()).into());
@@ -48,11 +72,6 @@ pub(super) fn run(args: &SessionAttachArgs) -> Result<(), CliFailure> {
     let lock = folder.lock()?;
     ensure_running(&folder)?;
     drop(lock);
-    let access = match (args.read_only, args.take) {
-        (true, _) => TerminalAccess::ReadOnly,
-        (false, true) => TerminalAccess::TakeOver,
-        (false, false) => TerminalAccess::Write,
-    };
     attach_terminal(&folder, access)
 }
 
@@ -78,17 +97,27 @@ pub(super) fn attach_terminal(
     let socket = folder.terminal();
     let stream = UnixStream::connect(&socket)
         .map_err(|error| CliFailure::read_failed(socket.display().to_string(), error))?;
+    attach_stream(stream, folder.name(), folder.name(), access)
+}
+
+/// Attaches this terminal to the other end of a stream. `name` names the session in messages, and
+/// `argument` in commands.
+fn attach_stream(
+    stream: UnixStream,
+    name: &str,
+    argument: &str,
+    access: TerminalAccess,
+) -> Result<(), CliFailure> {
     let options = AttachOptions {
         access,
         end_of_input: EndOfInput::PassOn,
     };
     let terminal = UserTerminal::standard().map_err(AttachError::Terminal);
     let ended = terminal.and_then(|terminal| attach(stream, &terminal, &options));
-    let name = folder.name();
     match ended.map_err(|error| attach_error(name, error))? {
         AttachEnd::Detached(_) => {
             Verbosity::Notes.note(format_args!(
-                "detached; `tollgate session attach {name}` goes on with the session"
+                "detached; `tollgate session attach {argument}` goes on with the session"
             ));
             Ok(())
         }

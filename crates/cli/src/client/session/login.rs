@@ -51,7 +51,8 @@ fn welcome(folder: &SessionFolder) -> Result<(), CliFailure> {
     writeln!(
         io::stdout(),
         "Session {}: jobs run on pilots at {}.\n\
-         {commands} use this cluster; `tollgate session agents` shows the pilots.\n\
+         {commands} use this cluster.\n\
+         `tollgate session agents` shows the pilots.\n\
          To end the session, type `exit`; to leave it running, press Ctrl-] and d.",
         folder.name(),
         names.join(", "),
