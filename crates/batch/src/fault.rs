@@ -13,7 +13,7 @@ pub enum EngineFault {
     Refused {
         /// Whether the same command may succeed later.
         retry: RetryAdvice,
-        /// What the engine said.
+        /// The message of the engine.
         said: String,
     },
     /// The answer is not understood.

@@ -33,7 +33,7 @@ impl SlurmStandIn {
             job.replace('$', "\\$")
         );
         for (program, body) in [
-            ("munged", "setsid sleep 600 & echo $! >\"$PWD/munge.pid\""),
+            ("munged", "setsid sleep 600 >/dev/null 2>&1 &"),
             ("slurmd", slurmd.as_str()),
             ("scontrol", "echo \"$*\" >>controller"),
             ("sinfo", "echo idle"),
@@ -100,6 +100,13 @@ impl SlurmStandIn {
         wait("all processes end", || {
             processes.iter().all(|pid| !lives(*pid))
         });
+    }
+}
+
+impl Drop for SlurmStandIn {
+    fn drop(&mut self) {
+        let _ = self.pilot.kill();
+        let _ = self.pilot.wait();
     }
 }
 
