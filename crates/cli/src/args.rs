@@ -330,6 +330,8 @@ mod tests {
             let shared = ["--token-file", "--certificate", "--ca", "--fingerprint"];
             let first = match path {
                 "tollgate worker" => vec!["--connect"],
+                // A session of this host has a name.
+                "tollgate session attach" => vec!["--url"],
                 _ => vec!["--data", "--url"],
             };
             assert_eq!(options, [first, shared.to_vec()].concat(), "{path} --help");

@@ -46,7 +46,7 @@ impl OutputPosition {
 pub struct OutputAnswer {
     /// The number of the request.
     pub id: u64,
-    /// What was read, or why nothing could be read.
+    /// The piece; or the reason why nothing was read.
     pub found: Result<OutputPiece, String>,
 }
 

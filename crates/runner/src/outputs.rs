@@ -71,7 +71,7 @@ impl OutputReaders {
         }
     }
 
-    /// Begins to read the output of a launch whose program was started; None if there is none.
+    /// Begins to read the output of a launch whose program was started. None is for an unknown attempt.
     pub(crate) fn read(&mut self, read: OutputRead, launch: Option<&LaunchSpec>) {
         if let Err(error) = self.try_read(read, launch) {
             answer(&self.to, read.id, Err(error));
@@ -167,7 +167,6 @@ impl OutputJob {
         let start = self.read.from.resolve(size);
         let most = u64::from(self.read.max.min(MAX_OUTPUT_READ));
         let bytes = read_at(&file, start, most.min(size - start))?;
-        let seconds = i64::try_from(stat.st_mtime).unwrap_or(i64::MAX);
         let micros = i64::try_from(stat.st_mtime_nsec / 1_000).unwrap_or(0);
         Ok(OutputPiece {
             start,
@@ -175,7 +174,10 @@ impl OutputJob {
             file: OutputFile {
                 size,
                 inode: stat.st_ino,
-                modified_us: seconds.saturating_mul(1_000_000).saturating_add(micros),
+                modified_us: stat
+                    .st_mtime
+                    .saturating_mul(1_000_000)
+                    .saturating_add(micros),
             },
         })
     }
@@ -239,10 +241,10 @@ mod tests {
             max,
         };
         OutputReaders::new(None, to).read(read, Some(&launch));
-        match answers.recv().unwrap() {
-            RunnerEvent::OutputRead(OutputAnswer { id: 7, found }) => found,
-            _ => panic!("no answer"),
-        }
+        let Ok(RunnerEvent::OutputRead(OutputAnswer { id: 7, found })) = answers.recv() else {
+            panic!("no answer");
+        };
+        found
     }
 
     #[test]

@@ -54,7 +54,7 @@ impl SealedSecret {
         self.0.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Parses a secret in hexadecimal. None if the text is none.
+    /// Parses a secret in hexadecimal. None for any other text.
     pub fn from_hex(text: &str) -> Option<Self> {
         let mut secret = [0; SECRET_BYTES];
         if text.len() != 2 * SECRET_BYTES || !text.is_ascii() {

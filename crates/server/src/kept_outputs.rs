@@ -16,7 +16,7 @@ use tollgate_workers::CollectedOutput;
 
 /// The file with the instant before which outputs may have been removed, in microseconds since 1970.
 const REMOVED: &str = "removed";
-/// What the smallest file takes on a disk, in bytes.
+/// The room of the smallest file on a disk, in bytes.
 const BLOCK_BYTES: u64 = 4_096;
 /// Maximum length of the line before the bytes.
 const MAX_HEADER_BYTES: u64 = 4_096;

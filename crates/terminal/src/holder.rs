@@ -96,22 +96,28 @@ pub fn hold(options: &HolderOptions, ready: impl FnOnce()) -> io::Result<ExitSta
         },
         FIRST_WINDOW,
     )?;
-    let mut holder = TerminalHolder::new(command, signals, Some(options.stall_timeout));
+    let stall_timeout = Some(options.stall_timeout);
+    let mut holder = TerminalHolder::new(command, FIRST_WINDOW, signals, stall_timeout);
     ready();
     holder.run(Some(socket))
 }
 
 /// Runs a command on a pseudo-terminal to its end, for one client at the other end of a stream. Returns how
 /// it ended, once the client has the rest of the output. The command is hung up if the client leaves, and
-/// at the signals of [`hold`].
+/// at the signals of [`hold`]. It is started once the client attaches, with the client's window.
 ///
 /// # Errors
-/// If the command cannot be started.
+/// If the client does not attach, or the command cannot be started.
 pub fn hold_for(client: UnixStream, command: &CommandSpec<'_>) -> io::Result<ExitStatus> {
+    let mut client = HeldClient::new(client)?;
+    let window = wait_for_attach(&mut client)?;
     let signals = watch_signals()?;
-    let command = PtyCommand::start(command, FIRST_WINDOW)?;
-    let mut holder = TerminalHolder::new(command, signals, None);
-    holder.clients.push(HeldClient::new(client)?);
+    let first = window.unwrap_or(FIRST_WINDOW);
+    let command = PtyCommand::start(command, first)?;
+    let mut holder = TerminalHolder::new(command, first, signals, None);
+    // There is no output yet to draw again.
+    client.attach(ClientRole::Writer, window);
+    holder.clients.push(client);
     holder.run(None)
 }
 
@@ -121,6 +127,26 @@ pub fn exit_code(status: ExitStatus) -> u8 {
         .code()
         .or_else(|| status.signal().map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+}
+
+/// Waits until a client attaches, and returns its window.
+fn wait_for_attach(client: &mut HeldClient) -> io::Result<Option<WindowSize>> {
+    client.write();
+    while !client.is_gone() {
+        wait_for(
+            &mut [PollFd::new(client.stream(), client.interest(true))],
+            Some(CLIENT_POLL),
+        )?;
+        client.write();
+        client.read();
+        while let Some(message) = client.next_message() {
+            if let ClientMessage::Attach { window, .. } = message {
+                return Ok(window);
+            }
+        }
+        client.check_silence(MAX_SILENCE, true);
+    }
+    Err(io::ErrorKind::UnexpectedEof.into())
 }
 
 fn watch_signals() -> io::Result<UnixStream> {
@@ -161,12 +187,17 @@ struct ReadyStreams {
 }
 
 impl TerminalHolder {
-    fn new(command: PtyCommand, signals: UnixStream, stall_timeout: Option<Duration>) -> Self {
+    fn new(
+        command: PtyCommand,
+        window: WindowSize,
+        signals: UnixStream,
+        stall_timeout: Option<Duration>,
+    ) -> Self {
         Self {
             command,
             signals,
-            screen: CommandScreen::new(FIRST_WINDOW),
-            window: FIRST_WINDOW,
+            screen: CommandScreen::new(window),
+            window,
             clients: Vec::new(),
             input: VecDeque::new(),
             last_input: b'\n',

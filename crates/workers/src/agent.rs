@@ -64,8 +64,8 @@ pub struct AgentConfig<E> {
     /// Time without a running attempt after which the worker leaves if no job waits; None for
     /// never.
     pub max_idle: Option<Duration>,
-    /// Whether the worker leaves when the service retires it.
-    pub leaves_when_retired: bool,
+    /// Whether the worker is a pilot: it leaves when the service retires it, and does not come again.
+    pub is_pilot: bool,
     /// Environment variables of every attempt.
     pub environment: Vec<(OsString, OsString)>,
     /// Opens the engine with these timings, under a lease that the worker renews.
@@ -207,6 +207,7 @@ impl<E: Engine> WorkerAgent<E> {
             user: self.config.user.clone(),
             all_users: self.config.all_users,
             root_jobs: self.config.root_jobs,
+            is_pilot: self.config.is_pilot,
             site: self.config.site.clone(),
             service: self.state.service.clone(),
             incarnation: match self.state.until == self.end_time() {

@@ -63,6 +63,7 @@ impl<E: Engine> WorkerPool<E> {
     pub fn sync_with_gate(&mut self, gate: &Gate) -> Vec<(WorkerId, BTreeSet<AttemptId>)> {
         let now = (self.ticks)();
         for (worker, live) in gate.workers() {
+            let is_drained = live.drained;
             let live = live.up.then_some(LiveIncarnation {
                 number: live.number,
                 nodes: live.nodes,
@@ -75,6 +76,7 @@ impl<E: Engine> WorkerPool<E> {
                 .workers
                 .entry(worker)
                 .or_insert_with(|| WorkerEntry::new(now));
+            worker_entry.is_drained = is_drained;
             let epoch = live.map_or(0, |live| live.number);
             if worker_entry.incarnation_number() != epoch {
                 let offer = worker_entry.offer.filter(|_| live.is_some());

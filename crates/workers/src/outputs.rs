@@ -1,5 +1,4 @@
-//! Outputs of attempts on workers: read while the attempt runs if somebody asks, and collected at its
-//! end.
+//! Outputs of attempts on workers: read for clients while the attempt runs, and collected at its end.
 //!
 //! The service asks and the worker answers, so that no more of an output is ever on the line than the
 //! service has asked for: one piece of a long output and the beginnings of a few short ones a worker.
@@ -22,7 +21,7 @@ use crate::protocol::ServerMessage;
 /// Number of outputs of a worker whose beginnings are read at a time.
 const MAX_FIRST_READS: usize = 32;
 /// Maximum number of reads of users at a worker at a time.
-const MAX_SHOWN_READS: usize = 8;
+const MAX_SHOWN_READS: usize = 4;
 /// Number of bytes of a first read: most outputs are not longer.
 const FIRST_READ: u32 = 4 << 10;
 
@@ -69,7 +68,7 @@ pub(crate) struct OutputReads {
 /// A read without an answer.
 struct PendingRead {
     worker: WorkerId,
-    /// What was asked for.
+    /// The read as it was sent.
     read: OutputRead,
     /// Receives the answer; None if the output is being collected.
     receiver: Option<OutputReceiver>,
@@ -298,6 +297,7 @@ impl<E: Engine> WorkerPool<E> {
 
     /// Gives up the outputs of a worker whose incarnation is over.
     pub(crate) fn give_up_outputs(&mut self, worker: WorkerId) {
+        self.forget_reads(&BTreeSet::from([worker]));
         self.outputs.queues.remove(&worker);
         let collections = &mut self.outputs.collections;
         let gone = collections.extract_if(.., |_, collection| collection.worker == worker);

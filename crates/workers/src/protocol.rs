@@ -79,6 +79,8 @@ pub struct WorkerHello {
     pub all_users: bool,
     /// Whether the worker runs jobs of root.
     pub root_jobs: bool,
+    /// Whether the worker is a pilot, which does not come again once it has left or was lost.
+    pub is_pilot: bool,
     /// Name of the site that the worker is at, if it has one.
     pub site: Option<String>,
     /// The service that the worker has worked for, if any.

@@ -14,7 +14,7 @@ const PAGE: usize = 10_000;
 /// The HTTP statuses of jobs that do not exist, or are over.
 const GONE: [u16; 2] = [404, 409];
 
-/// Which jobs are meant.
+/// The jobs to change.
 #[derive(Debug, clap::Args)]
 pub(crate) struct JobActionArgs {
     /// Numbers of jobs, as in 7 or 10-20

@@ -25,7 +25,7 @@ const WORKER_TIMEOUT: Duration = Duration::from_secs(15);
 /// Maximum number of bytes of a kept output in an answer.
 const MAX_PIECE: u64 = 256 << 10;
 
-/// Which part of the output is asked for.
+/// The wanted part of an output.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct OutputQuery {
@@ -85,7 +85,7 @@ pub(super) async fn output(
         OutputLookup::Gone(host) => {
             let kept = kept(&service, &row, attempt, from, None).await?;
             // A worker may have the name of this host.
-            let is_here = row.host == Some(host) && kept.size_bytes == 0 && !is_lost(&row);
+            let is_here = row.host == Some(host) && kept.inode.is_none() && !is_lost(&row);
             match is_here {
                 true => JobOutput::empty(OutputSource::Host, attempt.attempt),
                 false => kept,

@@ -1,4 +1,4 @@
-//! Outputs of tasks on other hosts: those that are kept, and those that somebody asks for.
+//! Outputs of tasks on other hosts: kept at the end of a task, and read for clients before.
 
 use tollgate_engine::Engine;
 use tollgate_engine::output::{OutputPiece, OutputPosition};
@@ -10,7 +10,7 @@ use super::request::Responder;
 use super::state::Controller;
 use crate::kept_outputs::KeptOutputs;
 
-/// What can be read of an output now.
+/// The place of an output, or a piece of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OutputLookup {
     /// The attempt runs, or ran, on the host of the service.

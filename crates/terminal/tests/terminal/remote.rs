@@ -67,6 +67,24 @@ fn job_is_answered_and_its_exit_code_arrives() {
 }
 
 #[test]
+fn command_begins_with_the_window_of_its_user() {
+    let listener = TerminalListener::bind().unwrap();
+    let mut job = job(listener.ticket(), "stty size");
+    let TerminalArrival::Connected(stream) = listener.wait(PATIENCE) else {
+        panic!("the job has not connected");
+    };
+    let mut client = BareClient::over(stream);
+    client.send(&ClientMessage::Attach {
+        access: TerminalAccess::Write,
+        window: tollgate_terminal::WindowSize::new(101, 7),
+    });
+    assert_eq!(client.receive(), Some(HolderMessage::Attached));
+    expect(&mut client, "7 101\r\n");
+    assert_eq!(client.receive(), Some(HolderMessage::Ended(0)));
+    assert!(wait_for_end(&mut job).success());
+}
+
+#[test]
 fn command_is_hung_up_when_its_user_is_gone() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("hup");
@@ -118,7 +136,7 @@ fn other_secret_gets_no_terminal() {
     let (_, addresses) = listener.ticket().split_once(' ').unwrap();
     let mut stranger = job(&format!("{} {addresses}", "00".repeat(32)), "true");
     assert_eq!(wait_for_end(&mut stranger).code(), Some(69));
-    // Nonsense on the port keeps nobody from connecting.
+    // Nonsense on the port does not keep the job from connecting.
     let loopback = addresses.rsplit(' ').next().unwrap();
     let mut nonsense = TcpStream::connect(loopback).unwrap();
     nonsense.write_all(&[0; 64]).unwrap();

@@ -74,7 +74,7 @@ impl<E: Engine> WorkerAgent<E> {
 
     /// Leaves after what runs, if the service may end this worker so.
     pub(super) fn on_retire(&mut self, reason: &str) {
-        if self.config.leaves_when_retired && self.departure.starts_attempts() {
+        if self.config.is_pilot && self.departure.starts_attempts() {
             self.begin_finishing(format!("retired by the service: {reason}"));
             self.repeat_notice();
         }

@@ -1,5 +1,5 @@
-//! Tests of outputs on a worker of root that serves every user: nobody reads through the service what
-//! they cannot read themselves.
+//! Tests of outputs on a worker of root that serves every user: through the service, no user reads a file
+//! that the user cannot read.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};

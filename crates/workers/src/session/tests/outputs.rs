@@ -22,18 +22,22 @@ fn session(jobs: u64) -> TestSession {
 
 /// Returns the reads among these messages.
 fn reads(sent: &[ServerMessage]) -> Vec<OutputRead> {
-    let reads = sent.iter().filter_map(|message| match message {
-        ServerMessage::ReadOutputs(reads) => Some(reads.clone()),
-        _ => None,
+    let reads = sent.iter().filter_map(|message| {
+        let ServerMessage::ReadOutputs(reads) = message else {
+            return None;
+        };
+        Some(reads.clone())
     });
     reads.flatten().collect()
 }
 
 /// Returns the attempts whose ends these messages acknowledge.
 fn acknowledged(sent: &[ServerMessage]) -> Vec<AttemptId> {
-    let ends = sent.iter().filter_map(|message| match message {
-        ServerMessage::Acknowledge(ends) => Some(ends.clone()),
-        _ => None,
+    let ends = sent.iter().filter_map(|message| {
+        let ServerMessage::Acknowledge(ends) = message else {
+            return None;
+        };
+        Some(ends.clone())
     });
     ends.flatten().collect()
 }
@@ -154,7 +158,7 @@ fn worker_that_answers_another_question_is_not_believed() {
     talk.exchange(1, WorkerMessage::Outputs(vec![answer]));
     let collected = talk.pool.take_collected();
     assert!(collected[0].piece.is_err(), "{collected:?}");
-    // Nor is one that answers twice, or what nobody asked.
+    // Nor is a second answer, or an answer without a read.
     let more = vec![
         self::answer(read, 5),
         self::answer(OutputRead { id: 99, ..read }, 5),
@@ -231,6 +235,11 @@ fn output_is_given_up_with_the_incarnation() {
     let (mut talk, mut gate) = registered_worker();
     talk.pool.keep_outputs(KEPT);
     talk.pool.assign(end(1).attempt, WorkerId(1));
+    let told = Arc::new(Mutex::new(None));
+    let reader = Arc::clone(&told);
+    let receiver = Box::new(move |found| *reader.lock().unwrap() = Some(found));
+    let from = OutputPosition::Start(0);
+    talk.pool.read_output(end(1).attempt, from, receiver);
     talk.exchange(1, WorkerMessage::Reports(vec![end(1)]));
     let lost = GateInput::WorkerLost {
         worker: WorkerId(1),
@@ -240,4 +249,6 @@ fn output_is_given_up_with_the_incarnation() {
     talk.pool.sync_with_gate(&gate);
     let collected = talk.pool.take_collected();
     assert!(collected[0].piece.is_err(), "{collected:?}");
+    let found = told.lock().unwrap().take().expect("an answer");
+    assert!(found.is_err(), "the reader waits no longer");
 }
