@@ -89,7 +89,7 @@ up() {
   make_root
   is_mounted "$root/proc" || mount -t proc proc "$root/proc"
   local path
-  for path in /dev /dev/shm /sys $share; do attach "$path"; done
+  for path in /dev /dev/shm /dev/pts /sys $share; do attach "$path"; done
   cp /etc/hosts /etc/hostname "$root/etc/"
   chroot "$root" install -d -o condor -g condor /run/condor /var/log/condor /var/lock/condor /var/spool/condor /var/lib/condor/execute
   configure >"$root/etc/condor/config.d/99-test.config"

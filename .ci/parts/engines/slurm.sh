@@ -3,12 +3,13 @@
 #
 #   .ci/parts/engines/slurm.sh up FOLDER     starts what is not running; then: . FOLDER/env; sbatch ..
 #   .ci/parts/engines/slurm.sh down FOLDER   ends what `up` has started
+#   .ci/parts/engines/slurm.sh install       only installs it
 #
 # NODES (2) nodes of CPUS (4) processors and MEMORY (2000) MB. The controller listens on PORT (7817), node N on
 # PORT + N, so that several clusters can run at once. KILL_WAIT (10): seconds from SIGTERM to SIGKILL at a time limit.
 # The partition `main` takes all jobs, `short` those of at most 5 minutes.
 set -euo pipefail
-command=${1:?expected up or down} folder=${2:?expected a folder}
+command=${1:?expected up, down or install} folder=${2:-/nonexistent}
 nodes=${NODES:-2} cpus=${CPUS:-4} memory=${MEMORY:-2000} port=${PORT:-7817} kill_wait=${KILL_WAIT:-10}
 
 . "$(dirname "${BASH_SOURCE[0]}")/daemons.sh"
@@ -73,6 +74,8 @@ up() {
     --key-file="$folder/munge/key" --socket="$folder/munge/socket" --pid-file="$folder/munge/pid" \
     --log-file="$folder/munge/log" --seed-file="$folder/munge/seed"
   configure >"$folder/slurm.conf"
+  # Releases that know the word look for control groups otherwise, which not every root directory has.
+  [[ $(slurmd -V) =~ \ (22|23.02) ]] || echo CgroupPlugin=disabled >"$folder/cgroup.conf"
   echo "export SLURM_CONF=$folder/slurm.conf" >"$folder/env"
   . "$folder/env"
   runs "$folder/run/controller.pid" || slurmctld
@@ -99,9 +102,12 @@ down() {
   done
 }
 
-mkdir -p "$folder"
-folder=$(realpath "$folder")
 case "$command" in
-  up | down) "$command" ;;
-  *) echo "$command: expected up or down" >&2; exit 2 ;;
+  install) install_packages ;;
+  up | down)
+    mkdir -p "$folder"
+    folder=$(realpath "$folder")
+    "$command"
+    ;;
+  *) echo "$command: expected up, down or install" >&2; exit 2 ;;
 esac

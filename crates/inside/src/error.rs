@@ -49,7 +49,7 @@ pub enum InsideError {
     File {
         /// The file.
         path: PathBuf,
-        /// What cannot be done.
+        /// The action that failed.
         action: &'static str,
         /// The system's error.
         error: io::Error,
@@ -57,7 +57,7 @@ pub enum InsideError {
     /// The system refused something.
     #[error("{what}: {error}")]
     System {
-        /// What was refused.
+        /// The refused action.
         what: &'static str,
         /// The system's error.
         error: io::Error,

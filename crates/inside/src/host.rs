@@ -16,8 +16,16 @@ use tollgate_sites::EngineShell;
 
 use crate::{InsideError, SchedulerKind};
 
-/// The directories of daemons, which a user's PATH often lacks.
-const DAEMON_DIRS: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/sbin"];
+/// The directories of programs: a user's PATH often lacks those of daemons, and a batch job may have no
+/// PATH at all.
+const PROGRAM_DIRS: [&str; 6] = [
+    "/usr/local/bin",
+    "/usr/bin",
+    "/bin",
+    "/usr/local/sbin",
+    "/usr/sbin",
+    "/sbin",
+];
 /// The time between two looks at a process.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -62,11 +70,12 @@ impl std::fmt::Display for HostAccount {
     }
 }
 
-/// Returns PATH with the directories of daemons.
+/// Returns PATH with the usual directories of programs and daemons.
 pub fn search_path() -> OsString {
     let path = env::var_os("PATH").unwrap_or_default();
-    let mut dirs: Vec<PathBuf> = env::split_paths(&path).collect();
-    for dir in DAEMON_DIRS.map(PathBuf::from) {
+    let own = env::split_paths(&path).filter(|dir| !dir.as_os_str().is_empty());
+    let mut dirs: Vec<PathBuf> = own.collect();
+    for dir in PROGRAM_DIRS.map(PathBuf::from) {
         if !dirs.contains(&dir) {
             dirs.push(dir);
         }
@@ -77,7 +86,7 @@ pub fn search_path() -> OsString {
 /// Returns the file of a program of a scheduler.
 ///
 /// # Errors
-/// An error if neither PATH nor the directories of daemons have it.
+/// An error if neither PATH nor the usual directories have it.
 pub fn find_program(
     scheduler: SchedulerKind,
     program: &'static str,

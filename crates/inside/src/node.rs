@@ -196,7 +196,7 @@ impl ForegroundDaemon {
         };
         let out = std::fs::File::create(&log).map_err(failed)?;
         let errors = out.try_clone().map_err(failed)?;
-        // What the batch system tells its job must not reach another scheduler's daemon and its jobs.
+        // Variables of the site's batch system must not reach another scheduler's daemon and its jobs.
         for (name, _) in std::env::vars_os() {
             let name = name.to_string_lossy().into_owned();
             let theirs = [

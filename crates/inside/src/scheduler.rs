@@ -134,7 +134,7 @@ pub struct PersonalScheduler {
     shell: EngineShell,
 }
 
-/// What is kept of a scheduler on disk.
+/// The facts of a scheduler, on disk.
 #[derive(Debug, Serialize, Deserialize)]
 struct SchedulerFacts {
     kind: SchedulerKind,

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{InsideError, SchedulerKind};
 
-/// The access of one pilot to a personal scheduler. Whoever has it can join as a node; so it lies in
-/// files of mode 0600.
+/// The access of one pilot to a personal scheduler. Any process that has it can join as a
+/// node; so it lies in files of mode 0600.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NodeTicket {
@@ -21,7 +21,7 @@ pub struct NodeTicket {
     pub address: IpAddr,
     /// The port of Slurm's controller, or of HTCondor's collector.
     pub port: u16,
-    /// What depends on the scheduler.
+    /// The part that depends on the scheduler.
     pub access: NodeAccess,
 }
 

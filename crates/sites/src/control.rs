@@ -1,4 +1,4 @@
-//! What is done at one site.
+//! The actions at one site.
 
 mod follow;
 mod refresh;

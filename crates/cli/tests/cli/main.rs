@@ -33,6 +33,7 @@ mod checked;
 mod crashes;
 mod documents;
 mod exec_policy;
+mod execution_nodes;
 mod forecast;
 mod gantt;
 mod help;

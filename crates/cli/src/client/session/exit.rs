@@ -52,7 +52,7 @@ pub(super) struct UnfinishedJobs {
     inside: usize,
 }
 
-/// What is left of a site's pilots.
+/// The pilots that a site still has.
 enum PilotsLeft {
     /// The engine has none.
     None,

@@ -51,7 +51,7 @@ pub(super) struct SessionFolder {
     path: PathBuf,
 }
 
-/// What is written down about a session.
+/// The facts of a session, on disk.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct SessionRecord {
     /// The instant of its start.
@@ -67,7 +67,7 @@ pub(super) struct SessionRecord {
     pub(super) ended_at: Option<Instant>,
 }
 
-/// What is written down about the scheduler inside the pilots of a session.
+/// The scheduler inside the pilots of a session, on disk.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct InsideRecord {
     /// The scheduler.
@@ -279,7 +279,7 @@ impl SessionFolder {
         }
     }
 
-    /// Returns what is written down about the session. None if there is none.
+    /// Returns the facts of the session. None if it was never started.
     ///
     /// # Errors
     /// If the file cannot be read.

@@ -117,7 +117,7 @@ pub(super) fn run(args: &SessionStartArgs) -> Result<(), CliFailure> {
     folder.write_settings(&settings)?;
     sites.write(&folder.sites_file())?;
     for site in &sites.sites {
-        // What failed in an earlier session is tried again.
+        // Sites that failed in an earlier session are tried again.
         SiteControl::open(site.clone(), &folder.sites_dir(), &program()?)?.resume()?;
     }
     let started_at = Instant::from_micros(format::now().timestamp().as_microsecond());

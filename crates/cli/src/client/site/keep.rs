@@ -197,7 +197,7 @@ impl SiteKeepArgs {
         SiteSupply { base, ..supply }
     }
 
-    /// Does what was decided about a site. Returns what is said about it, and why not all was done.
+    /// Carries out the decision about a site. Returns its line, and the error that stopped it.
     fn carry_out(
         &self,
         mut site: SiteControl,

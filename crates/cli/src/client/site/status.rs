@@ -75,7 +75,7 @@ pub(crate) struct SiteReport {
     keep: Option<KeepView>,
     /// Pilots that wait or run, and those that ended lately.
     pilots: Vec<PilotView>,
-    /// What was done last and why, oldest first.
+    /// The last actions and their reasons, oldest first.
     log: Vec<LogLine>,
 }
 
@@ -123,7 +123,7 @@ struct PilotView {
 struct LogLine {
     /// Instant of the line.
     at: String,
-    /// What was done, and why.
+    /// The action, and its reason.
     text: String,
 }
 
