@@ -347,6 +347,11 @@ impl ClusterState {
         self.running_jobs.contains(job.running_job().key())
     }
 
+    /// Returns the first instant at which a running space-shared job ends if its estimate is right.
+    pub fn first_estimated_end(&self) -> Option<Instant> {
+        self.running_jobs.first().map(|runner| runner.end)
+    }
+
     /// Returns the running space-shared jobs, in blocks by estimated end, with each block's
     /// processors.
     pub(crate) fn running_jobs(&self) -> &BlockedList<RunningJob> {
