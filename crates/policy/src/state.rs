@@ -254,6 +254,16 @@ impl ClusterState {
         self.up.contains(node)
     }
 
+    /// Returns the nodes of a range that are up and have no task, in ascending order.
+    pub fn idle_nodes(&self, range: NodeRange) -> impl Iterator<Item = NodeId> {
+        self.idle.nodes_in(range)
+    }
+
+    /// Returns the nodes of a range that are up and have a task, in ascending order.
+    pub fn busy_nodes(&self, range: NodeRange) -> impl Iterator<Item = NodeId> {
+        self.up.nodes_without(&self.idle, range)
+    }
+
     /// Returns the number of a job's processors that other jobs can have once it ends: those of nodes that
     /// are up.
     pub fn released_procs(&self, job: &JobSlot) -> u32 {
