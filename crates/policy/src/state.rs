@@ -648,8 +648,12 @@ impl ClusterState {
             }
             return Vec::new();
         }
-        let placement = &self.jobs[id.index()].placement;
-        let nodes: Vec<NodeId> = placement
+        let job = &self.jobs[id.index()];
+        if job.tasks_left == 0 {
+            return Vec::new();
+        }
+        let nodes: Vec<NodeId> = job
+            .placement
             .iter()
             .flat_map(|range| range.nodes())
             .filter(|&node| self.is_shared_on(id, node))

@@ -544,7 +544,7 @@ impl<'a> ClusterSim<'a> {
                     teller.observe_completion(truth.index, submit, truth.recorded, now);
                     true
                 };
-                if taught {
+                if taught && self.teller.revises_beliefs() {
                     self.observed.insert(job.spec.user);
                 }
             }
