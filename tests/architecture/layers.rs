@@ -59,7 +59,10 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
     ),
     rule("client", &["model"], Edge),
     rule("sites", &["model", "batch"], Edge),
-    rule("spread", &["model", "engine"], Edge),
+    rule("inside", &["model", "batch", "sites"], Edge),
+    rule("sealed", &[], Edge),
+    rule("spread", &["model", "engine", "sealed"], Edge),
+    rule("terminal", &["sealed"], Edge),
     rule(
         "server",
         &[
@@ -89,7 +92,9 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
             "client",
             "batch",
             "sites",
+            "inside",
             "spread",
+            "terminal",
             "server",
         ],
         Edge,

@@ -111,8 +111,10 @@ down() {
     for n in $(seq 200); do kill -0 "$pid" 2>/dev/null || break; sleep 0.1; done
     if kill -0 "$pid" 2>/dev/null; then kill -KILL "$pid"; fi
   fi
-  # The deepest first.
-  awk -v below="$root/" 'index($2, below) == 1 { print $2 }' /proc/self/mounts | sort -r | while read -r path; do umount "$path"; done
+  # The deepest first. Processes of jobs may use one for a moment more.
+  awk -v below="$root/" 'index($2, below) == 1 { print $2 }' /proc/self/mounts | sort -r | while read -r path; do
+    umount "$path" 2>/dev/null || umount --lazy "$path"
+  done
 }
 
 mkdir -p "$folder"

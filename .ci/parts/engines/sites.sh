@@ -2,14 +2,15 @@
 # `tollgate site` on a real engine: add, check, two pilots, a job with a promise that is kept, no pilots, an empty queue.
 # Needs root, and installs the engine.
 #
-#   .ci/parts/engines/sites.sh slurm|sge|htcondor|local PROGRAM FOLDER
+#   .ci/parts/engines/sites.sh slurm|sge|htcondor|local PROGRAM FOLDER [ssh]
 #
 # PROGRAM is the built tollgate; FOLDER keeps the engine, the service and what they write. Service, pilots and commands run
-# as OWNER (nobody), which reaches the service over TCP, with a token for each pilot.
+# as OWNER (nobody), which reaches the service over TCP, with a token for each pilot. With `ssh`, Slurm's commands run over a
+# real sshd on this host's loopback, as a user of the test's own, who has the engine only there.
 set -euo pipefail
 engine=$1 program=$(realpath "$2") owner=${OWNER:-nobody}
 mkdir -p "$3"
-folder=$(realpath "$3")
+folder=$(realpath "$3") over=${4:-}
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 prepare() {
@@ -22,7 +23,8 @@ prepare() {
   # Ports of its own, beside a cluster that another test uses.
   export PORT=7930 SHARE=$folder/run
   [ "$engine" = local ] || "$here/$engine.sh" up "$folder/$engine"
-  trap '[ "$engine" = local ] || "$here/$engine.sh" down "$folder/$engine"' EXIT
+  trap 'stop_sshd; [ "$engine" = local ] || "$here/$engine.sh" down "$folder/$engine"' EXIT
+  [ -z "$over" ] || { owner=tollgatessh && start_sshd; }
   local enter=(setpriv "--reuid=$owner" "--regid=$(id -g "$owner")" --clear-groups)
   case "$engine" in
     slurm | local) ;;
@@ -38,7 +40,32 @@ prepare() {
       ;;
   esac
   chown -R "$owner" "$folder/run"
-  "${enter[@]}" env PREPARED=yes "$folder/run/sites.sh" "$engine" "$folder/run/bin/tollgate" "$folder"
+  "${enter[@]}" env PREPARED=yes "$folder/run/sites.sh" "$engine" "$folder/run/bin/tollgate" "$folder" $over
+}
+
+# A user whose home is the folder of the run, and an sshd that gives this user's commands the engine's environment.
+start_sshd() {
+  command -v sshd >/dev/null || apt-get -qq install -y --no-install-recommends openssh-server openssh-client >/dev/null
+  local home=$folder/run keys=$folder/run/.ssh
+  id "$owner" >/dev/null 2>&1 || useradd --system --user-group --no-create-home --shell /bin/sh "$owner"
+  usermod --home "$home" --password '*' "$owner"
+  mkdir -p "$keys" /run/sshd
+  ssh-keygen -q -t ed25519 -N '' -f "$keys/key"
+  ssh-keygen -q -t ed25519 -N '' -f "$folder/run/host_key"
+  cp "$keys/key.pub" "$keys/authorized_keys"
+  printf 'Host far\n HostName 127.0.0.1\n Port 18922\n IdentityFile %s\n UserKnownHostsFile %s\n' "$keys/key" "$keys/known" >"$keys/config"
+  printf '[127.0.0.1]:18922 %s\n' "$(cut -d' ' -f1,2 "$folder/run/host_key.pub")" >"$keys/known"
+  . "$folder/$engine/env"
+  printf '%s\n' 'ListenAddress 127.0.0.1:18922' "HostKey $folder/run/host_key" "PidFile $folder/sshd.pid" 'StrictModes no' 'UsePAM no' \
+    "SetEnv SLURM_CONF=$SLURM_CONF PATH=$folder/run/bin:$PATH" >"$folder/run/sshd_config"
+  unset SLURM_CONF
+  chmod 600 "$keys/key" "$folder/run/host_key"
+  /usr/sbin/sshd -f "$folder/run/sshd_config" -E "$folder/sshd.log"
+}
+
+stop_sshd() {
+  [ ! -e "$folder/sshd.pid" ] || kill "$(cat "$folder/sshd.pid")"
+  ! id tollgatessh >/dev/null 2>&1 || userdel --force tollgatessh 2>/dev/null
 }
 
 # waits TEXT COMMAND..: until the command's output has the text, for at most a minute.
@@ -54,7 +81,7 @@ waits() {
 # The jobs of this user that the engine still has.
 queue() {
   case "$engine" in
-    slurm) squeue --noheader --me --format='%A %j %T' | { grep -v COMPLETING || true; } ;;
+    slurm) ${over:+ssh far} squeue --noheader --me --format=%A,%j,%T | { grep -v COMPLETING || true; } ;;
     sge) qstat ;;
     htcondor) condor_q -constraint 'JobStatus < 3' -af ClusterId ;;
     local) tollgate __local-queue states | { grep runs || true; } ;;
@@ -64,7 +91,7 @@ queue() {
 run() {
   cd "$folder/run"
   export HOME=$folder/run PATH=$folder/run/bin:$PATH XDG_CONFIG_HOME= XDG_STATE_HOME= TOLLGATE_DATA=
-  case "$engine" in slurm | sge) . "$folder/$engine/env" ;; htcondor | local) ;; esac
+  [ -n "$over" ] || case "$engine" in slurm | sge) . "$folder/$engine/env" ;; htcondor | local) ;; esac
   mkdir -p .local/state/tollgate
   printf 'policy = "plan"\n[local]\nnodes = 0\n' >.local/state/tollgate/config.toml
   tollgate serve --listen 127.0.0.1:18990 >service.log 2>&1 &
@@ -72,7 +99,7 @@ run() {
   local job
   trap 'kill "$service"; wait "$service" || true' EXIT
   waits 'plan' tollgate status
-  tollgate site add here --engine "$engine" --time 10m --idle 2m
+  tollgate site add here --engine "$engine" --time 10m --idle 2m ${over:+--via far --program "$folder/run/bin/tollgate"}
   tollgate site check here --wait 1m
   tollgate site scale here 2
   waits 'here.1 .*connected' tollgate nodes

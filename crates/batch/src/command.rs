@@ -58,7 +58,7 @@ impl CommandAnswer {
     }
 
     /// Returns the lines of the standard output that are not blank.
-    pub(crate) fn lines(&self) -> impl DoubleEndedIterator<Item = &str> {
+    pub fn lines(&self) -> impl DoubleEndedIterator<Item = &str> {
         let lines = self.output.lines().map(str::trim_end);
         lines.filter(|line| !line.is_empty())
     }

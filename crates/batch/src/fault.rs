@@ -13,7 +13,7 @@ pub enum EngineFault {
     Refused {
         /// Whether the same command may succeed later.
         retry: RetryAdvice,
-        /// What the engine said.
+        /// The words of the engine.
         said: String,
     },
     /// The answer is not understood.
@@ -21,7 +21,7 @@ pub enum EngineFault {
     Unreadable {
         /// The exit code of the command.
         exit: i32,
-        /// What the engine said; `nothing` if it said nothing.
+        /// The words of the engine; `nothing` if it said nothing.
         said: String,
     },
 }

@@ -22,6 +22,8 @@ mod command;
 mod dialect;
 mod fault;
 mod fields;
+#[doc(hidden)]
+pub mod fuzz;
 mod htcondor;
 mod job;
 mod limits;

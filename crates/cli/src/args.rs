@@ -60,6 +60,7 @@ pub(crate) enum CliCommand {
     Token(client::token::TokenArgs),
     Worker(client::worker::WorkerArgs),
     Site(Box<client::site::SiteArgs>),
+    Session(client::session::SessionArgs),
     Spread(client::spread::SpreadArgs),
     /// Submit a job as with qsub of PBS or Grid Engine.
     Qsub(client::frontends::FrontendArgs),
@@ -329,6 +330,8 @@ mod tests {
             let shared = ["--token-file", "--certificate", "--ca", "--fingerprint"];
             let first = match path {
                 "tollgate worker" => vec!["--connect"],
+                // A session of this host has a name.
+                "tollgate session attach" => vec!["--url"],
                 _ => vec!["--data", "--url"],
             };
             assert_eq!(options, [first, shared.to_vec()].concat(), "{path} --help");

@@ -28,6 +28,7 @@
 //! | [`log`] | the flags of the log |
 //! | [`network_address`] | the address of a service for workers elsewhere |
 //! | [`site`] | `tollgate site` |
+//! | [`session`] | `tollgate session` |
 //! | [`backup`] | `tollgate backup`, `restore`, `check` |
 //! | [`act`] | `tollgate cancel`, `hold`, `release` |
 //! | [`drain`] | `tollgate drain`, `resume` |
@@ -48,6 +49,7 @@ pub(crate) mod detach;
 pub(crate) mod drain;
 mod endpoint;
 mod error;
+pub(crate) mod execution_node;
 pub(crate) mod export;
 pub(crate) mod figures;
 mod format;
@@ -67,6 +69,7 @@ pub(crate) mod prune;
 mod schemas;
 pub(crate) mod script;
 pub(crate) mod serve;
+pub(crate) mod session;
 pub(crate) mod site;
 pub(crate) mod spread;
 mod startable;

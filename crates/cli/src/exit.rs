@@ -97,6 +97,11 @@ impl CliFailure {
     fn exit(&self) -> ExitKind {
         self.0.exit()
     }
+
+    /// Returns what to do about the failure, if that is known.
+    pub(crate) fn hint(&self) -> Option<Cow<'_, str>> {
+        self.0.hint()
+    }
 }
 
 /// Prints the error, if there is one, and returns the exit code.

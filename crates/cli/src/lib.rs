@@ -47,6 +47,8 @@ use tollgate_engine::part::PART_ARG;
 use tollgate_exec_policy::EXEC_POLICY;
 use tollgate_policies::builtin_registry;
 use tollgate_policy::PolicyRegistry;
+use tollgate_sites::EXECUTION_NODE_ARG;
+use tollgate_terminal::{JOB_COMMAND_ARG, TTY_COMMAND_ARG, run_job_command, run_tty_command};
 
 use crate::args::CliCommand;
 use crate::client::detach::DETACHED_ARG;
@@ -100,6 +102,11 @@ pub fn main_with(registry: &PolicyRegistry) -> ExitCode {
         Some(word) if word == client::site::NODE_PROBE_ARG => {
             return client::site::probe_node(words);
         }
+        Some(word) if word == EXECUTION_NODE_ARG => return client::execution_node::main(words),
+        Some(word) if word == TTY_COMMAND_ARG => return run_tty_command(words),
+        Some(word) if word == JOB_COMMAND_ARG => return run_job_command(words),
+        Some(word) if word == client::session::HOLDER_ARG => return client::session::hold(words),
+        Some(word) if word == client::session::LOGIN_ARG => return client::session::log_in(words),
         Some(word) if word == PART_ARG => return tollgate_spread::part::main(),
         Some(word) => detached = word == DETACHED_ARG,
         None => {}
@@ -137,6 +144,7 @@ pub fn main_with(registry: &PolicyRegistry) -> ExitCode {
         CliCommand::Calibration(args) => client::figures::calibration(&args),
         CliCommand::Worker(args) => client::worker::run(&args),
         CliCommand::Site(args) => client::site::run(&args),
+        CliCommand::Session(args) => client::session::run(&args),
         CliCommand::Spread(args) => client::spread::run(&args),
         CliCommand::Learn(args) => client::learn::run(&args),
         CliCommand::Backup(args) => client::backup::back_up(&args),

@@ -20,8 +20,8 @@ use crate::{RemoteError, RemoteService, SecretToken};
 
 /// A connection to a service.
 pub struct ApiClient {
-    runtime: Runtime,
-    sender: http1::SendRequest<Full<Bytes>>,
+    pub(crate) runtime: Runtime,
+    pub(crate) sender: http1::SendRequest<Full<Bytes>>,
     /// The `host` header.
     host: HeaderValue,
     /// The `authorization` header.
@@ -120,7 +120,7 @@ impl ApiClient {
         let (sender, connection) = runtime.block_on(http1::handshake(TokioIo::new(stream)))?;
         runtime.spawn(async move {
             // A pending request reports the broken connection itself.
-            let _ = connection.await;
+            let _ = connection.with_upgrades().await;
         });
         Ok(Self {
             runtime,
@@ -189,7 +189,7 @@ impl ApiClient {
         Ok(())
     }
 
-    fn request(
+    pub(crate) fn request(
         &self,
         method: Method,
         path: &str,
@@ -232,7 +232,7 @@ impl ApiClient {
     }
 }
 
-fn refusal(status: StatusCode, body: &[u8]) -> ClientError {
+pub(crate) fn refusal(status: StatusCode, body: &[u8]) -> ClientError {
     let problem = serde_json::from_slice(body).unwrap_or_else(|_| ErrorResponse {
         error: format!("the service answered {status}"),
         hint: None,

@@ -3,6 +3,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`api_client`](ApiClient) | requests to a service |
+//! | `attach` | the connection to the terminal of a session |
 //! | [`types`] | the bodies of requests and responses |
 //! | [`records`] | those about usage, removal and export of records |
 //! | [`resources`] | devices and licences as they are typed |
@@ -17,6 +18,7 @@
 //! | [`private_file`] | checks of the permissions of files |
 
 mod api_client;
+mod attach;
 pub mod certificate;
 pub mod endpoint;
 mod fingerprint;
@@ -31,6 +33,7 @@ pub mod types;
 mod whole_number;
 
 pub use api_client::{ApiClient, ClientError};
+pub use attach::{TERMINAL_PATH, TERMINAL_PROTOCOL};
 pub use endpoint::{RemoteError, RemoteService};
 pub use fingerprint::{BadFingerprint, Fingerprint};
 pub use token::{SecretToken, SecretTokenError};

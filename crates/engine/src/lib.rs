@@ -6,6 +6,7 @@
 //! | [`launch`] | [`LaunchSpec`]: the specification of one attempt, with its limits |
 //! | [`part`] | [`AttemptPart`]: an attempt's processes on another of its hosts |
 //! | [`script`] | [`LaunchScript`]: the text of a program that comes with its launch |
+//! | [`output`] | [`OutputRead`]: the output of an attempt, piece by piece |
 //! | [`running`] | [`RunningAttempt`]: an attempt that has not ended |
 //! | [`lease`] | [`BootTime`]: the time until which attempts may run without renewal |
 //! | [`capacity`] | [`EngineCapacity`]: resources, enforced limits, possible escapes |
@@ -19,6 +20,7 @@ pub mod conformance;
 pub mod error;
 pub mod launch;
 pub mod lease;
+pub mod output;
 pub mod part;
 pub mod running;
 pub mod script;
@@ -30,6 +32,7 @@ pub use capacity::EngineCapacity;
 pub use error::{EngineError, Retryability};
 pub use launch::{LaunchHost, LaunchLimits, LaunchSpec, LaunchUser};
 pub use lease::BootTime;
+pub use output::{OutputAnswer, OutputRead};
 pub use part::{AttemptPart, PartEvent, PartRequest, SpreadAccess};
 pub use running::RunningAttempt;
 pub use script::{LaunchScript, MAX_SCRIPT_BYTES};

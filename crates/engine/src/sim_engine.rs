@@ -16,8 +16,10 @@ use crate::capacity::{
     CpuPinning, MemoryEnforcement, ProcessEnforcement, ShareEnforcement, TreeTracking,
 };
 use crate::launch::check_shares;
+use crate::output::{OutputBytes, OutputFile, OutputPiece};
 use crate::{
-    BootTime, Engine, EngineCapacity, EngineError, LaunchSpec, RunningAttempt, WakeCallback,
+    BootTime, Engine, EngineCapacity, EngineError, LaunchSpec, OutputAnswer, OutputRead,
+    RunningAttempt, WakeCallback,
 };
 use machine::SimMachine;
 
@@ -35,6 +37,7 @@ struct SimHostState {
     faults: SimFaults,
     /// Reports in transit, with their arrival times.
     pending_reports: Vec<(Instant, AttemptReport)>,
+    outputs: Vec<OutputAnswer>,
     wake: Option<WakeCallback>,
 }
 
@@ -68,6 +71,7 @@ impl SimHost {
             machine: SimMachine::default(),
             faults: SimFaults::default(),
             pending_reports: Vec::new(),
+            outputs: Vec::new(),
             wake: None,
         })))
     }
@@ -99,6 +103,16 @@ impl SimHost {
     /// machine.
     pub fn running(&self) -> Vec<RunningAttempt> {
         self.lock().machine.running()
+    }
+
+    /// Returns the attempts whose ends are not acknowledged.
+    pub fn unacknowledged(&self) -> Vec<AttemptId> {
+        self.lock().machine.unacknowledged()
+    }
+
+    /// Returns the output of an attempt on any simulated machine.
+    pub fn output_of(attempt: AttemptId) -> String {
+        format!("output of {attempt}\n")
     }
 
     /// Injects these faults from now on.
@@ -136,6 +150,29 @@ impl SimHostState {
         if let Some(wake) = &self.wake {
             wake();
         }
+    }
+
+    /// Answers a read. The output of a simulated attempt is a line with its key.
+    fn read_output(&self, read: &OutputRead) -> OutputAnswer {
+        let found = match self.machine.has_started(read.attempt) {
+            false => Err("no such attempt runs here".to_owned()),
+            true => {
+                let output = SimHost::output_of(read.attempt).into_bytes();
+                let size = output.len() as u64;
+                let start = read.from.resolve(size);
+                let rest = output.get(start as usize..).unwrap_or_default();
+                let bytes = rest.iter().take(read.max as usize).copied().collect();
+                Ok(OutputPiece {
+                    start,
+                    bytes: OutputBytes(bytes),
+                    file: OutputFile {
+                        size,
+                        ..OutputFile::default()
+                    },
+                })
+            }
+        };
+        OutputAnswer { id: read.id, found }
     }
 
     /// Removes and returns the reports that have arrived.
@@ -179,6 +216,7 @@ impl SimEngine {
     pub fn open(world: &SimHost) -> Self {
         let mut machine = world.lock();
         machine.pending_reports.clear();
+        machine.outputs.clear();
         machine.wake = None;
         machine.machine.repeat_reports();
         machine.send_reports();
@@ -302,6 +340,18 @@ impl Engine for SimEngine {
 
     fn running(&mut self) -> Result<Vec<RunningAttempt>, EngineError> {
         self.call("running", |machine| Ok(machine.machine.running()))
+    }
+
+    fn request_outputs(&mut self, reads: &[OutputRead]) -> Result<(), EngineError> {
+        self.call("request_outputs", |machine| {
+            let answers: Vec<_> = reads.iter().map(|read| machine.read_output(read)).collect();
+            machine.outputs.extend(answers);
+            Ok(())
+        })
+    }
+
+    fn take_outputs(&mut self) -> Vec<OutputAnswer> {
+        std::mem::take(&mut self.host.lock().outputs)
     }
 
     fn on_report(&mut self, wake: WakeCallback) {

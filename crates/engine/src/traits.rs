@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use tollgate_model::{AttemptId, AttemptReport, KillReason};
 
-use crate::{BootTime, EngineCapacity, EngineError, LaunchSpec, RunningAttempt};
+use crate::{
+    BootTime, EngineCapacity, EngineError, LaunchSpec, OutputAnswer, OutputRead, RunningAttempt,
+};
 
 /// A callback for new reports to [`Engine::poll`], called from any thread. It must not block.
 pub type WakeCallback = Arc<dyn Fn() + Send + Sync>;
@@ -88,7 +90,19 @@ pub trait Engine: Send {
     /// If the engine cannot be reached.
     fn running(&mut self) -> Result<Vec<RunningAttempt>, EngineError>;
 
-    /// Sets `wake` as the callback for new reports, so that a caller with other events to wait for
+    /// Asks for some of the outputs of attempts that were started and whose ends are not acknowledged.
+    /// Each output is read as the user of its attempt, so that a user gets nothing that the user
+    /// cannot read. The answers come from [`Engine::take_outputs`]; a request that was
+    /// made when the connection to the engine breaks may stay without an answer.
+    ///
+    /// # Errors
+    /// If the engine cannot be reached.
+    fn request_outputs(&mut self, reads: &[OutputRead]) -> Result<(), EngineError>;
+
+    /// Returns the answers that have arrived since the last call.
+    fn take_outputs(&mut self) -> Vec<OutputAnswer>;
+
+    /// Sets `wake` as the callback for new reports and outputs, so that a caller with other events to wait for
     /// need not block in [`Engine::poll`]. Replaces the previous callback.
     fn on_report(&mut self, wake: WakeCallback);
 }

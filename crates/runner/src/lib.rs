@@ -26,6 +26,7 @@
 //! | `journal` | the record of attempts taken, ended and acknowledged |
 //! | `scripts` | the texts of scripts, and the copies that tasks run |
 //! | `node_files` | the files in which tasks find the hosts of their attempt |
+//! | `outputs` | reads of the outputs of tasks, as their users |
 //! | `host` | the resources and mechanisms of this machine |
 //! | `clock`, `failpoint` | the wall clock; points at which a test kills the runner |
 //!
@@ -75,6 +76,7 @@ mod lease;
 pub mod local;
 pub mod log;
 mod node_files;
+mod outputs;
 mod process;
 mod protocol;
 mod recovery;
@@ -88,3 +90,4 @@ mod supervisor;
 
 pub use local::{LocalEngine, LocalEngineConfig};
 pub use startup::main;
+pub use state_dir::socket_path;

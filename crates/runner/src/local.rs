@@ -19,7 +19,8 @@ use tollgate_engine::capacity::{
 };
 use tollgate_engine::launch::check_shares;
 use tollgate_engine::{
-    BootTime, Engine, EngineCapacity, EngineError, LaunchSpec, RunningAttempt, WakeCallback,
+    BootTime, Engine, EngineCapacity, EngineError, LaunchSpec, OutputAnswer, OutputRead,
+    RunningAttempt, WakeCallback,
 };
 use tollgate_model::{AttemptId, AttemptReport, KillReason};
 
@@ -128,10 +129,11 @@ pub struct LocalEngine {
     last_request_id: u64,
 }
 
-/// The reports that arrived from the runner, and the callback for new ones.
+/// The reports and outputs that arrived from the runner, and the callback for new ones.
 #[derive(Default)]
 struct ReportMailbox {
     reports: Mutex<VecDeque<AttemptReport>>,
+    outputs: Mutex<Vec<OutputAnswer>>,
     arrived: std::sync::Condvar,
     wake: Mutex<Option<WakeCallback>>,
 }
@@ -376,6 +378,27 @@ impl Engine for LocalEngine {
         }
     }
 
+    fn request_outputs(&mut self, reads: &[OutputRead]) -> Result<(), EngineError> {
+        // Connects to a runner, if there is none.
+        self.capacity()?;
+        let connection = self.connection.as_ref();
+        if !connection.is_some_and(RunnerConnection::reads_outputs) {
+            let reason = "the runner of an earlier release reads no outputs".to_owned();
+            let refused = reads.iter().map(|read| OutputAnswer {
+                id: read.id,
+                found: Err(reason.clone()),
+            });
+            self.mailbox.outputs().extend(refused);
+            return Ok(());
+        }
+        self.call_once(RunnerRequestKind::ReadOutputs(reads.to_vec()))?
+            .expect_done()
+    }
+
+    fn take_outputs(&mut self) -> Vec<OutputAnswer> {
+        std::mem::take(&mut *self.mailbox.outputs())
+    }
+
     fn on_report(&mut self, wake: WakeCallback) {
         *self
             .mailbox
@@ -388,6 +411,10 @@ impl Engine for LocalEngine {
 impl ReportMailbox {
     fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<AttemptReport>> {
         self.reports.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn outputs(&self) -> std::sync::MutexGuard<'_, Vec<OutputAnswer>> {
+        self.outputs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Signals that a report arrived, or that no more will arrive.

@@ -3,7 +3,9 @@
 //! added, and unknown fields are ignored.
 
 use serde::{Deserialize, Serialize};
-use tollgate_engine::{EngineCapacity, EngineError, LaunchSpec, RunningAttempt};
+use tollgate_engine::{
+    EngineCapacity, EngineError, LaunchSpec, OutputAnswer, OutputRead, RunningAttempt,
+};
 use tollgate_model::{AttemptId, AttemptReport, KillReason};
 
 use crate::guard::LaunchGuard;
@@ -32,6 +34,8 @@ pub(crate) enum RunnerRequestKind {
     /// Renews the lease: tasks may run until this many microseconds after the boot of the host.
     RenewLease(u64),
     Running,
+    /// Reads outputs. The answers are messages of their own, because a file system may take its time.
+    ReadOutputs(Vec<OutputRead>),
 }
 
 impl RunnerRequestKind {
@@ -45,6 +49,7 @@ impl RunnerRequestKind {
             Self::Acknowledge(_) => "acknowledge",
             Self::RenewLease(_) => "renew_lease",
             Self::Running => "running",
+            Self::ReadOutputs(_) => "read_outputs",
         }
     }
 }
@@ -60,12 +65,16 @@ pub(crate) enum RunnerMessage {
         /// The runner's launch guard.
         #[serde(default)]
         guard: Option<LaunchGuard>,
+        /// Whether the runner reads outputs; runners of earlier releases do not.
+        #[serde(default)]
+        reads_outputs: bool,
     },
     Answer {
         id: u64,
         answer: RunnerResponse,
     },
     Report(AttemptReport),
+    Output(OutputAnswer),
 }
 
 /// The answer to a call.

@@ -14,6 +14,7 @@ use crate::journal::RunnerJournal;
 use crate::lease::watcher::{self, LeaseWatcher};
 use crate::lease::{LeaseEnd, RunnerLease};
 use crate::log::{self, LogSettings};
+use crate::outputs::OutputReaders;
 use crate::scripts::ScriptCache;
 use crate::settings::RunnerConfig;
 use crate::slot::pool::SlotPool;
@@ -109,6 +110,7 @@ fn run(path: &Path, settings: Result<RunnerConfig, EngineError>) -> Result<(), E
     client.guard = settings.guard;
     let mut slots = SlotPool::new(most, folder.attempts_fd(), scripts.dirs(), end, to.clone());
     slots.guard = settings.guard;
+    let outputs = OutputReaders::new(settings.guard, to.clone());
     let mut supervisor = RunnerSupervisor {
         tasks,
         scripts,
@@ -119,6 +121,7 @@ fn run(path: &Path, settings: Result<RunnerConfig, EngineError>) -> Result<(), E
         queued: Default::default(),
         placed: Default::default(),
         slots,
+        outputs,
         timers: Default::default(),
         connection: client,
         lease,

@@ -122,7 +122,7 @@ pub(crate) fn started_files(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Returns the path of the socket of the runner in `folder`.
-pub(crate) fn socket_path(folder: &Path) -> PathBuf {
+pub fn socket_path(folder: &Path) -> PathBuf {
     folder.join("socket")
 }
 

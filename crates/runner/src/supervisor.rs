@@ -27,7 +27,9 @@ use crate::host::RunnerHost;
 use crate::journal::{RunnerJournal, RunnerJournalEntry};
 use crate::lease::watcher::LeaseWatcher;
 use crate::lease::{LeaseEnd, RunnerLease};
+use crate::outputs::OutputReaders;
 use crate::process::{kill_tree, nice};
+use crate::protocol::RunnerMessage;
 use crate::scripts::ScriptCache;
 use crate::settings::RunnerConfig;
 use crate::slot::SlotJob;
@@ -58,6 +60,7 @@ pub(crate) struct RunnerSupervisor {
     /// Attempts in slots. An attempt that neither waits nor is in this set has ended.
     pub(crate) placed: BTreeSet<AttemptId>,
     pub(crate) slots: SlotPool,
+    pub(crate) outputs: OutputReaders,
     pub(crate) timers: AttemptTimers,
     pub(crate) connection: EngineConnection,
     /// None if tasks may run without a connected caller for any time.
@@ -170,6 +173,9 @@ impl RunnerSupervisor {
             } => self.on_started(attempt, start, Instant::now(), process),
             RunnerEvent::OutputLimitReached(attempt) => {
                 self.request_stop(attempt, KillReason::OutputLimit)
+            }
+            RunnerEvent::OutputRead(answer) => {
+                self.connection.send(&RunnerMessage::Output(answer));
             }
             RunnerEvent::Finished {
                 slot,

@@ -7,7 +7,8 @@
 //! | `framing` | rejection of requests whose end is ambiguous |
 //! | `convert`, `explain` | requests as commands, rows as responses |
 //! | `router` | every path with its requests and responses |
-//! | `handlers`, `alter`, `batch`, `drain`, `grant`, `learn`, `tokens`, `sse`, `metrics`, `usage`, `export`, `prune` | the handlers |
+//! | `worker_upgrade`, `terminal_upgrade` | connections of workers, and to the terminal of a session |
+//! | `handlers`, `alter`, `batch`, `drain`, `grant`, `learn`, `tokens`, `sse`, `metrics`, `usage`, `export`, `prune`, `outputs` | the handlers |
 
 mod alter;
 mod batch;
@@ -25,10 +26,12 @@ mod learn;
 mod metrics;
 mod objectives;
 pub mod openapi;
+mod outputs;
 pub(crate) mod prune;
 mod router;
 pub mod server;
 mod sse;
+mod terminal_upgrade;
 mod tokens;
 mod usage;
 mod worker_upgrade;

@@ -3,6 +3,7 @@
 mod listen;
 mod local;
 pub(crate) mod maintenance;
+mod outputs;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -34,6 +35,8 @@ use crate::privileges::ACCOUNT;
 pub use maintenance::MaintenanceRule;
 
 pub use local::LocalNodes;
+
+pub use outputs::OutputConfig;
 
 pub use listen::{ListenConfig, TcpListenOptions};
 
@@ -74,6 +77,8 @@ pub struct ServiceConfig {
     pub local: LocalConfig,
     /// Workers on other hosts.
     pub workers: WorkerConfig,
+    /// Outputs of tasks on other hosts that the service keeps.
+    pub outputs: OutputConfig,
     /// How long records of jobs are kept.
     pub retention: RetentionConfig,
     /// Log settings.
@@ -127,6 +132,8 @@ pub struct ServeOptions {
     pub local_devices: NamedResources,
     /// Notices to users, if there are any.
     pub notices: Option<NoticeSettings>,
+    /// Outputs of tasks on other hosts that the service keeps.
+    pub outputs: OutputConfig,
     /// Time after its end after which a job is removed; None for never.
     pub keep_jobs: Option<Span>,
     /// The configured certificate, if it was read already: root can read the file, but the service
@@ -248,6 +255,7 @@ impl Default for ServiceConfig {
             limits: ServiceLimits::default(),
             local: LocalConfig::default(),
             workers: WorkerConfig::default(),
+            outputs: OutputConfig::default(),
             retention: RetentionConfig::default(),
             log: LogConfig::default(),
             maintenance: Vec::new(),
@@ -393,6 +401,7 @@ impl ServiceConfig {
             maintenance: self.maintenance()?,
             licences: named_resources("licences", &self.licences)?,
             notices: self.notices()?,
+            outputs: self.outputs.checked()?,
             keep_jobs: self.retention.keep_jobs()?,
             certificate: None,
         })

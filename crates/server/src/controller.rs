@@ -9,6 +9,7 @@ mod deadline;
 mod dispatch;
 mod hosts;
 mod logging;
+mod outputs;
 mod parts;
 mod prune;
 mod query;
@@ -27,6 +28,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+pub use outputs::OutputLookup;
 use queue::RequestQueue;
 pub use request::{
     ClusterInfo, ControllerRequest, NewJob, RequestError, ResourceUse, Responder, StatusSnapshot,

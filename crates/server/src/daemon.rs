@@ -18,15 +18,16 @@ use tollgate_engine::{Engine, SpreadAccess};
 use tollgate_model::{Instant, Span};
 use tollgate_policy::PolicySpec;
 use tollgate_service::AdmissionRules;
-use tollgate_store::data_dir::{DataDir, DataDirError};
-use tollgate_store::{Store, StoreError, backup};
+use tollgate_store::data_dir::{self, DataDir, DataDirError};
+use tollgate_store::{Store, StoreError, StoreReader, backup};
 use tollgate_workers::{JobOwners, LeaseTimings, PartCall, WorkerPoolConfig};
 
 use crate::access::{AccessRules, UserScope};
 use crate::api::prune::keep_pruning;
 use crate::api::server::{ApiState, ServiceInfo, router, serve_unix};
-use crate::config::{MaintenanceRule, ServeOptions, TcpListenOptions, maintenance};
+use crate::config::{MaintenanceRule, OutputConfig, ServeOptions, TcpListenOptions, maintenance};
 use crate::controller::{self, Controller, ControllerHandle, ControllerRequest, StartError};
+use crate::kept_outputs::KeptOutputs;
 use crate::net::credentials::CredentialFileError;
 use crate::net::own_certificate::{self, OwnCertificateError};
 use crate::net::{CredentialStore, TcpContext, serve_tls, tls};
@@ -205,6 +206,7 @@ pub fn serve<E: Engine + 'static>(
             Box::new(move || began.elapsed()),
         )
         .map_err(registry_error)?;
+    let outputs = keep_outputs(dir, doors.outputs, &reader, &mut controller)?;
     report_restored_as_lost(dir, &mut controller)?;
     if !doors.maintenance.is_empty() && !rules.policy.plans_maintenance() {
         return Err(ServeError::UnplannedMaintenance(rules.policy.to_string()));
@@ -234,6 +236,7 @@ pub fn serve<E: Engine + 'static>(
         info: Arc::new(ServiceInfo {
             policy: rules.policy.to_string(),
             enforces_time_limits: rules.enforces_time_limits(),
+            outputs,
             sends_notices: doors.notices.is_some(),
             market: rules.market.to_string(),
             since: now(),
@@ -242,6 +245,7 @@ pub fn serve<E: Engine + 'static>(
         access,
         credentials: keyring,
         worker_acceptor: WorkerAcceptor::new(controller_handle.clone()),
+        terminal: data_dir::terminal(dir.path()),
         log,
         stream_permits: KeyedSemaphore::new(access.limits.streams),
         metrics: Arc::default(),
@@ -274,6 +278,35 @@ pub fn serve<E: Engine + 'static>(
     // A panic of the thread has been reported already.
     let _ = thread.join();
     served
+}
+
+/// Opens the directory of the outputs that are kept, and returns it. If none are to be kept, none stay.
+fn keep_outputs<E: Engine>(
+    dir: &DataDir,
+    settings: OutputConfig,
+    reader: &StoreReader,
+    controller: &mut Controller<E>,
+) -> Result<Option<PathBuf>, ServeError> {
+    let place = dir.outputs();
+    let failed = |error| ServeError::System {
+        action: "the outputs that are kept cannot be read",
+        error,
+    };
+    if settings.kept_kib == 0 {
+        return match fs::remove_dir_all(&place) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(error)),
+            Ok(()) | Err(_) => Ok(None),
+        };
+    }
+    // A store from a backup may give the numbers of later jobs again, to other users.
+    let is_same_store = dir.has_served() && !dir.restored_marker().exists();
+    let exists = |job| {
+        let owner = reader.owner(job).map_err(io::Error::other)?;
+        Ok(is_same_store && owner.is_some())
+    };
+    let kept = KeptOutputs::open(place.clone(), settings.total_bytes(), exists).map_err(failed)?;
+    controller.keep_outputs(kept, settings.kept_bytes());
+    Ok(Some(place))
 }
 
 /// Tells the controller the maintenance windows that are near, again and again as time goes on.

@@ -4,6 +4,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tollgate_client::types::{JobRequest, TokenRequest};
+use tollgate_engine::PartRequest;
 use tollgate_service::TaskRanges;
 use tollgate_workers::protocol::{ServerMessage, WorkerFrame, WorkerMessage, encode_line};
 
@@ -59,6 +60,18 @@ pub fn bodies(data: &[u8]) -> bool {
         assert_eq!(request.user, again.user);
     }
     is_job
+}
+
+/// Parses `data` as the request of a job for processes on another host, and checks that it survives encoding and
+/// decoding. Returns false if `data` does not parse.
+pub fn part_requests(data: &[u8]) -> bool {
+    let Ok(request) = serde_json::from_slice::<PartRequest>(data) else {
+        return false;
+    };
+    let words = serde_json::to_vec(&request).expect("our own type");
+    let again: PartRequest = serde_json::from_slice(&words).expect("what was written");
+    assert_eq!(request, again);
+    true
 }
 
 fn text(data: &[u8]) -> Option<&str> {

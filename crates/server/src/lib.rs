@@ -17,6 +17,7 @@
 //! | [`privileges`] | the switch from root to an account of the service's own |
 //! | [`notices`] | notices to users, by a command of the site |
 //! | [`part_socket`] | the socket where jobs ask for processes on their other hosts |
+//! | `kept_outputs` | the outputs that are kept of tasks on other hosts |
 //! | [`permits`] | semaphores that count per key |
 //!
 //! The path of a request: `api` sends a [`controller::ControllerRequest`] to the controller. The
@@ -33,6 +34,7 @@ pub mod events;
 pub mod failpoint;
 #[doc(hidden)]
 pub mod fuzz;
+mod kept_outputs;
 pub mod net;
 pub mod notices;
 pub mod os_users;
@@ -45,3 +47,4 @@ pub mod workers;
 pub use access::{AccessRules, UserScope};
 pub use config::{ConfigError, ListenConfig, LocalNodes, ServeOptions, ServiceConfig};
 pub use daemon::{BoundAddress, ServeError, serve};
+pub use kept_outputs::KeptOutputs;

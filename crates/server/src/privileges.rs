@@ -185,13 +185,19 @@ impl ServiceAccount {
         Ok((path, true))
     }
 
-    /// Gives files and sockets to the account. The directories of the runner stay root's, and so do
-    /// the settings.
+    /// Gives files and sockets to the account, and the outputs that are kept. The directories of the
+    /// runner stay root's, and so do the settings.
     fn take_files(&self, dir: &Path) -> io::Result<()> {
+        let outputs = tollgate_store::data_dir::outputs(dir);
         for entry in fs::read_dir(dir)? {
             let entry = entry?;
             let metadata = entry.metadata()?;
             let kind = metadata.file_type();
+            if kind.is_dir() && entry.path() == outputs {
+                self.take_files(&outputs)?;
+                lchown(&outputs, Some(self.uid), Some(self.gid))?;
+                continue;
+            }
             let is_alone = kind.is_file() && metadata.nlink() == 1;
             if (is_alone || kind.is_socket()) && entry.file_name() != SETTINGS {
                 lchown(entry.path(), Some(self.uid), Some(self.gid))?;

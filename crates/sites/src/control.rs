@@ -45,6 +45,32 @@ pub struct ServiceAddress {
     pub fingerprint: Option<String>,
     /// Whether a pilot must show a token.
     pub needs_token: bool,
+    /// What pilots run.
+    pub body: PilotBody,
+}
+
+/// The program that a pilot runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PilotBody {
+    /// A worker of the service.
+    #[default]
+    Worker,
+    /// An execution daemon of another scheduler. Its token is the ticket with which it joins; the
+    /// address of the service is not used.
+    ExecutionDaemon,
+}
+
+impl ServiceAddress {
+    /// Returns the address for pilots that are execution daemons of another scheduler. All that they
+    /// need is in the tickets that take the place of tokens.
+    pub const fn execution_daemons() -> Self {
+        Self {
+            connect: String::new(),
+            fingerprint: None,
+            needs_token: true,
+            body: PilotBody::ExecutionDaemon,
+        }
+    }
 }
 
 /// A source of tokens for pilots: the service.
@@ -113,7 +139,7 @@ impl SiteControl {
         let state = journal.load()?;
         Ok(Self {
             dialect: settings.engine.dialect(program),
-            shell: EngineShell::new(settings.via.clone()),
+            shell: EngineShell::new(settings.via.clone()).with_sites(state_dir),
             clock: now,
             settings,
             journal,

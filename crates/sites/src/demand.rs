@@ -64,6 +64,8 @@ pub struct SiteSupply {
     pub at_most: u32,
     /// The maximum number of pilots that wait. None if there is no maximum.
     pub queue_at_most: Option<u32>,
+    /// The number of pilots that are to wait or run without work, too.
+    pub base: u32,
     /// The pilots that run and take tasks.
     pub running: Vec<RunningPilot>,
     /// The number of all pilots that run, also of those that take no tasks.
@@ -90,6 +92,11 @@ pub struct SiteDemand {
 pub enum DemandReason {
     /// The site is paused.
     Paused,
+    /// The site has its number of pilots, whether or not tasks wait, and the tasks need no more.
+    Base {
+        /// The number.
+        pilots: u32,
+    },
     /// No task waits.
     NoWork,
     /// A pilot ends before the shortest task that waits would end.
@@ -129,6 +136,7 @@ impl DemandReason {
     pub const fn key(&self) -> &'static str {
         match self {
             Self::Paused => "paused",
+            Self::Base { .. } => "base",
             Self::NoWork => "no-work",
             Self::TooShort { .. } => "too-short",
             Self::TooNarrow { .. } => "too-narrow",
@@ -143,6 +151,10 @@ impl fmt::Display for DemandReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Paused => write!(f, "the site is paused"),
+            Self::Base { pilots } => write!(
+                f,
+                "the site keeps at least {pilots}, whether or not tasks wait"
+            ),
             Self::NoWork => write!(f, "no task waits"),
             Self::TooShort { shortest, usable } => write!(
                 f,
@@ -187,7 +199,7 @@ impl fmt::Display for DemandReason {
 /// First the pilots that run take what they can, then those that wait where they are, then new ones at
 /// the sites in the order of their mean wait, the shortest first; ties by their order in `sites`. A
 /// site without any wait so far counts as one without delay. A pilot that waits is wanted no more
-/// if the work does not need it, at the site with the longest wait first.
+/// if neither the work nor the site's base needs it, at the site with the longest wait first.
 pub fn wanted_pilots(work: &PendingWork, sites: &[SiteSupply], now: Instant) -> Vec<SiteDemand> {
     let mut order: Vec<usize> = (0..sites.len()).collect();
     order.sort_by_key(|at| (sites[*at].mean_wait.unwrap_or(Span::ZERO), *at));
@@ -206,16 +218,23 @@ pub fn wanted_pilots(work: &PendingWork, sites: &[SiteSupply], now: Instant) -> 
         missing[at] = beyond;
     }
     let answers = sites.iter().zip(wanted.into_iter().zip(missing));
-    let answer = |(site, (wanted, missing)): (&SiteSupply, (u32, u32))| SiteDemand {
-        pending: (!site.is_paused).then_some(wanted),
-        reason: site.reason(work, wanted, missing),
+    let answer = |(site, (wanted, missing)): (&SiteSupply, (u32, u32))| {
+        let base = site.base_pending();
+        let reason = match base > wanted && !site.is_paused {
+            true => DemandReason::Base { pilots: site.base },
+            false => site.reason(work, wanted, missing),
+        };
+        SiteDemand {
+            pending: (!site.is_paused).then_some(wanted.max(base)),
+            reason,
+        }
     };
     answers.map(answer).collect()
 }
 
 impl SiteSupply {
     /// Returns the time in which a pilot can run tasks.
-    fn usable(&self) -> Span {
+    pub fn usable(&self) -> Span {
         (self.time - ENDING).max(Span::ZERO)
     }
 
@@ -223,6 +242,12 @@ impl SiteSupply {
     fn pending_limit(&self) -> u32 {
         let room = self.at_most.saturating_sub(self.n_running);
         room.min(self.queue_at_most.unwrap_or(u32::MAX))
+    }
+
+    /// Returns the number of pilots that are to wait without work, too.
+    fn base_pending(&self) -> u32 {
+        let missing = self.base.saturating_sub(self.n_running);
+        missing.min(self.pending_limit())
     }
 
     fn reason(&self, work: &PendingWork, wanted: u32, missing: u32) -> DemandReason {

@@ -146,6 +146,15 @@ impl KeepLock {
         Ok(Self { _file: file })
     }
 
+    /// Returns whether a process has the lock.
+    pub fn is_held(state_dir: &Path) -> bool {
+        let Ok(file) = File::open(state_dir.join(LOCK_FILE)) else {
+            return false;
+        };
+        let locked = flock(&file, FlockOperation::NonBlockingLockShared);
+        locked == Err(rustix::io::Errno::WOULDBLOCK)
+    }
+
     /// Returns the process id of the last process that took the lock. None if there is no such process
     /// or it has not written its id yet.
     pub fn holder(state_dir: &Path) -> Option<u32> {

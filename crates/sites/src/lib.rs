@@ -24,6 +24,8 @@
 mod control;
 mod demand;
 mod error;
+#[doc(hidden)]
+pub mod fuzz;
 mod journal;
 mod keep;
 pub mod local_queue;
@@ -35,7 +37,8 @@ mod settings;
 mod shell;
 
 pub use control::{
-    PilotCounts, ScaleOutcome, ScalePreview, ServiceAddress, SiteControl, TokenIssuer, WorkerSeat,
+    PilotBody, PilotCounts, ScaleOutcome, ScalePreview, ServiceAddress, SiteControl, TokenIssuer,
+    WorkerSeat,
 };
 pub use demand::{
     DemandReason, PendingWork, RunningPilot, SiteDemand, SiteSupply, TaskGroup, wanted_pilots,
@@ -46,6 +49,8 @@ pub use keep::{KeepLock, KeepRecord};
 pub use pilot::{PilotPhase, PilotRecord};
 pub use plan::ScalePlan;
 pub use probe::{ProbeFinding, ProbeOutcome, SiteProbe};
-pub use script::PilotScript;
-pub use settings::{SiteSettings, SitesFile, state_dir};
-pub use shell::{EngineShell, ShellError};
+pub use script::{EXECUTION_NODE_ARG, PilotScript};
+pub use settings::{SITES_FILE, SITES_VARIABLE, SiteSettings, SitesFile, state_dir, user_dir};
+pub use shell::{
+    CONFIG_VARIABLES, ENGINE_PATH_VARIABLE, EngineConfigVariable, EngineShell, ShellError,
+};

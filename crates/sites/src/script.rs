@@ -4,7 +4,10 @@ use std::fmt::Write as _;
 
 use tollgate_batch::{EngineKind, shell};
 
-use crate::{ServiceAddress, SiteSettings};
+use crate::{PilotBody, ServiceAddress, SiteSettings};
+
+/// The hidden argument with which the program becomes an execution daemon of another scheduler.
+pub const EXECUTION_NODE_ARG: &str = "__execution-node";
 
 /// The script of one pilot.
 #[derive(Clone, Debug)]
@@ -32,9 +35,36 @@ impl PilotScript<'_> {
         let _ = writeln!(
             text,
             "exec {} --data \"$dir\" >\"$dir/pilot.log\" 2>&1 </dev/null",
-            shell::line(&self.worker_words())
+            shell::line(&self.body_words())
         );
         text
+    }
+
+    fn body_words(&self) -> Vec<String> {
+        match self.service.body {
+            PilotBody::Worker => self.worker_words(),
+            PilotBody::ExecutionDaemon => self.daemon_words(),
+        }
+    }
+
+    fn daemon_words(&self) -> Vec<String> {
+        let site = self.site;
+        let mut words = vec![site.program.clone(), EXECUTION_NODE_ARG.to_owned()];
+        let mut option = |name: &str, value: &str| {
+            words.extend([name.to_owned(), value.to_owned()]);
+        };
+        option("--until", &until(site));
+        option("--idle", &format!("{}s", site.idle_s));
+        option("--site", &site.name);
+        option("--number", &self.number.to_string());
+        option("--cores", &site.cores.to_string());
+        if let Some(memory) = site.memory_mib {
+            option("--memory-mib", &memory.to_string());
+        }
+        if let Some(file) = self.token_file {
+            option("--ticket", file);
+        }
+        words
     }
 
     fn worker_words(&self) -> Vec<String> {
@@ -111,6 +141,7 @@ mod tests {
             connect: "https://here:8443".to_owned(),
             fingerprint: Some("sha256:00".to_owned()),
             needs_token: true,
+            body: PilotBody::Worker,
         };
         let script = PilotScript {
             site,
@@ -134,6 +165,28 @@ mod tests {
              exec /opt/tollgate worker --pilot --until auto --idle 300s --site west --name west.3 \
              --connect https://here:8443 --token-file '/home/a b/token' --fingerprint sha256:00 \
              --nodes 1 --data \"$dir\" >\"$dir/pilot.log\" 2>&1 </dev/null\n"
+        );
+    }
+
+    #[test]
+    fn execution_daemon_gets_its_ticket_and_the_size_of_the_pilot() {
+        let mut site = SiteSettings::new("west", EngineKind::Slurm, "7f3a", "/opt/tollgate");
+        site.memory_mib = Some(2000);
+        let script = PilotScript {
+            site: &site,
+            number: 3,
+            service: &ServiceAddress::execution_daemons(),
+            token_file: Some("/home/a/3.token"),
+        };
+        let text = script.text();
+        let last = text.lines().last();
+        assert_eq!(
+            last,
+            Some(
+                "exec /opt/tollgate __execution-node --until auto --idle 300s --site west --number 3 \
+                 --cores 1 --memory-mib 2000 --ticket /home/a/3.token \
+                 --data \"$dir\" >\"$dir/pilot.log\" 2>&1 </dev/null"
+            )
         );
     }
 

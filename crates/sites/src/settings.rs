@@ -14,10 +14,17 @@ use crate::journal::replace_file;
 
 /// The maximum number of pilots of a site, unless the user sets another.
 const DEFAULT_AT_MOST: u32 = 100;
+/// The time limit of a pilot, unless the user sets another, in seconds.
+const DEFAULT_TIME_S: u64 = 3600;
 /// The time without jobs after which a pilot leaves, in seconds.
 const DEFAULT_IDLE_S: u64 = 300;
 /// The maximum length of a site's name. Names of jobs contain it.
 const MAX_NAME: usize = 32;
+/// The file of the sites.
+pub const SITES_FILE: &str = "sites.toml";
+/// The variable with the directory that has the file of the sites and what is known of them, in place
+/// of the user's directories.
+pub const SITES_VARIABLE: &str = "TOLLGATE_SITES";
 /// The longest time limit of a pilot: a year.
 const MAX_TIME_S: u64 = 366 * 86_400;
 
@@ -29,20 +36,25 @@ pub struct SiteSettings {
     pub name: String,
     /// The engine.
     pub engine: EngineKind,
-    /// Letters that tell the pilots of this site from those of a site of the same name elsewhere.
+    /// Letters that tell the pilots of this site from those of a site of the same name elsewhere. Empty
+    /// only in a file that is read by [`SitesFile::read_with_keys`].
+    #[serde(default)]
     pub key: String,
     /// The host on which the engine's commands run, for `ssh`. None for this host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
-    /// The number of pilots that `tollgate site scale` takes if it is given none.
+    /// The number of pilots that `tollgate site scale` takes if it is given none, and that
+    /// `tollgate site keep --base` keeps without work, too.
     #[serde(default = "default_pilots")]
     pub pilots: u32,
     /// The number of cores of a pilot; at least 1.
+    #[serde(default = "default_cores")]
     pub cores: u32,
     /// The memory of a pilot in MiB. None leaves it to the engine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_mib: Option<u64>,
     /// The time limit of a pilot in seconds.
+    #[serde(default = "default_time")]
     pub time_s: u64,
     /// The time without jobs after which a pilot leaves, in seconds.
     #[serde(default = "default_idle")]
@@ -58,6 +70,7 @@ pub struct SiteSettings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connect: Option<String>,
     /// The tollgate program on the site's nodes.
+    #[serde(default = "default_program")]
     pub program: String,
     /// Directory on the nodes in which each pilot makes one of its own. None takes `TMPDIR`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -72,6 +85,18 @@ pub struct SiteSettings {
 
 const fn default_pilots() -> u32 {
     1
+}
+
+const fn default_cores() -> u32 {
+    1
+}
+
+const fn default_time() -> u64 {
+    DEFAULT_TIME_S
+}
+
+fn default_program() -> String {
+    "tollgate".to_owned()
 }
 
 const fn default_idle() -> u64 {
@@ -93,7 +118,7 @@ impl SiteSettings {
             pilots: 1,
             cores: 1,
             memory_mib: None,
-            time_s: 3600,
+            time_s: DEFAULT_TIME_S,
             idle_s: DEFAULT_IDLE_S,
             at_most: DEFAULT_AT_MOST,
             queue_at_most: None,
@@ -185,13 +210,18 @@ pub struct SitesFile {
 }
 
 impl SitesFile {
-    /// Returns the user's file: `$XDG_CONFIG_HOME/tollgate/sites.toml`, by default
-    /// `~/.config/tollgate/sites.toml`.
+    /// Returns the user's file: `$TOLLGATE_SITES/sites.toml`, else
+    /// `$XDG_CONFIG_HOME/tollgate/sites.toml`, else `~/.config/tollgate/sites.toml`.
     ///
     /// # Errors
     /// An error if no variable names a directory.
     pub fn path() -> Result<PathBuf, SiteError> {
-        Ok(user_dir("XDG_CONFIG_HOME", ".config")?.join("tollgate/sites.toml"))
+        match path_in(SITES_VARIABLE) {
+            Some(dir) => Ok(dir.join(SITES_FILE)),
+            None => Ok(user_dir("XDG_CONFIG_HOME", ".config")?
+                .join("tollgate")
+                .join(SITES_FILE)),
+        }
     }
 
     /// Reads a file. Returns no sites if there is no file.
@@ -199,6 +229,28 @@ impl SitesFile {
     /// # Errors
     /// An error if the file cannot be read or a setting is illegal.
     pub fn read(path: &Path) -> Result<Self, SiteError> {
+        let file = Self::parse(path)?;
+        file.check(path)?;
+        Ok(file)
+    }
+
+    /// Reads a file, and gives each site a key that `draw` returns, in place of its own if it has one.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn read_with_keys(
+        path: &Path,
+        mut draw: impl FnMut() -> String,
+    ) -> Result<Self, SiteError> {
+        let mut file = Self::parse(path)?;
+        for site in &mut file.sites {
+            site.key = draw();
+        }
+        file.check(path)?;
+        Ok(file)
+    }
+
+    fn parse(path: &Path) -> Result<Self, SiteError> {
         let text = match fs::read_to_string(path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
@@ -210,19 +262,20 @@ impl SitesFile {
                 });
             }
         };
-        let wrong = |message: String| SiteError::Settings {
-            path: path.to_owned(),
-            message,
-        };
-        let file: Self = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
-        for (at, site) in file.sites.iter().enumerate() {
-            site.check()
-                .map_err(|error| wrong(format!("site `{}`: {error}", site.name)))?;
-            if file.sites[..at].iter().any(|other| other.name == site.name) {
-                return Err(wrong(format!("two sites are called `{}`", site.name)));
+        toml::from_str(&text).map_err(|error| settings_error(path, error.to_string()))
+    }
+
+    pub(crate) fn check(&self, path: &Path) -> Result<(), SiteError> {
+        for (at, site) in self.sites.iter().enumerate() {
+            let name = &site.name;
+            let wrong = |error| settings_error(path, format!("site `{name}`: {error}"));
+            site.check().map_err(wrong)?;
+            if self.sites[..at].iter().any(|other| other.name == *name) {
+                let message = format!("two sites are called `{name}`");
+                return Err(settings_error(path, message));
             }
         }
-        Ok(file)
+        Ok(())
     }
 
     /// Writes the file in place of the old one.
@@ -230,10 +283,8 @@ impl SitesFile {
     /// # Errors
     /// An error if the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), SiteError> {
-        let text = toml::to_string(self).map_err(|error| SiteError::Settings {
-            path: path.to_owned(),
-            message: error.to_string(),
-        })?;
+        let text = toml::to_string(self);
+        let text = text.map_err(|error| settings_error(path, error.to_string()))?;
         replace_file(path, text.as_bytes())
     }
 
@@ -260,20 +311,38 @@ impl SitesFile {
     }
 }
 
-/// Returns the directory of what tollgate knows of sites: `$XDG_STATE_HOME/tollgate-sites`, by
-/// default `~/.local/state/tollgate-sites`.
+fn settings_error(path: &Path, message: String) -> SiteError {
+    SiteError::Settings {
+        path: path.to_owned(),
+        message,
+    }
+}
+
+/// Returns the directory of what tollgate knows of sites: `$TOLLGATE_SITES`, else
+/// `$XDG_STATE_HOME/tollgate-sites`, else `~/.local/state/tollgate-sites`.
 ///
 /// # Errors
 /// An error if no variable names a directory.
 pub fn state_dir() -> Result<PathBuf, SiteError> {
-    Ok(user_dir("XDG_STATE_HOME", ".local/state")?.join("tollgate-sites"))
+    match path_in(SITES_VARIABLE) {
+        Some(dir) => Ok(dir),
+        None => Ok(user_dir("XDG_STATE_HOME", ".local/state")?.join("tollgate-sites")),
+    }
 }
 
-fn user_dir(variable: &str, below_home: &str) -> Result<PathBuf, SiteError> {
-    let set = |name| env::var_os(name).filter(|value| !value.is_empty());
-    let own = set(variable).map(PathBuf::from);
-    let home = || set("HOME").map(|home| PathBuf::from(home).join(below_home));
-    own.or_else(home).ok_or(SiteError::NoHome)
+/// Returns a user's directory: that of a variable of the XDG base directories, else one below the home
+/// directory.
+///
+/// # Errors
+/// An error if no variable names a directory.
+pub fn user_dir(variable: &str, below_home: &str) -> Result<PathBuf, SiteError> {
+    let home = || path_in("HOME").map(|home| home.join(below_home));
+    path_in(variable).or_else(home).ok_or(SiteError::NoHome)
+}
+
+fn path_in(variable: &str) -> Option<PathBuf> {
+    let value = env::var_os(variable).filter(|value| !value.is_empty());
+    value.map(PathBuf::from)
 }
 
 #[cfg(test)]
@@ -303,6 +372,18 @@ mod tests {
         file.write(&path).expect("a writable file");
         assert_eq!(SitesFile::read(&path).expect("a legal file"), file);
         assert!(matches!(file.add(site()), Err(SiteError::Exists(_))));
+    }
+
+    #[test]
+    fn file_by_hand_needs_a_name_and_an_engine() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("sites.toml");
+        fs::write(&path, "[[site]]\nname = \"north\"\nengine = \"sge\"\n").expect("a file");
+        let read = SitesFile::read_with_keys(&path, || "7f3a".to_owned());
+        let expected = SiteSettings::new("north", EngineKind::Sge, "7f3a", "tollgate");
+        assert_eq!(read.expect("a legal file").sites, [expected]);
+        let error = SitesFile::read(&path).expect_err("there is no key");
+        assert!(error.to_string().contains("key"), "{error}");
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! Commands of an engine, run on this host or over `ssh`.
 
+use std::env;
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf, absolute};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
@@ -11,6 +13,11 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tollgate_batch::{CommandAnswer, EngineCommand};
 
+use crate::SITES_VARIABLE;
+
+/// The variable with the directories of the commands of batch systems, where PATH begins with the front
+/// ends of this program, whose names are the same.
+pub const ENGINE_PATH_VARIABLE: &str = "TOLLGATE_ENGINE_PATH";
 /// The maximum time of a command. A dead controller of Slurm takes 9 to 18 seconds to be noticed.
 const COMMAND_LIMIT: Duration = Duration::from_secs(30);
 /// How long the output of a command that ended is waited for: a daemon that it left behind may keep
@@ -41,6 +48,7 @@ pub struct EngineShell {
     via: Option<String>,
     limit: Duration,
     path: Option<OsString>,
+    sites: Option<PathBuf>,
 }
 
 /// An error of a command that did not end by itself.
@@ -72,13 +80,38 @@ pub enum ShellError {
     },
 }
 
+/// Variables by which the commands of an engine find its configuration. A session with a scheduler of
+/// its own sets them for its shell; the engines of the sites keep those from outside.
+pub const CONFIG_VARIABLES: [EngineConfigVariable; 2] = [
+    EngineConfigVariable {
+        name: "SLURM_CONF",
+        outer: "TOLLGATE_ENGINE_SLURM_CONF",
+    },
+    EngineConfigVariable {
+        name: "CONDOR_CONFIG",
+        outer: "TOLLGATE_ENGINE_CONDOR_CONFIG",
+    },
+];
+
+/// A variable with the configuration of an engine.
+#[derive(Clone, Copy, Debug)]
+pub struct EngineConfigVariable {
+    /// The name that the engine's commands know.
+    pub name: &'static str,
+    /// The variable with the value from outside a session; an empty value stands for none. Not set
+    /// outside of sessions with a scheduler of their own.
+    pub outer: &'static str,
+}
+
 impl EngineShell {
-    /// Returns a way to run commands on this host, or on the host `via` over `ssh`.
+    /// Returns a way to run commands on this host, or on the host `via` over `ssh`. Programs are
+    /// looked for in the directories of [`ENGINE_PATH_VARIABLE`], else of PATH.
     pub fn new(via: Option<String>) -> Self {
         Self {
             via,
             limit: COMMAND_LIMIT,
-            path: None,
+            path: env::var_os(ENGINE_PATH_VARIABLE).filter(|path| !path.is_empty()),
+            sites: None,
         }
     }
 
@@ -86,6 +119,16 @@ impl EngineShell {
     #[must_use]
     pub fn with_limit(self, limit: Duration) -> Self {
         Self { limit, ..self }
+    }
+
+    /// Returns the same for the sites whose directory this is: the engine `local` has its jobs there.
+    #[must_use]
+    pub fn with_sites(self, dir: &Path) -> Self {
+        let dir = absolute(dir).unwrap_or_else(|_| dir.to_owned());
+        Self {
+            sites: Some(dir),
+            ..self
+        }
     }
 
     /// Returns the same with these directories in the place of PATH, separated by colons.
@@ -116,6 +159,16 @@ impl EngineShell {
         let mut command_line = Command::new(&words[0]);
         if let Some(path) = &self.path {
             command_line.env("PATH", path);
+        }
+        if let Some(sites) = &self.sites {
+            command_line.env(SITES_VARIABLE, sites);
+        }
+        for variable in CONFIG_VARIABLES {
+            match env::var_os(variable.outer) {
+                Some(outer) if outer.is_empty() => command_line.env_remove(variable.name),
+                Some(outer) => command_line.env(variable.name, outer),
+                None => &mut command_line,
+            };
         }
         let mut child = command_line
             .args(&words[1..])

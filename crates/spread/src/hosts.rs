@@ -98,7 +98,8 @@ impl JobHosts {
                 hosts: names.join(", "),
             });
         }
-        let procs = hosts.iter().map(|(_, procs)| procs).sum();
+        let procs = hosts.iter().map(|(_, procs)| *procs);
+        let procs = procs.fold(0, u32::saturating_add);
         if let Some(asked) = n.filter(|asked| *asked > procs) {
             return Err(JobHostsError::TooManyCopies { asked, procs });
         }
@@ -117,7 +118,7 @@ impl JobHosts {
 }
 
 /// Parses `alpha:4,beta:2`. None if the text is not of this form.
-fn parse_hosts(text: &str) -> Option<Vec<(String, u32)>> {
+pub(crate) fn parse_hosts(text: &str) -> Option<Vec<(String, u32)>> {
     let parts = text.split(',').map(|part| {
         let (host, procs) = part.rsplit_once(':')?;
         let procs = procs.parse().ok().filter(|procs| *procs > 0)?;

@@ -15,11 +15,11 @@ use std::time::{Duration, Instant};
 use start::PartStarter;
 use tollgate_engine::PartEvent;
 
-use crate::address::ListenError;
 use crate::hosts::{HostCopies, JobHosts, JobHostsError};
 use crate::message::{CopyOrder, LeadMessage, PartMessage};
 use crate::part::STOP_TIMEOUT;
-use crate::sealed::SealedWriter;
+use tollgate_sealed::ListenError;
+use tollgate_sealed::SealedWriter;
 
 /// Maximum time from a request until the part is connected.
 const JOIN_TIMEOUT: Duration = Duration::from_secs(60);

@@ -7,9 +7,7 @@
 //! | [`part`] | the process on each host that runs the copies there |
 //! | `copies` | the copies of one host: start, output, end |
 //! | `request` | the request for a part to the worker or service of this host |
-//! | `address` | the addresses of this host for the other hosts of the job |
 //! | `message` | the messages between lead and part |
-//! | `sealed` | messages on a byte stream, encrypted and authenticated |
 //! | `signals` | signals that ask a process to end |
 //!
 //! The lead asks its host for a part on each other host of the job. The service checks the request, and
@@ -18,14 +16,14 @@
 //! service. Both prove with a secret, which travels with the request, that they belong together, and
 //! encrypt what they send. The copies end with the connection: whichever end is killed, none is left.
 
-mod address;
 mod copies;
+#[doc(hidden)]
+pub mod fuzz;
 pub mod hosts;
 pub mod lead;
 mod message;
 pub mod part;
 mod request;
-mod sealed;
 mod signals;
 
 pub use lead::{SpreadError, SpreadOptions, spread};

@@ -16,7 +16,7 @@ use tollgate_engine::part::{HOST_VARIABLE, SOCKET_VARIABLE};
 
 use crate::copies::{CopyGroups, RunningCopies};
 use crate::message::{LeadMessage, PartMessage, PartTicket, TICKET_VARIABLE};
-use crate::sealed::{SealedPair, SealedReader, SpreadSecret, open_as_part};
+use tollgate_sealed::{SealedPair, SealedReader, SealedSecret, open_as_part};
 
 /// Maximum time for a connection to one address of the lead, and for its greeting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
@@ -53,7 +53,7 @@ pub fn main() -> ExitCode {
 fn run() -> io::Result<()> {
     let ticket = env::var(TICKET_VARIABLE).map_err(io::Error::other)?;
     let ticket: PartTicket = serde_json::from_str(&ticket)?;
-    let secret = SpreadSecret::from_hex(&ticket.secret).ok_or(io::ErrorKind::InvalidInput)?;
+    let secret = SealedSecret::from_hex(&ticket.secret).ok_or(io::ErrorKind::InvalidInput)?;
     let (mut from_lead, mut to_lead) = connect(&ticket, &secret)?;
     to_lead.send(&PartMessage::Ready)?;
     let LeadMessage::Run(order) = from_lead.receive()? else {
@@ -106,7 +106,7 @@ fn end_when_stopped(stopped: &mpsc::Receiver<()>, groups: &CopyGroups) {
     groups.signal(Signal::KILL);
 }
 
-fn connect(ticket: &PartTicket, secret: &SpreadSecret) -> io::Result<SealedPair> {
+fn connect(ticket: &PartTicket, secret: &SealedSecret) -> io::Result<SealedPair> {
     if ticket.addresses.is_empty() {
         let stream = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
         let halves = (Box::new(stream.try_clone()?), Box::new(stream));
@@ -123,7 +123,7 @@ fn connect(ticket: &PartTicket, secret: &SpreadSecret) -> io::Result<SealedPair>
 }
 
 /// Connects to one address, which may belong to another host than the lead's: every host has a loopback.
-fn connect_to(address: &str, ticket: &PartTicket, secret: &SpreadSecret) -> io::Result<SealedPair> {
+fn connect_to(address: &str, ticket: &PartTicket, secret: &SealedSecret) -> io::Result<SealedPair> {
     let address: SocketAddr = address.parse().map_err(io::Error::other)?;
     let stream = TcpStream::connect_timeout(&address, CONNECT_TIMEOUT)?;
     stream.set_nodelay(true)?;

@@ -282,6 +282,11 @@ impl DataDir {
         self.path.join("workers.json")
     }
 
+    /// Returns the directory of the outputs that are kept of tasks on other hosts.
+    pub fn outputs(&self) -> PathBuf {
+        outputs(&self.path)
+    }
+
     /// Returns the path of the socket for clients.
     pub fn socket(&self) -> PathBuf {
         socket(&self.path)
@@ -345,6 +350,16 @@ pub fn store(dir: &Path) -> PathBuf {
 /// reached over the network. There is no such file if the service does not listen there.
 pub fn network_address(dir: &Path) -> PathBuf {
     dir.join("network.json")
+}
+
+/// Returns the directory of the outputs that are kept, in a data directory.
+pub fn outputs(dir: &Path) -> PathBuf {
+    dir.join("outputs")
+}
+
+/// Returns the socket of the terminal of a session, in the data directory of the session's service.
+pub fn terminal(dir: &Path) -> PathBuf {
+    dir.join("terminal.sock")
 }
 
 /// Returns the socket in a data directory.

@@ -8,10 +8,10 @@ use tollgate_model::Instant;
 use crate::{Store, StoreError, StoreReader, sqlite};
 
 /// The progress of a removal.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RemovalProgress {
-    /// Number of jobs removed now; an array counts once.
-    pub jobs: u64,
+    /// The jobs removed now; an array is one.
+    pub jobs: Vec<u64>,
     /// Whether no job is left to remove.
     pub is_done: bool,
 }
@@ -85,7 +85,7 @@ fn remove(from: &Connection, before: Instant, max_rows: u32) -> rusqlite::Result
         if rows_left == 0 || !remove_job(from, job, &mut rows_left)? {
             return Ok(removed);
         }
-        removed.jobs += 1;
+        removed.jobs.push(job);
     }
     removed.is_done = n_found < limit;
     Ok(removed)

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
-use tollgate_model::{Credits, Instant, Span};
+use tollgate_model::{AttemptId, Credits, Instant, Span};
 use tollgate_service::TaskCounts;
 
 use crate::tasks::ArrayRow;
@@ -226,6 +226,17 @@ impl StoreReader {
                 host: row.get(8)?,
             })
         })
+    }
+
+    /// Returns the name of the host of an attempt; None if the attempt or its host is not known.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn attempt_host(&self, attempt: AttemptId) -> Result<Option<String>, StoreError> {
+        let sql = "SELECT host FROM attempt WHERE job = ?1 AND task = ?2 AND attempt = ?3";
+        let values = params![attempt.job, attempt.task, attempt.attempt];
+        let rows = self.rows(sql, values, |row| row.get(0))?;
+        Ok(rows.into_iter().next().flatten())
     }
 
     /// Returns the bookings by user and day.

@@ -7,6 +7,7 @@
 
 mod departure;
 mod handle;
+mod outputs;
 mod parts;
 mod pending;
 
@@ -23,7 +24,7 @@ use tollgate_engine::{
 };
 use tollgate_model::{AttemptEvent, AttemptId, AttemptReport, Instant, KillReason};
 
-use crate::departure::{DeparturePhase, WorkerEnd};
+use crate::departure::{DeparturePhase, OUTPUT_TIME, WorkerEnd};
 use crate::lease::LeaseTimings;
 use crate::protocol::{SequenceCounter, VERSION, WorkerFrame, WorkerHello, WorkerMessage};
 
@@ -63,8 +64,8 @@ pub struct AgentConfig<E> {
     /// Time without a running attempt after which the worker leaves if no job waits; None for
     /// never.
     pub max_idle: Option<Duration>,
-    /// Whether the worker leaves when the service retires it.
-    pub leaves_when_retired: bool,
+    /// Whether the worker is a pilot: it leaves when the service retires it, and does not come again.
+    pub is_pilot: bool,
     /// Environment variables of every attempt.
     pub environment: Vec<(OsString, OsString)>,
     /// Opens the engine with these timings, under a lease that the worker renews.
@@ -116,6 +117,9 @@ pub struct WorkerAgent<E> {
     outgoing: Vec<WorkerFrame<WorkerMessage>>,
     /// Events of parts that processes on this host asked for, by the number of the request.
     part_events: Vec<(u64, PartEvent)>,
+    /// Reads of outputs without an answer, by their numbers at the engine.
+    reads: BTreeMap<u64, outputs::PassedRead>,
+    last_read: u64,
     /// Unacknowledged reports, oldest first.
     reports: BTreeMap<AttemptId, Vec<AttemptReport>>,
     /// Commands waiting for the engine.
@@ -135,6 +139,8 @@ pub struct WorkerAgent<E> {
     departure: DeparturePhase,
     /// The reason for the departure, once the worker has decided to leave.
     departure_reason: Option<String>,
+    /// When the leaving worker, which runs nothing any more, had sent all reports on this connection.
+    reported_at: Option<Duration>,
     /// When an attempt last started or ended, or was seen running; None before the first turn.
     last_busy: Option<Duration>,
 }
@@ -169,6 +175,8 @@ impl<E: Engine> WorkerAgent<E> {
             received: SequenceCounter::default(),
             outgoing: Vec::new(),
             part_events: Vec::new(),
+            reads: BTreeMap::new(),
+            last_read: 0,
             reports: BTreeMap::new(),
             pending: VecDeque::new(),
             retry: None,
@@ -180,6 +188,7 @@ impl<E: Engine> WorkerAgent<E> {
             last_contact: Duration::ZERO,
             departure: DeparturePhase::Staying,
             departure_reason: None,
+            reported_at: None,
             last_busy: None,
         }
     }
@@ -198,6 +207,7 @@ impl<E: Engine> WorkerAgent<E> {
             user: self.config.user.clone(),
             all_users: self.config.all_users,
             root_jobs: self.config.root_jobs,
+            is_pilot: self.config.is_pilot,
             site: self.config.site.clone(),
             service: self.state.service.clone(),
             incarnation: match self.state.until == self.end_time() {
@@ -217,6 +227,8 @@ impl<E: Engine> WorkerAgent<E> {
         self.outgoing.clear();
         self.pending.clear();
         self.unanswered.clear();
+        self.reads.clear();
+        self.reported_at = None;
         self.forget_question();
     }
 
@@ -262,8 +274,9 @@ impl<E: Engine> WorkerAgent<E> {
         let lease = self.engine.is_some() && !self.is_out_of_lease(now);
         let lease = lease.then(|| until(self.lease_start + self.lease.lease()));
         let departure = self.departure_due().map(until);
+        let goodbye = self.reported_at.map(|at| until(at + OUTPUT_TIME));
         let waits = retry.into_iter().chain(clearing).chain(lease);
-        let waits = waits.chain(departure);
+        let waits = waits.chain(departure).chain(goodbye);
         // Never zero: an action that is due and failed is due again in a moment.
         waits.fold(next, Duration::min).max(MIN_IDLE)
     }
@@ -282,7 +295,8 @@ impl<E: Engine> WorkerAgent<E> {
             self.finish_previous_incarnation(now)?;
         }
         self.run_pending(now, at);
-        self.announce_departure();
+        self.send_outputs(now);
+        self.announce_departure(now);
         if self.stage == AgentStage::Disconnected {
             return Ok(());
         }

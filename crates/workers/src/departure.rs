@@ -18,6 +18,9 @@ use crate::lease::LeaseTimings;
 /// its runner end.
 pub const REPORT_TIME: Duration = Duration::from_secs(5);
 
+/// Time that a leaving worker, whose tasks are over, gives the service to collect their outputs.
+pub(crate) const OUTPUT_TIME: Duration = Duration::from_secs(3);
+
 /// The known end of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkerEnd {

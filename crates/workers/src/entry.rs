@@ -11,6 +11,7 @@ use tollgate_model::{AttemptId, Instant, NodeRange};
 use crate::black_hole::FailedStarts;
 use crate::departure::LeaveNotice;
 use crate::protocol::{SequenceCounter, ServerMessage, WorkerFrame};
+use crate::registry::WorkerVacancy;
 
 /// The service's end of a connection. Frames reach the worker in order, or not at all.
 pub trait FrameSink: Send {
@@ -67,6 +68,8 @@ pub(crate) struct WorkerEntry {
     pub(crate) retired: Option<String>,
     /// Whether the worker's nodes are drained because it leaves.
     pub(crate) is_leaving: bool,
+    /// Whether the worker's nodes are drained in the gate, for whatever reason.
+    pub(crate) is_drained: bool,
     /// The capacity that the worker offered.
     pub(crate) capacity: Option<EngineCapacity>,
     /// The connection on which the worker has offered a new incarnation.
@@ -101,12 +104,22 @@ impl WorkerEntry {
             failed_starts: FailedStarts::default(),
             retired: None,
             is_leaving: false,
+            is_drained: false,
             capacity: None,
             offer: None,
             has_left: false,
             departed: false,
             has_reported_running: false,
             reported_running: None,
+        }
+    }
+
+    /// Returns whether another worker may take this one's number.
+    pub(crate) fn vacancy(&self) -> WorkerVacancy {
+        match self.incarnation {
+            Some(_) => WorkerVacancy::None,
+            None if self.is_drained => WorkerVacancy::Drained,
+            None => WorkerVacancy::Clean,
         }
     }
 
@@ -132,6 +145,16 @@ pub(crate) enum HandshakeStage {
     Identified(WorkerId, bool),
     /// The worker has offered its capacity.
     Offered(WorkerId),
+}
+
+impl HandshakeStage {
+    /// Returns the worker on the connection; None before it is identified.
+    pub(crate) const fn worker(self) -> Option<WorkerId> {
+        match self {
+            Self::New => None,
+            Self::Identified(worker, _) | Self::Offered(worker) => Some(worker),
+        }
+    }
 }
 
 impl WorkerConnection {

@@ -6,6 +6,7 @@
 //! | [`protocol`] | the messages between a worker and the service |
 //! | [`lease`] | the lease and the timeouts |
 //! | [`pool`] | [`WorkerPool`]: this host's engine and all workers, as the controller sees them |
+//! | `outputs` | outputs of attempts on workers |
 //! | [`parts`] | parts of attempts on the other hosts of their job |
 //! | `placement` | placing attempts on workers, and starts that have to wait |
 //! | `session` | the service's answers to a worker |
@@ -34,6 +35,7 @@ pub mod entry;
 pub mod lease;
 mod leaving;
 mod lifecycle;
+mod outputs;
 pub mod parts;
 mod placement;
 pub mod pool;
@@ -46,6 +48,7 @@ pub use entry::{
     ConnectionEvent, ConnectionEventKind, FrameSink, WorkerInfo, WorkerSnapshot, WorkerState,
 };
 pub use lease::LeaseTimings;
+pub use outputs::{CollectedOutput, OutputPlace, OutputReceiver};
 pub use parts::{PartAttempt, PartCall, PartSink};
 pub use pool::{
     JobOwners, LaunchRequest, MonotonicClock, UserNameLookup, WorkerPool, WorkerPoolConfig,

@@ -63,6 +63,7 @@ impl<E: Engine> WorkerPool<E> {
     pub fn sync_with_gate(&mut self, gate: &Gate) -> Vec<(WorkerId, BTreeSet<AttemptId>)> {
         let now = (self.ticks)();
         for (worker, live) in gate.workers() {
+            let is_drained = live.drained;
             let live = live.up.then_some(LiveIncarnation {
                 number: live.number,
                 nodes: live.nodes,
@@ -75,6 +76,7 @@ impl<E: Engine> WorkerPool<E> {
                 .workers
                 .entry(worker)
                 .or_insert_with(|| WorkerEntry::new(now));
+            worker_entry.is_drained = is_drained;
             let epoch = live.map_or(0, |live| live.number);
             if worker_entry.incarnation_number() != epoch {
                 let offer = worker_entry.offer.filter(|_| live.is_some());
@@ -135,6 +137,7 @@ impl<E: Engine> WorkerPool<E> {
         // The attempts have parts elsewhere. A part here that cannot be asked to end is found when the
         // engine can be asked again, because its attempt does not run.
         let _ = self.end_parts(&gone);
+        self.give_up_outputs(worker);
         let Some(worker_entry) = self.workers.get_mut(&worker) else {
             return;
         };
@@ -167,7 +170,7 @@ impl<E: Engine> WorkerPool<E> {
             .filter(|worker_entry| worker_entry.incarnation.is_some());
         let left =
             lives.map(|worker_entry| (worker_entry.last_contact + grace).saturating_sub(now));
-        let is_unread = !self.inbox.is_empty() || self.has_due_end();
+        let is_unread = !self.inbox.is_empty() || self.has_due_end() || self.has_news_of_outputs();
         let unread = is_unread.then_some(Duration::ZERO);
         left.chain(unread).min()
     }

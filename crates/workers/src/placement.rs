@@ -33,6 +33,7 @@ impl<E: Engine> WorkerPool<E> {
             self.assign(request.launch.attempt, worker);
             if let Some(location) = self.locations.get_mut(&request.launch.attempt) {
                 location.is_unconfirmed = false;
+                location.has_output = has_output(&request.launch);
             }
             let launch = LaunchSpec {
                 nodes,
@@ -136,6 +137,12 @@ impl<E: Engine> WorkerPool<E> {
             owner,
         })
     }
+}
+
+/// Returns whether a launch writes its output to a file.
+fn has_output(launch: &LaunchSpec) -> bool {
+    let output = launch.output.as_deref();
+    output.is_some_and(|output| !output.starts_with("/dev"))
 }
 
 /// An attempt that cannot be sent.

@@ -11,6 +11,7 @@ use tollgate_service::LOCAL_WORKER;
 
 use crate::entry::{WorkerConnection, WorkerEntry};
 use crate::lease::LeaseTimings;
+use crate::outputs::OutputReads;
 use crate::parts::PartCalls;
 use crate::protocol::ServerMessage;
 use crate::registry::WorkerRegistry;
@@ -66,6 +67,7 @@ pub struct WorkerPool<E> {
     pub(crate) inbox: Vec<AttemptReport>,
     pub(crate) ticks: MonotonicClock,
     pub(crate) parts: PartCalls,
+    pub(crate) outputs: OutputReads,
     /// Name of this host, as attempts know it.
     pub(crate) local_name: String,
 }
@@ -87,6 +89,8 @@ pub(crate) struct AttemptLocation {
     /// Whether the worker's list of running attempts lacked this attempt. Either it has ended, with
     /// a report to follow, or the start message was lost.
     pub(crate) is_unconfirmed: bool,
+    /// Whether the attempt may write to a file: not if its job has no output.
+    pub(crate) has_output: bool,
 }
 
 impl<E: Engine> WorkerPool<E> {
@@ -105,6 +109,7 @@ impl<E: Engine> WorkerPool<E> {
             inbox: Vec::new(),
             ticks: Box::new(move || began.elapsed()),
             parts: PartCalls::default(),
+            outputs: OutputReads::default(),
             local_name: name,
         }
     }
@@ -172,6 +177,7 @@ impl<E: Engine> WorkerPool<E> {
             worker,
             ended: false,
             is_unconfirmed: false,
+            has_output: true,
         });
     }
 
@@ -224,9 +230,11 @@ impl<E: Engine> WorkerPool<E> {
         Ok(())
     }
 
-    /// Acknowledges these attempts, whose ends are durable.
+    /// Acknowledges these attempts, whose ends are durable. A worker gets the acknowledgement once the
+    /// output of the attempt is collected.
     pub fn acknowledge(&mut self, attempts: &[AttemptId]) -> Result<(), EngineError> {
-        let parted = self.partition_by_worker(attempts, |attempt| *attempt);
+        let free = self.without_collected(attempts);
+        let parted = self.partition_by_worker(&free, |attempt| *attempt);
         for attempt in attempts {
             self.locations.remove(attempt);
         }

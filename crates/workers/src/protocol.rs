@@ -1,13 +1,15 @@
 //! The messages between a worker and the service: one JSON value a line.
 
 use serde::{Deserialize, Serialize};
-use tollgate_engine::{EngineCapacity, LaunchSpec, PartEvent, PartRequest};
+use tollgate_engine::{
+    EngineCapacity, LaunchSpec, OutputAnswer, OutputRead, PartEvent, PartRequest,
+};
 use tollgate_model::{AttemptId, AttemptReport, Instant, KillReason};
 
 use crate::departure::{LeaveAnswer, LeaveNotice};
 
 /// Protocol version. It counts incompatible changes.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// Maximum length of a line, in bytes: several hundred scripts.
 pub const MAX_LINE_LEN: usize = 64 << 20;
@@ -56,6 +58,8 @@ pub enum WorkerMessage {
         /// The request.
         request: PartRequest,
     },
+    /// The answers to reads of outputs.
+    Outputs(Vec<OutputAnswer>),
     /// The worker runs nothing any more and leaves: its incarnation is over.
     Leave,
 }
@@ -75,6 +79,8 @@ pub struct WorkerHello {
     pub all_users: bool,
     /// Whether the worker runs jobs of root.
     pub root_jobs: bool,
+    /// Whether the worker is a pilot, which does not come again once it has left or was lost.
+    pub is_pilot: bool,
     /// Name of the site that the worker is at, if it has one.
     pub site: Option<String>,
     /// The service that the worker has worked for, if any.
@@ -112,6 +118,8 @@ pub enum ServerMessage {
     Kill(Vec<AttemptId>, KillReason),
     /// Attempts whose ends need not be reported again.
     Acknowledge(Vec<AttemptId>),
+    /// Outputs to read.
+    ReadOutputs(Vec<OutputRead>),
     /// An event of a part that a process on the worker's host asked for.
     Part {
         /// The worker's number of the request.

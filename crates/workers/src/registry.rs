@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 use tollgate_gate::WorkerId;
 use tollgate_store::private_file;
 
+use crate::protocol::WorkerHello;
+
 /// A worker with its id in the gate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RegistryEntry {
@@ -18,9 +20,23 @@ pub(crate) struct RegistryEntry {
     pub(crate) identity: String,
     /// The worker's name.
     pub(crate) name: String,
+    /// The site of a pilot; None for other workers, and for pilots without a site.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) pilot_of: Option<String>,
     /// Whether the worker's nodes are drained because it leaves, and not by an operator.
     #[serde(default)]
     pub(crate) leaving: bool,
+}
+
+/// Whether a worker that comes for the first time may take the id of an earlier one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WorkerVacancy {
+    /// The earlier worker may still be there.
+    None,
+    /// It is gone, and its nodes are drained: only a worker of its name takes them, and stays drained.
+    Drained,
+    /// It is gone.
+    Clean,
 }
 
 /// The registry of workers.
@@ -50,26 +66,37 @@ impl WorkerRegistry {
     }
 
     /// Returns the id of a worker: its own from earlier, else the id of a worker with the same name
-    /// that `is_free`, else a new one. The id is on disk when this returns.
+    /// whose vacancy is not [`WorkerVacancy::None`], else that of a pilot of the same site whose vacancy
+    /// is [`WorkerVacancy::Clean`], else a new one. Pilots do not come again, and without this the nodes
+    /// would grow with every pilot that ever came. The id is on disk when this returns.
     pub(crate) fn register(
         &mut self,
-        identity: &str,
-        name: &str,
-        is_free: impl Fn(WorkerId) -> bool,
+        newcomer: &WorkerHello,
+        vacancy: impl Fn(WorkerId) -> WorkerVacancy,
     ) -> io::Result<WorkerId> {
+        let (identity, name) = (&newcomer.identity, &newcomer.name);
+        let pilot_of = newcomer.site.clone().filter(|_| newcomer.is_pilot);
         let known = self.entries.values();
-        let same = known.clone().find(|entry| entry.identity == identity);
+        let same = known.clone().find(|entry| entry.identity == *identity);
         let namesake = || {
-            let mut namesakes = known.filter(|entry| entry.name == name);
-            namesakes.find(|entry| is_free(WorkerId(entry.id)))
+            let mut namesakes = known.clone().filter(|entry| entry.name == *name);
+            namesakes.find(|entry| vacancy(WorkerId(entry.id)) != WorkerVacancy::None)
+        };
+        let predecessor = || {
+            let mut gone = known
+                .clone()
+                .filter(|entry| entry.pilot_of.is_some() && entry.pilot_of == pilot_of);
+            gone.find(|entry| vacancy(WorkerId(entry.id)) == WorkerVacancy::Clean)
         };
         let last = self.entries.keys().next_back().copied().unwrap_or(0);
-        let id = same.or_else(namesake).map_or(last + 1, |entry| entry.id);
+        let known = same.or_else(namesake).or_else(predecessor);
+        let id = known.map_or(last + 1, |entry| entry.id);
         let entry = RegistryEntry {
             id,
-            identity: identity.to_owned(),
-            name: name.to_owned(),
-            leaving: self.entries.get(&id).is_some_and(|entry| entry.leaving),
+            identity: identity.clone(),
+            name: name.clone(),
+            leaving: known.is_some_and(|entry| entry.leaving),
+            pilot_of,
         };
         if self.entries.get(&id) != Some(&entry) {
             let before = self.entries.insert(id, entry);
@@ -113,18 +140,66 @@ impl WorkerRegistry {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::VERSION;
+
+    /// Returns a worker, or a pilot of a site.
+    fn hello(identity: &str, name: &str, site: Option<&str>) -> WorkerHello {
+        WorkerHello {
+            version: VERSION,
+            identity: identity.to_owned(),
+            name: name.to_owned(),
+            user: "ann".to_owned(),
+            all_users: false,
+            root_jobs: false,
+            is_pilot: site.is_some(),
+            site: site.map(str::to_owned),
+            service: None,
+            incarnation: 0,
+        }
+    }
+
+    #[test]
+    fn pilots_take_the_numbers_of_pilots_of_their_site_that_are_gone() {
+        let mut registry = WorkerRegistry::default();
+        let mut enter = |number: u32, site, vacancy: fn(WorkerId) -> WorkerVacancy| {
+            let name = format!("pilot {number}");
+            let hello = hello(&name, &name, site);
+            registry.register(&hello, vacancy).unwrap().0
+        };
+        let north = Some("north");
+        assert_eq!(enter(1, north, |_| WorkerVacancy::None), 1);
+        assert_eq!(enter(2, north, |_| WorkerVacancy::None), 2);
+        assert_eq!(enter(3, Some("south"), |_| WorkerVacancy::Clean), 3);
+        assert_eq!(enter(4, None, |_| WorkerVacancy::Clean), 4, "no pilot");
+        let first_is_drained = |worker| match worker {
+            WorkerId(1) => WorkerVacancy::Drained,
+            _ => WorkerVacancy::Clean,
+        };
+        assert_eq!(enter(5, north, first_is_drained), 2);
+        assert_eq!(enter(6, north, |_| WorkerVacancy::None), 5);
+        // The first one comes after all, as itself.
+        assert_eq!(enter(1, north, |_| WorkerVacancy::None), 1);
+        assert_eq!(
+            enter(2, north, |_| WorkerVacancy::None),
+            6,
+            "its number is taken"
+        );
+    }
 
     #[test]
     fn worker_keeps_its_number_after_a_restart() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("workers.json");
         let mut registry = WorkerRegistry::read(&path).unwrap();
-        let mut enter =
-            |identity, name, free| registry.register(identity, name, |_| free).unwrap().0;
-        assert_eq!(enter("a", "blade", false), 1);
-        assert_eq!(enter("b", "blade", false), 2, "two hosts of one name");
-        assert_eq!(enter("a", "sword", false), 1);
-        assert_eq!(enter("c", "blade", true), 2, "made anew");
+        let mut enter = |identity, name, vacancy| {
+            let hello = hello(identity, name, None);
+            registry.register(&hello, |_| vacancy).unwrap().0
+        };
+        let (none, drained) = (WorkerVacancy::None, WorkerVacancy::Drained);
+        assert_eq!(enter("a", "blade", none), 1);
+        assert_eq!(enter("b", "blade", none), 2, "two hosts of one name");
+        assert_eq!(enter("a", "sword", none), 1);
+        assert_eq!(enter("c", "blade", drained), 2, "made anew");
         let read = WorkerRegistry::read(&path).unwrap();
         assert_eq!(read.entries, registry.entries);
         assert_eq!(read.get(WorkerId(1)).unwrap().name, "sword");

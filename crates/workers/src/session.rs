@@ -6,6 +6,7 @@ use tollgate_engine::{Engine, EngineCapacity};
 use tollgate_gate::WorkerId;
 use tollgate_model::{AttemptEvent, AttemptId, AttemptReport, Instant, KillReason};
 
+use crate::black_hole::FailedStarts;
 use crate::entry::{
     ConnectionEvent, ConnectionEventKind, HandshakeStage, WorkerConnection, WorkerEntry,
 };
@@ -14,6 +15,7 @@ use crate::pool::{JobOwners, WorkerPool};
 use crate::protocol::{
     SequenceCheck, SequenceCounter, ServerMessage, VERSION, WorkerFrame, WorkerHello, WorkerMessage,
 };
+use crate::registry::WorkerVacancy;
 
 /// Maximum length of a worker's name, in bytes.
 const MAX_NAME_LEN: usize = 64;
@@ -44,9 +46,16 @@ impl<E: Engine> WorkerPool<E> {
     /// Closes a connection.
     pub fn disconnect(&mut self, line: u64) {
         self.connections.remove(&line);
-        for worker_entry in self.workers.values_mut() {
+        let mut cut_off = BTreeSet::new();
+        for (&worker, worker_entry) in &mut self.workers {
+            if worker_entry.connection == Some(line) {
+                cut_off.insert(worker);
+            }
             worker_entry.connection = worker_entry.connection.filter(|&other| other != line);
             worker_entry.offer = worker_entry.offer.filter(|&other| other != line);
+        }
+        if !cut_off.is_empty() {
+            self.forget_reads(&cut_off);
         }
     }
 
@@ -88,6 +97,12 @@ impl<E: Engine> WorkerPool<E> {
             (HandshakeStage::Offered(worker), WorkerMessage::Reports(reports)) => {
                 match self.record_contact(worker, frame.incarnation) {
                     true => self.on_reports(worker, reports),
+                    false => self.reply(line, frame.incarnation, ServerMessage::Over),
+                }
+            }
+            (HandshakeStage::Offered(worker), WorkerMessage::Outputs(answers)) => {
+                match self.record_contact(worker, frame.incarnation) {
+                    true => self.on_outputs(worker, answers),
                     false => self.reply(line, frame.incarnation, ServerMessage::Over),
                 }
             }
@@ -158,14 +173,17 @@ impl<E: Engine> WorkerPool<E> {
             return self.reply(line, 0, ServerMessage::Refused(why));
         }
         let entries = &self.workers;
-        let is_free = |worker| {
-            entries
-                .get(&worker)
-                .is_none_or(|worker_entry: &WorkerEntry| worker_entry.incarnation.is_none())
+        // One that has said hello and offered nothing yet is there, too.
+        let connections = &self.connections;
+        let vacancy = |worker| {
+            let mut stages = connections.values().map(|connection| connection.stage);
+            match entries.get(&worker) {
+                _ if stages.any(|stage| stage.worker() == Some(worker)) => WorkerVacancy::None,
+                None => WorkerVacancy::Clean,
+                Some(entry) => entry.vacancy(),
+            }
         };
-        let entered = self
-            .registry
-            .register(&hello.identity, &hello.name, is_free);
+        let entered = self.registry.register(&hello, vacancy);
         let (Ok(worker), Some(pool_config)) = (entered, &self.pool_config) else {
             // The disk may be full; the worker connects again.
             return self.disconnect(line);
@@ -175,6 +193,10 @@ impl<E: Engine> WorkerPool<E> {
             .workers
             .entry(worker)
             .or_insert_with(|| WorkerEntry::new(now));
+        if worker_entry.vacancy() == WorkerVacancy::Clean {
+            // It may be another host than before.
+            worker_entry.failed_starts = FailedStarts::default();
+        }
         worker_entry.site = hello.site;
         let same = hello.service.as_ref() == Some(&pool_config.service);
         let goes_on = same
@@ -203,14 +225,8 @@ impl<E: Engine> WorkerPool<E> {
     /// Returns the connections on which this worker has identified itself.
     fn connections_of(&self, worker: WorkerId) -> impl Iterator<Item = u64> + '_ {
         let lines = self.connections.iter();
-        let its = move |stage: HandshakeStage| match stage {
-            HandshakeStage::New => false,
-            HandshakeStage::Identified(other, _) | HandshakeStage::Offered(other) => {
-                other == worker
-            }
-        };
         lines
-            .filter(move |(_, connection)| its(connection.stage))
+            .filter(move |(_, connection)| connection.stage.worker() == Some(worker))
             .map(|(&line, _)| line)
     }
 
@@ -295,6 +311,7 @@ impl<E: Engine> WorkerPool<E> {
         }
         if goes_on {
             self.reply(line, epoch, ServerMessage::Taken);
+            self.continue_collections(worker);
         }
     }
 
@@ -315,9 +332,9 @@ impl<E: Engine> WorkerPool<E> {
             its.iter()
                 .for_each(|report| entry.failed_starts.count(report, is_of_one_user));
         }
+        self.collect_outputs(worker, &its);
         self.inbox.extend(its.into_iter().map(lost_if_evicted));
-        let ends = others.into_iter().filter(|report| report.event.is_end());
-        let done: Vec<AttemptId> = ends.map(|report| report.attempt).collect();
+        let done = self.set_repeated_ends_aside(worker, others);
         if !done.is_empty() {
             self.send(worker, ServerMessage::Acknowledge(done));
         }

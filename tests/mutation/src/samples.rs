@@ -41,6 +41,36 @@ pub const TARGETS: &[MutationTarget] = &[
         run: tollgate_cli::fuzz::scripts,
         samples: &[PBS_SCRIPT, GRID_ENGINE_SCRIPT, OWN_SCRIPT],
     },
+    MutationTarget {
+        name: "answers",
+        run: tollgate_batch::fuzz::answers,
+        samples: ANSWERS,
+    },
+    MutationTarget {
+        name: "spread",
+        run: tollgate_spread::fuzz::messages,
+        samples: &[TICKET, PART_READY, PART_EXITED, LEAD_RUN],
+    },
+    MutationTarget {
+        name: "hosts",
+        run: tollgate_spread::fuzz::hosts,
+        samples: &["alpha:4,beta:2", "alpha:4294967295,beta:4294967295"],
+    },
+    MutationTarget {
+        name: "part_requests",
+        run: tollgate_server::fuzz::part_requests,
+        samples: &[PART_REQUEST],
+    },
+    MutationTarget {
+        name: "sites",
+        run: tollgate_sites::fuzz::settings,
+        samples: &[SITES],
+    },
+    MutationTarget {
+        name: "pilots",
+        run: tollgate_sites::fuzz::pilots,
+        samples: &[PILOTS],
+    },
 ];
 
 /// Builds the target of the reader with the same name in `trace`. The reader does not report its
@@ -88,6 +118,7 @@ const SMALL_JOB: &str = r#"{"command": ["true"], "hold_s": 60, "deadline_s": 360
 const WORKER_FRAMES: &str = r#"{"incarnation":0,"seq":1,"message":{"hello":{"version":3,"identity":"a1","name":"n","user":"u","all_users":false,"root_jobs":true,"service":null,"incarnation":3}}}
 {"incarnation":3,"seq":2,"message":{"reports":[{"attempt":{"job":1,"task":0,"attempt":1},"event":{"Started":{"pid":7,"at":5}}}]}}
 {"incarnation":3,"seq":3,"message":{"beat":7}}
+{"incarnation":3,"seq":4,"message":{"outputs":[{"id":7,"found":{"Ok":{"start":5,"bytes":"text","file":{"size":9,"inode":3,"modified_us":1}}}},{"id":8,"found":{"Err":"no"}}]}}
 "#;
 
 const SERVICE_FRAMES: &str = r#"{"incarnation":0,"seq":1,"message":{"welcome":{"service":"s","grace_ms":5000,"goes_on":true}}}
@@ -95,7 +126,45 @@ const SERVICE_FRAMES: &str = r#"{"incarnation":0,"seq":1,"message":{"welcome":{"
 {"incarnation":3,"seq":3,"message":{"kill":[[{"job":1,"task":0,"attempt":1}],"Cancelled"]}}
 {"incarnation":3,"seq":4,"message":{"set_shares":[[{"job":1,"task":0,"attempt":1},0.25]]}}
 {"incarnation":3,"seq":5,"message":{"refused":"no"}}
+{"incarnation":3,"seq":6,"message":{"read_outputs":[{"id":7,"attempt":{"job":1,"task":0,"attempt":1},"from":{"end":1048576},"max":4096}]}}
 "#;
+
+/// Answers of Slurm, Grid Engine and HTCondor.
+const ANSWERS: &[&str] = &[
+    include_str!("../../../crates/batch/tests/answers/slurm/states.txt"),
+    include_str!("../../../crates/batch/tests/answers/slurm/limits.txt"),
+    include_str!("../../../crates/batch/tests/answers/sge/states.txt"),
+    include_str!("../../../crates/batch/tests/answers/sge/limits.txt"),
+    include_str!("../../../crates/batch/tests/answers/htcondor/states.txt"),
+    include_str!("../../../crates/batch/tests/answers/htcondor/limits.txt"),
+];
+
+const TICKET: &str = r#"{"addresses":["10.0.0.1:4000","[::1]:4000"],"index":1,"secret":"00ff"}"#;
+/// `PartMessage::Ready`, and exit code 9 of rank 3.
+const PART_READY: &str = "\0";
+const PART_EXITED: &str = "\x02\x03\x09";
+/// `LeadMessage::Run` of `a b` in `/` as rank 0 of 1, with the environment `A=b`.
+const LEAD_RUN: &str = "\0\x02\x01a\x01b\x01\x01A\x01b\x01/\x01\0\x01";
+const PART_REQUEST: &str =
+    r#"{"attempt":{"job":7,"task":0,"attempt":1},"host":"beta","env":[["TOLLGATE_PART","{}"]]}"#;
+const SITES: &str = r#"[[site]]
+name = "north"
+engine = "slurm"
+key = "a1b2c3"
+via = "login"
+cores = 4
+time_s = 3600
+args = ["--partition=short"]
+
+[[site]]
+name = "south"
+engine = "htcondor"
+key = "d4"
+"#;
+const PILOTS: &str = r#"{"wanted":2,"next_number":3,"pilots":[
+{"number":1,"job":"tg.north.1","phase":"over","offered_at":5,"id":77,"started_at":6,"ends_at":9,"cancelled_at":8,"gone_at":9,"has_joined":true,"reason":"COMPLETED"},
+{"number":2,"job":"tg.north.2","phase":"waits","offered_at":7}],
+"keep":{"at":7,"key":"jobs-wait","text":"2 jobs wait","paused_until":9,"refusals":1,"failures":2,"judged":1}}"#;
 
 const JOURNAL: &str = r#"{"version":1}
 {"boot":"2c1a"}

@@ -14,7 +14,7 @@ const PAGE: usize = 10_000;
 /// The HTTP statuses of jobs that do not exist, or are over.
 const GONE: [u16; 2] = [404, 409];
 
-/// Which jobs are meant.
+/// The jobs to change.
 #[derive(Debug, clap::Args)]
 pub(crate) struct JobActionArgs {
     /// Numbers of jobs, as in 7 or 10-20
@@ -89,8 +89,18 @@ fn refusal(answer: Result<(), ClientError>) -> Result<Option<ClientError>, CliFa
     }
 }
 
+/// Cancels a job, unless it is over.
+///
+/// # Errors
+/// If the service refuses for another reason, or cannot be reached.
+pub(super) fn cancel(client: &mut ApiClient, id: u64) -> Result<(), CliFailure> {
+    let path = format!("/v1/jobs/{id}/cancel");
+    refusal(client.post::<JobRef>(&path, &()).map(drop))?;
+    Ok(())
+}
+
 /// Returns the numbers of the jobs in a range that are not over, ascending.
-fn unfinished(
+pub(super) fn unfinished(
     client: &mut ApiClient,
     user: Option<u32>,
     first: u64,

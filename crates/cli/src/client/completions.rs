@@ -72,6 +72,7 @@ fn fish(of_jobs: &[&str]) -> String {
         ("replay", "policy"),
         ("serve", "policy"),
         ("serve", "shadow"),
+        ("session", "policy"),
     ];
     let policies = policies.map(|(command, option)| {
         let condition = format!("__fish_tollgate_using_subcommand {command}");
@@ -125,8 +126,9 @@ mod tests {
         let zsh = script(Shell::Zsh, &mut command.clone());
         let known = zsh.matches(":_tollgate_known_jobs'").count();
         assert_eq!(known, names.len());
-        // `replay` has `-p` and `--policy`, `serve` has `--policy` and `--shadow`.
-        assert_eq!(zsh.matches(":_tollgate_known_policies'").count(), 4);
+        // `replay` has `-p` and `--policy`, `serve` has `--policy` and `--shadow`, `session start` has
+        // `--policy`.
+        assert_eq!(zsh.matches(":_tollgate_known_policies'").count(), 5);
         let fish = script(Shell::Fish, &mut command.clone());
         assert_eq!(fish.matches(JOBS).count(), names.len());
     }

@@ -66,7 +66,8 @@ pub(crate) fn leave_session() {
 /// minutes.
 pub(super) fn detach(data: &Path) -> Result<(), CliFailure> {
     let log = data.join(LOG_FILE);
-    let pid = start_detached("the service", &log, &|own| is_ready(data, own))?;
+    let pid =
+        DetachedCommand::again("the service", log.clone()).start(&|own| is_ready(data, own))?;
     Verbosity::Notes.note(format_args!(
         "process {pid}, log {}; `kill {pid}` stops it, its jobs go on, and the next `serve` finds them",
         log.display()
@@ -74,48 +75,77 @@ pub(super) fn detach(data: &Path) -> Result<(), CliFailure> {
     Ok(())
 }
 
-/// Starts this command with the same arguments in a session of its own, with its messages in `log`.
-/// Returns its process id once it is ready. `what` names it in messages.
-///
-/// # Errors
-/// An error if the process ends, or is not ready within two minutes.
-pub(super) fn start_detached(
-    what: &'static str,
-    log: &Path,
-    is_ready: &dyn Fn(Pid) -> bool,
-) -> Result<u32, CliFailure> {
-    let failed = |error| CliFailure::write_failed(log.display().to_string(), error);
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(log.parent().unwrap_or(Path::new(".")))
-        .map_err(failed)?;
-    let (child, length) = start(log).map_err(failed)?;
-    let pid = child.id();
-    wait_until_ready(child, what, log, length, is_ready)?;
-    for line in log_since(log, length).map_err(failed)?.lines() {
-        Verbosity::Notes.note(line);
-    }
-    Ok(pid)
+/// A command of this program that runs in a session of its own.
+pub(super) struct DetachedCommand {
+    /// Its name in messages.
+    pub(super) what: &'static str,
+    /// The arguments of the program.
+    pub(super) arguments: Vec<OsString>,
+    /// Variables that are set, or removed, besides those of this process.
+    pub(super) environment: Vec<(OsString, Option<OsString>)>,
+    /// The file to which its messages are appended.
+    pub(super) log: PathBuf,
 }
 
-/// Starts the process. Returns it, and the length of the log before the start.
-fn start(log: &Path) -> io::Result<(Child, u64)> {
-    let file = OpenOptions::new()
-        .create(true)
-        .append(true)
-        .mode(0o600)
-        .open(log)?;
-    let length = file.metadata()?.len();
-    let arguments = env::args_os().skip(1).filter(|word| word != "--detach");
-    let arguments = [OsString::from(DETACHED_ARG)].into_iter().chain(arguments);
-    let child = Command::new(env::current_exe()?)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(file)
-        .spawn()?;
-    Ok((child, length))
+impl DetachedCommand {
+    /// Returns the command that this process runs, without `--detach`.
+    pub(super) fn again(what: &'static str, log: PathBuf) -> Self {
+        let arguments = env::args_os().skip(1).filter(|word| word != "--detach");
+        Self {
+            what,
+            arguments: [OsString::from(DETACHED_ARG)]
+                .into_iter()
+                .chain(arguments)
+                .collect(),
+            environment: Vec::new(),
+            log,
+        }
+    }
+
+    /// Starts the command, and returns its process id once it is ready. Shows what it wrote so far.
+    ///
+    /// # Errors
+    /// An error if the process ends, or is not ready within two minutes.
+    pub(super) fn start(&self, is_ready: &dyn Fn(Pid) -> bool) -> Result<u32, CliFailure> {
+        let log = self.log.as_path();
+        let failed = |error| CliFailure::write_failed(log.display().to_string(), error);
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(log.parent().unwrap_or(Path::new(".")))
+            .map_err(failed)?;
+        let (child, length) = self.spawn().map_err(failed)?;
+        let pid = child.id();
+        wait_until_ready(child, self.what, log, length, is_ready)?;
+        for line in log_since(log, length).map_err(failed)?.lines() {
+            Verbosity::Notes.note(line);
+        }
+        Ok(pid)
+    }
+
+    /// Starts the process. Returns it, and the length of the log before the start.
+    fn spawn(&self) -> io::Result<(Child, u64)> {
+        let file = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .mode(0o600)
+            .open(&self.log)?;
+        let length = file.metadata()?.len();
+        let mut command = Command::new(env::current_exe()?);
+        command.args(&self.arguments);
+        for (name, value) in &self.environment {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(file)
+            .spawn()?;
+        Ok((child, length))
+    }
 }
 
 fn wait_until_ready(

@@ -8,7 +8,7 @@ use super::endpoint::ServiceAddressArgs;
 use crate::exit::CliFailure;
 use crate::messages::pluralise;
 
-/// Which nodes are meant.
+/// The nodes to drain, or to resume.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DrainArgs {
     /// Name of the worker [default: the service's own host]

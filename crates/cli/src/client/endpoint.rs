@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use tollgate_client::Fingerprint;
 use tollgate_client::endpoint::ConnectOptions;
 use tollgate_client::{ApiClient, RemoteService};
-use tollgate_sites::ServiceAddress;
+use tollgate_sites::{PilotBody, ServiceAddress};
 use tollgate_store::data_dir;
 
 use super::error::ClientCommandError;
@@ -16,6 +16,17 @@ use crate::exit::CliFailure;
 
 /// The heading under which `--help` lists the options that find a service.
 pub(crate) const CONNECTION_HEADING: &str = "Connection";
+
+/// The variable with the data directory of the service.
+pub(super) const DATA_VARIABLE: &str = "TOLLGATE_DATA";
+/// The variables that name a service on another host, and what it is shown.
+pub(super) const REMOTE_VARIABLES: [&str; 5] = [
+    "TOLLGATE_URL",
+    "TOLLGATE_TOKEN_FILE",
+    "TOLLGATE_CERTIFICATE",
+    "TOLLGATE_CA",
+    "TOLLGATE_FINGERPRINT",
+];
 
 /// The data directory of a service.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -72,7 +83,7 @@ impl DataDirArgs {
 fn resolve_data_dir(flag: Option<&PathBuf>) -> Result<PathBuf, CliFailure> {
     let folder = flag
         .cloned()
-        .or_else(|| non_empty_var("TOLLGATE_DATA").map(PathBuf::from))
+        .or_else(|| non_empty_var(DATA_VARIABLE).map(PathBuf::from))
         .or_else(|| {
             non_empty_var("XDG_STATE_HOME").map(|state| PathBuf::from(state).join("tollgate"))
         })
@@ -83,6 +94,20 @@ fn resolve_data_dir(flag: Option<&PathBuf>) -> Result<PathBuf, CliFailure> {
 }
 
 impl ServiceAddressArgs {
+    /// Returns the address of the service in a data directory.
+    pub(super) fn in_data_dir(data: PathBuf) -> Self {
+        Self {
+            data: Some(data),
+            ..Self::default()
+        }
+    }
+
+    /// Returns whether neither a flag nor the environment names a service.
+    pub(super) fn is_default(&self) -> Result<bool, CliFailure> {
+        let is_named = self.data.is_some() || non_empty_var(DATA_VARIABLE).is_some();
+        Ok(!is_named && self.url()?.is_none())
+    }
+
     /// Connects to the service.
     pub(super) fn connect(&self) -> Result<ApiClient, CliFailure> {
         match self.url()? {
@@ -120,6 +145,7 @@ impl ServiceAddressArgs {
             connect,
             fingerprint: print.filter(|_| !is_socket),
             needs_token: !is_socket,
+            body: PilotBody::Worker,
         })
     }
 

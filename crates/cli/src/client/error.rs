@@ -32,12 +32,21 @@ pub(crate) enum ClientCommandError {
     /// No data directory is known.
     #[error("no data directory: set --data, TOLLGATE_DATA or HOME")]
     NoData,
+    /// A second word where one job is expected.
+    #[error("{word}: expected one job, or `site` and the name of a site")]
+    Superfluous { word: String },
     /// An environment variable that is not text.
     #[error("{variable}: expected text")]
     NonUtf8Variable { variable: &'static str },
     /// The output of the job is on another host.
     #[error("{file}: the file is on the host of the service, which serves no files")]
     OutputOnAnotherHost { file: String },
+    /// The output of the job cannot be read, or not all of it.
+    #[error("job {id}: the output cannot be read: {problem}")]
+    OutputMissing { id: String, problem: String },
+    /// The outputs of some tasks cannot be read, as notes say.
+    #[error("the outputs of {n_missing} of {n_tasks} tasks cannot be read")]
+    SomeOutputsMissing { n_missing: usize, n_tasks: usize },
     /// The output of the job was discarded.
     #[error("job {id} has no output: it was discarded")]
     NoOutput { id: String },
@@ -84,6 +93,7 @@ impl CliError for ClientCommandError {
             Self::ScriptNotReadable { .. }
             | Self::ScriptLine { .. }
             | Self::NoData
+            | Self::Superfluous { .. }
             | Self::ForecastState { .. }
             | Self::FollowMany { .. }
             | Self::Unstartable { .. }
@@ -92,6 +102,8 @@ impl CliError for ClientCommandError {
             Self::NoOutput { .. }
             | Self::SomeUnchanged { .. }
             | Self::SomeSubmitted { .. }
+            | Self::OutputMissing { .. }
+            | Self::SomeOutputsMissing { .. }
             | Self::OutputOnAnotherHost { .. } => ExitKind::Failed,
             Self::Rejected | Self::Unaltered => ExitKind::Rejected,
             Self::JobStatus(code) => ExitKind::Job(*code),
@@ -109,10 +121,13 @@ impl CliError for ClientCommandError {
             Self::Unstartable { hint, .. } => return Some(hint.into()),
             Self::FollowMany { .. } => "name one of them, as in `tollgate logs -f 7_3`",
             Self::NoData
+            | Self::Superfluous { .. }
             | Self::JobFile { .. }
             | Self::SomeUnchanged { .. }
             | Self::SomeSubmitted { .. }
             | Self::NoOutput { .. }
+            | Self::OutputMissing { .. }
+            | Self::SomeOutputsMissing { .. }
             | Self::NonUtf8Variable { .. }
             | Self::Rejected
             | Self::Unaltered

@@ -9,14 +9,17 @@ use tollgate_client::types::{
 };
 
 use super::endpoint::ServiceAddressArgs;
+use super::error::ClientCommandError;
 use super::figures::{self, StatusView};
-use super::{format, outcome, parse};
+use super::{format, outcome, parse, site};
 use crate::args::OutputFormat;
 use crate::exit::{CliFailure, CsvUnsupported};
 
 pub(super) const STYLE: TableStyle =
     TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
+/// The word in the place of a job that means a site.
+pub(super) const SITE_WORD: &str = "site";
 /// Maximum number of characters of a name in a table.
 const MAX_NAME: usize = 20;
 
@@ -58,11 +61,16 @@ pub(crate) struct JobsArgs {
 }
 
 /// Explain why a job waits, and when it should start and end.
+///
+/// `tollgate explain site NAME` explains why pilots are submitted at a site, or are not.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExplainArgs {
-    /// Number of the job, or of an array's task, as in 7_3
-    #[arg(value_parser = parse::parse_job_id)]
+    /// Number of the job or task, as in 7_3; or `site`
+    #[arg(value_parser = parse::parse_explained)]
     id: String,
+    /// With `site`: the name of the site
+    #[arg(required_if_eq("id", SITE_WORD))]
+    name: Option<String>,
     #[command(flatten)]
     address: ServiceAddressArgs,
     /// Output format
@@ -345,6 +353,13 @@ fn write_csv(out: impl Write, jobs: &[JobDetails]) -> Result<(), CliFailure> {
 
 /// `tollgate explain`.
 pub(crate) fn explain(args: &ExplainArgs) -> Result<(), CliFailure> {
+    match &args.name {
+        Some(name) if args.id == SITE_WORD => {
+            return site::explain(name, &args.address, args.format);
+        }
+        Some(word) => return Err(ClientCommandError::Superfluous { word: word.clone() }.into()),
+        None => {}
+    }
     let path = format!("/v1/jobs/{}/explain", args.id);
     let explained: JobExplanation = args.address.connect()?.get(&path)?;
     let mut out = io::stdout().lock();

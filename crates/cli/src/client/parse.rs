@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Timestamp, ToSpan, Zoned};
 use tollgate_client::resources::parse_resources;
 use tollgate_model::MAX_DEVICES;
 
+use super::list::SITE_WORD;
 use crate::exit::CliFailure;
 
 /// Seconds of each unit of a span.
@@ -297,6 +298,14 @@ pub(super) fn parse_memory(words: &str) -> Result<u64, String> {
         .filter(|bytes| (1.0..=1e18).contains(bytes))
         .map(|bytes| bytes as u64)
         .ok_or_else(|| format!("expected memory as in 2G or 500M, got `{words}`"))
+}
+
+/// Parses what is to be explained: a job or tasks of an array, or the word for a site.
+pub(super) fn parse_explained(words: &str) -> Result<String, String> {
+    match words {
+        SITE_WORD => Ok(words.to_owned()),
+        job => parse_job_id(job),
+    }
 }
 
 /// Parses a job or tasks of an array: `7`, `7_3`, `7_1-5,9`. The service checks that they exist.

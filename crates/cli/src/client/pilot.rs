@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use tollgate_server::workers::daemon::DepartureConfig;
 
+pub(super) use until::resolve as resolve_end;
+
 use super::parse;
 use crate::exit::CliFailure;
 

@@ -16,7 +16,8 @@ use tollgate_server::api::openapi;
 
 use super::figures::StatusView;
 use super::learn::LearnSummary;
-use super::site::{SiteListing, SiteReport};
+use super::session::{SessionAgents, SessionList};
+use super::site::{SiteExplanation, SiteListing, SiteReport};
 
 /// A function that returns a schema.
 type SchemaFn = fn() -> Schema;
@@ -40,6 +41,9 @@ const COMMANDS: &[(&str, SchemaFn)] = &[
     ("token list", describe::<TokenList>),
     ("site list", describe::<SiteListing>),
     ("site status", describe::<SiteReport>),
+    ("explain site", describe::<SiteExplanation>),
+    ("session list", describe::<SessionList>),
+    ("session agents", describe::<SessionAgents>),
 ];
 
 /// The lines of the policy `exec`: the name of the file, the title and the schema.

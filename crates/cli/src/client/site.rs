@@ -6,20 +6,24 @@
 //! | [`scale`] | `tollgate site scale` |
 //! | [`keep`] | `tollgate site keep` |
 //! | [`service_work`] | the work of the service, by which `keep` decides |
+//! | [`explain`] | `tollgate explain site` |
 //! | [`check`] | `tollgate site check`, and the part of it that runs on a node |
 //! | [`status`] | `tollgate site status` |
 
 mod add;
 mod check;
+mod explain;
 mod keep;
 mod scale;
 mod service_work;
 mod status;
 
 use std::borrow::Cow;
+use std::convert::Infallible;
 use std::env;
 use std::ffi::OsString;
 use std::io::{self, Write};
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -28,14 +32,19 @@ use tollgate_client::ApiClient;
 use tollgate_client::types::{AccessRole, NewToken, TokenRequest};
 use tollgate_sites::{SiteControl, SiteError, SitesFile, TokenIssuer, state_dir};
 
+pub(super) use add::random_key;
 pub(crate) use check::{NODE_PROBE_ARG, probe_node};
+pub(super) use explain::{SiteExplanation, explain};
 pub(super) use status::{SiteListing, SiteReport};
 
 use super::endpoint::ServiceAddressArgs;
 use super::serve::current_program;
 use crate::exit::{CliError, CliFailure, ExitKind};
 use crate::messages;
+use crate::parallel::run_in_order;
 
+/// The number of sites whose engines are asked at the same time.
+const SITES_AT_ONCE: NonZeroUsize = NonZeroUsize::new(2).unwrap();
 /// The lifetime of a pilot's token in seconds: longer than pilots wait in any queue.
 const TOKEN_LIFETIME_S: f64 = 30.0 * 86_400.0;
 
@@ -98,8 +107,27 @@ fn open(name: &str) -> Result<SiteControl, CliFailure> {
     Ok(SiteControl::open(settings, &state_dir()?, &program()?)?)
 }
 
+/// Runs `work` for each site, for two at a time: a log-in host is no place for many commands at once.
+/// Returns the results in the order of the sites.
+pub(super) fn for_sites<'a, S: Sync, T: Send>(
+    sites: &'a [S],
+    work: impl Fn(&'a S) -> T + Sync,
+) -> Vec<T> {
+    let mut results = Vec::with_capacity(sites.len());
+    let push = |_, result| {
+        results.push(result);
+        Ok(())
+    };
+    let done: Result<(), Infallible> =
+        run_in_order(sites.len(), SITES_AT_ONCE, |at| Ok(work(&sites[at])), push);
+    match done {
+        Ok(()) => results,
+        Err(never) => match never {},
+    }
+}
+
 /// Returns the path of this program as text.
-fn program() -> Result<String, CliFailure> {
+pub(super) fn program() -> Result<String, CliFailure> {
     Ok(PathBuf::from(current_program()?)
         .to_string_lossy()
         .into_owned())

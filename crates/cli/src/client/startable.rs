@@ -1,4 +1,4 @@
-//! What cannot be started, told before it is submitted.
+//! Programs that cannot be started are found before they are submitted.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

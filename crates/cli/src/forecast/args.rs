@@ -61,7 +61,7 @@ pub(super) enum ForecastCommand {
     Evaluate(ForecastEvaluateArgs),
 }
 
-/// What makes a class.
+/// Properties that make a class.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct ClassKeyArgs {
     /// Keys that make a class [default: user, split where that helps]

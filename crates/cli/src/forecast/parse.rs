@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use tollgate_model::{Probability, Span};
 
-/// What the jobs of a class may have in common.
+/// Properties that the jobs of a class may have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ClassKey {

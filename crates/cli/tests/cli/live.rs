@@ -7,6 +7,7 @@
 //! | [`scripts`] | submitted scripts |
 //! | [`jobs`] | jobs that are held, cancelled or waited for |
 //! | [`answers`] | the JSON output of each command |
+//! | [`session_shell`] | jobs on a terminal, and terminals over the network |
 //! | [`shadow`] | a shadow policy beside the deciding policy |
 //! | [`network`] | access to a service over the network |
 //! | [`schemas`] | JSON output and the published schemas |
@@ -40,6 +41,7 @@ mod notices;
 mod records;
 mod schemas;
 mod scripts;
+mod session_shell;
 mod shadow;
 mod site;
 mod site_keep;

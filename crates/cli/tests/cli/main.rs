@@ -23,6 +23,7 @@
 //! | [`access`] | a service for many users |
 //! | [`workers`] | a service and a worker that connects over TCP |
 //! | [`sites`] | `tollgate site`, with a stand-in for Slurm and with the engine `local` |
+//! | [`sessions`] | `tollgate session` with the engine `local` |
 //! | [`crashes`] | services, workers and runners that are killed |
 
 mod access;
@@ -43,6 +44,7 @@ mod published;
 mod records;
 mod replay;
 mod same_bytes;
+mod sessions;
 mod sites;
 mod study;
 mod study_report;

@@ -99,6 +99,19 @@ impl SimMachine {
         }
     }
 
+    /// Returns the attempts that have ended and are not forgotten.
+    pub(super) fn unacknowledged(&self) -> Vec<AttemptId> {
+        let ended = self.tasks.iter().filter(|(_, task)| task.end.is_some());
+        ended.map(|(&attempt, _)| attempt).collect()
+    }
+
+    /// Returns whether an attempt was started here and its end is not acknowledged.
+    pub(super) fn has_started(&self, attempt: AttemptId) -> bool {
+        self.tasks
+            .get(&attempt)
+            .is_some_and(|task| !matches!(task.program.status, AttemptStatus::NotStarted { .. }))
+    }
+
     /// Returns every attempt that was submitted and has not ended.
     pub(super) fn running(&self) -> Vec<RunningAttempt> {
         let running = self.tasks.iter().filter(|(_, task)| task.end.is_none());

@@ -24,6 +24,14 @@ pub(super) struct RunnerConnection {
     responses: Receiver<(u64, RunnerResponse)>,
     open: Arc<AtomicBool>,
     runner_pid: u32,
+    reads_outputs: bool,
+}
+
+/// The first message of a runner.
+struct RunnerHello {
+    version: u32,
+    pid: u32,
+    reads_outputs: bool,
 }
 
 impl RunnerConnection {
@@ -40,8 +48,13 @@ impl RunnerConnection {
         };
         let hello = read_hello(&mut lines);
         match hello {
-            Some((protocol::VERSION, _)) => {}
-            Some((theirs, _)) => {
+            Some(RunnerHello {
+                version: protocol::VERSION,
+                ..
+            }) => {}
+            Some(RunnerHello {
+                version: theirs, ..
+            }) => {
                 let ours = protocol::VERSION;
                 return Err(EngineError::OtherVersion { theirs, ours });
             }
@@ -56,7 +69,8 @@ impl RunnerConnection {
             stream,
             responses: answers,
             open,
-            runner_pid: hello.map_or(0, |(_, pid)| pid),
+            runner_pid: hello.as_ref().map_or(0, |hello| hello.pid),
+            reads_outputs: hello.is_some_and(|hello| hello.reads_outputs),
         }))
     }
 
@@ -68,6 +82,11 @@ impl RunnerConnection {
     /// Returns the process id of the runner.
     pub(super) const fn runner_pid(&self) -> u32 {
         self.runner_pid
+    }
+
+    /// Returns whether the runner reads outputs.
+    pub(super) const fn reads_outputs(&self) -> bool {
+        self.reads_outputs
     }
 
     /// Sends a request and waits for the answer.
@@ -106,13 +125,21 @@ impl Drop for RunnerConnection {
     }
 }
 
-/// Returns the version of the runner's protocol, and its process id.
-fn read_hello(lines: &mut BufReader<UnixStream>) -> Option<(u32, u32)> {
+fn read_hello(lines: &mut BufReader<UnixStream>) -> Option<RunnerHello> {
     let mut line = Vec::new();
     lines.take(1 << 16).read_until(b'\n', &mut line).ok()?;
     match serde_json::from_slice(&line).ok()? {
-        RunnerMessage::Hello { version, pid, .. } => Some((version, pid)),
-        RunnerMessage::Answer { .. } | RunnerMessage::Report(_) => None,
+        RunnerMessage::Hello {
+            version,
+            pid,
+            reads_outputs,
+            ..
+        } => Some(RunnerHello {
+            version,
+            pid,
+            reads_outputs,
+        }),
+        RunnerMessage::Answer { .. } | RunnerMessage::Report(_) | RunnerMessage::Output(_) => None,
     }
 }
 
@@ -125,7 +152,7 @@ pub(crate) fn read_guard(stream: &UnixStream) -> Option<Option<LaunchGuard>> {
     lines.read_until(b'\n', &mut line).ok()?;
     match serde_json::from_slice(&line).ok()? {
         RunnerMessage::Hello { guard, .. } => Some(guard),
-        RunnerMessage::Answer { .. } | RunnerMessage::Report(_) => None,
+        RunnerMessage::Answer { .. } | RunnerMessage::Report(_) | RunnerMessage::Output(_) => None,
     }
 }
 
@@ -152,6 +179,10 @@ fn spawn_reader(
                 }
                 RunnerMessage::Report(report) => {
                     mailbox.lock().push_back(report);
+                    mailbox.notify();
+                }
+                RunnerMessage::Output(answer) => {
+                    mailbox.outputs().push(answer);
                     mailbox.notify();
                 }
             }

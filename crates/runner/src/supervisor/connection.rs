@@ -39,6 +39,7 @@ impl EngineConnection {
             version: protocol::VERSION,
             pid: std::process::id(),
             guard: self.guard,
+            reads_outputs: true,
         });
         self.connection
     }

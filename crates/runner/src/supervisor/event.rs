@@ -2,6 +2,7 @@
 
 use std::os::unix::net::UnixStream;
 
+use tollgate_engine::OutputAnswer;
 use tollgate_model::{AttemptEvent, AttemptId, AttemptStart};
 
 use crate::protocol::RunnerRequest;
@@ -25,6 +26,8 @@ pub(crate) enum RunnerEvent {
     },
     /// The output of an attempt exceeds its limit.
     OutputLimitReached(AttemptId),
+    /// An output was read, or could not be read.
+    OutputRead(OutputAnswer),
     /// An attempt has ended, and its slot is free. An adopted attempt has no slot.
     Finished {
         slot: Option<usize>,

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use rustix::process::Signal;
 use tollgate_engine::capacity::ShareEnforcement;
-use tollgate_engine::{BootTime, LaunchScript, LaunchSpec};
+use tollgate_engine::{BootTime, LaunchScript, LaunchSpec, OutputRead};
 use tollgate_model::{AttemptEvent, AttemptId, AttemptOutcome, KillReason};
 
 use super::RunnerSupervisor;
@@ -53,6 +53,10 @@ impl RunnerSupervisor {
             RunnerRequestKind::RenewLease(micros) => {
                 self.renew_lease(BootTime::from_micros(micros))
             }
+            RunnerRequestKind::ReadOutputs(reads) => {
+                self.read_outputs(&reads);
+                RunnerResponse::Done
+            }
             RunnerRequestKind::Running => RunnerResponse::Running(
                 self.tasks
                     .values()
@@ -64,6 +68,16 @@ impl RunnerSupervisor {
             id: call.id,
             answer,
         });
+    }
+
+    /// Begins to read outputs. Before its program runs, the file of an attempt may be that of an earlier
+    /// job.
+    fn read_outputs(&mut self, reads: &[OutputRead]) {
+        for read in reads {
+            let task = self.tasks.get(&read.attempt);
+            let launch = task.filter(|task| task.started.is_some());
+            self.outputs.read(*read, launch.map(|task| &task.launch));
+        }
     }
 
     fn renew_lease(&mut self, until: BootTime) -> RunnerResponse {

@@ -1,5 +1,6 @@
 //! The handlers of the paths.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -72,6 +73,8 @@ pub struct ApiState {
     pub clock: fn() -> tollgate_model::Instant,
     /// The entry point of worker connections.
     pub worker_acceptor: WorkerAcceptor,
+    /// The socket of the terminal of a session, if the service belongs to one.
+    pub terminal: PathBuf,
 }
 
 impl ApiState {
@@ -90,6 +93,8 @@ pub struct ServiceInfo {
     pub policy: String,
     /// Whether jobs are ended at their time limits.
     pub enforces_time_limits: bool,
+    /// Directory of the outputs that are kept of tasks on other hosts; None if none are.
+    pub outputs: Option<std::path::PathBuf>,
     /// Whether there is a command for notices.
     pub sends_notices: bool,
     /// The pricing model.

@@ -70,7 +70,7 @@ async fn remove(service: &ApiState, before: Instant) -> Result<u64, ApiError> {
     loop {
         let ask = |reply| ControllerRequest::Prune { before, reply };
         let removed = ask_controller(service, ask).await?;
-        jobs += removed.jobs;
+        jobs += removed.jobs.len() as u64;
         if removed.is_done {
             return Ok(jobs);
         }

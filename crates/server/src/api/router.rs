@@ -4,19 +4,21 @@
 use axum::handler::Handler;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use tollgate_client::TERMINAL_PATH;
 use tollgate_client::records::{JobPage, LedgerPage, PruneRequest, PruneResult, UsageReport};
 use tollgate_client::types::{
     AlterRequest, AlterResponse, BatchResponse, CalibrationReport, DrainRequest, GrantRequest,
-    JobBatch, JobDetails, JobExplanation, JobList, JobRef, JobRequest, LearnRequest, LearnResult,
-    LedgerReport, NewToken, NodeList, ServiceObjectives, ServiceStatus, SubmitResponse, TokenList,
-    TokenRequest,
+    JobBatch, JobDetails, JobExplanation, JobList, JobOutput, JobRef, JobRequest, LearnRequest,
+    LearnResult, LedgerReport, NewToken, NodeList, ServiceObjectives, ServiceStatus,
+    SubmitResponse, TokenList, TokenRequest,
 };
 
 use super::export::{self, PageQuery};
 use super::handlers::{self, ApiState, JobsQuery, TasksQuery, WaitQuery};
 use super::usage::{self, UsageQuery};
 use super::{
-    alter, batch, drain, grant, learn, metrics, openapi, prune, sse, tokens, worker_upgrade,
+    alter, batch, drain, grant, learn, metrics, openapi, outputs, prune, sse, terminal_upgrade,
+    tokens, worker_upgrade,
 };
 use crate::workers;
 
@@ -141,6 +143,13 @@ pub(super) fn all() -> Vec<ApiEndpoint> {
                 .gives::<JobDetails>(200)
                 .problems(&[404]),
         ),
+        at("/v1/jobs/{id}/output").get(
+            outputs::output,
+            operation("Read some of the output of a job on another host")
+                .query::<outputs::OutputQuery>()
+                .gives::<JobOutput>(200)
+                .problems(&[404, 422]),
+        ),
         at("/v1/jobs/{id}/events").get(sse::job_events, job_events),
         at("/v1/jobs/{id}/cancel").post(
             handlers::cancel,
@@ -246,6 +255,12 @@ pub(super) fn all() -> Vec<ApiEndpoint> {
         at("/v1/nodes").get(
             handlers::nodes,
             operation("List nodes and workers").gives::<NodeList>(200),
+        ),
+        at(TERMINAL_PATH).post(
+            terminal_upgrade::attach,
+            operation("Attach to the terminal of the session (connection upgrade)")
+                .answers(101, ResponseContent::Nothing)
+                .problems(&[403, 404, 426]),
         ),
         at(workers::transport::PATH).get(
             worker_upgrade::register_worker,

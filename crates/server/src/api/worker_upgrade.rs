@@ -105,8 +105,8 @@ impl From<IssueError> for ApiError {
     }
 }
 
-/// Returns whether the key of a worker is still valid: it may have been revoked.
-fn is_still_authorised(service: &ApiState, peer: &Peer) -> bool {
+/// Returns whether the key of a connection is still valid: it may have been revoked.
+pub(super) fn is_still_authorised(service: &ApiState, peer: &Peer) -> bool {
     let AuthMethod::Network(print) = peer.auth_method else {
         return true;
     };

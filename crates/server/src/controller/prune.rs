@@ -12,12 +12,13 @@ use super::state::Controller;
 const MAX_ROWS: u32 = 200;
 
 impl<E: Engine> Controller<E> {
-    /// Removes some of the jobs that ended before an instant.
+    /// Removes some of the jobs that ended before an instant, with the outputs that are kept of them.
     pub(super) fn prune(&mut self, before: Instant) -> Result<RemovalProgress, RequestError> {
-        let removed = self.store.remove_jobs(before, MAX_ROWS);
-        removed.map_err(|error| {
+        let removed = self.store.remove_jobs(before, MAX_ROWS).map_err(|error| {
             self.log_error(&error);
             RequestError::from(&error)
-        })
+        })?;
+        self.remove_outputs(&removed.jobs);
+        Ok(removed)
     }
 }

@@ -45,6 +45,11 @@ impl<E: Engine> Controller<E> {
                 reply,
                 decided,
             } => self.add_waiter(job, task, reply, decided),
+            ControllerRequest::ReadOutput {
+                attempt,
+                from,
+                reply,
+            } => self.read_output(attempt, from, reply),
             // No decision depends on jobs that are over.
             ControllerRequest::Prune { before, reply } => {
                 let removed = self.prune(before);

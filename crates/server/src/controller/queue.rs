@@ -120,6 +120,7 @@ fn owner_of(ask: &ControllerRequest) -> RequestOwner {
         | ControllerRequest::Status { .. }
         | ControllerRequest::Nodes { .. }
         | ControllerRequest::Explain { .. }
+        | ControllerRequest::ReadOutput { .. }
         | ControllerRequest::Wait { .. }
         | ControllerRequest::Prune { .. } => RequestOwner::User(None),
         ControllerRequest::Ping { .. }
@@ -140,6 +141,7 @@ fn is_query(ask: &ControllerRequest) -> bool {
             | ControllerRequest::Status { .. }
             | ControllerRequest::Nodes { .. }
             | ControllerRequest::Explain { .. }
+            | ControllerRequest::ReadOutput { .. }
     )
 }
 
@@ -169,6 +171,7 @@ fn request_weight(ask: &ControllerRequest) -> u64 {
         | ControllerRequest::Nodes { .. }
         | ControllerRequest::Wait { .. }
         | ControllerRequest::Prune { .. }
+        | ControllerRequest::ReadOutput { .. }
         | ControllerRequest::Worker { .. }
         | ControllerRequest::Part(_)
         | ControllerRequest::EngineReady

@@ -2,13 +2,18 @@
 
 use tokio::sync::oneshot;
 use tollgate_engine::EngineCapacity;
-use tollgate_model::{Instant, MaintenanceCalendar, MaintenanceWindow, NodeRange, TaskId};
+use tollgate_engine::output::OutputPosition;
+use tollgate_model::{
+    AttemptId, Instant, MaintenanceCalendar, MaintenanceWindow, NodeRange, TaskId,
+};
 use tollgate_service::{
     CommandError, JobChange, JobPrediction, NamedResources, PolicyComparison, RunRecord,
     ServiceCommand, Submission, SubmitOutcome,
 };
 use tollgate_store::{JobProgram, RemovalProgress, StoreError};
 use tollgate_workers::{ConnectionEvent, PartCall};
+
+use super::outputs::OutputLookup;
 
 /// The channel for a response. The receiver may be gone already.
 pub type Responder<T> = oneshot::Sender<Result<T, RequestError>>;
@@ -148,6 +153,15 @@ pub enum ControllerRequest {
         /// Receives false if the connection is to be closed.
         reply: oneshot::Sender<bool>,
     },
+    /// Reads some of the output of an attempt on another host.
+    ReadOutput {
+        /// The attempt.
+        attempt: AttemptId,
+        /// The position of the first byte.
+        from: OutputPosition,
+        /// Receives what was read, once the worker has answered.
+        reply: Responder<OutputLookup>,
+    },
     /// Asks for a part of a running attempt on another of its hosts.
     Part(Box<PartCall>),
     /// Wakes the controller: the engine may have new reports.
@@ -182,6 +196,7 @@ impl ControllerRequest {
             | Self::Wait { .. }
             | Self::Prune { .. }
             | Self::Worker { .. }
+            | Self::ReadOutput { .. }
             | Self::Part(_)
             | Self::EngineReady
             | Self::Stop => 0,
@@ -208,6 +223,7 @@ impl ControllerRequest {
             | Self::Wait { .. }
             | Self::Prune { .. }
             | Self::Worker { .. }
+            | Self::ReadOutput { .. }
             | Self::Part(_)
             | Self::EngineReady
             | Self::Stop => {}

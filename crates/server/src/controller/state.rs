@@ -14,6 +14,7 @@ use super::response::JobWaiter;
 use super::storage_quota::StorageQuota;
 use crate::events::EventLog;
 use crate::failpoint::{self, FaultInjector, ServiceFailpoint};
+use crate::kept_outputs::KeptOutputs;
 use crate::os_users::{self, RunAsResolver};
 
 /// Wait before a failed action is tried again.
@@ -27,6 +28,8 @@ pub struct Controller<E> {
     pub(super) core: Core,
     pub(super) store: Store,
     pub(super) workers: WorkerPool<E>,
+    /// The outputs that are kept of tasks on other hosts; None if none are.
+    pub(super) kept_outputs: Option<KeptOutputs>,
     /// Name of this host.
     pub(super) host: String,
     pub(super) clock: WallClock,
@@ -87,6 +90,7 @@ impl<E: Engine> Controller<E> {
             core,
             store,
             workers: WorkerPool::new(engine, host.clone()),
+            kept_outputs: None,
             host,
             clock,
             waiters: BTreeMap::new(),

@@ -80,6 +80,7 @@ impl<E: Engine> Controller<E> {
             self.failpoint(ServiceFailpoint::Dispatched);
         }
         self.start_parts();
+        self.store_outputs(at);
         self.acknowledge(reported);
         self.failpoint(ServiceFailpoint::Acknowledged);
         for ask in intake.queries {
@@ -224,6 +225,7 @@ impl<E: Engine> Controller<E> {
             | ControllerRequest::Wait { .. }
             | ControllerRequest::Prune { .. }
             | ControllerRequest::Worker { .. }
+            | ControllerRequest::ReadOutput { .. }
             | ControllerRequest::Part(_)
             | ControllerRequest::EngineReady
             | ControllerRequest::Stop => to.queries.push(ask),

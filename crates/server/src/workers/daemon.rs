@@ -163,7 +163,7 @@ pub fn run(dir: &DataDir, settings: WorkerDaemonConfig) -> Result<(), WorkerErro
         end: departure.end(),
         site: departure.site,
         max_idle: departure.max_idle,
-        leaves_when_retired: is_pilot,
+        is_pilot,
         access,
         name: settings.name,
         user: os_users::name(me.as_raw())?,

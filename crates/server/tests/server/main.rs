@@ -30,6 +30,7 @@ mod resources;
 mod scripts;
 mod shadow;
 mod takeover;
+mod terminal;
 mod time_limits;
 mod unpromised;
 mod whole_system;

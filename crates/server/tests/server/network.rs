@@ -46,7 +46,7 @@ impl TestService {
         }
     }
 
-    fn remote_client(&self, token: Option<&str>) -> ApiClient {
+    pub(crate) fn remote_client(&self, token: Option<&str>) -> ApiClient {
         ApiClient::connect_to(&RemoteService::new(&self.directions(token)).unwrap()).unwrap()
     }
 
@@ -54,7 +54,7 @@ impl TestService {
         self.remote_client(token).get("/v1/status")
     }
 
-    fn make(&self, role: AccessRole, expires: Option<Instant>) -> String {
+    pub(crate) fn make(&self, role: AccessRole, expires: Option<Instant>) -> String {
         let made = self
             .keyring
             .create_token(me(), role, (expires, None), NOW)
@@ -72,7 +72,7 @@ impl TestService {
 }
 
 #[track_caller]
-fn refused<T: std::fmt::Debug>(answer: Result<T, ClientError>) -> (u16, ErrorResponse) {
+pub(crate) fn refused<T: std::fmt::Debug>(answer: Result<T, ClientError>) -> (u16, ErrorResponse) {
     match answer {
         Err(ClientError::Refused { status, problem }) => (status.as_u16(), problem),
         other => panic!("{other:?}"),

@@ -94,6 +94,22 @@ fn every_response_matches_its_schema() {
             &no,
             200,
         ),
+        ("get", "/v1/jobs/{id}/output", "/v1/jobs/1/output", &no, 200),
+        (
+            "get",
+            "/v1/jobs/{id}/output",
+            "/v1/jobs/1/output?from=1&last=2",
+            &no,
+            422,
+        ),
+        ("get", "/v1/jobs/{id}/output", "/v1/jobs/2/output", &no, 422),
+        (
+            "get",
+            "/v1/jobs/{id}/output",
+            "/v1/jobs/99/output",
+            &no,
+            404,
+        ),
         (
             "get",
             "/v1/jobs/{id}/explain",
@@ -237,6 +253,7 @@ fn every_response_matches_its_schema() {
             422,
         ),
         ("get", "/v1/work", "/v1/work", &no, 426),
+        ("post", "/v1/session/attach", "/v1/session/attach", &no, 426),
         ("get", "/v1/tokens", "/v1/tokens", &no, 200),
         (
             "post",

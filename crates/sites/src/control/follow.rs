@@ -27,6 +27,18 @@ impl SiteControl {
         record.is_some_and(|record| record.is_paused((self.clock)()))
     }
 
+    /// Ends the pause of the site and forgets its failures: for a user who tries again.
+    ///
+    /// # Errors
+    /// An error if a file of the site cannot be used.
+    pub fn resume(&mut self) -> Result<(), SiteError> {
+        let latest = self.state.pilots.iter().map(|pilot| pilot.number).max();
+        let mut record = KeepRecord::new((self.clock)());
+        record.judged = latest.unwrap_or(0);
+        self.state.keep = Some(record);
+        self.journal.save(&mut self.state)
+    }
+
     /// Asks the engine for all pilots, notes which of them joined the service, and pauses the site if
     /// the last ones all failed. `seat` returns the worker with a name, if the service knows it. An
     /// engine that does not answer pauses the site, too.
@@ -59,7 +71,7 @@ impl SiteControl {
         self.journal.save(&mut self.state)
     }
 
-    /// Returns what the site has and may have.
+    /// Returns what the site has and may have, without a base.
     pub fn supply(&self, seat: &dyn Fn(&str) -> Option<WorkerSeat>) -> SiteSupply {
         let (now, settings) = ((self.clock)(), &self.settings);
         let counts = self.counts();
@@ -88,6 +100,7 @@ impl SiteControl {
             time: settings.time(),
             at_most: settings.at_most,
             queue_at_most: limits.min(),
+            base: 0,
             running: running
                 .filter_map(|pilot| self.running_pilot(pilot, now, seat))
                 .collect(),

@@ -13,6 +13,7 @@ fn site(cores: u32, usable_s: i64) -> SiteSupply {
         time: Span::from_secs(usable_s) + ENDING,
         at_most: 100,
         queue_at_most: None,
+        base: 0,
         running: Vec::new(),
         n_running: 0,
         pending: 0,
@@ -64,6 +65,33 @@ fn check(work: &PendingWork, sites: &[SiteSupply], expected: &[u32]) {
 
 fn reason(work: &PendingWork, site: SiteSupply) -> DemandReason {
     wanted_pilots(work, &[site], NOW)[0].reason
+}
+
+#[test]
+fn base_is_kept_without_work_and_within_the_limits() {
+    let base = |base: u32| SiteSupply {
+        base,
+        ..site(1, 3600)
+    };
+    check(&waiting(&[]), &[base(3), base(0)], &[3, 0]);
+    check(&waiting(&[]), &[with_running(base(3), &[(600, 1)])], &[2]);
+    // Pilots for the work are not added to the base.
+    check(&waiting(&[tasks(2, 1, 3600)]), &[base(3)], &[3]);
+    check(&waiting(&[tasks(5, 1, 3600)]), &[base(3)], &[5]);
+    let limited = SiteSupply {
+        queue_at_most: Some(2),
+        ..base(9)
+    };
+    check(&waiting(&[]), &[limited], &[2]);
+    let paused = SiteSupply {
+        is_paused: true,
+        ..base(3)
+    };
+    assert_eq!(
+        reason(&waiting(&[]), base(3)),
+        DemandReason::Base { pilots: 3 }
+    );
+    assert_eq!(reason(&waiting(&[]), paused), DemandReason::Paused);
 }
 
 #[test]
@@ -247,7 +275,14 @@ fn pending(work: &PendingWork, sites: &[SiteSupply]) -> Vec<u32> {
 
 proptest! {
     #[test]
-    fn limits_of_sites_are_kept(work in work(), sites in prop::collection::vec(supply(), 1..4)) {
+    fn limits_of_sites_are_kept(
+        work in work(),
+        mut sites in prop::collection::vec(supply(), 1..4),
+        bases in [0..40_u32, 0..40, 0..40],
+    ) {
+        for (site, base) in sites.iter_mut().zip(bases) {
+            site.base = base;
+        }
         for (site, wanted) in sites.iter().zip(pending(&work, &sites)) {
             prop_assert!(wanted == 0 || wanted + site.n_running <= site.at_most);
             prop_assert!(site.queue_at_most.is_none_or(|most| wanted <= most));

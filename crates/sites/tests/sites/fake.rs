@@ -165,5 +165,6 @@ pub(crate) fn service() -> ServiceAddress {
         connect: "https://here:8443".to_owned(),
         fingerprint: None,
         needs_token: true,
+        body: tollgate_sites::PilotBody::Worker,
     }
 }

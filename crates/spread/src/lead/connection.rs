@@ -5,12 +5,12 @@ use std::sync::mpsc::Sender;
 
 use super::{LeadEvent, tell};
 use crate::message::{CopyStream, PartMessage};
-use crate::sealed::{SealedReader, SpreadSecret, open_as_lead};
+use tollgate_sealed::{SealedReader, SealedSecret, open_as_lead};
 
 /// Serves a connection until it ends. A connection that does not prove to be a part is dropped.
 pub(super) fn serve(
     (read, write): (Box<dyn Read + Send>, Box<dyn Write + Send>),
-    secret: &SpreadSecret,
+    secret: &SealedSecret,
     to: &Sender<LeadEvent>,
     joined: impl FnOnce() -> io::Result<()>,
 ) {

@@ -15,11 +15,11 @@ use tollgate_engine::{PartEvent, PartRequest};
 use tollgate_model::AttemptId;
 
 use super::{LeadEvent, SpreadError, connection, tell};
-use crate::address;
 use crate::hosts::{HostCopies, JobHosts};
 use crate::message::{PartTicket, TICKET_VARIABLE};
 use crate::request::{self, OpenRequest};
-use crate::sealed::SpreadSecret;
+use tollgate_sealed::SealedSecret;
+use tollgate_sealed::listen;
 
 /// Maximum time from a connection to the proof that it is that of a part.
 const GREETING_TIMEOUT: Duration = Duration::from_secs(10);
@@ -29,7 +29,7 @@ pub(super) struct PartStarter {
     attempt: AttemptId,
     here: String,
     program: PathBuf,
-    secret: SpreadSecret,
+    secret: SealedSecret,
     /// The addresses of this host; empty if no other host needs one.
     addresses: Vec<String>,
     to: Sender<LeadEvent>,
@@ -47,7 +47,7 @@ impl PartStarter {
         to: &Sender<LeadEvent>,
     ) -> Result<Self, SpreadError> {
         let failed = |action| move |error| SpreadError::System { action, error };
-        let secret = SpreadSecret::random().map_err(failed("there are no random numbers"))?;
+        let secret = SealedSecret::random().map_err(failed("there are no random numbers"))?;
         let mut starter = Self {
             attempt: job.attempt,
             here: job.here.clone(),
@@ -58,7 +58,7 @@ impl PartStarter {
             local: None,
         };
         if copies.iter().any(|copies| copies.host != job.here) {
-            let (listener, addresses) = address::listen()?;
+            let (listener, addresses) = listen()?;
             starter.addresses = addresses;
             let (secret, to) = (starter.secret.clone(), to.clone());
             thread::spawn(move || accept(&listener, &secret, &to));
@@ -137,7 +137,7 @@ fn follow(index: usize, request: &PartRequest, to: &Sender<LeadEvent>) -> io::Re
     Ok(())
 }
 
-fn accept(listener: &TcpListener, secret: &SpreadSecret, to: &Sender<LeadEvent>) {
+fn accept(listener: &TcpListener, secret: &SealedSecret, to: &Sender<LeadEvent>) {
     for stream in listener.incoming().flatten() {
         let (secret, to) = (secret.clone(), to.clone());
         thread::spawn(move || {

@@ -6,7 +6,7 @@ use tollgate_engine::Engine;
 use tollgate_model::{AttemptEvent, AttemptReport, KillReason};
 
 use super::{AgentStage, WorkerAgent, has_ended};
-use crate::departure::{DeparturePhase, LeaveAnswer, LeaveNotice};
+use crate::departure::{DeparturePhase, LeaveAnswer, LeaveNotice, OUTPUT_TIME};
 use crate::protocol::WorkerMessage;
 
 impl<E: Engine> WorkerAgent<E> {
@@ -74,7 +74,7 @@ impl<E: Engine> WorkerAgent<E> {
 
     /// Leaves after what runs, if the service may end this worker so.
     pub(super) fn on_retire(&mut self, reason: &str) {
-        if self.config.leaves_when_retired && self.departure.starts_attempts() {
+        if self.config.is_pilot && self.departure.starts_attempts() {
             self.begin_finishing(format!("retired by the service: {reason}"));
             self.repeat_notice();
         }
@@ -124,22 +124,34 @@ impl<E: Engine> WorkerAgent<E> {
 
     /// Sends the last messages of a leaving worker once nothing runs: the reports of tasks that
     /// ended by themselves, and the departure. Tasks that were ended for the departure are lost
-    /// with the incarnation.
-    pub(super) fn announce_departure(&mut self) {
+    /// with the incarnation. The departure waits for the acknowledgements of the reports, because the
+    /// service collects the outputs before; but not for long.
+    pub(super) fn announce_departure(&mut self, now: Duration) {
         let is_asked = self.departure.is_leaving() && self.stage == AgentStage::Registered;
         let is_over = is_asked && self.pending.is_empty() && self.is_idle();
         if !is_over || !self.reports.values().all(|all| has_ended(all)) {
             return;
         }
-        // While attempts could still start, each report was sent as it came.
-        if self.departure == DeparturePhase::Draining {
-            let by_itself = |reports: &&Vec<AttemptReport>| !reports.iter().any(was_evicted);
-            let reports = self.reports.values().filter(by_itself);
-            let reports: Vec<AttemptReport> = reports.flatten().cloned().collect();
+        let by_itself = |reports: &&Vec<AttemptReport>| !reports.iter().any(was_evicted);
+        let Some(reported_at) = self.reported_at else {
+            // While attempts could still start, each report was sent as it came.
+            let is_unsent = self.departure == DeparturePhase::Draining;
+            let reports: Vec<AttemptReport> = match is_unsent {
+                true => {
+                    let reports = self.reports.values().filter(by_itself);
+                    reports.flatten().cloned().collect()
+                }
+                false => Vec::new(),
+            };
             self.send_reports(&reports);
+            self.reported_at = Some(now);
+            return self.announce_departure(now);
+        };
+        let is_acknowledged = self.reports.values().filter(by_itself).count() == 0;
+        if is_acknowledged || now.saturating_sub(reported_at) >= OUTPUT_TIME {
+            self.send(WorkerMessage::Leave);
+            self.departure = DeparturePhase::Announced;
         }
-        self.send(WorkerMessage::Leave);
-        self.departure = DeparturePhase::Announced;
     }
 }
 

@@ -161,6 +161,7 @@ impl<E: Engine> WorkerAgent<E> {
                 self.pending.push_back(EngineCommand::Kill(attempts, why))
             }
             ServerMessage::Acknowledge(attempts) => self.drop_reports(attempts),
+            ServerMessage::ReadOutputs(reads) => self.read_outputs(&reads, now),
             ServerMessage::Part { call, event } => self.part_events.push((call, event)),
             ServerMessage::Taken => {}
             ServerMessage::Welcome { .. }

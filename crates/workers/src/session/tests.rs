@@ -1,3 +1,4 @@
+mod outputs;
 mod parts;
 
 use std::sync::{Arc, Mutex};
@@ -93,6 +94,7 @@ fn hello(user: &str) -> WorkerHello {
         user: user.to_owned(),
         all_users: false,
         root_jobs: false,
+        is_pilot: false,
         site: None,
         service: None,
         incarnation: 0,
@@ -245,4 +247,47 @@ fn duplicate_frame_is_ignored_and_missing_frame_disconnects() {
     talk.seq += 1;
     assert_eq!(talk.exchange(1, WorkerMessage::Beat(5)), []);
     assert!(!talk.is_connected());
+}
+
+/// Says hello as the pilot `identity` of a site on a new connection, and returns its number.
+fn pilot(session: &mut TestSession, connection: u64, identity: &str) -> WorkerId {
+    let sink = RecordingSink::default();
+    let hello = WorkerHello {
+        identity: identity.to_owned(),
+        name: identity.to_owned(),
+        is_pilot: true,
+        site: Some("north".to_owned()),
+        ..hello("ann")
+    };
+    let frame = WorkerFrame {
+        incarnation: 0,
+        seq: 1,
+        message: WorkerMessage::Hello(hello),
+    };
+    for kind in [
+        ConnectionEventKind::Opened(Box::new(sink)),
+        ConnectionEventKind::Received(frame),
+    ] {
+        session
+            .pool
+            .on_connection_event(ConnectionEvent { connection, kind });
+    }
+    let stage = session.pool.connections[&connection].stage;
+    stage.worker().expect("it is identified")
+}
+
+#[test]
+fn pilots_that_come_together_have_numbers_of_their_own() {
+    let mut session = TestSession::new(JobOwners::Own("ann".to_owned()));
+    // Neither has offered anything yet.
+    let [first, second] = [(2, "a"), (3, "b")].map(|(line, name)| pilot(&mut session, line, name));
+    assert_ne!(first, second);
+    // The first one goes before it has offered anything. Its number is free, and it gets another one.
+    session.pool.on_connection_event(ConnectionEvent {
+        connection: 2,
+        kind: ConnectionEventKind::Closed,
+    });
+    assert_eq!(pilot(&mut session, 4, "c"), first);
+    let again = pilot(&mut session, 5, "a");
+    assert!(again != first && again != second);
 }

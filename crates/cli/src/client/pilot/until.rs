@@ -20,7 +20,7 @@ const AUTO: &str = "auto";
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Returns the end that `words` give.
-pub(super) fn resolve(words: &str) -> Result<Instant, CliFailure> {
+pub(in crate::client) fn resolve(words: &str) -> Result<Instant, CliFailure> {
     let now = Zoned::now();
     let until = match words.trim() {
         AUTO => end_of_job(&now).map_err(|error| error.to_string()),

@@ -124,7 +124,7 @@ impl SiteAddArgs {
 }
 
 /// Returns letters that no other site has.
-fn random_key() -> Result<String, CliFailure> {
+pub(in crate::client) fn random_key() -> Result<String, CliFailure> {
     let mut bytes = [0; KEY_BYTES];
     getrandom::fill(&mut bytes).map_err(|error| {
         CliFailure::read_failed("the system's random source", io::Error::other(error))

@@ -19,7 +19,8 @@ pub(crate) const NODE_PROBE_ARG: &str = "__node-probe";
 
 /// Send a small job through the queue, and report what works.
 ///
-/// The job has the limits of a pilot, so that it waits as long as a pilot does.
+/// The job has the limits of a pilot, so that it waits as long as a pilot does. A site that works is no
+/// longer paused.
 #[derive(Debug, clap::Args)]
 pub(super) struct SiteCheckArgs {
     /// Name of the site
@@ -44,7 +45,7 @@ impl CliError for UnfitSite {
 
 /// `tollgate site check`.
 pub(super) fn run(args: &SiteCheckArgs) -> Result<(), CliFailure> {
-    let site = super::open(&args.name)?;
+    let mut site = super::open(&args.name)?;
     let settings = site.settings();
     let service = args.address.for_workers(settings.connect.as_deref())?;
     let words = probe_words(&settings.program, &service);
@@ -64,7 +65,7 @@ pub(super) fn run(args: &SiteCheckArgs) -> Result<(), CliFailure> {
     })?;
     written?;
     match works {
-        true => Ok(()),
+        true => Ok(site.resume()?),
         false => Err(UnfitSite(args.name.clone()).into()),
     }
 }

@@ -2,21 +2,23 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
 use rustix::process::Pid;
+use tollgate_inside::PersonalScheduler;
 use tollgate_model::Instant;
 use tollgate_sites::{
-    KeepLock, ScaleOutcome, SiteControl, SiteDemand, SiteError, SiteSettings, SiteSupply,
-    SitesFile, state_dir, wanted_pilots,
+    KeepLock, ScaleOutcome, ServiceAddress, SiteControl, SiteDemand, SiteError, SiteSettings,
+    SiteSupply, SitesFile, TokenIssuer, state_dir, wanted_pilots,
 };
 
-use super::ServiceTokens;
 use super::service_work::ServiceWork;
+use super::{ServiceTokens, for_sites};
+use crate::client::detach::DetachedCommand;
 use crate::client::endpoint::ServiceAddressArgs;
-use crate::client::{detach, format, parse};
+use crate::client::{format, parse};
 use crate::exit::CliFailure;
 use crate::messages::{Verbosity, pluralise, print_error};
 
@@ -36,6 +38,9 @@ pub(super) struct SiteKeepArgs {
     /// Time between two rounds
     #[arg(long, value_name = "SPAN", default_value = "15s", value_parser = parse::parse_span)]
     every: f64,
+    /// Keep at least `--pilots` of `site add` at each site
+    #[arg(long)]
+    base: bool,
     /// Decide once, then end
     #[arg(long)]
     once: bool,
@@ -45,6 +50,9 @@ pub(super) struct SiteKeepArgs {
     /// Say what would be done, once, without asking the engines
     #[arg(long)]
     dry_run: bool,
+    /// Directory of the scheduler that a session has inside its pilots
+    #[arg(long, value_name = "DIR", hide = true, conflicts_with = "dry_run")]
+    inside: Option<PathBuf>,
     #[command(flatten)]
     address: ServiceAddressArgs,
 }
@@ -104,7 +112,7 @@ fn detach(state: &Path) -> Result<(), CliFailure> {
         let own = u32::try_from(own.as_raw_nonzero().get());
         own.is_ok_and(|own| KeepLock::holder(state) == Some(own))
     };
-    let pid = detach::start_detached("the command", &log, &is_ready)?;
+    let pid = DetachedCommand::again("the command", log.clone()).start(&is_ready)?;
     Verbosity::Notes.note(format_args!(
         "process {pid}, log {}; `kill {pid}` stops it, pilots that run stay",
         log.display()
@@ -132,8 +140,7 @@ impl SiteKeepArgs {
     fn round(&self, state: &Path, lines: &mut Vec<SiteLine>) -> Result<(), CliFailure> {
         let (sites, program) = (self.sites()?, super::program()?);
         let open = |site: &SiteSettings| SiteControl::open(site.clone(), state, &program);
-        let asked = self.address.connect();
-        let work = match asked.and_then(|mut client| Ok(ServiceWork::ask(&mut client)?)) {
+        let work = match self.work(&sites) {
             Ok(work) => work,
             Err(failure) => {
                 for site in &sites {
@@ -143,43 +150,73 @@ impl SiteKeepArgs {
                 return Err(failure);
             }
         };
+        let looked = for_sites(&sites, |settings| {
+            let supply = look(open(settings), &work);
+            supply.map(|supply| (settings, self.with_base(settings, supply)))
+        });
         let mut first_error = None;
         let mut supplies: Vec<(&SiteSettings, SiteSupply)> = Vec::new();
-        for settings in &sites {
-            match look(open(settings), &work) {
-                Ok(supply) => supplies.push((settings, supply)),
+        for supply in looked {
+            match supply {
+                Ok(supply) => supplies.push(supply),
                 Err(error) => {
                     first_error.get_or_insert(CliFailure::from(error));
                 }
             }
         }
         let demands = decide(&work, &supplies);
-        for ((settings, _), demand) in supplies.into_iter().zip(demands) {
-            let done = open(settings)
-                .map_err(CliFailure::from)
-                .and_then(|site| self.carry_out(site, &demand, lines));
-            if let Err(error) = done {
-                first_error.get_or_insert(error);
-            }
+        let decided: Vec<_> = supplies.iter().zip(demands).collect();
+        let carried_out = for_sites(&decided, |((settings, _), demand)| {
+            let site = open(settings)?;
+            self.carry_out(site, demand)
+        });
+        for done in carried_out {
+            let error = match done {
+                Ok((line, stopped)) => {
+                    lines.push(line);
+                    stopped.map(CliFailure::from)
+                }
+                Err(failure) => Some(failure),
+            };
+            first_error = first_error.or(error);
         }
         first_error.map_or(Ok(()), Err)
     }
 
+    /// Asks the service, or the scheduler inside the pilots, for its work.
+    fn work(&self, sites: &[SiteSettings]) -> Result<ServiceWork, CliFailure> {
+        match &self.inside {
+            Some(dir) => Ok(ServiceWork::inside(&PersonalScheduler::open(dir)?, sites)?),
+            None => Ok(ServiceWork::ask(&mut self.address.connect()?)?),
+        }
+    }
+
+    /// Returns a supply with the number of pilots that its site keeps without work, too.
+    fn with_base(&self, settings: &SiteSettings, supply: SiteSupply) -> SiteSupply {
+        let base = if self.base { settings.pilots } else { 0 };
+        SiteSupply { base, ..supply }
+    }
+
+    /// Does what was decided about a site. Returns what is said about it, and why not all was done.
     fn carry_out(
         &self,
         mut site: SiteControl,
         demand: &SiteDemand,
-        lines: &mut Vec<SiteLine>,
-    ) -> Result<(), CliFailure> {
-        let connect = site.settings().connect.clone();
-        let service = self.address.for_workers(connect.as_deref())?;
-        let mut tokens = ServiceTokens::new(&self.address);
-        let outcome = site.follow(demand, &service, &mut tokens)?;
-        lines.push(line(&site, demand, &outcome));
-        match outcome.stopped {
-            Some(error) => Err(error.into()),
-            None => Ok(()),
-        }
+    ) -> Result<(SiteLine, Option<SiteError>), CliFailure> {
+        let outcome = match &self.inside {
+            Some(dir) => {
+                let service = ServiceAddress::execution_daemons();
+                let mut tickets = SchedulerTickets(PersonalScheduler::open(dir)?);
+                site.follow(demand, &service, &mut tickets)?
+            }
+            None => {
+                let connect = site.settings().connect.clone();
+                let service = self.address.for_workers(connect.as_deref())?;
+                let mut tokens = ServiceTokens::new(&self.address);
+                site.follow(demand, &service, &mut tokens)?
+            }
+        };
+        Ok((line(&site, demand, &outcome), outcome.stopped))
     }
 
     /// Prints what would be done, from the pilots as they were last seen.
@@ -190,7 +227,8 @@ impl SiteKeepArgs {
         let mut opened = Vec::new();
         for settings in &sites {
             let site = SiteControl::open(settings.clone(), state, &program)?;
-            supplies.push((settings, site.supply(&|name| work.seat(name))));
+            let supply = site.supply(&|name| work.seat(name));
+            supplies.push((settings, self.with_base(settings, supply)));
             opened.push(site);
         }
         let demands = decide(&work, &supplies);
@@ -208,6 +246,16 @@ impl SiteKeepArgs {
     }
 }
 
+/// A scheduler inside the pilots as a source of their tickets.
+struct SchedulerTickets(PersonalScheduler);
+
+impl TokenIssuer for SchedulerTickets {
+    fn issue(&mut self) -> Result<String, String> {
+        let ticket = self.0.ticket().map_err(|error| error.to_string())?;
+        Ok(ticket.text())
+    }
+}
+
 /// Asks the engine of a site, unless the site is paused, and returns what the site has.
 fn look(site: Result<SiteControl, SiteError>, work: &ServiceWork) -> Result<SiteSupply, SiteError> {
     let mut site = site?;
@@ -218,7 +266,11 @@ fn look(site: Result<SiteControl, SiteError>, work: &ServiceWork) -> Result<Site
     Ok(site.supply(&seat))
 }
 
-fn decide(work: &ServiceWork, supplies: &[(&SiteSettings, SiteSupply)]) -> Vec<SiteDemand> {
+/// Returns what is wanted at each site.
+pub(super) fn decide(
+    work: &ServiceWork,
+    supplies: &[(&SiteSettings, SiteSupply)],
+) -> Vec<SiteDemand> {
     let now = Instant::from_micros(format::now().timestamp().as_microsecond());
     let names = supplies.iter().map(|(site, _)| site.name.as_str());
     let pending = work.pending_work(&names.collect(), now);
@@ -245,7 +297,7 @@ fn line(site: &SiteControl, demand: &SiteDemand, outcome: &ScaleOutcome) -> Site
 }
 
 /// Describes submissions and cancellations. None without any.
-fn describe(submitted: usize, cancelled: usize) -> Option<String> {
+pub(super) fn describe(submitted: usize, cancelled: usize) -> Option<String> {
     let deeds = [("submitted", submitted), ("cancelled", cancelled)];
     let deeds = deeds.into_iter().filter(|(_, count)| *count > 0);
     let words: Vec<String> = deeds

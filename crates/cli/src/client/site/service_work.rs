@@ -5,8 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use tollgate_client::timestamp::parse_iso;
 use tollgate_client::types::{JobDetails, JobList, NodeList};
 use tollgate_client::{ApiClient, ClientError};
+use tollgate_inside::{InsideError, PersonalScheduler};
 use tollgate_model::{Instant, Span};
-use tollgate_sites::{PendingWork, TaskGroup, WorkerSeat};
+use tollgate_sites::{PendingWork, SiteSettings, SiteSupply, TaskGroup, WorkerSeat};
+
+use super::explain::MisfitJob;
+use crate::client::format;
+use crate::messages::pluralise;
 
 /// The maximum number of unfinished jobs that are looked at: the most that the service lists.
 const MAX_JOBS: u32 = 10_000;
@@ -17,6 +22,8 @@ pub(super) struct ServiceWork {
     jobs: Vec<JobDetails>,
     nodes: NodeList,
     seats: BTreeMap<String, WorkerSeat>,
+    /// The jobs of a scheduler inside the pilots: those that wait, and those that run.
+    inside: [Option<TaskGroup>; 2],
 }
 
 impl ServiceWork {
@@ -43,7 +50,57 @@ impl ServiceWork {
                 seat.idle_cores += 1;
             }
         }
-        Self { jobs, nodes, seats }
+        Self {
+            jobs,
+            nodes,
+            seats,
+            inside: [None; 2],
+        }
+    }
+
+    /// Returns the work of a scheduler inside the pilots of some sites. How long its jobs run is not
+    /// known: each counts as half of the shortest pilot.
+    pub(super) fn inside(
+        scheduler: &PersonalScheduler,
+        sites: &[SiteSettings],
+    ) -> Result<Self, InsideError> {
+        let nodes = scheduler.nodes()?;
+        let load = scheduler.load()?;
+        let none = NodeList {
+            nodes: Vec::new(),
+            memory_per_node_bytes: 0,
+            enforced: Vec::new(),
+            workers: Vec::new(),
+            resources: Vec::new(),
+        };
+        let mut work = Self::new(Vec::new(), none);
+        for node in &nodes {
+            for site in sites {
+                let Some((pilot, is_idle)) = node.pilot_of(&site.name) else {
+                    continue;
+                };
+                let seat = work.seats.entry(pilot).or_insert(WorkerSeat {
+                    takes_tasks: true,
+                    idle_cores: 0,
+                });
+                if is_idle {
+                    seat.idle_cores = site.cores;
+                }
+            }
+        }
+        let shortest = sites.iter().map(SiteSettings::time).min();
+        let run_time = Span::from_micros(shortest.map_or(0, |time| time.as_micros() / 2));
+        work.inside = [load.waiting, load.running].map(|tasks| {
+            let tasks = u32::try_from(tasks).unwrap_or(u32::MAX);
+            (tasks > 0).then_some(TaskGroup {
+                cores: 1,
+                run_time,
+                tasks,
+                at_once: tasks,
+                deadline: None,
+            })
+        });
+        Ok(work)
     }
 
     /// Returns the worker with a name, if the service knows it.
@@ -69,15 +126,42 @@ impl ServiceWork {
         // is never smaller than that of its idle cores.
         let runs_on_pilot = |job: &&JobDetails| job.array.is_some() || is_pilot(&job.host);
         PendingWork {
-            waiting: self.jobs.iter().filter_map(waiting).collect(),
+            waiting: self
+                .jobs
+                .iter()
+                .filter_map(waiting)
+                .chain(self.inside[0])
+                .collect(),
             running: self
                 .jobs
                 .iter()
                 .filter(runs_on_pilot)
                 .filter_map(|job| running(job, now))
+                .chain(self.inside[1])
                 .collect(),
             idle_elsewhere: u32::try_from(idle_elsewhere).unwrap_or(u32::MAX),
         }
+    }
+}
+
+impl ServiceWork {
+    /// Returns at most `most` jobs that wait and that no pilot of a site can hold, with the reason.
+    pub(super) fn misfits(&self, site: &SiteSupply, most: usize) -> Vec<MisfitJob> {
+        let misfit = |job: &JobDetails| {
+            let group = waiting(job)?;
+            let cores = pluralise(site.cores as usize, "core");
+            let why = if group.cores > site.cores {
+                format!("{} cores: a pilot has {cores}", group.cores)
+            } else if group.run_time > site.usable() {
+                let [long, time] = [group.run_time, site.usable()]
+                    .map(|span| format::format_span(span.as_secs_f64()));
+                format!("expected to run {long}: a pilot has {time} for tasks")
+            } else {
+                return None;
+            };
+            Some(MisfitJob { id: job.id, why })
+        };
+        self.jobs.iter().filter_map(misfit).take(most).collect()
     }
 }
 

@@ -161,7 +161,8 @@ impl PilotView {
 }
 
 impl SiteReport {
-    fn new(site: &SiteControl, now: Instant) -> Self {
+    /// Returns the report on a site as it was last seen, with the last `log_lines` lines of its log.
+    pub(in crate::client) fn new(site: &SiteControl, now: Instant, log_lines: usize) -> Self {
         let state = site.state();
         let waits: Vec<f64> = state
             .waits(now)
@@ -189,7 +190,7 @@ impl SiteReport {
                 .iter()
                 .map(|pilot| PilotView::new(pilot, now))
                 .collect(),
-            log: site.log_tail(LOG_LINES).into_iter().map(line).collect(),
+            log: site.log_tail(log_lines).into_iter().map(line).collect(),
         }
     }
 }
@@ -202,12 +203,12 @@ pub(super) fn run(args: &SiteStatusArgs) -> Result<(), CliFailure> {
     }
     let now = format::now();
     let instant = Instant::from_micros(now.timestamp().as_microsecond());
-    let report = SiteReport::new(&site, instant);
+    let report = SiteReport::new(&site, instant, LOG_LINES);
     let mut out = io::stdout().lock();
     match args.format {
         OutputFormat::Json => format::write_json(&mut out, &report)?,
         OutputFormat::Csv => return Err(CsvUnsupported.into()),
-        OutputFormat::Table => write_table(&mut out, &report, &now)?,
+        OutputFormat::Table => report.write_table(&mut out, &now)?,
     }
     Ok(())
 }
@@ -221,64 +222,72 @@ pub(super) fn describe(counts: PilotCounts) -> String {
     text
 }
 
-fn write_table(out: &mut impl Write, report: &SiteReport, now: &jiff::Zoned) -> io::Result<()> {
-    let site = &report.site;
-    let waited = match report.mean_wait_s {
-        Some(mean) => format!("; started after {} on average", format::format_span(mean)),
-        None => String::new(),
-    };
-    let counts = PilotCounts {
-        pending: site.pending,
-        running: site.running,
-        ending: site.ending,
-    };
-    writeln!(
-        out,
-        "site {}: {} wanted, {}{waited}",
-        site.name,
-        site.wanted,
-        describe(counts)
-    )?;
-    if let Some(keep) = &report.keep {
-        let at = format::format_short_time(&keep.at, now);
-        let until = keep.paused_until.as_ref();
-        let until = until.map(|until| format::format_short_time(until, now));
-        let pause = until.map_or_else(String::new, |until| format!("; no pilots until {until}"));
-        writeln!(out, "keep {at}: {}{pause}", keep.text)?;
-    }
-    let live = || report.pilots.iter().filter(|pilot| pilot.state != "over");
-    if live().next().is_some() {
-        let mut table = Table::new();
-        table.load_style(STYLE);
-        table.set_header([
-            "pilot", "job", "state", "waited", "started", "ends", "reason",
-        ]);
-        let local = |at: &Option<String>| {
-            at.as_ref()
-                .map_or_else(String::new, |at| format::format_short_time(at, now))
+impl SiteReport {
+    /// Writes the report as text.
+    pub(in crate::client) fn write_table(
+        &self,
+        out: &mut impl Write,
+        now: &jiff::Zoned,
+    ) -> io::Result<()> {
+        let site = &self.site;
+        let waited = match self.mean_wait_s {
+            Some(mean) => format!("; started after {} on average", format::format_span(mean)),
+            None => String::new(),
         };
-        for pilot in live() {
-            table.add_row([
-                format!("{}.{}", site.name, pilot.number),
-                pilot.id.map_or_else(String::new, |id| id.to_string()),
-                pilot.state.clone(),
-                pilot.waited_s.map_or_else(String::new, format::format_span),
-                local(&pilot.started_at),
-                local(&pilot.ends_at),
-                pilot.reason.clone(),
-            ]);
-        }
-        for line in table.lines() {
-            writeln!(out, "{}", line.trim_end())?;
-        }
-    }
-    for line in &report.log {
+        let counts = PilotCounts {
+            pending: site.pending,
+            running: site.running,
+            ending: site.ending,
+        };
         writeln!(
             out,
-            "{}  {}",
-            format::format_short_time(&line.at, now),
-            line.text
+            "site {}: {} wanted, {}{waited}",
+            site.name,
+            site.wanted,
+            describe(counts)
         )?;
+        if let Some(keep) = &self.keep {
+            let at = format::format_short_time(&keep.at, now);
+            let until = keep.paused_until.as_ref();
+            let until = until.map(|until| format::format_short_time(until, now));
+            let pause =
+                until.map_or_else(String::new, |until| format!("; no pilots until {until}"));
+            writeln!(out, "keep {at}: {}{pause}", keep.text)?;
+        }
+        let live = || self.pilots.iter().filter(|pilot| pilot.state != "over");
+        if live().next().is_some() {
+            let mut table = Table::new();
+            table.load_style(STYLE);
+            table.set_header([
+                "pilot", "job", "state", "waited", "started", "ends", "reason",
+            ]);
+            let local = |at: &Option<String>| {
+                at.as_ref()
+                    .map_or_else(String::new, |at| format::format_short_time(at, now))
+            };
+            for pilot in live() {
+                table.add_row([
+                    format!("{}.{}", site.name, pilot.number),
+                    pilot.id.map_or_else(String::new, |id| id.to_string()),
+                    pilot.state.clone(),
+                    pilot.waited_s.map_or_else(String::new, format::format_span),
+                    local(&pilot.started_at),
+                    local(&pilot.ends_at),
+                    pilot.reason.clone(),
+                ]);
+            }
+            for line in table.lines() {
+                writeln!(out, "{}", line.trim_end())?;
+            }
+        }
+        for line in &self.log {
+            writeln!(
+                out,
+                "{}  {}",
+                format::format_short_time(&line.at, now),
+                line.text
+            )?;
+        }
+        Ok(())
     }
-    Ok(())
 }

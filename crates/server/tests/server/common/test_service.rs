@@ -85,6 +85,7 @@ impl TestService {
                 policy: rules.policy.to_string(),
                 enforces_time_limits: rules.enforces_time_limits(),
                 sends_notices: false,
+                outputs: None,
                 market: rules.market.to_string(),
                 since: Instant::ZERO,
             }),
@@ -94,6 +95,7 @@ impl TestService {
             stream_permits: KeyedSemaphore::new(limits.streams),
             metrics: Arc::default(),
             clock: || NOW,
+            terminal: data_dir.path().join("terminal.sock"),
             worker_acceptor: tollgate_server::workers::WorkerAcceptor::new(
                 controller_handle.clone(),
             ),

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tollgate_engine::{
-    BootTime, Engine, EngineCapacity, EngineError, LaunchSpec, RunningAttempt, SimEngine, SimHost,
-    WakeCallback,
+    BootTime, Engine, EngineCapacity, EngineError, LaunchSpec, OutputAnswer, OutputRead,
+    RunningAttempt, SimEngine, SimHost, WakeCallback,
 };
 use tollgate_model::{AttemptId, AttemptReport, KillReason};
 
@@ -64,6 +64,14 @@ impl Engine for AckTrackingEngine {
 
     fn running(&mut self) -> Result<Vec<RunningAttempt>, EngineError> {
         self.engine.running()
+    }
+
+    fn request_outputs(&mut self, reads: &[OutputRead]) -> Result<(), EngineError> {
+        self.engine.request_outputs(reads)
+    }
+
+    fn take_outputs(&mut self) -> Vec<OutputAnswer> {
+        self.engine.take_outputs()
     }
 
     fn on_report(&mut self, wake: WakeCallback) {

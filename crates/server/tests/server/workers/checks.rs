@@ -1,7 +1,9 @@
 //! Invariants of the simulation.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 
+use tollgate_engine::SimHost;
 use tollgate_model::{AttemptId, Credits};
 use tollgate_store::{JobFilter, JobRow};
 
@@ -86,6 +88,7 @@ pub(super) fn everything_is_over(run: &WorkerSimulation) {
     assert_eq!(left, [] as [u64; 0], "these never end");
     for world in run.worlds() {
         assert_eq!(world.running(), [], "these run for nobody");
+        assert_eq!(world.unacknowledged(), [], "these are never forgotten");
     }
     let view = run.view();
     let reader = &view.reader;
@@ -106,4 +109,30 @@ pub(super) fn everything_is_over(run: &WorkerSimulation) {
             other => panic!("job {} is {other}", row.id),
         }
     }
+}
+
+/// Checks that each kept output is that of its attempt, whole or up to where its worker was lost. Returns the
+/// number of whole ones.
+pub(super) fn kept_outputs(run: &WorkerSimulation) -> u32 {
+    let mut whole = 0;
+    for entry in fs::read_dir(run.outputs()).unwrap() {
+        let path = entry.unwrap().path();
+        let job = path.file_stem().unwrap().to_str().unwrap().parse().unwrap();
+        let text = fs::read_to_string(&path).unwrap();
+        let (header, kept) = text.split_once('\n').unwrap();
+        let header: serde_json::Value = serde_json::from_str(header).unwrap();
+        let attempt = AttemptId {
+            job,
+            task: 0,
+            attempt: header["attempt"].as_u64().unwrap() as u32,
+        };
+        match header["problem"].is_string() {
+            true => assert_eq!(kept, "", "{attempt}"),
+            false => {
+                assert_eq!(kept, SimHost::output_of(attempt));
+                whole += 1;
+            }
+        }
+    }
+    whole
 }

@@ -83,14 +83,18 @@ impl WorkerHost {
         let disk = Arc::clone(&self.disk);
         let kit = AgentConfig {
             identity: self.identity.clone(),
-            name: format!("host {}", self.number),
+            name: match end {
+                // A new pilot takes the place of one that is gone.
+                Some(_) => format!("pilot on {}", self.identity),
+                None => format!("host {}", self.number),
+            },
             user: "me".to_owned(),
             all_users: false,
             root_jobs: false,
-            site: None,
+            site: end.map(|_| "site".to_owned()),
             end,
             max_idle: end.map(|_| PILOT_IDLE),
-            leaves_when_retired: end.is_some(),
+            is_pilot: end.is_some(),
             environment: Vec::new(),
             probe: None,
             open_engine: Box::new(move |_| Ok(AckTrackingEngine::open(&world, &acknowledged))),

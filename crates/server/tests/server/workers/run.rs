@@ -12,11 +12,12 @@ use tollgate_engine::sim_engine::SimProgram;
 use tollgate_gate::OnEviction;
 use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
 use tollgate_policies::BUILTIN_POLICIES;
+use tollgate_server::KeptOutputs;
 use tollgate_server::controller::{
     Controller, ControllerRequest, NewJob, RequestError, SubmittedJob,
 };
 use tollgate_service::{AdmissionRules, AdmissionState, ServiceCommand, Submission};
-use tollgate_store::Store;
+use tollgate_store::{JobProgram, Store};
 use tollgate_workers::{
     ConnectionEvent, ConnectionEventKind, JobOwners, LeaseTimings, WorkerPoolConfig,
 };
@@ -43,6 +44,8 @@ pub(super) struct RunCounts {
     workers_lost: u32,
     /// Number of attempts seen running on workers.
     jobs_on_workers: u32,
+    /// Number of outputs of workers that were kept.
+    kept_outputs: u32,
 }
 
 impl RunCounts {
@@ -50,6 +53,7 @@ impl RunCounts {
         self.crashes += other.crashes;
         self.workers_lost += other.workers_lost;
         self.jobs_on_workers += other.jobs_on_workers;
+        self.kept_outputs += other.kept_outputs;
     }
 
     /// Checks that the runs were not trivial.
@@ -57,6 +61,7 @@ impl RunCounts {
         assert!(self.crashes > 0, "no service crashed");
         assert!(self.workers_lost > 0, "no worker was given up");
         assert!(self.jobs_on_workers > 0, "no worker did anything");
+        assert!(self.kept_outputs > 0, "no output was kept");
     }
 }
 
@@ -124,6 +129,7 @@ impl WorkerSimulation {
         self.drain();
         checks::invariants(&self);
         checks::everything_is_over(&self);
+        self.seen.kept_outputs = checks::kept_outputs(&self);
         assert!(
             self.hosts.iter().all(WorkerHost::is_registered),
             "a worker never came back"
@@ -247,7 +253,10 @@ impl WorkerSimulation {
             requests.push(ControllerRequest::submit(NewJob {
                 submission,
                 due: None,
-                program: Box::new(program(&words)),
+                program: Box::new(JobProgram {
+                    output: Some("out".to_owned()),
+                    ..program(&words)
+                }),
                 reply,
             }));
         }
@@ -343,6 +352,8 @@ impl WorkerSimulation {
         controller
             .accept_workers(pool_config, ticks)
             .expect("a roster");
+        let kept = KeptOutputs::open(self.outputs(), 1 << 30, |_| Ok(true));
+        controller.keep_outputs(kept.expect("a folder"), 1 << 20);
         controller.reconcile().expect("it begins");
         self.controller = Some(controller);
     }
@@ -377,6 +388,11 @@ impl WorkerSimulation {
                 return;
             }
         }
+    }
+
+    /// Returns the directory of the outputs that the service keeps.
+    pub(super) fn outputs(&self) -> std::path::PathBuf {
+        self.data_dir.path().join("outputs")
     }
 
     pub(super) fn store(&self) -> std::path::PathBuf {

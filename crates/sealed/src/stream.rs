@@ -21,38 +21,41 @@ const MAX_BYTES: u32 = 16 << 20;
 
 /// The secret that a lead shares with its parts.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct SpreadSecret([u8; SECRET_BYTES]);
+pub struct SealedSecret([u8; SECRET_BYTES]);
 
 /// The sending side of a sealed stream.
-pub(crate) struct SealedWriter {
+pub struct SealedWriter {
     stream: Box<dyn Write + Send>,
     key: LessSafeKey,
     count: u64,
 }
 
 /// The receiving side of a sealed stream.
-pub(crate) struct SealedReader {
+pub struct SealedReader {
     stream: Box<dyn Read + Send>,
     key: LessSafeKey,
     count: u64,
 }
 
 /// Both sides of a sealed stream.
-pub(crate) type SealedPair = (SealedReader, SealedWriter);
+pub type SealedPair = (SealedReader, SealedWriter);
 
-impl SpreadSecret {
+impl SealedSecret {
     /// Draws a new secret.
-    pub(crate) fn random() -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// If there are no random numbers.
+    pub fn random() -> io::Result<Self> {
         Ok(Self(random()?))
     }
 
     /// Returns the secret in hexadecimal.
-    pub(crate) fn to_hex(&self) -> String {
+    pub fn to_hex(&self) -> String {
         self.0.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Parses a secret in hexadecimal. None if the text is none.
-    pub(crate) fn from_hex(text: &str) -> Option<Self> {
+    /// Parses a secret in hexadecimal. None for any other text.
+    pub fn from_hex(text: &str) -> Option<Self> {
         let mut secret = [0; SECRET_BYTES];
         if text.len() != 2 * SECRET_BYTES || !text.is_ascii() {
             return None;
@@ -92,10 +95,13 @@ impl SpreadSecret {
 }
 
 /// Opens a stream as part `index`.
-pub(crate) fn open_as_part(
+///
+/// # Errors
+/// If the stream breaks, or there are no random numbers.
+pub fn open_as_part(
     mut read: Box<dyn Read + Send>,
     mut write: Box<dyn Write + Send>,
-    secret: &SpreadSecret,
+    secret: &SealedSecret,
     index: u32,
 ) -> io::Result<SealedPair> {
     let own: [u8; SALT_BYTES] = random()?;
@@ -107,11 +113,15 @@ pub(crate) fn open_as_part(
     secret.pair(read, write, (b"lead", b"part"), &greeting)
 }
 
-/// Opens a stream as the lead, and returns the number of the part on the other end.
-pub(crate) fn open_as_lead(
+/// Opens a stream as the lead, and returns the number of the part on the other end. That the part has
+/// the secret is known from its first message.
+///
+/// # Errors
+/// If the stream breaks, or there are no random numbers.
+pub fn open_as_lead(
     mut read: Box<dyn Read + Send>,
     mut write: Box<dyn Write + Send>,
-    secret: &SpreadSecret,
+    secret: &SealedSecret,
 ) -> io::Result<(u32, SealedPair)> {
     let mut theirs = [0; 4 + SALT_BYTES];
     read.read_exact(&mut theirs)?;
@@ -125,7 +135,10 @@ pub(crate) fn open_as_lead(
 
 impl SealedWriter {
     /// Sends a message.
-    pub(crate) fn send<T: Serialize>(&mut self, message: &T) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// If the stream breaks, or the message is too long.
+    pub fn send<T: Serialize>(&mut self, message: &T) -> io::Result<()> {
         let mut bytes = postcard::to_stdvec(message).map_err(io::Error::other)?;
         let nonce = next_nonce(&mut self.count);
         let sealed = self
@@ -145,7 +158,10 @@ impl SealedWriter {
 
 impl SealedReader {
     /// Waits for the next message.
-    pub(crate) fn receive<T: DeserializeOwned>(&mut self) -> io::Result<T> {
+    ///
+    /// # Errors
+    /// If the stream ends, or the message was not sent so by a process with the secret.
+    pub fn receive<T: DeserializeOwned>(&mut self) -> io::Result<T> {
         let mut length = [0; 4];
         self.stream.read_exact(&mut length)?;
         let length = u32::from_le_bytes(length);
@@ -165,6 +181,21 @@ impl SealedReader {
         let opened = opened.map_err(|_| broken())?;
         postcard::from_bytes(opened).map_err(io::Error::other)
     }
+}
+
+/// Reads `data` as a sealed stream under a known secret, for fuzz targets. Returns whether there is a
+/// message in it: bytes that no one has sealed are rejected, whatever length they announce.
+pub fn has_message<T: DeserializeOwned>(data: &[u8]) -> bool {
+    let secret = SealedSecret([7; SECRET_BYTES]);
+    let Ok(key) = secret.key(b"part", b"greeting") else {
+        return false;
+    };
+    let mut reader = SealedReader {
+        stream: Box::new(io::Cursor::new(data.to_owned())),
+        key,
+        count: 0,
+    };
+    reader.receive::<T>().is_ok()
 }
 
 fn next_nonce(count: &mut u64) -> Nonce {
@@ -200,7 +231,7 @@ mod tests {
     }
 
     /// Opens both ends, with one secret each.
-    fn open(lead: SpreadSecret, part: SpreadSecret) -> (SealedPair, SealedPair) {
+    fn open(lead: SealedSecret, part: SealedSecret) -> (SealedPair, SealedPair) {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let opening = thread::spawn(move || {
             let (read, write) = boxed(&theirs);
@@ -214,7 +245,7 @@ mod tests {
 
     #[test]
     fn messages_arrive_in_order_in_both_directions() {
-        let secret = SpreadSecret::random().unwrap();
+        let secret = SealedSecret::random().unwrap();
         let ((mut from_part, mut to_part), (mut from_lead, mut to_lead)) =
             open(secret.clone(), secret);
         to_part.send(&"one").unwrap();
@@ -227,7 +258,7 @@ mod tests {
 
     #[test]
     fn other_secret_and_changed_bytes_are_rejected() {
-        let secret = || SpreadSecret::random().unwrap();
+        let secret = || SealedSecret::random().unwrap();
         let (_lead, (_, mut to_lead)) = open(secret(), secret());
         to_lead.send(&1_u8).unwrap();
         let (mut from_part, _) = _lead;
@@ -264,10 +295,10 @@ mod tests {
 
     #[test]
     fn secret_survives_hexadecimal() {
-        let secret = SpreadSecret::random().unwrap();
-        assert!(SpreadSecret::from_hex(&secret.to_hex()) == Some(secret));
+        let secret = SealedSecret::random().unwrap();
+        assert!(SealedSecret::from_hex(&secret.to_hex()) == Some(secret));
         for text in ["", "00", &"x".repeat(64), &"é".repeat(32)] {
-            assert!(SpreadSecret::from_hex(text).is_none(), "{text}");
+            assert!(SealedSecret::from_hex(text).is_none(), "{text}");
         }
     }
 }

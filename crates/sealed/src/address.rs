@@ -5,7 +5,7 @@ use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 
 /// The variable with the address that the other hosts use, where a host has several and only one is right.
-pub(crate) const ADDRESS_VARIABLE: &str = "TOLLGATE_SPREAD_ADDRESS";
+const ADDRESS_VARIABLE: &str = "TOLLGATE_SPREAD_ADDRESS";
 /// The address types of IPv6 addresses that are valid beyond their link, in `/proc/net/if_inet6`.
 const GLOBAL_SCOPE: &str = "00";
 
@@ -21,7 +21,10 @@ pub enum ListenError {
 }
 
 /// Listens on a port of the system's choice. Returns the addresses for other hosts, the best one first.
-pub(crate) fn listen() -> Result<(TcpListener, Vec<String>), ListenError> {
+///
+/// # Errors
+/// If the variable `TOLLGATE_SPREAD_ADDRESS` holds no address, or the system refuses.
+pub fn listen() -> Result<(TcpListener, Vec<String>), ListenError> {
     let (candidates, hosts) = match env::var(ADDRESS_VARIABLE) {
         Ok(text) => {
             let address: IpAddr = text

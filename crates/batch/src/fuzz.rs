@@ -1,0 +1,43 @@
+//! The entry point of the fuzz target. The module is hidden, and public only for the target and for tests
+//! that run it without a fuzzer.
+
+use crate::{BatchJobName, CommandAnswer, EngineKind, RecordAge};
+
+/// Parses `data` as an answer of every engine, good and bad, and checks that the jobs found by a name have
+/// it and that a fault says something. Returns false if no engine gives such an answer.
+pub fn answers(data: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(data).into_owned();
+    let good = CommandAnswer {
+        output: text.clone(),
+        ..CommandAnswer::default()
+    };
+    let bad = CommandAnswer {
+        exit: 1,
+        errors: text,
+        ..CommandAnswer::default()
+    };
+    let parsed = EngineKind::ALL.map(|kind| {
+        let good = parse_all(kind, &good);
+        parse_all(kind, &bad) | good
+    });
+    parsed.contains(&true)
+}
+
+/// Returns whether one of the parsers of an engine finds something in an answer.
+fn parse_all(kind: EngineKind, answer: &CommandAnswer) -> bool {
+    let dialect = kind.dialect("tollgate");
+    let name: BatchJobName = "tg.a.1".parse().expect("a name");
+    let states = dialect.parse_states(answer);
+    if let Err(fault) = &states {
+        assert!(!fault.to_string().is_empty());
+    }
+    for age in [RecordAge::Live, RecordAge::Ended] {
+        let named = dialect.parse_by_name(&name, age, answer);
+        assert!(named.iter().flatten().all(|job| job.is_named(&name)));
+    }
+    let limits = dialect.parse_limits(answer);
+    let is_found = states.is_ok_and(|jobs| !jobs.is_empty())
+        || limits.is_ok_and(|queues| !queues.is_empty())
+        || dialect.parse_submit(answer).is_ok();
+    dialect.parse_cancel(answer).is_ok() | is_found
+}

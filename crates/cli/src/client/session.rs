@@ -1,0 +1,70 @@
+//! `tollgate session`: a log-in session on a cluster of one's own, made of pilots at several sites
+//! (Walker 2009, §II.A).
+//!
+//! A session is a directory with a service, the sites of the session, and a shell on a terminal. Each of
+//! the three is a process of its own, which outlives the terminal that it was started from; `start` and
+//! `attach` start those that are missing.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`folder`] | the directory of a session, and the environment of its processes |
+//! | [`start`] | `tollgate session start`: the processes of a session |
+//! | [`attach`] | `tollgate session attach` and `detach` |
+//! | [`login`] | the process on the terminal: it runs the user's shell, and ends the session after it |
+//! | [`shell`] | `tollgate session shell`: a job on this terminal |
+//! | [`exit`] | `tollgate session exit`: nothing is left, at no site |
+//! | [`list`] | `tollgate session list` |
+//! | [`agents`] | `tollgate session agents`: the pilots at each site |
+//! | [`error`] | the errors of these commands |
+
+mod agents;
+mod attach;
+mod error;
+mod exit;
+mod folder;
+mod list;
+mod login;
+mod shell;
+mod start;
+
+use clap::Subcommand;
+
+pub(super) use agents::SessionAgents;
+pub(super) use list::SessionList;
+pub(crate) use login::{LOGIN_ARG, log_in};
+pub(crate) use start::{HOLDER_ARG, hold};
+
+use crate::exit::CliFailure;
+
+/// Work in a log-in session on a cluster of pilots.
+///
+/// The cluster is a service of your own with pilots at your sites. The session outlives the terminal.
+#[derive(Debug, clap::Args)]
+pub(crate) struct SessionArgs {
+    #[command(subcommand)]
+    command: SessionCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum SessionCommand {
+    Start(Box<start::SessionStartArgs>),
+    Attach(Box<attach::SessionAttachArgs>),
+    Detach(attach::SessionDetachArgs),
+    Shell(Box<shell::SessionShellArgs>),
+    Exit(exit::SessionExitArgs),
+    List(list::SessionListArgs),
+    Agents(agents::SessionAgentsArgs),
+}
+
+/// `tollgate session`.
+pub(crate) fn run(args: &SessionArgs) -> Result<(), CliFailure> {
+    match &args.command {
+        SessionCommand::Start(args) => start::run(args),
+        SessionCommand::Attach(args) => attach::run(args),
+        SessionCommand::Detach(args) => attach::detach(args),
+        SessionCommand::Shell(args) => shell::run(args),
+        SessionCommand::Exit(args) => exit::run(args),
+        SessionCommand::List(args) => list::run(args),
+        SessionCommand::Agents(args) => agents::run(args),
+    }
+}

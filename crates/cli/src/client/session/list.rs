@@ -1,0 +1,115 @@
+//! `tollgate session list`.
+
+use std::io::{self, Write};
+
+use comfy_table::Table;
+use schemars::JsonSchema;
+use serde::Serialize;
+use tollgate_client::timestamp::format_iso;
+use tollgate_sites::SiteJournal;
+
+use super::folder::SessionFolder;
+use super::start::{holder_process, service_process};
+use crate::args::OutputFormat;
+use crate::client::format;
+use crate::client::list::STYLE;
+use crate::exit::{CliFailure, CsvUnsupported};
+
+/// List the sessions, with the pilots as they were last seen.
+#[derive(Debug, clap::Args)]
+pub(super) struct SessionListArgs {
+    /// Output format
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    format: OutputFormat,
+}
+
+/// The sessions of a user.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct SessionList {
+    /// The sessions, by name.
+    sessions: Vec<SessionEntry>,
+}
+
+/// A session.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+struct SessionEntry {
+    /// Name of the session.
+    name: String,
+    /// State: `running`, `stopped` if its service or its terminal does not run, or `ended`.
+    state: String,
+    /// Instant of its start.
+    started_at: String,
+    /// Instant of its end; none if it goes on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ended_at: Option<String>,
+    /// Names of its sites.
+    sites: Vec<String>,
+    /// Number of pilots that wait.
+    pending: usize,
+    /// Number of pilots that run.
+    running: usize,
+}
+
+impl SessionEntry {
+    /// Returns what is known of a session. None if it was removed meanwhile.
+    fn read(folder: &SessionFolder) -> Result<Option<Self>, CliFailure> {
+        let Some(record) = folder.record()? else {
+            return Ok(None);
+        };
+        let runs = || service_process(folder).is_some() && holder_process(folder).is_some();
+        let state = match record.goes_on() {
+            false => "ended",
+            true if runs() => "running",
+            true => "stopped",
+        };
+        let (mut pending, mut running) = (0, 0);
+        let sites = folder.sites()?.sites;
+        for site in &sites {
+            let counts = SiteJournal::read(&folder.sites_dir().join(&site.name))?.counts();
+            pending += counts.pending;
+            running += counts.running;
+        }
+        Ok(Some(Self {
+            name: folder.name().to_owned(),
+            state: state.to_owned(),
+            started_at: format_iso(record.started_at),
+            ended_at: record.ended_at.map(format_iso),
+            sites: sites.into_iter().map(|site| site.name).collect(),
+            pending,
+            running,
+        }))
+    }
+}
+
+/// `tollgate session list`.
+pub(super) fn run(args: &SessionListArgs) -> Result<(), CliFailure> {
+    let mut sessions = Vec::new();
+    for folder in SessionFolder::all()? {
+        sessions.extend(SessionEntry::read(&folder)?);
+    }
+    let mut out = io::stdout().lock();
+    match args.format {
+        OutputFormat::Json => format::write_json(&mut out, &SessionList { sessions })?,
+        OutputFormat::Csv => return Err(CsvUnsupported.into()),
+        OutputFormat::Table => {
+            let now = format::now();
+            let mut table = Table::new();
+            table.load_style(STYLE);
+            table.set_header(["session", "state", "started", "sites", "pending", "running"]);
+            for session in &sessions {
+                table.add_row([
+                    session.name.clone(),
+                    session.state.clone(),
+                    format::format_short_time(&session.started_at, &now),
+                    session.sites.join(", "),
+                    session.pending.to_string(),
+                    session.running.to_string(),
+                ]);
+            }
+            for line in table.lines() {
+                writeln!(out, "{}", line.trim_end())?;
+            }
+        }
+    }
+    Ok(())
+}

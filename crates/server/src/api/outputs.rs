@@ -1,0 +1,178 @@
+//! The output of a job that ran on another host.
+
+use std::time::Duration;
+
+use axum::Extension;
+use axum::Json;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query, State};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tollgate_client::types::{JobOutput, OutputSource};
+use tollgate_engine::output::{OutputFile, OutputPosition};
+use tollgate_model::{AttemptId, TaskId};
+use tollgate_store::JobRow;
+
+use super::error::ApiError;
+use super::handlers::{ApiState, JsonResult, ask_controller, own_job};
+use super::job_selector::JobSelector;
+use crate::access::Peer;
+use crate::controller::{ControllerRequest, OutputLookup};
+use crate::kept_outputs::{KeptPiece, removed_until};
+
+/// Maximum time for a worker to answer. It gives a read up by itself before.
+const WORKER_TIMEOUT: Duration = Duration::from_secs(15);
+/// Maximum number of bytes of a kept output in an answer.
+const MAX_PIECE: u64 = 256 << 10;
+
+/// The wanted part of an output.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OutputQuery {
+    /// Position of the first byte: 0 if left out.
+    from: Option<u64>,
+    /// In place of a position: at most this number of bytes before the end.
+    last: Option<u64>,
+}
+
+impl OutputQuery {
+    fn position(self) -> Result<OutputPosition, ApiError> {
+        match (self.from, self.last) {
+            (Some(_), Some(_)) => Err(ApiError::field("last", "no position beside it")),
+            (None, Some(bytes)) => Ok(OutputPosition::End(bytes)),
+            (from, None) => Ok(OutputPosition::Start(from.unwrap_or(0))),
+        }
+    }
+}
+
+/// Returns some of the output of a job, or of one task: read now at its worker, or kept since its end.
+pub(super) async fn output(
+    State(service): State<ApiState>,
+    Extension(peer): Extension<Peer>,
+    Path(id): Path<String>,
+    wanted: Result<Query<OutputQuery>, QueryRejection>,
+) -> JsonResult<JobOutput> {
+    let Query(wanted) = wanted?;
+    let from = wanted.position()?;
+    let row = own_job(&service, &peer, &JobSelector::parse(&id)?).await?;
+    if row.array.is_some() {
+        return Err(ApiError::field("id", "one task of the array, as in 7_3"));
+    }
+    if row.attempts == 0 {
+        return Ok(Json(JobOutput::empty(OutputSource::Worker, 0)));
+    }
+    let attempt = AttemptId {
+        job: row.id,
+        task: row.task.unwrap_or(0),
+        attempt: row.attempts,
+    };
+    let looked_up = ask_controller(&service, |reply| ControllerRequest::ReadOutput {
+        attempt,
+        from,
+        reply,
+    });
+    let found = match tokio::time::timeout(WORKER_TIMEOUT, looked_up).await {
+        Ok(found) => found?,
+        Err(_) => OutputLookup::Failed("its worker does not answer".to_owned()),
+    };
+    let output = match found {
+        OutputLookup::Here => JobOutput::empty(OutputSource::Host, attempt.attempt),
+        OutputLookup::Read(piece) => {
+            let output = JobOutput::empty(OutputSource::Worker, attempt.attempt);
+            with_bytes(output, piece.start, piece.bytes.0, piece.file)
+        }
+        OutputLookup::Failed(problem) => kept(&service, &row, attempt, from, Some(problem)).await?,
+        OutputLookup::Gone(host) => {
+            let kept = kept(&service, &row, attempt, from, None).await?;
+            // A worker may have the name of this host.
+            let is_here = row.host == Some(host) && kept.inode.is_none() && !is_lost(&row);
+            match is_here {
+                true => JobOutput::empty(OutputSource::Host, attempt.attempt),
+                false => kept,
+            }
+        }
+    };
+    Ok(Json(output))
+}
+
+/// Returns what is kept; `problem` is the reason why a worker could not be asked.
+async fn kept(
+    service: &ApiState,
+    row: &JobRow,
+    attempt: AttemptId,
+    from: OutputPosition,
+    problem: Option<String>,
+) -> Result<JobOutput, ApiError> {
+    let directory = service.info.outputs.clone();
+    let empty = JobOutput::empty(OutputSource::Kept, attempt.attempt);
+    let Some(dir) = directory else {
+        let problem = problem.unwrap_or_else(|| "the service keeps no outputs".to_owned());
+        return Ok(empty.with_problem(problem));
+    };
+    let finish = row.finish;
+    let is_lost = is_lost(row);
+    let read = tokio::task::spawn_blocking(move || {
+        let task = attempt.task();
+        let from = match from {
+            OutputPosition::Start(from) => from,
+            OutputPosition::End(bytes) => start_of_last(&dir, task, bytes)?,
+        };
+        let kept = KeptPiece::read(&dir, task, from, MAX_PIECE)?;
+        Ok::<_, std::io::Error>((kept, removed_until(&dir)))
+    });
+    let read = read.await.map_err(|_| ApiError::stopping())?;
+    let (kept, removed_until) = match read {
+        Ok(read) => read,
+        Err(error) => return Ok(empty.with_problem(format!("it cannot be read: {error}"))),
+    };
+    let kept = kept.filter(|kept| kept.header.attempt == attempt.attempt);
+    let Some(kept) = kept else {
+        let was_removed = finish.is_some_and(|finish| finish <= removed_until);
+        return Ok(match (problem, was_removed) {
+            (Some(problem), _) => empty.with_problem(problem),
+            (None, _) if is_lost => {
+                empty.with_problem("its worker was lost before the output was read".to_owned())
+            }
+            (None, true) => {
+                empty.with_problem("if there was any, newer outputs have taken its room".to_owned())
+            }
+            (None, false) => empty,
+        });
+    };
+    let cut = kept.is_cut.then(|| "its end is missing".to_owned());
+    let problem = kept.header.problem.or(problem).or(cut);
+    let output = with_bytes(empty, kept.start, kept.bytes, kept.header.file);
+    Ok(match problem {
+        Some(problem) => output.with_problem(problem),
+        None => output,
+    })
+}
+
+/// Returns whether the last attempt was lost together with its worker.
+fn is_lost(row: &JobRow) -> bool {
+    let status = row.status.as_deref();
+    status.is_some_and(|status| status.starts_with("lost (worker"))
+}
+
+/// Returns the position of the last bytes of the output that is kept of a task.
+fn start_of_last(dir: &std::path::Path, task: TaskId, bytes: u64) -> std::io::Result<u64> {
+    let kept = KeptPiece::read(dir, task, 0, 0)?;
+    let size = kept.map_or(0, |kept| kept.header.file.size);
+    Ok(OutputPosition::End(bytes).resolve(size))
+}
+
+fn with_bytes(output: JobOutput, start: u64, bytes: Vec<u8>, file: OutputFile) -> JobOutput {
+    let (text, bytes) = match String::from_utf8(bytes) {
+        Ok(text) => (Some(text), None),
+        Err(error) => (None, Some(error.into_bytes())),
+    };
+    JobOutput {
+        start,
+        size_bytes: file.size,
+        text,
+        bytes,
+        inode: Some(file.inode),
+        modified_us: Some(file.modified_us),
+        ..output
+    }
+}

@@ -1,0 +1,430 @@
+//! The outputs that the service keeps of tasks on other hosts: a file a task, with a line of JSON before the
+//! bytes. No other user can read the files, and all together they have a limit: the oldest make room.
+
+use std::collections::BTreeMap;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use serde::{Deserialize, Serialize};
+use tollgate_engine::output::{OutputFile, OutputPiece};
+use tollgate_model::{Instant, TaskId};
+use tollgate_store::private_file;
+use tollgate_workers::CollectedOutput;
+
+/// The file with the instant before which outputs may have been removed, in microseconds since 1970.
+const REMOVED: &str = "removed";
+/// The room of the smallest file on a disk, in bytes.
+const BLOCK_BYTES: u64 = 4_096;
+/// Maximum length of the line before the bytes.
+const MAX_HEADER_BYTES: u64 = 4_096;
+
+/// The description of a kept output: the first line of its file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct KeptHeader {
+    /// The number of the attempt.
+    pub(crate) attempt: u32,
+    /// The position of the first byte in the output.
+    pub(crate) start: u64,
+    /// The file on the host of the task, at the end of the attempt.
+    pub(crate) file: OutputFile,
+    /// Why nothing is kept, if the output could not be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) problem: Option<String>,
+}
+
+/// Some of a kept output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct KeptPiece {
+    pub(crate) header: KeptHeader,
+    /// The position of the first byte in the output.
+    pub(crate) start: u64,
+    pub(crate) bytes: Vec<u8>,
+    /// Whether the rest of the output is missing.
+    pub(crate) is_cut: bool,
+}
+
+/// The writer of kept outputs.
+#[derive(Debug)]
+pub struct KeptOutputs {
+    dir: PathBuf,
+    max_bytes: u64,
+    total: u64,
+    /// The files by task, each with its age and size.
+    files: BTreeMap<TaskId, (u64, u64)>,
+    /// The tasks by the age of their files: the lowest number is the oldest.
+    by_age: BTreeMap<u64, TaskId>,
+    last_age: u64,
+}
+
+impl KeptOutputs {
+    /// Opens the directory. Removes the files of jobs that do not exist, so that no job that gets such a
+    /// number later has the output of another one, and those beyond `max_bytes`.
+    ///
+    /// # Errors
+    /// If the directory cannot be created or read.
+    pub fn open(
+        dir: PathBuf,
+        max_bytes: u64,
+        mut job_exists: impl FnMut(u64) -> io::Result<bool>,
+    ) -> io::Result<Self> {
+        DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
+        let mut found = Vec::new();
+        for entry in fs::read_dir(&dir)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            let metadata = entry.metadata()?;
+            match name.to_str().and_then(task_of) {
+                Some(task) => found.push((metadata.modified()?, task, metadata.len())),
+                None if name == REMOVED => {}
+                None => fs::remove_file(entry.path())?,
+            }
+        }
+        found.sort_by_key(|&(modified, task, _)| (modified, task));
+        let mut kept = Self {
+            dir,
+            max_bytes,
+            total: 0,
+            files: BTreeMap::new(),
+            by_age: BTreeMap::new(),
+            last_age: 0,
+        };
+        let mut exists = BTreeMap::new();
+        for (_, task, bytes) in found {
+            let known = match exists.get(&task.job) {
+                Some(&known) => known,
+                None => {
+                    let known = job_exists(task.job)?;
+                    exists.insert(task.job, known);
+                    known
+                }
+            };
+            match known {
+                true => kept.count(task, bytes),
+                false => fs::remove_file(path(&kept.dir, task))?,
+            }
+        }
+        kept.make_room()?;
+        Ok(kept)
+    }
+
+    /// Adds a piece to the output of its task. The first piece of an attempt replaces what is kept of an
+    /// earlier one.
+    ///
+    /// # Errors
+    /// If the file cannot be written. Then nothing is kept of the output.
+    pub(crate) fn add(&mut self, output: &CollectedOutput, now: Instant) -> io::Result<()> {
+        let task = output.attempt.task();
+        let added = self.try_add(output);
+        if added.is_err() {
+            self.forget(task)?;
+            self.note_removal(now.as_micros())?;
+        }
+        added?;
+        self.make_room()
+    }
+
+    fn try_add(&mut self, output: &CollectedOutput) -> io::Result<()> {
+        let attempt = output.attempt;
+        let task = attempt.task();
+        let known = match self.files.contains_key(&task) {
+            true => read_header(&path(&self.dir, task))?,
+            false => None,
+        };
+        let known = known.filter(|known| known.attempt == attempt.attempt);
+        let bytes = match (&output.piece, known) {
+            // A piece that comes again after a restart of the service.
+            (Ok(piece), Some(_)) if self.is_behind(task, piece)? => return Ok(()),
+            (Ok(piece), Some(_)) => self.append(task, &piece.bytes.0)?,
+            (Ok(piece), None) => {
+                let header = KeptHeader {
+                    attempt: attempt.attempt,
+                    start: piece.start,
+                    file: piece.file,
+                    problem: None,
+                };
+                self.create(task, &header, &piece.bytes.0)?
+            }
+            // The file shows by its length that it is not complete.
+            (Err(_), Some(_)) => return Ok(()),
+            (Err(problem), None) => {
+                let header = KeptHeader {
+                    attempt: attempt.attempt,
+                    start: 0,
+                    file: OutputFile::default(),
+                    problem: Some(problem.chars().take(1_000).collect()),
+                };
+                self.create(task, &header, &[])?
+            }
+        };
+        self.count(task, bytes);
+        Ok(())
+    }
+
+    /// Returns whether the kept bytes end elsewhere than the piece begins.
+    fn is_behind(&self, task: TaskId, piece: &OutputPiece) -> io::Result<bool> {
+        let kept = KeptPiece::read(&self.dir, task, u64::MAX, 0)?;
+        Ok(kept.is_none_or(|kept| kept.start != piece.start))
+    }
+
+    fn create(&self, task: TaskId, header: &KeptHeader, bytes: &[u8]) -> io::Result<u64> {
+        let mut text = serde_json::to_vec(header)?;
+        text.push(b'\n');
+        text.extend(bytes);
+        let mut file = OpenOptions::new()
+            .create(true)
+            .truncate(true)
+            .write(true)
+            .mode(0o600)
+            .open(path(&self.dir, task))?;
+        file.write_all(&text)?;
+        Ok(text.len() as u64)
+    }
+
+    fn append(&self, task: TaskId, bytes: &[u8]) -> io::Result<u64> {
+        let mut file = OpenOptions::new()
+            .append(true)
+            .open(path(&self.dir, task))?;
+        file.write_all(bytes)?;
+        Ok(file.metadata()?.len())
+    }
+
+    /// Removes the outputs of a job.
+    ///
+    /// # Errors
+    /// If a file cannot be removed.
+    pub(crate) fn remove_job(&mut self, job: u64) -> io::Result<()> {
+        let (first, last) = (
+            TaskId { job, task: 0 },
+            TaskId {
+                job,
+                task: u32::MAX,
+            },
+        );
+        let tasks: Vec<TaskId> = self
+            .files
+            .range(first..=last)
+            .map(|(&task, _)| task)
+            .collect();
+        for task in tasks {
+            self.forget(task)?;
+        }
+        Ok(())
+    }
+
+    /// Removes the oldest outputs if there is more than the limit: some at a time, because
+    /// each removal is noted.
+    fn make_room(&mut self) -> io::Result<()> {
+        if self.total <= self.max_bytes {
+            return Ok(());
+        }
+        let mut newest = None;
+        while self.total > self.max_bytes - self.max_bytes / 16
+            && let Some((_, &task)) = self.by_age.first_key_value()
+        {
+            let metadata = fs::metadata(path(&self.dir, task));
+            let modified = metadata.and_then(|metadata| metadata.modified()).ok();
+            newest = modified.max(newest);
+            self.forget(task)?;
+        }
+        let since = newest.and_then(|newest| newest.duration_since(UNIX_EPOCH).ok());
+        let micros = since.map_or(0, |since| since.as_micros());
+        self.note_removal(i64::try_from(micros).unwrap_or(i64::MAX))
+    }
+
+    fn note_removal(&self, micros: i64) -> io::Result<()> {
+        let before = removed_until(&self.dir).as_micros();
+        let text = before.max(micros).to_string();
+        private_file::replace(&self.dir.join(REMOVED), text.as_bytes())
+    }
+
+    fn forget(&mut self, task: TaskId) -> io::Result<()> {
+        if let Some((age, bytes)) = self.files.remove(&task) {
+            self.by_age.remove(&age);
+            self.total -= on_disk(bytes);
+        }
+        match fs::remove_file(path(&self.dir, task)) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
+    fn count(&mut self, task: TaskId, bytes: u64) {
+        self.last_age += 1;
+        if let Some((age, bytes)) = self.files.insert(task, (self.last_age, bytes)) {
+            self.by_age.remove(&age);
+            self.total -= on_disk(bytes);
+        }
+        self.by_age.insert(self.last_age, task);
+        self.total += on_disk(bytes);
+    }
+}
+
+impl KeptPiece {
+    /// Reads at most `most` bytes of what is kept of a task's output, from a position in the output on;
+    /// None if nothing is kept.
+    pub(crate) fn read(dir: &Path, task: TaskId, from: u64, most: u64) -> io::Result<Option<Self>> {
+        let file = match File::open(path(dir, task)) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            opened => opened?,
+        };
+        let mut file = BufReader::new(file);
+        let (header, header_bytes) = parse_header(&mut file)?;
+        let kept = file.get_ref().metadata()?.len() - header_bytes;
+        let end = header.start + kept;
+        let start = from.clamp(header.start, end);
+        file.seek(SeekFrom::Start(header_bytes + (start - header.start)))?;
+        let mut bytes = Vec::new();
+        file.take(most).read_to_end(&mut bytes)?;
+        Ok(Some(Self {
+            start,
+            is_cut: end < header.file.size,
+            bytes,
+            header,
+        }))
+    }
+}
+
+/// Returns the instant before which outputs may have been removed.
+pub(crate) fn removed_until(dir: &Path) -> Instant {
+    let text = fs::read_to_string(dir.join(REMOVED)).unwrap_or_default();
+    Instant::from_micros(text.trim().parse().unwrap_or(0))
+}
+
+fn read_header(path: &Path) -> io::Result<Option<KeptHeader>> {
+    match File::open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        // A file that a crash has cut off is written anew.
+        opened => Ok(parse_header(&mut BufReader::new(opened?))
+            .ok()
+            .map(|(header, _)| header)),
+    }
+}
+
+fn parse_header(file: &mut impl BufRead) -> io::Result<(KeptHeader, u64)> {
+    let mut line = Vec::new();
+    file.take(MAX_HEADER_BYTES).read_until(b'\n', &mut line)?;
+    Ok((serde_json::from_slice(&line)?, line.len() as u64))
+}
+
+fn on_disk(bytes: u64) -> u64 {
+    bytes.next_multiple_of(BLOCK_BYTES)
+}
+
+fn path(dir: &Path, task: TaskId) -> PathBuf {
+    dir.join(format!("{}.{}", task.job, task.task))
+}
+
+fn task_of(name: &str) -> Option<TaskId> {
+    let (job, task) = name.split_once('.')?;
+    Some(TaskId {
+        job: job.parse().ok()?,
+        task: task.parse().ok()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt;
+
+    use tollgate_engine::output::OutputBytes;
+    use tollgate_model::AttemptId;
+
+    use super::*;
+
+    fn attempt(job: u64, attempt: u32) -> AttemptId {
+        let task = 0;
+        AttemptId { job, task, attempt }
+    }
+
+    fn piece(attempt: AttemptId, start: u64, bytes: &[u8], size: u64) -> CollectedOutput {
+        let file = OutputFile {
+            size,
+            ..OutputFile::default()
+        };
+        let bytes = OutputBytes(bytes.to_owned());
+        CollectedOutput {
+            attempt,
+            piece: Ok(OutputPiece { start, bytes, file }),
+        }
+    }
+
+    fn open(dir: &Path, max_bytes: u64) -> KeptOutputs {
+        KeptOutputs::open(dir.to_owned(), max_bytes, |_| Ok(true)).unwrap()
+    }
+
+    fn text(dir: &Path, job: u64) -> Option<(u64, String, bool)> {
+        let kept = KeptPiece::read(dir, TaskId { job, task: 0 }, 0, 100).unwrap()?;
+        let text = String::from_utf8(kept.bytes).unwrap();
+        Some((kept.start, text, kept.is_cut))
+    }
+
+    #[test]
+    fn pieces_of_an_attempt_are_one_output_and_the_next_attempt_replaces_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path();
+        let mut kept = open(dir, 1 << 20);
+        let (first, second) = (attempt(7, 1), attempt(7, 2));
+        kept.add(&piece(first, 90, b"abc", 100), Instant::ZERO)
+            .unwrap();
+        assert_eq!(text(dir, 7), Some((90, "abc".into(), true)));
+        kept.add(&piece(first, 93, b"defghij", 100), Instant::ZERO)
+            .unwrap();
+        let whole = Some((90, "abcdefghij".into(), false));
+        assert_eq!(text(dir, 7), whole);
+        // The worker did not hear that it was taken.
+        kept.add(&piece(first, 90, b"abc", 100), Instant::ZERO)
+            .unwrap();
+        assert_eq!(text(dir, 7), whole);
+        let mode = fs::metadata(dir.join("7.0")).unwrap().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let part = KeptPiece::read(dir, TaskId { job: 7, task: 0 }, 98, 1);
+        let part = part.unwrap().unwrap();
+        assert_eq!((part.start, &part.bytes[..]), (98, &b"i"[..]));
+        let problem = CollectedOutput {
+            attempt: second,
+            piece: Err("it is a symbolic link".to_owned()),
+        };
+        kept.add(&problem, Instant::ZERO).unwrap();
+        let none = KeptPiece::read(dir, TaskId { job: 7, task: 0 }, 0, 9);
+        let header = none.unwrap().unwrap().header;
+        assert_eq!(header.attempt, 2);
+        assert_eq!(header.problem.as_deref(), Some("it is a symbolic link"));
+    }
+
+    #[test]
+    fn oldest_outputs_make_room_and_the_removal_is_noted() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path();
+        let mut kept = open(dir, 4 * BLOCK_BYTES);
+        for job in 1..=5 {
+            kept.add(&piece(attempt(job, 1), 0, b"x", 1), Instant::ZERO)
+                .unwrap();
+        }
+        let left: Vec<u64> = (1..=5).filter(|&job| text(dir, job).is_some()).collect();
+        assert_eq!(left, [3, 4, 5]);
+        assert!(removed_until(dir) > Instant::ZERO);
+        // The order of age and the sizes are found again.
+        let mut kept = open(dir, 4 * BLOCK_BYTES);
+        assert_eq!(kept.total, 3 * BLOCK_BYTES);
+        kept.remove_job(4).unwrap();
+        assert_eq!((text(dir, 4), kept.total), (None, 2 * BLOCK_BYTES));
+    }
+
+    #[test]
+    fn output_of_a_job_that_does_not_exist_is_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path();
+        let mut kept = open(dir, 1 << 20);
+        for job in [1, 2] {
+            kept.add(&piece(attempt(job, 1), 0, b"x", 1), Instant::ZERO)
+                .unwrap();
+        }
+        let exists = |job| Ok(job == 1);
+        KeptOutputs::open(dir.to_owned(), 1 << 20, exists).unwrap();
+        assert!(text(dir, 1).is_some());
+        assert_eq!(text(dir, 2), None);
+    }
+}

@@ -1,0 +1,434 @@
+//! Outputs of attempts on workers: read for clients while the attempt runs, and collected at its end.
+//!
+//! The service asks and the worker answers, so that no more of an output is ever on the line than the
+//! service has asked for: one piece of a long output and the beginnings of a few short ones a worker.
+//! Heartbeats overtake nothing on the line, so more would cost a worker on a slow line its lease.
+//!
+//! The report of an end waits for nothing. Its acknowledgement does: a worker's engine knows the file of an
+//! attempt until then. So an output that a broken connection interrupted is read on from where it stopped.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use tollgate_engine::output::{MAX_OUTPUT_READ, OutputPiece, OutputPosition};
+use tollgate_engine::{AttemptPart, Engine, OutputAnswer, OutputRead};
+use tollgate_gate::WorkerId;
+use tollgate_model::{AttemptEvent, AttemptId, AttemptReport, AttemptStatus};
+use tollgate_service::LOCAL_WORKER;
+
+use crate::pool::WorkerPool;
+use crate::protocol::ServerMessage;
+
+/// Number of outputs of a worker whose beginnings are read at a time.
+const MAX_FIRST_READS: usize = 32;
+/// Maximum number of reads of users at a worker at a time.
+const MAX_SHOWN_READS: usize = 4;
+/// Number of bytes of a first read: most outputs are not longer.
+const FIRST_READ: u32 = 4 << 10;
+
+/// Receives what was read of an output, or why nothing was. Must not block.
+pub type OutputReceiver = Box<dyn FnOnce(Result<OutputPiece, String>) + Send>;
+
+/// The place where the output of an attempt can be read now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutputPlace {
+    /// The attempt is, or was, on the host of the service.
+    Here,
+    /// A connected worker has the output.
+    Worker,
+    /// No worker has the output any more, or the attempt is unknown.
+    Gone,
+}
+
+/// Part of a collected output, in the order of its positions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CollectedOutput {
+    /// The attempt.
+    pub attempt: AttemptId,
+    /// The piece; or why the rest of the output is missing.
+    pub piece: Result<OutputPiece, String>,
+}
+
+/// The reads of outputs at workers.
+#[derive(Default)]
+pub(crate) struct OutputReads {
+    /// Maximum number of bytes that are collected of an output; 0 if none is.
+    kept_bytes: u64,
+    last_read: u64,
+    /// The reads without an answer.
+    reads: BTreeMap<u64, PendingRead>,
+    /// The outputs that are not collected yet.
+    collections: BTreeMap<AttemptId, OutputCollection>,
+    queues: BTreeMap<WorkerId, CollectionQueue>,
+    /// Ends that a worker repeated although they were stored long ago.
+    repeated_ends: Vec<(WorkerId, AttemptId)>,
+    /// The pieces that the controller has not taken.
+    collected: Vec<CollectedOutput>,
+}
+
+/// A read without an answer.
+struct PendingRead {
+    worker: WorkerId,
+    /// The read as it was sent.
+    read: OutputRead,
+    /// Receives the answer; None if the output is being collected.
+    receiver: Option<OutputReceiver>,
+}
+
+/// An output that is being collected.
+struct OutputCollection {
+    worker: WorkerId,
+    /// The position of the next piece and of the end; None before the first piece.
+    range: Option<(u64, u64)>,
+    /// Whether the end of the attempt is stored, so that the worker may forget it.
+    is_end_stored: bool,
+}
+
+/// The outputs of a worker that are to be collected and are not being read.
+#[derive(Default)]
+struct CollectionQueue {
+    /// Outputs of which nothing was read.
+    first: VecDeque<AttemptId>,
+    /// Outputs of which some was read.
+    next: VecDeque<AttemptId>,
+    /// Number of first reads without an answer.
+    n_first_reads: usize,
+    /// Whether another read has no answer.
+    has_next_read: bool,
+}
+
+impl<E: Engine> WorkerPool<E> {
+    /// Collects the last `bytes` bytes of the output of each attempt that ends on a worker. Without this
+    /// call, none is collected.
+    pub fn keep_outputs(&mut self, bytes: u64) {
+        self.outputs.kept_bytes = bytes;
+    }
+
+    /// Returns whether there is something for [`WorkerPool::take_collected`] or
+    /// [`WorkerPool::take_repeated_ends`].
+    pub(crate) fn has_news_of_outputs(&self) -> bool {
+        !self.outputs.collected.is_empty() || !self.outputs.repeated_ends.is_empty()
+    }
+
+    /// Returns the pieces of outputs since the last call.
+    pub fn take_collected(&mut self) -> Vec<CollectedOutput> {
+        std::mem::take(&mut self.outputs.collected)
+    }
+
+    /// Returns where the output of an attempt can be read.
+    pub fn output_place(&self, attempt: AttemptId) -> OutputPlace {
+        match self.output_worker(attempt) {
+            Some(LOCAL_WORKER) => OutputPlace::Here,
+            Some(worker) if self.is_connected(worker) => OutputPlace::Worker,
+            Some(_) | None => OutputPlace::Gone,
+        }
+    }
+
+    fn output_worker(&self, attempt: AttemptId) -> Option<WorkerId> {
+        let collection = self.outputs.collections.get(&attempt);
+        let collection = collection.map(|collection| collection.worker);
+        self.worker_of(attempt).or(collection)
+    }
+
+    /// Reads some of the output of an attempt at its worker.
+    pub fn read_output(
+        &mut self,
+        attempt: AttemptId,
+        from: OutputPosition,
+        receiver: OutputReceiver,
+    ) {
+        let worker = self.output_worker(attempt);
+        let worker = worker.filter(|&worker| self.is_connected(worker));
+        let Some(worker) = worker else {
+            return receiver(Err("the worker is not connected".to_owned()));
+        };
+        let shown = self.outputs.reads.values();
+        let shown = shown.filter(|read| read.worker == worker && read.receiver.is_some());
+        if shown.count() >= MAX_SHOWN_READS {
+            return receiver(Err("too many read outputs of this worker now".to_owned()));
+        }
+        let read = OutputRead {
+            id: 0,
+            attempt,
+            from,
+            max: MAX_OUTPUT_READ,
+        };
+        self.send_reads(worker, vec![(read, Some(receiver))]);
+    }
+
+    fn is_connected(&self, worker: WorkerId) -> bool {
+        let entry = self.workers.get(&worker);
+        entry.is_some_and(|entry| entry.connection.is_some())
+    }
+
+    /// Sends reads, which get their numbers here.
+    fn send_reads(&mut self, worker: WorkerId, reads: Vec<(OutputRead, Option<OutputReceiver>)>) {
+        let mut numbered = Vec::new();
+        for (read, receiver) in reads {
+            self.outputs.last_read += 1;
+            let id = self.outputs.last_read;
+            let read = OutputRead { id, ..read };
+            numbered.push(read);
+            let pending = PendingRead {
+                worker,
+                read,
+                receiver,
+            };
+            self.outputs.reads.insert(id, pending);
+        }
+        if !numbered.is_empty() {
+            self.send(worker, ServerMessage::ReadOutputs(numbered));
+        }
+    }
+
+    /// Begins to collect the outputs of attempts that have ended on a worker.
+    pub(crate) fn collect_outputs(&mut self, worker: WorkerId, reports: &[AttemptReport]) {
+        if self.outputs.kept_bytes == 0 {
+            return;
+        }
+        for report in reports.iter().filter(|report| may_have_output(report)) {
+            let location = self.locations.get(&report.attempt);
+            if location.is_some_and(|location| location.has_output) {
+                self.outputs.begin(report.attempt, worker, false);
+            }
+        }
+        self.continue_collections(worker);
+    }
+
+    /// Takes the ends that a worker repeats although they are not awaited. Returns those that can be
+    /// acknowledged at once; of the others the controller decides, and those that are being collected
+    /// are acknowledged later.
+    pub(crate) fn set_repeated_ends_aside(
+        &mut self,
+        worker: WorkerId,
+        reports: Vec<AttemptReport>,
+    ) -> Vec<AttemptId> {
+        let mut done = Vec::new();
+        for report in reports.into_iter().filter(|report| report.event.is_end()) {
+            let attempt = report.attempt;
+            match self.outputs.collections.contains_key(&attempt) {
+                true => {}
+                false if self.outputs.kept_bytes > 0 && may_have_output(&report) => {
+                    self.outputs.repeated_ends.push((worker, attempt));
+                }
+                false => done.push(attempt),
+            }
+        }
+        done
+    }
+
+    /// Returns the ends that workers repeated although they were stored before, each with the name of
+    /// its worker: the service may have been restarted before it had collected the output.
+    pub fn take_repeated_ends(&mut self) -> Vec<(WorkerId, AttemptId)> {
+        std::mem::take(&mut self.outputs.repeated_ends)
+    }
+
+    /// Collects the output of an attempt whose end a worker has repeated if `is_wanted`, and
+    /// acknowledges the end otherwise.
+    pub fn settle_repeated_end(&mut self, worker: WorkerId, attempt: AttemptId, is_wanted: bool) {
+        match is_wanted {
+            true => {
+                self.outputs.begin(attempt, worker, true);
+                self.continue_collections(worker);
+            }
+            false => self.send(worker, ServerMessage::Acknowledge(vec![attempt])),
+        }
+    }
+
+    /// Returns those of the attempts whose outputs need not be waited for. The others are acknowledged
+    /// to their workers once their outputs are collected.
+    pub(crate) fn without_collected(&mut self, attempts: &[AttemptId]) -> Vec<AttemptId> {
+        let mut free = Vec::new();
+        for &attempt in attempts {
+            match self.outputs.collections.get_mut(&attempt) {
+                Some(collection) => collection.is_end_stored = true,
+                None => free.push(attempt),
+            }
+        }
+        free
+    }
+
+    /// Takes a worker's answers.
+    pub(crate) fn on_outputs(&mut self, worker: WorkerId, answers: Vec<OutputAnswer>) {
+        let mut done = Vec::new();
+        for answer in answers {
+            let pending = self.outputs.reads.remove(&answer.id);
+            let Some(pending) = pending.filter(|pending| pending.worker == worker) else {
+                continue;
+            };
+            let found = answer.found.and_then(|piece| pending.check(piece));
+            match pending.receiver {
+                Some(receiver) => receiver(found),
+                None => {
+                    self.outputs.finish_read(&pending);
+                    done.extend(self.outputs.advance(pending.read.attempt, found));
+                }
+            }
+        }
+        if !done.is_empty() {
+            self.send(worker, ServerMessage::Acknowledge(done));
+        }
+        self.continue_collections(worker);
+    }
+
+    /// Asks for the next pieces: of one long output, and the first ones of several.
+    pub(crate) fn continue_collections(&mut self, worker: WorkerId) {
+        if self.outputs.collections.is_empty() || !self.is_connected(worker) {
+            return;
+        }
+        let reads = self.outputs.next_reads(worker);
+        self.send_reads(worker, reads.into_iter().map(|read| (read, None)).collect());
+    }
+
+    /// Forgets the reads of a worker whose connection is gone.
+    pub(crate) fn forget_reads(&mut self, workers: &BTreeSet<WorkerId>) {
+        let reads = &mut self.outputs.reads;
+        let gone = reads.extract_if(.., |_, pending| workers.contains(&pending.worker));
+        let gone: Vec<PendingRead> = gone.map(|(_, pending)| pending).collect();
+        for pending in gone {
+            match pending.receiver {
+                Some(receiver) => receiver(Err("the worker is not connected".to_owned())),
+                None => {
+                    self.outputs.finish_read(&pending);
+                    self.outputs.enqueue(pending.read.attempt);
+                }
+            }
+        }
+    }
+
+    /// Gives up the outputs of a worker whose incarnation is over.
+    pub(crate) fn give_up_outputs(&mut self, worker: WorkerId) {
+        self.forget_reads(&BTreeSet::from([worker]));
+        self.outputs.queues.remove(&worker);
+        let collections = &mut self.outputs.collections;
+        let gone = collections.extract_if(.., |_, collection| collection.worker == worker);
+        let gone = gone.map(|(attempt, _)| CollectedOutput {
+            attempt,
+            piece: Err("the worker was gone before it was read".to_owned()),
+        });
+        self.outputs.collected.extend(gone);
+    }
+}
+
+impl OutputReads {
+    fn begin(&mut self, attempt: AttemptId, worker: WorkerId, is_end_stored: bool) {
+        if self.collections.contains_key(&attempt) {
+            return;
+        }
+        let collection = OutputCollection {
+            worker,
+            range: None,
+            is_end_stored,
+        };
+        self.collections.insert(attempt, collection);
+        self.enqueue(attempt);
+    }
+
+    fn enqueue(&mut self, attempt: AttemptId) {
+        if let Some(collection) = self.collections.get(&attempt) {
+            let queue = self.queues.entry(collection.worker).or_default();
+            match collection.range {
+                None => queue.first.push_back(attempt),
+                Some(_) => queue.next.push_back(attempt),
+            }
+        }
+    }
+
+    /// Returns the reads for which there is room on the line of a worker.
+    fn next_reads(&mut self, worker: WorkerId) -> Vec<OutputRead> {
+        let Some(queue) = self.queues.get_mut(&worker) else {
+            return Vec::new();
+        };
+        let room = MAX_FIRST_READS - queue.n_first_reads;
+        let first = queue.first.drain(..room.min(queue.first.len()));
+        let mut attempts: Vec<AttemptId> = first.collect();
+        queue.n_first_reads += attempts.len();
+        if !queue.has_next_read {
+            let next = queue.next.pop_front();
+            queue.has_next_read = next.is_some();
+            attempts.extend(next);
+        }
+        let read = |attempt: AttemptId| {
+            let range = self.collections.get(&attempt)?.range;
+            let (from, max) = match range {
+                None => (OutputPosition::End(self.kept_bytes), FIRST_READ),
+                Some((next, end)) => {
+                    let left = u32::try_from(end - next).unwrap_or(u32::MAX);
+                    (OutputPosition::Start(next), left.min(MAX_OUTPUT_READ))
+                }
+            };
+            let id = 0;
+            Some(OutputRead {
+                id,
+                attempt,
+                from,
+                max,
+            })
+        };
+        attempts.into_iter().filter_map(read).collect()
+    }
+
+    /// Makes room for another read of the same kind.
+    fn finish_read(&mut self, pending: &PendingRead) {
+        if let Some(queue) = self.queues.get_mut(&pending.worker) {
+            match pending.read.from {
+                OutputPosition::End(_) => queue.n_first_reads -= 1,
+                OutputPosition::Start(_) => queue.has_next_read = false,
+            }
+        }
+    }
+
+    /// Takes a piece of an output that is being collected. Returns the attempt if that was all and the
+    /// worker may forget the attempt.
+    fn advance(
+        &mut self,
+        attempt: AttemptId,
+        found: Result<OutputPiece, String>,
+    ) -> Option<AttemptId> {
+        let collection = self.collections.get_mut(&attempt)?;
+        let is_over = match &found {
+            Err(_) => true,
+            Ok(piece) => {
+                let (_, end) = collection.range.unwrap_or((0, piece.file.size));
+                let next = piece.start + piece.bytes.0.len() as u64;
+                collection.range = Some((next, end));
+                // A file that has become shorter has no other piece.
+                next >= end || piece.bytes.0.is_empty()
+            }
+        };
+        let is_empty = matches!(&found, Ok(piece) if piece.file.size == 0);
+        if !is_empty {
+            let piece = found;
+            self.collected.push(CollectedOutput { attempt, piece });
+        }
+        if !is_over {
+            self.enqueue(attempt);
+            return None;
+        }
+        let collection = self.collections.remove(&attempt)?;
+        // Otherwise the acknowledgement follows when the end is stored.
+        collection.is_end_stored.then_some(attempt)
+    }
+}
+
+impl PendingRead {
+    /// Rejects an answer that is not to the question: a worker is not trusted to keep its word.
+    fn check(&self, piece: OutputPiece) -> Result<OutputPiece, String> {
+        let is_wrong = piece.start != self.read.from.resolve(piece.file.size)
+            || piece.bytes.0.len() as u64 > u64::from(self.read.max);
+        match is_wrong {
+            true => Err("the worker answered another question".to_owned()),
+            false => Ok(piece),
+        }
+    }
+}
+
+/// Returns whether the end may have left an output: the program was started, and it is no part, whose
+/// output goes to the process that asked for it.
+fn may_have_output(report: &AttemptReport) -> bool {
+    let was_started = match &report.event {
+        AttemptEvent::Started(_) => false,
+        AttemptEvent::Ended(ended) => !matches!(ended.status, AttemptStatus::NotStarted { .. }),
+        AttemptEvent::Lost { .. } => true,
+    };
+    was_started && AttemptPart::of(report.attempt).is_none()
+}

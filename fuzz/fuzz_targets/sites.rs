@@ -1,0 +1,5 @@
+//! `sites.toml`.
+
+#![cfg_attr(fuzzing, no_main)]
+
+tollgate_fuzz::fuzz_target!(tollgate_sites::fuzz::settings);
