@@ -56,6 +56,12 @@ impl Gate {
         self.alarms.checking = true;
     }
 
+    /// Lets the policy leave out reservations that start no job now: nobody will ask when a waiting job
+    /// is planned to start. Decisions stay the same.
+    pub fn omit_reservations(&mut self) {
+        self.alarms.omits_reservations = true;
+    }
+
     /// Sets the maximum number of tasks per node, at least 1; None for no limit. Jobs without a
     /// deadline queue for a place and never take the last one. Jobs with a deadline are rejected
     /// when no place is free.
@@ -263,6 +269,7 @@ impl Gate {
             alarms: PolicyAlarms {
                 nodes: self.alarms.nodes.clone(),
                 pass: self.alarms.pass,
+                omits_reservations: true,
                 ..PolicyAlarms::default()
             },
             // No worker registers or vanishes in a look-ahead.

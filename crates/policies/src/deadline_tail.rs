@@ -14,6 +14,8 @@ mod demand;
 pub(crate) mod runtime_model;
 mod settings;
 
+use std::cell::RefCell;
+
 use tollgate_model::{Credits, Distribution, Instant, JobId, JobSpec, Market, NodeId, Reason};
 use tollgate_policy::toolkit::price::IncentiveFactors;
 use tollgate_policy::toolkit::{fits_machine, price, take_first};
@@ -21,7 +23,7 @@ use tollgate_policy::{InvariantViolation, JobInfo, Node, NodeTask, ProbeScratch,
 
 use crate::time_shared::NodeAdmission;
 use demand::NodeDemand;
-use runtime_model::RuntimeModel;
+use runtime_model::{LastAnswer, RuntimeModel, RuntimeQuestion};
 
 pub use settings::{DeadlineTrust, TailParams};
 
@@ -32,6 +34,11 @@ pub struct TailAdmission {
     market: Market,
     /// The promised work, by node.
     demands: Vec<NodeDemand>,
+    /// The work that the last task was believed to need: the tasks of a job are alike on most of its
+    /// nodes.
+    last_need: LastAnswer,
+    /// The quantile that the last task was to outlive next.
+    last_mark: RefCell<LastAnswer>,
 }
 
 impl TailAdmission {
@@ -41,6 +48,8 @@ impl TailAdmission {
             settings,
             market,
             demands: Vec::new(),
+            last_need: LastAnswer::default(),
+            last_mark: RefCell::default(),
         }
     }
 
@@ -56,9 +65,18 @@ impl TailAdmission {
         let chosen = node.tasks().iter().find(|task| Some(task.job) == only);
         let task = chosen.or_else(|| demand::first(node, now))?;
         let (spec, forecast) = known(task.job);
-        let mark_s = RuntimeModel::of(spec, forecast)
-            .at_speed(node.speed())
-            .next_quantile_s(node.work_at(task, now), &self.settings);
+        let question = RuntimeQuestion {
+            estimate: spec.estimate,
+            forecast: forecast.copied(),
+            speed: node.speed(),
+            work_s: node.work_at(task, now),
+            deadline: None,
+        };
+        let mark_s = self.last_mark.borrow_mut().of(&question, || {
+            RuntimeModel::of(spec, forecast)
+                .at_speed(node.speed())
+                .next_quantile_s(question.work_s, &self.settings)
+        });
         Some((task.job, mark_s))
     }
 }
@@ -86,9 +104,11 @@ impl NodeAdmission for TailAdmission {
         } = scratch;
         nodes.clear();
         fills.clear();
+        let wanted = spec.procs as usize;
         let mut crowded = 0;
+        let mut n_free = 0;
         let mut demands = self.demands.iter();
-        for (range, speed) in view.speed_ranges() {
+        'machine: for (range, speed) in view.speed_ranges() {
             let belief = belief.at_speed(speed);
             let need_s = belief.required_work_s(0.0, spec.sla.deadline, &self.settings);
             for (id, demand) in range.nodes().zip(&mut demands) {
@@ -100,11 +120,16 @@ impl NodeAdmission for TailAdmission {
                         continue;
                     }
                     // Loads that differ by less than a millisecond are equal.
-                    fills.push(((load_s * 1e3 + 0.5) as i64, id));
+                    let load_ms = (load_s * 1e3 + 0.5) as i64;
+                    fills.push((load_ms, id));
+                    // No node further on comes before nodes without promised work.
+                    n_free += usize::from(load_ms == 0);
+                    if n_free == wanted {
+                        break 'machine;
+                    }
                 }
             }
         }
-        let wanted = spec.procs as usize;
         if fills.len() < wanted {
             return Err(if fills.len() + crowded >= wanted {
                 Reason::NodeFull
@@ -147,7 +172,8 @@ impl NodeAdmission for TailAdmission {
     }
 
     fn update(&mut self, view: View<'_>, id: NodeId) {
-        self.demands[id.index()].set(view, view.node(id), &self.settings);
+        let demand = &mut self.demands[id.index()];
+        demand.set(view, view.node(id), &self.settings, &mut self.last_need);
     }
 
     fn check(&self, view: View<'_>, id: NodeId) -> Result<(), InvariantViolation> {

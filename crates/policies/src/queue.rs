@@ -23,7 +23,7 @@ use tollgate_policy::{
 
 use crate::deadline_tail::runtime_model::RuntimeModel;
 use order::QueueKey;
-use queued_job::{BlockWindow, QueuedJob};
+use queued_job::{BlockWindow, QueuedJob, StartWindows};
 
 pub use order::QueueOrder;
 pub use queued_job::DropRule;
@@ -38,6 +38,9 @@ pub struct QueuePolicy {
     queue: BlockedList<QueuedJob>,
     /// Result of the last complete scan, valid while nothing but submissions has happened since.
     blocked: Option<BlockedQueue>,
+    /// The reservations of the last pass, valid while jobs are submitted and end when they were expected
+    /// to, and nothing else happens.
+    plan: Option<ReservationPlan>,
     penalties: PenaltyTotals,
 }
 
@@ -48,6 +51,17 @@ struct BlockedQueue {
     shadow: HeadReservation,
     /// Jobs submitted since. Only they can be candidates, because time alone makes no job fit.
     arrivals: Vec<QueuedJob>,
+}
+
+/// The reservations of the first waiting jobs.
+#[derive(Clone, Debug)]
+struct ReservationPlan {
+    profile: CapacityProfile,
+    /// In the order of the queue.
+    reservations: Vec<(Instant, QueueKey)>,
+    first_reserved: Instant,
+    /// The last job that was placed in the profile. No job behind it could start at that pass.
+    placed: Option<QueueKey>,
 }
 
 /// Sums of the penalty rates of accepted, unfinished jobs.
@@ -65,6 +79,7 @@ impl QueuePolicy {
             market,
             queue: BlockedList::default(),
             blocked: None,
+            plan: None,
             penalties: PenaltyTotals::default(),
         }
     }
@@ -104,6 +119,12 @@ impl QueuePolicy {
             }
         };
         QueuedJob::new(id, job, self.key(job), least)
+    }
+
+    /// Forgets what the last pass found, because more than submissions has happened.
+    fn forget_last_pass(&mut self) {
+        self.blocked = None;
+        self.plan = None;
     }
 
     fn key(&self, job: &JobSlot) -> QueueKey {
@@ -179,10 +200,7 @@ impl QueuePolicy {
     /// scan. A policy that drops on sight must look at every job; and a shadow time in the past
     /// moves on with the clock.
     fn only_arrivals(&self, now: Instant) -> bool {
-        let drops_on_sight = match self.settings.test {
-            DropRule::None | DropRule::Start => false,
-            DropRule::Select | DropRule::Mixed => true,
-        };
+        let drops_on_sight = self.settings.test.drops_on_sight();
         let blocked = self.blocked.as_ref();
         blocked.is_some_and(|blocked| !drops_on_sight && blocked.shadow.at >= now)
     }
@@ -255,36 +273,116 @@ impl QueuePolicy {
     /// Runs the pass with several reservations: each job in order gets the earliest hole, and
     /// starts if the hole begins now.
     fn profile_pass(&mut self, cx: &mut PolicyContext<'_>) {
-        let (test, now) = (self.settings.test, cx.now());
-        let mut profile = CapacityProfile::of(cx.view());
-        let mut reserved = 0;
-        let mut first_reserved = Instant::MAX;
-        let jobs: Vec<QueuedJob> = self.queue.iter().copied().collect();
-        for job in jobs {
-            let at = self.hole(cx, &profile, &job);
-            let starts =
-                at == Some(now) && (self.settings.extra || now + job.estimate <= first_reserved);
-            let dropped = if starts {
-                test.drop_at_start(&job, now)
-            } else {
-                test.drop_on_scan(&job, now)
-            };
-            if let Some(reason) = dropped {
-                self.queue.remove(job.key());
-                cx.reject(job.id, reason);
-            } else if starts {
-                self.queue.remove(job.key());
-                profile.reserve(now, job.procs, job.estimate);
-                self.start(cx, job.id);
-            } else if self.settings.depth.covers(reserved)
-                && let Some(at) = at
-            {
-                reserved += 1;
-                first_reserved = first_reserved.min(at);
-                profile.reserve(at, job.procs, job.estimate);
-                self.note_reservation(cx, job.id, at);
+        let now = cx.now();
+        let kept = self.plan.take();
+        let overrun = cx.first_estimated_end().is_some_and(|end| end <= now);
+        let mut plan = match kept.filter(|_| !overrun) {
+            Some(mut plan) => {
+                plan.profile.discard_before(now);
+                self.start_reserved(cx, &mut plan);
+                plan
+            }
+            None => ReservationPlan::of(cx.view()),
+        };
+        if self.settings.keeps_plan() && !cx.needs_reservations() {
+            self.place_candidates(cx, &mut plan);
+        } else {
+            let mut cursor = self.cursor_behind(plan.placed);
+            while let Some((at, job)) = self.queue.find(cursor, |_| true, |_| true) {
+                cursor = self.place(cx, &mut plan, at, &job);
             }
         }
+        self.plan = (self.settings.keeps_plan() && !overrun).then_some(plan);
+    }
+
+    /// Starts the jobs whose reservation of an earlier pass begins now.
+    fn start_reserved(&mut self, cx: &mut PolicyContext<'_>, plan: &mut ReservationPlan) {
+        let now = cx.now();
+        plan.reservations.retain(|&(at, key)| {
+            let waits = at > now;
+            if !waits && let Some(job) = self.queue.remove(key) {
+                self.start(cx, job.id);
+            }
+            waits
+        });
+    }
+
+    /// Places jobs in order up to the last one that starts now. Whether a job starts depends on all jobs
+    /// before it; but a job that does not fit beside some of them fits beside no more of them.
+    fn place_candidates(&mut self, cx: &mut PolicyContext<'_>, plan: &mut ReservationPlan) {
+        let now = cx.now();
+        let mut cursor = self.cursor_behind(plan.placed);
+        let mut from = cursor;
+        loop {
+            let windows = StartWindows::of(&plan.profile, now);
+            let found = self.queue.find(
+                from,
+                |least| windows.may_start(least),
+                |job| plan.profile.fits(now, job.procs, job.estimate),
+            );
+            let Some((place, candidate)) = found else {
+                return;
+            };
+            from = place;
+            if !self.settings.depth.covers(plan.reservations.len()) {
+                cursor = place;
+            }
+            while plan.profile.fits(now, candidate.procs, candidate.estimate) {
+                let next = self.queue.find(cursor, |_| true, |_| true);
+                let (at, job) = next.expect("the candidate is not placed yet");
+                cursor = self.place(cx, plan, at, &job);
+                if job.key() == candidate.key() {
+                    from = cursor;
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Returns the position of the first job that is not placed yet.
+    fn cursor_behind(&self, placed: Option<QueueKey>) -> BlockCursor {
+        placed.map_or_else(BlockCursor::default, |key| self.queue.cursor_behind(key))
+    }
+
+    /// Gives a job the earliest hole, and starts it if the hole begins now. Returns the position of the
+    /// next job.
+    fn place(
+        &mut self,
+        cx: &mut PolicyContext<'_>,
+        plan: &mut ReservationPlan,
+        at: BlockCursor,
+        job: &QueuedJob,
+    ) -> BlockCursor {
+        let (test, now) = (self.settings.test, cx.now());
+        plan.placed = Some(job.key());
+        let hole = self.hole(cx, &mut plan.profile, job);
+        let starts =
+            hole == Some(now) && (self.settings.extra || now + job.estimate <= plan.first_reserved);
+        let dropped = if starts {
+            test.drop_at_start(job, now)
+        } else {
+            test.drop_on_scan(job, now)
+        };
+        if let Some(reason) = dropped {
+            self.queue.remove_at(at);
+            cx.reject(job.id, reason);
+            return at;
+        }
+        if starts {
+            self.queue.remove_at(at);
+            plan.profile.reserve(now, job.procs, job.estimate);
+            self.start(cx, job.id);
+            return at;
+        }
+        if self.settings.depth.covers(plan.reservations.len())
+            && let Some(hole) = hole
+        {
+            plan.reservations.push((hole, job.key()));
+            plan.first_reserved = plan.first_reserved.min(hole);
+            plan.profile.reserve(hole, job.procs, job.estimate);
+            self.note_reservation(cx, job.id, hole);
+        }
+        at.next()
     }
 
     /// Records a reservation. A reservation that is recomputed at every pass begins when some job
@@ -302,7 +400,7 @@ impl QueuePolicy {
     fn hole(
         &self,
         cx: &PolicyContext<'_>,
-        profile: &CapacityProfile,
+        profile: &mut CapacityProfile,
         job: &QueuedJob,
     ) -> Option<Instant> {
         let planned = cx.job(job.id).planned;
@@ -311,6 +409,18 @@ impl QueuePolicy {
             .map(|at| at.max(cx.now()))
             .filter(|&at| profile.fits(at, job.procs, job.estimate))
             .or_else(|| profile.earliest(cx.now(), job.procs, job.estimate))
+    }
+}
+
+impl ReservationPlan {
+    /// Creates a plan without reservations.
+    fn of(view: View<'_>) -> Self {
+        Self {
+            profile: CapacityProfile::of(view),
+            reservations: Vec::new(),
+            first_reserved: Instant::MAX,
+            placed: None,
+        }
     }
 }
 
@@ -357,6 +467,8 @@ impl Policy for QueuePolicy {
             Some(blocked) if blocked.head.key() < entry.key() => blocked.arrivals.push(entry),
             Some(_) | None => self.blocked = None,
         }
+        let plan = self.plan.take();
+        self.plan = plan.filter(|plan| plan.placed.is_none_or(|placed| placed < entry.key()));
     }
 
     fn dequeued(&mut self, view: View<'_>, id: JobId) {
@@ -366,17 +478,24 @@ impl Policy for QueuePolicy {
         if job.accepted.is_some() {
             self.penalties.waiting = self.penalties.waiting - job.spec.sla.penalty;
         }
-        self.blocked = None;
+        self.forget_last_pass();
     }
 
     fn ended(&mut self, view: View<'_>, id: JobId) {
-        let penalty = view.job(id).spec.sla.penalty;
-        self.penalties.running = self.penalties.running - penalty;
-        self.blocked = None;
+        let job = view.job(id);
+        self.penalties.running = self.penalties.running - job.spec.sla.penalty;
+        let plan = self.plan.take();
+        self.forget_last_pass();
+        // A start takes one of a limited number of reservations away from those that the next pass would
+        // make; a job that is dropped at its start leaves a reservation without a job.
+        let has_all = self.settings.depth == ReservationDepth::All;
+        let in_time = job.estimated_end() == Some(view.now);
+        let keeps = has_all && in_time && self.settings.test == DropRule::None;
+        self.plan = plan.filter(|_| keeps);
     }
 
     fn nodes_changed(&mut self, _: View<'_>) {
-        self.blocked = None;
+        self.forget_last_pass();
     }
 
     fn pass(&mut self, cx: &mut PolicyContext<'_>) {

@@ -132,28 +132,60 @@ impl ShareAdmission {
         nodes.clear();
         fills.clear();
         let mut crowded = 0;
+        let promised = request.deadline.is_finite();
+        let in_order = promised && self.settings.fit == FitStrategy::First && price_limit.is_none();
         'machine: for (range, speed) in request.view.speed_ranges() {
             let request = request.at_speed(speed);
-            for node in range.nodes() {
-                let total = self.total(request.view, node);
-                if !request.view.is_up(node) || !self.suits(&request, node, total, promises) {
-                    continue;
-                }
-                if !request.view.has_capacity(node, request.spec) {
-                    crowded += 1;
-                    continue;
-                }
-                // The fullest first, by totals rounded to 1e-9; ties by lowest index.
-                let promised = request.deadline.is_finite();
-                let rank = match self.settings.fit {
-                    _ if !promised => idle_rank(request.view, node, total),
+            let view = request.view;
+            // Returns the rank of a node, if the node suits the job.
+            let mut rank = |node| {
+                let total = self.total(view, node);
+                let suits = self.suits(&request, node, total, promises);
+                suits.then(|| match self.settings.fit {
+                    _ if !promised => idle_rank(view, node, total),
                     FitStrategy::First => 0,
+                    // The fullest first, by totals rounded to 1e-9; ties by lowest index.
                     FitStrategy::Best => -((total * 1e9 + 0.5) as i64),
+                })
+            };
+            if in_order {
+                for node in range.nodes().filter(|&node| view.is_up(node)) {
+                    let Some(rank) = rank(node) else {
+                        continue;
+                    };
+                    if !view.has_capacity(node, request.spec) {
+                        crowded += 1;
+                        continue;
+                    }
+                    fills.push((rank, node));
+                    if fills.len() == wanted {
+                        break 'machine;
+                    }
+                }
+                continue;
+            }
+            for node in view.busy_nodes(range) {
+                if let Some(rank) = rank(node) {
+                    if view.has_capacity(node, request.spec) {
+                        fills.push((rank, node));
+                    } else {
+                        crowded += 1;
+                    }
+                }
+            }
+            // Nodes without a task are alike, and only their indices rank them: the first of them are
+            // enough for a job with a deadline.
+            let most = if promised { wanted } else { usize::MAX };
+            let mut n_idle = 0;
+            for node in view.idle_nodes(range) {
+                let Some(rank) = rank(node).filter(|_| n_idle < most) else {
+                    break;
                 };
-                fills.push((rank, node));
-                let in_order = promised && self.settings.fit == FitStrategy::First;
-                if in_order && price_limit.is_none() && fills.len() == wanted {
-                    break 'machine;
+                if view.has_capacity(node, request.spec) {
+                    fills.push((rank, node));
+                    n_idle += 1;
+                } else {
+                    crowded += 1;
                 }
             }
         }

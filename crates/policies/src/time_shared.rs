@@ -107,8 +107,11 @@ impl<A: NodeAdmission> TimeSharedPolicy<A> {
         }
         let chosen = self.admission.jobs_in_step(cx.view());
         for (node, &only) in (0..).map(NodeId).zip(&chosen) {
-            let runs = |task: &NodeTask| Some(task.job) == only && task.share == 0.0;
-            if cx.node(node).tasks().iter().any(runs) {
+            let Some(job) = only else {
+                continue;
+            };
+            let waits = |task: &NodeTask| task.job == job && task.share == 0.0;
+            if cx.node(node).tasks().iter().any(waits) {
                 self.set_shares_of(cx, node, only);
             }
         }

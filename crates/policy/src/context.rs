@@ -113,6 +113,9 @@ pub struct PolicyAlarms {
     pub nodes: TimerTree,
     /// The latest instant for the next pass, if a pass is wanted.
     pub pass: Option<Instant>,
+    /// True if nobody asks for the planned starts of jobs: a policy may leave out reservations that
+    /// cannot make a difference now.
+    pub omits_reservations: bool,
     /// True if the expensive invariant checks run.
     pub checking: bool,
     /// The first violation found.
@@ -225,6 +228,12 @@ impl<'a> PolicyContext<'a> {
         let next = self.state.next_change(node, mark);
         self.alarms.nodes.set(node.index(), next);
         self.effects.push(Effect::SharesChanged { node });
+    }
+
+    /// Returns true if the reservation of every job must be recorded at each pass, because somebody may
+    /// ask for it.
+    pub fn needs_reservations(&self) -> bool {
+        !self.alarms.omits_reservations
     }
 
     /// Records the instant at which processors are reserved for a queued job.

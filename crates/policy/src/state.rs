@@ -254,6 +254,16 @@ impl ClusterState {
         self.up.contains(node)
     }
 
+    /// Returns the nodes of a range that are up and have no task, in ascending order.
+    pub fn idle_nodes(&self, range: NodeRange) -> impl Iterator<Item = NodeId> {
+        self.idle.nodes_in(range)
+    }
+
+    /// Returns the nodes of a range that are up and have a task, in ascending order.
+    pub fn busy_nodes(&self, range: NodeRange) -> impl Iterator<Item = NodeId> {
+        self.up.nodes_without(&self.idle, range)
+    }
+
     /// Returns the number of a job's processors that other jobs can have once it ends: those of nodes that
     /// are up.
     pub fn released_procs(&self, job: &JobSlot) -> u32 {
@@ -345,6 +355,11 @@ impl ClusterState {
     /// Returns true if a running job has its nodes to itself.
     fn is_exclusive(&self, job: &JobSlot) -> bool {
         self.running_jobs.contains(job.running_job().key())
+    }
+
+    /// Returns the first instant at which a running space-shared job ends if its estimate is right.
+    pub fn first_estimated_end(&self) -> Option<Instant> {
+        self.running_jobs.first().map(|runner| runner.end)
     }
 
     /// Returns the running space-shared jobs, in blocks by estimated end, with each block's
@@ -633,8 +648,12 @@ impl ClusterState {
             }
             return Vec::new();
         }
-        let placement = &self.jobs[id.index()].placement;
-        let nodes: Vec<NodeId> = placement
+        let job = &self.jobs[id.index()];
+        if job.tasks_left == 0 {
+            return Vec::new();
+        }
+        let nodes: Vec<NodeId> = job
+            .placement
             .iter()
             .flat_map(|range| range.nodes())
             .filter(|&node| self.is_shared_on(id, node))

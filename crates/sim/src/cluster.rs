@@ -324,8 +324,10 @@ impl<'a> ClusterSim<'a> {
         gate.set_penalty_limit(settings.penalty_limit);
         gate.set_preemption_cost(settings.preemption_cost);
         gate.set_speeds(settings.speeds.relative_to_slowest(settings.nodes));
-        if settings.record_level == RecordLevel::Checked {
-            gate.enable_checks();
+        match settings.record_level {
+            RecordLevel::Outcomes => gate.omit_reservations(),
+            RecordLevel::Placements => {}
+            RecordLevel::Checked => gate.enable_checks(),
         }
         let mut world = Self {
             simulation: Simulation::new(gate),
@@ -542,7 +544,7 @@ impl<'a> ClusterSim<'a> {
                     teller.observe_completion(truth.index, submit, truth.recorded, now);
                     true
                 };
-                if taught {
+                if taught && self.teller.revises_beliefs() {
                     self.observed.insert(job.spec.user);
                 }
             }

@@ -3,7 +3,7 @@
 use tollgate_model::{Instant, JobId, Span};
 use tollgate_policy::{JobPhase, Node, NodeTask, TOLERANCE_S, View};
 
-use super::runtime_model::RuntimeModel;
+use super::runtime_model::{LastAnswer, RuntimeModel, RuntimeQuestion};
 use super::settings::TailParams;
 
 /// The work that a node's promises need, in order of deadline, which is the order of execution.
@@ -67,13 +67,19 @@ impl NodeDemand {
     /// Computes the promised work on `node`, whose shares were just set.
     pub(super) fn of(view: View<'_>, node: &Node, settings: &TailParams) -> Self {
         let mut demand = Self::default();
-        demand.set(view, node, settings);
+        demand.set(view, node, settings, &mut LastAnswer::default());
         demand
     }
 
     /// Updates the demand from `node`, whose shares were just set. Only the task that has run since
     /// can have changed.
-    pub(super) fn set(&mut self, view: View<'_>, node: &Node, settings: &TailParams) {
+    pub(super) fn set(
+        &mut self,
+        view: View<'_>,
+        node: &Node,
+        settings: &TailParams,
+        last_need: &mut LastAnswer,
+    ) {
         let old = std::mem::take(&mut self.rows);
         self.since = node.since();
         for task in node.tasks() {
@@ -88,7 +94,8 @@ impl NodeDemand {
                 due: task.due,
                 work_s: task.work,
                 rate: task.rate,
-                left_s: known_left_s.unwrap_or_else(|| left_s(view, node, task, settings)),
+                left_s: known_left_s
+                    .unwrap_or_else(|| left_s(view, node, task, settings, last_need)),
             });
         }
         self.rows.sort_by_key(|row| row.due);
@@ -135,15 +142,29 @@ fn until_s(due: Instant, now: Instant) -> f64 {
 
 /// Returns the seconds of work that a task is believed to still need, from the work it had done
 /// when its node's shares were last set.
-fn left_s(view: View<'_>, node: &Node, task: &NodeTask, settings: &TailParams) -> f64 {
+fn left_s(
+    view: View<'_>,
+    node: &Node,
+    task: &NodeTask,
+    settings: &TailParams,
+    last_need: &mut LastAnswer,
+) -> f64 {
     let job = view.job(task.job);
-    let belief = RuntimeModel::of(&job.spec, view.forecast(task.job)).at_speed(node.speed());
+    let forecast = view.forecast(task.job);
     let start = job.start.unwrap_or(job.spec.submit);
-    let deadline = job.spec.due().map(|due| due.since(start));
-    f64::max(
-        belief.required_work_s(task.work, deadline, settings) - task.work,
-        0.0,
-    )
+    let question = RuntimeQuestion {
+        estimate: job.spec.estimate,
+        forecast: forecast.copied(),
+        speed: node.speed(),
+        work_s: task.work,
+        deadline: job.spec.due().map(|due| due.since(start)),
+    };
+    let need_s = last_need.of(&question, || {
+        RuntimeModel::of(&job.spec, forecast)
+            .at_speed(node.speed())
+            .required_work_s(task.work, question.deadline, settings)
+    });
+    f64::max(need_s - task.work, 0.0)
 }
 
 #[cfg(test)]

@@ -9,6 +9,34 @@ use super::settings::{DeadlineTrust, TailParams};
 #[derive(Clone, Debug)]
 pub(crate) struct RuntimeModel(Distribution);
 
+/// All that an answer about the run time of a task depends on, besides the settings.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct RuntimeQuestion {
+    /// On the slowest node of the machine, as the forecast.
+    pub(super) estimate: Span,
+    pub(super) forecast: Option<Distribution>,
+    pub(super) speed: NodeSpeed,
+    /// Seconds of work done.
+    pub(super) work_s: f64,
+    /// The span from the task's start to its due time.
+    pub(super) deadline: Option<Span>,
+}
+
+/// The answer to the last question, in seconds: the tasks of a job that started together ask the
+/// same one on each of its nodes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LastAnswer(Option<(RuntimeQuestion, f64)>);
+
+impl LastAnswer {
+    /// Returns the answer to a question, computed only if it is not the last question.
+    pub(super) fn of(&mut self, question: &RuntimeQuestion, compute: impl FnOnce() -> f64) -> f64 {
+        match &self.0 {
+            Some((last, answer)) if last == question => *answer,
+            Some(_) | None => self.0.insert((*question, compute())).1,
+        }
+    }
+}
+
 impl RuntimeModel {
     /// Returns, at each level, the larger of the forecast and the quantile derived from the
     /// estimate. A forecast that is too long rejects a job that would have fitted; a forecast that

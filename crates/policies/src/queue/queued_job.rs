@@ -1,7 +1,7 @@
 //! The queue's index: the facts a scan needs about each waiting job, without a lookup.
 
 use tollgate_model::{Instant, JobId, Reason, Span};
-use tollgate_policy::toolkit::{BackfillWindow, BlockEntry};
+use tollgate_policy::toolkit::{BackfillWindow, BlockEntry, CapacityProfile};
 use tollgate_policy::{JobSlot, ParameterEnum};
 
 use super::order::QueueKey;
@@ -149,6 +149,41 @@ impl BlockWindow {
     }
 }
 
+/// The longest run time with which a job could start now, by size class.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StartWindows {
+    /// In steps of [`BlockMinima::estimates`], rounded up; 0 if no job of the class could start.
+    steps: [u32; CLASSES],
+}
+
+impl StartWindows {
+    /// Returns the windows of the smallest jobs of each class.
+    pub(super) fn of(profile: &CapacityProfile, now: Instant) -> Self {
+        let mut windows = Self {
+            steps: [0; CLASSES],
+        };
+        for (class, window) in windows.steps.iter_mut().enumerate() {
+            let procs = if class == 0 {
+                1
+            } else {
+                (1 << (class - 1)) + 1
+            };
+            let until = profile.free_until(now, procs);
+            if until <= now {
+                break;
+            }
+            *window = steps(until.since(now)).saturating_add(1);
+        }
+        windows
+    }
+
+    /// Returns true if one of a block's jobs may start now.
+    pub(super) fn may_start(&self, least: &BlockMinima) -> bool {
+        let mut classes = least.estimates.iter().zip(&self.steps);
+        classes.any(|(estimate, window)| estimate < window)
+    }
+}
+
 impl QueuedJob {
     /// Creates an entry; `least` is the shortest run time with which the job is not hopeless.
     pub(super) fn new(id: JobId, job: &JobSlot, key: QueueKey, least: Span) -> Self {
@@ -189,6 +224,14 @@ impl DropRule {
         match self {
             Self::None => None,
             Self::Start | Self::Select | Self::Mixed => job.hopeless_reason(now),
+        }
+    }
+
+    /// Returns true if a job may be dropped although it could not be started.
+    pub(super) fn drops_on_sight(self) -> bool {
+        match self {
+            Self::None | Self::Start => false,
+            Self::Select | Self::Mixed => true,
         }
     }
 

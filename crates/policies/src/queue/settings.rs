@@ -23,9 +23,9 @@ pub enum ReservationDepth {
 
 impl ReservationDepth {
     /// Returns true if another job gets a reservation after `reserved` of them.
-    pub(super) fn covers(self, reserved: u32) -> bool {
+    pub(super) fn covers(self, reserved: usize) -> bool {
         match self {
-            Self::AtMost(depth) => reserved < depth,
+            Self::AtMost(depth) => reserved < depth as usize,
             Self::All => true,
         }
     }
@@ -137,6 +137,12 @@ impl QueueParams {
 
     fn uses_profile(&self) -> bool {
         !matches!(self.depth, ReservationDepth::AtMost(0 | 1))
+    }
+
+    /// Returns true if the next pass would make the reservations of a pass again, as long as jobs are
+    /// submitted and end when they were expected to.
+    pub(super) fn keeps_plan(&self) -> bool {
+        self.compress && self.extra && !self.test.drops_on_sight()
     }
 
     /// Returns true if the policy weighs the payments of jobs.

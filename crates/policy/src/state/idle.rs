@@ -24,6 +24,29 @@ impl NodeSet {
         self.words.get(word).is_some_and(|word| word & bit != 0)
     }
 
+    /// Returns the nodes of a range that are in the set, in ascending order.
+    pub(super) fn nodes_in(&self, range: NodeRange) -> impl Iterator<Item = NodeId> {
+        let words = pieces(range).map(|(word, bits)| {
+            let held = self.words.get(word).copied().unwrap_or(0);
+            (word, held & bits)
+        });
+        words.flat_map(set_bits)
+    }
+
+    /// Returns the nodes of a range that are in this set and not in another, in ascending order.
+    pub(super) fn nodes_without(
+        &self,
+        other: &Self,
+        range: NodeRange,
+    ) -> impl Iterator<Item = NodeId> {
+        let words = pieces(range).map(|(word, bits)| {
+            let held = self.words.get(word).copied().unwrap_or(0);
+            let excluded = other.words.get(word).copied().unwrap_or(0);
+            (word, held & bits & !excluded)
+        });
+        words.flat_map(set_bits)
+    }
+
     /// Adds a node; returns false if it was in the set already.
     pub(super) fn insert(&mut self, node: NodeId) -> bool {
         let (word, bit) = place(node);
@@ -137,6 +160,15 @@ fn pieces(range: NodeRange) -> impl Iterator<Item = (usize, u64)> {
     })
 }
 
+/// Returns the nodes of a word of the bitmap, in ascending order.
+fn set_bits((word, mut bits): (usize, u64)) -> impl Iterator<Item = NodeId> {
+    std::iter::from_fn(move || {
+        let bit = (bits != 0).then(|| bits.trailing_zeros())?;
+        bits &= bits - 1;
+        Some(NodeId(word as u32 * u64::BITS + bit))
+    })
+}
+
 /// Returns a mask of `run` ones from bit `bit` on.
 fn mask(bit: u32, run: u32) -> u64 {
     (u64::MAX >> (u64::BITS - run)) << bit
@@ -188,6 +220,14 @@ mod tests {
             let range = NodeRange { first, len };
             let inside: Vec<u32> = nodes.iter().copied().filter(|&node| range.contains(NodeId(node))).collect();
             prop_assert_eq!(set.count_in(range) as usize, inside.len());
+            let listed: Vec<u32> = set.nodes_in(range).map(|node| node.0).collect();
+            prop_assert_eq!(&listed, &inside);
+            let mut others = NodeSet::default();
+            nodes.iter().filter(|&node| node % 3 == 0).for_each(|&node| {
+                others.insert(NodeId(node));
+            });
+            let without = set.nodes_without(&others, range).map(|node| node.0);
+            prop_assert!(without.eq(inside.iter().copied().filter(|node| node % 3 > 0)));
             let count = (part * inside.len() as f64) as usize;
             let mut ranges = Vec::new();
             set.take_lowest_in(range, count as u32, &mut ranges);

@@ -180,6 +180,14 @@ impl<E: BlockEntry> BlockedList<E> {
         self.find_key(key).map(|place| self.remove_at(place))
     }
 
+    /// Returns the position of the first entry with a higher key.
+    pub fn cursor_behind(&self, key: E::Key) -> BlockCursor {
+        let block = self.block_of(key);
+        let entries = self.blocks.get(block).map_or(&[][..], Vec::as_slice);
+        let entry = entries.partition_point(|entry| entry.key() <= key);
+        BlockCursor { block, entry }
+    }
+
     fn find_key(&self, key: E::Key) -> Option<BlockCursor> {
         let block = self.block_of(key);
         let entries = self.blocks.get(block)?;
@@ -308,6 +316,8 @@ mod tests {
                 found.push(entry);
                 cursor = if entry % 2 == 0 { blocks.remove_at(at); at } else { at.next() };
             }
+            let behind = blocks.find(blocks.cursor_behind(limit * 40), |_| true, |_| true);
+            prop_assert_eq!(behind.map(|(_, n)| n), blocks.iter().copied().find(|&n| n > limit * 40));
             let walked: Vec<u32> = set.iter().copied().filter(|n| n % 97 <= limit).collect();
             prop_assert_eq!(&found, &walked);
             prop_assert_eq!(blocks.len(), set.len() - walked.iter().filter(|n| *n % 2 == 0).count());

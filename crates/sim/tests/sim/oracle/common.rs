@@ -58,7 +58,8 @@ impl SpeedCase {
     }
 }
 
-/// Runs `jobs` under a policy given as text, with every check enabled.
+/// Runs `jobs` under a policy given as text, with every check enabled. Without checks and records, when a
+/// policy may leave out what nobody asks for, the outcomes are the same.
 pub(crate) fn replay(jobs: &[OracleJob], nodes: u32, policy: &str, market: Market) -> ReplayResult {
     replay_at_speeds(jobs, nodes, MachineSpeeds::default(), policy, market)
 }
@@ -79,13 +80,19 @@ pub(crate) fn replay_at_speeds(
         spec: job.spec,
         runtime: job.runtime,
     });
-    let settings = ReplayConfig {
-        speeds,
-        record_level: RecordLevel::Checked,
-        ..ReplayConfig::new(nodes, market)
+    let run = |record_level| {
+        let settings = ReplayConfig {
+            speeds: speeds.clone(),
+            record_level,
+            ..ReplayConfig::new(nodes, market)
+        };
+        tollgate_sim::replay(arrivals.clone(), choice.build(market), &settings)
+            .unwrap_or_else(|violation| panic!("{policy}: {violation}"))
     };
-    tollgate_sim::replay(arrivals, choice.build(market), &settings)
-        .unwrap_or_else(|violation| panic!("{policy}: {violation}"))
+    let checked = run(RecordLevel::Checked);
+    let outcomes = run(RecordLevel::Outcomes).outcomes;
+    assert_eq!(outcomes, checked.outcomes, "{policy}");
+    checked
 }
 
 /// Returns the product's outcome of one job in the oracle's form.

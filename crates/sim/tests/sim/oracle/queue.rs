@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use tollgate_model::Decision;
 use tollgate_model::{Market, Reason};
 use tollgate_oracle::OracleOutcome;
-use tollgate_oracle::generate::{OracleCase, any_case, with_safe_estimates};
+use tollgate_oracle::generate::{OracleCase, any_case, with_exact_estimates, with_safe_estimates};
 use tollgate_oracle::queue::{
     self, FillRule, OracleAdmissionTest, OracleDropRule, OraclePassTrigger, OraclePenaltyScope,
     OracleQueueSettings, TieOrder,
@@ -152,6 +152,34 @@ proptest! {
         for (words, settings) in variants(Market::ALL[market]) {
             compare_at_speeds(&case, &speeds, &words, &settings)?;
         }
+    }
+
+    /// Jobs that end when they were expected to leave the reservations of the last pass as they are.
+    #[test]
+    fn conservative_agrees_with_brute_force_on_exact_estimates(
+        case in any_case(30).prop_map(with_exact_estimates),
+    ) {
+        let settings = OracleQueueSettings::named("conservative", Market::None).expect("space-shared");
+        compare(&case, "conservative", &settings)?;
+    }
+
+    /// A policy that may drop jobs on sight makes all reservations anew at each pass. Jobs without a
+    /// deadline are never dropped.
+    #[test]
+    fn reservations_of_the_last_pass_decide_like_new_ones(
+        case in any_case(40),
+        exact in any::<bool>(),
+        depth in prop::sample::select(vec!["2", "3", "all"]),
+        order in prop::sample::select(vec!["fcfs", "sjf"]),
+        pass in prop::sample::select(vec!["instant", "event"]),
+    ) {
+        let mut case = if exact { with_exact_estimates(case) } else { case };
+        for job in &mut case.jobs {
+            job.spec.sla.deadline = None;
+        }
+        let words = format!("conservative:depth={depth},order={order},pass={pass}");
+        let run = |words: &str| super::common::replay(&case.jobs, case.nodes, words, Market::None);
+        prop_assert_eq!(run(&words), run(&format!("{words},test=mixed")));
     }
 
     /// Kept reservations slip only when a job outlives its estimate.
