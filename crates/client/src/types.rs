@@ -55,6 +55,11 @@ pub struct JobRequest {
     /// Whether all processors have to be on one host. Only under policies that choose hosts, as `plan`.
     #[serde(default)]
     pub one_host: bool,
+    /// The name of the host on which all processors have to be, as `tollgate nodes` shows it. Only under
+    /// policies that choose hosts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = MAX_NAME), regex(pattern = NO_CONTROL))]
+    pub host: Option<String>,
     /// Devices and licences that the job, or each task of it, takes while it runs: their names, and the
     /// number of each. A job that takes devices runs on one host. Only under policies that choose hosts.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

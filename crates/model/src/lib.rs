@@ -53,7 +53,8 @@ pub use node::{NodeId, NodeRange};
 pub use outcome::Outcome;
 pub use power::{Energy, Power, Watts};
 pub use resources::{
-    HostTerms, MAX_DEVICES, MAX_RESOURCES, PlacementNeeds, ResourceCounts, ResourceIndex,
+    HostNameIndex, HostTerms, MAX_DEVICES, MAX_RESOURCES, PlacementNeeds, ResourceCounts,
+    ResourceIndex,
 };
 pub use speed::{MachineSpeeds, NodeSpeed, SpeedCountError, SpeedList, SpeedListError};
 pub use time::{Instant, Span};

@@ -97,11 +97,25 @@ impl ResourceCounts {
     }
 }
 
+/// The name of a host, as an index. The site gives each name its index; hosts can share a name.
+///
+/// A name is not one more resource of its host: a site has more hosts than [`MAX_RESOURCES`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct HostNameIndex(pub u32);
+
+impl HostNameIndex {
+    /// The index of the names that no host has.
+    pub const UNKNOWN: Self = Self(u32::MAX);
+}
+
 /// A job's needs of the place where it runs, beside processors and memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct PlacementNeeds {
     /// Whether all its processors have to be on one host.
     pub one_host: bool,
+    /// The name of the host on which it has to run, if only hosts of one name will do. Such a job has all
+    /// its processors on one host.
+    pub host: Option<HostNameIndex>,
     /// Units that it takes while it runs. Who takes devices of a host runs on that host alone.
     pub units: ResourceCounts,
 }
@@ -120,6 +134,8 @@ pub struct HostTerms {
     pub closes: Option<Instant>,
     /// Its devices.
     pub devices: ResourceCounts,
+    /// Its name; None if no job can ask for it.
+    pub name: Option<HostNameIndex>,
 }
 
 #[cfg(test)]

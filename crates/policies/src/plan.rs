@@ -64,6 +64,12 @@ const HOST_TOO_SMALL: Reason = Reason::Other(&OtherReason::new(
     "it needs more on one host than any host has",
 ));
 
+/// The host for which the job asks is smaller, or has fewer devices.
+const NAMED_HOST_TOO_SMALL: Reason = Reason::Other(&OtherReason::new(
+    "host_too_small",
+    "it needs more than the host has for which it asks",
+));
+
 /// The hosts that could hold the job close before its end.
 const CLOSES_TOO_SOON: Reason = Reason::Other(&OtherReason::new(
     "closes_too_soon",
@@ -461,19 +467,22 @@ fn fits_hosts(view: View<'_>, group: &JobGroup) -> Result<(), Reason> {
         let closes = host.terms.closes;
         closes.is_none_or(|closes| host.opened + group.reserved <= closes)
     };
+    let suits =
+        |host: &&Host| host.nodes.len >= group.procs && host.terms.devices.covers(&group.devices);
     let holds = |hosts: &[&Host]| match group.one_host {
-        true => hosts
-            .iter()
-            .any(|host| host.nodes.len >= group.procs && host.terms.devices.covers(&group.devices)),
+        true => hosts.iter().any(suits),
         false => hosts.iter().map(|host| host.nodes.len).sum::<u32>() >= group.procs,
     };
-    let there: Vec<&Host> = view.hosts().iter().filter(is_there).collect();
+    let is_asked_for = |host: &&Host| group.accepts_host(host.terms.name);
+    let there = view.hosts().iter().filter(is_there);
+    let there: Vec<&Host> = there.filter(is_asked_for).collect();
     if there.is_empty() || !group.one_host && !holds(&there) {
         // Whatever comes may hold it.
         return Ok(());
     }
     let lasting: Vec<&Host> = there.iter().copied().filter(lasts).collect();
     match (holds(&there), holds(&lasting)) {
+        (false, _) if group.host.is_some() => Err(NAMED_HOST_TOO_SMALL),
         (false, _) => Err(HOST_TOO_SMALL),
         (true, false) => Err(CLOSES_TOO_SOON),
         (true, true) => Ok(()),
@@ -489,7 +498,8 @@ fn host_needs(view: View<'_>, needs: &PlacementNeeds) -> JobGroup {
         run: Span::ZERO,
         reserved: Span::ZERO,
         due: Instant::MAX,
-        one_host: needs.one_host || !devices.is_none(),
+        one_host: needs.one_host || needs.host.is_some() || !devices.is_none(),
+        host: needs.host,
         devices,
         licences: view.licences_of(needs),
     }

@@ -31,8 +31,8 @@ use std::time::Duration;
 pub use outputs::OutputLookup;
 use queue::RequestQueue;
 pub use request::{
-    ClusterInfo, ControllerRequest, NewJob, RequestError, ResourceUse, Responder, StatusSnapshot,
-    SubmittedJob, TaskOutlook,
+    ClusterInfo, ControllerRequest, NamedHost, NewJob, RequestError, ResourceUse, Responder,
+    StatusSnapshot, SubmittedJob, TaskOutlook,
 };
 pub use startup::StartError;
 pub use state::{Controller, WallClock};

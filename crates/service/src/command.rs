@@ -252,11 +252,18 @@ pub struct SubmissionOptions {
     pub time_limit: Option<Span>,
     /// Whether all processors have to be on one host.
     pub one_host: bool,
+    /// The name of the host on which all processors have to be; None if any host will do.
+    pub host: Option<String>,
     /// Devices and licences that each of its tasks takes.
     pub resources: NamedResources,
 }
 
 impl SubmissionOptions {
+    /// Returns true if only a policy that chooses hosts can run the job.
+    pub(crate) fn needs_hosts(&self) -> bool {
+        self.one_host || self.host.is_some() || !self.resources.is_empty()
+    }
+
     /// Returns whether the decision about the job waits neither for other jobs nor for its user.
     pub(crate) fn is_ready(&self) -> bool {
         !self.held && self.dependencies.is_empty()

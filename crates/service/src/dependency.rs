@@ -35,6 +35,7 @@ impl Core {
                     refusal,
                     RejectReason::Malformed
                         | RejectReason::Resource(_)
+                        | RejectReason::UnknownHost(_)
                         | RejectReason::HostsUnplanned
                         | RejectReason::Policy(Reason::TooManyProcs | Reason::NoMemory)
                 )

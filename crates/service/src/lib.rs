@@ -20,7 +20,7 @@
 //! | `job_classes` | the classes of jobs that behave alike, and their labels |
 //! | `workers` | the nodes that come and go with their workers |
 //! | `effects` | the effects of the gate as rows and actions |
-//! | `resources` | the names of devices and licences |
+//! | `resources` | the names of hosts, devices and licences |
 //! | `rules` | the rules under which the service decides |
 //! | `takeover` | a change of rules while jobs are unfinished |
 //! | `shadow` | a second policy that decides about the same jobs on paper |
@@ -71,13 +71,13 @@ use jobs::JobTable;
 pub use learning::RunRecord;
 pub use output::{
     AdmissionState, CommandError, CommandResult, ConfidenceThreshold, CounterOffer, EngineAction,
-    EstimateSource, JobPrediction, OfferAxis, RejectReason, ResourceShortage, RowChange,
-    StepOutput, SubmitOutcome, TaskGroupOutcome,
+    EstimateSource, HostMismatch, JobPrediction, OfferAxis, RejectReason, ResourceShortage,
+    RowChange, StepOutput, SubmitOutcome, TaskGroupOutcome,
 };
 use prediction::LookAheadCache;
 use promise::EndCause;
 pub use promise::PromiseOutcome;
-pub use resources::{HostOffer, NamedResources, ResourceNames};
+pub use resources::{HostNames, HostOffer, NamedResources, ResourceNames};
 pub use rules::{AdmissionRules, StoredRules};
 pub use runtime_forecast::{ForecastBasis, RuntimeForecast};
 use shadow::ShadowPolicy;
@@ -102,6 +102,7 @@ pub struct Core {
     learned_records: BTreeSet<u64>,
     classes: JobClasses,
     resources: ResourceNames,
+    host_names: HostNames,
     now: Instant,
     effects: Vec<Effect>,
     scratch: ProbeScratch,
@@ -126,6 +127,7 @@ pub struct CoreSnapshot {
     learned_records: BTreeSet<u64>,
     classes: JobClasses,
     resources: ResourceNames,
+    host_names: HostNames,
     now: Instant,
     shadow: Option<shadow::ShadowSnapshot>,
 }
@@ -143,6 +145,7 @@ impl Core {
             learned_records: BTreeSet::new(),
             classes: JobClasses::default(),
             resources: ResourceNames::default(),
+            host_names: HostNames::default(),
             now: Instant::ZERO,
             effects: Vec::new(),
             scratch: ProbeScratch::default(),
@@ -249,6 +252,7 @@ impl Core {
             learned_records: self.learned_records.clone(),
             classes: self.classes.clone(),
             resources: self.resources.clone(),
+            host_names: self.host_names.clone(),
             now: self.now,
             shadow: self.shadow.as_mut().map(|shadow| shadow.save()),
         }
@@ -269,6 +273,7 @@ impl Core {
             learned_records: saved.learned_records,
             classes: saved.classes,
             resources: saved.resources,
+            host_names: saved.host_names,
             now: saved.now,
             shadow: known.map(Box::new),
             ..Self::new(rules)

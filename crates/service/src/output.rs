@@ -208,7 +208,9 @@ pub enum RejectReason {
     Malformed,
     /// The job needs more of a resource than any host has, or the site.
     Resource(ResourceShortage),
-    /// The job names resources or a single host, and the policy chooses no hosts.
+    /// The job asks for a host by a name that no host has.
+    UnknownHost(HostMismatch),
+    /// The job names resources, a host or a single host, and the policy chooses no hosts.
     HostsUnplanned,
 }
 
@@ -219,6 +221,31 @@ pub struct ResourceShortage {
     pub name: String,
     /// The most units that one host has, or the site.
     pub most: u8,
+}
+
+/// A name that no host has, with those that hosts have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostMismatch {
+    /// The name that the job asks for.
+    pub wanted: String,
+    /// The names of the hosts, in order.
+    pub known: Vec<String>,
+}
+
+/// Maximum number of names that [`HostMismatch`] shows.
+const MAX_SHOWN_HOSTS: usize = 8;
+
+/// Formats the mismatch to follow the word "rejected:".
+impl fmt::Display for HostMismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no host is called {}", self.wanted)?;
+        let shown = self.known.len().min(MAX_SHOWN_HOSTS);
+        match (&self.known[..shown], self.known.len() - shown) {
+            ([], _) => Ok(()),
+            (names, 0) => write!(f, "; there is {}", names.join(", ")),
+            (names, more) => write!(f, "; there is {} and {more} more", names.join(", ")),
+        }
+    }
 }
 
 /// The minimum probability of keeping a deadline, with its source. In millionths, at most
@@ -524,6 +551,7 @@ impl RejectReason {
             Self::ReservationLimit => "holds",
             Self::Malformed => "malformed",
             Self::Resource(_) => "no_resource",
+            Self::UnknownHost(_) => "unknown_host",
             Self::HostsUnplanned => "hosts_unplanned",
         }
     }
@@ -563,6 +591,7 @@ impl fmt::Display for RejectReason {
                     "it needs more of {name} than one host or the site has, which is {most}"
                 )
             }
+            Self::UnknownHost(mismatch) => mismatch.fmt(f),
             Self::HostsUnplanned => f.write_str(
                 "this service's policy chooses no hosts, so it counts no resources; `plan` does",
             ),

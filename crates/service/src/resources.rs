@@ -1,14 +1,17 @@
-//! The names of generic resources: devices of hosts, licences of the site.
+//! The names of hosts, and of generic resources: devices of hosts, licences of the site.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use tollgate_gate::GateInput;
 use tollgate_model::{
-    HostTerms, Instant, JobSpec, MAX_RESOURCES, PlacementNeeds, ResourceCounts, ResourceIndex, Span,
+    HostNameIndex, HostTerms, Instant, JobSpec, MAX_RESOURCES, PlacementNeeds, ResourceCounts,
+    ResourceIndex, Span,
 };
 
-use crate::{CommandError, Core, RejectReason, ResourceShortage, StepOutput, Submission, rules};
+use crate::{
+    CommandError, Core, HostMismatch, RejectReason, ResourceShortage, StepOutput, Submission, rules,
+};
 
 /// Units of resources by name; at least 1 of each.
 pub type NamedResources = BTreeMap<String, u8>;
@@ -16,6 +19,8 @@ pub type NamedResources = BTreeMap<String, u8>;
 /// What a host offers beside processors and memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostOffer {
+    /// The name by which jobs ask for the host.
+    pub name: String,
     /// The instant by which everything there has to have ended; None if the host stays.
     pub closes: Option<Instant>,
     /// Its devices. A site knows at most [`MAX_RESOURCES`] names; more are not offered.
@@ -69,11 +74,40 @@ impl ResourceNames {
     }
 }
 
+/// The names of the hosts that ever were there, in the order of their indices. A name keeps its index.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostNames(Vec<String>);
+
+impl HostNames {
+    /// Returns the index of a name; [`HostNameIndex::UNKNOWN`] if no host ever had it.
+    pub fn index_of(&self, name: &str) -> HostNameIndex {
+        let at = self.0.iter().position(|known| known == name);
+        let at = at.and_then(|at| u32::try_from(at).ok());
+        at.map_or(HostNameIndex::UNKNOWN, HostNameIndex)
+    }
+
+    /// Returns the name of an index, if a host ever had it.
+    pub fn name_of(&self, index: HostNameIndex) -> Option<&str> {
+        let at = usize::try_from(index.0).ok()?;
+        self.0.get(at).map(String::as_str)
+    }
+
+    /// Returns the index of a name, which is known from then on.
+    fn learn(&mut self, name: &str) -> HostNameIndex {
+        if self.index_of(name) == HostNameIndex::UNKNOWN {
+            self.0.push(name.to_owned());
+        }
+        self.index_of(name)
+    }
+}
+
 impl Core {
     /// Returns the specification of a job, as if submitted at `at`.
     pub(crate) fn spec_of(&self, submission: &Submission, estimate: Span, at: Instant) -> JobSpec {
+        let host = submission.options.host.as_ref();
         let needs = PlacementNeeds {
-            one_host: submission.options.one_host,
+            one_host: submission.options.one_host || submission.options.host.is_some(),
+            host: host.map(|name| self.host_names.index_of(name)),
             units: self.resources.counts_of(&submission.options.resources),
         };
         let spec = rules::spec(submission, estimate, at, self.memory_per_node());
@@ -85,10 +119,30 @@ impl Core {
         if let Some(missing) = self.missing_resource(submission) {
             return Some(RejectReason::Resource(missing));
         }
-        let options = &submission.options;
-        let has_needs = options.one_host || !options.resources.is_empty();
-        let is_unplanned = has_needs && !self.rules.policy.chooses_hosts();
-        is_unplanned.then_some(RejectReason::HostsUnplanned)
+        if submission.options.needs_hosts() && !self.rules.policy.chooses_hosts() {
+            return Some(RejectReason::HostsUnplanned);
+        }
+        let wanted = submission.options.host.as_ref()?;
+        let known = self.hosts_to_ask_for();
+        (!known.contains(wanted.as_str())).then(|| {
+            RejectReason::UnknownHost(HostMismatch {
+                wanted: wanted.clone(),
+                known: known.into_iter().map(str::to_owned).collect(),
+            })
+        })
+    }
+
+    /// Returns the names of the hosts on which a job can run now or later: those that are up, and those that
+    /// are away and stay when they come back. A pilot that has ended is not one of them.
+    fn hosts_to_ask_for(&self) -> BTreeSet<&str> {
+        let view = self.gate.view(self.now);
+        let hosts = view.hosts().iter();
+        let hosts = hosts.filter(|host| {
+            let stays = host.terms.closes.is_none_or(|closes| closes > self.now);
+            stays || view.n_up_in(host.nodes) > 0
+        });
+        let names = hosts.filter_map(|host| self.host_names.name_of(host.terms.name?));
+        names.collect()
     }
 
     /// Returns the first resource that a job needs more of than any host has, or the site.
@@ -118,7 +172,12 @@ impl Core {
         &self.resources
     }
 
-    /// Returns the terms of a host by the indices of its devices, whose names are known from then on.
+    /// Returns the names of the hosts that ever were there.
+    pub fn host_names(&self) -> &HostNames {
+        &self.host_names
+    }
+
+    /// Returns the terms of a host by the indices of its name and its devices, which are known from then on.
     pub(crate) fn host_terms(&mut self, offer: &HostOffer) -> HostTerms {
         for name in offer.devices.keys() {
             self.resources.learn(name);
@@ -126,6 +185,7 @@ impl Core {
         HostTerms {
             closes: offer.closes,
             devices: self.resources.counts_of(&offer.devices),
+            name: Some(self.host_names.learn(&offer.name)),
         }
     }
 

@@ -143,9 +143,7 @@ impl Core {
     fn placed_later(&self) -> usize {
         let arrays = self.jobs.arrays.values().map(|array| &array.submission);
         let later = arrays.chain(self.jobs.deferred.values());
-        let has_needs = |submission: &&Submission| {
-            submission.options.one_host || !submission.options.resources.is_empty()
-        };
+        let has_needs = |submission: &&Submission| submission.options.needs_hosts();
         later.filter(has_needs).count()
     }
 

@@ -47,6 +47,7 @@ impl<E: Engine> WorkerPool<E> {
                     nodes: capacity.nodes,
                     memory: capacity.node_memory(),
                     offer: HostOffer {
+                        name: self.name_of(worker),
                         closes: worker_entry.until.map(|until| lease.closes(until)),
                         devices: capacity.devices.clone(),
                     },

@@ -38,6 +38,12 @@ pub(crate) struct JobArgs {
     #[arg(long)]
     pub(super) one_host: bool,
 
+    /// Run on this host alone, as `tollgate nodes` names it
+    ///
+    /// The job waits for the host if it is away. All its processors are on it.
+    #[arg(long, value_name = "HOST")]
+    pub(super) on: Option<String>,
+
     /// Devices and licences to take, as in gpu:1,matlab
     ///
     /// A job that takes devices runs on one host. Only what the service offers, as `tollgate nodes`
@@ -177,6 +183,7 @@ impl JobArgs {
             procs: self.procs.or(below.procs),
             mem: self.mem.or(below.mem),
             one_host: self.one_host || below.one_host,
+            on: self.on.or(below.on),
             gres: self.gres.or(below.gres),
             estimate: self.estimate.or(below.estimate),
             time_limit: self.time_limit.or(below.time_limit),
@@ -234,6 +241,7 @@ impl JobArgs {
             procs: self.procs.unwrap_or(1),
             memory_bytes: self.mem,
             one_host: self.one_host,
+            host: self.on.clone(),
             resources: self.gres.clone().unwrap_or_default(),
             estimate_s: self.estimate,
             time_limit_s: self.time_limit,

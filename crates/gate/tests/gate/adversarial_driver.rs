@@ -11,8 +11,8 @@ use tollgate_gate::{
     Effect, Gate, GateInput, InputAck, JobEnding, Notice, OnEviction, ProbeScratch, WorkerId,
 };
 use tollgate_model::{
-    Credits, CreditsPerSecond, Distribution, HostTerms, Instant, JobId, JobSpec, Market, NodeId,
-    PlacementNeeds, ResourceCounts, ResourceIndex, Sla, Span, UserId,
+    Credits, CreditsPerSecond, Distribution, HostNameIndex, HostTerms, Instant, JobId, JobSpec,
+    Market, NodeId, PlacementNeeds, ResourceCounts, ResourceIndex, Sla, Span, UserId,
 };
 use tollgate_policies::builtin_registry;
 use tollgate_policy::{JobPhase, PolicySpec};
@@ -165,7 +165,11 @@ impl AdversarialDriver {
         let units = ResourceCounts::NONE.with(GPU, gpus).with(LICENCE, licences);
         // What no host could ever hold would wait for ever, if it comes while no host is there.
         match self.by_host && draft.procs <= NODES_PER_WORKER {
-            true => PlacementNeeds { one_host, units },
+            true => PlacementNeeds {
+                one_host,
+                units,
+                host: None,
+            },
             false => PlacementNeeds::default(),
         }
     }
@@ -364,6 +368,7 @@ impl AdversarialDriver {
         let terms = HostTerms {
             closes,
             devices: ResourceCounts::NONE.with(GPU, gpus),
+            name: Some(HostNameIndex(worker)),
         };
         let input = |epoch| GateInput::WorkerUp {
             worker: WorkerId(worker),

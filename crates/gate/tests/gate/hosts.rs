@@ -1,9 +1,12 @@
 //! Promises under `plan` where hosts close, have devices, or are wanted alone.
 
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
 use tollgate_gate::{GateInput, WorkerId};
 use tollgate_model::{
-    HostTerms, Instant, JobId, PlacementNeeds, Reason, ResourceCounts, ResourceIndex, Span,
+    HostNameIndex, HostTerms, Instant, JobId, PlacementNeeds, Reason, ResourceCounts,
+    ResourceIndex, Span,
 };
 
 use crate::plan::{Cluster, Job, job};
@@ -28,6 +31,19 @@ fn with_gpus(count: u8) -> HostTerms {
 fn taking(index: ResourceIndex, count: u8, job: Job) -> Job {
     let units = job.needs.units.with(index, count);
     let needs = PlacementNeeds { units, ..job.needs };
+    Job { needs, ..job }
+}
+
+fn named(name: u32, terms: HostTerms) -> HostTerms {
+    HostTerms {
+        name: Some(HostNameIndex(name)),
+        ..terms
+    }
+}
+
+fn on(name: u32, job: Job) -> Job {
+    let host = Some(HostNameIndex(name));
+    let needs = PlacementNeeds { host, ..job.needs };
     Job { needs, ..job }
 }
 
@@ -129,19 +145,55 @@ fn one_host_means_one_host() {
     assert_eq!(cluster.ended.len(), 4);
 }
 
+#[test]
+fn a_job_on_a_named_host_waits_for_that_host() {
+    let any = HostTerms::default();
+    let hosts = [(2, named(0, any)), (2, named(1, any)), (2, named(1, any))];
+    let mut cluster = Cluster::with_hosts("plan", &hosts);
+    // The second host with the name 1 takes what the first has no room for; the name 0 has one host.
+    for _ in 0..2 {
+        assert!(cluster.submit(on(1, job(2, 1000, 9000))));
+    }
+    assert!(cluster.submit(on(0, job(2, 1000, 9000))));
+    assert!(cluster.submit(on(0, job(2, 1000, 9000))));
+    assert!(
+        !cluster.submit(on(0, job(2, 1000, 2500))),
+        "no room in time"
+    );
+    assert!(!cluster.submit(on(0, job(3, 1000, 9000))));
+    assert_eq!(reason_keys(&cluster), [(JobId(5), "host_too_small")]);
+    cluster.run_until(Instant::from_secs(1));
+    let first = |id: u32| {
+        let start = cluster.started.iter().find(|start| start.0 == JobId(id));
+        start.map(|start| start.1[0].first)
+    };
+    assert_eq!(
+        [0, 1, 2, 3].map(first),
+        [Some(2), Some(4), Some(0), None],
+        "the last one waits although no processor of another host would be taken"
+    );
+    cluster.run();
+    assert_eq!(cluster.end_s(JobId(3)), 2000);
+}
+
 /// A host: processors, GPUs, and when it closes in seconds.
 type HostSample = (u32, u8, Option<i64>);
-/// A job: processors, seconds, deadline, one host, GPUs, licences, seconds after the one before.
-type JobSample = (u32, i64, Option<i64>, bool, u8, u8, i64);
+/// A job: processors, seconds, deadline, one host, GPUs, licences, seconds after the one before, and the
+/// name of its host.
+type JobSample = (u32, i64, Option<i64>, bool, u8, u8, i64, Option<u32>);
 
-fn sampled((procs, run_s, deadline_s, one_host, gpus, licences, _): JobSample) -> Job {
+fn sampled((procs, run_s, deadline_s, one_host, gpus, licences, _, host): JobSample) -> Job {
     let units = ResourceCounts::NONE.with(GPU, gpus).with(LICENCE, licences);
     Job {
         procs,
         run_s,
         estimate_s: run_s,
         deadline_s,
-        needs: PlacementNeeds { one_host, units },
+        needs: PlacementNeeds {
+            one_host,
+            host: host.map(HostNameIndex),
+            units,
+        },
     }
 }
 
@@ -152,13 +204,15 @@ proptest! {
     #[test]
     fn promises_are_kept_whatever_hosts_close(
         hosts in prop::collection::vec((1u32..5, 0u8..3, prop::option::of(10i64..4000)), 1..5),
-        jobs in prop::collection::vec((1u32..6, 1i64..600, prop::option::of(1i64..4000), any::<bool>(), 0u8..3, 0u8..3, 0i64..200), 1..25),
+        jobs in prop::collection::vec((1u32..6, 1i64..600, prop::option::of(1i64..4000), any::<bool>(), 0u8..3, 0u8..3, 0i64..200, prop::option::of(0u32..3)), 1..25),
     ) {
-        let terms = |&(nodes, gpus, closes): &HostSample| {
+        // Three names for up to four hosts: two of them can have the same.
+        let terms = |(at, &(nodes, gpus, closes)): (u32, &HostSample)| {
             let closes = closes.map(Instant::from_secs);
-            (nodes, HostTerms { closes, ..with_gpus(gpus) })
+            (nodes, named(at % 3, HostTerms { closes, ..with_gpus(gpus) }))
         };
-        let hosts: Vec<(u32, HostTerms)> = hosts.iter().map(terms).collect();
+        let hosts: Vec<(u32, HostTerms)> = (0..).zip(&hosts).map(terms).collect();
+        let names: Vec<Option<u32>> = jobs.iter().map(|sample| sample.7).collect();
         let mut cluster = Cluster::with_hosts("plan", &hosts);
         let now = cluster.now;
         let two = ResourceCounts::NONE.with(LICENCE, 2);
@@ -170,14 +224,24 @@ proptest! {
             cluster.submit_surely(sampled(sample));
         }
         cluster.run();
-        let closes = |node: u32| {
+        let host_of = |node: u32| {
             let mut first = 0;
-            let host = hosts.iter().find(|(len, _)| {
+            let host = hosts.iter().position(|(len, _)| {
                 first += len;
                 node < first
             });
-            host.and_then(|(_, terms)| terms.closes)
+            host.unwrap()
         };
+        let closes = |node: u32| hosts[host_of(node)].1.closes;
+        for (id, nodes, _) in &cluster.started {
+            if let Some(name) = names[id.index()] {
+                let all = nodes.iter().flat_map(|range| range.nodes());
+                let on: BTreeSet<usize> = all.map(|node| host_of(node.0)).collect();
+                prop_assert_eq!(on.len(), 1);
+                let there = on.first().and_then(|&host| hosts[host].1.name);
+                prop_assert_eq!(there, Some(HostNameIndex(name)));
+            }
+        }
         for (end, due, nodes) in &cluster.finished {
             prop_assert!(due.is_none_or(|due| *end <= due), "late at {end}");
             for node in nodes.iter().flat_map(|range| range.nodes()) {
@@ -187,6 +251,9 @@ proptest! {
         }
         // Only what was rejected, or no host that is there can hold, has not run.
         let waiting = cluster.simulation.gate().view(cluster.now).jobs().count();
-        prop_assert!(waiting == 0 || hosts.iter().any(|(_, terms)| terms.closes.is_some()));
+        let is_known = |name: u32| hosts.iter().any(|(_, terms)| terms.name == Some(HostNameIndex(name)));
+        let all_known = names.iter().flatten().all(|&name| is_known(name));
+        let some_close = hosts.iter().any(|(_, terms)| terms.closes.is_some());
+        prop_assert!(waiting == 0 || some_close || !all_known);
     }
 }

@@ -1,12 +1,12 @@
-//! The dispatch rule where it matters on which hosts jobs run: some close, or jobs need a single host,
-//! devices or licences.
+//! The dispatch rule where it matters on which hosts jobs run: some close, or jobs need a single host, a
+//! host of one name, devices or licences.
 //!
 //! The rule is that of [`timetable`](super::timetable): jobs are taken in order, the first that does not
 //! fit gets the only reservation, and a later one starts if that job could still start when reserved. A
 //! job fits if it would end, by its reserved run time, before its hosts close. It takes processors of the
 //! hosts that close first, then of those with the fewest devices.
 
-use tollgate_model::{Instant, JobId, MaintenanceCalendar, ResourceCounts};
+use tollgate_model::{HostNameIndex, Instant, JobId, MaintenanceCalendar, ResourceCounts};
 use tollgate_policy::{HostPart, View};
 
 use super::timetable::{JobGroup, PlannedStart};
@@ -20,6 +20,7 @@ struct HostRoom {
     devices: ResourceCounts,
     /// [`Instant::MAX`] if the host stays.
     closes: Instant,
+    name: Option<HostNameIndex>,
 }
 
 /// What jobs take of one host.
@@ -58,7 +59,10 @@ impl FreeRooms {
         let stays = |room: &HostRoom| at + group.reserved <= room.closes;
         if group.one_host {
             let fits = |room: &HostRoom| {
-                stays(room) && room.idle >= group.procs && room.devices.covers(&group.devices)
+                stays(room)
+                    && room.idle >= group.procs
+                    && room.devices.covers(&group.devices)
+                    && group.accepts_host(room.name)
             };
             let room = self.rooms.iter().position(fits)?;
             return Some(vec![RoomPart {
@@ -145,6 +149,7 @@ impl HostMachine {
                 idle: view.n_idle_in(host.nodes),
                 devices: host.free_devices(),
                 closes: host.terms.closes.unwrap_or(Instant::MAX),
+                name: host.terms.name,
             })
             .collect();
         let n_devices = |room: &HostRoom| -> u32 {
@@ -373,6 +378,8 @@ mod tests {
             let terms = HostTerms {
                 closes: closes.map(at),
                 devices: ResourceCounts::NONE.with(GPU, gpus),
+                // The names of neighbours differ, and three hosts and more share some.
+                name: Some(HostNameIndex(state.hosts().len() as u32 % 2)),
             };
             state.set_host(Instant::ZERO, nodes, terms);
         }
@@ -395,6 +402,7 @@ mod tests {
             reserved: Span::from_secs(run + more),
             due: Instant::MAX,
             one_host: false,
+            host: None,
             devices: ResourceCounts::NONE,
             licences: ResourceCounts::NONE,
         }
@@ -449,6 +457,20 @@ mod tests {
             played(&state, &groups),
             [(0, 50), (0, 50), (0, 50), (0, 50), (1, 10)]
         );
+    }
+
+    #[test]
+    fn a_job_on_a_named_host_waits_for_that_host_alone() {
+        let state = cluster(&[(2, 0, None), (2, 0, None), (2, 0, None)], 0, &[]);
+        let on = |name, count| JobGroup {
+            one_host: true,
+            host: Some(HostNameIndex(name)),
+            ..group(2, count, 10, 0)
+        };
+        // One host has the name 1, two have the name 0, none has the name 2.
+        assert_eq!(played(&state, &[on(1, 2)]), [(0, 10), (0, 20)]);
+        assert_eq!(played(&state, &[on(0, 3)]), [(0, 10), (0, 10), (0, 20)]);
+        assert_eq!(played(&state, &[on(2, 1), on(1, 1)]), [(1, 10)]);
     }
 
     #[test]
@@ -513,13 +535,14 @@ mod tests {
         fn no_host_gives_more_than_it_has(
             hosts in prop::collection::vec((1u32..5, 0u8..3, prop::option::of(1i64..80)), 1..5),
             licences in 0u8..3,
-            jobs in prop::collection::vec((1u32..6, 1i64..20, 0i64..10, 1u32..4, any::<bool>(), 0u8..3, 0u8..2), 0..20),
+            jobs in prop::collection::vec((1u32..6, 1i64..20, 0i64..10, 1u32..4, any::<bool>(), 0u8..3, 0u8..2, prop::option::of(0u32..3)), 0..20),
         ) {
             let state = cluster(&hosts, licences, &[]);
             let groups: Vec<JobGroup> = jobs
                 .iter()
-                .map(|&(procs, run, more, count, one_host, gpus, licences)| JobGroup {
-                    one_host: one_host || gpus > 0,
+                .map(|&(procs, run, more, count, one_host, gpus, licences, host)| JobGroup {
+                    one_host: one_host || gpus > 0 || host.is_some(),
+                    host: host.map(HostNameIndex),
                     devices: ResourceCounts::NONE.with(GPU, gpus),
                     licences: ResourceCounts::NONE.with(LICENCE, licences),
                     ..group(procs, count, run, more)
@@ -538,7 +561,10 @@ mod tests {
                     assert!(!groups[group].one_host || parts.len() == 1);
                     reserved_end = now + groups[group].reserved;
                     for part in parts {
-                        assert!(reserved_end <= after.free.rooms[part.room].closes);
+                        let room = &after.free.rooms[part.room];
+                        assert!(reserved_end <= room.closes);
+                        let host = groups[group].host;
+                        assert!(host.is_none_or(|host| room.name == Some(host)));
                     }
                 });
                 machine.runs.iter().map(|run| run.end).min()

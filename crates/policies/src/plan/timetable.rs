@@ -12,7 +12,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use tollgate_model::{Instant, MaintenanceCalendar, ResourceCounts, Span};
+use tollgate_model::{HostNameIndex, Instant, MaintenanceCalendar, ResourceCounts, Span};
 use tollgate_policy::toolkit::{BackfillWindow, HeadReservation};
 
 /// Number of groups under one summary: a scan for a job that fits skips blocks, not groups.
@@ -31,9 +31,11 @@ pub(super) struct JobGroup {
     pub(super) reserved: Span,
     /// The deadline of each job.
     pub(super) due: Instant,
-    /// Whether all processors of a job have to be on one host. This and the next two matter to a machine
+    /// Whether all processors of a job have to be on one host. This and the next three matter to a machine
     /// by hosts alone.
     pub(super) one_host: bool,
+    /// The name of that host, if only hosts of one name will do; then `one_host` is true.
+    pub(super) host: Option<HostNameIndex>,
     /// Devices of that host that each job takes.
     pub(super) devices: ResourceCounts,
     /// Licences that each job takes.
@@ -44,6 +46,11 @@ impl JobGroup {
     /// Returns true if it matters on which hosts the jobs run.
     pub(super) fn needs_hosts(&self) -> bool {
         self.one_host || !self.devices.is_none() || !self.licences.is_none()
+    }
+
+    /// Returns true if the jobs may run on a host of this name.
+    pub(super) fn accepts_host(&self, name: Option<HostNameIndex>) -> bool {
+        self.host.is_none() || self.host == name
     }
 
     /// Returns true if the jobs of both groups are alike.
@@ -419,6 +426,7 @@ mod tests {
             reserved: Span::from_secs(reserved),
             due: Instant::MAX,
             one_host: false,
+            host: None,
             devices: ResourceCounts::NONE,
             licences: ResourceCounts::NONE,
         }

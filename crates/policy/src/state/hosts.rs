@@ -310,8 +310,8 @@ mod tests {
             procs: 1,
             memory: 0,
             needs: PlacementNeeds {
-                one_host: false,
                 units,
+                ..PlacementNeeds::default()
             },
             user: UserId(0),
             sla: Sla::default(),
@@ -324,8 +324,8 @@ mod tests {
         let first = state.add_nodes(2);
         let second = state.add_nodes(4);
         let terms = |gpus| HostTerms {
-            closes: None,
             devices: ResourceCounts::NONE.with(GPU, gpus),
+            ..HostTerms::default()
         };
         state.set_host(Instant::ZERO, first, terms(0));
         state.set_host(Instant::ZERO, second, terms(3));

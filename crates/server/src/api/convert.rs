@@ -92,6 +92,7 @@ fn submission_options(request: &JobRequest) -> Result<SubmissionOptions, ApiErro
         submitted: None,
         time_limit: time_limit(request)?,
         one_host: request.one_host,
+        host: label("host", &request.host)?,
         resources: resources(request)?,
         otherwise: match request.otherwise {
             JobOtherwise::Wait => Otherwise::Wait,

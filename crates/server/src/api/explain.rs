@@ -4,7 +4,7 @@ use tollgate_client::timestamp::{format_iso, parse_iso};
 use tollgate_client::types::{ArrayStatus, JobDetails};
 use tollgate_model::Instant;
 
-use crate::controller::TaskOutlook;
+use crate::controller::{NamedHost, TaskOutlook};
 
 /// Returns the sentence about an exception from the share of the job's user.
 pub(super) fn grant_sentence(at: Instant, by: &str, reason: &str) -> String {
@@ -12,6 +12,14 @@ pub(super) fn grant_sentence(at: Instant, by: &str, reason: &str) -> String {
         "{by} let it go beyond its user's share at {}: {reason}",
         format_iso(at)
     )
+}
+
+fn host_sentence(procs: u32, host: &NamedHost) -> String {
+    let name = &host.name;
+    match host.idle {
+        Some(idle) => format!("queued: needs {procs} nodes of host {name}, {idle} are idle there"),
+        None => format!("queued: waits for host {name}, which takes no jobs now"),
+    }
 }
 
 /// Explains the state of a job. The text has counts of other jobs, never their numbers.
@@ -22,9 +30,12 @@ pub(super) fn explanation_sentences(job: &JobDetails, story: Option<&TaskOutlook
     }
     match (job.state.as_str(), story) {
         ("queued", Some(story)) => {
-            words.push(match story.has_nodes {
-                true => format!("queued: needs {} nodes, {} are idle", job.procs, story.idle),
-                false => "queued: waits for a node: none takes jobs now".to_owned(),
+            words.push(match (&story.host, story.has_nodes) {
+                (Some(host), _) => host_sentence(job.procs, host),
+                (None, true) => {
+                    format!("queued: needs {} nodes, {} are idle", job.procs, story.idle)
+                }
+                (None, false) => "queued: waits for a node: none takes jobs now".to_owned(),
             });
             words.push(format!(
                 "{} queued tasks were submitted earlier",

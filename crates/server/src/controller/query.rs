@@ -1,12 +1,14 @@
 //! Queries, which change no state.
 
 use tollgate_engine::Engine;
-use tollgate_model::{NodeId, NodeRange, TaskId};
+use tollgate_model::{HostNameIndex, NodeId, NodeRange, TaskId};
 use tollgate_policy::JobPhase;
 use tollgate_workers::WorkerState;
 
 use super::deadline;
-use super::request::{ClusterInfo, ControllerRequest, RequestError, StatusSnapshot, TaskOutlook};
+use super::request::{
+    ClusterInfo, ControllerRequest, NamedHost, RequestError, StatusSnapshot, TaskOutlook,
+};
 use super::state::Controller;
 
 impl<E: Engine> Controller<E> {
@@ -137,6 +139,18 @@ impl<E: Engine> Controller<E> {
         })
     }
 
+    fn named_host(&self, index: HostNameIndex) -> NamedHost {
+        let view = self.core.gate().view(self.core.now());
+        let hosts = view.hosts().iter();
+        let hosts = hosts.filter(|host| host.terms.name == Some(index));
+        let up = hosts.filter(|host| view.n_up_in(host.nodes) > 0);
+        let name = self.core.host_names().name_of(index);
+        NamedHost {
+            name: name.unwrap_or_default().to_owned(),
+            idle: up.map(|host| view.n_idle_in(host.nodes)).max(),
+        }
+    }
+
     fn outlook(&mut self, task: TaskId) -> Option<TaskOutlook> {
         let now = self.now();
         let view = self.core.gate().view(now);
@@ -145,6 +159,7 @@ impl<E: Engine> Controller<E> {
             queued_ahead: 0,
             idle: view.n_idle(),
             has_nodes: (0..view.n_nodes()).any(|node| view.is_up(NodeId(node))),
+            host: None,
             reserved: None,
             prediction: None,
             dependencies: Vec::new(),
@@ -167,6 +182,7 @@ impl<E: Engine> Controller<E> {
         let ahead = queued.filter(|(_, other)| other.sequence < this.sequence);
         story.queued_ahead = ahead.count() as u32;
         story.reserved = this.planned.filter(|_| this.phase == JobPhase::Queued);
+        story.host = this.spec.needs.host.map(|host| self.named_host(host));
         story.failures = self.core.n_failures(live);
         story.prediction = self.core.predict(now, task);
         Some(story)

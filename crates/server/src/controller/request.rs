@@ -312,6 +312,16 @@ pub struct ResourceUse {
     pub taken: u8,
 }
 
+/// A host that a waiting task asks for by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedHost {
+    /// The name.
+    pub name: String,
+    /// The number of idle processors there, the most of several hosts of this name; None if none of them
+    /// takes jobs now.
+    pub idle: Option<u32>,
+}
+
 /// The state of an unfinished task, with its prediction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskOutlook {
@@ -323,6 +333,8 @@ pub struct TaskOutlook {
     pub idle: u32,
     /// Whether the service has nodes, idle or not.
     pub has_nodes: bool,
+    /// The host that the task asks for by name, if it does.
+    pub host: Option<NamedHost>,
     /// The instant for which processors are reserved for the task.
     pub reserved: Option<Instant>,
     /// The predicted start and end, with their uncertainty.

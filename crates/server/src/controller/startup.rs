@@ -83,6 +83,7 @@ impl<E: Engine> Controller<E> {
                     memory: None,
                     // No plan counts on a host that has closed.
                     offer: HostOffer {
+                        name: self.host.clone(),
                         closes: Some(self.core.now()),
                         ..HostOffer::default()
                     },
@@ -98,16 +99,18 @@ impl<E: Engine> Controller<E> {
         let nodes = capacity.nodes;
         let memory = capacity.node_memory();
         let known = self.core.gate().worker(LOCAL_WORKER);
-        // A change of memory or devices alone is no reason to evict tasks from the nodes.
+        // A change of memory, devices or name alone is no reason to evict tasks from the nodes.
         let idle = self.core.running_actions().is_empty();
         let view = self.core.gate().view(self.core.now());
         let names = self.core.resource_names();
         let reported = |range: NodeRange| {
             let host = view.host_of(range).map(|host| &view.hosts()[host]);
             let devices = host.map(|host| names.named(&host.terms.devices));
-            (view.node(NodeId(range.first)).memory(), devices)
+            let name = host.and_then(|host| self.core.host_names().name_of(host.terms.name?));
+            (view.node(NodeId(range.first)).memory(), devices, name)
         };
-        let offered = (memory, Some(capacity.devices.clone()));
+        let name = Some(self.host.as_str());
+        let offered = (memory, Some(capacity.devices.clone()), name);
         let is_other = |range: NodeRange| range.len != nodes || idle && reported(range) != offered;
         let mut commands = Vec::new();
         if let Some(life) = known.filter(|life| life.up && is_other(life.nodes)) {
@@ -124,6 +127,7 @@ impl<E: Engine> Controller<E> {
                 nodes,
                 memory,
                 offer: HostOffer {
+                    name: self.host.clone(),
                     closes: None,
                     devices: capacity.devices.clone(),
                 },

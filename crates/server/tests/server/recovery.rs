@@ -85,6 +85,7 @@ fn plan((tasks, max, after, held, otherwise, partial): OptionSample) -> Submissi
         partial: partial && tasks.is_some(),
         time_limit: None,
         one_host: false,
+        host: None,
         resources: Default::default(),
     }
 }

@@ -68,6 +68,7 @@ fn plan(deed: &UserAction, job: u64) -> SubmissionOptions {
         partial: false,
         time_limit: None,
         one_host: false,
+        host: None,
         resources: Default::default(),
     }
 }

@@ -14,7 +14,7 @@ const QSUB: &str = "\
 Options of PBS, Torque and Grid Engine:
   -N NAME                  Name of the job
   -l LIST                  Resources: nodes=1:ppn=4, select=1:ncpus=4:mem=2gb, ncpus=, procs=,
-                           slots=, mem=, vmem=, pmem=, pvmem=, mem_free=, h_rss=, h_vmem=,
+                           host=, h=, slots=, mem=, vmem=, pmem=, pvmem=, mem_free=, h_rss=, h_vmem=,
                            walltime=, h_rt=, deadline=, budget=, penalty=, confidence=
   -pe NAME N               Number of slots
   -o PATH, -e PATH         Files for output and errors

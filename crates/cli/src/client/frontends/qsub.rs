@@ -235,6 +235,7 @@ fn request(
         procs: Some(procs),
         mem: wishes.resources.memory_for(procs),
         one_host: false,
+        on: wishes.resources.host.clone(),
         gres: wishes.resources.devices(),
         estimate: wishes.resources.estimate(),
         time_limit: wishes.resources.time_limit,

@@ -1,5 +1,5 @@
 //! Parses resources requested with `-l`: `nodes=1:ppn=4,walltime=01:00:00`,
-//! `select=2:ncpus=4:mem=2gb`, `h_rt=3600`.
+//! `select=2:ncpus=4:mem=2gb`, `h_rt=3600`, `nodes=node07:ppn=4`, `h=node07`.
 
 use std::collections::BTreeMap;
 
@@ -18,6 +18,8 @@ pub(super) struct ResourceOptions {
     pub(super) memory_per_proc: Option<u64>,
     /// The total number of GPUs.
     pub(super) gpus: Option<u8>,
+    /// The name of the host on which the job is to run.
+    pub(super) host: Option<String>,
     /// The time limit in seconds.
     pub(super) time_limit: Option<f64>,
     /// The run time in seconds after which Grid Engine would warn the job.
@@ -90,6 +92,7 @@ impl ResourceOptions {
                 let gpus = value.parse().ok().filter(|&gpus| gpus > 0);
                 self.gpus = Some(gpus.ok_or_else(|| expected("a number of GPUs"))?);
             }
+            "host" | "hostname" | "h" => self.add_host(given, name, value)?,
             "nodes" | "select" => self.add_chunks(given, name, value)?,
             "deadline" => self.deadline = Some(value.to_owned()),
             "budget" => self.budget = Some(amount().ok_or_else(|| expected("credits"))?),
@@ -105,8 +108,25 @@ impl ResourceOptions {
         Ok(())
     }
 
-    /// Adds chunks such as `2:ppn=4` or `2:ncpus=4:mem=2gb`, joined by `+`. There is one machine
-    /// with equal cores, so chunks are added up.
+    /// Sets the host. A job runs on one host or on any; it cannot name several, or a pattern.
+    fn add_host(
+        &mut self,
+        given: &ParsedOption,
+        name: &str,
+        host: &str,
+    ) -> Result<(), FrontendError> {
+        let is_name = !host.is_empty() && !host.contains(['*', '?', '|', '!', '[', '&', '(']);
+        let is_other = self.host.as_deref().is_some_and(|known| known != host);
+        if is_other || !is_name {
+            let message = format!("{name}: expected the name of one host, got `{host}`");
+            return Err(given.invalid_value(message));
+        }
+        self.host = Some(host.to_owned());
+        Ok(())
+    }
+
+    /// Adds chunks such as `2:ppn=4`, `2:ncpus=4:mem=2gb` or `node07:ppn=4`, joined by `+`. Chunks are
+    /// added up, because a job is not told on how many hosts it runs.
     fn add_chunks(
         &mut self,
         given: &ParsedOption,
@@ -115,16 +135,32 @@ impl ResourceOptions {
     ) -> Result<(), FrontendError> {
         let (mut procs, mut memory_all, mut gpus) = (0_u32, None, 0_u32);
         for chunk in value.split('+') {
-            let mut parts = chunk.split(':');
-            let count: Option<u32> = parts.next().and_then(|count| count.parse().ok());
-            let count = count.filter(|&count| count > 0).ok_or_else(|| {
-                given.invalid_value(format!("{name}: expected a number of nodes, got `{chunk}`"))
-            })?;
+            let mut parts = chunk.split(':').peekable();
+            let first = parts.peek().copied().unwrap_or_default();
+            let is_count = first.starts_with(|c: char| c.is_ascii_digit());
+            let count: u32 = match (name, is_count || first.is_empty(), first.contains('=')) {
+                // PBS names a host in the place of a number, and counts one chunk without a number.
+                ("nodes", false, false) => {
+                    parts.next();
+                    self.add_host(given, name, first)?;
+                    1
+                }
+                ("select", false, true) => 1,
+                (_, _, _) => {
+                    parts.next();
+                    let count = first.parse().ok().filter(|&count| count > 0);
+                    count.ok_or_else(|| {
+                        let expected = format!("{name}: expected a number of nodes, got `{chunk}`");
+                        given.invalid_value(expected)
+                    })?
+                }
+            };
             let mut each = 1_u32;
             for part in parts {
                 let (key, amount) = part.split_once('=').unwrap_or((part, ""));
                 let number = amount.parse::<u32>().ok().filter(|&number| number > 0);
                 match (key, number) {
+                    ("host", _) if name == "select" => self.add_host(given, name, amount)?,
                     ("ppn" | "ncpus", Some(number)) => each = number,
                     ("gpus" | "ngpus", Some(number)) => {
                         gpus = gpus.saturating_add(count.saturating_mul(number));
@@ -217,6 +253,26 @@ mod tests {
     }
 
     #[test]
+    fn a_host_is_named_in_every_dialect() {
+        for (list, procs) in [
+            ("nodes=node07:ppn=4", Some(4)),
+            ("nodes=node07", Some(1)),
+            ("select=1:ncpus=2:host=node07", Some(2)),
+            ("select=ncpus=2:host=node07", Some(2)),
+            ("host=node07", None),
+            ("h=node07,hostname=node07", None),
+        ] {
+            let asked = asked(&[list]).unwrap();
+            assert_eq!(
+                (asked.host.as_deref(), asked.procs),
+                (Some("node07"), procs),
+                "{list}"
+            );
+        }
+        assert_eq!(asked(&["nodes=2:ppn=4"]).unwrap().host, None);
+    }
+
+    #[test]
     fn gpus_are_devices_to_take() {
         for (list, gpus) in [
             ("gpu=2", 2),
@@ -246,8 +302,16 @@ mod tests {
                 "qsub: -l: nodes: unknown part `fpgas=1`",
             ),
             (
-                "nodes=node07",
-                "qsub: -l: nodes: expected a number of nodes, got `node07`",
+                "nodes=0:ppn=2",
+                "qsub: -l: nodes: expected a number of nodes, got `0:ppn=2`",
+            ),
+            (
+                "nodes=node07+node08",
+                "qsub: -l: nodes: expected the name of one host, got `node08`",
+            ),
+            (
+                "h=node0*",
+                "qsub: -l: h: expected the name of one host, got `node0*`",
             ),
             (
                 "procs=0",

@@ -49,6 +49,9 @@ pub(crate) struct SessionShellArgs {
     /// Keep all processors on one host
     #[arg(long)]
     one_host: bool,
+    /// Run on this host alone, as `tollgate nodes` names it
+    #[arg(long, value_name = "HOST")]
+    on: Option<String>,
     /// Devices and licences to take, as in gpu:1,matlab
     #[arg(long, value_name = "LIST", value_parser = parse::parse_resource_list)]
     gres: Option<BTreeMap<String, u8>>,
@@ -157,6 +160,7 @@ fn request(args: &SessionShellArgs, ticket: &str) -> Result<JobRequest, CliFailu
         mem: args.mem,
         time_limit: args.time,
         one_host: args.one_host,
+        on: args.on.clone(),
         gres: args.gres.clone(),
         env: args.env.clone(),
         name: Some(name.to_owned()),

@@ -350,6 +350,7 @@ impl ServiceSimulation {
             partial,
             time_limit: (random.one_in(5)).then(|| Span::from_secs(1 + random.below(60) as i64)),
             one_host: by_host && random.one_in(8),
+            host: None,
             resources: match random.below(if by_host { 8 } else { 64 }) {
                 0 => [("gpu".to_owned(), 1 + random.below(3) as u8)].into(),
                 1 => [("matlab".to_owned(), 1)].into(),
