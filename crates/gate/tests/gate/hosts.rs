@@ -9,7 +9,7 @@ use tollgate_model::{
     ResourceIndex, Span,
 };
 
-use crate::plan::{Cluster, Job, job};
+use crate::plan::{Cluster, FinishedJob, Job, job};
 
 const GPU: ResourceIndex = ResourceIndex(0);
 const LICENCE: ResourceIndex = ResourceIndex(1);
@@ -148,20 +148,16 @@ fn one_host_means_one_host() {
 #[test]
 fn a_job_on_a_named_host_waits_for_that_host() {
     let any = HostTerms::default();
-    let hosts = [(2, named(0, any)), (2, named(1, any)), (2, named(1, any))];
+    let hosts = [0, 1, 1, 2].map(|name| (2, named(name, any)));
     let mut cluster = Cluster::with_hosts("plan", &hosts);
     // The second host with the name 1 takes what the first has no room for; the name 0 has one host.
     for _ in 0..2 {
-        assert!(cluster.submit(on(1, job(2, 1000, 9000))));
+        assert!(cluster.submit_surely(on(1, job(2, 1000, 9000))));
     }
-    assert!(cluster.submit(on(0, job(2, 1000, 9000))));
-    assert!(cluster.submit(on(0, job(2, 1000, 9000))));
-    assert!(
-        !cluster.submit(on(0, job(2, 1000, 2500))),
-        "no room in time"
-    );
+    assert!(cluster.submit_surely(on(0, job(2, 1000, 9000))));
+    assert!(cluster.submit_surely(on(0, job(2, 1000, 9000))));
     assert!(!cluster.submit(on(0, job(3, 1000, 9000))));
-    assert_eq!(reason_keys(&cluster), [(JobId(5), "host_too_small")]);
+    assert_eq!(reason_keys(&cluster), [(JobId(4), "host_too_small")]);
     cluster.run_until(Instant::from_secs(1));
     let first = |id: u32| {
         let start = cluster.started.iter().find(|start| start.0 == JobId(id));
@@ -170,8 +166,14 @@ fn a_job_on_a_named_host_waits_for_that_host() {
     assert_eq!(
         [0, 1, 2, 3].map(first),
         [Some(2), Some(4), Some(0), None],
-        "the last one waits although no processor of another host would be taken"
+        "the last one waits for its host although the host with the name 2 is idle"
     );
+    cluster.now = Instant::from_secs(1);
+    assert!(
+        !cluster.submit_surely(on(0, job(2, 1000, 1500))),
+        "the host has no room in time"
+    );
+    assert!(cluster.submit_surely(on(2, job(2, 1000, 1500))));
     cluster.run();
     assert_eq!(cluster.end_s(JobId(3)), 2000);
 }
@@ -232,21 +234,17 @@ proptest! {
             });
             host.unwrap()
         };
-        let closes = |node: u32| hosts[host_of(node)].1.closes;
-        for (id, nodes, _) in &cluster.started {
-            if let Some(name) = names[id.index()] {
-                let all = nodes.iter().flat_map(|range| range.nodes());
-                let on: BTreeSet<usize> = all.map(|node| host_of(node.0)).collect();
-                prop_assert_eq!(on.len(), 1);
-                let there = on.first().and_then(|&host| hosts[host].1.name);
-                prop_assert_eq!(there, Some(HostNameIndex(name)));
-            }
-        }
-        for (end, due, nodes) in &cluster.finished {
+        for FinishedJob { end, due, host, nodes } in &cluster.finished {
             prop_assert!(due.is_none_or(|due| *end <= due), "late at {end}");
-            for node in nodes.iter().flat_map(|range| range.nodes()) {
-                let closes = closes(node.0);
-                prop_assert!(closes.is_none_or(|closes| *end <= closes), "{node:?} at {end}");
+            let nodes: Vec<u32> = nodes.iter().flat_map(|range| range.nodes()).map(|node| node.0).collect();
+            for &node in &nodes {
+                let closes = hosts[host_of(node)].1.closes;
+                prop_assert!(closes.is_none_or(|closes| *end <= closes), "{node} at {end}");
+            }
+            if host.is_some() {
+                let ran_on: BTreeSet<usize> = nodes.iter().map(|&node| host_of(node)).collect();
+                prop_assert_eq!(ran_on.len(), 1);
+                prop_assert!(ran_on.iter().all(|&at| hosts[at].1.name == *host));
             }
         }
         // Only what was rejected, or no host that is there can hold, has not run.

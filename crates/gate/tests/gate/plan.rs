@@ -7,8 +7,8 @@ use tollgate_gate::{
 };
 use tollgate_model::distribution::N_LEVELS;
 use tollgate_model::{
-    Distribution, HostTerms, Instant, JobId, JobSpec, Market, NodeRange, PlacementNeeds, Reason,
-    Sla, Span, UserId,
+    Distribution, HostNameIndex, HostTerms, Instant, JobId, JobSpec, Market, NodeRange,
+    PlacementNeeds, Reason, Sla, Span, UserId,
 };
 use tollgate_policies::builtin_registry;
 use tollgate_policy::{HeldDevices, OutlookSubject};
@@ -23,9 +23,19 @@ pub(crate) struct Cluster {
     /// (job, nodes, devices) of each start.
     pub(crate) started: Vec<(JobId, Vec<NodeRange>, Vec<u32>)>,
     /// (end, deadline, nodes) of each job that finished.
-    pub(crate) finished: Vec<(Instant, Option<Instant>, Vec<NodeRange>)>,
+    pub(crate) finished: Vec<FinishedJob>,
     /// (job, end).
     pub(crate) ended: Vec<(JobId, Instant)>,
+}
+
+/// A job that has finished.
+pub(crate) struct FinishedJob {
+    pub(crate) end: Instant,
+    pub(crate) due: Option<Instant>,
+    /// The name of the host for which it asked.
+    pub(crate) host: Option<HostNameIndex>,
+    /// The nodes on which it ran.
+    pub(crate) nodes: Vec<NodeRange>,
 }
 
 /// A job that is submitted now.
@@ -156,8 +166,12 @@ impl Cluster {
                 } => {
                     self.ended.push((job, self.now));
                     let slot = self.simulation.gate().view(self.now).job(job).clone();
-                    let nodes = slot.placement().to_vec();
-                    self.finished.push((self.now, slot.spec.due(), nodes));
+                    self.finished.push(FinishedJob {
+                        end: self.now,
+                        due: slot.spec.due(),
+                        host: slot.spec.needs.host,
+                        nodes: slot.placement().to_vec(),
+                    });
                 }
                 Effect::Start { job, .. } => {
                     let slot = self.simulation.gate().view(self.now).job(job).clone();

@@ -146,3 +146,55 @@ fn an_attempt_finds_its_devices_and_no_others() {
     assert_eq!(variable(2, "TOLLGATE_GPU"), None);
     assert_eq!(variable(2, "CUDA_VISIBLE_DEVICES").as_deref(), Some(""));
 }
+
+fn on(host: &str) -> Submission {
+    Submission {
+        options: SubmissionOptions {
+            host: Some(host.to_owned()),
+            ..SubmissionOptions::default()
+        },
+        ..taking("matlab", 1)
+    }
+}
+
+#[test]
+fn a_job_on_a_named_host_is_promised_there_across_a_restart() {
+    let mut site = site();
+    let answer = site.quote(on("nowhere"));
+    let AdmissionState::Rejected(reasons) = answer.admission else {
+        panic!("{answer:?}");
+    };
+    let [RejectReason::UnknownHost(mismatch)] = &reasons[..] else {
+        panic!("{reasons:?}");
+    };
+    let [here] = &mismatch.known[..] else {
+        panic!("one host has one name: {mismatch:?}");
+    };
+    // Two nodes: the second job waits, and its host is known by the same name after a restart.
+    let wide = || Submission {
+        procs: 2,
+        ..on(here)
+    };
+    let jobs = [(); 2].map(|()| {
+        let submitted = site.submit_job(wide(), &["sleep", "20"]).unwrap();
+        assert!(matches!(
+            submitted.answer.admission,
+            AdmissionState::Accepted { .. }
+        ));
+        submitted.job
+    });
+    site.advance(5);
+    site.restart();
+    site.advance(60);
+    for job in jobs {
+        assert_eq!(site.row(job).promise.as_deref(), Some("kept"));
+    }
+    let answer = site.quote(Submission {
+        procs: 1000,
+        ..on(here)
+    });
+    assert!(
+        matches!(answer.admission, AdmissionState::Rejected(_)),
+        "{answer:?}"
+    );
+}

@@ -134,15 +134,18 @@ impl ResourceOptions {
         value: &str,
     ) -> Result<(), FrontendError> {
         let (mut procs, mut memory_all, mut gpus) = (0_u32, None, 0_u32);
+        let (mut n_chunks, mut n_on_host) = (0_u32, 0_u32);
         for chunk in value.split('+') {
             let mut parts = chunk.split(':').peekable();
             let first = parts.peek().copied().unwrap_or_default();
-            let is_count = first.starts_with(|c: char| c.is_ascii_digit());
-            let count: u32 = match (name, is_count || first.is_empty(), first.contains('=')) {
+            let is_count = first.bytes().all(|byte| byte.is_ascii_digit());
+            let mut names_host = false;
+            let count: u32 = match (name, is_count, first.contains('=')) {
                 // PBS names a host in the place of a number, and counts one chunk without a number.
                 ("nodes", false, false) => {
                     parts.next();
                     self.add_host(given, name, first)?;
+                    names_host = true;
                     1
                 }
                 ("select", false, true) => 1,
@@ -160,7 +163,10 @@ impl ResourceOptions {
                 let (key, amount) = part.split_once('=').unwrap_or((part, ""));
                 let number = amount.parse::<u32>().ok().filter(|&number| number > 0);
                 match (key, number) {
-                    ("host", _) if name == "select" => self.add_host(given, name, amount)?,
+                    ("host", _) if name == "select" => {
+                        self.add_host(given, name, amount)?;
+                        names_host = true;
+                    }
                     ("ppn" | "ncpus", Some(number)) => each = number,
                     ("gpus" | "ngpus", Some(number)) => {
                         gpus = gpus.saturating_add(count.saturating_mul(number));
@@ -179,6 +185,12 @@ impl ResourceOptions {
                 }
             }
             procs = procs.saturating_add(count.saturating_mul(each));
+            n_chunks += 1;
+            n_on_host += u32::from(names_host);
+        }
+        if n_on_host > 0 && n_on_host < n_chunks {
+            let message = format!("{name}: expected one host for all chunks, or none");
+            return Err(given.invalid_value(message));
         }
         self.procs = Some(procs);
         self.memory = self.memory.max(memory_all);
@@ -308,6 +320,10 @@ mod tests {
             (
                 "nodes=node07+node08",
                 "qsub: -l: nodes: expected the name of one host, got `node08`",
+            ),
+            (
+                "select=1:ncpus=2:host=node07+2:ncpus=4",
+                "qsub: -l: select: expected one host for all chunks, or none",
             ),
             (
                 "h=node0*",
