@@ -92,7 +92,7 @@ fn submission_options(request: &JobRequest) -> Result<SubmissionOptions, ApiErro
         submitted: None,
         time_limit: time_limit(request)?,
         one_host: request.one_host,
-        host: label("host", &request.host)?,
+        host: host_name(request)?,
         resources: resources(request)?,
         otherwise: match request.otherwise {
             JobOtherwise::Wait => Otherwise::Wait,
@@ -100,6 +100,15 @@ fn submission_options(request: &JobRequest) -> Result<SubmissionOptions, ApiErro
             JobOtherwise::Reject => Otherwise::Reject,
         },
     })
+}
+
+/// Returns the name of the host on which the job has to run.
+fn host_name(request: &JobRequest) -> Result<Option<String>, ApiError> {
+    let name = label("host", &request.host)?;
+    match name.as_deref() {
+        Some("") => Err(ApiError::field("host", "the name of a host")),
+        Some(_) | None => Ok(name),
+    }
 }
 
 /// Returns the devices and licences by name.

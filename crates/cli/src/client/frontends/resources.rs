@@ -38,12 +38,14 @@ impl ResourceOptions {
     /// # Errors
     /// The first resource that is invalid or not available here.
     pub(super) fn add(&mut self, given: &ParsedOption) -> Result<(), FrontendError> {
-        given
-            .value
-            .split(',')
-            .map(str::trim)
+        // A later list can name another host: the command line comes after the script.
+        let earlier = self.host.take();
+        let items = given.value.split(',').map(str::trim);
+        items
             .filter(|item| !item.is_empty())
-            .try_for_each(|item| self.add_one(given, item))
+            .try_for_each(|item| self.add_one(given, item))?;
+        self.host = self.host.take().or(earlier);
+        Ok(())
     }
 
     /// Returns the total memory in bytes for `procs` processors.
@@ -282,6 +284,12 @@ mod tests {
             );
         }
         assert_eq!(asked(&["nodes=2:ppn=4"]).unwrap().host, None);
+        for (lists, host) in [
+            (["nodes=node07:ppn=4", "h=node08"], "node08"),
+            (["nodes=node07:ppn=4", "walltime=60"], "node07"),
+        ] {
+            assert_eq!(asked(&lists).unwrap().host.as_deref(), Some(host));
+        }
     }
 
     #[test]
