@@ -19,7 +19,8 @@ kills=${TOLLGATE_KILLS:-40} ends=${TOLLGATE_ENDS:-12} seed=${TOLLGATE_SEED:-$((S
 export PORT=${PORT:-7960}
 
 prepare() {
-  rm -rf "$home"
+  # Also what an earlier engine knew of its jobs.
+  rm -rf "$home" "$folder/slurm"
   mkdir -p "$home/bin" "$home/marks" "$home/nodes"
   chmod 755 "$folder" "$home"
   cp "$program" "$home/bin/tollgate"
@@ -40,11 +41,15 @@ sleep "$1"
 say end
 TASK
   mkfifo "$home/controller"
+  helpers=
   trap down EXIT
   "$here/slurm.sh" up "$folder/slurm"
   chown -R "$owner" "$home"
+  . "$folder/slurm/env"
   controllers &
-  controllers=$!
+  helpers=$!
+  operator &
+  helpers+=" $!"
   setpriv "--reuid=$owner" "--regid=$(id -g "$owner")" --clear-groups \
     env PREPARED=yes "TOLLGATE_SEED=$seed" "$home/storm.sh" "$home/bin/tollgate" "$folder" "$tasks"
 }
@@ -60,9 +65,18 @@ controllers() {
   done
 }
 
+# Resumes nodes as an operator does. A controller that is killed has forgotten the latest jobs, gives their numbers again, and
+# drains the node that still runs a job of this number.
+operator() {
+  while sleep 1; do
+    scontrol update NodeName=n[1-2] State=RESUME >/dev/null 2>&1 || true
+  done
+}
+
 down() {
   local pid
-  kill "$controllers" 2>/dev/null || true
+  # shellcheck disable=SC2086
+  [ -z "$helpers" ] || kill $helpers 2>/dev/null || true
   for pid in $(pgrep -f "^$home/bin/tollgate "); do kill -KILL "$pid" || true; done
   "$here/slurm.sh" down "$folder/slurm"
 }
@@ -83,7 +97,7 @@ start() {
   site=$1
   tollgate site add "$site" --engine slurm --pilots "$3" --at-most "$3" --time "$4" --dir "$home/nodes" \
     --program "$home/bin/tollgate" >/dev/null 2>&1
-  tollgate session start --name "$1" --policy "$2" --listen 127.0.0.1:18960 --detached 2>/dev/null
+  tollgate session start --name "$1" --policy "$2" --listen "127.0.0.1:$((PORT + 11000))" --detached 2>/dev/null
   export TOLLGATE_DATA=$home/.local/state/tollgate-sessions/$1/data
 }
 
@@ -121,7 +135,7 @@ one() {
 submit_singles() {
   local n=0 job
   while [ "$n" -lt $((tasks - tasks / 2)) ]; do
-    if job=$(tollgate submit --quiet --requeue --estimate 3s --output none -- sh "$home/task.sh" "$((n % 3)).5" 2>>submit.log); then
+    if job=$(tollgate submit --quiet --requeue --estimate 3s --output none -- sh "$home/task.sh" "$((n % 2)).5" 2>>submit.log); then
       echo "$job" >>told
       n=$((n + 1))
     fi
@@ -159,8 +173,7 @@ audit() {
   done
   awk '{ if (seen[$1]++) print $1 " is there twice"
          if ($2 != "finished" || $5 " " $6 != "exit 0") print "in the books: " $0 }' books
-  # shellcheck disable=SC2038
-  find marks -type f | xargs awk '
+  awk '
     function wrong(text) { print task ": " text }
     FILENAME == "books" { tries[$1] = $3; end[$1] = $4; next }
     { task = FILENAME; sub(/.*\//, "", task); at = $6 / 1e9 }
@@ -176,7 +189,7 @@ audit() {
     }
     # The books have microseconds.
     at > end[task] + 0.000001 { wrong("attempt " $2 ": " $1 " at " at ", after the booked end " end[task]) }
-    END { for (task in tries) if (!((task, tries[task]) in ended)) wrong("no end of attempt " tries[task]) }' books
+    END { for (task in tries) if (!((task, tries[task]) in ended)) wrong("no end of attempt " tries[task]) }' books marks/*
   [ ! -e beside ] || sed 's/^/ran beside a later attempt: /' beside
 }
 
@@ -185,7 +198,7 @@ storm() {
   local sets=(service worker keep controller pilot service+worker service+keep worker+controller) done=0 round=0 set target pid asked=0
   declare -gA killed=()
   while [ "$done" -lt "$kills" ]; do
-    sleep "$((RANDOM % 3)).$((RANDOM % 10))"
+    sleep "$((RANDOM % 4)).$((RANDOM % 10))"
     set=${sets[round % ${#sets[@]}]}
     round=$((round + 1))
     for target in ${set//+/ }; do
@@ -212,7 +225,7 @@ storm() {
     case "$set" in *service* | *keep*) attach ;; esac
   done
   # The controller is there again after each of its kills.
-  waits 120 "^$asked\$" wc -l <controllers
+  waits 120 "^$asked\$" eval 'wc -l <controllers'
 }
 
 load() { cut -d' ' -f1 /proc/loadavg; }
@@ -224,7 +237,7 @@ kills() {
   start storm plan 8 5m
   waits 60 'storm.* connected' tollgate nodes
   tollgate submit --quiet --array "1-$((tasks / 2))" --requeue --estimate 3s --output none -- \
-    sh -c "exec sh $home/task.sh \$((TOLLGATE_TASK % 3)).5" >/dev/null
+    sh -c "exec sh $home/task.sh \$((TOLLGATE_TASK % 2)).5" >/dev/null
   submit_singles &
   singles=$!
   storm
@@ -241,9 +254,6 @@ kills() {
     "$(cat marks/* | grep -c '^end') ran to their end, $wrong wrong; load $(load)"
   [ "$wrong" = 0 ] || { head -n 20 wrong >&2; return 1; }
 }
-
-# The pilots of a site that have ended, by the log of the site.
-pilots_seen() { tollgate site status "$site" 2>/dev/null; }
 
 # Tasks whose run time is known, on pilots whose end is known: none is interrupted.
 ends() {
