@@ -137,6 +137,23 @@ impl ShareAdmission {
         'machine: for (range, speed) in request.view.speed_ranges() {
             let request = request.at_speed(speed);
             let view = request.view;
+            if in_order {
+                for node in range.nodes().filter(|&node| view.is_up(node)) {
+                    let total = self.total(view, node);
+                    if !self.suits(&request, node, total, promises) {
+                        continue;
+                    }
+                    if !view.has_capacity(node, request.spec) {
+                        crowded += 1;
+                        continue;
+                    }
+                    fills.push((0, node));
+                    if fills.len() == wanted {
+                        break 'machine;
+                    }
+                }
+                continue;
+            }
             // Returns the rank of a node, if the node suits the job.
             let mut rank = |node| {
                 let total = self.total(view, node);
@@ -148,22 +165,6 @@ impl ShareAdmission {
                     FitStrategy::Best => -((total * 1e9 + 0.5) as i64),
                 })
             };
-            if in_order {
-                for node in range.nodes().filter(|&node| view.is_up(node)) {
-                    let Some(rank) = rank(node) else {
-                        continue;
-                    };
-                    if !view.has_capacity(node, request.spec) {
-                        crowded += 1;
-                        continue;
-                    }
-                    fills.push((rank, node));
-                    if fills.len() == wanted {
-                        break 'machine;
-                    }
-                }
-                continue;
-            }
             for node in view.busy_nodes(range) {
                 if let Some(rank) = rank(node) {
                     if view.has_capacity(node, request.spec) {

@@ -115,7 +115,7 @@ const JOB: &str = r#"{"command": ["./job.sh", "a b"], "script": "echo 1\n", "nam
 
 const SMALL_JOB: &str = r#"{"command": ["true"], "hold_s": 60, "deadline_s": 3600}"#;
 
-const WORKER_FRAMES: &str = r#"{"incarnation":0,"seq":1,"message":{"hello":{"version":3,"identity":"a1","name":"n","user":"u","all_users":false,"root_jobs":true,"service":null,"incarnation":3}}}
+const WORKER_FRAMES: &str = r#"{"incarnation":0,"seq":1,"message":{"hello":{"version":5,"identity":"a1","name":"n","user":"u","all_users":false,"root_jobs":true,"is_pilot":true,"site":"s","service":null,"incarnation":3}}}
 {"incarnation":3,"seq":2,"message":{"reports":[{"attempt":{"job":1,"task":0,"attempt":1},"event":{"Started":{"pid":7,"at":5}}}]}}
 {"incarnation":3,"seq":3,"message":{"beat":7}}
 {"incarnation":3,"seq":4,"message":{"outputs":[{"id":7,"found":{"Ok":{"start":5,"bytes":"text","file":{"size":9,"inode":3,"modified_us":1}}}},{"id":8,"found":{"Err":"no"}}]}}

@@ -199,7 +199,7 @@ fn wait_for_job(
             continue;
         };
         check_alive(&explained)?;
-        let words = explained.words.join(" ");
+        let words = explained.words.join("; ");
         if !words.is_empty() && words != shown {
             Verbosity::Notes.note(format_args!("job {id}: {words}"));
             shown = words;

@@ -27,7 +27,7 @@ impl ClientTestSite {
     fn has_state(&self, job: &str, state: &str) -> bool {
         let jobs = self.tollgate(&["jobs", "--all", "--format", "json"]).json();
         let jobs = jobs["jobs"].as_array().expect("jobs");
-        let is_job = |entry: &&serde_json::Value| entry["id"].to_string() == job;
+        let is_job = |entry: &&serde_json::Value| entry["id"].as_u64() == job.parse().ok();
         jobs.iter()
             .find(is_job)
             .is_some_and(|entry| entry["state"] == state)

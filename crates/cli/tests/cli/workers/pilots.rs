@@ -109,7 +109,7 @@ fn pilot_leaves_before_its_known_end() {
 #[test]
 fn idle_pilot_leaves_when_no_job_waits() {
     let scene = PilotScenario::new(LONG);
-    let mut pilot = scene.pilot(&["--pilot", "--idle", "0.2s"]);
+    let mut pilot = scene.pilot(&["--pilot", "--idle", "2s"]);
     scene.until_gone(&mut pilot);
     assert_eq!(scene.site.state_of_worker(), "lost");
     let log = scene.worker_log();
