@@ -73,7 +73,9 @@ up() {
   runs "$folder/munge/pid" || setpriv --reuid=munge --regid=munge --clear-groups munged --force \
     --key-file="$folder/munge/key" --socket="$folder/munge/socket" --pid-file="$folder/munge/pid" \
     --log-file="$folder/munge/log" --seed-file="$folder/munge/seed"
-  configure >"$folder/slurm.conf"
+  # In one step: commands of users may read it meanwhile.
+  configure >"$folder/slurm.conf.new"
+  mv "$folder/slurm.conf.new" "$folder/slurm.conf"
   # Releases that know the word look for control groups otherwise, which not every root directory has.
   [[ $(slurmd -V) =~ \ (22|23.02) ]] || echo CgroupPlugin=disabled >"$folder/cgroup.conf"
   echo "export SLURM_CONF=$folder/slurm.conf" >"$folder/env"

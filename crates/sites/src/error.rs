@@ -82,9 +82,12 @@ pub enum SiteError {
         /// The fault.
         fault: EngineFault,
     },
-    /// No token can be created for a pilot.
+    /// The service creates no token for a pilot, as when it does not run. The site is not at fault.
     #[error("no token for a pilot: {0}")]
     Token(String),
+    /// The token of a pilot cannot be put on the host of the engine's commands.
+    #[error("no directory for the token of a pilot: {0}")]
+    TokenDirectory(String),
 }
 
 impl SiteError {
@@ -130,7 +133,8 @@ impl SiteError {
             | Self::Setting { .. }
             | Self::NoHome
             | Self::File { .. }
-            | Self::Token(_) => None,
+            | Self::Token(_)
+            | Self::TokenDirectory(_) => None,
         }
     }
 }

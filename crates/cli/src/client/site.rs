@@ -185,7 +185,8 @@ impl CliError for SiteError {
             | Self::File { .. }
             | Self::Command { .. }
             | Self::Engine { .. }
-            | Self::Token(_) => ExitKind::Failed,
+            | Self::Token(_)
+            | Self::TokenDirectory(_) => ExitKind::Failed,
         }
     }
 

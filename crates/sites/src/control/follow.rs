@@ -186,6 +186,8 @@ impl SiteControl {
         self.journal.save(&mut self.state)?;
         outcome.stopped = self.carry_out(&mut outcome, service, tokens).err();
         match &outcome.stopped {
+            // The service may be starting again: the next round tries again.
+            Some(error @ SiteError::Token(_)) => self.note_undecided(&error.to_string())?,
             Some(error) => self.pause_after(error)?,
             None => self.change_record(|record| record.refusals = 0),
         }

@@ -119,9 +119,7 @@ impl SiteControl {
         let dir = answer.output.trim_end();
         if !answer.is_success() || !dir.starts_with('/') {
             let said = format!("{} {dir}", answer.errors.trim());
-            return Err(SiteError::Token(format!(
-                "no directory at the site: {said}"
-            )));
+            return Err(SiteError::TokenDirectory(said));
         }
         Ok(dir.to_owned())
     }
@@ -151,6 +149,7 @@ fn is_certain(error: &SiteError) -> bool {
         | SiteError::Occupied { .. }
         | SiteError::NoHome
         | SiteError::File { .. }
-        | SiteError::Token(_) => false,
+        | SiteError::Token(_)
+        | SiteError::TokenDirectory(_) => false,
     }
 }

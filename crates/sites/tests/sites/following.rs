@@ -1,7 +1,9 @@
 //! Pilots that follow the work: what is submitted, what is left alone, and when a site is paused.
 
 use tollgate_model::Span;
-use tollgate_sites::{DemandReason, ScaleOutcome, SiteControl, SiteDemand, WorkerSeat};
+use tollgate_sites::{
+    DemandReason, ScaleOutcome, ServiceAddress, SiteControl, SiteDemand, TokenIssuer, WorkerSeat,
+};
 
 use crate::fake::{FakeEngine, FakeTokens, service};
 
@@ -102,6 +104,28 @@ fn refusal_pauses_the_site_also_for_the_next_command() {
     assert!(site.is_paused());
     let line = last_line(&site);
     assert!(line.contains("Invalid partition name"), "{line}");
+}
+
+#[test]
+fn service_that_gives_no_token_pauses_no_site() {
+    struct NoService;
+    impl TokenIssuer for NoService {
+        fn issue(&mut self) -> Result<String, String> {
+            Err("no service answers".to_owned())
+        }
+    }
+    let engine = FakeEngine::new();
+    let mut site = engine.site();
+    let with_tokens = ServiceAddress {
+        needs_token: true,
+        ..service()
+    };
+    site.look(&nowhere).expect("the engine answers");
+    let outcome = site.follow(&demand(2), &with_tokens, &mut NoService);
+    assert!(outcome.expect("writable files").stopped.is_some());
+    assert!(!site.is_paused());
+    assert_eq!(last_line(&site), "no token for a pilot: no service answers");
+    assert_eq!(follow(&mut site, 2).submitted, [1, 2]);
 }
 
 #[test]
