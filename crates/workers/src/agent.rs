@@ -219,13 +219,13 @@ impl<E: Engine> WorkerAgent<E> {
     }
 
     /// Resets the agent after a connection is lost. The service repeats the orders that were not
-    /// carried out.
+    /// carried out, but for acknowledgements: their reports are not sent again.
     pub fn disconnected(&mut self) {
         self.stage = AgentStage::Disconnected;
         self.sent = SequenceCounter::default();
         self.received = SequenceCounter::default();
         self.outgoing.clear();
-        self.pending.clear();
+        self.pending.retain(EngineCommand::is_acknowledgement);
         self.unanswered.clear();
         self.reads.clear();
         self.reported_at = None;
@@ -400,8 +400,7 @@ impl<E: Engine> WorkerAgent<E> {
 
     /// Asks all running tasks to end. Tasks that were asked before are not asked in another way.
     fn kill_all(&mut self) {
-        let is_harmless = |todo: &EngineCommand| matches!(todo, EngineCommand::Acknowledge(_));
-        self.pending.retain(is_harmless);
+        self.pending.retain(EngineCommand::is_acknowledgement);
         let running = self.running().unwrap_or_default();
         if let Some(engine) = self.engine.as_mut().filter(|_| !running.is_empty()) {
             // The next turn tries again if the engine cannot be asked.

@@ -17,6 +17,16 @@ pub(super) enum EngineCommand {
     Acknowledge(Vec<AttemptId>),
 }
 
+impl EngineCommand {
+    /// Returns whether the command lets the engine forget attempts.
+    pub(super) const fn is_acknowledgement(&self) -> bool {
+        match self {
+            Self::Acknowledge(_) => true,
+            Self::Start(_) | Self::SetShares(_) | Self::Kill(..) => false,
+        }
+    }
+}
+
 impl<E: Engine> WorkerAgent<E> {
     /// Carries out the commands until the engine cannot be asked. A failed command is tried again
     /// later.
