@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `tollgate site` on a real engine: add, check, two pilots, a job with a promise that is kept, no pilots, an empty queue.
+# `tollgate site` on a real engine: add, check, two pilots, a job with a promise that is kept, a shell, no pilots, an empty queue.
 # Needs root, and installs the engine.
 #
 #   .ci/parts/engines/sites.sh slurm|sge|htcondor|local PROGRAM FOLDER [ssh]
@@ -90,6 +90,8 @@ queue() {
 
 run() {
   cd "$folder/run"
+  # The one address that this host and the pilots of every engine have.
+  export TOLLGATE_SPREAD_ADDRESS=127.0.0.1
   export HOME=$folder/run PATH=$folder/run/bin:$PATH XDG_CONFIG_HOME= XDG_STATE_HOME= TOLLGATE_DATA=
   [ -n "$over" ] || case "$engine" in slurm | sge) . "$folder/$engine/env" ;; htcondor | local) ;; esac
   mkdir -p .local/state/tollgate
@@ -109,6 +111,10 @@ run() {
   tollgate wait "$job"
   tollgate explain "$job" | tee explained
   grep -q 'promise kept' explained
+  # A command on a terminal on one of the pilots, which connects back to this host. It ends with 3.
+  tollgate session shell --on here.2 --time 30s -- sh -c 'echo "a shell on $TOLLGATE_WORKER"; exit 3' </dev/null >shell.out || echo "exit $?" >>shell.out
+  cat shell.out
+  grep -q 'a shell on here.2' shell.out && grep -qx 'exit 3' shell.out
   tollgate site scale here 0
   waits ' 0 pending, 0 running(;|$)' tollgate site status here
   tollgate site remove here

@@ -57,8 +57,8 @@ struct BlockedQueue {
 #[derive(Clone, Debug)]
 struct ReservationPlan {
     profile: CapacityProfile,
-    /// In the order of the queue.
-    reservations: Vec<(Instant, QueueKey)>,
+    /// Each with its processors, in the order of the queue.
+    reservations: Vec<(Instant, u32, QueueKey)>,
     first_reserved: Instant,
     /// The last job that was placed in the profile. No job behind it could start at that pass.
     placed: Option<QueueKey>,
@@ -276,7 +276,7 @@ impl QueuePolicy {
         let now = cx.now();
         let kept = self.plan.take();
         let overrun = cx.first_estimated_end().is_some_and(|end| end <= now);
-        let mut plan = match kept.filter(|_| !overrun) {
+        let mut plan = match kept.filter(|plan| !overrun && plan.holds(cx.view())) {
             Some(mut plan) => {
                 plan.profile.discard_before(now);
                 self.start_reserved(cx, &mut plan);
@@ -298,7 +298,7 @@ impl QueuePolicy {
     /// Starts the jobs whose reservation of an earlier pass begins now.
     fn start_reserved(&mut self, cx: &mut PolicyContext<'_>, plan: &mut ReservationPlan) {
         let now = cx.now();
-        plan.reservations.retain(|&(at, key)| {
+        plan.reservations.retain(|&(at, _, key)| {
             let waits = at > now;
             if !waits && let Some(job) = self.queue.remove(key) {
                 self.start(cx, job.id);
@@ -377,7 +377,7 @@ impl QueuePolicy {
         if self.settings.depth.covers(plan.reservations.len())
             && let Some(hole) = hole
         {
-            plan.reservations.push((hole, job.key()));
+            plan.reservations.push((hole, job.procs, job.key()));
             plan.first_reserved = plan.first_reserved.min(hole);
             plan.profile.reserve(hole, job.procs, job.estimate);
             self.note_reservation(cx, job.id, hole);
@@ -421,6 +421,16 @@ impl ReservationPlan {
             first_reserved: Instant::MAX,
             placed: None,
         }
+    }
+
+    /// Returns whether as many processors are free now as the plan expects. A job that ends on a drained
+    /// node leaves none behind.
+    fn holds(&self, view: View<'_>) -> bool {
+        let due = self.reservations.iter().filter(|(at, ..)| *at <= view.now);
+        let due = due.map(|(_, procs, _)| procs).sum();
+        let has = |procs| self.profile.fits(view.now, procs, Span::TICK);
+        let left = view.n_idle().checked_sub(due);
+        left.is_some_and(|left| (left == 0 || has(left)) && !has(left + 1))
     }
 }
 
