@@ -32,10 +32,15 @@ impl SiteControl {
     /// # Errors
     /// An error if a file of the site cannot be used.
     pub fn resume(&mut self) -> Result<(), SiteError> {
+        if self.state.keep.is_none() {
+            return Ok(());
+        }
         let latest = self.state.pilots.iter().map(|pilot| pilot.number).max();
-        let mut record = KeepRecord::new((self.clock)());
-        record.judged = latest.unwrap_or(0);
-        self.state.keep = Some(record);
+        self.state.keep = Some(KeepRecord {
+            text: "earlier failures no longer count".to_owned(),
+            judged: latest.unwrap_or(0),
+            ..KeepRecord::new((self.clock)())
+        });
         self.journal.save(&mut self.state)
     }
 

@@ -185,3 +185,18 @@ fn pilot_that_does_not_join_has_no_room_after_a_while() {
     assert_eq!(site.supply(&seat(false)).running.len(), 0);
     assert!(supply.mean_wait.is_some_and(|wait| wait >= Span::ZERO));
 }
+
+#[test]
+fn resumed_site_takes_pilots_at_once_and_forgets_its_failures() {
+    let engine = FakeEngine::new();
+    let mut site = engine.site();
+    site.resume().expect("writable files");
+    assert_eq!(site.state().keep, None, "nothing was decided");
+    engine.set_down(true);
+    site.look(&nowhere).expect_err("it is down");
+    assert!(site.is_paused());
+    site.resume().expect("writable files");
+    assert!(!site.is_paused());
+    engine.set_down(false);
+    assert_eq!(follow(&mut site, 1).submitted, [1]);
+}
