@@ -56,8 +56,8 @@ impl Gate {
         self.alarms.checking = true;
     }
 
-    /// Lets the policy leave out reservations that start no job now: nobody will ask when a waiting job
-    /// is planned to start. Decisions stay the same.
+    /// Lets the policy leave out reservations that start no job now, because the planned starts of waiting
+    /// jobs will not be read. Decisions stay the same.
     pub fn omit_reservations(&mut self) {
         self.alarms.omits_reservations = true;
     }

@@ -113,8 +113,8 @@ pub struct PolicyAlarms {
     pub nodes: TimerTree,
     /// The latest instant for the next pass, if a pass is wanted.
     pub pass: Option<Instant>,
-    /// True if nobody asks for the planned starts of jobs: a policy may leave out reservations that
-    /// cannot make a difference now.
+    /// True if the planned starts of jobs are not read: a policy may leave out reservations that cannot
+    /// make a difference now.
     pub omits_reservations: bool,
     /// True if the expensive invariant checks run.
     pub checking: bool,
@@ -230,8 +230,8 @@ impl<'a> PolicyContext<'a> {
         self.effects.push(Effect::SharesChanged { node });
     }
 
-    /// Returns true if the reservation of every job must be recorded at each pass, because somebody may
-    /// ask for it.
+    /// Returns true if the reservation of every job must be recorded at each pass, because it may be
+    /// read.
     pub fn needs_reservations(&self) -> bool {
         !self.alarms.omits_reservations
     }

@@ -59,7 +59,7 @@ impl SpeedCase {
 }
 
 /// Runs `jobs` under a policy given as text, with every check enabled. Without checks and records, when a
-/// policy may leave out what nobody asks for, the outcomes are the same.
+/// policy may leave out what is not read, the outcomes are the same.
 pub(crate) fn replay(jobs: &[OracleJob], nodes: u32, policy: &str, market: Market) -> ReplayResult {
     replay_at_speeds(jobs, nodes, MachineSpeeds::default(), policy, market)
 }
