@@ -4,7 +4,8 @@ use std::io::{self, Write};
 use std::thread;
 use std::time::{Duration, Instant as WallInstant};
 
-use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use rustix::process::{Pid, Signal, kill_process};
+use tollgate_inside::host::is_alive;
 use tollgate_model::Instant;
 use tollgate_sites::{
     KeepLock, PilotBody, ServiceAddress, SiteControl, SiteError, SiteSettings, TokenIssuer,
@@ -253,7 +254,8 @@ fn end_pilots(mut site: SiteControl) -> Result<PilotsLeft, SiteError> {
 fn end_process(folder: &SessionFolder, pid: Pid, what: &str) -> Result<(), CliFailure> {
     let _ = kill_process(pid, Signal::TERM);
     let deadline = WallInstant::now() + PROCESS_LIMIT;
-    while test_kill_process(pid).is_ok() {
+    // Nothing reaps a detached process where the first process of a container does not.
+    while is_alive(pid) {
         if WallInstant::now() > deadline {
             return Err(not_ended(folder, what));
         }
